@@ -111,7 +111,7 @@ impl SwitchNode {
     #[inline(always)]
     pub fn prefetch_kept(&self, from: Option<u16>, port: PortNo) {
         for mechanism in &self.mechanisms {
-            mechanism.kept(from.map(PortNo), port, prefetch);
+            mechanism.packet_memory(|m| m.kept(from.map(PortNo), port, &prefetch));
         }
     }
 }
@@ -212,7 +212,7 @@ impl Fabric {
         let mut records = 0;
         let bytes = |l: &u32| {
             if let Owner::Switch(s, _) = core.ports[*l as usize].owner {
-                let limit = self.switches[s as usize].mechanisms.iter().map(MechanismState::telemetry).max();
+                let limit = self.switches[s as usize].mechanisms.iter().filter_map(|m| m.telemetry(|m| m.records())).max();
                 records += usize::from(limit.is_some_and(|limit| records < limit));
             }
             Stack::bytes(records)

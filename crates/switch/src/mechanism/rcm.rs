@@ -18,13 +18,13 @@ mod settings;
 pub use settings::{Decrease, RcmCounts, RcmParams, Recognise, WhenIdle};
 
 use super::{
-    names_it, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, PortSite, Site, Surroundings, Turn,
-    Verdict,
+    names_it, Arrival, Context, Dropped, Effect, Effects, Holds, Hooks, Listens, Mechanism, Message, Messages, Node, Peaks,
+    PortNo, PortSite, Profile, Sends, Site, Timed, Turn, Verdict, Watches,
 };
 use cfr::{Cam, Harmful, Named, Tuple};
 use fanin_dataplane::rcm::{passed_on, Bounds, Detector, Setting, WEIGHT};
 use fanin_packet::{IpVersion, Kind, PacketId};
-use fanin_params::{CounterDef, Cx};
+use fanin_params::Cx;
 use fanin_units::{BitRate, Bytes, Span, Stream, Time};
 use rcc::{Control, Settings};
 use sar::{least, Flows, Severity};
@@ -241,10 +241,13 @@ impl Mechanism for Rcm {
     type Params = RcmParams;
     type Counts = RcmCounts;
 
-    const ETHER_TYPES: &'static [u16] = &[message::NOTIFICATION];
-    const STATES: bool = true;
-    const AT_COMBINED: bool = true;
-    const PEAKS: &'static [CounterDef] = settings::PEAKS;
+    const PROFILE: Profile = Profile {
+        messages: Some(Messages::of(&[message::NOTIFICATION])),
+        peaks: settings::PEAKS,
+        at_combined: true,
+        states: true,
+        ..Profile::PLAIN
+    };
 
     /// Registers of detectors, windows and severity, CAMs and tables. What is held takes PFC's memory.
     fn memory(params: &RcmParams, site: &Site) -> Option<Bytes> {
@@ -310,8 +313,8 @@ impl Mechanism for Rcm {
         })
     }
 
-    fn check(params: &RcmParams, around: &Surroundings<'_>, cx: &mut Cx) {
-        params.check(around, cx);
+    fn check(params: &RcmParams, context: &Context<'_>, cx: &mut Cx) {
+        params.check(context, cx);
     }
 
     fn hooks(&self) -> Hooks {
@@ -323,23 +326,6 @@ impl Mechanism for Rcm {
 
     fn counts(&self) -> RcmCounts {
         RcmCounts { windows: self.ports.iter().map(|port| port.control.windows).sum(), ..self.counts }
-    }
-
-    fn peaks(&self) -> Vec<u64> {
-        let most = |of: fn(&rcc::Peaks) -> u64| self.ports.iter().map(|port| of(&port.control.peaks)).max().unwrap_or(0);
-        vec![most(|peaks| peaks.bytes), most(|peaks| peaks.longest), most(|peaks| peaks.head)]
-    }
-
-    fn peak(&self) -> Option<(PortNo, Bytes)> {
-        super::longest(self.ports.iter().map(|port| port.control.peaks.bytes))
-    }
-
-    fn held(&self) -> Vec<PacketId> {
-        self.ports.iter().flat_map(|port| port.control.packets()).collect()
-    }
-
-    fn holds_for(&self, port: PortNo, class: u8) -> bool {
-        self.ports[port.index()].control.holds_class(class)
     }
 
     /// Flows that were moved stay at their port; others leave one that keeps being congested.
@@ -375,6 +361,48 @@ impl Mechanism for Rcm {
         }
     }
 
+    fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
+        let (tuple, class) = (Tuple::of(dropped.envelope), dropped.envelope.class);
+        for port in (0..self.ports.len() as u16).map(PortNo) {
+            let at = &mut self.ports[port.index()];
+            if at.control.is_empty() && !at.control.has_counted() {
+                continue;
+            }
+            let stalled = at.control.is_stalled();
+            let joins = self.combined || node.queues(port) > 1;
+            let before = || if joins { 0 } else { holding::queued(node, port, class, &tuple) };
+            self.counts.held_dropped += u64::from(at.control.dropped(dropped.packet, &tuple, before));
+            if joins {
+                self.look_soon(port, fx);
+            } else if stalled && at.control.waits() {
+                fx.push(Effect::Arm(port));
+            }
+        }
+    }
+}
+
+impl Peaks for Rcm {
+    fn peaks(&self) -> Vec<u64> {
+        let most = |of: fn(&rcc::Peaks) -> u64| self.ports.iter().map(|port| of(&port.control.peaks)).max().unwrap_or(0);
+        vec![most(|peaks| peaks.bytes), most(|peaks| peaks.longest), most(|peaks| peaks.head)]
+    }
+
+    fn longest_queue(&self) -> Option<(PortNo, Bytes)> {
+        super::longest(self.ports.iter().map(|port| port.control.peaks.bytes))
+    }
+}
+
+impl Holds for Rcm {
+    fn held(&self) -> Vec<PacketId> {
+        self.ports.iter().flat_map(|port| port.control.packets()).collect()
+    }
+
+    fn holds_for(&self, port: PortNo, class: u8) -> bool {
+        self.ports[port.index()].control.holds_class(class)
+    }
+}
+
+impl Sends for Rcm {
     fn on_turn(&mut self, node: &mut dyn Node, port: PortNo, data: bool, fx: &mut Effects) -> Turn {
         let paces = self.paces(port);
         let control = &mut self.ports[port.index()].control;
@@ -408,7 +436,9 @@ impl Mechanism for Rcm {
     fn waits(&self, port: PortNo) -> bool {
         self.ports[port.index()].control.waits()
     }
+}
 
+impl Watches for Rcm {
     fn on_egress(&mut self, node: &mut dyn Node, packet: PacketId, port: PortNo, fx: &mut Effects) {
         let at = &self.ports[port.index()];
         let seen = at.local > 0 || at.control.is_on() || !at.control.is_empty() || at.control.has_counted();
@@ -432,26 +462,9 @@ impl Mechanism for Rcm {
             self.calm(port, fx);
         }
     }
+}
 
-    fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
-        let (tuple, class) = (Tuple::of(dropped.envelope), dropped.envelope.class);
-        for port in (0..self.ports.len() as u16).map(PortNo) {
-            let at = &mut self.ports[port.index()];
-            if at.control.is_empty() && !at.control.has_counted() {
-                continue;
-            }
-            let stalled = at.control.is_stalled();
-            let joins = self.combined || node.queues(port) > 1;
-            let before = || if joins { 0 } else { holding::queued(node, port, class, &tuple) };
-            self.counts.held_dropped += u64::from(at.control.dropped(dropped.packet, &tuple, before));
-            if joins {
-                self.look_soon(port, fx);
-            } else if stalled && at.control.waits() {
-                fx.push(Effect::Arm(port));
-            }
-        }
-    }
-
+impl Listens for Rcm {
     fn on_message(&mut self, node: &mut dyn Node, from: PortNo, message: &Message, fx: &mut Effects) {
         let Some(notification) = message::read(self.ip, message.body()) else { return };
         self.counts.notifications_received += 1;
@@ -477,7 +490,9 @@ impl Mechanism for Rcm {
         self.let_go(from, fx);
         self.show(from, fx);
     }
+}
 
+impl Timed for Rcm {
     fn on_timer(&mut self, node: &mut dyn Node, fx: &mut Effects) {
         let now = node.now();
         while let Some((time, port, task)) = self.tasks.first().copied().filter(|(time, ..)| *time <= now) {

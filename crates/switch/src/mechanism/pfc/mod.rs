@@ -13,8 +13,8 @@ mod watchdog;
 pub use watchdog::{StormAction, Watchdog};
 
 use super::{
-    message_frame, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, PortSite, Site, Surroundings,
-    Verdict,
+    message_frame, Arrival, Claims, Context, Dropped, Effect, Effects, Hooks, Listens, Mechanism, Message, Messages, Node,
+    PacketMemory, PauseFrames, Peaks, PortNo, PortSite, Profile, Site, Timed, Verdict,
 };
 use crate::{DropReason, Gate, Patience, Pause, Waiting, Watch, PRIORITIES};
 use check::needed;
@@ -428,18 +428,33 @@ impl Pfc {
     }
 }
 
+/// The memory is counted where packets come in, so ports have no bounds of their own.
+fn authors(_at: &Ground) -> Vec<Setting> {
+    vec![("switch.buffer", "\"unlimited\"".to_string())]
+}
+
 impl Mechanism for Pfc {
     type Params = PfcParams;
     type Counts = PfcCounts;
 
-    const ETHER_TYPES: &'static [u16] = &[MAC_CONTROL];
-    const KEEPS_ALL: bool = true;
-    const AT_COMBINED: bool = true;
-    const PEAKS: &'static [CounterDef] = PEAKS;
+    const PROFILE: Profile = Profile {
+        messages: Some(Messages { pauses: Some(PauseFrames { read, write: message }), ..Messages::of(&[MAC_CONTROL]) }),
+        peaks: PEAKS,
+        keeps_all: true,
+        at_combined: true,
+        authors,
+        ..Profile::PLAIN
+    };
 
-    /// The memory is counted where packets come in, so ports have no bounds of their own.
-    fn authors(_at: &Ground) -> Vec<Setting> {
-        vec![("switch.buffer", "\"unlimited\"".to_string())]
+    /// Other classes may be dropped; with a watchdog all.
+    fn claims(params: &PfcParams) -> Claims {
+        let lossless = params.lossless();
+        Claims {
+            lossless,
+            drops: if params.watchdog.is_some() { u8::MAX } else { !lossless },
+            packet_memory: Some(params.memory),
+            ..Claims::default()
+        }
     }
 
     /// Headroom and reservations, which nothing else may use.
@@ -475,36 +490,8 @@ impl Mechanism for Pfc {
         })
     }
 
-    fn check(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
-        check::check(params, around, cx);
-    }
-
-    fn lossless(params: &PfcParams) -> u8 {
-        params.lossless()
-    }
-
-    fn packet_memory(params: &PfcParams) -> Option<Bytes> {
-        Some(params.memory)
-    }
-
-    fn drops(params: &PfcParams, classes: &[u8]) -> bool {
-        params.watchdog.is_some() || classes.iter().any(|class| params.lossless() >> (*class).min(7) & 1 == 0)
-    }
-
-    fn breaks_deadlocks(&self) -> bool {
-        self.params.watchdog.is_some()
-    }
-
-    fn waits_behind(&self, from: PortNo, class: u8) -> Vec<PortNo> {
-        self.memory.outputs(from, class).map(|(port, _)| port).collect()
-    }
-
-    #[inline]
-    fn kept(&self, from: Option<PortNo>, port: PortNo, fetch: impl Fn(*const u8)) {
-        fetch(self.ports.as_ptr().wrapping_add(port.index()).cast());
-        if let Some(from) = from {
-            fetch(self.memory.address(from));
-        }
+    fn check(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
+        check::check(params, context, cx);
     }
 
     fn hooks(&self) -> Hooks {
@@ -515,10 +502,6 @@ impl Mechanism for Pfc {
 
     fn counts(&self) -> PfcCounts {
         self.counts
-    }
-
-    fn peaks(&self) -> Vec<u64> {
-        self.memory.peaks()
     }
 
     fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
@@ -541,6 +524,29 @@ impl Mechanism for Pfc {
         self.wait(node, p, (from, port), fx)
     }
 
+    fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
+        self.counts.dropped_watchdog += u64::from(dropped.reason == DropReason::WATCHDOG);
+        self.gone(node, dropped.packet, fx);
+    }
+}
+
+impl PacketMemory for Pfc {
+    fn breaks_deadlocks(&self) -> bool {
+        self.params.watchdog.is_some()
+    }
+
+    fn waits_behind(&self, from: PortNo, class: u8) -> Vec<PortNo> {
+        self.memory.outputs(from, class).map(|(port, _)| port).collect()
+    }
+
+    #[inline]
+    fn kept(&self, from: Option<PortNo>, port: PortNo, fetch: &dyn Fn(*const u8)) {
+        fetch(self.ports.as_ptr().wrapping_add(port.index()).cast());
+        if let Some(from) = from {
+            fetch(self.memory.address(from));
+        }
+    }
+
     /// What another mechanism holds takes memory as what waits for the wire.
     fn on_taken(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
         match p.from {
@@ -561,12 +567,15 @@ impl Mechanism for Pfc {
     fn on_departed(&mut self, node: &mut dyn Node, packet: PacketId, fx: &mut Effects) {
         self.gone(node, packet, fx);
     }
+}
 
-    fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
-        self.counts.dropped_watchdog += u64::from(dropped.reason == DropReason::WATCHDOG);
-        self.gone(node, dropped.packet, fx);
+impl Peaks for Pfc {
+    fn peaks(&self) -> Vec<u64> {
+        self.memory.peaks()
     }
+}
 
+impl Listens for Pfc {
     fn on_message(&mut self, node: &mut dyn Node, from: PortNo, message: &Message, fx: &mut Effects) {
         let Some(pause) = read(message.body()) else { return };
         self.counts.frames_received += 1;
@@ -575,7 +584,9 @@ impl Mechanism for Pfc {
         p.gate.on_pause(node.now(), p.rate, &pause);
         self.update_gate(node.now(), from, fx);
     }
+}
 
+impl Timed for Pfc {
     fn on_timer(&mut self, node: &mut dyn Node, fx: &mut Effects) {
         let now = node.now();
         self.settle(node, fx);
@@ -593,14 +604,6 @@ impl Mechanism for Pfc {
                 Task::Watch => self.watch(now, port, fx),
             }
         }
-    }
-
-    fn pause(body: &[u8]) -> Option<Pause> {
-        read(body)
-    }
-
-    fn ask(pause: &Pause) -> Option<Message> {
-        Some(message(pause))
     }
 }
 

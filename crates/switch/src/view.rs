@@ -24,7 +24,7 @@ pub struct PortView {
 }
 
 impl PortView {
-    /// Whether the wire is free, so that a packet would leave at once.
+    /// True if the wire is free, so that a packet would leave at once.
     #[inline(always)]
     pub fn is_idle(&self) -> bool {
         self.free_at <= self.now

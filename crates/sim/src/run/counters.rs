@@ -94,7 +94,7 @@ pub fn counters() -> Vec<CounterGroup> {
 pub fn counters_page() -> String {
     let mut page = include_str!("counters.md").to_string();
     for group in counters() {
-        let counted_by = Mechanisms::ALL.iter().filter(|kind| kind.counts().name == group.name);
+        let counted_by = Mechanisms::ALL.iter().filter(|kind| kind.group == group.name);
         let keys: Vec<String> = counted_by.map(|kind| format!("`[switch.mechanisms.{}]`", kind.key)).collect();
         let (name, of, doc) = (group.name, keys.join(", "), group.doc);
         let _ = write!(page, "\n## `{name}`\n\nOf {of}. {doc}\n\n| counter | counts |\n|---|---|\n");
@@ -124,7 +124,7 @@ mod tests {
     fn each_counter_is_declared_once_and_says_what_it_counts() {
         let groups = counters();
         let known: Vec<_> = groups.iter().map(|group| group.name).collect();
-        assert!(Mechanisms::ALL.iter().all(|kind| known.contains(&kind.counts().name)), "{known:?}");
+        assert!(Mechanisms::ALL.iter().all(|kind| known.contains(&kind.group)), "{known:?}");
         for group in &groups {
             let mut names: Vec<_> = group.counters.iter().map(|def| def.name).collect();
             names.sort_unstable();

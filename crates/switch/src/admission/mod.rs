@@ -65,7 +65,7 @@ choice! {
 }
 
 impl Buffer {
-    /// Whether something is counted in cells.
+    /// True if something is counted in cells.
     pub fn counts_cells(&self) -> bool {
         match self {
             Buffer::Static(b) => Unit::of(b.per_port) == Unit::Cells,
@@ -188,7 +188,7 @@ impl SharedBuffer {
         queued.saturating_sub(self.reserved)
     }
 
-    /// Whether a frame may join a queue with this α that holds `queued`.
+    /// True if a frame may join a queue with this α that holds `queued`.
     ///
     /// # Errors
     /// With the reason when it may not.
@@ -251,12 +251,12 @@ impl Admission {
         }
     }
 
-    /// Whether it is a share of the switch's buffer.
+    /// True if it is a share of the switch's buffer.
     pub fn is_shared(&self) -> bool {
         matches!(self, Admission::Shared { .. })
     }
 
-    /// Whether the port's own limit, if it has one, lets a frame join the queue of `view`; `cell`: bytes of a cell.
+    /// True if the port's own limit, if it has one, lets a frame join the queue of `view`; `cell`: bytes of a cell.
     ///
     /// # Errors
     /// With the reason when it does not.

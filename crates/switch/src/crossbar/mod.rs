@@ -82,7 +82,7 @@ impl Inputs {
         self.0[input / 64] >> (input % 64) & 1 != 0
     }
 
-    /// Whether none is in both.
+    /// True if none is in both.
     #[inline]
     pub fn is_disjoint(&self, other: &Inputs) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| a & b == 0)

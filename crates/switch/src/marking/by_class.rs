@@ -65,7 +65,7 @@ impl<'a> PortSettings<'a> {
         queues.into_iter().enumerate().map(|(queue, marking)| (classes(queue), marking)).collect()
     }
 
-    /// Whether some packets are marked as those of the whole port: it has one queue, or a queue without an entry.
+    /// True if some packets are marked as those of the whole port: it has one queue, or a queue without an entry.
     pub fn marks_as_a_port(&self) -> bool {
         self.marking_by_class().is_none_or(|queues| queues.into_iter().any(|marking| std::ptr::eq(marking, self.marking)))
     }

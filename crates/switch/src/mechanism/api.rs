@@ -46,7 +46,7 @@ pub(crate) trait Mechanism: Provides + Sized {
     /// Counters so far.
     fn counts(&self) -> Self::Counts;
 
-    /// Why it acted and how often, where reasons are worth distinguishing.
+    /// Reasons for which it acted and how often, where they are worth distinguishing.
     fn by_reason(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
@@ -81,14 +81,14 @@ pub struct Profile {
     pub headers: Option<Headers>,
     /// Largest values that it keeps besides counters ([`super::Peaks`]): the summary shows the largest of all switches.
     pub peaks: &'static [CounterDef],
-    /// It can keep packets from being dropped ([`Claims::lossless`]).
+    /// True if it can keep packets from being dropped ([`Claims::lossless`]).
     pub keeps_all: bool,
-    /// It can run at combined input- and output-queued switches: it takes no packets that ports refuse, and there ([`Site::combined`]) it
+    /// True if it can run at combined input- and output-queued switches: it takes no packets that ports refuse, and there ([`Site::combined`]) it
     /// sends none past queues and moves none between them.
     pub at_combined: bool,
-    /// It lets ports write telemetry into frames, of transports that ask for it.
+    /// True if it lets ports write telemetry into frames, of transports that ask for it.
     pub telemetry: bool,
-    /// It records states of ports ([`super::Effect::State`]).
+    /// True if it records states of ports ([`super::Effect::State`]).
     pub states: bool,
     /// Further settings that a scenario gets when the mechanism is tried there: what its authors had set, where that is no default.
     /// What transports must be told of its signals, they say themselves.
@@ -128,7 +128,7 @@ impl Profile {
 /// Messages of a mechanism.
 #[derive(Clone, Copy, Debug)]
 pub struct Messages {
-    /// Their EtherTypes, and those of frames that carry one behind a packet of IPv4 or IPv6.
+    /// EtherTypes of the messages, and those of frames that carry one behind a packet of IPv4 or IPv6.
     pub ether_types: &'static [u16],
     /// Reads a message for the endpoint of the flow that it names.
     pub signal: fn(&[u8]) -> Signal,

@@ -40,9 +40,9 @@ pub struct Frames {
 /// Hosts around mechanisms.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hosts {
-    /// Their NICs are queues, first in, first out.
+    /// True if NICs are queues, first in, first out.
     pub fifo_nics: bool,
-    /// They put packets in order before their transports see them.
+    /// True if hosts put packets in order before their transports see them.
     pub puts_in_order: bool,
 }
 
@@ -78,15 +78,15 @@ pub struct Network<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct TransportInUse<'a> {
     pub name: &'a str,
-    /// What it acts on.
+    /// Signals that it acts on.
     pub acts_on: Signals,
-    /// What it could act on, each with the key that switches it on.
+    /// Signals that it could act on, each with the key that switches it on.
     pub keys: &'a [(Signals, &'a str)],
     /// Bytes of its largest IP packet.
     pub mtu: u16,
     /// Bytes of IP and transport header of a packet without data.
     pub headers: u16,
-    /// It hands several segments to the NIC at once (TSO).
+    /// True if it hands several segments to the NIC at once (TSO).
     pub bursts: bool,
     /// Bytes of telemetry in its largest frame; zero where it asks for none.
     pub telemetry: u16,

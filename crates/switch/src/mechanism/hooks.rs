@@ -1,4 +1,4 @@
-//! Where along a packet's way mechanisms are asked.
+//! Hooks: places along a packet's way at which mechanisms are asked.
 
 /// Hooks of a mechanism that do something; the others are not run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -11,47 +11,46 @@ impl Hooks {
     pub const REFUSAL: Hooks = Hooks(1 << 3);
     pub const DROP: Hooks = Hooks(1 << 4);
     pub const DEPARTURE: Hooks = Hooks(1 << 5);
-    /// [`Mechanism::on_turn`].
+    /// [`super::Sends`].
     pub const TURN: Hooks = Hooks(1 << 6);
-    /// It sends messages, and gets those of others of its kind.
+    /// Messages of its own, to be sent and received ([`super::Listens`]).
     pub const MESSAGES: Hooks = Hooks(1 << 7);
-    /// [`Mechanism::on_egress`].
+    /// [`super::Watches`].
     pub const EGRESS: Hooks = Hooks(1 << 8);
-    /// It puts headers into frames, into which ports write what they leave behind ([`Shim::unit`], [`Shim::add_record`]).
+    /// Headers in frames, into which ports write when the frames leave: a depth, or a record of telemetry.
     pub const SHIMS: Hooks = Hooks(1 << 9);
-    /// It pauses classes of its ports ([`Effect::Gate`]) and NICs of its hosts ([`Mechanism::pause`]).
+    /// Pauses of classes of its ports ([`super::Effect::Gate`]), and of NICs of its hosts ([`super::PauseFrames`]).
     pub const GATES: Hooks = Hooks(1 << 10);
-    /// [`Mechanism::rank`]: packets of a class leave by rank.
+    /// Packets of a class leave by rank ([`super::Ranks`]).
     pub const RANKS: Hooks = Hooks(1 << 11);
-    /// [`Mechanism::on_refusal`] also for packets that were detoured to the port; others are not asked about them.
+    /// Refusal also of packets that were detoured to the port; mechanisms without it are not asked about them.
     pub const DETOURED: Hooks = Hooks(1 << 12);
-    /// [`Mechanism::on_offer`], but for packets that find their port idle and no class of it paused: those leave at once, and it has
-    /// nothing to say of them.
+    /// Offer, but for packets that find their port idle and no class of it paused: those leave at once without a question.
     pub const QUEUE: Hooks = Hooks(1 << 13);
-    /// It asks for bytes by the port that they came in by ([`Node::input_bytes`]). With [`Hooks::EGRESS`]. Crossbars know them anyway.
+    /// Bytes are counted by the port that they came in by ([`super::Node::input_bytes`]). With [`Hooks::EGRESS`]. Crossbars know them anyway.
     pub const INPUTS: Hooks = Hooks(1 << 14);
-    /// [`Mechanism::on_crossing`].
+    /// [`super::PacketMemory::on_crossing`].
     pub const CROSSING: Hooks = Hooks(1 << 16);
-    /// [`Mechanism::on_departed`].
+    /// [`super::PacketMemory::on_departed`].
     pub const DEPARTED: Hooks = Hooks(1 << 15);
     /// Not of a mechanism: the switch is a combined input- and output-queued one, whose ports get packets over its crossbar alone.
     pub const COMBINED: Hooks = Hooks(1 << 17);
-    /// Any by which packets are seen before they are offered to a port.
+    /// Hooks by which packets are seen before they are enqueued at a port.
     pub const BEFORE_PORTS: Hooks = Hooks::OFFER.with(Hooks::QUEUE).with(Hooks::RANKS);
 
-    /// Those of the first that are not in the second.
+    /// Hooks of `self` that are not in `other`.
     #[must_use]
     pub const fn without(self, other: Hooks) -> Hooks {
         Hooks(self.0 & !other.0)
     }
 
-    /// Both.
+    /// Hooks of `self` and of `other`.
     #[must_use]
     pub const fn with(self, other: Hooks) -> Hooks {
         Hooks(self.0 | other.0)
     }
 
-    /// Whether one of `other` is in it.
+    /// True if one of `other` is in it.
     #[inline(always)]
     pub const fn any(self, other: Hooks) -> bool {
         self.0 & other.0 != 0

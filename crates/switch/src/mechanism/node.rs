@@ -1,11 +1,11 @@
-//! What a mechanism sees of its own switch.
+//! Questions that a mechanism may ask of its own switch.
 
 use super::PortNo;
 use crate::PortView;
 use fanin_packet::{Envelope, PacketId, Shim};
 use fanin_units::Time;
 
-/// What a hook may ask of its switch.
+/// Questions of a hook to its switch.
 pub trait Node {
     /// The present.
     fn now(&self) -> Time;
@@ -13,23 +13,23 @@ pub trait Node {
     /// The queue of a port.
     fn view(&mut self, port: PortNo) -> PortView;
 
-    /// Whether the wire of a port is free, so that a packet would leave at once.
+    /// True if the wire of a port is free, so that a packet would leave at once.
     fn is_idle(&mut self, port: PortNo) -> bool {
         self.view(port).is_idle()
     }
 
-    /// A packet that has left its queue, of which [`Mechanism::on_departed`] has not been notified; none: it knows of all that have until now.
+    /// A packet that has left its queue, of which [`super::PacketMemory::on_departed`] has not been notified; none: it knows of all that have until now.
     fn next_departed(&mut self) -> Option<PacketId> {
         None
     }
 
-    /// Whether the buffer of a port has room for a packet now, or its wire is free; always where buffers have no bounds. Marking may
+    /// True if the buffer of a port has room for a packet now, or its wire is free; always where buffers have no bounds. Marking may
     /// still drop it.
     fn has_room(&mut self, _port: PortNo, _envelope: &Envelope) -> bool {
         true
     }
 
-    /// Whether the express queue of a port has room for a frame ([`Mechanism::express`]).
+    /// True if the express queue of a port has room for a frame ([`super::Overtakes`]).
     fn has_express_room(&mut self, _port: PortNo, _frame: u16) -> bool {
         false
     }
@@ -45,13 +45,13 @@ pub trait Node {
 
     /// Frame bytes in this switch that came in by a port and have not left yet, those that mechanisms hold among them. A packet that
     /// is being offered is none of them yet. At a combined switch those in its virtual output queues alone. Only known with
-    /// [`Hooks::INPUTS`].
+    /// [`super::Hooks::INPUTS`].
     fn input_bytes(&self, _port: PortNo) -> u64 {
         0
     }
 
     /// Frame bytes that are to leave by a port and may: in its queue, and at a combined switch in its virtual output queues and on the
-    /// crossbar, those of paused classes left out. Elsewhere only known of ports whose departures are events ([`Effect::Watch`]).
+    /// crossbar, those of paused classes left out. Elsewhere only known of ports whose departures are events ([`super::Effect::Watch`]).
     fn sendable_bytes(&self, _port: PortNo) -> u64 {
         0
     }
@@ -61,17 +61,17 @@ pub trait Node {
         1
     }
 
-    /// Whether a traffic class of a port is paused.
+    /// True if a traffic class of a port is paused.
     fn is_paused(&self, _port: PortNo, _class: u8) -> bool {
         false
     }
 
-    /// What the mechanism that counts packets in memory keeps with one, from its wait here until it is gone; zero: nothing.
+    /// Note that the mechanism which counts packets in memory keeps with one, from its wait here until it is gone; zero: none.
     fn note(&self, _packet: PacketId) -> u64 {
         0
     }
 
-    /// Keeps that. Zero is due before the packet is elsewhere.
+    /// Keeps a note with a packet. Zero is due before the packet is elsewhere.
     fn set_note(&mut self, _packet: PacketId, _note: u64) {}
 
     /// A packet that is here, or is just leaving.
@@ -80,17 +80,17 @@ pub trait Node {
     }
 
     /// Packets that wait at a port in the queue of a traffic class. Only known of the port that refuses a packet, and of one whose
-    /// departures are events ([`Effect::Watch`]).
+    /// departures are events ([`super::Effect::Watch`]).
     fn waiting(&self, _port: PortNo, _class: u8) -> usize {
         0
     }
 
-    /// The one of them at `place`, the first to leave being at zero, with the header in its frame.
+    /// Packet at `place` in the queue of a traffic class, the first to leave being at zero, with the header in its frame.
     fn waiting_at(&self, _port: PortNo, _class: u8, _place: usize) -> Option<(Envelope, Option<Shim>)> {
         None
     }
 
-    /// Whether the buffer of a port would have room for a packet if frames of these sizes left the queue of its class.
+    /// True if the buffer of a port would have room for a packet if frames of these sizes left the queue of its class.
     fn has_room_without(&mut self, port: PortNo, envelope: &Envelope, _frames: &[u16]) -> bool {
         self.has_room(port, envelope)
     }

@@ -100,7 +100,7 @@ const fn notice_bytes(ip: IpVersion) -> u16 {
     ip.tuple() + 8
 }
 
-/// Whether the sender is notified of a packet that was dropped for `reason`: of congestion, not of packets without a route.
+/// True if the sender is notified of a packet that was dropped for `reason`: of congestion, not of packets without a route.
 fn is_congestion(reason: DropReason) -> bool {
     reason != DropReason::TTL && reason != DropReason::NO_ROUTE
 }

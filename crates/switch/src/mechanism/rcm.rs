@@ -48,7 +48,7 @@ const CONGESTED: &str = "congested";
 /// A port: the queue of packets that leave by it, and that of packets that came in by it.
 #[derive(Debug)]
 struct Port {
-    /// Whether a switch with RCM is at the far end.
+    /// True if a switch with RCM is at the far end.
     aware: bool,
     rate: BitRate,
     output: Detector,
@@ -92,7 +92,7 @@ impl Port {
         }
     }
 
-    /// Whether the port itself has recognised a flow as harmful.
+    /// True if the port itself has recognised a flow as harmful.
     fn has_recognised(&self, tuple: &Tuple) -> bool {
         match self.recognise {
             Recognise::Now => self.cam.has(tuple),
@@ -115,7 +115,7 @@ impl Port {
         self.local = degree;
     }
 
-    /// Whether a flow is harmful here: named from downstream, or else recognised by the port itself.
+    /// True if a flow is harmful here: named from downstream, or else recognised by the port itself.
     fn is_harmful(&self, tuple: &Tuple) -> bool {
         if self.remote > 0 {
             self.named.has(tuple)

@@ -1,4 +1,4 @@
-//! One line for each mechanism makes its table in scenarios, its variant of [`MechanismState`], and all dispatch.
+//! Registry: one line for each mechanism makes its table in scenarios, its variant of [`MechanismState`], and all dispatch.
 
 use super::{
     dispatch, Arrival, Claims, Context, Dropped, Effects, Hooks, Mechanism, MechanismState, Mechanisms, Message, Node, PortNo,
@@ -36,12 +36,14 @@ pub struct MechanismKind {
     pub(super) doc: &'static [&'static str],
     /// Properties that do not depend on settings.
     pub profile: &'static Profile,
+    /// Name of its group of counters.
+    pub group: &'static str,
     /// Makes its counters, all zero.
     pub(super) zero: fn() -> CountGroup,
 }
 
 impl MechanismKind {
-    /// Its counters, all zero.
+    /// Counters of the mechanism, all zero.
     pub fn counts(&self) -> CountGroup {
         (self.zero)()
     }
@@ -62,7 +64,7 @@ pub(super) trait Set {
     fn at(&self, site: &Site) -> Option<MechanismState>;
 }
 
-/// See [`Set`].
+/// Implementor of [`Set`] for a mechanism.
 pub(super) struct Tuned<'a, M: Mechanism> {
     pub kind: &'static MechanismKind,
     pub params: &'a M::Params,
@@ -123,6 +125,7 @@ macro_rules! registry {
                 key: stringify!($key),
                 doc: &[$($doc),*],
                 profile: &<$state as Mechanism>::PROFILE,
+                group: <<$state as Mechanism>::Counts as fanin_params::Counters>::GROUP,
                 zero: || CountGroup::of(&<<$state as Mechanism>::Counts as Default>::default()),
             }, )*];
 
@@ -205,7 +208,7 @@ impl Mechanisms {
     pub fn signal(control: &Control, length: u8) -> Option<(&'static str, Signal)> {
         let kind = MechanismKind::that_owns(control.ether_type)?;
         let messages = kind.profile.messages?;
-        Some((kind.counts().name, (messages.signal)(control.body(length))))
+        Some((kind.group, (messages.signal)(control.body(length))))
     }
 
     /// Pause that a message asks of a host's NIC; `None`: it is for an endpoint, or nobody's.
@@ -359,7 +362,7 @@ impl MechanismState {
         dispatch!(self, m => counts_of(&**m))
     }
 
-    /// Why it acted and how often.
+    /// Reasons for which it acted, and how often.
     pub fn by_reason(&self) -> Vec<(&'static str, u64)> {
         dispatch!(self, m => m.by_reason())
     }

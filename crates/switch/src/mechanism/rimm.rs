@@ -126,7 +126,7 @@ impl Rimm {
         self.shim(ether_type, &number.to_be_bytes())
     }
 
-    /// Whether the neighbour behind a port, which has stated `depth`, may get what would leave by `not`.
+    /// True if the neighbour behind a port, which has stated `depth`, may get what would leave by `not`.
     fn usable(&self, port: usize, depth: u16, not: PortNo) -> bool {
         port != not.index() && depth < self.room && !self.ports[port].alert.is_on()
     }
@@ -174,7 +174,7 @@ impl Rimm {
         *self.reasons.entry(why).or_default() += 1;
     }
 
-    /// Whether packets for a port take detours now, and whether its alert has lasted for so long that they do not.
+    /// True if packets for a port take detours now, and whether its alert has lasted for so long that they do not.
     fn alert(&mut self, node: &mut dyn Node, to: PortNo) -> (bool, bool) {
         let now = clock(node.now());
         if self.by == AlertBy::AtOnce {

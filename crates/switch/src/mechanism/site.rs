@@ -1,4 +1,4 @@
-//! What a switch and its ports are from the start.
+//! Sites: facts about a switch and its ports that hold from the start.
 
 use fanin_packet::Framing;
 use fanin_params::pattern;
@@ -14,30 +14,30 @@ impl PortNo {
     }
 }
 
-/// What a switch knows of one of its ports from the start.
+/// Facts about a port of a switch that hold from the start.
 #[derive(Clone, Debug)]
 pub struct PortSite {
-    /// Its outgoing link, which names its random streams.
+    /// Outgoing link of the port, which names its random streams.
     pub link: LinkId,
     pub rate: BitRate,
     /// Wire bytes of each frame besides its own.
     pub overhead: u16,
     /// Name of the node at the far end.
     pub peer: String,
-    /// Whether that is a host.
+    /// True if the far end is a host.
     pub to_host: bool,
-    /// Keys of the mechanisms that run there, if it is a switch.
+    /// Keys of the mechanisms that run at the far end, if it is a switch.
     pub peer_runs: Vec<&'static str>,
     /// Propagation there and back, and what both ends take from a last bit until they act on the frame.
     pub round_trip: Span,
 }
 
-/// What a switch knows of itself from the start.
+/// Facts about a switch that hold from the start.
 #[derive(Clone, Debug)]
 pub struct Site {
     pub name: String,
     pub ports: Vec<PortSite>,
-    /// How packets sit on the wire, without [`Site::trailer`].
+    /// Framing of packets, without [`Site::trailer`].
     pub framing: Framing,
     /// Bytes of each frame behind the IP packet: room for stamps.
     pub trailer: u16,
@@ -59,7 +59,7 @@ impl Site {
     }
 }
 
-/// Whether one of the patterns names a node.
+/// True if one of the patterns names a node.
 pub(crate) fn names_it(patterns: &[String], node: &str) -> bool {
     patterns.iter().any(|wanted| pattern::fits(wanted, node))
 }

@@ -80,7 +80,7 @@ impl Trimming {
         self.framing.frame(u16::from(e.header)) + e.extra.shim()
     }
 
-    /// Whether a packet can lose its payload: of a reliable transport, as nobody sends datagrams again, with more payload than
+    /// True if a packet can lose its payload: of a reliable transport, as nobody sends datagrams again, with more payload than
     /// fills the smallest frame and than the trailer that frames have behind it.
     ///
     /// So the length on the wire shows what was trimmed: the IP header states more than the frame holds, trailer included.
@@ -88,7 +88,7 @@ impl Trimming {
         e.kind == Kind::Reliable && e.frame > self.header_frame(e) + self.trailer
     }
 
-    /// Whether a packet is one for the queue of headers: reliable, and not to be trimmed. Acknowledgments, SYN, FIN, what was
+    /// True if a packet is one for the queue of headers: reliable, and not to be trimmed. Acknowledgments, SYN, FIN, what was
     /// trimmed before, and short payloads.
     fn is_header(&self, e: &Envelope) -> bool {
         e.kind == Kind::Reliable && !self.is_trimmable(e)

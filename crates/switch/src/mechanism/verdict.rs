@@ -8,13 +8,13 @@ use fanin_units::Time;
 /// A message of a mechanism: alone in a frame, or at the end of another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Message {
-    /// Where it goes: a node on the way takes it as its own and may send it on. `header` is the length of the body.
+    /// Addresses: a node on the way takes it as its own and may send it on. `header` is the length of the body.
     pub envelope: Envelope,
     pub control: Control,
 }
 
 impl Message {
-    /// Its bytes on the wire, without a frame of its own.
+    /// Bytes of the message on the wire, without a frame of its own.
     pub fn body(&self) -> &[u8] {
         self.control.body(self.envelope.header)
     }
@@ -28,7 +28,7 @@ pub fn message_frame(framing: &Framing, body: u8) -> u16 {
 /// A packet at a hook.
 #[derive(Debug)]
 pub struct Arrival<'a> {
-    /// What stands for it where it waits.
+    /// Handle of the packet where it waits.
     pub id: PacketId,
     pub envelope: &'a mut Envelope,
     /// The port that it came in by; `None` where the switch itself made or held it.
@@ -45,7 +45,7 @@ impl Arrival<'_> {
     }
 }
 
-/// What a hook decides about a packet.
+/// Decision of a hook about a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The switch goes on as it would without the mechanism.
@@ -55,15 +55,15 @@ pub enum Verdict {
     Send,
     /// The mechanism keeps the packet: it sends it when its turn at a port is there, or by [`Effect::Forward`]. Only at offer.
     Hold,
-    /// The packet waits in the express queue of its port, which has room for it and is not idle ([`Mechanism::express`]). Not at route.
+    /// The packet waits in the express queue of its port, which has room for it and is not idle ([`super::Overtakes`]). Not at route.
     Express,
     /// The packet goes to another port of the switch, whose admission decides anew.
     Detour(PortNo),
     /// A message that the mechanism made by [`Effect::Clone`] ends here. Only at route.
     Take,
-    /// This one joins its queue, and those of its class that the mechanism names by [`Effects::displace`] make room: each leaves the queue
-    /// and goes to [`Mechanism::on_displaced`]. Only at refusal for want of room, and only where there is room then
-    /// ([`Node::has_room_without`]) or they are as large together.
+    /// The refused packet joins its queue, and packets of its class that the mechanism names by [`Effects::displace`] make room: each leaves
+    /// the queue and goes to [`super::Displaces`]. Only at refusal for want of room, and only where there is room then
+    /// ([`super::Node::has_room_without`]) or they are as large together.
     Displace,
 }
 
@@ -74,51 +74,51 @@ pub struct Refused<'a> {
     pub port: PortNo,
     pub view: PortView,
     pub reason: DropReason,
-    /// For want of room; else marking drops it.
+    /// True if there is no room; else marking drops it.
     pub room: bool,
-    /// It was detoured to this port, and is dropped if there is no room: a packet is detoured once at a switch.
+    /// True if it was detoured to this port: it is dropped if there is no room: a packet is detoured once at a switch.
     pub detoured: bool,
 }
 
 /// A packet that was dropped.
 #[derive(Clone, Copy, Debug)]
 pub struct Dropped<'a> {
-    /// What stood for it until now.
+    /// Handle of the packet until now.
     pub packet: PacketId,
     pub envelope: &'a Envelope,
-    /// How it can be named to its sender.
+    /// Reference by which its sender knows it.
     pub reference: Option<Reference>,
     pub reason: DropReason,
 }
 
-/// What a mechanism sends when a port's wire is free.
+/// Packet or message that a mechanism sends at a transmission opportunity, when a port's wire is free.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Turn {
-    /// Nothing: the scheduler is next.
+    /// The mechanism sends nothing: the scheduler is next.
     Pass,
     /// A packet that it holds. Not at a combined switch, where it has to cross.
     Packet(PacketId),
-    /// The first of the express queue, if it is their turn ([`Mechanism::express`]).
+    /// The first of the express queue, if it is their turn ([`super::Overtakes`]).
     Express,
     /// A message in a frame of its own.
     Message(Message),
 }
 
-/// What shall happen besides, in order, after the hook.
+/// Wish of a mechanism besides its verdict, carried out in order after the hook.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Effect {
     /// A packet that the mechanism holds is offered to a port, as if it had been routed there.
     Forward { packet: PacketId, port: PortNo },
     /// A packet that the mechanism holds is dropped.
     Drop { packet: PacketId, port: PortNo, reason: DropReason },
-    /// Something of the mechanism waits at a port: [`Mechanism::on_turn`] runs when its wire is free, and
-    /// [`Mechanism::on_departure`] for each frame until nothing waits any more.
+    /// Something of the mechanism waits at a port: [`super::Sends::on_turn`] runs when its wire is free, and
+    /// [`super::Attaches::on_departure`] for each frame until nothing waits any more.
     Arm(PortNo),
     /// A message leaves by a port in a frame of its own, before everything that waits there.
     Emit { port: PortNo, message: Message },
-    /// [`Mechanism::on_timer`] runs then. Earlier timers stay.
+    /// [`super::Timed::on_timer`] runs then. Earlier timers stay.
     Timer(Time),
-    /// Departures of a port are events while packets wait there, so that [`Mechanism::on_egress`] runs for each of them.
+    /// Departures of a port are events while packets wait there, so that [`super::Watches::on_egress`] runs for each of them.
     Watch(PortNo),
     /// A packet that the mechanism has just held for a port waits behind what is held for that port: the policy that marks at enqueue
     /// decides about it as if all of that were in the port's queue, or what is of the packet's class where classes have policies of their
@@ -132,20 +132,20 @@ pub enum Effect {
     /// `held_up`: that class of `behind` has been paused itself since its queue was last empty.
     Asks { port: PortNo, class: u8, behind: Option<PortNo>, held_up: bool },
     /// For the record: what the mechanism makes of a port from now on. `about`: which side of it; `state` and `degree`: what it says
-    /// of that. Rows of states.parquet ([`Mechanism::STATES`]).
+    /// of that. Rows of states.parquet ([`super::Profile::states`]).
     State { port: PortNo, about: &'static str, state: &'static str, degree: u32 },
     /// A message that is forwarded as packets are: the headers of `packet`, and `shim`. It joins the queue of a port as a
-    /// packet does, and may be dropped wherever a packet may ([`Mechanism::on_lost`]).
+    /// packet does, and may be dropped wherever a packet may ([`super::Clones::on_lost`]).
     /// `class`: that of the packet where it is absent.
     Clone { packet: PacketId, port: PortNo, ttl: u8, class: Option<u8>, shim: Shim },
 }
 
-/// See [`Effect`].
+/// Wishes of the mechanisms whose hooks run.
 #[derive(Clone, Debug, Default)]
 pub struct Effects {
     /// Each with the number of its mechanism at the switch.
     pub list: Vec<(u8, Effect)>,
-    /// Whose hook runs.
+    /// Number of the mechanism whose hook runs.
     pub mechanism: u8,
     /// Places of packets that make room, with [`Verdict::Displace`].
     pub displaced: Vec<usize>,
@@ -156,7 +156,7 @@ impl Effects {
         self.list.push((self.mechanism, effect));
     }
 
-    /// The packet at a place ([`Node::waiting_at`]) makes room for the one that was refused.
+    /// The packet at a place ([`super::Node::waiting_at`]) makes room for the one that was refused.
     pub fn displace(&mut self, place: usize) {
         self.displaced.push(place);
     }

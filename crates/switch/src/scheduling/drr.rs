@@ -26,7 +26,7 @@ pub struct Drr {
     deficit: [u64; MAX_CLASSES],
     queues: Vec<VecDeque<u16>>,
     active: VecDeque<usize>,
-    /// Whether the head of the active list has had this visit's quantum.
+    /// True if the head of the active list has had this visit's quantum.
     visiting: bool,
     /// Classes that send nothing, a bit for each: they are not in the active list.
     closed: u8,

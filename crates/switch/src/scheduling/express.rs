@@ -35,7 +35,7 @@ impl Express {
         Express { params, waiting: VecDeque::new(), packets: 0, bytes: 0, served: 0, peak: 0 }
     }
 
-    /// Whether there is room for a frame.
+    /// True if there is room for a frame.
     #[inline]
     pub fn fits(&self, frame: u16) -> bool {
         self.bytes + u64::from(frame) <= self.params.room.get()

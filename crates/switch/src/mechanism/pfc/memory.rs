@@ -158,7 +158,7 @@ impl Memory {
         plain
     }
 
-    /// Whether nobody is to pause by far, a packet that is about to wait counted; all that have left are known. From then on
+    /// True if nobody is to pause by far, a packet that is about to wait counted; all that have left are known. From then on
     /// [`Memory::take_calmly`] has room.
     pub(super) fn becomes_calm(&mut self, held: Held) -> bool {
         let Held { port, class, bytes, .. } = held;
@@ -190,7 +190,7 @@ impl Memory {
         used.map(|used| self.shared(used)).max().unwrap_or(0)
     }
 
-    /// Whether nobody is to pause by far: no class of a port takes half of what it may.
+    /// True if nobody is to pause by far: no class of a port takes half of what it may.
     pub(super) fn is_low(&mut self) -> bool {
         let largest = self.largest();
         2 * largest < self.pools[0].threshold() && self.find_calm(self.pools[0].used, largest)
@@ -247,7 +247,7 @@ impl Memory {
         self.set_used(port, class, used);
     }
 
-    /// Whether a neighbour that was asked to pause, or was not, has to.
+    /// True if a neighbour that was asked to pause, or was not, has to.
     pub(super) fn wants_pause(&self, port: PortNo, class: u8, paused: bool) -> bool {
         let at = &self.ingress[port.index()][usize::from(class)];
         let shared = self.shared(at.used);

@@ -215,7 +215,7 @@ enum Task {
     Watch,
 }
 
-/// Whether packets are seen to leave when they do.
+/// True if packets are seen to leave when they do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exact {
     /// Not before somebody asks: what is known to wait is too much by what has left meanwhile.
@@ -341,7 +341,7 @@ impl Pfc {
         self.update_gate(now, port, fx);
     }
 
-    /// Whether the watchdog drops packets of a class at a port.
+    /// True if the watchdog drops packets of a class at a port.
     fn is_cut(&self, port: PortNo, class: u8) -> bool {
         let drops = self.params.watchdog.as_ref().is_some_and(|watchdog| watchdog.action == StormAction::Drop);
         drops && self.ports[port.index()].watch.storm() >> class & 1 != 0

@@ -83,14 +83,14 @@ pub struct PortSettings<'a> {
 }
 
 impl PortSettings<'_> {
-    /// Whether nothing is dropped for want of room.
+    /// True if nothing is dropped for want of room.
     pub fn is_unlimited(&self) -> bool {
         self.buffer.is_none() && self.alpha.is_none()
     }
 }
 
 impl Except {
-    /// Whether it sets this for ports.
+    /// True if it sets this for ports.
     pub fn sets(&self, setting: Setting) -> bool {
         match setting {
             Setting::Buffer => self.buffer.is_some(),
@@ -100,12 +100,12 @@ impl Except {
         }
     }
 
-    /// Whether anything is selected by name, rate or tier.
+    /// True if anything is selected by name, rate or tier.
     pub fn selects(&self) -> bool {
         self.ports.is_some() || self.switches.is_some() || self.rate.is_some() || self.tier.is_some()
     }
 
-    /// Whether it selects whole switches, as mechanisms need it.
+    /// True if it selects whole switches, as mechanisms need it.
     pub fn selects_switches(&self) -> bool {
         self.selects() && self.ports.is_none() && self.rate.is_none()
     }

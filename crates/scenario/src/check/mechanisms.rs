@@ -1,4 +1,5 @@
-//! Mechanisms of switches beside the rest of the scenario: each checks itself; what no switch sends is found here.
+//! Checks of mechanisms against the rest of the scenario: each mechanism checks itself; classes without the needed protection
+//! are found here.
 
 use super::pauses::pausing;
 use super::settings::{at_setting, Settings};
@@ -12,7 +13,7 @@ use fanin_switch::{Mechanisms, PortSettings, Scheduling, Site, Surroundings, Swi
 use fanin_transport::TransportParams;
 use fanin_units::{Amount, NodeId};
 
-/// Checks the mechanisms of `parts`; names of nodes only where the network could be built.
+/// Checks the mechanisms of `parts`; names of nodes only if the network could be built.
 pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Option<&Network>, &OfTraffic), cx: &mut Cx) {
     let Some(framing) = &parts.framing else { return };
     let used = used_transports(parts);
@@ -116,7 +117,8 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
     }
 }
 
-/// Warns of what transports send in classes of their own, where those may drop packets and the class of the data may not.
+/// Warns of transports whose acknowledgments or notifications travel in a class that may be dropped while their data's class
+/// may not.
 fn answers(parts: &Parts, traffic: &OfTraffic, is_lossy: impl Fn(u8) -> bool, cx: &mut Cx) {
     for (name, config) in used_transports(parts) {
         let classes = traffic.of_transport(parts, name);
@@ -133,7 +135,7 @@ fn answers(parts: &Parts, traffic: &OfTraffic, is_lossy: impl Fn(u8) -> bool, cx
     }
 }
 
-/// Warns of transports that take losses badly in classes whose packets may be dropped.
+/// Warns of loss-sensitive transports in classes whose packets may be dropped.
 fn lossy(parts: &Parts, settings: &Settings, traffic: &OfTraffic, cx: &mut Cx) {
     if settings.unlimited() && settings.mechanisms().iter().all(|(_, mechanisms)| mechanisms.lossless() == 0) {
         return; // queues without bound drop nothing

@@ -1,4 +1,4 @@
-//! Pauses of hosts: storms of hosts that there are, classes that switches pause, watchdogs that find something.
+//! Checks of pauses at hosts: storms of unknown hosts or unpaused classes, watchdogs that never act.
 
 use super::names::{unknown, HOST};
 use super::settings::Settings;
@@ -10,7 +10,7 @@ use fanin_params::{pattern, Cx, Param};
 use fanin_switch::Mechanisms;
 use fanin_units::{Span, Time};
 
-/// Checks what hosts ask for by pauses, and what they do about those that do not end.
+/// Checks the pause storms of hosts, and their reactions to pauses that do not end.
 pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network>, cx: &mut Cx) {
     let Some(host) = &parts.host else { return };
     let paused = settings.mechanisms().into_iter().fold(0, |all, (_, mechanisms)| all | mechanisms.lossless());
@@ -26,7 +26,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
     });
 }
 
-/// The keys of mechanisms that keep packets by pauses, as a scenario has them.
+/// Keys of the mechanisms that prevent losses by pauses, for messages.
 pub(super) fn pausing() -> String {
     let keys: Vec<String> = Mechanisms::that_keep_all().iter().map(|key| format!("switch.mechanisms.{key}")).collect();
     keys.join(", ")

@@ -20,7 +20,7 @@ pub enum Event {
     Acked { total: u64 },
     /// The opposite end has closed its direction (FIN, in order).
     PeerClosed,
-    /// Both directions are closed; an endpoint in TIME-WAIT still answers a repeated FIN until its timeout.
+    /// The connection is closed in both directions; an endpoint in TIME-WAIT still answers a repeated FIN until its timeout.
     Closed,
     /// The connection was aborted.
     Aborted(AbortReason),

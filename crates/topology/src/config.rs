@@ -230,7 +230,7 @@ pub(crate) fn refuse_link(rate: BitRate, delay: Span) -> Option<(String, &'stati
 /// Reason to refuse a rate within the range (message, accepted values): ports count in kb/s; `None` if it is fine.
 fn refuse_step(rate: BitRate) -> Option<(&'static str, String)> {
     let fraction = rate.bps() % STEP.bps() != 0;
-    fraction.then(|| ("is no multiple of 1Kbps", format!("a multiple of {STEP}, at most {FASTEST}")))
+    fraction.then(|| ("is not a multiple of 1Kbps", format!("a multiple of {STEP}, at most {FASTEST}")))
 }
 
 impl LeafSpine {

@@ -156,7 +156,7 @@ impl Draft {
             findings.error(
                 line,
                 Some(quote(name)),
-                format!("is the id of another node{before}"),
+                format!("is also the id of another node{before}"),
                 Some("a different id for each node".into()),
             );
         } else {

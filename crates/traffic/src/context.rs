@@ -298,7 +298,7 @@ impl Build<'_> {
         let excess = flows > limit as f64;
         if excess {
             let value = if flows < 1e15 { format!("{}", flows as u64) } else { format!("{flows:.3e}") };
-            let problem = self.error(key, Some(value), "flows are too many", Some(&format!("at most {limit} in a run")));
+            let problem = self.error(key, Some(value), "flows exceed the limit", Some(&format!("at most {limit} in a run")));
             problem.suggestion =
                 Some("ask for fewer flows, a shorter run or a lower load, or raise the limit on flows".to_string());
         }

@@ -53,7 +53,7 @@ pub(crate) fn open(path: &Path) -> Result<BufReader<File>, FileError> {
         return Err(FileError::whole("is a folder", "a file"));
     }
     if !kind.is_file() {
-        return Err(FileError::whole(&format!("is no regular file ({})", path.display()), "a file, not a pipe or a device"));
+        return Err(FileError::whole(&format!("is not a regular file ({})", path.display()), "a file, not a pipe or a device"));
     }
     File::open(path).map(|file| BufReader::with_capacity(MAX_LINE, file)).map_err(unreadable)
 }

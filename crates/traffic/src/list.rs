@@ -165,7 +165,7 @@ impl List {
         let mut seen = BTreeSet::new();
         for (i, id) in params.flows.iter().enumerate().filter_map(|(i, flow)| Some((i, flow.id.as_deref()?))) {
             if !seen.insert(id) {
-                let message = "is a name that another entry or flow has";
+                let message = "is also the name of another entry or flow";
                 build.error(&format!("flows[{i}].id"), Some(format!("\"{id}\"")), message, Some("ids that differ"));
             }
         }

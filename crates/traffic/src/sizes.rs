@@ -159,7 +159,7 @@ impl Cdf {
                                 number,
                                 size,
                                 &format!("is a smaller size than the {before} before it"),
-                                "sizes that never fall",
+                                "sizes that never decrease",
                             ));
                         }
                         if p < *earlier {
@@ -167,7 +167,7 @@ impl Cdf {
                                 number,
                                 probability,
                                 &format!("is a smaller probability than the {earlier} before it"),
-                                "probabilities that never fall",
+                                "probabilities that never decrease",
                             ));
                         }
                     }
@@ -219,7 +219,12 @@ impl Cdf {
             }
         };
         if largest * unit < 1.0 || largest * unit > 1e18 {
-            return Err(FileError::at(number, &largest.to_string(), "is no size for the largest flow", "1 byte to 10^18 bytes"));
+            return Err(FileError::at(
+                number,
+                &largest.to_string(),
+                "is not a size for the largest flow",
+                "1 byte to 10^18 bytes",
+            ));
         }
         let points = rows.iter().map(|&(size, p, _)| (size * unit, p / last)).collect();
         Ok((Cdf { points }, scale))

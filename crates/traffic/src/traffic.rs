@@ -80,7 +80,7 @@ impl Traffic {
                     cx.key("name", |cx| {
                         cx.error(
                             Some(&crate::context::text(name)),
-                            "is a name that another entry or flow has",
+                            "is also the name of another entry or flow",
                             Some("names that differ".into()),
                         )
                         .severity
@@ -121,7 +121,7 @@ impl Traffic {
                         cx.key(&key, |cx| {
                             cx.error(
                                 Some(&crate::context::text(id)),
-                                "is a name that another entry or flow has",
+                                "is also the name of another entry or flow",
                                 Some("ids that differ".into()),
                             )
                             .severity
@@ -149,8 +149,8 @@ impl Traffic {
                 cx.key("after", |cx| {
                     cx.error(
                         None,
-                        format!("makes a circle of waiting: {}{more} could never start", shown.join(", ")),
-                        Some("no circles".into()),
+                        format!("makes a dependency cycle: {}{more} could never start", shown.join(", ")),
+                        Some("no cycles".into()),
                     )
                     .severity
                 })

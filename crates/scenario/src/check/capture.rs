@@ -69,7 +69,7 @@ fn ethernet(framing: &Framing, cx: &mut Cx) {
     let (header, smallest) = (framing.header.get(), framing.min_frame.get());
     if !matches!((header, smallest), (18, 64) | (22, 64 | 68)) {
         let message = format!(
-            "holds frames of Ethernet, and in this scenario framing.header is {} and framing.min_frame is {}",
+            "holds Ethernet frames, but in this scenario framing.header is {} and framing.min_frame is {}",
             framing.header, framing.min_frame
         );
         let accepted =

@@ -137,7 +137,7 @@ fn known<T: Param + Display + Ord + Copy>(key: &str, wanted: Option<T>, all: &BT
 fn set_twice(key: &str, twice: &BTreeMap<usize, &str>, what: &str, cx: &mut Cx) {
     for (earlier, name) in twice {
         cx.key(key, |cx| {
-            let message = format!("is set for {name} by switch.except[{earlier}] too");
+            let message = format!("is also set for {name} by switch.except[{earlier}]");
             cx.error(None, message, Some(format!("one entry for each setting of a {what}"))).severity
         });
     }

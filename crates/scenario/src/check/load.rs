@@ -155,7 +155,7 @@ fn short_timeouts(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mu
         let timers = config.loss_timers();
         let Some(timer) = timers.iter().find(|timer| timer.fixed && timer.value <= rtt) else { continue };
         let below =
-            format!("no more than the RTT of an idle network, {}: packets are sent again that were not lost", rounded(rtt));
+            format!("no more than the RTT of an idle network, {}: packets that were not lost are retransmitted", rounded(rtt));
         at_transport(cx, name, |cx| match timer.exponent {
             None => {
                 warn(cx, timer.key, &timer.value, format!("is {below}")).suggestion = Some(format!("more than {}", rounded(rtt)));

@@ -88,7 +88,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             if let (Some((_, first)), Some(key)) = (headers.filter(|(other, _)| *other != entry), mechanisms.with_headers()) {
                 if first != key {
                     let message =
-                        format!("puts headers into frames, as {first} does at other switches, and a frame has one at most");
+                        format!("puts headers into frames, as {first} does at other switches, and a frame can hold only one");
                     cx.key(key, |cx| cx.error(None, message, Some(format!("{first} or {key} at all switches"))).severity);
                 }
             }
@@ -128,7 +128,7 @@ fn answers(parts: &Parts, traffic: &OfTraffic, is_lossy: impl Fn(u8) -> bool, cx
         for (key, class) in config.other_classes().into_iter().filter(|(_, class)| is_lossy(*class)) {
             at_transport(cx, name, |cx| {
                 let message =
-                    "is a class that may drop packets, while that of the data may not: what is lost there is waited for";
+                    "is a class that may drop packets, while the data's class may not: the sender waits for packets lost there";
                 warn(cx, key, &class, message).suggestion = Some(format!("no {key}, or class {class} among the lossless ones"));
             });
         }
@@ -147,7 +147,8 @@ fn lossy(parts: &Parts, settings: &Settings, traffic: &OfTraffic, cx: &mut Cx) {
         let Some(remedy) = config.wants_lossless() else { continue };
         let classes = traffic.of_transport(parts, name);
         let Some(class) = classes.into_iter().find(|class| is_lossy(*class)) else { continue };
-        let message = format!("is in class {class}, which may drop packets: each loss sends all behind it again");
+        let message =
+            format!("is in class {class}, which may drop packets: after each loss all packets behind it are retransmitted");
         at_transport(cx, name, |cx| {
             cx.warn(None, message, None).suggestion = Some(format!("{} with class {class}, or {remedy}", pausing()));
         });

@@ -89,7 +89,7 @@ fn check_storm(storm: &Storm, (parts, paused): (&Parts, u8), network: Option<&Ne
         cx.error_at("start", &storm.start, "is after the end of the run", "before the end of the run: duration");
     }
     if storm.end.is_none() && parts.duration.is_none() {
-        let message = "never ends, and no more does a run with a flow that waits for it";
+        let message = "never ends, so a run with a flow that waits for it never ends either";
         cx.error(None, message, Some("an end, or the scenario's duration".to_string()));
     }
 }

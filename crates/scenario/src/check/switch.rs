@@ -174,7 +174,7 @@ fn share(buffer: &DynamicBuffer, alpha: f64, (switch, own): (&Switch, bool), cx:
     }
     let frames = in_bytes(buffer.total, switch).map(|total| libm::floor(share * total as f64) as u64 / FRAME);
     if let Some(frames) = frames.filter(|frames| *frames < BURST_FRAMES) {
-        warn(cx, format!("lets a queue that is alone hold no more than {frames} full frames"), None);
+        warn(cx, format!("lets a single queue hold no more than {frames} full frames"), None);
     }
 }
 
@@ -215,7 +215,8 @@ pub(super) fn order(parts: &Parts, network: &Network, cx: &mut Cx) {
     }
     for (name, config) in used_transports(parts) {
         let Some(remedy) = config.wants_order() else { continue };
-        let message = "sends again what comes out of order, and switch.routing sends packets of a flow over several paths";
+        let message =
+            "retransmits packets that arrive out of order, and switch.routing sends packets of a flow over several paths";
         at_transport(cx, name, |cx| {
             cx.warn(None, message, None).suggestion = Some(format!("{remedy}, or switch.routing = \"ecmp\""))
         });

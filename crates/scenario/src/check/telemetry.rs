@@ -162,7 +162,7 @@ pub(super) fn registers(parts: &Parts, watched: &[LinkId], buffer: Largest, (not
     let Some(registers) = &telemetry.registers else { return };
     cx.key("telemetry", |cx| {
         if telemetry.queues.is_empty() {
-            let message = "have no port that fills them";
+            let message = "are filled by no port";
             let accepted = "ports in telemetry.queues, or no registers".to_string();
             cx.key("registers", |cx| cx.error(None, message, Some(accepted)).severity);
         }
@@ -205,7 +205,7 @@ fn short(registers: &Registers, buffer: Largest, parts: &Parts, cx: &mut Cx) {
     }
     let wrap = registers.tick.saturating_mul(1 << 32);
     if parts.duration.is_some_and(|duration| duration > wrap / 2) {
-        let message = format!("makes the time register start again every {}: packets of a port that are half of that apart cannot be distinguished from earlier ones without the receiver's clock", seconds(wrap));
+        let message = format!("makes the time register wrap around every {}: packets of a port that are half of that apart cannot be distinguished from earlier ones without the receiver's clock", seconds(wrap));
         warn(cx, "tick", &registers.tick, message).suggestion = Some("a longer tick".to_string());
     }
 }

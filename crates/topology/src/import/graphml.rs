@@ -142,7 +142,7 @@ impl<'a> Reader<'a, '_> {
         }
         for element in graph.children().filter(Node::is_element) {
             if !["node", "edge", "data", "desc"].contains(&element.tag_name().name()) {
-                self.error(element, Some(element.tag_name().name()), "is an element that is not read", "node, edge, data");
+                self.error(element, Some(element.tag_name().name()), "is an unsupported element", "node, edge, data");
             }
         }
         for node in elements(graph, "node") {
@@ -164,7 +164,7 @@ impl<'a> Reader<'a, '_> {
             None => DraftKind::Unsaid,
             Some("host") => DraftKind::Host,
             Some("switch") => DraftKind::Switch,
-            Some(other) => return self.error(node, Some(other), "is no kind of node", "host, switch"),
+            Some(other) => return self.error(node, Some(other), "is not a kind of node", "host, switch"),
         };
         let line = self.line(node);
         draft.declare(id, kind, line, self.findings);

@@ -74,7 +74,7 @@ fn node(raw: &RawValue, reader: &mut Reader<'_>, depth: usize) -> Result<Node, S
                     return Err(SyntaxError { line: Some(line), message: "an object with more than 64 keys".into() });
                 }
                 if table.iter().any(|(k, _)| *k == key) {
-                    return Err(SyntaxError { line: Some(line), message: format!("the key {key:?} is there twice") });
+                    return Err(SyntaxError { line: Some(line), message: format!("the key {key:?} is given twice") });
                 }
                 table.push((key, node(raw, reader, depth - 1)?));
             }

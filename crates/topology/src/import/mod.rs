@@ -75,7 +75,7 @@ fn load(path: &Path) -> Result<String, (String, String)> {
     let failed = |error: std::io::Error| (format!("cannot be read: {error} ({})", path.display()), readable());
     // Before it is opened: that waits for ever where nobody writes into a named pipe.
     if !std::fs::metadata(path).map_err(failed)?.is_file() {
-        return Err((format!("is no regular file ({})", path.display()), readable()));
+        return Err((format!("is not a regular file ({})", path.display()), readable()));
     }
     let file = std::fs::File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();

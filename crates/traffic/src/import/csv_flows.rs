@@ -86,7 +86,7 @@ impl Reader {
         let same = |a: &Column, b: &Column| std::mem::discriminant(a) == std::mem::discriminant(b);
         for (i, column) in columns.iter().enumerate() {
             if columns[..i].iter().any(|other| same(other, column)) {
-                return Err(FileError::at(line, heading.get(i).unwrap_or(""), "is a column that was there before", COLUMNS));
+                return Err(FileError::at(line, heading.get(i).unwrap_or(""), "is a duplicate column", COLUMNS));
             }
         }
         for (needed, name) in
@@ -140,7 +140,7 @@ impl Reader {
         }
         (row.src, row.dst) = hpcc::ends(&self.hosts, line, src, dst)?;
         if row.size == 0 {
-            return Err(FileError::at(line, "0", "is no size: a flow has at least 1 byte", "at least 1 byte"));
+            return Err(FileError::at(line, "0", "is not a size: a flow has at least 1 byte", "at least 1 byte"));
         }
         if row.after.is_empty() && row.delay != Span::ZERO {
             return Err(FileError::at(

@@ -146,7 +146,7 @@ pub(super) fn ends(hosts: &HostNames, line: u32, src: &str, dst: &str) -> Result
 pub(super) fn size_of(line: u32, text: &str) -> Result<u64, FileError> {
     match text.parse::<u64>() {
         Ok(size) if size > 0 => Ok(size),
-        Ok(_) => Err(FileError::at(line, text, "is no size: a flow has at least 1 byte", "bytes")
+        Ok(_) => Err(FileError::at(line, text, "is not a size: a flow has at least 1 byte", "bytes")
             .suggest("where it means a flow without end, give a size larger than the run can carry".to_string())),
         Err(_) if text.starts_with('-') => Err(FileError::at(line, text, "is negative", "bytes, at least 1")),
         Err(_) => Err(FileError::at(line, text, "is not a number of bytes", "an integer of at least 1")),

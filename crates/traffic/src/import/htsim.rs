@@ -139,7 +139,7 @@ impl<R: BufRead> Reader<R> {
                 return Err(FileError::at(
                     number,
                     other,
-                    "starts no known line",
+                    "does not begin a known kind of line",
                     "Nodes, Connections, Triggers, SRC->DST, trigger",
                 ))
             }
@@ -199,7 +199,7 @@ impl<R: BufRead> Reader<R> {
             return Err(FileError::at(
                 number,
                 &id.unwrap_or(0).to_string(),
-                &format!("is the id of line {before} too"),
+                &format!("is also the id of line {before}"),
                 "ids that differ",
             ));
         }
@@ -246,7 +246,7 @@ impl<R: BufRead> Reader<R> {
             }
         }
         let (Some(id), Some(mode)) = (id, mode) else {
-            return Err(FileError::at(number, line, "is not a whole trigger", ACCEPTED));
+            return Err(FileError::at(number, line, "is an incomplete trigger", ACCEPTED));
         };
         let mode = match (mode, count) {
             (Mode::Barrier(_), Some(count)) => Mode::Barrier(count),
@@ -255,7 +255,7 @@ impl<R: BufRead> Reader<R> {
         };
         match self.defined.insert(id, (mode, number)) {
             Some((_, before)) => {
-                Err(FileError::at(number, &id.to_string(), &format!("is the trigger of line {before} too"), "ids that differ"))
+                Err(FileError::at(number, &id.to_string(), &format!("is also the trigger of line {before}"), "ids that differ"))
             }
             None => Ok(()),
         }

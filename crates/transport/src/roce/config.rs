@@ -152,7 +152,7 @@ impl TransportParams for Roce {
             cx.error_at("mtu", &self.mtu, "is no path MTU", "256, 512, 1024, 2048 or 4096");
         }
         if let Some(message) = self.message.filter(|bytes| bytes.get() % u64::from(self.mtu) != 0) {
-            cx.error_at("message", &message, "is no multiple of mtu", &format!("a multiple of {}", self.mtu));
+            cx.error_at("message", &message, "is not a multiple of mtu", &format!("a multiple of {}", self.mtu));
         }
         let each = if self.selective() {
             Some("recovery = \"selective_repeat\"")

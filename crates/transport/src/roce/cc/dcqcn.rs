@@ -162,7 +162,7 @@ impl ControlParams for Dcqcn {
         let step = line.bps() / 1_000;
         let ms = |span: Span| span.ps() / 1_000_000_000;
         let message = format!(
-            "is small beside {line}: one of {SHARING} queue pairs takes {} ms to its share, with the paper's values at 40 Gb/s {} ms",
+            "is small compared with {line}: one of {SHARING} queue pairs takes {} ms to reach its share; with the paper's values at 40 Gb/s, {} ms",
             takes.map_or_else(|| format!("more than {}", ms(LONGEST)), |takes| ms(takes).to_string()),
             ms(usual)
         );

@@ -64,7 +64,7 @@ impl ControlParams for ThetaPowerTcp {
             return;
         }
         let message = format!(
-            "is many beside eta = {}: n flows of a link use n · {:.0} % of it and no more, as windows rest at beta / (1 - eta)",
+            "is too many for eta = {}: n flows of a link use n · {:.0} % of it and no more, as windows rest at beta / (1 - eta)",
             self.eta,
             100.0 / fill
         );

@@ -49,7 +49,7 @@ impl ControlParams for Timely {
         if self.delta.bps().saturating_mul(FEW) < share {
             let doubles = f64::from(u32::try_from(self.segment.get()).unwrap_or(u32::MAX)) * 8.0 / self.delta.bps() as f64;
             let message = format!(
-                "is small beside {}: a rate that has fallen doubles in {:.1} ms at the earliest, whatever the line (segment / delta · ln 2)",
+                "is small compared with {}: a rate that has fallen doubles in {:.1} ms at the earliest, whatever the line (segment / delta · ln 2)",
                 at.line,
                 doubles * std::f64::consts::LN_2 * 1e3
             );

@@ -177,7 +177,7 @@ params! {
         /// Pause storms: NICs that send pauses without need.
         pub storms: Vec<Storm> = Vec::new();
         /// Stall prevention of the NIC: once it has requested pauses of a class for this long without a break, it requests
-        /// none until it had no need to. If absent, it never stops. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is
+        /// none until the need has ended. If absent, it never stops. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is
         /// set to auto, 8 s by default).
         pub stall_prevention: Option<Span>, in Span::from_us(1)..=Span::from_s(100);
     }

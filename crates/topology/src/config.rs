@@ -145,7 +145,7 @@ params! {
     pub struct FatTree {
         /// Number of ports of every switch; even.
         pub k: u32 = 4, in 2..=64;
-        /// Link of every pair of neighbours.
+        /// Link between each pair of neighbouring switches, and of each host.
         pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
         /// Failed links, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
         /// built without them, and routes go around.
@@ -158,7 +158,7 @@ params! {
     pub struct Chain {
         /// Number of switches.
         pub switches: u32 = 5, in 1..=1_024;
-        /// Link of every pair of neighbours.
+        /// Link between each pair of neighbouring switches, and of each host.
         pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
     }
 }

@@ -54,7 +54,7 @@ pub struct Link {
 pub struct Topology {
     pub nodes: Vec<Node>,
     pub links: Vec<Link>,
-    /// Node of each host.
+    /// Node id of each host, indexed by host id.
     pub hosts: Vec<NodeId>,
     /// Warnings: unusual parts of the description that were accepted.
     pub warnings: Vec<Problem>,

@@ -549,7 +549,7 @@ impl TcpEndpoint {
         steps as u16
     }
 
-    /// Fills in the header of a segment: acknowledgment, window, echo, timestamps. A pending delayed ACK is done with it.
+    /// Fills in the header of a segment: acknowledgment, window, echo, timestamps. The segment also serves as a pending delayed ACK.
     #[inline(always)]
     fn fill(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>, (flags, from, payload): (TcpFlags, u64, u16)) {
         let offer = self.offer();

@@ -128,7 +128,7 @@ pub struct Wheel {
     /// Events beyond the horizon, as (time, slot).
     far: BinaryHeap<Reverse<(u64, u32)>>,
     /// Start of the bucket at which far events are fetched; none of them is due before.
-    look_far: u64,
+    far_fetch_at: u64,
     order: Order,
     /// Time of the event popped last; kept in debug builds only.
     popped: u64,
@@ -175,7 +175,7 @@ impl Order {
 
     /// True if, of two events at `time`, the one of the later slot `second` is popped before the one of `first`.
     #[inline(always)]
-    fn turns(self, time: u64, first: u32, second: u32) -> bool {
+    fn swaps(self, time: u64, first: u32, second: u32) -> bool {
         let instant = self.instant(time);
         first >= self.drawn_from && self.draw(instant, first) > self.draw(instant, second)
     }
@@ -210,7 +210,7 @@ impl Wheel {
             spare: Vec::new(),
             instant: Instant::default(),
             far: BinaryHeap::new(),
-            look_far: 0,
+            far_fetch_at: 0,
             order,
             popped: 0,
         }
@@ -270,7 +270,7 @@ impl Wheel {
             }
             self.far.push(Reverse((time, slot)));
             if self.far.len() == 1 {
-                self.look_when_it_can_be_reached();
+                self.schedule_far_fetch();
             }
             return;
         }
@@ -282,20 +282,20 @@ impl Wheel {
         let event = key(time, slot);
         let at = self.due[self.next..].partition_point(|other| other.time < time || key(other.time, other.slot) < event);
         self.due.insert(self.next + at, Due::new(time, slot));
-        self.note_known();
+        self.update_low();
     }
 
     /// Marks the last bucket that has a line now as the one at which far events are fetched; all of them are due after it.
-    fn look_when_it_can_be_reached(&mut self) {
-        self.look_far = (self.opened + self.reach - 1) & !self.width;
-        self.make_overflow((self.look_far >> self.shift & self.mask) as usize);
+    fn schedule_far_fetch(&mut self) {
+        self.far_fetch_at = (self.opened + self.reach - 1) & !self.width;
+        self.make_overflow((self.far_fetch_at >> self.shift & self.mask) as usize);
     }
 
     /// Pops the next event if it is not after `limit`; `AHEAD`: then tops up the lookahead.
     #[inline(always)]
     pub fn pop_until<const AHEAD: bool>(&mut self, limit: Time) -> Option<(Time, Due)> {
         if AHEAD {
-            if self.next >= self.low && !self.know(limit.ps()) {
+            if self.next >= self.low && !self.open_until_known(limit.ps()) {
                 return None;
             }
         } else if self.next == self.due.len() {
@@ -322,7 +322,7 @@ impl Wheel {
                 if first.time > limit.ps() {
                     return None;
                 }
-                if first.time == second.time && self.order.turns(first.time, first.slot, second.slot) {
+                if first.time == second.time && self.order.swaps(first.time, first.slot, second.slot) {
                     std::mem::swap(&mut first, &mut second);
                 }
                 self.next = 0;
@@ -355,7 +355,7 @@ impl Wheel {
         let next = self.next_occupied_further(limit);
         match next {
             Some((index, begin)) => (self.start, self.opened) = (index, begin),
-            None => self.note_nothing(limit),
+            None => self.note_empty(limit),
         }
         next.is_some()
     }
@@ -386,23 +386,23 @@ impl Wheel {
     /// Opens buckets until at least one event is known, and as many as the lookahead wants. False: there is no event up to
     /// `limit`.
     #[inline(never)]
-    fn know(&mut self, limit: u64) -> bool {
+    fn open_until_known(&mut self, limit: u64) -> bool {
         if self.next == self.due.len() {
             self.due.clear();
             (self.next, self.low) = (0, 0);
             if !self.open_next(limit) {
-                self.note_nothing(limit);
+                self.note_empty(limit);
                 return false;
             }
         }
-        self.look_further();
-        self.note_known();
+        self.top_up_lookahead();
+        self.update_low();
         true
     }
 
     /// Records that there is no event up to `limit`, so that the search resumes at its bucket, or is skipped until an event
     /// is set if there is none at all.
-    fn note_nothing(&mut self, limit: u64) {
+    fn note_empty(&mut self, limit: u64) {
         // Where many have been searched in vain, it is worth to search them all.
         if limit.saturating_sub(self.opened) >> self.shift >= self.mask / 4 && self.has_no_lines() {
             self.reach = 0;
@@ -443,13 +443,13 @@ impl Wheel {
 
     /// Updates `low`, the index in `due` from which fewer events are known than the lookahead wants.
     #[inline(always)]
-    fn note_known(&mut self) {
+    fn update_low(&mut self) {
         self.low = self.due.len().saturating_sub(self.ahead.events);
     }
 
     /// Opens buckets until twice as many events are known as the lookahead wants, so that this is seldom done.
     #[inline(never)]
-    fn look_further(&mut self) {
+    fn top_up_lookahead(&mut self) {
         if self.next > MOST_POPPED {
             self.due.drain(..self.next);
             self.next = 0;
@@ -558,7 +558,7 @@ impl Wheel {
         events.clear();
         self.overflow[number] = events;
         self.spare.push(number);
-        if begin == self.look_far {
+        if begin == self.far_fetch_at {
             self.fetch_far(limit);
         }
     }
@@ -576,7 +576,7 @@ impl Wheel {
         }
         while let Some(Reverse((time, slot))) = self.far.peek().copied() {
             if time - self.opened >= self.reach {
-                return self.look_when_it_can_be_reached();
+                return self.schedule_far_fetch();
             }
             self.far.pop();
             self.set(slot, Time::from_ps(time));

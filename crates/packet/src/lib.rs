@@ -55,7 +55,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The opposite end.
+    /// The peer.
     pub const fn other(self) -> Side {
         match self {
             Side::Initiator => Side::Responder,

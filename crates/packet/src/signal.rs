@@ -1,4 +1,4 @@
-//! Signals from the network to the ends of a flow, besides packets of the opposite end, in terms that no mechanism owns.
+//! Signals from the network to the ends of a flow, besides packets of the peer, in terms that no mechanism owns.
 
 /// Reference by which a switch names a packet to the host that sent it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

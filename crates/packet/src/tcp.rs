@@ -47,7 +47,7 @@ pub struct SackBlock {
 pub struct Timestamps {
     /// TSval: clock of the segment's sender.
     pub value: u32,
-    /// TSecr: the latest TSval received from the opposite end.
+    /// TSecr: the latest TSval received from the peer.
     pub echo: u32,
 }
 

@@ -19,7 +19,7 @@ pub(crate) use network::{core_rate, crossbar_rate, host_infos, Network};
 pub(crate) use self::capture::Captured;
 use self::settings::{at_marking, at_setting, path, Settings};
 use self::transport::shown;
-pub(crate) use self::volume::{asked, with_those_that_wait, ACKS};
+pub(crate) use self::volume::{flow_volume, with_waiting_flows, ACKS};
 use crate::doc::{Parts, DEFAULT_TRANSPORT};
 use crate::exceptions::Exceptions;
 use fanin_packet::{IpVersion, Stack, MAX_HOPS};
@@ -99,7 +99,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         switch::time_to_live(parts, network, &mut cx);
         problems = traffic(parts, flows, (settings.as_ref(), network, &watched), (&mut notes, &mut cx));
     } else {
-        problems = without_hosts(parts, base_dir);
+        problems = problems_without_network(parts, base_dir);
     }
     problems.extend(cx.into_problems());
     Findings { problems, watched, captured, exceptions, notes }
@@ -456,7 +456,7 @@ fn traffic(
 
 /// Problems of the traffic that do not depend on the network, for scenarios whose network could not be built: stand-in hosts
 /// take its place, and problems about hosts are left out.
-fn without_hosts(parts: &Parts, base_dir: &Path) -> Vec<Problem> {
+fn problems_without_network(parts: &Parts, base_dir: &Path) -> Vec<Problem> {
     let names: Vec<String> = parts.transports.iter().map(|(name, _)| name.clone()).collect();
     let hosts: Vec<String> = (0..STAND_INS).map(|i| format!("h{i}")).collect();
     let context = TrafficContext {

@@ -115,7 +115,7 @@ impl Parts {
         if let Some(Value::Table(named)) = document.get("transports").map(|node| &node.value) {
             let others = named.iter().filter(|(name, _)| name != DEFAULT_TRANSPORT);
             let mut named: Vec<(String, Option<TransportConfig>)> =
-                others.map(|(name, node)| (name.clone(), quiet(node))).collect();
+                others.map(|(name, node)| (name.clone(), parse_quietly(node))).collect();
             named.sort_by(|a, b| a.0.cmp(&b.0));
             transports.extend(named);
         }
@@ -123,7 +123,8 @@ impl Parts {
             Some(Value::List(entries)) => entries,
             _ => &[],
         };
-        let traffic: Vec<(usize, Entry)> = entries.iter().enumerate().filter_map(|(i, node)| Some((i, quiet(node)?))).collect();
+        let traffic: Vec<(usize, Entry)> =
+            entries.iter().enumerate().filter_map(|(i, node)| Some((i, parse_quietly(node)?))).collect();
         Parts {
             topology: document.get("topology").and_then(|node| TopologyConfig::parse(node, &mut Cx::new())), // its numbers name hosts
             framing: or_defaults(document, "framing"),
@@ -143,7 +144,7 @@ impl Parts {
 
 /// Parses a part without reporting problems: malformed numbers and sizes are treated as absent, so that the rest is checked.
 /// Malformed names are not, as other checks depend on them.
-fn quiet<T: Param>(node: &Node) -> Option<T> {
+fn parse_quietly<T: Param>(node: &Node) -> Option<T> {
     let mut cx = Cx::new();
     if let Some(read) = T::parse(node, &mut cx) {
         return Some(read);
@@ -167,31 +168,31 @@ fn telemetry(document: &Node) -> Option<Telemetry> {
         let key = problem.path.split(['.', '[']).next().unwrap_or_default();
         let Value::Table(entries) = &mut rest.value else { return None };
         for (_, node) in entries.iter_mut().filter(|(name, _)| name == key) {
-            keep_texts(node);
+            replace_malformed(node);
         }
     }
-    quiet(&rest).or_else(|| {
+    parse_quietly(&rest).or_else(|| {
         let Value::Table(entries) = &mut rest.value else { return None };
         entries.retain(|(key, _)| matches!(key.as_str(), "queues" | "hosts"));
-        quiet(&rest)
+        parse_quietly(&rest)
     })
 }
 
 /// Replaces malformed entries of a list of patterns by `*`, which matches everything, so that the other entries keep their
 /// index.
-fn keep_texts(node: &mut Node) {
+fn replace_malformed(node: &mut Node) {
     if let Value::List(items) = &mut node.value {
         items.iter_mut().filter(|item| item.text().is_none()).for_each(|item| item.value = Value::Text("*".into()));
     }
 }
 
 fn part<T: Param>(document: &Node, key: &str) -> Option<T> {
-    quiet(document.get(key)?)
+    parse_quietly(document.get(key)?)
 }
 
 fn or_defaults<T: Param>(document: &Node, key: &str) -> Option<T> {
     match document.get(key) {
-        Some(node) => quiet(node),
+        Some(node) => parse_quietly(node),
         None => Some(all_defaults()),
     }
 }

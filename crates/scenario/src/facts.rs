@@ -1,6 +1,6 @@
 //! Facts about a scenario in numbers: the network, idle round trips, and the load that traffic puts on each link.
 
-use crate::check::{asked, with_those_that_wait, Network, ACKS};
+use crate::check::{flow_volume, with_waiting_flows, Network, ACKS};
 use crate::doc::Parts;
 use crate::Scenario;
 use fanin_params::Problem;
@@ -41,7 +41,7 @@ impl Scenario {
             sample.push(flow);
         }
         let exact = sample.len() < FLOWS;
-        let sample = with_those_that_wait(sample, &mut traffic);
+        let sample = with_waiting_flows(sample, &mut traffic);
         let asked = self.asked(&sample, &traffic);
         let names: Vec<&str> = traffic.entry_names().collect();
         let (shortest, longest) = self.base_rtts();
@@ -131,7 +131,7 @@ impl Scenario {
         let mut between: BTreeMap<(u16, u16), (HostId, f64)> = BTreeMap::new();
         let mut starts: f64 = 0.0;
         for flow in sample {
-            let Some((packets, bytes)) = asked(&parts, flow, stop) else { continue };
+            let Some((packets, bytes)) = flow_volume(&parts, flow, stop) else { continue };
             let weight = weight(flow.entry);
             let entry = &mut entries[usize::from(flow.entry)];
             entry[1] += weight * bytes;

@@ -29,14 +29,15 @@ impl Scenario {
     pub fn trials(&self) -> Vec<Trial> {
         let at = self.ground();
         let mechanisms = Mechanisms::trials(&at);
-        let signalled = mechanisms.iter().map(|(trial, signals)| self.with_ears(trial.clone(), *signals));
-        let transports = TransportConfig::trials(&at).into_iter().map(|trial| self.in_place(with_fabric(trial, &mechanisms)));
+        let signalled = mechanisms.iter().map(|(trial, signals)| self.with_signal_keys(trial.clone(), *signals));
+        let transports =
+            TransportConfig::trials(&at).into_iter().map(|trial| self.at_own_transport(with_fabric(trial, &mechanisms)));
         let paths = PathChoice::trials(&at).into_iter();
         signalled.chain(Marking::trials(&at)).chain(paths).chain(transports).collect()
     }
 
     /// Moves a trial of a transport to the scenario's transport of the same kind, if that is not the default one.
-    fn in_place(&self, mut trial: Trial) -> Trial {
+    fn at_own_transport(&self, mut trial: Trial) -> Trial {
         let kind = transport_of(&trial.settings).map(|config| config.kind());
         let same = self.transports().iter().skip(1).find(|(_, config)| Some(config.kind()) == kind);
         let of_default = self.transports().first().map(|(_, config)| config.kind());
@@ -47,7 +48,7 @@ impl Scenario {
     }
 
     /// Adds the settings that make transports act on a mechanism's signals.
-    fn with_ears(&self, mut trial: Trial, signals: Signals) -> Trial {
+    fn with_signal_keys(&self, mut trial: Trial, signals: Signals) -> Trial {
         let (_, config) = &self.transports()[0];
         let keys = config.signal_keys().iter().filter(|(signal, _)| signals.has(*signal));
         trial.settings.extend(keys.map(|(_, key)| (format!("transport.{key}"), "true".to_string())));

@@ -154,10 +154,9 @@ params! {
 }
 params! {
     /// PSH also on each segment that ends more than half a window beyond the last PSH, counted in the application's writes;
-    /// the window is the largest that the opposite end had offered by then. A receiver whose `delayed_acks` are "adaptive"
+    /// the window is the largest that the peer had offered by then. A receiver whose `delayed_acks` are "adaptive"
     /// takes PSH for the end of a message, and one whose NIC merges segments merges nothing behind it. Source: Linux
     /// tcp_sendmsg_locked, forced_push. Deviation: retransmitted segments carry no PSH.
-    /// Deviation: a segment that is sent again carries none.
     pub struct HalfWindowPush {
         /// Sizes of the application's write calls, the last value repeated; calls follow each other at once. Each call begins
         /// a new half of the window. Empty: a single call.
@@ -448,7 +447,7 @@ profiled! {
             });
         /// Segments that carry PSH; `linux`: "half_window".
         pub push: PushBit = PushBit::Last(LastPush {}) => PushBit::HalfWindow(HalfWindowPush { writes: Vec::new() });
-        /// Explicit congestion notification, if the opposite end agrees. Source: RFC 3168 §6.1.1.
+        /// Explicit congestion notification, if the peer agrees. Source: RFC 3168 §6.1.1.
         pub ecn: bool = false;
         /// Rule by which the receiver echoes marks.
         pub ecn_echo: EcnEcho = EcnEcho::Classic;

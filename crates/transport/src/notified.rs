@@ -14,7 +14,7 @@ pub(crate) struct Range {
 /// Named ranges above SND.UNA, ascending and disjoint, without SACKed bytes.
 ///
 /// They stand beside the [`Scoreboard`](crate::scoreboard::Scoreboard), whose watermarks (all below is lost, all below was
-/// sent again) cannot distinguish single packets.
+/// retransmitted) cannot distinguish single packets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notified {
     ranges: VecDeque<Range>,

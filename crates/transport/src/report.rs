@@ -5,7 +5,7 @@
 pub enum AbortReason {
     /// No answer after `max_retries` (or `syn_retries`) timeouts. Source: RFC 9293 §3.8.3.
     RetriesExhausted,
-    /// Reset by the opposite end (RST).
+    /// Reset by the peer (RST).
     Reset,
 }
 
@@ -18,7 +18,7 @@ pub enum Event {
     Delivered { total: u64 },
     /// Data was acknowledged; `total` bytes since the start.
     Acked { total: u64 },
-    /// The opposite end has closed its direction (FIN, in order).
+    /// The peer has closed its direction (FIN, in order).
     PeerClosed,
     /// The connection is closed in both directions; an endpoint in TIME-WAIT still answers a repeated FIN until its timeout.
     Closed,
@@ -33,7 +33,7 @@ pub struct Stats {
     pub packets_sent: u64,
     /// Payload bytes sent, retransmissions included.
     pub bytes_sent: u64,
-    /// Application bytes acknowledged by the opposite end.
+    /// Application bytes acknowledged by the peer.
     pub acked: u64,
     /// Application bytes received in order.
     pub delivered: u64,

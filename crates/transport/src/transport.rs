@@ -97,7 +97,7 @@ pub trait Transport: Sized {
     /// Gives the arrival time of the next packet at the host, if it has waited between NIC and transport.
     fn arrived_at(&mut self, _at: Time) {}
 
-    /// Processes a packet of the opposite end, perhaps trimmed.
+    /// Processes a packet of the peer, perhaps trimmed.
     fn on_packet(&mut self, cfg: &Self::Params, now: Time, envelope: &Envelope, header: &Header);
 
     /// Processes a signal of the network about a packet of this end.
@@ -105,11 +105,11 @@ pub trait Transport: Sized {
         self.signal_log().counts().notifications.ignored += 1;
     }
 
-    /// Gives the telemetry of the next packet: of its own path, or returned by the opposite end.
+    /// Gives the telemetry of the next packet: of its own path, or returned by the peer.
     fn on_telemetry(&mut self, _stack: &Stack) {}
 
     /// Telemetry for the frame of the packet that [`Transport::poll`] has just made: an empty stack for ports to write into,
-    /// or one to return to the opposite end; `None` without. Asked only if [`TransportParams::needs_telemetry`].
+    /// or one to return to the peer; `None` without. Asked only if [`TransportParams::needs_telemetry`].
     fn telemetry(&mut self) -> Option<Stack> {
         None
     }
@@ -153,7 +153,7 @@ pub trait Transport: Sized {
     }
 
     /// Handles a full transmit queue of the host: the data packet that [`Transport::poll`] would make is dropped there, and
-    /// stays unsent. Returns that packet; `None`: there is none, or this transport does not notice and is polled as ever.
+    /// stays unsent. Returns that packet; `None`: there is none, or this transport does not notice and is polled as usual.
     fn on_refusal(&mut self, _cfg: &Self::Params, _now: Time) -> Option<Refused> {
         None
     }

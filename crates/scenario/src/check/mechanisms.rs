@@ -119,7 +119,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
 
 /// Warns of transports whose acknowledgments or notifications travel in a class that may be dropped while their data's class
 /// may not.
-fn answers(parts: &Parts, traffic: &OfTraffic, is_lossy: impl Fn(u8) -> bool, cx: &mut Cx) {
+fn lossy_answers(parts: &Parts, traffic: &OfTraffic, is_lossy: impl Fn(u8) -> bool, cx: &mut Cx) {
     for (name, config) in used_transports(parts) {
         let classes = traffic.of_transport(parts, name);
         if classes.is_empty() || classes.into_iter().any(&is_lossy) {
@@ -142,7 +142,7 @@ fn lossy(parts: &Parts, settings: &Settings, traffic: &OfTraffic, cx: &mut Cx) {
     }
     let lossless = settings.lossless();
     let is_lossy = |class: u8| lossless >> (class & 7) & 1 == 0;
-    answers(parts, traffic, is_lossy, cx);
+    lossy_answers(parts, traffic, is_lossy, cx);
     for (name, config) in used_transports(parts) {
         let Some(remedy) = config.wants_lossless() else { continue };
         let classes = traffic.of_transport(parts, name);

@@ -48,11 +48,11 @@ impl<'a> Settings<'a> {
                         .iter()
                         .any(|kind| kind.mechanisms == Some(i) || Setting::ALL.into_iter().any(|setting| from(kind, setting)))
                 };
-                let nowhere: Vec<Kind> = switch.except.iter().enumerate().filter(|(i, _)| !holds(*i)).map(alone).collect();
+                let nowhere: Vec<Kind> = switch.except.iter().enumerate().filter(|(i, _)| !holds(*i)).map(from_entry).collect();
                 kinds.extend(nowhere);
                 kinds.into_iter().collect()
             }
-            None => std::iter::once(Kind::default()).chain(switch.except.iter().enumerate().map(alone)).collect(),
+            None => std::iter::once(Kind::default()).chain(switch.except.iter().enumerate().map(from_entry)).collect(),
         };
         Settings { switch, exceptions, kinds, replaced }
     }
@@ -187,7 +187,7 @@ pub(super) fn at_marking<T>(at: MarkingAt, cx: &mut Cx, body: impl FnOnce(&mut C
 }
 
 /// Origins of a port and switch to which a single entry gives all that it sets.
-fn alone((i, entry): (usize, &Except)) -> Kind {
+fn from_entry((i, entry): (usize, &Except)) -> Kind {
     let mut port = Origins::default();
     for setting in Setting::ALL.into_iter().filter(|setting| entry.sets(*setting)) {
         port.set(setting, i);

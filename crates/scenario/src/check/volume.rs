@@ -52,7 +52,7 @@ pub(super) fn check(
     watched: &[LinkId],
     cx: &mut Cx,
 ) {
-    let sample = with_those_that_wait(sample, traffic);
+    let sample = with_waiting_flows(sample, traffic);
     let Some(volume) = Volume::of(parts, (&sample, traffic), network, watched) else { return };
     if volume.packets > MANY_PACKETS {
         let message = format!("asks for about {} packets: the run will take hours, or days", short(volume.packets));
@@ -114,7 +114,7 @@ pub(super) fn check(
 }
 
 /// Extends a sample by flows that wait for others; each flow is assumed to be complete when it starts.
-pub(crate) fn with_those_that_wait(mut sample: Vec<FlowSpec>, traffic: &mut Traffic) -> Vec<FlowSpec> {
+pub(crate) fn with_waiting_flows(mut sample: Vec<FlowSpec>, traffic: &mut Traffic) -> Vec<FlowSpec> {
     sample.iter().for_each(|flow| traffic.on_complete(flow, flow.start));
     for _ in 0..MORE {
         let Some(flow) = traffic.pop() else { break };
@@ -169,7 +169,7 @@ impl Volume {
         };
         let (mut flows, mut all, mut followed) = (0.0, 0.0, 0.0);
         for (number, flow) in sample.iter().enumerate() {
-            let (packets, bytes) = asked(parts, flow, stop)?;
+            let (packets, bytes) = flow_volume(parts, flow, stop)?;
             let weight = weights[&flow.entry];
             flows += weight;
             all += weight * packets;
@@ -198,7 +198,7 @@ impl Volume {
 const BITS_PER_BYTE: f64 = Bytes(1).bits() as f64;
 
 /// Number of data packets and bytes of a flow; `None` if its transport could not be parsed.
-pub(crate) fn asked(parts: &Parts, flow: &FlowSpec, stop: Option<f64>) -> Option<(f64, f64)> {
+pub(crate) fn flow_volume(parts: &Parts, flow: &FlowSpec, stop: Option<f64>) -> Option<(f64, f64)> {
     let payload = match &flow.kind {
         FlowKind::Transfer => {
             let config = parts.transports.get(usize::from(flow.transport))?.1.as_ref()?;

@@ -31,7 +31,7 @@ impl Delays {
     /// Takes an RTT sample, and sets ssthresh to cwnd if slow start shall end; `epoch` is the start of the present congestion
     /// avoidance.
     ///
-    /// Deviation: segments that were sent again give no sample, where Linux takes the echoed timestamp; nor do ACKs outside
+    /// Deviation: retransmitted segments give no sample, where Linux takes the echoed timestamp; nor do ACKs outside
     /// recovery that acknowledge selectively only.
     #[inline(never)]
     pub fn sample(&mut self, w: &mut Window, ack: &Ack, rtt: Span, epoch: Option<Time>) {

@@ -26,7 +26,7 @@ enum Stage {
 /// HyStart++ around any congestion control: once the RTT rises, the first slow start continues at a quarter of its speed, and
 /// ends after five rounds of that.
 ///
-/// Source: RFC 9406 §4.2. Deviation: ACKs that acknowledge selectively only, and segments that were sent again, give no sample.
+/// Source: RFC 9406 §4.2. Deviation: ACKs that acknowledge selectively only, and retransmitted segments, give no sample.
 #[derive(Clone, Debug)]
 pub struct HyStartPlusPlus {
     inner: Control,

@@ -11,7 +11,7 @@ use fanin_packet::{Envelope, Header, Segment, SegmentMut, Signal};
 use fanin_units::{Span, Stream, Time};
 
 /// Cache lines of an endpoint that only senders use, beside the first two.
-const SENDERS: [usize; 2] = [3, 4];
+const SENDER_LINES: [usize; 2] = [3, 4];
 
 impl Transport for TcpEndpoint {
     type Params = Tcp;
@@ -44,7 +44,7 @@ impl Transport for TcpEndpoint {
     #[inline(always)]
     fn on_packet(&mut self, cfg: &Tcp, now: Time, envelope: &Envelope, header: &Header) {
         if let Header::Tcp(tcp) = header {
-            self.on_segment_of_any_kind(cfg, now, Segment { envelope, tcp });
+            self.dispatch_segment(cfg, now, Segment { envelope, tcp });
         }
     }
 
@@ -96,7 +96,7 @@ impl Transport for TcpEndpoint {
 
     #[inline(always)]
     fn may_have_data(&self, cfg: &Tcp, now: Time) -> bool {
-        if self.is_calm() {
+        if self.on_fast_path() {
             self.nxt < self.end && (!cfg.tso || self.has_data(cfg, now))
         } else {
             self.has_data(cfg, now)
@@ -179,7 +179,7 @@ impl Transport for TcpEndpoint {
     fn apart(&self, step: usize, fetch: impl Fn(*const u8)) {
         if step == 0 && self.una < self.end {
             let first = std::ptr::from_ref(self).cast::<u8>();
-            SENDERS.into_iter().for_each(|line| fetch(first.wrapping_add(64 * line)));
+            SENDER_LINES.into_iter().for_each(|line| fetch(first.wrapping_add(64 * line)));
         }
     }
 
@@ -260,7 +260,7 @@ impl Transport for TcpEndpoint {
 }
 
 impl TcpEndpoint {
-    /// Application bytes acknowledged by the opposite end.
+    /// Application bytes acknowledged by the peer.
     #[inline(always)]
     fn acked(&self) -> u64 {
         self.una.min(self.end).saturating_sub(1)

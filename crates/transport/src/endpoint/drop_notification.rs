@@ -47,7 +47,7 @@ pub(super) enum Outcome {
 impl TcpEndpoint {
     /// Handles a drop notification: a switch has dropped a packet that this end sent.
     ///
-    /// The bytes are sent again at once, whatever window and pacing say (or with `drop_resend = "window"`, when the window has
+    /// The bytes are retransmitted at once, regardless of window and pacing (or with `drop_resend = "window"`, when the window has
     /// room): they take the place that the dropped packet had.
     /// With `reduce` the congestion control reduces the window as for a loss, and the sender is in
     /// recovery until all that was outstanding is acknowledged. It reduces once per RTT at most: a further drop counts when
@@ -57,7 +57,7 @@ impl TcpEndpoint {
     /// A notification that arrives late or twice costs one segment at most: it is the same as that of a retransmission
     /// which was dropped again.
     ///
-    /// Of an acknowledgment without data, the newest one is sent again.
+    /// For a dropped pure acknowledgment, the newest one is retransmitted.
     ///
     /// Source: PDN §IV. Deviation: the reduction is the congestion control's (CUBIC's is not by half); cwnd is not below what
     /// it was where a half would be below two segments.
@@ -70,7 +70,7 @@ impl TcpEndpoint {
             self.signals.counts().notifications.undefined += 1;
             return;
         };
-        let outcome = self.packet_was_lost(cfg, now, lost);
+        let outcome = self.on_certain_loss(cfg, now, lost);
         let counts = &mut self.signals.counts().notifications;
         match outcome {
             Outcome::Retransmitted => counts.retransmitted += 1,
@@ -81,7 +81,7 @@ impl TcpEndpoint {
     }
 
     /// Handles a certain loss of a packet of this end, reported by a drop notification or a NACK.
-    pub(super) fn packet_was_lost(&mut self, cfg: &Tcp, now: Time, lost: &Lost) -> Outcome {
+    pub(super) fn on_certain_loss(&mut self, cfg: &Tcp, now: Time, lost: &Lost) -> Outcome {
         let packet = &lost.packet;
         let outcome = match (self.sync, packet.part) {
             (Sync::SynSent | Sync::SynReceived, Part::Data) => self.syn_was_dropped(cfg, now, lost),
@@ -97,7 +97,7 @@ impl TcpEndpoint {
     }
 
     /// Retransmits the newest acknowledgment; older ones, which newer ones have replaced, are not. A delayed acknowledgment
-    /// is sent now, since the opposite end has waited for the previous one.
+    /// is sent now, since the peer has waited for the previous one.
     ///
     /// If other acknowledgments of the same number have arrived (of data beyond a hole), the copy is one duplicate more.
     fn ack_was_dropped(&mut self, packet: &Reference) -> Outcome {
@@ -119,7 +119,7 @@ impl TcpEndpoint {
             return Outcome::Redundant;
         }
         self.syn_dropped |= lost.reduce;
-        self.untime(cfg);
+        self.stop_timing(cfg);
         self.due |= due::SYN;
         self.rto_at = now + self.rtt.rto;
         Outcome::Retransmitted
@@ -157,7 +157,7 @@ impl TcpEndpoint {
             }
         };
         self.repair = Some(r);
-        self.settle();
+        self.enter_fast_path();
         outcome
     }
 
@@ -177,7 +177,7 @@ impl TcpEndpoint {
             return Outcome::Redundant;
         }
         self.burst = 0;
-        self.untime(cfg);
+        self.stop_timing(cfg);
         let rtt = self.rtt.srtt;
         let rtt_over = r.cut_at.is_none_or(|at| now >= at + rtt);
         if reduce && rtt_over && (from >= self.reduced_until || (again && rtt > Span::ZERO)) {
@@ -203,7 +203,7 @@ impl TcpEndpoint {
             return Outcome::Redundant;
         }
         self.burst = 0;
-        self.untime(cfg);
+        self.stop_timing(cfg);
         if self.phase == Phase::Loss {
             r.f_rto = FRto::Off; // a loss it was
             r.eifel = None;

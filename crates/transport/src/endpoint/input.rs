@@ -45,7 +45,7 @@ impl TcpEndpoint {
             let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
             self.edge = self.edge.max(edge);
             self.una = ack;
-            self.on_calm_ack(cfg, now, (acked, ts_echo), ece, None, true);
+            self.on_fast_ack(cfg, now, (acked, ts_echo), ece, None, true);
         } else {
             self.on_timed_ack(cfg, now, p, (ack, edge, ts_echo));
         }
@@ -92,16 +92,16 @@ impl TcpEndpoint {
         let una = self.una;
         let ack = una.wrapping_add_signed(i64::from(p.ack.wrapping_sub(self.wire(una)) as i32));
         let edge = ack.wrapping_add(u64::from(p.window) << self.snd_scale);
-        if self.is_calm() && ack > una && ack <= self.nxt && !p.has_sack() {
+        if self.on_fast_path() && ack > una && ack <= self.nxt && !p.has_sack() {
             if self.outstanding.is_none() {
                 let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
                 self.edge = self.edge.max(edge);
                 self.una = ack;
-                self.on_calm_ack(cfg, now, (ack - una, ts_echo), ece, None, true);
+                self.on_fast_ack(cfg, now, (ack - una, ts_echo), ece, None, true);
             } else {
                 self.on_timed_ack(cfg, now, p, (ack, edge, ts_echo));
             }
-        } else if !(self.is_calm() && ack == una && p.envelope.payload > 0 && edge <= self.edge && !p.has_sack()) {
+        } else if !(self.on_fast_path() && ack == una && p.envelope.payload > 0 && edge <= self.edge && !p.has_sack()) {
             if ack > self.nxt && ack < 1 << 63 {
                 // It acknowledges what was never sent, and nothing of it counts. Source: RFC 9293 §3.10.7.4.
                 self.ts_recent = ts_before;
@@ -109,10 +109,10 @@ impl TcpEndpoint {
                 return false;
             }
             if ack >= una && ack <= self.nxt {
-                self.on_ack_slowly(cfg, now, p, (ack, edge, ts_echo));
+                self.on_unusual_ack(cfg, now, p, (ack, edge, ts_echo));
             } else if p.has_sack() && self.by_rack() {
                 // An ACK that was overtaken may still report something. Source: Linux tcp_ack (old_ack).
-                self.on_ack_slowly(cfg, now, p, (una, self.edge, ts_echo));
+                self.on_unusual_ack(cfg, now, p, (una, self.edge, ts_echo));
             }
         }
         if p.envelope.payload > 0 {
@@ -126,7 +126,7 @@ impl TcpEndpoint {
 
     /// Processes an ACK on the fast path, after it has advanced SND.UNA.
     #[inline(always)]
-    fn on_calm_ack(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), ece: bool, rtt: Option<Span>, untimed: bool) {
+    fn on_fast_ack(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), ece: bool, rtt: Option<Span>, untimed: bool) {
         let news = AckNews { acked, delivered: acked, duplicate: false, ece, ts_echo, rtt, untimed };
         self.time_new_ack(cfg, now, &news);
         let grow = !ece && (!cfg.cwnd_validation || self.has_used_window());
@@ -149,14 +149,14 @@ impl TcpEndpoint {
     #[inline(never)]
     fn on_timed_ack(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (ack, edge, ts_echo): (u64, u64, u32)) {
         if self.by_rack() {
-            return self.on_ack_slowly(cfg, now, p, (ack, edge, ts_echo));
+            return self.on_unusual_ack(cfg, now, p, (ack, edge, ts_echo));
         }
         let acked = ack - self.una;
         let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
         self.edge = self.edge.max(edge);
         self.una = ack;
         let rtt = self.arrivals(cfg, now, (0, 0), ts_echo).latest_rtt(now);
-        self.on_calm_ack(cfg, now, (acked, ts_echo), ece, rtt, false);
+        self.on_fast_ack(cfg, now, (acked, ts_echo), ece, rtt, false);
         if cfg.tso {
             self.note_deferral(cfg, now);
         }
@@ -288,7 +288,7 @@ impl TcpEndpoint {
 
     /// Processes an ACK that is not the plain next one: duplicate, with SACK blocks, during recovery, or a window update.
     #[inline(never)]
-    fn on_ack_slowly(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (ack, edge, ts_echo): (u64, u64, u32)) {
+    fn on_unusual_ack(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (ack, edge, ts_echo): (u64, u64, u32)) {
         self.refused = false;
         let mut repair = self.repair.take().unwrap_or_default();
         let acked = ack - self.una;
@@ -406,7 +406,7 @@ impl TcpEndpoint {
             self.rtt.reset_back_off();
         }
         self.arm_persist(now);
-        self.settle();
+        self.enter_fast_path();
         if cfg.tso {
             self.note_deferral(cfg, now);
         }

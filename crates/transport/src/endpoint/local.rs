@@ -1,6 +1,6 @@
 //! Transmit queue of the sender's own host: TCP small queues, and segments that it does not accept.
 
-use super::output::Why;
+use super::output::Reason;
 use super::{Phase, TcpEndpoint};
 use crate::cc::{Congestion, Controller};
 use crate::config::{Pacing, Tcp, WindowRules, TCP_HEADER, TIMESTAMP_BYTES};
@@ -29,7 +29,7 @@ impl TcpEndpoint {
             limit = limit.min(LIMIT_OUTPUT_BYTES);
         }
         match self.next_segment(cfg, now) {
-            Some(next) if next.why != Why::New => limit.saturating_mul(2),
+            Some(next) if next.reason != Reason::New => limit.saturating_mul(2),
             _ => limit,
         }
     }
@@ -43,7 +43,7 @@ impl TcpEndpoint {
         if self.phase == Phase::Open && self.una > self.reduced_until {
             self.reduce_for_host(cfg, now);
         }
-        if next.why != Why::New && next.from == self.una && self.phase == Phase::Loss && self.retries > 0 {
+        if next.reason != Reason::New && next.from == self.una && self.phase == Phase::Loss && self.retries > 0 {
             self.rtt.undo_back_off();
             self.rto_at = now + RESOURCE_PROBE;
         } else if self.rto_at == Time::MAX {
@@ -51,7 +51,7 @@ impl TcpEndpoint {
         }
         self.burst = 0;
         self.refused = true;
-        self.unsettle();
+        self.leave_fast_path();
         let payload = (next.to.min(self.end) - next.from) as u16;
         Some(Refused { number: self.wire(next.from), header: TCP_HEADER + if self.ts_on { TIMESTAMP_BYTES } else { 0 }, payload })
     }

@@ -202,7 +202,7 @@ impl TcpEndpoint {
         self.reduced_by_ecn = false;
         self.phase = Phase::Recovery;
         self.burst = 0;
-        self.untime(cfg);
+        self.stop_timing(cfg);
         r.cut_at = Some(now);
         r.by_notification = false;
         r.recover = self.nxt;
@@ -240,7 +240,7 @@ impl TcpEndpoint {
         r.prr = Prr::over(self.nxt - self.una + acked);
         r.recover = self.nxt;
         self.phase = Phase::Cwr;
-        self.unsettle();
+        self.leave_fast_path();
         self.prr_on_ack(r, acked);
     }
 
@@ -394,7 +394,7 @@ impl TcpEndpoint {
                     return;
                 }
                 self.syn_again = true;
-                self.untime(cfg);
+                self.stop_timing(cfg);
                 self.due |= due::SYN;
             }
             Sync::Open if self.una == self.nxt => {
@@ -407,7 +407,7 @@ impl TcpEndpoint {
                 }
                 self.due |= due::PROBE;
                 self.counts.window_probes += 1;
-                self.unsettle();
+                self.leave_fast_path();
             }
             Sync::Open => {
                 if self.rack_on_timer(cfg, now) {
@@ -467,17 +467,17 @@ impl TcpEndpoint {
         self.phase = Phase::Loss;
         self.dup_acks = 0;
         self.burst = 0;
-        self.unsettle();
+        self.leave_fast_path();
         self.reduced_until = self.nxt;
         self.reduced_by_ecn = false;
-        self.untime(cfg);
+        self.stop_timing(cfg);
     }
 
     /// Aborts the connection.
     pub(super) fn abort(&mut self, reason: AbortReason) {
         self.sync = Sync::Closed;
         self.aborted = Some(reason);
-        self.unsettle();
+        self.leave_fast_path();
         self.due = 0;
         self.rto_at = Time::MAX;
         self.ack_at = Time::MAX;

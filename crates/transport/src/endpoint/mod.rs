@@ -50,7 +50,7 @@ pub struct Connection {
     pub open: bool,
     /// Initial sequence number; the first byte has the next one.
     pub iss: u32,
-    /// Initial sequence number of the opposite end; used if `open`.
+    /// Initial sequence number of the peer; used if `open`.
     pub irs: u32,
     /// Value of this end's timestamp clock at time zero.
     pub ts_offset: u32,
@@ -147,7 +147,7 @@ const UNTIMED: u64 = u64::MAX;
 const NEVER_TIMED: u64 = u64::MAX - 1;
 /// Signature that no segment has.
 const NOTHING: u16 = u16::MAX;
-/// Value of `peer_fin` before the opposite end has sent FIN.
+/// Value of `peer_fin` before the peer has sent FIN.
 const NO_FIN: u64 = u64::MAX;
 
 /// One end of a full-duplex TCP connection.
@@ -207,7 +207,7 @@ pub struct TcpEndpoint {
     ts_next: Time,
     iss: u32,
     irs: u32,
-    /// Present value of the timestamp clock, and the latest value of the opposite end's (TS.Recent).
+    /// Present value of the timestamp clock, and the latest value of the peer's (TS.Recent).
     ts_now: u32,
     ts_recent: u32,
     /// Largest window that a segment can announce for the free buffer \[bytes\] ([`TcpEndpoint::note_room`]).
@@ -219,7 +219,7 @@ pub struct TcpEndpoint {
     timed_at: Time,
     /// End of the data to which the last reduction belongs; signals about earlier data cause no further one.
     reduced_until: u64,
-    /// Largest window that the opposite end has offered.
+    /// Largest window that the peer has offered.
     max_window: u64,
     /// Size of the receive buffer.
     buffer: u64,
@@ -281,7 +281,7 @@ pub struct TcpEndpoint {
     open_from_start: bool,
     /// True while the application does not read.
     holding: bool,
-    /// True if the opposite end's FIN came before this end's was sent.
+    /// True if the peer's FIN came before this end's was sent.
     passive_close: bool,
     syn_again: bool,
     /// True if a switch has dropped the SYN, and asked to reduce the window.
@@ -450,7 +450,7 @@ impl TcpEndpoint {
     /// Source: RFC 6675 §4.
     pub fn pipe(&self) -> u64 {
         match (&self.repair, &self.outstanding) {
-            _ if self.is_calm() => self.inflight(),
+            _ if self.on_fast_path() => self.inflight(),
             (_, Some(o)) if o.rack.is_some() => o.segments.pipe(self.nxt),
             (Some(r), _) => r.pipe(self.una, self.nxt),
             _ => self.inflight(),
@@ -514,18 +514,18 @@ impl TcpEndpoint {
 
     /// True if segments may take the fast path.
     #[inline(always)]
-    fn is_calm(&self) -> bool {
+    fn on_fast_path(&self) -> bool {
         self.expects != NOTHING
     }
 
     /// Disables the fast path.
     #[inline(always)]
-    fn unsettle(&mut self) {
+    fn leave_fast_path(&mut self) {
         self.expects = NOTHING;
     }
 
     /// Enables the fast path if its conditions hold.
-    fn settle(&mut self) {
+    fn enter_fast_path(&mut self) {
         let calm = self.sync == Sync::Open
             && self.phase == Phase::Open
             && self.dup_acks == 0
@@ -545,7 +545,7 @@ impl TcpEndpoint {
 
     /// Stops timing a segment, called before every retransmission (Karn's algorithm); outside the open phase none is timed
     /// anew. With timestamps every ACK gives a sample. Source: RFC 6298 §3.
-    fn untime(&mut self, cfg: &Tcp) {
+    fn stop_timing(&mut self, cfg: &Tcp) {
         self.timed_end = match cfg.rtt_sampling {
             RttSampling::Timestamps if self.ts_on => 0,
             RttSampling::EveryAck => NEVER_TIMED,
@@ -557,7 +557,7 @@ impl TcpEndpoint {
     /// while nothing is lost. All others go to [`TcpEndpoint::on_segment`], which would treat these alike (Van Jacobson's
     /// header prediction). Source: Linux, tcp_rcv_established (from memory).
     #[inline(always)]
-    fn on_segment_of_any_kind(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
+    fn dispatch_segment(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         if p.looks() != self.expects {
             self.on_unexpected(cfg, now, p);
         } else if p.envelope.payload > 0 {

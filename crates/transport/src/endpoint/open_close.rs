@@ -19,7 +19,7 @@ impl TcpEndpoint {
             self.last_ack_sent = 1;
             self.open_receiver(cfg, now);
             self.note_room();
-            self.rcv_edge = 1 + self.offer();
+            self.rcv_edge = 1 + self.announceable();
             self.edge = 1 + cfg.opening_window(self.w.mss);
             self.established(cfg);
         } else if self.role == Role::Initiator {
@@ -33,7 +33,7 @@ impl TcpEndpoint {
 
     /// Largest window that a segment can announce for the free buffer.
     #[inline(always)]
-    pub(super) fn offer(&self) -> u64 {
+    pub(super) fn announceable(&self) -> u64 {
         u64::from(self.room)
     }
 
@@ -59,12 +59,12 @@ impl TcpEndpoint {
         self.max_window = self.edge - self.una;
         self.retries = 0;
         self.rtt.handshake_done(cfg, self.syn_again);
-        self.untime(cfg);
+        self.stop_timing(cfg);
         self.rto_at = Time::MAX;
         if let Some(o) = &mut self.outstanding {
             o.established(self.una, self.sack_on);
         }
-        self.settle();
+        self.enter_fast_path();
     }
 
     fn take_syn_options(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
@@ -243,7 +243,7 @@ impl TcpEndpoint {
     pub(super) fn mark_fin_sent(&mut self) {
         self.fin_sent = true;
         self.nxt = self.end + 1;
-        self.unsettle();
+        self.leave_fast_path();
         if let Some(repair) = self.repair.as_deref_mut() {
             repair.advance(self.una); // on the calm path it was not kept up to date
         }
@@ -264,7 +264,7 @@ impl TcpEndpoint {
         if !both || self.sync != Sync::Open {
             return;
         }
-        self.unsettle();
+        self.leave_fast_path();
         self.ack_at = Time::MAX;
         self.pace_at = Time::MAX;
         self.pending.add(Pending::CLOSED);

@@ -7,7 +7,7 @@ use crate::config::{HalfWindowPush, PushBit, Tcp};
 pub(super) struct Push {
     /// End of the segment that last carried PSH, or would have. Source: Linux pushed_seq.
     pushed: u64,
-    /// Half of the largest window that the opposite end had offered when the application wrote; zero: not known yet.
+    /// Half of the largest window that the peer had offered when the application wrote; zero: not known yet.
     half: u64,
     /// End of the application's present call, and the number of calls before.
     call_end: u64,

@@ -5,7 +5,7 @@ mod timers;
 mod window;
 
 use super::loss::{AckNews, Repair};
-use super::output::{Next, Why};
+use super::output::{Next, Reason};
 use super::push::Push;
 use super::{Phase, TcpEndpoint};
 use crate::cc::Controller;
@@ -451,22 +451,22 @@ impl TcpEndpoint {
     }
 
     /// Selects the next segment of a connection with RACK.
-    pub(super) fn rack_next(&self, cfg: &Tcp, o: &Outstanding, rack: &Rack, (now, paced_out): (Time, bool)) -> Option<Next> {
+    pub(super) fn rack_next(&self, cfg: &Tcp, o: &Outstanding, rack: &Rack, (now, held_by_pacing): (Time, bool)) -> Option<Next> {
         let segments = &o.segments;
         let pipe = segments.pipe(self.nxt);
         let room = self.room(pipe);
-        let again = |(from, to): (u64, u64), why| Next { from, to, why };
+        let again = |(from, to): (u64, u64), reason| Next { from, to, reason };
         if let Some(named) = segments.next_at_once() {
-            return Some(again(named, Why::Notified));
+            return Some(again(named, Reason::Notified));
         }
         if rack.head_due {
-            return segments.first().map(|first| again(first, Why::Hole));
+            return segments.first().map(|first| again(first, Reason::Hole));
         }
         if rack.probe_due {
             // New data if there is any and the other end has room. Source: RFC 8985 §7.3.
-            return self.new_data(u64::MAX).or_else(|| segments.last().map(|last| again(last, Why::Hole)));
+            return self.new_data(u64::MAX).or_else(|| segments.last().map(|last| again(last, Reason::Hole)));
         }
-        if paced_out {
+        if held_by_pacing {
             return None;
         }
         let new = || self.new_data(room).filter(|_| !(cfg.tso && self.burst == 0 && self.defers(cfg, now)));
@@ -475,7 +475,7 @@ impl TcpEndpoint {
         }
         if let Some(lost) = segments.next_lost() {
             // A FIN on top of a full segment needs no room.
-            return Some(again(lost, Why::Hole)).filter(|next| next.to.min(self.end).saturating_sub(next.from) <= room);
+            return Some(again(lost, Reason::Hole)).filter(|next| next.to.min(self.end).saturating_sub(next.from) <= room);
         }
         if !cfg.limited_transmit && self.phase == Phase::Open && segments.sacked() > 0 {
             return self.new_data(self.room(self.nxt - self.una));

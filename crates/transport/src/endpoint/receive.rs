@@ -20,7 +20,7 @@ impl TcpEndpoint {
         if in_order {
             self.on_next_data(cfg, now, p, end);
         } else {
-            self.on_data_slowly(cfg, now, p, (seq, end));
+            self.on_unusual_data(cfg, now, p, (seq, end));
         }
     }
 
@@ -63,7 +63,7 @@ impl TcpEndpoint {
     /// Processes a duplicate or out-of-order segment, one beyond the window, or one that fills a gap: each is acknowledged at
     /// once, unless ACKs are merged.
     #[inline(never)]
-    fn on_data_slowly(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (seq, end): (u64, u64)) {
+    fn on_unusual_data(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (seq, end): (u64, u64)) {
         // Offsets below zero have wrapped: they are far in the past.
         if end <= self.rcv_nxt || seq > 1 << 63 {
             self.due |= due::ACK;
@@ -73,7 +73,7 @@ impl TcpEndpoint {
         let end = end.min(self.rcv_edge);
         if seq >= end {
             self.due |= due::ACK;
-            return self.hurry(cfg);
+            return self.start_quick_acks(cfg);
         }
         let mut ooo = self.ooo.take().unwrap_or_default();
         self.bare = false;
@@ -130,7 +130,7 @@ impl TcpEndpoint {
 
     /// Records that data has arrived twice. Source: Linux tcp_data_queue, tcp_send_dupack.
     fn note_duplicate(&mut self, cfg: &Tcp, part: (u64, u64)) {
-        self.hurry(cfg);
+        self.start_quick_acks(cfg);
         if !cfg.dsack || !self.sack_on {
             return;
         }
@@ -141,10 +141,10 @@ impl TcpEndpoint {
     }
 
     /// Disables delays of the next ACKs, if their delay is adaptive. Source: Linux tcp_enter_quickack_mode.
-    fn hurry(&mut self, cfg: &Tcp) {
+    fn start_quick_acks(&mut self, cfg: &Tcp) {
         let window = self.rcv_edge - self.last_ack_sent;
         if let Some(rx) = self.rx.as_deref_mut().filter(|_| cfg.adapts_acks()) {
-            self.quick = self.quick.max(rx.hurry(cfg, cfg.quick_acks, window));
+            self.quick = self.quick.max(rx.start_quick_acks(cfg, cfg.quick_acks, window));
         }
     }
 
@@ -169,7 +169,7 @@ impl TcpEndpoint {
         if cfg.adapts_acks() {
             let quick = rx.note_gap(cfg, now.since(self.last_data), self.rtt.rto, offered);
             self.quick = self.quick.max(quick);
-            at_once |= self.hurry_for_ecn(cfg, p, &mut rx);
+            at_once |= self.quick_acks_for_ecn(cfg, p, &mut rx);
         } else if now.since(self.last_data) > self.rtt.rto {
             self.quick = cfg.quick_acks as u8;
         }
@@ -200,7 +200,7 @@ impl TcpEndpoint {
     fn on_data_out_of_order(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, rx: &mut Receiver, ranges: usize) {
         let offered = self.rcv_edge - self.last_ack_sent;
         self.note_echo(cfg, now, p, rx);
-        let mut at_once = cfg.adapts_acks() && self.hurry_for_ecn(cfg, p, rx);
+        let mut at_once = cfg.adapts_acks() && self.quick_acks_for_ecn(cfg, p, rx);
         let (beyond, ahead) = self.beyond_gap();
         if let Some(window) = &mut rx.window {
             // It is not counted before it has been queued.
@@ -241,15 +241,15 @@ impl TcpEndpoint {
 
     /// Enables quick ACKs for marks; true if this very segment is to be acknowledged at once, since it carries CWR.
     /// Source: Linux __tcp_ecn_check_ce, tcp_ecn_accept_cwr.
-    fn hurry_for_ecn(&mut self, cfg: &Tcp, p: Segment<'_>, rx: &mut Receiver) -> bool {
+    fn quick_acks_for_ecn(&mut self, cfg: &Tcp, p: Segment<'_>, rx: &mut Receiver) -> bool {
         if !self.ecn_on {
             return false;
         }
         let ecn = p.envelope.ecn;
-        let odd = rx.hurried_by_ecn(ecn != Ecn::NotEct, ecn == Ecn::Ce && cfg.ecn_echo == EcnEcho::Classic, self.echo);
+        let odd = rx.is_urgent_for_ecn(ecn != Ecn::NotEct, ecn == Ecn::Ce && cfg.ecn_echo == EcnEcho::Classic, self.echo);
         if odd {
             let window = self.rcv_edge - self.last_ack_sent;
-            self.quick = self.quick.max(rx.hurry(cfg, 2, window));
+            self.quick = self.quick.max(rx.start_quick_acks(cfg, 2, window));
         }
         p.flags.has(TcpFlags::CWR)
     }
@@ -276,11 +276,11 @@ impl TcpEndpoint {
         let many = if adaptive {
             let enough = self.rcv_nxt - self.last_ack_sent > u64::from(cfg.ack_every - 1) * u64::from(rx.mss);
             // An application that does not read will open the window, and with that acknowledge.
-            enough && (!self.holding || self.offer() >= self.rcv_edge - self.last_ack_sent)
+            enough && (!self.holding || self.announceable() >= self.rcv_edge - self.last_ack_sent)
         } else {
             u32::from(self.unacked) >= cfg.ack_every
         };
-        let quick = self.quick > 0 && (!adaptive || rx.may_hurry());
+        let quick = self.quick > 0 && (!adaptive || rx.may_ack_quickly());
         if at_once || many || (quick && (adaptive || !waiting || !cfg.merges_sacks())) {
             self.due |= due::ACK;
         } else if waiting {
@@ -369,7 +369,7 @@ impl TcpEndpoint {
         self.due |= due::ACK;
     }
 
-    /// Reads `bytes` of unread data; notifies the opposite end when the window opens by a segment or half the buffer, a
+    /// Reads `bytes` of unread data; notifies the peer when the window opens by a segment or half the buffer, a
     /// growing one when it doubles. Source: RFC 9293 §3.8.6.2.2; Linux __tcp_cleanup_rbuf.
     pub fn read(&mut self, _cfg: &Tcp, now: Time, bytes: u64) {
         self.held = self.held.saturating_sub(bytes);
@@ -384,7 +384,7 @@ impl TcpEndpoint {
             }
             self.offer_more(&mut rx, offered);
             if announces {
-                let opens = rx.window.as_ref().is_some_and(|w| w.should_announce(self.offer(), offered));
+                let opens = rx.window.as_ref().is_some_and(|w| w.should_announce(self.announceable(), offered));
                 if opens && self.sync == Sync::Open {
                     self.due |= due::ACK;
                 }

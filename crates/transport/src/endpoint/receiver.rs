@@ -194,7 +194,7 @@ impl Receiver {
     }
 
     /// Disables delays of ACKs; returns the least number of quick ACKs. Source: Linux tcp_enter_quickack_mode.
-    pub fn hurry(&mut self, cfg: &Tcp, most: u32, window: u64) -> u8 {
+    pub fn start_quick_acks(&mut self, cfg: &Tcp, most: u32, window: u64) -> u8 {
         self.interactive = 0;
         self.ato = cfg.delayed_ack_timeout;
         self.quick_acks(most.min(cfg.quick_acks), window)
@@ -203,7 +203,7 @@ impl Receiver {
     /// True if a mark is to be acknowledged at once: the first of a series, or a packet that is not ECN-capable on a
     /// connection whose others are (likely a retransmission). `echo`: ECE is being sent, from this segment on too.
     /// Source: Linux __tcp_ecn_check_ce.
-    pub fn hurried_by_ecn(&mut self, capable: bool, ce: bool, echo: bool) -> bool {
+    pub fn is_urgent_for_ecn(&mut self, capable: bool, ce: bool, echo: bool) -> bool {
         let first = ce && !self.echoing;
         let odd = !capable && self.ect_seen;
         self.ect_seen |= capable;
@@ -212,7 +212,7 @@ impl Receiver {
     }
 
     /// True if quick ACKs apply: not on a connection that answers each message.
-    pub fn may_hurry(&self) -> bool {
+    pub fn may_ack_quickly(&self) -> bool {
         self.interactive == 0
     }
 
@@ -439,7 +439,7 @@ impl Autotuning {
         (window, short)
     }
 
-    /// True if a slow reader has freed so much memory that the opposite end should learn of it: the window would at least
+    /// True if a slow reader has freed so much memory that the peer should learn of it: the window would at least
     /// double, and `offered` is no more than half of the largest. Source: Linux __tcp_cleanup_rbuf.
     pub fn should_announce(&self, window: u64, offered: u64) -> bool {
         2 * offered <= self.clamp && window > 0 && window >= 2 * offered

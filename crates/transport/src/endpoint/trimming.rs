@@ -75,7 +75,7 @@ impl TcpEndpoint {
 
     fn take_nack(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, nack: Nack) -> Outcome {
         if !cfg.trim_nack {
-            self.on_segment_of_any_kind(cfg, now, Segment { tcp: &p.without_nack(), ..p });
+            self.dispatch_segment(cfg, now, Segment { tcp: &p.without_nack(), ..p });
             return Outcome::Unknown;
         }
         if self.sync != Sync::Open {
@@ -83,6 +83,6 @@ impl TcpEndpoint {
         }
         self.on_segment(cfg, now, p);
         let packet = Reference { number: nack.seq, length: nack.length, part: Part::Data };
-        self.packet_was_lost(cfg, now, &Lost { packet, reduce: true })
+        self.on_certain_loss(cfg, now, &Lost { packet, reduce: true })
     }
 }

@@ -82,7 +82,7 @@ impl RoceWindow {
 const LONGEST: Bytes = Bytes(1 << 31);
 
 params! {
-    /// RoCEv2: each flow is a reliable queue pair that writes to the memory of the opposite end (RDMA WRITE). Queue pairs
+    /// RoCEv2: each flow is a reliable queue pair that writes to the memory of the peer (RDMA WRITE). Queue pairs
     /// exist beforehand: nothing on the wire opens or closes them.
     pub struct Roce {
         /// Congestion control of queue pairs.

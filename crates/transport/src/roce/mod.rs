@@ -1,4 +1,4 @@
-//! RoCEv2: a flow is a reliable queue pair over UDP, which writes to the memory of the opposite end.
+//! RoCEv2: a flow is a reliable queue pair over UDP, which writes to the memory of the peer.
 //!
 //! Source: IBTA §9 and Annex A17 (from memory), IRN for selective repeat.
 //! Deviation: queue pairs exist before the flow does; no read, send or atomic operations; end-to-end credits and RNR are left out, as

@@ -73,7 +73,7 @@ pub struct Sender {
     /// Time at which the rate limiter releases the next packet, if nothing else holds it.
     pace_at: Time,
     /// Number of packets since the last one that requested an acknowledgment.
-    unasked: u32,
+    since_ack_request: u32,
     limiter: Limiter,
     /// Limit of outstanding bytes of the queue pair's own window \[bytes\].
     limit: u64,
@@ -101,7 +101,7 @@ impl Sender {
             waits_since: Time::ZERO,
             timeout_at: Time::MAX,
             pace_at: Time::MAX,
-            unasked: 0,
+            since_ack_request: 0,
             limiter: Limiter::new(burst),
             limit: cfg.window.bytes(&path),
             control,
@@ -124,7 +124,7 @@ impl Sender {
 
     pub fn write(&mut self, now: Time, bytes: u64) {
         self.messages.write(bytes);
-        self.settle(now);
+        self.set_pace_timer(now);
     }
 
     /// True if all written data is acknowledged.
@@ -166,10 +166,10 @@ impl Sender {
         let piece = self.messages.piece(packet);
         let again = packet < self.high;
         self.note_sent(packet, now);
-        self.unasked += 1;
-        let ack_request = piece.last || self.unasked >= cfg.ack_every;
+        self.since_ack_request += 1;
+        let ack_request = piece.last || self.since_ack_request >= cfg.ack_every;
         if ack_request {
-            self.unasked = 0;
+            self.since_ack_request = 0;
         }
         let roce = RoceHeader {
             op: RoceOp::write(piece.first, piece.last),
@@ -201,7 +201,7 @@ impl Sender {
             self.waits_since = now;
         }
         self.set_timeout(cfg);
-        self.settle(now);
+        self.set_pace_timer(now);
         true
     }
 
@@ -287,7 +287,7 @@ impl Sender {
         let fine = !negative || self.on_negative(cfg, now, until, (early, progress), stats);
         self.find_lost();
         self.set_timeout(cfg);
-        self.settle(now);
+        self.set_pace_timer(now);
         match (fine, progress) {
             (false, _) => Outcome::Failed,
             (true, true) => Outcome::Acknowledged,
@@ -406,7 +406,7 @@ impl Sender {
             self.steer(|control, sending| control.on_loss(sending, now, Loss::Timeout));
             self.set_timeout(cfg);
         }
-        self.settle(now);
+        self.set_pace_timer(now);
         true
     }
 
@@ -414,11 +414,11 @@ impl Sender {
         let before = self.sending.rate;
         self.steer(|control, sending| control.on_cnp(sending, now));
         stats.ecn_reductions += u32::from(self.sending.rate < before);
-        self.settle(now);
+        self.set_pace_timer(now);
     }
 
     /// Records the time at which the limiter releases the next packet, if nothing else holds it.
-    fn settle(&mut self, now: Time) {
+    fn set_pace_timer(&mut self, now: Time) {
         let next = self.limiter.next();
         self.pace_at = if next > now && self.next_packet().is_some() { next } else { Time::MAX };
     }

@@ -1,4 +1,4 @@
-//! In-band telemetry of one end of a queue pair: reports about its own data, and stacks to return to the opposite end.
+//! In-band telemetry of one end of a queue pair: reports about its own data, and stacks to return to the peer.
 
 use fanin_packet::{HopSample, RoceOp, Stack};
 use fanin_units::Time;

@@ -152,7 +152,7 @@ impl TcpEndpoint {
                 // One probe per flight at most. Source: RFC 8985 §7.3; Linux tcp_send_loss_probe.
                 if rack.probe_end.is_none() {
                     rack.probe_due = true;
-                    self.unsettle();
+                    self.leave_fast_path();
                     rack.timer = Timer::Rto; // anew from now on
                 }
             } else {
@@ -174,7 +174,7 @@ impl TcpEndpoint {
                 self.begin_recovery(cfg, now, &mut r, segments, rack, false);
                 self.proportional(cfg, &mut r, segments, u64::from(self.w.mss), false);
             }
-            self.unsettle();
+            self.leave_fast_path();
         }
         self.repair = Some(r);
     }
@@ -216,10 +216,10 @@ impl TcpEndpoint {
         self.phase = Phase::Loss;
         self.dup_acks = 0;
         self.burst = 0;
-        self.unsettle();
+        self.leave_fast_path();
         self.reduced_until = self.nxt;
         self.reduced_by_ecn = false;
         self.cwr_due = self.ecn_on;
-        self.untime(cfg);
+        self.stop_timing(cfg);
     }
 }

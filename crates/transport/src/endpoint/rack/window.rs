@@ -107,8 +107,8 @@ impl TcpEndpoint {
         self.reduced_until = self.nxt;
         self.cwr_due = self.ecn_on;
         self.burst = 0;
-        self.unsettle();
-        self.untime(cfg);
+        self.leave_fast_path();
+        self.stop_timing(cfg);
     }
 
     /// Moves the window towards ssthresh with each ACK. `safe`: the ACK is cumulative and reports no loss.

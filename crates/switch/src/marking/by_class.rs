@@ -7,7 +7,7 @@ use fanin_params::{params, Cx, Param};
 params! {
     /// How some classes are marked. Where there is such an entry, each queue has a state of its own and sees nothing of the others;
     /// classes without an entry are marked as `switch.marking` says, by their own queues, too, as switches have a profile
-    /// (WRED, ECN) for each traffic class (from memory).
+    /// (WRED, ECN) for each queue. Source: SAI (SAI_QUEUE_ATTR_WRED_PROFILE_ID).
     pub struct ClassMarking {
         /// The classes. Those beyond the last queue of a port share it.
         pub classes: Vec<u8>;

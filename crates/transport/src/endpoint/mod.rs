@@ -555,7 +555,7 @@ impl TcpEndpoint {
 
     /// A segment as nearly all are goes the fast path: the next data without news of the other direction, or an ACK of new data, where
     /// nothing is lost. All others go to [`TcpEndpoint::on_segment`], which does the same for these (Van Jacobson's header
-    /// prediction). Source: Linux, tcp_rcv_established (from memory).
+    /// prediction). Source: Linux, tcp_rcv_established (pred_flags).
     #[inline(always)]
     fn on_segment_of_any_kind(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         if p.looks() != self.expects {

@@ -10,7 +10,7 @@ names! {
     pub enum DcqcnProfile {
         /// Those that the paper arrives at. Source: DCQCN §5.2 and table 14.
         "paper" => Paper,
-        /// Those of ConnectX adapters. Source: NVIDIA (mlx5: rp and np parameters in sysfs), from memory.
+        /// Those of ConnectX adapters. Source: NVIDIA (DCQCN CC Parameters).
         "mlx5" => Mlx5,
     }
 }

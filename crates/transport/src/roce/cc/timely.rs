@@ -40,7 +40,8 @@ impl ControlParams for Timely {
         }
     }
 
-    /// The paper's values are for 10 Gb/s and base RTTs of some 20 us. Source: TIMELY §6.1 (from memory).
+    /// The paper's values are for 10 Gb/s and base RTTs of some 20 us. Source: TIMELY §6.1; HPCC (its simulator's attributes TimelyTLow
+    /// to TimelyMinRtt have the same values, and its run.py scales δ by the rate over 10 Gb/s).
     fn check_at(&self, at: &Idle, cx: &mut Cx) {
         let share = at.line.bps() / STEPS;
         if self.delta.bps().saturating_mul(FEW) < share {

@@ -1,4 +1,4 @@
-//! What arrives: acknowledgments. Source: RFC 9293 §3.10.7.4, RFC 5681, RFC 3168 §6.1.2.
+//! Input of acknowledgments. Source: RFC 9293 §3.10.7.4, RFC 5681, RFC 3168 §6.1.2.
 
 use super::loss::{AckNews, Repair};
 use super::rack::RackNews;
@@ -11,7 +11,7 @@ use fanin_packet::{Segment, TcpFlags};
 use fanin_units::{Span, Time};
 
 impl TcpEndpoint {
-    /// The next data and nothing else, if it is as it looks.
+    /// Fast path of the next data without any news for the sender; other segments are passed on.
     #[inline(always)]
     pub(super) fn on_expected_data(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         let edge = self.una + (u64::from(p.window) << self.snd_scale);
@@ -31,7 +31,7 @@ impl TcpEndpoint {
         self.on_next_data(cfg, now, p, end);
     }
 
-    /// The same of an ACK of new data.
+    /// Fast path of an ACK of new data without data; other segments are passed on.
     #[inline(always)]
     pub(super) fn on_expected_ack(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         let acked = u64::from(p.ack.wrapping_sub(self.wire(self.una)));
@@ -51,7 +51,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// Keeps the timestamp of the segment that begins at RCV.NXT. False if it is older than the latest; then nothing has changed.
+    /// Records the timestamp of the segment that begins at RCV.NXT. False if it is older than the latest; then nothing has
+    /// changed.
     /// Source: RFC 7323 §4.3 (2).
     #[inline(always)]
     fn note_timestamp(&mut self, p: Segment<'_>) -> bool {
@@ -66,8 +67,8 @@ impl TcpEndpoint {
         true
     }
 
-    /// A segment on a synchronised connection, without SYN and RST. False if it is dropped: it is too old, or acknowledges what was
-    /// never sent.
+    /// Processes a segment without SYN and RST on a synchronised connection. False if it is dropped: it is too old, or
+    /// acknowledges data that was never sent.
     #[inline(never)]
     pub(super) fn on_segment(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) -> bool {
         let seq = self.rcv_nxt.wrapping_add_signed(i64::from(p.seq.wrapping_sub(self.wire_rcv_nxt()) as i32));
@@ -123,7 +124,7 @@ impl TcpEndpoint {
         true
     }
 
-    /// The plain next ACK has advanced SND.UNA.
+    /// Processes an ACK on the fast path, after it has advanced SND.UNA.
     #[inline(always)]
     fn on_calm_ack(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), ece: bool, rtt: Option<Span>, untimed: bool) {
         let news = AckNews { acked, delivered: acked, duplicate: false, ece, ts_echo, rtt, untimed };
@@ -144,7 +145,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// The same where the times of all segments are kept.
+    /// Processes an ACK on the fast path of a connection that keeps the times of all segments.
     #[inline(never)]
     fn on_timed_ack(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (ack, edge, ts_echo): (u64, u64, u32)) {
         if self.by_rack() {
@@ -161,7 +162,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// SND.UNA has advanced outside fast recovery: RTT, window, ECN, counters. Gives whether the window shall now fall by PRR.
+    /// Updates RTT, window, ECN and counters after SND.UNA has advanced outside fast recovery. True if the window shall now
+    /// fall by PRR.
     #[inline(always)]
     pub(super) fn on_new_ack(&mut self, cfg: &Tcp, now: Time, news: &AckNews) -> bool {
         self.note_new_ack(cfg, now, news);
@@ -174,7 +176,7 @@ impl TcpEndpoint {
         false
     }
 
-    /// RTT sample and counters of an ACK of new data.
+    /// Updates RTT and counters for an ACK of new data.
     #[inline(always)]
     pub(super) fn note_new_ack(&mut self, cfg: &Tcp, now: Time, news: &AckNews) {
         self.time_new_ack(cfg, now, news);
@@ -189,7 +191,7 @@ impl TcpEndpoint {
         self.pending.add(Pending::ACKED);
     }
 
-    /// The same for the congestion control.
+    /// Describes an ACK for the congestion control.
     #[inline(always)]
     pub(super) fn ack_of(&self, cfg: &Tcp, now: Time, news: &AckNews, grow: bool) -> Ack {
         Ack {
@@ -208,8 +210,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// What the present ACK has brought, where the times of segments are kept; SND.UNA has advanced. Takes an RTT sample where
-    /// every ACK gives one.
+    /// Data newly acknowledged by the present ACK, on a connection that keeps the times of segments; SND.UNA has advanced.
+    /// Takes an RTT sample if every ACK gives one.
     fn arrivals(&mut self, cfg: &Tcp, now: Time, (recover, highest): (u64, u64), ts_echo: u32) -> Arrivals {
         let Some(mut o) = self.outstanding.take() else { return Arrivals::default() };
         o.segments.acknowledged(&Known { now, recover, highest }, self.una);
@@ -229,7 +231,7 @@ impl TcpEndpoint {
         arrivals
     }
 
-    /// Whether the window was used up. Source: RFC 7661 §4.2; Linux tcp_is_cwnd_limited.
+    /// True if the window was used up, so that it may grow. Source: RFC 7661 §4.2; Linux tcp_is_cwnd_limited.
     #[inline(always)]
     pub(super) fn may_grow(&self, cfg: &Tcp) -> bool {
         if !cfg.cwnd_validation || self.phase == Phase::Loss {
@@ -263,7 +265,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// The other end echoes congestion. Source: RFC 3168 §6.1.2, RFC 8257 §3.3.
+    /// Reduces the window for an ECN echo. Source: RFC 3168 §6.1.2, RFC 8257 §3.3.
     #[inline(never)]
     pub(super) fn reduce_for_ecn(&mut self, cfg: &Tcp, now: Time, acked: u64) -> bool {
         let before = self.w.cwnd;
@@ -284,7 +286,7 @@ impl TcpEndpoint {
         cfg.prr && self.phase == Phase::Open && self.w.cwnd < before
     }
 
-    /// An ACK that is not the plain next one: duplicate, with SACK blocks, during recovery, a window update.
+    /// Processes an ACK that is not the plain next one: duplicate, with SACK blocks, during recovery, or a window update.
     #[inline(never)]
     fn on_ack_slowly(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (ack, edge, ts_echo): (u64, u64, u32)) {
         self.refused = false;
@@ -360,8 +362,8 @@ impl TcpEndpoint {
         self.after_ack(cfg, now, outstanding, window_moved);
     }
 
-    /// The SACK blocks of an ACK up to `ack`, where the times of segments are kept; `highest`: the end of the highest SACKed range so
-    /// far. Gives the bytes that are new, and what has arrived twice.
+    /// Records the SACK blocks of an ACK up to `ack`, on a connection that keeps the times of segments; `highest` is the end
+    /// of the highest SACKed range so far. Returns the number of newly SACKed bytes, and the range that arrived twice.
     #[inline(never)]
     fn note_blocks(
         &mut self,
@@ -397,7 +399,7 @@ impl TcpEndpoint {
         (sacked, dsack)
     }
 
-    /// The last step: a window that has opened, or is still closed.
+    /// Completes the processing of an ACK: a window that has opened, or is still closed.
     fn after_ack(&mut self, cfg: &Tcp, now: Time, outstanding: bool, window_moved: bool) {
         if !outstanding && self.rto_at != Time::MAX && window_moved && self.sync == super::Sync::Open {
             self.rto_at = Time::MAX; // no more probes
@@ -410,7 +412,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// Probes a closed window that data waits for. Source: RFC 9293 §3.8.6.1.
+    /// Arms the persist timer if data waits for a closed window. Source: RFC 9293 §3.8.6.1.
     #[inline]
     pub(super) fn arm_persist(&mut self, now: Time) {
         if self.una == self.nxt && self.end > self.nxt && self.edge <= self.nxt && self.rto_at == Time::MAX && self.nxt > 0 {

@@ -1,4 +1,4 @@
-//! The queue of the sender's own host: TCP small queues, and what is not accepted.
+//! Transmit queue of the sender's own host: TCP small queues, and segments that it does not accept.
 
 use super::output::Why;
 use super::{Phase, TcpEndpoint};
@@ -7,13 +7,15 @@ use crate::config::{Pacing, Tcp, WindowRules, TCP_HEADER, TIMESTAMP_BYTES};
 use crate::transport::Refused;
 use fanin_units::{Span, Time};
 
-/// Most that stands there without pacing. Source: Linux tcp_limit_output_bytes (4.20 to 6.12).
+/// Largest number of bytes in the transmit queue without pacing. Source: Linux tcp_limit_output_bytes (4.20 to 6.12).
 const LIMIT_OUTPUT_BYTES: u64 = 1 << 20;
-/// A retransmission that is not accepted is tried again after this time. Source: Linux TCP_RESOURCE_PROBE_INTERVAL.
+/// Delay after which a retransmission that the queue did not accept is tried again. Source: Linux
+/// TCP_RESOURCE_PROBE_INTERVAL.
 const RESOURCE_PROBE: Span = Span::from_ms(500);
 
 impl TcpEndpoint {
-    /// Bytes beyond which nothing more is sent. Where at most one segment is outstanding, there is no limit.
+    /// TCP small queue limit: bytes in the transmit queue beyond which nothing more is sent; no limit if at most one segment
+    /// is outstanding.
     ///
     /// Source: Linux tcp_small_queue_check. Deviation: frames are counted, in the kernel the memory that holds them (truesize).
     pub(super) fn small_queue(&self, cfg: &Tcp, now: Time) -> u64 {
@@ -32,8 +34,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// The host's queue does not accept the next segment: it stays unsent and is no loss. The window falls as for an ECN echo, once
-    /// per round; the next ACK or timeout sends on.
+    /// Handles a transmit queue that does not accept the next segment: it stays unsent and is no loss. The window falls as
+    /// for an ECN echo, once per round; the next ACK or timeout resumes sending.
     ///
     /// Source: Linux __tcp_transmit_skb, tcp_write_xmit, tcp_enter_cwr; tcp_retransmit_timer.
     pub(super) fn refused_by_host(&mut self, cfg: &Tcp, now: Time) -> Option<Refused> {

@@ -1,4 +1,4 @@
-//! What leaves: control packets and data.
+//! Output of control packets and data.
 
 use super::loss::{FRto, Repair};
 use super::{due, unlikely, Phase, Sync, TcpEndpoint, UNTIMED};
@@ -7,19 +7,19 @@ use crate::config::{DropResend, EctOn, IdleRestart, Tcp};
 use fanin_packet::{Ecn, SackBlock, SegmentMut, SynOptions, TcpFlags, Timestamps};
 use fanin_units::{BitRate, Bytes, Time};
 
-/// Why a segment is sent.
+/// Reason for which a segment is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     New,
-    /// A hole, in order: HighRxt follows it.
+    /// Retransmission of a hole, in order: HighRxt follows it.
     Hole,
     /// The rescue retransmission. Source: RFC 6675 §4 NextSeg rule 4.
     Rescue,
-    /// A drop notification or a NACK has named it.
+    /// Retransmission of a segment named by a drop notification or a NACK.
     Notified,
 }
 
-/// The segment to send next: [from, to) in the stream, the FIN's place included.
+/// Next segment to send: the range [from, to) of the stream, the FIN's place included.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Next {
     pub from: u64,
@@ -27,22 +27,22 @@ pub(super) struct Next {
     pub why: Why,
 }
 
-/// What a calm connection sends next.
+/// Next segment of a connection on the fast path.
 enum Calm {
     New(Next),
     Nothing,
-    /// It is not calm, or the window of the other end is short.
+    /// Not decided: not on the fast path, or the receive window is short.
     Unknown,
 }
 
 impl TcpEndpoint {
-    /// Whether [`TcpEndpoint::poll_data`] would give a segment now.
+    /// True if [`TcpEndpoint::poll_data`] would yield a segment now.
     #[inline(always)]
     pub(super) fn data_due(&self, cfg: &Tcp, now: Time) -> bool {
         self.next_segment(cfg, now).is_some()
     }
 
-    /// Payload bytes that the NIC shall take back to back now: with TSO up to `tso_max` of new data, otherwise one segment.
+    /// Payload bytes to hand to the NIC back to back now: with TSO up to `tso_max` of new data, otherwise one segment.
     #[inline(never)]
     pub(super) fn tso_bytes(&self, cfg: &Tcp, now: Time) -> u64 {
         match self.next_segment(cfg, now) {
@@ -53,7 +53,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// The next data segment, new or sent again, if window and pacing allow one now.
+    /// Makes the next data segment, new or retransmitted, if window and pacing allow one now.
     #[inline(always)]
     pub(super) fn poll_data(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) -> bool {
         match self.calm_segment(cfg, now) {
@@ -114,7 +114,7 @@ impl TcpEndpoint {
         self.next_segment_at_any_time(cfg, now)
     }
 
-    /// The next segment whatever the state of the connection.
+    /// Finds the next segment in any state of the connection.
     #[inline(always)]
     fn next_segment_at_any_time(&self, cfg: &Tcp, now: Time) -> Option<Next> {
         if self.sync != Sync::Open || self.refused {
@@ -184,8 +184,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// What the window leaves beside `pipe` bytes in flight. A window below one segment has room for one where nothing is in
-    /// flight; pacing makes it one per RTT and fraction.
+    /// Bytes of congestion window left beside `pipe` bytes in flight. A window below one segment has room for one if nothing
+    /// is in flight; pacing makes it one per RTT and fraction.
     pub(super) fn room(&self, pipe: u64) -> u64 {
         let mss = u64::from(self.w.mss);
         match pipe {
@@ -194,7 +194,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// NextSeg. Source: RFC 6675 §4.
+    /// Selects the next segment of a SACK recovery (NextSeg). Source: RFC 6675 §4.
     ///
     /// Deviation: the rescue is not spent on a segment that this recovery has already sent again.
     fn next_seg(&self, r: &Repair, mss: u64, room: u64) -> Option<Next> {
@@ -216,7 +216,7 @@ impl TcpEndpoint {
         Some(Next { from: last.0, to: last.1, why: Why::Rescue })
     }
 
-    /// The end of the segment that starts at `from` in a hole that ends at `to`: a FIN rides on the last one.
+    /// End of the segment that starts at `from` in a hole that ends at `to`: a FIN belongs to the last one.
     fn segment_end(&self, from: u64, to: u64) -> u64 {
         let end = (from + u64::from(self.w.mss)).min(to);
         if end == self.end && to > end {
@@ -226,7 +226,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// New data, when `room` bytes of congestion window are left; small windows as by the sender's silly-window rule.
+    /// Selects new data, if `room` bytes of congestion window are left; small receive windows follow the sender's
+    /// silly-window rule.
     ///
     /// Source: RFC 9293 §3.8.6.2.1 without Nagle. Deviation: its override timeout is zero when nothing is in flight.
     pub(super) fn new_data(&self, room: u64) -> Option<Next> {
@@ -245,7 +246,7 @@ impl TcpEndpoint {
         (len <= room).then_some(Next { from: self.nxt, to: self.nxt + len, why: Why::New })
     }
 
-    /// `fits`: the connection is calm, and the window has room for the segment.
+    /// Sends new data; `fits`: the connection is on the fast path, and the window has room for the segment.
     #[inline(always)]
     fn send_new(&mut self, cfg: &Tcp, now: Time, next: Next, out: &mut SegmentMut<'_>, fits: bool) {
         if self.nxt == self.una {
@@ -299,7 +300,7 @@ impl TcpEndpoint {
         self.count_data(cfg, now, len, fits);
     }
 
-    /// Counters and pacing of a segment with `len` bytes of payload.
+    /// Updates counters and pacing for a segment with `len` payload bytes.
     #[inline(always)]
     fn count_data(&mut self, cfg: &Tcp, now: Time, len: u64, fits: bool) {
         self.packets_sent += 1;
@@ -309,7 +310,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// New data beside a repair: limited transmit, PRR and F-RTO count it.
+    /// Counts new data sent during a recovery for limited transmit, PRR and F-RTO.
     fn note_new_while_repairing(&mut self, len: u64) {
         let (phase, dup_acks) = (self.phase, self.dup_acks);
         if let Some(r) = self.repair.as_deref_mut() {
@@ -324,7 +325,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// A retransmission.
+    /// Sends a retransmission.
     #[inline(never)]
     fn send_again(&mut self, cfg: &Tcp, now: Time, next: Next, out: &mut SegmentMut<'_>) {
         let clock = self.ts_clock(cfg, now);
@@ -379,7 +380,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// Source: RFC 5681 §4.1; Linux tcp_cwnd_restart.
+    /// Reduces the window after an idle period. Source: RFC 5681 §4.1; Linux tcp_cwnd_restart.
     #[inline(never)]
     fn restart_after_idle(&mut self, cfg: &Tcp, now: Time) {
         let restart = cfg.initial_window_bytes(self.w.mss).min(self.w.cwnd);
@@ -398,7 +399,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// Pacing holds the next segment back; a burst goes on.
+    /// True if pacing delays the next segment; a burst is not interrupted.
     #[inline(always)]
     fn paced_out(&self, now: Time) -> bool {
         unlikely(self.pace_at != Time::MAX) && now < self.pace_at && self.burst == 0
@@ -413,8 +414,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// The next segment may leave when this one would have been sent at the controller's rate; else at cwnd / SRTT where cwnd is
-    /// less than this segment; else at gain · cwnd / SRTT.
+    /// Sets the departure time of the next paced segment: by the controller's rate; else by cwnd / SRTT if cwnd is less than
+    /// this segment; else by gain · cwnd / SRTT.
     #[inline(never)]
     pub(super) fn pace(&mut self, cfg: &Tcp, now: Time, len: u64, rate: Option<BitRate>) {
         let srtt = self.rtt.srtt;
@@ -428,7 +429,7 @@ impl TcpEndpoint {
         self.pace_at = from.saturating_add(gap);
     }
 
-    /// A control packet, of which one is due: SYN, ACK, FIN, RST or a window probe.
+    /// Makes a control packet, one of which is due: SYN, ACK, FIN, RST or a window probe.
     #[inline(always)]
     pub(super) fn poll_control(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) {
         out.envelope.ecn = Ecn::NotEct;
@@ -465,7 +466,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// The duplicate to report, then the ranges that wait, as many as there is room for. Source: RFC 2018 §4, RFC 2883 §4.
+    /// Adds SACK blocks: the duplicate to report, then the ranges received out of order, as many as fit. Source: RFC 2018 §4,
+    /// RFC 2883 §4.
     #[inline(never)]
     fn push_sack(&mut self, mut out: SegmentMut<'_>) {
         let duplicate = self.rx.as_deref_mut().and_then(|rx| rx.duplicate.take());
@@ -534,7 +536,7 @@ impl TcpEndpoint {
         });
     }
 
-    /// What is left of the window that was promised; one that grows rounds it up, and promises that too.
+    /// Window left of the one that was promised; a growing window rounds it up, and promises the rest as well.
     /// Source: RFC 9293 §3.8.6, Linux tcp_select_window.
     #[inline(never)]
     fn promised(&mut self) -> u16 {
@@ -547,7 +549,7 @@ impl TcpEndpoint {
         steps as u16
     }
 
-    /// Header of a segment: acknowledgment, window, echo, timestamps. Pending delayed ACKs are done with it.
+    /// Fills in the header of a segment: acknowledgment, window, echo, timestamps. A pending delayed ACK is done with it.
     #[inline(always)]
     fn fill(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>, (flags, from, payload): (TcpFlags, u64, u16)) {
         let offer = self.offer();

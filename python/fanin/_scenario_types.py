@@ -1053,7 +1053,7 @@ have all where `switch.class_marking` has entries.
 class ClassMarking(Table):
     """How some classes are marked. Where there is such an entry, each queue has a state of its own and sees nothing of the others;
     classes without an entry are marked as `switch.marking` says, by their own queues, too, as switches have a profile
-    (WRED, ECN) for each traffic class (from memory).
+    (WRED, ECN) for each queue. Source: SAI (SAI_QUEUE_ATTR_WRED_PROFILE_ID).
     """
 
     classes: Sequence[int]
@@ -3800,7 +3800,7 @@ DcqcnProfile: TypeAlias = Literal["paper", "mlx5"]
 """Which defaults apply to keys that are not given.
 
 - `paper`: Those that the paper arrives at. Source: DCQCN §5.2 and table 14.
-- `mlx5`: Those of ConnectX adapters. Source: NVIDIA (mlx5: rp and np parameters in sysfs), from memory.
+- `mlx5`: Those of ConnectX adapters. Source: NVIDIA (DCQCN CC Parameters).
 """
 
 

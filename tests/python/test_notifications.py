@@ -15,8 +15,11 @@ from typer.testing import CliRunner
 
 import fanin
 from fake_result import write_result
-from fanin import _core, counters, output, overview, report, tables, terminal
-from fanin.cli import app
+from fanin import _core, report
+from fanin.analysis import tables
+from fanin.cli import app, output
+from fanin.tables import counters, overview
+from fanin.text import terminal
 from test_capture import TSHARK, tshark
 from test_report import CHROMIUM, DRIVER, browser, open_page
 

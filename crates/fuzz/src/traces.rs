@@ -1,6 +1,6 @@
 //! Files of a trace, through the whole analysis.
 
-use fanin_analysis::read::{analyze, export, records, Control, Failure, Level, Observer, Options, Progress, TraceReport, Trust};
+use fanin_analysis::trace::{analyze, export, records, Control, Failure, Level, Observer, Options, Progress, TraceReport, Trust};
 use fanin_units::Time;
 use serde_json::json;
 use std::path::Path;

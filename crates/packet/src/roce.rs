@@ -1,5 +1,5 @@
-//! The headers of a packet of RoCEv2: base transport header, and what follows it by opcode. Source: IBTA §9.2 to §9.5 and Annex A17
-//! (from memory).
+//! The headers of a packet of RoCEv2: base transport header, and what follows it by opcode. Source: IBTA §9.2 to §9.5 and Annex A17;
+//! Linux rxe_hdr.h (lengths and fields), ib_pack.h (opcodes).
 
 /// Bytes of the headers and trailer that each packet has: UDP header, base transport header (BTH) and invariant CRC (ICRC).
 /// Source: RFC 768; IBTA §9.2, §7.8.1.

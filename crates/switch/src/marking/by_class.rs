@@ -7,7 +7,7 @@ use fanin_params::{params, Cx, Param};
 params! {
     /// Marking policy of some classes. With such an entry, each queue of a port has a marking state of its own and sees
     /// nothing of the other queues; classes without an entry are marked by `switch.marking`, by their own queues as well, as
-    /// switches have a profile (WRED, ECN) for each traffic class (from memory).
+    /// switches have a profile (WRED, ECN) for each queue. Source: SAI (SAI_QUEUE_ATTR_WRED_PROFILE_ID).
     pub struct ClassMarking {
         /// Classes to which the policy applies; classes beyond the last queue of a port share that queue.
         pub classes: Vec<u8>;

@@ -48,7 +48,8 @@ impl Mechanism for Dibs {
     type Params = DibsParams;
     type Counts = DibsCounts;
 
-    /// Hops for many detours, and no fast retransmit. Source: DIBS (hosts send with 255; fast retransmit off), from memory.
+    /// Hops for many detours, and no fast retransmit. Source: Vertigo (its simulations of DIBS turn fast retransmit off and send with 250;
+    /// 255 is the largest there is).
     fn authors(_at: &Ground) -> Vec<Setting> {
         vec![
             ("switch.ttl", "255".to_string()),

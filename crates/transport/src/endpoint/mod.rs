@@ -555,7 +555,7 @@ impl TcpEndpoint {
 
     /// Dispatches a segment: the next data without news of the other direction, or an ACK of new data, takes the fast path
     /// while nothing is lost. All others go to [`TcpEndpoint::on_segment`], which would treat these alike (Van Jacobson's
-    /// header prediction). Source: Linux, tcp_rcv_established (from memory).
+    /// header prediction). Source: Linux, tcp_rcv_established (pred_flags).
     #[inline(always)]
     fn dispatch_segment(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         if p.looks() != self.expects {

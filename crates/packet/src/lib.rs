@@ -55,7 +55,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The peer.
+    /// The side of the peer.
     pub const fn other(self) -> Side {
         match self {
             Side::Initiator => Side::Responder,

@@ -41,7 +41,7 @@ counters! {
     pub struct TrimCounts in "trimming" {
         /// Packets whose payload a switch has cut off.
         trimmed,
-        /// Tail-trimmed packets: the last of a queue was trimmed, and the arriving packet took its place.
+        /// Trimmed packets that were the last of a queue: the arriving packet took their place.
         tail_trimmed,
         /// Trimmed packets that were dropped later.
         headers_lost: failure,

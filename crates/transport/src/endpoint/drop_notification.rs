@@ -13,7 +13,7 @@ fanin_params::counters! {
     pub struct NotificationCounts in "notifications" {
         /// Notifications that led to a retransmission of the packet.
         retransmitted: success,
-        /// Redundant notifications: the sender knew of the loss already.
+        /// Notifications of a loss that the sender knew already.
         redundant,
         /// Notifications of data that had been acknowledged by then, cumulatively or selectively.
         arrived,
@@ -21,7 +21,7 @@ fanin_params::counters! {
         unknown,
         /// Notifications with an undefined operation.
         undefined: failure,
-        /// Ignored notifications: the sender's transport does not act on them; set `drop_notification` = true.
+        /// Notifications to a sender whose transport does not act on them: set `drop_notification` = true.
         ignored: failure,
     }
 }

@@ -11,13 +11,13 @@ fanin_params::counters! {
     pub struct TrimmingCounts in "trimming" {
         /// Trimmed packets that the receiver answered with a NACK.
         nacked,
-        /// Ignored trimmed packets: the receiver's transport does not act on them; set `trim_nack` = true.
+        /// Trimmed packets at a receiver whose transport does not act on them: set `trim_nack` = true.
         ignored: failure,
         /// Trimmed packets at a receiver whose connection was not open; the sender retransmits the data if needed.
         not_open,
         /// NACKs that led to a retransmission of the packet.
         nack_retransmitted: success,
-        /// Redundant NACKs: the sender knew of the loss already.
+        /// NACKs of a loss that the sender knew already.
         nack_redundant,
         /// NACKs of data that had been acknowledged by then.
         nack_arrived,

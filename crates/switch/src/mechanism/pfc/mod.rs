@@ -111,9 +111,9 @@ impl PfcParams {
 counters! {
     /// Activity of priority flow control.
     pub struct PfcCounts in "pfc" {
-        /// Pauses requested: times that a port and class reached XOFF.
+        /// Pauses requested, as a port and class reached XOFF.
         xoff,
-        /// Pauses ended: times that a port and class fell below XON.
+        /// Pauses ended, as a port and class fell below XON.
         xon,
         /// Pauses requested again because they had to last.
         refreshed,
@@ -125,7 +125,7 @@ counters! {
         dropped_lossless: failure,
         /// Lossy packets dropped because their share of the memory was used up.
         dropped_lossy: failure,
-        /// Storms: times that the watchdog found a class paused for too long.
+        /// Times that the watchdog found a class paused for too long.
         storms: failure,
         /// Storms that have ended.
         storms_over,

@@ -143,7 +143,7 @@ counters! {
         dropped_away: failure,
         /// Pairs given up while packets were out.
         given_up: failure,
-        /// Alerts: times that an ingress learned of a queue at or above α.
+        /// Times that an ingress learned of a queue at or above α.
         alerts,
         /// Messages sent for crossings of α at an egress.
         messages_sent,

@@ -12,7 +12,7 @@ const LEANING: [&str; 20] = [
 /// Doc comments that still begin so, by crate; crates that are not listed have none. A number may only fall.
 #[rustfmt::skip]
 const REMAINING: &[(&str, usize)] = &[
-    ("analysis", 461),
+    ("analysis", 443),
     ("sim", 320),
     ("switch", 288),
     ("telemetry", 81),

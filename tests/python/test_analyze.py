@@ -20,7 +20,8 @@ import pytest
 from typer.testing import CliRunner
 
 import fanin
-from fanin import report, tables
+from fanin import report
+from fanin.analysis import tables
 from fanin.cli import app
 from test_report import CHROMIUM, DRIVER, Page, browser, drawn, open_page
 

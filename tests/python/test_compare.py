@@ -21,8 +21,12 @@ from typer.testing import CliRunner
 
 import fanin
 from fake_result import write_result
-from fanin import compared, comparison, metrics, swept, terminal, variants
+from fanin import comparison
 from fanin.cli import app
+from fanin.comparison import tables, variants
+from fanin.statistics import metrics
+from fanin.sweep import by_axis
+from fanin.text import terminal
 from test_report import CONTRAST, Page, browser, needs_browser, open_page, script
 
 __all__ = ["browser"]
@@ -299,9 +303,9 @@ def test_percentiles_of_few_values_are_said_to_be_the_largest(made: comparison.C
         return replace(made, variants=tuple(replace(v, runs=(run,)) for v, run in zip(made.variants, told, strict=True)))
 
     few = " The p99 of fewer than 100 values is the largest one: of flows (16 here)."
-    assert compared.few_values(with_flows(100, 16)) == few
-    assert compared.rule(with_flows(100, 16)).endswith(few)
-    assert compared.few_values(with_flows(100, 200)) == ""
+    assert tables.few_values(with_flows(100, 16)) == few
+    assert tables.rule(with_flows(100, 16)).endswith(few)
+    assert tables.few_values(with_flows(100, 200)) == ""
 
 
 def test_one_seed_has_no_interval_and_no_verdict(runs: Path) -> None:
@@ -314,12 +318,12 @@ def test_one_seed_has_no_interval_and_no_verdict(runs: Path) -> None:
         "k65/seed1: one seed, so no interval, and no verdict; run more seeds",
         "k20/seed1: one seed, so no interval, and no verdict; run more seeds",
     ]
-    assert compared.rule(found) == "Nothing was judged: that takes two seeds of each variant, or more."
+    assert tables.rule(found) == "Nothing was judged: that takes two seeds of each variant, or more."
     assert found.judged == 0
     seeds = [runs / "k65" / f"seed{seed}" for seed in (1, 2, 3)]
     same = fanin.compare({"a": seeds, "b": seeds})
     assert {cell.verdict for row in same.rows for cell in row.cells} == {None, "equal"}
-    assert compared.rule(same) == "Nothing was judged: what would be is equal in each run."
+    assert tables.rule(same) == "Nothing was judged: what would be is equal in each run."
 
 
 def test_few_and_different_seeds_are_told(runs: Path) -> None:
@@ -426,7 +430,7 @@ def test_equal_runs_give_equal_bytes_and_frames_hold_them(made: comparison.Compa
 
 
 def test_tables_fit_eighty_columns(made: comparison.Comparison) -> None:
-    for section, (head, rows) in compared.tables(made, 1):
+    for section, (head, rows) in tables.tables(made, 1):
         out = Console(width=80, file=io.StringIO())
         terminal.table(out, section, head, rows)
         lines = out.file.getvalue().splitlines()  # type: ignore[attr-defined]
@@ -436,11 +440,11 @@ def test_tables_fit_eighty_columns(made: comparison.Comparison) -> None:
 
 def test_changes_are_short_and_signed(made: comparison.Comparison) -> None:
     times = row(made, "fct/all.mean_ps")
-    assert re.fullmatch(r"-20% \[-20, -20\]", compared.change_text(times.metric, times.cells[1]))
-    assert compared.change_text(times.metric, comparison.Cell(None)) == "–"
+    assert re.fullmatch(r"-20% \[-20, -20\]", tables.change_text(times.metric, times.cells[1]))
+    assert tables.change_text(times.metric, comparison.Cell(None)) == "–"
     drops = row(made, "total.drops")
-    assert compared.change_text(drops.metric, drops.cells[1]) == "0 [0, 0]", "not a share of a number that may be zero"
-    assert [compared._percent(share) for share in (0.1234, -0.01234, 0.00004, 0, 12.5)] == ["+12", "-1.2", "0", "0", "+1,250"]
+    assert tables.change_text(drops.metric, drops.cells[1]) == "0 [0, 0]", "not a share of a number that may be zero"
+    assert [tables._percent(share) for share in (0.1234, -0.01234, 0.00004, 0, 12.5)] == ["+12", "-1.2", "0", "0", "+1,250"]
 
 
 def test_the_page_refers_to_nothing_and_names_are_text(tmp_path: Path) -> None:
@@ -540,7 +544,7 @@ class FakeSweep:
 @pytest.fixture
 def fake_sweep(monkeypatch: pytest.MonkeyPatch) -> type[FakeSweep]:
     FakeSweep.__name__ = "Sweep"
-    monkeypatch.setattr(swept, "_class", lambda: FakeSweep)
+    monkeypatch.setattr(by_axis, "_class", lambda: FakeSweep)
     return FakeSweep
 
 
@@ -571,7 +575,7 @@ def test_of_a_store_only_groups_that_hold_compared_numbers_are_read(
     monkeypatch.setattr(metrics, "of", of)
     ports = sweep.metrics.with_columns(group=pl.lit("port"), name=pl.lit("leaf0->h3"))
     sweep.metrics = pl.concat([sweep.metrics, ports])
-    assert len(swept.gather([sweep], ["switch.marking.k"], {})) == 3
+    assert len(by_axis.gather([sweep], ["switch.marking.k"], {})) == 3
     assert {re.split("[/.]", key)[0] for key in asked} == {"fct", "total"}
 
 

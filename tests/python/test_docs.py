@@ -13,8 +13,9 @@ import pytest
 from typer.main import get_command
 
 import fanin
-from fanin import benchmark, schemas
+from fanin import benchmark
 from fanin.cli import app
+from fanin.tables import schemas
 
 ROOT = Path(__file__).parents[2]
 COMMANDS: dict[str, Any] = getattr(get_command(app), "commands")  # noqa: B009 (a group's, which its type does not say)

@@ -12,7 +12,8 @@ import pytest
 
 import fanin
 from fake_result import write_result, write_table
-from fanin import regions, report
+from fanin import report
+from fanin.figures import regions
 
 US = 1_000_000
 ROWS = [

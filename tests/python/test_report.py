@@ -23,8 +23,11 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 import fanin
 from fake_result import COLD, PORT, write_followed, write_result, write_table
-from fanin import report, series, show, tables
+from fanin import report
+from fanin.analysis import tables
+from fanin.figures import series
 from fanin.report import _bursts
+from fanin.text import show
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")

@@ -1,4 +1,4 @@
-//! Arrays indexed in the inner loop.
+//! Arrays for the inner loop, with bounds checks in debug builds only.
 
 use crate::pages::lengthen;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
@@ -19,7 +19,7 @@ impl<T> From<Vec<T>> for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// Adds an item; its index is the length before.
+    /// Appends an item; its index is the previous length.
     pub fn push(&mut self, item: T) {
         if self.0.len() == self.0.capacity() {
             lengthen(&mut self.0);
@@ -27,7 +27,7 @@ impl<T> Table<T> {
         self.0.push(item);
     }
 
-    /// `length` items from `at` on.
+    /// The `length` items that start at index `at`.
     #[inline(always)]
     pub fn slice(&self, at: usize, length: usize) -> &[T] {
         debug_assert!(at + length <= self.0.len());
@@ -35,7 +35,7 @@ impl<T> Table<T> {
         unsafe { self.0.get_unchecked(at..at + length) }
     }
 
-    /// The same, to be written.
+    /// Mutable access to the `length` items that start at index `at`.
     #[inline(always)]
     pub fn slice_mut(&mut self, at: usize, length: usize) -> &mut [T] {
         debug_assert!(at + length <= self.0.len());
@@ -43,7 +43,7 @@ impl<T> Table<T> {
         unsafe { self.0.get_unchecked_mut(at..at + length) }
     }
 
-    /// Adds copies of `item` up to a length; never shortens.
+    /// Appends copies of `item` until the table has `length` items; never shortens it.
     pub fn grow(&mut self, length: usize, item: T)
     where
         T: Clone,
@@ -51,20 +51,20 @@ impl<T> Table<T> {
         self.0.resize(length.max(self.0.len()), item);
     }
 
-    /// See [`Items`].
+    /// Borrows the items with the start address read only once: see [`Items`].
     #[inline(always)]
     pub fn items(&self) -> Items<'_, T> {
         Items(&self.0)
     }
 
-    /// Items that it has room for.
+    /// Number of items that fit without reallocation.
     pub fn capacity(&self) -> usize {
         self.0.capacity()
     }
 }
 
-/// The items of a [`Table`] where they stand now, for code that looks into it often: where they begin is read once. The contract of
-/// indices is the table's.
+/// Borrowed items of a [`Table`], for code that accesses them often: the start address is read only once. Indices obey the
+/// table's contract.
 #[derive(Debug)]
 pub struct Items<'a, T>(&'a [T]);
 
@@ -77,7 +77,7 @@ impl<T> Clone for Items<'_, T> {
 impl<T> Copy for Items<'_, T> {}
 
 impl<T> Items<'_, T> {
-    /// Where an item stands, or would.
+    /// Address of the item at index `i`, which need not exist: for prefetching.
     #[inline(always)]
     pub fn address(&self, i: usize) -> *const T {
         self.0.as_ptr().wrapping_add(i)
@@ -85,7 +85,7 @@ impl<T> Items<'_, T> {
 }
 
 impl<'a, T> Items<'a, T> {
-    /// An item.
+    /// The item at index `i`.
     #[inline(always)]
     pub fn at(&self, i: usize) -> &'a T {
         debug_assert!(i < self.0.len());
@@ -94,7 +94,7 @@ impl<'a, T> Items<'a, T> {
     }
 }
 
-/// A slice, not a vector: nothing can shorten it.
+/// Dereferences to a slice, not to a vector, so that nothing can shorten the table.
 impl<T> Deref for Table<T> {
     type Target = [T];
     #[inline(always)]
@@ -103,7 +103,7 @@ impl<T> Deref for Table<T> {
     }
 }
 
-/// A slice here too.
+/// Dereferences to a mutable slice, which cannot shorten the table either.
 impl<T> DerefMut for Table<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {

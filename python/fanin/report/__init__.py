@@ -18,9 +18,13 @@ import tomli_w
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
-from fanin import _files, counters, detours, figures, focus, overview, pauses, rates, regions, series, show, tables
-from fanin.analysis import Analysis, TraceError, analyze
+from fanin import figures, files
+from fanin.analysis import Analysis, TraceError, analyze, tables
+from fanin.explain import detours, pauses
+from fanin.figures import focus, rates, regions, series
 from fanin.report._bursts import BURSTS, PEAK_PACKETS, Budget, View, view
+from fanin.tables import counters, overview
+from fanin.text import show
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -448,9 +452,9 @@ def _provenance(result: Result) -> list[tuple[str, str]]:
 
 def write(result: Result, path: str | os.PathLike[str]) -> None:
     """Write the page about a run, completely or not at all; see `render`."""
-    _files.write_text(path, render(result))
+    files.write_text(path, render(result))
 
 
 def write_analysis(analysis: Analysis, path: str | os.PathLike[str]) -> None:
     """Write the page about an analysed trace, completely or not at all; see `render_analysis`."""
-    _files.write_text(path, render_analysis(analysis))
+    files.write_text(path, render_analysis(analysis))

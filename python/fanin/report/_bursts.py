@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from fanin import tables
+from fanin.analysis import tables
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin.results import Result, ResultError
+from fanin.statistics.rows import address, hint
 from fanin.sweep import store as _store
-from fanin.sweep.metrics import address, hint
 
 if TYPE_CHECKING:
     import polars as pl

@@ -5,11 +5,12 @@ use super::switch_view::SwitchView;
 use crate::core::departures::Departed;
 use crate::core::link::flag;
 use crate::core::marking::Refusal;
+use crate::core::message::{message_of, packet_of};
 use crate::core::Core;
-use fanin_packet::{Control, Envelope, Extra, Framing, Header, Kind, Packet, PacketId};
+use fanin_packet::{Envelope, Extra, Kind, Packet, PacketId};
 use fanin_switch::{
-    message_frame, Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Mechanisms, Message, Node, PortNo,
-    PortView, Refused, Turn, Verdict,
+    message_frame, Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Mechanisms, Node, PortNo, PortView,
+    Refused, Turn, Verdict,
 };
 
 /// The timer of a switch that has made messages; those of its mechanisms are their numbers.
@@ -24,19 +25,6 @@ const OFFERS: Hooks = Hooks::OFFER.with(Hooks::QUEUE);
 /// acts by timers.
 fn learns_later(mechanism: &MechanismState) -> bool {
     mechanism.hooks().any(Hooks::MESSAGES) && !mechanism.hooks().any(Hooks::EGRESS)
-}
-
-/// A message as a packet of the pool: alone in a frame, or without one at the end of another's.
-fn packet_of(message: &Message, frame: u16) -> Packet {
-    Packet { envelope: Envelope { frame, kind: Kind::Control, ..message.envelope }, header: Header::Control(message.control) }
-}
-
-/// The message that a packet of the pool is.
-fn message_of(packet: &Packet) -> Option<Message> {
-    match packet.header {
-        Header::Control(control) => Some(Message { envelope: packet.envelope, control }),
-        _ => None,
-    }
 }
 
 impl Fabric {
@@ -636,15 +624,5 @@ impl Fabric {
             }
             Effect::Timer(at) => core.set_timer(at.max(core.now), (self.hosts + s, u64::from(mechanism))),
         }
-    }
-
-    /// A message of a host, alone in a frame.
-    pub fn packet_alone(framing: &Framing, message: &Message) -> Packet {
-        packet_of(message, message_frame(framing, message.envelope.header))
-    }
-
-    /// The message that a packet which has come to a host carries or is, for the host to read. `Control`, and the envelope.
-    pub fn message_at_host(packet: &Packet) -> Option<(Envelope, Control)> {
-        message_of(packet).filter(|message| message.envelope.ttl > 0).map(|message| (message.envelope, message.control))
     }
 }

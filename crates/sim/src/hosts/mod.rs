@@ -17,8 +17,7 @@ mod sequence;
 pub mod storm;
 mod straight;
 
-use crate::core::Core;
-use crate::fabric::Fabric;
+use crate::core::{message, Core};
 use crate::ledger::Input;
 use ends::{side, EndId, EndKind, Ends};
 use fanin_engine::Table;
@@ -236,7 +235,7 @@ impl Hosts {
 
     /// A message for the endpoint of a flow.
     fn take_message(&mut self, core: &mut Core, host: u32, packet: &fanin_packet::Packet, alone: bool) {
-        let Some((envelope, control)) = Fabric::message_at_host(packet) else { return };
+        let Some((envelope, control)) = message::message_at_host(packet) else { return };
         if let Some(capture) = core.ledger.tables.capture.as_deref_mut() {
             capture.message(core.now, host, (&envelope, &control), alone);
         }

@@ -1,7 +1,6 @@
 //! From a validated scenario to a world at time zero.
 
 use super::folder::RunError;
-use super::sample::Samples;
 use crate::core::gate::PortGate;
 use crate::core::held::Held;
 use crate::core::link::{flag, FarEnd, Link};
@@ -22,6 +21,7 @@ use crate::hosts::round::Round;
 use crate::hosts::storm::{Storm, Storms, STORM};
 use crate::hosts::{Host, Hosts};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trace, Wanted};
+use crate::world::sample::Samples;
 use crate::world::World;
 use fanin_engine::{Ahead, Ties, Timers, Wheel};
 use fanin_packet::Framing;

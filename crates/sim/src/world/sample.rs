@@ -1,11 +1,11 @@
 //! Sampled series of all ports, and the end of a run.
 
+use super::World;
 use crate::core::link::flag;
 use crate::core::port::{Owner, Port};
 use crate::core::Core;
 use crate::fabric::combined::Sampled;
 use crate::hosts::ends::Ends;
-use crate::world::World;
 use fanin_switch::PortNo;
 use fanin_telemetry::{PortRow, VoqRow};
 use fanin_units::{Span, Time};

@@ -4,6 +4,9 @@
 //! host, flow and side, then those of switches; (4) applications, in order of the traffic entries; (5) sampling. Links are
 //! numbered in order of creation by the topology, flows in order of their start, so no order depends on when an event was set.
 
+mod fetch;
+pub(crate) mod sample;
+
 use crate::core::gate::PortGate;
 use crate::core::link::FarEnd;
 use crate::core::port::Owner;
@@ -11,10 +14,10 @@ use crate::core::Core;
 use crate::fabric::Fabric;
 use crate::hosts::Hosts;
 use crate::ledger::Totals;
-use crate::run::sample::Samples;
 use fanin_telemetry::TableError;
 use fanin_traffic::{FlowSpec, Traffic};
 use fanin_units::Time;
+use sample::Samples;
 use std::collections::BTreeMap;
 
 /// Why a call of [`World::advance`] came back.

@@ -16,6 +16,7 @@
 //! outgoing link. Nearly all events are arrivals: only their steps are part of the inner loop, and each instruction in them is one for each hop. A ring
 //! that has outgrown its place beside the link ([`links`]) is not fetched: four entries in a row share a line.
 
+use super::World;
 use crate::core::link::{flag, FarEnd, Link};
 use crate::core::links;
 use crate::core::pool::{Outer, Pool};
@@ -24,7 +25,6 @@ use crate::core::prefetch::{prefetch, prefetch_lines};
 use crate::fabric::Fabric;
 use crate::hosts::ends::EndId;
 use crate::hosts::Hosts;
-use crate::world::World;
 use fanin_engine::{Due, Items};
 use fanin_packet::PacketId;
 

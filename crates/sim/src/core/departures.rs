@@ -132,8 +132,10 @@ impl Core {
         let port = &mut self.ports[l];
         let queues = port.queues.as_deref_mut()?;
         let (class, next) = queues.pop()?;
-        if let Some(after) = queues.next().filter(|_| port.at_dequeue & at_dequeue::NOTIFY != 0) {
-            self.pool.prefetch_note(after); // its turn comes a serialisation later
+        if port.at_dequeue != 0 {
+            if let Some(after) = queues.after_next() {
+                self.pool.prefetch_leaving(after); // its transmission opportunity is two serialisations later
+            }
         }
         if port.admission.is_shared() {
             self.left_shared(l, class, next.frame);
@@ -155,7 +157,7 @@ impl Core {
             return;
         }
         if also & at_dequeue::LEFT != 0 {
-            self.write_departure(l, start, packet);
+            self.write_departure(l, start, packet, frame);
         }
         if also & at_dequeue::MARK != 0 {
             self.mark_at_dequeue(l, start, packet);
@@ -172,7 +174,7 @@ impl Core {
         self.put(l, start, packet, frame);
         let also = self.ports[l].at_dequeue;
         if also & at_dequeue::LEFT != 0 {
-            self.write_departure(l, start, packet);
+            self.write_departure(l, start, packet, frame);
         }
         if also & at_dequeue::NOTIFY != 0 {
             self.departed.push(Departed { link: l as u32, packet, at: start });
@@ -271,14 +273,10 @@ impl Core {
 
     /// A packet has left a port at `start`: what that knows of itself then is written into its frame, where there is a place for it.
     #[inline]
-    fn write_departure(&mut self, l: usize, start: Time, packet: PacketId) {
+    fn write_departure(&mut self, l: usize, start: Time, packet: PacketId, frame: u16) {
         let [sent, _] = self.ports[l].sent(&self.links[l]);
-        let departure = Departure {
-            at: start,
-            queue_bytes: self.queue(l).0,
-            sent_bytes: sent - u64::from(self.pool[packet].frame),
-            rate: self.ports[l].rate,
-        };
+        let departure =
+            Departure { at: start, queue_bytes: self.queue(l).0, sent_bytes: sent - u64::from(frame), rate: self.ports[l].rate };
         self.pool.write_departure(packet, &departure);
     }
 }

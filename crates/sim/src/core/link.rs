@@ -385,6 +385,14 @@ impl Link {
         rings.at(self.place(self.head))
     }
 
+    /// Hints that the entry which is next to arrive is read soon, where its ring does not stand beside the link.
+    #[inline(always)]
+    pub fn prefetch_long_ring(&self, rings: Rings<'_>) {
+        if self.has_long_ring() {
+            super::prefetch::prefetch(rings.address(self.place(self.head)));
+        }
+    }
+
     /// Whether its ring is elsewhere: longer than what stands beside the link.
     #[inline(always)]
     pub fn has_long_ring(&self) -> bool {

@@ -76,7 +76,15 @@ impl Rings<'_> {
     }
 }
 
-/// The same, to be written.
+impl Rings<'_> {
+    /// Where the entry of a place stands.
+    #[inline(always)]
+    pub fn address(self, place: usize) -> *const Entry {
+        self.entries.wrapping_add(place)
+    }
+}
+
+/// What stands in rings, to be written.
 pub struct RingsMut<'a> {
     entries: *mut Entry,
     places: usize,

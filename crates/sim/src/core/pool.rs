@@ -319,7 +319,14 @@ impl Pool {
         self.prefetch_shim(id);
     }
 
-    /// The latter alone.
+    /// Hints that a packet is about to leave its queue.
+    #[inline(always)]
+    pub fn prefetch_leaving(&self, id: PacketId) {
+        self.prefetch_all(id);
+        self.prefetch_note(id);
+    }
+
+    /// Hints that ports are about to write into a packet's frame.
     #[inline(always)]
     pub fn prefetch_shim(&self, id: PacketId) {
         if !self.shims.is_empty() {

@@ -70,6 +70,7 @@ impl World {
         // One comparison for all steps: seldom are fewer events known.
         let Some(known) = known.first_chunk_mut::<{ FIRST + 1 }>() else { return self.prefetch_few() };
         tables.link(&known[FIRST]);
+        tables.ring(&known[8]);
         tables.packet(&mut known[7]);
         tables.way(&mut known[5]);
         tables.apart(&known[3]);
@@ -97,6 +98,7 @@ impl World {
         let (known, tables) = self.known_and_tables();
         for (ahead, due) in known.iter_mut().enumerate() {
             match ahead {
+                8 => tables.ring(due),
                 7 => tables.packet(due),
                 5 => tables.way(due),
                 3 => tables.apart(due),
@@ -128,6 +130,14 @@ impl Tables<'_> {
         } else {
             self.links.prefetch(slot);
             prefetch_lines::<2, _>(self.ports.address(slot));
+        }
+    }
+
+    /// What is on a wire, where that is more than stands beside the link: on long or fast ones, as lossless networks have.
+    #[inline(always)]
+    fn ring(&self, due: &Due) {
+        if self.fabric.general && self.is_arrival(due) {
+            self.links.at(self.of_arrival(due)).prefetch_long_ring(self.links.rings);
         }
     }
 
@@ -192,7 +202,32 @@ impl Tables<'_> {
             }
         } else if due.note == 0 && !self.is_arrival(due) {
             front_of(self.ports, due.slot as usize);
+        } else if self.fabric.general {
+            self.queues(due);
         }
+    }
+
+    /// The queues of the port off the fast path that a packet is about to join.
+    #[inline(always)]
+    fn queues(&self, due: &Due) {
+        let Some((_, via, next)) = self.forwarded(due) else { return };
+        let out = self.links.at(next);
+        if out.flags & flag::OFF_FAST_PATH != 0 && (out.is_followed() || out.free_at > due.time().ps()) {
+            self.ports.at(next).prefetch_queues();
+        }
+        if self.links.at(via).is_followed() && self.hosts.feeders[via] == u32::MAX {
+            self.ports.at(via).prefetch_next();
+        }
+    }
+
+    /// The packet of an arrival at a switch, the link that it comes by, and the one by which it leaves.
+    #[inline(always)]
+    fn forwarded(&self, due: &Due) -> Option<(PacketId, usize, usize)> {
+        let packet = packet(due.note)?;
+        let via = self.of_arrival(due);
+        let (link, outer) = (self.links.at(via), self.packets.at(packet as usize));
+        let next = outer.next(via).or_else(|| by_tables(self.fabric, link, outer))?;
+        Some((packet, via, next))
     }
 
     #[inline(always)]
@@ -209,16 +244,12 @@ impl Tables<'_> {
     /// A packet is about to join a queue off the fast path, where mechanisms may see it before.
     #[inline(always)]
     fn before_queue(&self, due: &Due) {
-        let Some(packet) = packet(due.note) else { return };
-        let via = self.of_arrival(due);
-        let link = self.links.at(via);
-        let outer = self.packets.at(packet as usize);
-        let Some(next) = outer.next(via).or_else(|| by_tables(self.fabric, link, outer)) else { return };
+        let Some((packet, via, next)) = self.forwarded(due) else { return };
         let out = self.links.at(next);
-        if out.flags & flag::OFF_FAST_PATH != 0 && out.free_at > due.time().ps() {
+        if out.flags & flag::OFF_FAST_PATH != 0 && (out.is_followed() || out.free_at > due.time().ps()) {
             let port = self.ports.at(next);
             if let Owner::Switch(s, to) = port.owner {
-                port.prefetch_queues();
+                port.prefetch_next();
                 self.pool.prefetch_note(packet);
                 self.fabric.switches[s as usize].prefetch_kept(Some(self.fabric.ingress[via]), to);
             }

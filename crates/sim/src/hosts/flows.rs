@@ -49,7 +49,7 @@ impl Hosts {
             back: network.path(core, nic(spec.dst), spec.src, hash[data_side.other() as usize]),
         };
         let (ideal, base_rtt) = self.idle_network(core, &spec, &paths);
-        let rate = |host: fanin_units::HostId| core.ports[nic(host) as usize].rate;
+        let rate = |host: fanin_units::HostId| core.ports[nic(host)].rate;
         let place = Place {
             framing: self.framing,
             rates: if data_side == Side::Initiator { [spec.src, spec.dst] } else { [spec.dst, spec.src] }.map(rate),
@@ -162,7 +162,7 @@ impl Hosts {
     fn endpoints(&self, core: &Core, spec: &FlowSpec, place: &Place) -> [Endpoint; 2] {
         if let FlowKind::Datagrams(datagrams) = &spec.kind {
             let frame = self.framing.frame(UDP_HEADER + datagrams.packet.get() as u16);
-            let nic = self.hosts[spec.src.index()].nic as usize;
+            let nic = self.hosts[spec.src.index()].nic;
             let wire = u64::from(frame) + u64::from(core.links[nic].gap());
             let clock = DatagramClock::new(datagrams, spec, Bytes(wire), self.seed);
             return [UdpEndpoint::source(Box::new(clock)), UdpEndpoint::sink()].map(Endpoint::from);

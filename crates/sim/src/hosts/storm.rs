@@ -46,7 +46,7 @@ impl Storm {
 impl Hosts {
     /// A storm goes on at a host: its NIC asks for other pauses, or for the same again.
     pub fn storm(&mut self, core: &mut Core, host: u32) {
-        let nic = self.hosts[host as usize].nic as usize;
+        let nic = self.hosts[host as usize].nic;
         let Some(storm) = self.storms.get_mut(&host) else { return };
         let Some((before, asked)) = storm.turn(core.now) else { return };
         let lasts = Pause::lasts(u16::MAX, core.ports[nic].rate);
@@ -68,7 +68,7 @@ impl Hosts {
     /// A NIC sends a frame that asks its switch for pauses, before everything that waits.
     fn ask_for(&mut self, core: &mut Core, host: u32, pause: &Pause) {
         let Some(message) = Mechanisms::ask(pause) else { return };
-        let nic = self.hosts[host as usize].nic as usize;
+        let nic = self.hosts[host as usize].nic;
         self.pause_counts.frames += 1;
         let packet = core.pool.take_message(&packet_alone(&self.framing, &message));
         let start = Time::from_ps(core.links[nic].free_at.max(core.now.ps()));

@@ -27,6 +27,7 @@ use crate::hosts::ends::EndId;
 use crate::hosts::Hosts;
 use fanin_engine::{Due, Items};
 use fanin_packet::PacketId;
+use fanin_units::LinkId;
 
 /// In an event's note: the rest is an end. Without it the note is a packet's place + 1, or nothing.
 const END: u32 = 1 << 31;
@@ -55,7 +56,7 @@ const FIRST: usize = 10;
 struct Tables<'a> {
     arrivals: usize,
     links: links::Items<'a>,
-    ports: Items<'a, Port>,
+    ports: Items<'a, Port, LinkId>,
     packets: Items<'a, Outer>,
     pool: &'a Pool,
     fabric: &'a Fabric,
@@ -118,13 +119,13 @@ impl Tables<'_> {
 
     /// The link of an arrival.
     #[inline(always)]
-    fn of_arrival(&self, due: &Due) -> usize {
-        due.slot as usize - self.arrivals
+    fn of_arrival(&self, due: &Due) -> LinkId {
+        LinkId(due.slot - self.arrivals as u32)
     }
 
     #[inline(always)]
     fn link(&self, due: &Due) {
-        let slot = due.slot as usize;
+        let slot = LinkId(due.slot);
         if self.is_arrival(due) {
             self.links.prefetch(self.of_arrival(due));
         } else {
@@ -144,7 +145,7 @@ impl Tables<'_> {
     #[inline(always)]
     fn packet(&self, due: &mut Due) {
         if !self.is_arrival(due) {
-            return owner_of(self.ports, self.hosts, due.slot as usize);
+            return owner_of(self.ports, self.hosts, LinkId(due.slot));
         }
         let link = self.links.at(self.of_arrival(due));
         let packet = link.front(self.links.rings).packet;
@@ -185,7 +186,7 @@ impl Tables<'_> {
 
     /// The outgoing link.
     #[inline(always)]
-    fn out(&self, link: &Link, outer: &Outer, via: usize) {
+    fn out(&self, link: &Link, outer: &Outer, via: LinkId) {
         let Some(next) = outer.next(via) else { return out_by_tables(self.fabric, self.links, self.ports, link, outer) };
         self.links.prefetch(next);
         if self.fabric.general {
@@ -198,10 +199,10 @@ impl Tables<'_> {
     fn apart(&self, due: &Due) {
         if let Some(id) = end(due.note) {
             if let Some(host) = self.hosts.ends.prefetch_apart(id, 0) {
-                self.links.prefetch(self.hosts.hosts[host as usize].nic as usize);
+                self.links.prefetch(self.hosts.hosts[host as usize].nic);
             }
         } else if due.note == 0 && !self.is_arrival(due) {
-            front_of(self.ports, due.slot as usize);
+            front_of(self.ports, LinkId(due.slot));
         } else if self.fabric.general {
             self.queues(due);
         }
@@ -222,7 +223,7 @@ impl Tables<'_> {
 
     /// The packet of an arrival at a switch, the link that it comes by, and the one by which it leaves.
     #[inline(always)]
-    fn forwarded(&self, due: &Due) -> Option<(PacketId, usize, usize)> {
+    fn forwarded(&self, due: &Due) -> Option<(PacketId, LinkId, LinkId)> {
         let packet = packet(due.note)?;
         let via = self.of_arrival(due);
         let (link, outer) = (self.links.at(via), self.packets.at(packet as usize));
@@ -235,7 +236,7 @@ impl Tables<'_> {
         if let Some(id) = end(due.note) {
             self.hosts.ends.prefetch_apart(id, 1);
         } else if due.note == 0 && !self.is_arrival(due) {
-            next_of(self.ports, self.pool, self.fabric, due.slot as usize);
+            next_of(self.ports, self.pool, self.fabric, LinkId(due.slot));
         } else if self.fabric.general {
             self.before_queue(due);
         }
@@ -258,7 +259,7 @@ impl Tables<'_> {
 
     /// The sender of a link goes on.
     #[inline(always)]
-    fn sender(&self, l: usize) {
+    fn sender(&self, l: LinkId) {
         match self.hosts.feeders[l] {
             u32::MAX => prefetch_lines::<PORT, _>(self.ports.address(l)),
             host => prefetch(&self.hosts.hosts[host as usize]),
@@ -267,7 +268,7 @@ impl Tables<'_> {
 
     /// What it goes on with.
     #[inline(always)]
-    fn sender_next(&self, l: usize) {
+    fn sender_next(&self, l: LinkId) {
         match self.hosts.feeders[l] {
             u32::MAX => self.ports.at(l).prefetch_queues(),
             host => drop(self.hosts.prefetch_turn(host)),
@@ -277,22 +278,22 @@ impl Tables<'_> {
     #[inline(always)]
     fn departure(&self, due: &mut Due) {
         if due.note == 0 && !self.is_arrival(due) {
-            due.note = queue_or_turn(self.ports, self.hosts, due.slot as usize);
+            due.note = queue_or_turn(self.ports, self.hosts, LinkId(due.slot));
         }
     }
 }
 
 /// The link by which a packet leaves the switch that `link` leads to, where its route is not settled, but tables alone decide.
 #[inline(never)]
-fn by_tables(fabric: &Fabric, link: &Link, outer: &Outer) -> Option<usize> {
+fn by_tables(fabric: &Fabric, link: &Link, outer: &Outer) -> Option<LinkId> {
     let FarEnd::Switch(s) = link.far_end() else { return None };
-    Some(fabric.foresee(s, outer.envelope.dst, outer.envelope.hash)? as usize)
+    fabric.foresee(s, outer.envelope.dst, outer.envelope.hash)
 }
 
 /// That link, and the port there.
 #[cold]
 #[inline(never)]
-fn out_by_tables(fabric: &Fabric, links: links::Items<'_>, ports: Items<'_, Port>, link: &Link, outer: &Outer) {
+fn out_by_tables(fabric: &Fabric, links: links::Items<'_>, ports: Items<'_, Port, LinkId>, link: &Link, outer: &Outer) {
     if let Some(next) = by_tables(fabric, link, outer) {
         links.prefetch(next);
         prefetch_lines::<PORT, _>(ports.address(next));
@@ -301,7 +302,7 @@ fn out_by_tables(fabric: &Fabric, links: links::Items<'_>, ports: Items<'_, Port
 
 /// Steps of departures, after the first: calls, and what they take is little.
 #[inline(never)]
-fn owner_of(ports: Items<'_, Port>, hosts: &Hosts, l: usize) {
+fn owner_of(ports: Items<'_, Port, LinkId>, hosts: &Hosts, l: LinkId) {
     let port = ports.at(l);
     match port.owner {
         Owner::Host(host) => prefetch(&hosts.hosts[host as usize]),
@@ -311,7 +312,7 @@ fn owner_of(ports: Items<'_, Port>, hosts: &Hosts, l: usize) {
 
 /// Gives the note of the event.
 #[inline(never)]
-fn queue_or_turn(ports: Items<'_, Port>, hosts: &Hosts, l: usize) -> u32 {
+fn queue_or_turn(ports: Items<'_, Port, LinkId>, hosts: &Hosts, l: LinkId) -> u32 {
     let port = ports.at(l);
     match port.owner {
         Owner::Host(host) => hosts.prefetch_turn(host).map_or(0, |id| id | END),
@@ -323,13 +324,13 @@ fn queue_or_turn(ports: Items<'_, Port>, hosts: &Hosts, l: usize) -> u32 {
 }
 
 #[inline(never)]
-fn front_of(ports: Items<'_, Port>, l: usize) {
+fn front_of(ports: Items<'_, Port, LinkId>, l: LinkId) {
     ports.at(l).prefetch_next();
 }
 
 /// The packet that is about to leave a port, and what mechanisms keep of it.
 #[inline(never)]
-fn next_of(ports: Items<'_, Port>, pool: &Pool, fabric: &Fabric, l: usize) {
+fn next_of(ports: Items<'_, Port, LinkId>, pool: &Pool, fabric: &Fabric, l: LinkId) {
     let port = ports.at(l);
     if let (Some(packet), Owner::Switch(s, no)) = (port.next(), port.owner) {
         pool.prefetch_all(packet);

@@ -16,7 +16,7 @@ use crate::hosts::Hosts;
 use crate::ledger::Totals;
 use fanin_telemetry::TableError;
 use fanin_traffic::{FlowSpec, Traffic};
-use fanin_units::Time;
+use fanin_units::{LinkId, Time};
 use sample::Samples;
 use std::collections::BTreeMap;
 
@@ -271,7 +271,7 @@ impl World {
     #[inline(always)]
     fn arrival(&mut self, slot: usize) {
         let core = &mut self.core;
-        let l = slot - core.arrivals;
+        let l = LinkId((slot - core.arrivals) as u32);
         let link = &mut core.links[l];
         if link.served == link.head {
             // The sending end has not noted this departure: it does so before the packet is handed over.
@@ -303,7 +303,7 @@ impl World {
 
     /// The last packet on a link has arrived, and its sender has more to send: it went on when that packet had left.
     #[inline(never)]
-    fn sender_goes_on(&mut self, l: usize) {
+    fn sender_goes_on(&mut self, l: LinkId) {
         match self.core.ports[l].owner {
             Owner::Host(h) => self.hosts.catch_up_turns(&mut self.core, h),
             Owner::Switch(..) => {
@@ -314,7 +314,7 @@ impl World {
     }
 
     #[inline(never)]
-    fn arrival_hooked(&mut self, l: usize, packet: u32) {
+    fn arrival_hooked(&mut self, l: LinkId, packet: u32) {
         // A call of its own: with one in the middle the whole would save its registers first.
         if self.core.ledger.observed {
             return self.arrival_observed(l, packet);
@@ -324,13 +324,13 @@ impl World {
 
     #[cold]
     #[inline(never)]
-    fn arrival_observed(&mut self, l: usize, packet: u32) {
+    fn arrival_observed(&mut self, l: LinkId, packet: u32) {
         self.core.trace_crossing(l, packet);
         self.hook_arrival(l, packet);
     }
 
     #[inline(always)]
-    fn hook_arrival(&mut self, l: usize, packet: u32) {
+    fn hook_arrival(&mut self, l: LinkId, packet: u32) {
         match self.core.links[l].far_end() {
             FarEnd::Switch(s) => self.fabric.arrive_hooked(&mut self.core, s, l, packet),
             FarEnd::Host(h) => self.hosts.deliver_hooked(&mut self.core, h, packet),
@@ -344,9 +344,10 @@ impl World {
         if let Some(slot) = slot.checked_sub(self.core.links.len()) {
             return self.fabric.crossbar_event(&mut self.core, slot);
         }
-        match self.core.ports[slot].owner {
+        let l = LinkId(slot as u32);
+        match self.core.ports[l].owner {
             Owner::Host(h) => self.hosts.departure(&mut self.core, h),
-            Owner::Switch(..) => self.fabric.departure(&mut self.core, slot),
+            Owner::Switch(..) => self.fabric.departure(&mut self.core, l),
         }
     }
 }

@@ -3,8 +3,8 @@
 //! An end knows what its host knows. The two ends of a flow stand side by side here, and neither reads the other.
 
 use super::order::{Next, Order, Reordering};
-use crate::fabric::link::{prefetch, prefetch_lines};
-use crate::fabric::route::Route;
+use crate::core::prefetch::{prefetch, prefetch_lines};
+use crate::core::route::Route;
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Side};
 use fanin_telemetry::Name;

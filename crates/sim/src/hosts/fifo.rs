@@ -12,7 +12,7 @@ use fanin_scenario::{Host as Params, Nic};
 use fanin_switch::DropReason;
 use fanin_telemetry::DropRow;
 use fanin_transport::{Kinds, Refused, TransportConfig, TransportParams};
-use fanin_units::{FlowId, Time};
+use fanin_units::{FlowId, LinkId, Time};
 use std::collections::VecDeque;
 
 /// What stands in hosts.
@@ -48,7 +48,7 @@ impl Hosts {
     /// Lets a NIC that is first in, first out take what is ready.
     #[inline(never)]
     pub(super) fn drive_fifo(&mut self, core: &mut Core, host: u32) {
-        let nic = self.hosts[host as usize].nic as usize;
+        let nic = self.hosts[host as usize].nic;
         let mut held_back = Vec::new();
         while let Some(ready) = self.hosts[host as usize].ready.pop_front() {
             match ready {
@@ -69,7 +69,7 @@ impl Hosts {
 
     /// The turn of an end that found nobody else waiting.
     #[inline(never)]
-    pub(super) fn turn_fifo_at_once(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId) {
+    pub(super) fn turn_fifo_at_once(&mut self, core: &mut Core, host: u32, nic: LinkId, id: EndId) {
         if self.turn_fifo(core, host, nic, id) {
             self.hosts[host as usize].ready.push_back(Ready::Turn(id));
         }
@@ -77,17 +77,17 @@ impl Hosts {
     }
 
     /// Ends wait until something of theirs has left the host: the next departure is an event.
-    fn wake(&mut self, core: &mut Core, host: u32, nic: usize) {
+    fn wake(&mut self, core: &mut Core, host: u32, nic: LinkId) {
         let next = self.standing.as_deref().and_then(|standing| standing.hosts[host as usize].front());
         let state = &mut self.hosts[host as usize];
         if let (false, Some(next)) = (state.armed, next) {
             state.armed = true;
-            core.wheel.set(nic as u32, Time::from_ps(next.leaves));
+            core.wheel.set(nic.0, Time::from_ps(next.leaves));
         }
     }
 
     /// All that an end may send, burst by burst. True where more shall leave when something of it has left the host.
-    pub(super) fn turn_fifo(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId) -> bool {
+    pub(super) fn turn_fifo(&mut self, core: &mut Core, host: u32, nic: LinkId, id: EndId) -> bool {
         loop {
             if self.is_full(core, host) && self.refuse(core, nic, id) {
                 break;
@@ -106,7 +106,7 @@ impl Hosts {
     }
 
     /// One burst of an end. False when there is nothing to send.
-    fn burst_fifo(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId) -> bool {
+    fn burst_fifo(&mut self, core: &mut Core, host: u32, nic: LinkId, id: EndId) -> bool {
         let end = &self.ends[id];
         let limit = end.protocol.burst(&end.params, core.now);
         let (mut payload, mut bytes) = (0, 0);
@@ -133,7 +133,7 @@ impl Hosts {
     }
 
     /// A packet that is made already joins the queue.
-    fn transmit_fifo(&mut self, core: &mut Core, host: u32, nic: usize, packet: PacketId) {
+    fn transmit_fifo(&mut self, core: &mut Core, host: u32, nic: LinkId, packet: PacketId) {
         if self.is_full(core, host) {
             return drop_at_host(core, nic, packet);
         }
@@ -144,7 +144,7 @@ impl Hosts {
     }
 
     /// The last packet given to the NIC stands in the host from now on.
-    fn stands(&mut self, core: &Core, host: u32, nic: usize, standee: Standee) {
+    fn stands(&mut self, core: &Core, host: u32, nic: LinkId, standee: Standee) {
         if let Some(standing) = self.standing.as_deref_mut() {
             standing.hosts[host as usize].push_back(Standee { leaves: core.links[nic].free_at, ..standee });
         }
@@ -189,7 +189,7 @@ impl Hosts {
     }
 
     /// A full queue does not accept the data of an end, which keeps it; false where it has none, or does not notice.
-    fn refuse(&mut self, core: &mut Core, nic: usize, id: EndId) -> bool {
+    fn refuse(&mut self, core: &mut Core, nic: LinkId, id: EndId) -> bool {
         let end = &mut self.ends[id];
         let cfg = &end.params;
         let Some(refused) = end.protocol.on_refusal(cfg, core.now) else { return false };
@@ -216,7 +216,7 @@ impl Hosts {
 }
 
 /// An ACK or a datagram that a full queue does not accept is lost.
-fn drop_at_host(core: &mut Core, nic: usize, packet: PacketId) {
+fn drop_at_host(core: &mut Core, nic: LinkId, packet: PacketId) {
     core.ledger.totals.sent += 1;
     core.ports[nic].drops += 1;
     core.catch_up(nic);

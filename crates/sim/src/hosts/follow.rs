@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::ledger::{Input, Known, Seen};
 use fanin_packet::{PacketId, Side, Signal};
 use fanin_transport::{Kinds, TransportParams};
-use fanin_units::{Bytes, FlowId, Time};
+use fanin_units::{Bytes, FlowId, LinkId, Time};
 
 impl Hosts {
     /// A flow has its ends, which have seen nothing yet.
@@ -100,7 +100,7 @@ impl Hosts {
     /// A packet goes to its NIC.
     #[cold]
     #[inline(never)]
-    pub(super) fn observe_sent(&self, core: &mut Core, host: u32, nic: usize, packet: PacketId) {
+    pub(super) fn observe_sent(&self, core: &mut Core, host: u32, nic: LinkId, packet: PacketId) {
         let copy = core.pool.packet(packet);
         let start = Time::from_ps(core.links[nic].free_at.max(core.now.ps()));
         let (now, flow, side) = (core.now, copy.envelope.flow, copy.envelope.to.other());

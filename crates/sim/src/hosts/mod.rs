@@ -17,8 +17,7 @@ mod sequence;
 pub mod storm;
 mod straight;
 
-use crate::core::Core;
-use crate::fabric::Fabric;
+use crate::core::{message, Core};
 use crate::ledger::Input;
 use ends::{side, EndId, EndKind, Ends};
 use fanin_engine::Table;
@@ -27,7 +26,7 @@ use fanin_switch::{Mechanisms, Patience};
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
 use fanin_transport::{Event, Kinds, Parameters, SignalCounts};
-use fanin_units::{FlowId, Span, Time};
+use fanin_units::{FlowId, LinkId, Span, Time};
 use fifo::Standing;
 use header::Headers;
 use order::Reordering;
@@ -52,9 +51,9 @@ pub enum Ready {
 #[repr(align(64))]
 pub struct Host {
     /// Its output port.
-    pub nic: u32,
+    pub nic: LinkId,
     pub ready: Round,
-    /// Whether its next turn is known: as an event, or because its link is [followed](crate::fabric::link::Link::is_followed).
+    /// Whether its next turn is known: as an event, or because its link is [followed](crate::core::link::Link::is_followed).
     pub armed: bool,
     /// Its turns are always events.
     pub watched: bool,
@@ -75,9 +74,9 @@ impl Host {
     fn wait_for_wire(&mut self, core: &mut Core) {
         if !self.armed {
             self.armed = true;
-            let link = &mut core.links[self.nic as usize];
+            let link = &mut core.links[self.nic];
             if self.watched || self.hasty {
-                core.wheel.set(self.nic, Time::from_ps(link.free_at));
+                core.wheel.set(self.nic.0, Time::from_ps(link.free_at));
             } else {
                 link.follow();
             }
@@ -98,10 +97,10 @@ impl Host {
     #[inline(never)]
     fn hurry(&mut self, core: &mut Core) {
         self.hasty = true;
-        let link = &mut core.links[self.nic as usize];
+        let link = &mut core.links[self.nic];
         if link.is_followed() {
             link.unfollow();
-            core.wheel.set(self.nic, Time::from_ps(link.free_at));
+            core.wheel.set(self.nic.0, Time::from_ps(link.free_at));
         }
     }
 }
@@ -127,7 +126,7 @@ const RECEIVE: u64 = 3;
 pub struct Hosts {
     pub hosts: Table<Host>,
     /// By link, the host that feeds it; of those that a switch feeds nothing that could be used.
-    pub feeders: Table<u32>,
+    pub feeders: Table<u32, LinkId>,
     pub ends: Ends,
     pub transports: Table<(Name, Arc<Parameters>)>,
     /// With room for stamps.
@@ -236,7 +235,7 @@ impl Hosts {
 
     /// A message for the endpoint of a flow.
     fn take_message(&mut self, core: &mut Core, host: u32, packet: &fanin_packet::Packet, alone: bool) {
-        let Some((envelope, control)) = Fabric::message_at_host(packet) else { return };
+        let Some((envelope, control)) = message::message_at_host(packet) else { return };
         if let Some(capture) = core.ledger.tables.capture.as_deref_mut() {
             capture.message(core.now, host, (&envelope, &control), alone);
         }
@@ -332,7 +331,7 @@ impl Hosts {
             }
         } else if self.nic_is_idle(core, host) {
             // Its turn would come at once: no need to queue for it.
-            let nic = self.hosts[host as usize].nic as usize;
+            let nic = self.hosts[host as usize].nic;
             if self.fifo_nic {
                 return self.turn_fifo_at_once(core, host, nic, id);
             }
@@ -346,7 +345,7 @@ impl Hosts {
     #[inline(always)]
     fn nic_is_idle(&self, core: &Core, host: u32) -> bool {
         let host = &self.hosts[host as usize];
-        host.ready.is_empty() && host.closed == 0 && core.links[host.nic as usize].free_at <= core.now.ps()
+        host.ready.is_empty() && host.closed == 0 && core.links[host.nic].free_at <= core.now.ps()
     }
 
     /// Makes the packets that an endpoint must send now, and sends or queues them.
@@ -369,7 +368,7 @@ impl Hosts {
         while self.has_control(core, id) {
             let Some(packet) = self.next_packet(core, id, Kinds::CONTROL) else { unreachable!("a control packet that was due") };
             if self.nic_is_idle(core, host) {
-                let nic = self.hosts[host as usize].nic as usize;
+                let nic = self.hosts[host as usize].nic;
                 self.transmit_at_once(core, host, nic, packet);
             } else {
                 self.hosts[host as usize].ready.push_back(Ready::Packet(packet));
@@ -414,7 +413,7 @@ impl Hosts {
         if state.ready.is_empty() {
             return;
         }
-        if self.fifo_nic || state.closed != 0 || core.links[state.nic as usize].free_at <= core.now.ps() {
+        if self.fifo_nic || state.closed != 0 || core.links[state.nic].free_at <= core.now.ps() {
             return self.drive_nic(core, host);
         }
         state.wait_for_wire(core);
@@ -432,7 +431,7 @@ impl Hosts {
     /// The same of a NIC that waits for its wire.
     #[inline(never)]
     pub fn catch_up_turns(&mut self, core: &mut Core, host: u32) {
-        let nic = self.hosts[host as usize].nic as usize;
+        let nic = self.hosts[host as usize].nic;
         let now = core.now;
         while self.hosts[host as usize].armed {
             let link = &core.links[nic];
@@ -465,7 +464,7 @@ impl Hosts {
     /// NICs have the turns that they have until `end`, where nothing else happens any more: the time of the last of them is the present.
     pub fn finish_turns(&mut self, core: &mut Core, end: Time) {
         loop {
-            let nics = self.hosts.iter().map(|host| &core.links[host.nic as usize]);
+            let nics = self.hosts.iter().map(|host| &core.links[host.nic]);
             let due = nics.filter(|nic| nic.is_followed() && nic.free_at <= end.ps()).map(|nic| nic.free_at);
             let Some(last) = due.max() else { return };
             core.now = core.now.max(Time::from_ps(last));
@@ -490,7 +489,7 @@ impl Hosts {
         if self.fifo_nic {
             return self.drive_fifo(core, host);
         }
-        let nic = self.hosts[host as usize].nic as usize;
+        let nic = self.hosts[host as usize].nic;
         loop {
             if core.links[nic].free_at > core.now.ps() {
                 let state = &mut self.hosts[host as usize];
@@ -509,7 +508,7 @@ impl Hosts {
 
     /// One turn of an end at a wire that is free: a segment, or a burst of up to its TSO size.
     #[inline(always)]
-    fn turn(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId) {
+    fn turn(&mut self, core: &mut Core, host: u32, nic: LinkId, id: EndId) {
         if !self.at_nic {
             let (end, state) = (&mut self.ends[id], &mut self.hosts[host as usize]);
             match straight::turn(core, state, &self.framing, (end, id)) {
@@ -522,7 +521,7 @@ impl Hosts {
     }
 
     #[inline(never)]
-    fn turn_in_general(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId) {
+    fn turn_in_general(&mut self, core: &mut Core, host: u32, nic: LinkId, id: EndId) {
         let end = &self.ends[id];
         let limit = end.protocol.burst(&end.params, core.now);
         if limit > 0 {
@@ -535,7 +534,7 @@ impl Hosts {
 
     /// Packets back to back, up to so many bytes of payload.
     #[inline(never)]
-    fn send_burst(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId, limit: u64) {
+    fn send_burst(&mut self, core: &mut Core, host: u32, nic: LinkId, id: EndId, limit: u64) {
         let mut burst = 0;
         while burst < limit {
             let Some(packet) = self.next_packet(core, id, Kinds::DATA) else { return };
@@ -589,30 +588,31 @@ impl Hosts {
 
     /// Puts a packet onto the host's link.
     #[inline(always)]
-    fn transmit(&mut self, core: &mut Core, host: u32, nic: usize, packet: PacketId) {
+    fn transmit(&mut self, core: &mut Core, host: u32, nic: LinkId, packet: PacketId) {
         core.ledger.totals.sent += 1;
         if self.at_nic {
             self.at_nic(core, host, nic, packet);
         }
         core.catch_up(nic);
-        core.send(nic, packet, None);
+        let frame = core.pool[packet].frame;
+        core.send(nic, packet, frame);
     }
 
     /// The same where the wire is free.
     #[inline(always)]
-    fn transmit_at_once(&mut self, core: &mut Core, host: u32, nic: usize, packet: PacketId) {
+    fn transmit_at_once(&mut self, core: &mut Core, host: u32, nic: LinkId, packet: PacketId) {
         core.ledger.totals.sent += 1;
         if self.at_nic {
             self.at_nic(core, host, nic, packet);
         }
         let frame = core.pool[packet].frame;
-        core.send_at_once(nic, packet, frame);
+        core.send_idle(nic, packet, frame);
     }
 
     /// The same where hosts put headers into frames, or packets are observed.
     #[cold]
     #[inline(never)]
-    fn at_nic(&mut self, core: &mut Core, host: u32, nic: usize, packet: PacketId) {
+    fn at_nic(&mut self, core: &mut Core, host: u32, nic: LinkId, packet: PacketId) {
         if self.headers.is_some() {
             self.put_header(core, packet);
         }

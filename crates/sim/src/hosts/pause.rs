@@ -36,8 +36,8 @@ pub const WATCH: u64 = 15;
 impl Hosts {
     /// The switch asks a host's NIC to pause, or to go on.
     pub fn pause_nic(&mut self, core: &mut Core, host: u32, pause: &Pause) {
-        let rate = core.ports[self.hosts[host as usize].nic as usize].rate;
-        core.note_pause_frame(self.hosts[host as usize].nic as usize, pause);
+        let rate = core.ports[self.hosts[host as usize].nic].rate;
+        core.note_pause_frame(self.hosts[host as usize].nic, pause);
         let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() else { return };
         gate.gate.on_pause(core.now, rate, pause);
         self.update_gate(core, host);
@@ -45,7 +45,7 @@ impl Hosts {
 
     /// Pauses have begun or may have ended.
     pub fn update_gate(&mut self, core: &mut Core, host: u32) {
-        let nic = self.hosts[host as usize].nic as usize;
+        let nic = self.hosts[host as usize].nic;
         let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() else { return };
         if let Some(end) = gate.gate.next_end(core.now) {
             core.set_timer(end, (host, GATE));

@@ -7,8 +7,8 @@
 use super::ends::{side, End, EndId};
 use super::order::{Next, Order};
 use super::{address, timer_key, Host, TIMEOUT};
+use crate::core::route::Route;
 use crate::core::Core;
-use crate::fabric::route::Route;
 use fanin_packet::{Envelope, Framing, PacketId};
 use fanin_transport::{Act, Kinds, Transport};
 use fanin_units::{FlowId, Time};
@@ -190,7 +190,7 @@ impl Straight<'_> {
     /// It can send when the wire is free again.
     #[inline(always)]
     fn queue_up<E: Transport>(&mut self, end: &E, cfg: &E::Params) -> Way {
-        if self.core.links[self.host.nic as usize].free_at <= self.core.now.ps() {
+        if self.core.links[self.host.nic].free_at <= self.core.now.ps() {
             return Way::Part;
         }
         if !std::mem::replace(self.queued, true) {
@@ -206,7 +206,7 @@ impl Straight<'_> {
 
     #[inline(always)]
     fn nic_is_idle(&self) -> bool {
-        self.host.ready.is_empty() && self.core.links[self.host.nic as usize].free_at <= self.core.now.ps()
+        self.host.ready.is_empty() && self.core.links[self.host.nic].free_at <= self.core.now.ps()
     }
 
     /// Sends the next packet of these kinds, if there is one, over a wire that is free; it takes the place of `packet`.
@@ -223,7 +223,7 @@ impl Straight<'_> {
             core.pool.set_number(packet, end.sent().wrapping_sub(1));
         }
         core.ledger.totals.sent += 1;
-        core.send_at_once(self.host.nic as usize, packet, frame);
+        core.send_idle(self.host.nic, packet, frame);
     }
 
     /// Puts the end's timeout among the timers.

@@ -6,6 +6,8 @@ pub mod held;
 pub mod link;
 pub mod links;
 pub mod marking;
+pub mod message;
+pub mod network;
 pub mod pool;
 pub mod port;
 pub mod prefetch;

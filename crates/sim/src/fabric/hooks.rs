@@ -5,11 +5,12 @@ use super::switch_view::SwitchView;
 use crate::core::departures::Departed;
 use crate::core::link::flag;
 use crate::core::marking::Refusal;
+use crate::core::message::{message_of, packet_alone, packet_of};
 use crate::core::Core;
-use fanin_packet::{Control, Envelope, Extra, Framing, Header, Kind, Packet, PacketId};
+use fanin_packet::{Envelope, Extra, Kind, Packet, PacketId};
 use fanin_switch::{
-    message_frame, Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Mechanisms, Message, Node, PortNo,
-    PortView, Refused, Turn, Verdict,
+    Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Mechanisms, Node, PortNo, PortView, Refused, Turn,
+    Verdict,
 };
 
 /// The timer of a switch that has made messages; those of its mechanisms are their numbers.
@@ -24,19 +25,6 @@ const OFFERS: Hooks = Hooks::OFFER.with(Hooks::QUEUE);
 /// acts by timers.
 fn learns_later(mechanism: &MechanismState) -> bool {
     mechanism.hooks().any(Hooks::MESSAGES) && !mechanism.hooks().any(Hooks::EGRESS)
-}
-
-/// A message as a packet of the pool: alone in a frame, or without one at the end of another's.
-fn packet_of(message: &Message, frame: u16) -> Packet {
-    Packet { envelope: Envelope { frame, kind: Kind::Control, ..message.envelope }, header: Header::Control(message.control) }
-}
-
-/// The message that a packet of the pool is.
-fn message_of(packet: &Packet) -> Option<Message> {
-    match packet.header {
-        Header::Control(control) => Some(Message { envelope: packet.envelope, control }),
-        _ => None,
-    }
 }
 
 impl Fabric {
@@ -163,7 +151,7 @@ impl Fabric {
 
     /// A message for the mechanisms of a switch. One whose hop limit is zero was lost on the way.
     fn take_message(&mut self, core: &mut Core, s: u32, via: usize, packet: &Packet) {
-        let Some(message) = message_of(packet).filter(|message| message.envelope.ttl > 0) else { return };
+        let Some(message) = message_of(packet) else { return };
         let from = PortNo(self.ingress[via]);
         if let Some(pause) = Mechanisms::pause(&message.control, message.envelope.header) {
             core.note_pause_frame(self.switches[s as usize].ports[from.index()] as usize, &pause);
@@ -456,8 +444,7 @@ impl Fabric {
             Turn::Pass | Turn::Express => return false,
             Turn::Packet(packet) => self.send_past_the_queue(core, l, packet),
             Turn::Message(message) => {
-                let frame = message_frame(&self.framing, message.envelope.header);
-                let packet = core.pool.take_message(&packet_of(&message, frame));
+                let packet = core.pool.take_message(&packet_alone(&self.framing, &message));
                 core.start_past_queue(l, core.now, packet);
             }
         }
@@ -580,8 +567,7 @@ impl Fabric {
                 if Mechanisms::pause(&message.control, message.envelope.header).is_some() {
                     core.note_pause_sent(l);
                 }
-                let frame = message_frame(&self.framing, message.envelope.header);
-                let packet = core.pool.take_message(&packet_of(&message, frame));
+                let packet = core.pool.take_message(&packet_alone(&self.framing, &message));
                 let Some(queues) = core.ports[l].queues.as_deref_mut() else { return };
                 queues.control.push_back(packet);
                 let (free, armed) = (core.links[l].free_at <= core.now.ps(), queues.armed);
@@ -636,15 +622,5 @@ impl Fabric {
             }
             Effect::Timer(at) => core.set_timer(at.max(core.now), (self.hosts + s, u64::from(mechanism))),
         }
-    }
-
-    /// A message of a host, alone in a frame.
-    pub fn packet_alone(framing: &Framing, message: &Message) -> Packet {
-        packet_of(message, message_frame(framing, message.envelope.header))
-    }
-
-    /// The message that a packet which has come to a host carries or is, for the host to read. `Control`, and the envelope.
-    pub fn message_at_host(packet: &Packet) -> Option<(Envelope, Control)> {
-        message_of(packet).filter(|message| message.envelope.ttl > 0).map(|message| (message.envelope, message.control))
     }
 }

@@ -3,6 +3,7 @@
 use super::combined::Crossbar;
 use super::table::{Fib, NextHop};
 use crate::core::link::FarEnd;
+use crate::core::network::Network;
 use crate::core::port::Owner;
 use crate::core::prefetch::prefetch;
 use crate::core::route::Route;
@@ -174,15 +175,6 @@ impl Fabric {
         }
     }
 
-    /// The route of packets with this envelope that leave their host over its link `nic`: all of it or nothing.
-    pub fn settled_route(&self, core: &Core, nic: u32, envelope: &Envelope) -> Route {
-        let path = self.walk(core, nic, |s| self.foresee(s, envelope.dst, envelope.hash));
-        match core.links[path[path.len() - 1] as usize].far_end() {
-            FarEnd::Host(_) => Route::along(&path, envelope.ttl),
-            FarEnd::Switch(_) => Route::NONE,
-        }
-    }
-
     /// The links of a path that begins with `nic`, until no switch gives a next one, or it goes in circles.
     fn walk(&self, core: &Core, nic: u32, next: impl Fn(u32) -> Option<u32>) -> Vec<u32> {
         let mut path = vec![nic];
@@ -194,21 +186,26 @@ impl Fabric {
         }
         path
     }
+}
 
-    /// The links from one host to another for a packet with this hash, as per-flow ECMP would choose them; the first is
-    /// the host's own.
-    pub fn path(&self, core: &Core, nic: u32, to: HostId, hash: u32) -> Vec<u32> {
+impl Network for Fabric {
+    fn settled_route(&self, core: &Core, nic: u32, envelope: &Envelope) -> Route {
+        let path = self.walk(core, nic, |s| self.foresee(s, envelope.dst, envelope.hash));
+        match core.links[path[path.len() - 1] as usize].far_end() {
+            FarEnd::Host(_) => Route::along(&path, envelope.ttl),
+            FarEnd::Switch(_) => Route::NONE,
+        }
+    }
+
+    fn path(&self, core: &Core, nic: u32, to: HostId, hash: u32) -> Vec<u32> {
         self.walk(core, nic, |s| match self.fib.lookup(s, to) {
             NextHop::One(link) => Some(link),
             NextHop::Several(links) => Some(links[fanin_switch::ecmp(hash, self.switches[s as usize].seed, links.len())]),
             NextHop::None => None,
         })
     }
-}
 
-impl Fabric {
-    /// Bytes of telemetry in a frame that asks for it, on each link of a path from a host.
-    pub fn telemetry(&self, core: &Core, path: &[u32]) -> Vec<u16> {
+    fn telemetry(&self, core: &Core, path: &[u32]) -> Vec<u16> {
         let mut records = 0;
         let bytes = |l: &u32| {
             if let Owner::Switch(s, _) = core.ports[*l as usize].owner {

@@ -8,8 +8,8 @@
 use super::ends::{side, End, EndId, EndKind, EndReport, NewEnd, OpenFlow};
 use super::ideal::{crossing, Paths};
 use super::{timer_key, Hosts, Progress, Ready, PEER_ABORTED, PEER_OVER};
+use crate::core::network::Network;
 use crate::core::Core;
-use crate::fabric::Fabric;
 use crate::ledger::Input;
 use fanin_packet::{Envelope, Kind, Side};
 use fanin_switch::five_tuple_hash;
@@ -25,7 +25,7 @@ const UDP_HEADER: u16 = 8;
 
 impl Hosts {
     /// Starts a flow: its ends are there, and the application of the initiator asks.
-    pub fn start(&mut self, core: &mut Core, fabric: &Fabric, spec: FlowSpec) {
+    pub fn start(&mut self, core: &mut Core, network: &impl Network, spec: FlowSpec) {
         [spec.src, spec.dst].iter().for_each(|host| self.catch_up(core, host.0));
         core.ledger.totals.started += 1;
         let id = self.ends.next_flow();
@@ -41,12 +41,12 @@ impl Hosts {
             five_tuple_hash(to.0, from.0, SERVER_PORT, client, protocol),
         ];
         let nic = |host: fanin_units::HostId| self.hosts[host.index()].nic;
-        let there = fabric.path(core, nic(spec.src), spec.dst, hash[data_side as usize]);
+        let there = network.path(core, nic(spec.src), spec.dst, hash[data_side as usize]);
         let asks = !datagrams && self.transports[usize::from(spec.transport)].1.needs_telemetry().is_some();
         let paths = Paths {
-            telemetry: if asks { fabric.telemetry(core, &there) } else { Vec::new() },
+            telemetry: if asks { network.telemetry(core, &there) } else { Vec::new() },
             there,
-            back: fabric.path(core, nic(spec.dst), spec.src, hash[data_side.other() as usize]),
+            back: network.path(core, nic(spec.dst), spec.src, hash[data_side.other() as usize]),
         };
         let (ideal, base_rtt) = self.idle_network(core, &spec, &paths);
         let rate = |host: fanin_units::HostId| core.ports[nic(host) as usize].rate;
@@ -83,7 +83,7 @@ impl Hosts {
             End::from(NewEnd {
                 protocol,
                 sends,
-                route: fabric.settled_route(core, nic(host), &sends),
+                route: network.settled_route(core, nic(host), &sends),
                 params: self.transports[usize::from(spec.transport)].1.clone(),
                 telemetry: asks,
                 sends_data,
@@ -140,14 +140,14 @@ impl Hosts {
 
     /// When the opener of a flow knows of the completions that it follows: each is known where the application saw it, and
     /// elsewhere when a smallest frame from there has crossed an idle network.
-    pub fn informed_at(&self, core: &Core, fabric: &Fabric, spec: &FlowSpec) -> Time {
-        self.told(core, fabric, spec.opener(), spec.known.as_deref().unwrap_or_default())
+    pub fn informed_at(&self, core: &Core, network: &impl Network, spec: &FlowSpec) -> Time {
+        self.told(core, network, spec.opener(), spec.known.as_deref().unwrap_or_default())
     }
 
     /// When `host` knows of completions, each known since then at its host.
-    pub fn told(&self, core: &Core, fabric: &Fabric, to: HostId, known: &[(Time, HostId)]) -> Time {
+    pub fn told(&self, core: &Core, network: &impl Network, to: HostId, known: &[(Time, HostId)]) -> Time {
         let informed = known.iter().filter(|(_, host)| *host != to).map(|(at, host)| {
-            let path = fabric.path(core, self.hosts[host.index()].nic, to, 0);
+            let path = network.path(core, self.hosts[host.index()].nic, to, 0);
             *at + Span::from_ps(crossing(core, &path, self.framing.frame(0)))
         });
         informed.max().unwrap_or(Time::ZERO)

@@ -17,13 +17,13 @@ mod sequence;
 pub mod storm;
 mod straight;
 
+use crate::core::message::message_of;
 use crate::core::Core;
-use crate::fabric::Fabric;
 use crate::ledger::Input;
 use ends::{side, EndId, EndKind, Ends};
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Framing, Header, Kind, PacketId, Side};
-use fanin_switch::{Mechanisms, Patience};
+use fanin_switch::{Mechanisms, Message, Patience};
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
 use fanin_transport::{Event, Kinds, Parameters, SignalCounts};
@@ -236,7 +236,7 @@ impl Hosts {
 
     /// A message for the endpoint of a flow.
     fn take_message(&mut self, core: &mut Core, host: u32, packet: &fanin_packet::Packet, alone: bool) {
-        let Some((envelope, control)) = Fabric::message_at_host(packet) else { return };
+        let Some(Message { envelope, control }) = message_of(packet) else { return };
         if let Some(capture) = core.ledger.tables.capture.as_deref_mut() {
             capture.message(core.now, host, (&envelope, &control), alone);
         }

@@ -1,8 +1,8 @@
 //! NICs that ask their switch for pauses without need, as the scenario says: PFC storms. Source: RDMA-at-scale §4.3.
 
 use super::Hosts;
+use crate::core::message::packet_alone;
 use crate::core::Core;
-use crate::fabric::Fabric;
 use fanin_scenario::Asking;
 use fanin_switch::{Mechanisms, Pause, PRIORITIES};
 use fanin_units::Time;
@@ -70,7 +70,7 @@ impl Hosts {
         let Some(message) = Mechanisms::ask(pause) else { return };
         let nic = self.hosts[host as usize].nic as usize;
         self.pause_counts.frames += 1;
-        let packet = core.pool.take_message(&Fabric::packet_alone(&self.framing, &message));
+        let packet = core.pool.take_message(&packet_alone(&self.framing, &message));
         let start = Time::from_ps(core.links[nic].free_at.max(core.now.ps()));
         let (now, copy) = (core.now, core.pool.packet(packet));
         if let Some(capture) = core.ledger.tables.capture.as_deref_mut() {

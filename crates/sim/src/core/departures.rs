@@ -9,12 +9,12 @@ use super::port::{at_dequeue, Port};
 use super::queues::Waiting;
 use super::Core;
 use fanin_packet::{Departure, PacketId};
-use fanin_units::Time;
+use fanin_units::{LinkId, Time};
 
 /// A packet that has left its queue, of which mechanisms are to be notified.
 #[derive(Clone, Copy, Debug)]
 pub struct Departed {
-    pub link: u32,
+    pub link: LinkId,
     pub packet: PacketId,
     pub at: Time,
 }
@@ -40,7 +40,7 @@ pub fn full_queue(port: &Port, stuck: &mut Option<String>, barrier: &mut Time) {
 impl Core {
     /// Brings a port's queue up to now: whatever has begun serialisation since it was last read leaves it.
     #[inline(always)]
-    pub fn catch_up(&mut self, l: usize) {
+    pub fn catch_up(&mut self, l: LinkId) {
         let (link, rings) = self.links.with_rings(l);
         if link.flags & flag::GENERAL != 0 {
             return self.catch_up_general(l);
@@ -50,7 +50,7 @@ impl Core {
 
     /// [`Core::catch_up`] of a port off the fast path. Where departures are events nothing is behind.
     #[inline(always)]
-    pub fn catch_up_general(&mut self, l: usize) {
+    pub fn catch_up_general(&mut self, l: LinkId) {
         let link = &self.links[l];
         if link.is_followed() && link.free_at <= self.now.ps() {
             self.start_all(l);
@@ -58,7 +58,7 @@ impl Core {
     }
 
     #[inline(never)]
-    fn start_all(&mut self, l: usize) {
+    fn start_all(&mut self, l: LinkId) {
         loop {
             let free_at = self.links[l].free_at;
             if free_at > self.now.ps() {
@@ -72,7 +72,7 @@ impl Core {
 
     /// Makes a port whose departures are no events go on when its wire is free, which it is not, if it has anything to send.
     #[inline(always)]
-    pub fn follow(&mut self, l: usize) {
+    pub fn follow(&mut self, l: LinkId) {
         let may_send = self.ports[l].queues.as_deref().is_some_and(|queues| queues.may_send());
         let link = &mut self.links[l];
         if may_send {
@@ -83,7 +83,7 @@ impl Core {
     }
 
     /// Something may be sent now at a port whose departures are no events, or must not be any more.
-    pub fn go_on(&mut self, l: usize) {
+    pub fn go_on(&mut self, l: LinkId) {
         if self.links[l].free_at <= self.now.ps() && !self.start_next(l, self.now) {
             return self.rest(l);
         }
@@ -92,7 +92,7 @@ impl Core {
 
     /// A port whose departures are no events has nothing to send.
     #[inline(always)]
-    fn rest(&mut self, l: usize) {
+    fn rest(&mut self, l: LinkId) {
         let (link, port) = (&mut self.links[l], &self.ports[l]);
         link.unfollow();
         if !port.general && port.closed == 0 && port.queues.as_deref().is_some_and(|queues| queues.packets == 0) {
@@ -102,7 +102,7 @@ impl Core {
 
     /// Puts the next packet of a port onto its wire, which is free at `start`. False where nothing waits that may be sent.
     #[inline(always)]
-    fn start_next(&mut self, l: usize, start: Time) -> bool {
+    fn start_next(&mut self, l: LinkId, start: Time) -> bool {
         let Some(queues) = self.ports[l].queues.as_deref_mut() else { return false };
         if !queues.control.is_empty() || queues.express.is_some() {
             if let Some(packet) = self.take_before_classes(l) {
@@ -117,7 +117,7 @@ impl Core {
 
     /// The control frame or the header that leaves next.
     #[inline(never)]
-    fn take_before_classes(&mut self, l: usize) -> Option<PacketId> {
+    fn take_before_classes(&mut self, l: LinkId) -> Option<PacketId> {
         let queues = self.ports[l].queues.as_deref_mut()?;
         if let Some(frame) = queues.control.pop_front() {
             return Some(frame);
@@ -128,12 +128,14 @@ impl Core {
 
     /// Takes the packet whose turn it is off its queue, with its frame bytes there.
     #[inline(always)]
-    pub fn take_next(&mut self, l: usize) -> Option<(PacketId, u16)> {
+    pub fn take_next(&mut self, l: LinkId) -> Option<(PacketId, u16)> {
         let port = &mut self.ports[l];
         let queues = port.queues.as_deref_mut()?;
         let (class, next) = queues.pop()?;
-        if let Some(after) = queues.next().filter(|_| port.at_dequeue & at_dequeue::NOTIFY != 0) {
-            self.pool.prefetch_note(after); // its turn comes a serialisation later
+        if port.at_dequeue != 0 {
+            if let Some(after) = queues.after_next() {
+                self.pool.prefetch_leaving(after); // its transmission opportunity is two serialisations later
+            }
         }
         if port.admission.is_shared() {
             self.left_shared(l, class, next.frame);
@@ -144,7 +146,7 @@ impl Core {
     /// Puts a packet of `frame` bytes onto a wire that is free at `start`, at or before now. `queued`: its frame bytes in the queue that it has
     /// left, if it was in one.
     #[inline(always)]
-    pub fn start(&mut self, l: usize, start: Time, (packet, frame): (PacketId, u16), queued: Option<u16>) {
+    pub fn start(&mut self, l: LinkId, start: Time, (packet, frame): (PacketId, u16), queued: Option<u16>) {
         self.put(l, start, packet, frame);
         let port = &mut self.ports[l];
         let also = port.at_dequeue;
@@ -155,67 +157,67 @@ impl Core {
             return;
         }
         if also & at_dequeue::LEFT != 0 {
-            self.write_departure(l, start, packet);
+            self.write_departure(l, start, packet, frame);
         }
         if also & at_dequeue::MARK != 0 {
             self.mark_at_dequeue(l, start, packet);
         }
         // A packet that finds the wire free may have been held for the port: then its departures are events.
         if also & at_dequeue::NOTIFY != 0 && (queued.is_some() || self.links[l].flags & flag::EVENTS != 0) {
-            self.departed.push(Departed { link: l as u32, packet, at: start });
+            self.departed.push(Departed { link: l, packet, at: start });
         }
     }
 
     /// Puts a frame onto a wire that is free at `start`, past the queues of classes and what happens there.
-    pub fn start_past_queue(&mut self, l: usize, start: Time, packet: PacketId) {
+    pub fn start_past_queue(&mut self, l: LinkId, start: Time, packet: PacketId) {
         let frame = self.pool[packet].frame;
         self.put(l, start, packet, frame);
         let also = self.ports[l].at_dequeue;
         if also & at_dequeue::LEFT != 0 {
-            self.write_departure(l, start, packet);
+            self.write_departure(l, start, packet, frame);
         }
         if also & at_dequeue::NOTIFY != 0 {
-            self.departed.push(Departed { link: l as u32, packet, at: start });
+            self.departed.push(Departed { link: l, packet, at: start });
         }
     }
 
     #[inline(always)]
-    fn put(&mut self, l: usize, start: Time, packet: PacketId, frame: u16) {
+    fn put(&mut self, l: LinkId, start: Time, packet: PacketId, frame: u16) {
         let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
         let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
         if let Some(arrives) = self.links.start(l, start, packet, frame, carry) {
-            self.wheel.set((self.arrivals + l) as u32, arrives);
+            self.wheel.set(self.slot_of_arrival(l), arrives);
         }
     }
 
     /// Gives a packet to a port on the fast path, whose queue is up to now: onto the wire, or behind what waits.
     #[inline(always)]
-    pub fn send(&mut self, l: usize, packet: PacketId, frame: u16) {
+    pub fn send(&mut self, l: LinkId, packet: PacketId, frame: u16) {
         let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
         let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
         if let Some(arrives) = self.links.push(l, self.now, packet, frame, carry) {
-            self.wheel.set((self.arrivals + l) as u32, arrives);
+            self.wheel.set(self.slot_of_arrival(l), arrives);
         }
     }
 
     /// [`Core::send`] where the wire is not free.
     #[inline(always)]
-    pub fn send_busy(&mut self, l: usize, packet: PacketId, frame: u16) {
+    pub fn send_busy(&mut self, l: LinkId, packet: PacketId, frame: u16) {
         let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
         let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
         if let Some(arrives) = self.links.push_busy(l, packet, frame, carry) {
-            self.wheel.set((self.arrivals + l) as u32, arrives);
+            self.wheel.set(self.slot_of_arrival(l), arrives);
         }
     }
 
     /// [`Core::send`] where the wire is free; the queue need not be up to now.
     #[inline(always)]
-    pub fn send_idle(&mut self, l: usize, packet: PacketId, frame: u16) {
+    pub fn send_idle(&mut self, l: LinkId, packet: PacketId, frame: u16) {
         self.put(l, self.now, packet, frame);
     }
 
     /// From now on what waits at a port stands in its queues, until nothing does.
-    pub fn leave_fast_path(&mut self, l: usize) {
+    pub fn leave_fast_path(&mut self, l: LinkId) {
         if self.links[l].flags & flag::GENERAL != 0 {
             return self.catch_up_general(l);
         }
@@ -235,7 +237,7 @@ impl Core {
     }
 
     /// From now on departures of a port are events, until nothing waits there.
-    pub fn make_events(&mut self, l: usize) {
+    pub fn make_events(&mut self, l: LinkId) {
         if self.links[l].flags & flag::EVENTS != 0 {
             return;
         }
@@ -250,17 +252,17 @@ impl Core {
 
     /// Sets the departure event of a port that has something to send, where none is set: when its wire is free.
     #[inline]
-    pub fn arm(&mut self, l: usize) {
+    pub fn arm(&mut self, l: LinkId) {
         let Some(queues) = self.ports[l].queues.as_deref_mut() else { return };
         if !queues.armed {
             queues.armed = true;
-            self.wheel.set(l as u32, Time::from_ps(self.links[l].free_at.max(self.now.ps())));
+            self.wheel.set(l.0, Time::from_ps(self.links[l].free_at.max(self.now.ps())));
         }
     }
 
     /// Something that may be sent has joined the queues of a port: it leaves when the wire is free, which it is not, or by an event.
     #[inline(always)]
-    pub fn send_later(&mut self, l: usize) {
+    pub fn send_later(&mut self, l: LinkId) {
         let link = &mut self.links[l];
         if link.flags & flag::EVENTS != 0 {
             self.arm(l);
@@ -271,14 +273,10 @@ impl Core {
 
     /// A packet has left a port at `start`: what that knows of itself then is written into its frame, where there is a place for it.
     #[inline]
-    fn write_departure(&mut self, l: usize, start: Time, packet: PacketId) {
+    fn write_departure(&mut self, l: LinkId, start: Time, packet: PacketId, frame: u16) {
         let [sent, _] = self.ports[l].sent(&self.links[l]);
-        let departure = Departure {
-            at: start,
-            queue_bytes: self.queue(l).0,
-            sent_bytes: sent - u64::from(self.pool[packet].frame),
-            rate: self.ports[l].rate,
-        };
+        let departure =
+            Departure { at: start, queue_bytes: self.queue(l).0, sent_bytes: sent - u64::from(frame), rate: self.ports[l].rate };
         self.pool.write_departure(packet, &departure);
     }
 }

@@ -3,7 +3,7 @@
 use super::Core;
 use fanin_switch::{Pause, PRIORITIES};
 use fanin_telemetry::PauseRow;
-use fanin_units::{Span, Time};
+use fanin_units::{LinkId, Span, Time};
 use std::collections::VecDeque;
 
 /// Why a neighbour asks for a pause.
@@ -12,7 +12,7 @@ struct Ask {
     /// Since when it wants to.
     at: Time,
     /// The link for which most packets waited there, and whether that had been paused since its queue was last empty.
-    behind: Option<usize>,
+    behind: Option<LinkId>,
     held_up: bool,
 }
 
@@ -20,7 +20,7 @@ struct Ask {
 #[derive(Debug, Default)]
 pub struct PortGate {
     /// The link in the other direction, and whether what sends here obeys.
-    reverse: usize,
+    reverse: LinkId,
     obeys: bool,
     /// What the neighbour has last asked for, by class; that of frames on their way, in order; and of the last that has arrived.
     asks: [Option<Ask>; PRIORITIES],
@@ -47,7 +47,7 @@ struct Ended {
 
 impl PortGate {
     /// A port that nobody has paused yet. `reverse`: the link that leads back.
-    pub fn new(reverse: usize, obeys: bool) -> Self {
+    pub fn new(reverse: LinkId, obeys: bool) -> Self {
         PortGate { reverse, obeys, ..PortGate::default() }
     }
 
@@ -80,7 +80,7 @@ impl PortGate {
 
 impl Core {
     /// Notes which classes of a port wait from now on.
-    pub fn note_gate(&mut self, l: usize, closed: u8) {
+    pub fn note_gate(&mut self, l: LinkId, closed: u8) {
         let Some(gate) = self.gates.get_mut(&l) else { return };
         for ended in gate.set(self.now, closed) {
             self.write_pause(l, &ended, Some(self.now));
@@ -88,7 +88,7 @@ impl Core {
     }
 
     /// The switch at port `l` wants its neighbour there to pause a class from now on, mostly for what waits at `behind`.
-    pub fn note_ask(&mut self, l: usize, class: u8, behind: Option<usize>, held_up: bool) {
+    pub fn note_ask(&mut self, l: LinkId, class: u8, behind: Option<LinkId>, held_up: bool) {
         let at = self.now;
         if let Some(gate) = self.gate_of_neighbour(l) {
             gate.asks[usize::from(class)] = Some(Ask { at, behind, held_up });
@@ -96,14 +96,14 @@ impl Core {
     }
 
     /// A frame with the pauses of all classes leaves port `l` for the neighbour there.
-    pub fn note_pause_sent(&mut self, l: usize) {
+    pub fn note_pause_sent(&mut self, l: LinkId) {
         if let Some(gate) = self.gate_of_neighbour(l).filter(|gate| gate.obeys) {
             gate.on_the_way.push_back(gate.asks);
         }
     }
 
     /// Such a frame has arrived for port `l`; frames overtake none.
-    pub fn note_pause_frame(&mut self, l: usize, pause: &Pause) {
+    pub fn note_pause_frame(&mut self, l: LinkId, pause: &Pause) {
         let Some(gate) = self.gates.get_mut(&l) else { return };
         gate.arrived = gate.on_the_way.pop_front().unwrap_or_default();
         for class in (0..PRIORITIES).filter(|class| pause.0[*class].is_some_and(|quanta| quanta > 0)) {
@@ -111,7 +111,7 @@ impl Core {
         }
     }
 
-    fn gate_of_neighbour(&mut self, l: usize) -> Option<&mut PortGate> {
+    fn gate_of_neighbour(&mut self, l: LinkId) -> Option<&mut PortGate> {
         let back = self.gates.get(&l)?.reverse;
         self.gates.get_mut(&back)
     }
@@ -128,7 +128,7 @@ impl Core {
         last.into_iter().for_each(|(l, pause)| self.write_pause(l, &pause, None));
     }
 
-    fn write_pause(&mut self, l: usize, pause: &Ended, end: Option<Time>) {
+    fn write_pause(&mut self, l: LinkId, pause: &Ended, end: Option<Time>) {
         let row = PauseRow {
             port: self.ports[l].name.clone(),
             class: pause.class as u8,

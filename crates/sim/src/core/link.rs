@@ -385,6 +385,14 @@ impl Link {
         rings.at(self.place(self.head))
     }
 
+    /// Hints that the entry which is next to arrive is read soon, where its ring does not stand beside the link.
+    #[inline(always)]
+    pub fn prefetch_long_ring(&self, rings: Rings<'_>) {
+        if self.has_long_ring() {
+            super::prefetch::prefetch(rings.address(self.place(self.head)));
+        }
+    }
+
     /// Whether its ring is elsewhere: longer than what stands beside the link.
     #[inline(always)]
     pub fn has_long_ring(&self) -> bool {
@@ -440,6 +448,7 @@ impl Link {
 mod tests {
     use super::super::links::Links;
     use super::*;
+    use fanin_units::LinkId;
 
     fn links(n: usize) -> Links {
         let link = Link::new(Span::from_us(1), BitRate::from_gbps(10), 20, FarEnd::Switch(3));
@@ -449,9 +458,9 @@ mod tests {
     #[test]
     fn a_packet_that_finds_the_port_idle_never_waits() {
         let mut links = links(1);
-        let arrives = links.push(0, Time::ZERO, 7, 1518, |_| unreachable!());
+        let arrives = links.push(LinkId(0), Time::ZERO, 7, 1518, |_| unreachable!());
         assert_eq!(arrives, Some(Time::from_ps(1538 * 800 + 1_000_000)));
-        let link = &links[0];
+        let link = &links[LinkId(0)];
         assert_eq!((link.queue_bytes, link.queue_packets()), (0, 0));
         assert_eq!(link.front(links.rings()).arrive, 1538 * 800 + 1_000_000);
         assert_eq!(link.far_end(), FarEnd::Switch(3));
@@ -461,10 +470,10 @@ mod tests {
     fn waiting_packets_are_served_when_their_first_bit_leaves() {
         let mut links = links(1);
         for id in 0..20 {
-            assert_eq!(links.push(0, Time::ZERO, id, 1518, |_| unreachable!()).is_some(), id == 0);
+            assert_eq!(links.push(LinkId(0), Time::ZERO, id, 1518, |_| unreachable!()).is_some(), id == 0);
             // its ring becomes longer three times
         }
-        let (link, rings) = links.with_rings(0);
+        let (link, rings) = links.with_rings(LinkId(0));
         let rings = rings.read();
         assert_eq!((link.queue_bytes, link.queue_packets()), (19 * 1518, 19));
         let second = Time::from_ps(1538 * 800);
@@ -479,17 +488,17 @@ mod tests {
     #[test]
     fn counters_carry_at_4_gib_and_2_to_the_32_packets() {
         let mut links = links(1);
-        let link = &mut links[0];
+        let link = &mut links[LinkId(0)];
         (link.head, link.served, link.tail) = (u32::MAX, u32::MAX, u32::MAX);
         link.bytes = u32::MAX - 2_000;
         let mut push = |packet| {
             let mut carried = Vec::new();
-            links.push(0, Time::ZERO, packet, 1518, |carry| carried.push(carry));
+            links.push(LinkId(0), Time::ZERO, packet, 1518, |carry| carried.push(carry));
             carried
         };
         assert_eq!(push(0), [Carry::Packets]);
         assert_eq!(push(1), [Carry::Bytes]);
-        assert_eq!((links[0].bytes, links[0].tail), (2 * 1518 - 2_001, 1));
+        assert_eq!((links[LinkId(0)].bytes, links[LinkId(0)].tail), (2 * 1518 - 2_001, 1));
     }
 
     #[test]

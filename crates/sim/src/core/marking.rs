@@ -7,7 +7,7 @@ use super::Core;
 use crate::ledger::Fate;
 use fanin_packet::{Ecn, Envelope, PacketId};
 use fanin_switch::{Admission, DropReason, MarkReason, MarkVerdict, PortView};
-use fanin_units::Time;
+use fanin_units::{LinkId, Time};
 
 /// Why a port does not accept a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Core {
     /// # Errors
     /// With the reason where they have none.
     #[inline(always)]
-    pub fn admit(&self, l: usize, class: usize, found: &PortView, frame: u16) -> Result<(), DropReason> {
+    pub fn admit(&self, l: LinkId, class: usize, found: &PortView, frame: u16) -> Result<(), DropReason> {
         let port = &self.ports[l];
         match &port.admission {
             Admission::Shared { alpha, queued } => self.shared[port.owner.node()].check(*alpha, queued[class], frame),
@@ -33,7 +33,7 @@ impl Core {
 
     /// The queue that the marking policy of a port sees of `view`: all of it, or where each class has its own policy that of the class.
     #[inline(always)]
-    pub fn policy_view(&self, l: usize, class: usize, view: &PortView) -> PortView {
+    pub fn policy_view(&self, l: LinkId, class: usize, view: &PortView) -> PortView {
         if self.ports[l].by_class {
             return self.class_view(l, class, view);
         }
@@ -41,7 +41,7 @@ impl Core {
     }
 
     #[inline(never)]
-    fn class_view(&self, l: usize, class: usize, view: &PortView) -> PortView {
+    fn class_view(&self, l: LinkId, class: usize, view: &PortView) -> PortView {
         let mut of_class = PortView { queue_cells: 0, ..*view };
         let queues = self.ports[l].queues.as_deref().filter(|_| self.links[l].flags & flag::GENERAL != 0);
         if let Some((queues, heads)) = queues.and_then(|queues| Some((queues, queues.heads.as_deref()?))) {
@@ -56,7 +56,7 @@ impl Core {
     /// # Errors
     /// With the reason why the policy drops it.
     #[inline(always)]
-    pub fn mark_at_enqueue(&mut self, l: usize, class: usize, found: &PortView, packet: PacketId) -> Result<bool, DropReason> {
+    pub fn mark_at_enqueue(&mut self, l: LinkId, class: usize, found: &PortView, packet: PacketId) -> Result<bool, DropReason> {
         if let Some(marked) = self.held.take_decision(l, packet) {
             return Ok(marked);
         }
@@ -69,7 +69,7 @@ impl Core {
 
     /// What the marking policy says of a packet of a class that finds a queue like this.
     #[inline(always)]
-    pub fn ask_at_enqueue(&mut self, l: usize, class: usize, found: &PortView, packet: PacketId) -> MarkVerdict {
+    pub fn ask_at_enqueue(&mut self, l: LinkId, class: usize, found: &PortView, packet: PacketId) -> MarkVerdict {
         let port = &mut self.ports[l];
         if port.by_class {
             return self.ask_class_at_enqueue(l, class, found, packet);
@@ -78,7 +78,7 @@ impl Core {
     }
 
     #[inline(never)]
-    fn ask_class_at_enqueue(&mut self, l: usize, class: usize, found: &PortView, packet: PacketId) -> MarkVerdict {
+    fn ask_class_at_enqueue(&mut self, l: LinkId, class: usize, found: &PortView, packet: PacketId) -> MarkVerdict {
         let port = &mut self.ports[l];
         match port.queues.as_deref_mut().and_then(|queues| queues.markers.as_deref_mut()?.get_mut(class)) {
             Some(marker) => marker.on_enqueue(found, &self.pool[packet], &mut port.rng),
@@ -88,7 +88,7 @@ impl Core {
 
     /// A packet has left its queue at `start`, where the marking policy decides about it then.
     #[inline(never)]
-    pub(super) fn mark_at_dequeue(&mut self, l: usize, start: Time, packet: PacketId) {
+    pub(super) fn mark_at_dequeue(&mut self, l: LinkId, start: Time, packet: PacketId) {
         let (bytes, packets) = self.queue(l);
         let left = self.ports[l].view(start, bytes, packets, start);
         let class = self.class_of(l, &self.pool[packet]);
@@ -110,7 +110,7 @@ impl Core {
 
     /// Sets CE on an ECN-capable packet.
     #[inline]
-    pub fn mark(&mut self, l: usize, packet: PacketId, reason: MarkReason) -> bool {
+    pub fn mark(&mut self, l: LinkId, packet: PacketId, reason: MarkReason) -> bool {
         let envelope = &mut self.pool[packet];
         if envelope.ecn == Ecn::NotEct {
             return false;
@@ -123,7 +123,7 @@ impl Core {
 
     /// Records a packet that a port does not accept and that had `frame` bytes. For want of room, policies that average over arrivals see it
     /// too.
-    pub fn note_refusal(&mut self, l: usize, view: &PortView, packet: PacketId, frame: u16, refusal: Refusal) {
+    pub fn note_refusal(&mut self, l: LinkId, view: &PortView, packet: PacketId, frame: u16, refusal: Refusal) {
         if refusal.room {
             let whole = Envelope { frame, ..self.pool[packet] };
             self.refused(l, view, &whole);
@@ -131,7 +131,7 @@ impl Core {
         self.record_arrival(l, (view.queue_bytes, view.queue_packets), packet, frame, (false, Fate::Refused));
     }
 
-    fn refused(&mut self, l: usize, view: &PortView, whole: &Envelope) {
+    fn refused(&mut self, l: LinkId, view: &PortView, whole: &Envelope) {
         if !self.ports[l].by_class {
             return self.ports[l].marker.on_refused(view, whole);
         }
@@ -145,20 +145,20 @@ impl Core {
 
     /// The queue of a traffic class at a port.
     #[inline(always)]
-    pub fn class_of(&self, l: usize, packet: &Envelope) -> usize {
+    pub fn class_of(&self, l: LinkId, packet: &Envelope) -> usize {
         self.ports[l].class_of(packet.class)
     }
 
     /// Whether what is recorded of an arrival is only known when the packet leaves.
     #[inline(always)]
-    pub(super) fn decides_later(&self, l: usize) -> bool {
+    pub(super) fn decides_later(&self, l: LinkId) -> bool {
         let port = &self.ports[l];
         port.at_dequeue & at_dequeue::MARK != 0 || port.queues.as_deref().is_some_and(|queues| queues.decided)
     }
 
     /// A frame has joined a queue: of a shared buffer it takes its room.
     #[inline(always)]
-    pub fn joined_shared(&mut self, l: usize, class: usize, frame: u16) {
+    pub fn joined_shared(&mut self, l: LinkId, class: usize, frame: u16) {
         let port = &mut self.ports[l];
         if let Admission::Shared { queued, .. } = &mut port.admission {
             self.shared[port.owner.node()].commit(&mut queued[class], frame);
@@ -167,7 +167,7 @@ impl Core {
 
     /// A frame has left a queue, and gives the room back.
     #[inline(always)]
-    pub fn left_shared(&mut self, l: usize, class: usize, frame: u16) {
+    pub fn left_shared(&mut self, l: LinkId, class: usize, frame: u16) {
         let port = &mut self.ports[l];
         if let Admission::Shared { queued, .. } = &mut port.admission {
             self.shared[port.owner.node()].release(&mut queued[class], frame);

@@ -6,6 +6,8 @@ pub mod held;
 pub mod link;
 pub mod links;
 pub mod marking;
+pub mod message;
+pub mod network;
 pub mod pool;
 pub mod port;
 pub mod prefetch;
@@ -40,7 +42,7 @@ pub struct Core {
     /// Slots of departures are link numbers, those of crossbars follow, and those of arrivals from here on.
     pub arrivals: usize,
     pub links: Links,
-    pub ports: Table<Port>,
+    pub ports: Table<Port, LinkId>,
     pub pool: Pool,
     /// By switch, the buffer that its ports share; empty where none do.
     pub shared: Table<SharedBuffer>,
@@ -49,7 +51,7 @@ pub struct Core {
     /// Time on its crossbar, by switch; empty where switches are output queued.
     pub crossings: Table<WireClock>,
     /// By link, the pauses of ports that may be paused.
-    pub gates: BTreeMap<usize, PortGate>,
+    pub gates: BTreeMap<LinkId, PortGate>,
     /// Bytes of a buffer cell; zero where nothing counts in cells.
     pub cell: u32,
     /// What mechanisms hold for ports.
@@ -64,10 +66,16 @@ pub struct Core {
 }
 
 impl Core {
+    /// The slot in the wheel of arrivals over a link.
+    #[inline(always)]
+    pub fn slot_of_arrival(&self, l: LinkId) -> u32 {
+        self.arrivals as u32 + l.0
+    }
+
     /// From the end of a frame's serialisation on a link until it is at the far end.
     #[inline(always)]
-    pub fn delay(&self, l: u32) -> Span {
-        Span::from_ps(self.links[l as usize].delay())
+    pub fn delay(&self, l: LinkId) -> Span {
+        Span::from_ps(self.links[l].delay())
     }
 
     /// Cells that a frame takes; zero where nothing counts in cells.
@@ -82,7 +90,7 @@ impl Core {
 
     /// Remembers the queue of a port on the fast path with a frame that is about to join it, if it is the largest.
     #[inline(always)]
-    pub fn note_one_more(&mut self, l: usize, frame: u16) {
+    pub fn note_one_more(&mut self, l: LinkId, frame: u16) {
         let link = &mut self.links[l];
         let bytes = link.queue_bytes.saturating_add(u32::from(frame)); // 4 GiB end the run
         if link.may_exceed(bytes) {
@@ -93,7 +101,7 @@ impl Core {
 
     /// Bytes and packets that wait at a port; headers in a queue of their own are none of them.
     #[inline]
-    pub fn queue(&self, l: usize) -> (u64, u32) {
+    pub fn queue(&self, l: LinkId) -> (u64, u32) {
         let link = &self.links[l];
         match &self.ports[l].queues {
             Some(queues) if link.flags & flag::GENERAL != 0 => (queues.bytes, queues.packets),
@@ -103,7 +111,7 @@ impl Core {
 
     /// The queue of a port as policies see it; it is up to now.
     #[inline]
-    pub fn view(&self, l: usize) -> PortView {
+    pub fn view(&self, l: LinkId) -> PortView {
         let (bytes, packets) = self.queue(l);
         self.ports[l].view(self.now, bytes, packets, self.links[l].wire_free_at(self.links.rings()))
     }
@@ -125,13 +133,13 @@ impl Core {
 
     /// The switch that a port belongs to, and which of its ports it is.
     #[inline]
-    pub fn switch_port(&self, l: usize) -> (u32, PortNo) {
+    pub fn switch_port(&self, l: LinkId) -> (u32, PortNo) {
         self.ports[l].switch()
     }
 
     /// Records an arrival at a watched port: what its queue, of `found` bytes and packets besides what is held, made of a packet that had
     /// `frame` bytes.
-    pub fn record_arrival(&mut self, l: usize, found: (u64, u32), packet: PacketId, frame: u16, (marked, fate): (bool, Fate)) {
+    pub fn record_arrival(&mut self, l: LinkId, found: (u64, u32), packet: PacketId, frame: u16, (marked, fate): (bool, Fate)) {
         let port = &self.ports[l];
         let Some(number) = port.watched else { return };
         let found = (found.0 + u64::from(port.held_bytes), found.1 + port.held_packets);
@@ -148,7 +156,14 @@ impl Core {
     }
 
     /// The row of a packet that reaches a watched port.
-    pub fn queue_row(&self, l: usize, found: (u64, u32), packet: PacketId, frame: u16, (marked, fate): (bool, Fate)) -> QueueRow {
+    pub fn queue_row(
+        &self,
+        l: LinkId,
+        found: (u64, u32),
+        packet: PacketId,
+        frame: u16,
+        (marked, fate): (bool, Fate),
+    ) -> QueueRow {
         QueueRow {
             time_ps: self.now.ps(),
             port: self.ports[l].name.clone(),
@@ -174,7 +189,7 @@ impl Core {
     }
 
     /// Writes the registers of port `l` into a packet that passes it, where it is watched.
-    pub fn stamp_at(&mut self, l: usize, packet: PacketId) {
+    pub fn stamp_at(&mut self, l: LinkId, packet: PacketId) {
         if let Some(number) = self.ports[l].watched {
             self.catch_up(l);
             let queue = Bytes(self.standing(l).0);
@@ -184,7 +199,7 @@ impl Core {
 
     /// A packet has come to the far end of link `l`: recorded where its flow is followed, or the link is captured.
     #[inline]
-    pub fn trace_crossing(&mut self, l: usize, packet: PacketId) {
+    pub fn trace_crossing(&mut self, l: LinkId, packet: PacketId) {
         if self.ledger.tables.capture.is_some() {
             self.capture_crossing(l, packet);
         }
@@ -198,9 +213,9 @@ impl Core {
 
     /// The same where the link is captured.
     #[inline(never)]
-    fn capture_crossing(&mut self, l: usize, id: PacketId) {
+    fn capture_crossing(&mut self, l: LinkId, id: PacketId) {
         let Some(capture) = self.ledger.tables.capture.as_deref_mut() else { return };
-        let Some(interface) = capture.interface_of(LinkId(l as u32)) else { return };
+        let Some(interface) = capture.interface_of(l) else { return };
         let left = Time::from_ps(self.now.ps() - self.links[l].delay());
         let stamp = self.ledger.stamps.as_ref().map_or(Stamp::EMPTY, |stamps| stamps.of(id));
         let besides = (self.pool.shim_on_wire(id), stamp, self.pool.message(id));

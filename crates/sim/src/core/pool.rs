@@ -5,6 +5,7 @@ use super::prefetch::prefetch;
 use super::route::Route;
 use fanin_engine::{Items, Table};
 use fanin_packet::{Departure, Envelope, Header, Kind, Packet, PacketId, Record, Shim, Stack, MAX_HOPS};
+use fanin_units::LinkId;
 
 /// What switches read of a packet, in one cache line.
 #[derive(Clone, Copy, Default)]
@@ -19,7 +20,7 @@ const _: () = assert!(std::mem::size_of::<Outer>() == 64);
 impl Outer {
     /// The link by which it leaves the switch that it has reached over link `via`, if that is settled.
     #[inline(always)]
-    pub fn next(&self, via: usize) -> Option<usize> {
+    pub fn next(&self, via: LinkId) -> Option<LinkId> {
         self.route.next(via, self.envelope.ttl)
     }
 }
@@ -319,7 +320,14 @@ impl Pool {
         self.prefetch_shim(id);
     }
 
-    /// The latter alone.
+    /// Hints that a packet is about to leave its queue.
+    #[inline(always)]
+    pub fn prefetch_leaving(&self, id: PacketId) {
+        self.prefetch_all(id);
+        self.prefetch_note(id);
+    }
+
+    /// Hints that ports are about to write into a packet's frame.
     #[inline(always)]
     pub fn prefetch_shim(&self, id: PacketId) {
         if !self.shims.is_empty() {
@@ -356,9 +364,9 @@ mod tests {
     #[test]
     fn a_packet_with_another_destination_or_hash_is_looked_up_again() {
         let envelope = Envelope { dst: HostId(4), hash: 7, ttl: 64, ..Envelope::default() };
-        let route = Route::along(&[2, 5, 9], envelope.ttl);
+        let route = Route::along(&[2, 5, 9].map(LinkId), envelope.ttl);
         for (changed, next) in [
-            (Envelope { class: 3, frame: 84, ..envelope }, Some(5)),
+            (Envelope { class: 3, frame: 84, ..envelope }, Some(LinkId(5))),
             (Envelope { dst: HostId(3), ..envelope }, None),
             (Envelope { hash: 8, ..envelope }, None),
         ] {
@@ -366,7 +374,7 @@ mod tests {
             let id = pool.take();
             pool.make(id, &envelope, &route);
             pool.rewrite(id, &changed);
-            assert_eq!((pool[id], pool.outer(id).next(2)), (changed, next));
+            assert_eq!((pool[id], pool.outer(id).next(LinkId(2))), (changed, next));
         }
     }
 
@@ -375,9 +383,9 @@ mod tests {
         let mut pool = Pool::default();
         let id = pool.take();
         let envelope = Envelope::default();
-        pool.make(id, &envelope, &Route::along(&[2, 5, 9], envelope.ttl));
+        pool.make(id, &envelope, &Route::along(&[2, 5, 9].map(LinkId), envelope.ttl));
         pool.free(id);
         let message = pool.take_message(&Packet { envelope, header: Header::default() });
-        assert_eq!((message, pool.outer(message).next(2)), (id, None));
+        assert_eq!((message, pool.outer(message).next(LinkId(2))), (id, None));
     }
 }

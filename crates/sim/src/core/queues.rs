@@ -243,9 +243,15 @@ impl Queues {
         }
     }
 
-    /// That packet.
+    /// The first packet of class 0.
     #[inline(always)]
     pub fn next(&self) -> Option<PacketId> {
         self.first.front().map(|waiting| waiting.packet)
+    }
+
+    /// The second packet of class 0.
+    #[inline(always)]
+    pub fn after_next(&self) -> Option<PacketId> {
+        self.first.get(1).map(|waiting| waiting.packet)
     }
 }

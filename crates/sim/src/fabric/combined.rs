@@ -9,7 +9,7 @@ use super::switch::Fabric;
 use crate::core::Core;
 use fanin_packet::PacketId;
 use fanin_switch::{Arbitration, CrossbarArbiter, DropReason, Hooks, Inputs, Match, PortNo, Requests, Scheduler, Scheduling};
-use fanin_units::{BitRate, Span, Time, WireClock};
+use fanin_units::{BitRate, LinkId, Span, Time, WireClock};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Slots of the wheel that a crossbar has besides those of its inputs: arbitrations now, and later.
@@ -106,7 +106,7 @@ struct Input {
 
 /// An output port.
 struct Output {
-    link: u32,
+    link: LinkId,
     /// A packet is crossing to it.
     busy: bool,
     /// By class, bytes that wait for it in inputs or cross to it, and those in its queue.
@@ -160,7 +160,7 @@ pub struct Crossbar {
 
 impl Crossbar {
     /// An empty one, for output ports by link with their scheduling.
-    pub fn new(settings: &Settings<'_>, ports: &[(u32, &Scheduling)]) -> Self {
+    pub fn new(settings: &Settings<'_>, ports: &[(LinkId, &Scheduling)]) -> Self {
         let (inputs, outputs) = (ports.len() + 1, ports.len());
         let voq = |scheduling: &Scheduling| {
             let classes = scheduling.classes();
@@ -171,7 +171,7 @@ impl Crossbar {
                 depth: Depth::default(),
             }
         };
-        let output = |(link, scheduling): &(u32, &Scheduling)| Output {
+        let output = |(link, scheduling): &(LinkId, &Scheduling)| Output {
             link: *link,
             busy: false,
             coming: vec![0; scheduling.classes()],
@@ -360,7 +360,7 @@ impl Crossbar {
 /// What a sample says of a virtual output queue: input (none: the switch itself), link of the output, and depth.
 pub struct Sampled {
     pub input: Option<PortNo>,
-    pub output: u32,
+    pub output: LinkId,
     pub depth: Depth,
 }
 
@@ -390,7 +390,7 @@ impl Crossbar {
 
 impl Fabric {
     /// A packet has joined the queue of an output port of a combined switch.
-    fn joined_output(&mut self, core: &Core, l: usize, class: usize, frame: u16) {
+    fn joined_output(&mut self, core: &Core, l: LinkId, class: usize, frame: u16) {
         let (s, port) = core.switch_port(l);
         let x = &mut self.crossbars[s as usize];
         let output = &mut x.outputs[port.index()];
@@ -399,7 +399,7 @@ impl Fabric {
     }
 
     /// A packet has left the queue of a port; where that is a combined switch's, others may wait for the room.
-    pub fn left_output(&mut self, core: &mut Core, l: usize, packet: PacketId, frame: u16) {
+    pub fn left_output(&mut self, core: &mut Core, l: LinkId, packet: PacketId, frame: u16) {
         let (s, port) = core.switch_port(l);
         let class = core.class_of(l, &core.pool[packet]);
         let Some(x) = self.crossbars.get_mut(s as usize) else { return };
@@ -453,7 +453,7 @@ impl Fabric {
 impl Fabric {
     /// A packet is offered to a port of a combined switch: it joins a virtual output queue. `via`: the link that it came by.
     #[inline(never)]
-    pub fn join_virtual_queue(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    pub fn join_virtual_queue(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         let (s, port) = core.switch_port(l);
         if self.run_mechanisms_offer(core, (l, via), s, packet) {
             return;
@@ -488,7 +488,7 @@ impl Fabric {
         x.free.set(which, true);
         let at = &mut x.outputs[usize::from(output)];
         at.busy = false;
-        let l = at.link as usize;
+        let l = at.link;
         let (class, frame) = (core.class_of(l, &core.pool[packet]), core.pool[packet].frame);
         self.crossbars[s as usize].outputs[usize::from(output)].coming[class] -= u64::from(frame);
         let (_, waiting) = core.queue(l);
@@ -518,7 +518,7 @@ impl Fabric {
     }
 
     /// Drops what waits for a port in the virtual output queues of these classes.
-    pub fn flush_inputs(&mut self, core: &mut Core, l: usize, class: usize, reason: DropReason) {
+    pub fn flush_inputs(&mut self, core: &mut Core, l: LinkId, class: usize, reason: DropReason) {
         let (s, port) = core.switch_port(l);
         let inputs = self.crossbars[s as usize].inputs.len();
         for input in 0..inputs {

@@ -7,13 +7,13 @@ use crate::core::queues::Waiting;
 use crate::core::Core;
 use fanin_packet::PacketId;
 use fanin_switch::{DropReason, Head, Hooks, MarkVerdict, PRIORITIES};
-use fanin_units::Span;
+use fanin_units::{LinkId, Span};
 
 impl Fabric {
     /// A packet's first bit leaves a port whose departures are events: a message may go at the end of its frame. `queued`: its frame bytes in
     /// the queue that it has left, if it was in one.
     #[inline(always)]
-    fn depart(&mut self, core: &mut Core, l: usize, packet: PacketId, queued: Option<u16>) {
+    fn depart(&mut self, core: &mut Core, l: LinkId, packet: PacketId, queued: Option<u16>) {
         let (s, _) = core.switch_port(l);
         let hooks = self.switches[s as usize].hooks;
         if hooks.any(Hooks::DEPARTURE) {
@@ -29,7 +29,7 @@ impl Fabric {
 
     /// A packet finds the wire of such a port free.
     #[inline(never)]
-    pub fn depart_at_once(&mut self, core: &mut Core, l: usize, class: usize, packet: PacketId) {
+    pub fn depart_at_once(&mut self, core: &mut Core, l: LinkId, class: usize, packet: PacketId) {
         if let Err(reason) = core.decide_unqueued(l, class, packet) {
             return self.drop_packet(core, l, packet, reason);
         }
@@ -37,7 +37,7 @@ impl Fabric {
     }
 
     #[inline(never)]
-    fn departed(&mut self, core: &mut Core, l: usize, packet: PacketId, queued: Option<u16>) {
+    fn departed(&mut self, core: &mut Core, l: LinkId, packet: PacketId, queued: Option<u16>) {
         let (s, _) = core.switch_port(l);
         let hooks = self.switches[s as usize].hooks;
         if let Some(frame) = queued.filter(|_| hooks.any(Hooks::COMBINED)) {
@@ -49,7 +49,7 @@ impl Fabric {
     }
 
     /// The wire is free: control frames first, then mechanisms, then the scheduler says whose packet is next.
-    pub fn departure(&mut self, core: &mut Core, l: usize) {
+    pub fn departure(&mut self, core: &mut Core, l: LinkId) {
         let (s, _) = core.switch_port(l);
         let Some(queues) = core.ports[l].queues.as_deref_mut() else { return };
         queues.armed = false;
@@ -79,7 +79,7 @@ impl Fabric {
 
     /// Departure at a port whose marking policy decides about each packet: the first that it does not drop is sent.
     #[inline(never)]
-    fn departure_decided(&mut self, core: &mut Core, l: usize) {
+    fn departure_decided(&mut self, core: &mut Core, l: LinkId) {
         let mut dropped = Vec::new();
         while let Some((packet, frame, verdict)) = core.next_head(l) {
             let Err(reason) = verdict else {
@@ -99,7 +99,7 @@ impl Fabric {
     }
 
     /// Sets the departure event of a port where something waits; where nothing does, departures are no events any more.
-    pub fn arm_if_waiting(&self, core: &mut Core, l: usize) {
+    pub fn arm_if_waiting(&self, core: &mut Core, l: LinkId) {
         let (s, port) = core.switch_port(l);
         let at = &core.ports[l];
         let Some(queues) = at.queues.as_deref() else { return };
@@ -116,7 +116,7 @@ impl Fabric {
 
     /// Drops what waits in the queues of these classes of a port, which are paused.
     #[cold]
-    pub fn flush(&mut self, core: &mut Core, l: usize, classes: u8, reason: DropReason) {
+    pub fn flush(&mut self, core: &mut Core, l: LinkId, classes: u8, reason: DropReason) {
         core.make_events(l);
         let queues = core.ports[l].queues_of(classes);
         for class in (0..PRIORITIES).filter(|class| queues >> class & 1 != 0) {
@@ -138,7 +138,7 @@ impl Fabric {
 impl Core {
     /// Takes the next packet off the queues of a port whose policy decides at their heads, in the scheduler's order, with its frame bytes and
     /// what the policy says, an error being a drop.
-    fn next_head(&mut self, l: usize) -> Option<(PacketId, u16, Result<(), DropReason>)> {
+    fn next_head(&mut self, l: LinkId) -> Option<(PacketId, u16, Result<(), DropReason>)> {
         let port = self.view(l);
         let (class, Waiting { packet, frame }, joined, class_bytes) = self.ports[l].queues.as_deref_mut()?.pop_head()?;
         self.left_shared(l, class, frame);
@@ -157,7 +157,7 @@ impl Core {
     }
 
     /// Takes all packets off a queue whose class is closed, each with the bytes that are left at the port.
-    fn take_queue(&mut self, l: usize, class: usize) -> Vec<(PacketId, u64)> {
+    fn take_queue(&mut self, l: LinkId, class: usize) -> Vec<(PacketId, u64)> {
         let Some(queues) = self.ports[l].queues.as_deref_mut() else { return Vec::new() };
         let mut taken = Vec::new();
         for Waiting { packet, frame } in queues.take_all(class) {
@@ -178,7 +178,7 @@ impl Core {
     }
 
     /// What the policy says of a packet that has found the port idle; passes where it decides nothing then.
-    fn decide_unqueued(&mut self, l: usize, class: usize, packet: PacketId) -> Result<(), DropReason> {
+    fn decide_unqueued(&mut self, l: LinkId, class: usize, packet: PacketId) -> Result<(), DropReason> {
         if self.ports[l].queues.as_deref().is_none_or(|queues| !queues.decided) {
             return Ok(());
         }
@@ -192,7 +192,7 @@ impl Core {
     }
 
     /// Asks the policy, marks, and closes the record of the arrival. `queued`: the packet was in a queue.
-    fn decide_at_head(&mut self, l: usize, head: &Head, packet: PacketId, queued: bool) -> Result<(), DropReason> {
+    fn decide_at_head(&mut self, l: LinkId, head: &Head, packet: PacketId, queued: bool) -> Result<(), DropReason> {
         let port = &mut self.ports[l];
         let marker = match port.queues.as_deref_mut().and_then(|queues| queues.markers.as_deref_mut()) {
             Some(markers) => &mut markers[head.class],

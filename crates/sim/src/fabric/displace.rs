@@ -7,15 +7,16 @@ use crate::core::Core;
 use crate::ledger::Fate;
 use fanin_packet::PacketId;
 use fanin_switch::{Admission, PortView};
+use fanin_units::LinkId;
 
 impl Fabric {
     /// A packet joins a queue of a port whose departures are events; those that mechanism `i` has named leave it.
     pub fn displace(
         &mut self,
         core: &mut Core,
-        (l, class): (usize, usize),
+        (l, class): (LinkId, usize),
         view: &PortView,
-        via: Option<usize>,
+        via: Option<LinkId>,
         packet: PacketId,
         i: usize,
     ) {
@@ -50,7 +51,7 @@ impl Fabric {
 
 impl Core {
     /// A packet joins the queue of a class, and others leave it. The scheduler never sees an empty queue between.
-    fn change_places(&mut self, l: usize, class: usize, packet: PacketId, out: &[Waiting]) {
+    fn change_places(&mut self, l: LinkId, class: usize, packet: PacketId, out: &[Waiting]) {
         let (now, frame) = (self.now, self.pool[packet].frame);
         if let Some(queues) = self.ports[l].queues.as_deref_mut() {
             queues.join(&self.pool, class, Waiting { packet, frame }, now);
@@ -71,7 +72,7 @@ impl Core {
     }
 
     /// Whether the buffer of a port whose departures are events would have room for a frame, if others left the queue of its class.
-    pub fn has_room_without(&self, l: usize, class: usize, frame: u16, others: impl Iterator<Item = u16> + Clone) -> bool {
+    pub fn has_room_without(&self, l: LinkId, class: usize, frame: u16, others: impl Iterator<Item = u16> + Clone) -> bool {
         let mut view = self.view(l);
         for other in others.clone() {
             view.queue_bytes -= u64::from(other);

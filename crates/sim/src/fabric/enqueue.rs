@@ -13,11 +13,12 @@ use crate::ledger::Fate;
 use fanin_packet::{Ecn, Kind, PacketId};
 use fanin_switch::{DropReason, Hooks, PortView, Verdict};
 use fanin_telemetry::Name;
+use fanin_units::LinkId;
 
 impl Fabric {
     /// Attempts to enqueue a packet at a switch's output port; `via`: the link that it came by, if it came by one.
     #[inline(always)]
-    pub fn enqueue(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    pub fn enqueue(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         if core.links[l].flags & flag::OFF_FAST_PATH == 0 {
             self.enqueue_fast(core, l, via, packet);
         } else {
@@ -27,12 +28,12 @@ impl Fabric {
 
     /// [`Fabric::enqueue`] where code is cold.
     #[inline(never)]
-    pub fn enqueue_anywhere(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    pub fn enqueue_anywhere(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         self.enqueue(core, l, via, packet);
     }
 
     #[inline(always)]
-    fn enqueue_fast(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    fn enqueue_fast(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         let now = core.now;
         let (link, rings) = core.links.with_rings(l);
         let envelope = &mut core.pool[packet];
@@ -56,7 +57,7 @@ impl Fabric {
 
     #[cold]
     #[inline(never)]
-    fn refuse_fast(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    fn refuse_fast(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         let class = core.class_of(l, &core.pool[packet]);
         self.refuse(core, (l, class), via, packet, Refusal { reason: DropReason::BUFFER_FULL, room: true });
     }
@@ -64,7 +65,7 @@ impl Fabric {
     /// The general path. A call of its own, and nothing but calls at its ends: what it would save and restore, each packet on the fast path
     /// would pay.
     #[inline(never)]
-    fn enqueue_in_general(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    fn enqueue_in_general(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         let seen = core.links[l].flags & flag::MECHANISMS != 0 && core.pool[packet].frame <= self.seen_up_to;
         if seen && self.before_queue(core, l, via, packet) {
             return;
@@ -74,7 +75,7 @@ impl Fabric {
 
     /// A packet is about to join a queue where mechanisms may want to see it. True when one of them has another use for it.
     #[inline(never)]
-    fn before_queue(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) -> bool {
+    fn before_queue(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) -> bool {
         if core.combined {
             self.join_virtual_queue(core, l, via, packet);
             return true;
@@ -96,7 +97,7 @@ impl Fabric {
 
     /// Enqueues a packet that mechanisms have seen, if they want to.
     #[inline(always)]
-    pub fn enqueue_at_port(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    pub fn enqueue_at_port(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         if core.links[l].flags & flag::GENERAL == 0 {
             return self.enqueue_seen_fast(core, l, via, packet);
         }
@@ -104,13 +105,13 @@ impl Fabric {
     }
 
     #[inline(never)]
-    fn enqueue_seen_fast(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    fn enqueue_seen_fast(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         self.enqueue_fast(core, l, via, packet);
     }
 
     /// Admission, marking, record and queue of a port off the fast path.
     #[inline(never)]
-    pub fn enqueue_general(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    pub fn enqueue_general(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         core.catch_up_general(l);
         let class = core.class_of(l, &core.pool[packet]);
         let idle = core.links[l].free_at <= core.now.ps() && !core.ports[l].is_closed(class);
@@ -132,7 +133,7 @@ impl Fabric {
     fn admit_and_mark(
         &self,
         core: &mut Core,
-        l: usize,
+        l: LinkId,
         class: usize,
         (found, idle): (&PortView, bool),
         packet: PacketId,
@@ -154,7 +155,7 @@ impl Fabric {
     /// What other ports have sent since they were last read still counts as used in a shared buffer, so that a frame which fits now fits
     /// all the more then; only one that does not makes the switch read all its ports.
     #[inline(always)]
-    pub fn admit(&self, core: &mut Core, l: usize, class: usize, found: &PortView, frame: u16) -> Result<(), DropReason> {
+    pub fn admit(&self, core: &mut Core, l: LinkId, class: usize, found: &PortView, frame: u16) -> Result<(), DropReason> {
         core.admit(l, class, found, frame).or_else(|reason| match core.ports[l].admission.is_shared() {
             true => self.admit_anew(core, l, class, found, frame),
             false => Err(reason),
@@ -163,14 +164,14 @@ impl Fabric {
 
     #[cold]
     #[inline(never)]
-    fn admit_anew(&self, core: &mut Core, l: usize, class: usize, found: &PortView, frame: u16) -> Result<(), DropReason> {
-        self.switches[core.ports[l].owner.node()].ports.iter().for_each(|port| core.catch_up(*port as usize));
+    fn admit_anew(&self, core: &mut Core, l: LinkId, class: usize, found: &PortView, frame: u16) -> Result<(), DropReason> {
+        self.switches[core.ports[l].owner.node()].ports.iter().for_each(|port| core.catch_up(*port));
         core.admit(l, class, found, frame)
     }
 
     /// An accepted packet goes onto the wire, which is free, through no queue and no buffer.
     #[inline(always)]
-    fn start_at_once(&mut self, core: &mut Core, l: usize, class: usize, packet: PacketId) {
+    fn start_at_once(&mut self, core: &mut Core, l: LinkId, class: usize, packet: PacketId) {
         if core.links[l].flags & flag::EVENTS != 0 {
             return self.depart_at_once(core, l, class, packet);
         }
@@ -187,8 +188,8 @@ impl Fabric {
     pub fn refuse(
         &mut self,
         core: &mut Core,
-        (l, class): (usize, usize),
-        via: Option<usize>,
+        (l, class): (LinkId, usize),
+        via: Option<LinkId>,
         packet: PacketId,
         refusal: Refusal,
     ) {
@@ -212,7 +213,7 @@ impl Fabric {
     /// Counts and records a packet that is dropped at a port, and takes it out of the world.
     #[cold]
     #[inline(never)]
-    pub fn drop_packet(&mut self, core: &mut Core, l: usize, packet: PacketId, reason: DropReason) {
+    pub fn drop_packet(&mut self, core: &mut Core, l: LinkId, packet: PacketId, reason: DropReason) {
         core.catch_up(l);
         let (queue_bytes, _) = core.standing(l);
         self.drop_dequeued(core, l, packet, reason, queue_bytes);
@@ -221,7 +222,7 @@ impl Fabric {
     /// [`Fabric::drop_packet`] of a packet that left `queue_bytes` in the queue behind it.
     #[cold]
     #[inline(never)]
-    pub fn drop_dequeued(&mut self, core: &mut Core, l: usize, packet: PacketId, reason: DropReason, queue_bytes: u64) {
+    pub fn drop_dequeued(&mut self, core: &mut Core, l: LinkId, packet: PacketId, reason: DropReason, queue_bytes: u64) {
         let (s, _) = core.switch_port(l);
         if core.pool[packet].kind == Kind::Control {
             return self.lose_clone(core, s, packet, reason);
@@ -260,7 +261,7 @@ impl Fabric {
 
 /// An accepted packet joins the queue of its class.
 #[inline(always)]
-fn join(core: &mut Core, l: usize, class: usize, packet: PacketId) {
+fn join(core: &mut Core, l: LinkId, class: usize, packet: PacketId) {
     let frame = core.pool[packet].frame;
     core.joined_shared(l, class, frame);
     let cells = core.cells(frame);

@@ -4,7 +4,7 @@ use super::switch::{Fabric, SwitchNode};
 use crate::core::Core;
 use fanin_packet::PacketId;
 use fanin_switch::{DropReason, Express, Hooks, MechanismState, PortNo};
-use fanin_units::Bytes;
+use fanin_units::{Bytes, LinkId};
 
 /// The mechanism that has queues of headers, where no other has a say in packets before they join a queue.
 pub fn headers_alone(mechanisms: &[MechanismState]) -> Option<u8> {
@@ -19,7 +19,7 @@ impl SwitchNode {
     pub fn express_peak(&self, core: &Core) -> Option<(PortNo, Bytes)> {
         let mut most = None;
         for (port, l) in (0..).map(PortNo).zip(&self.ports) {
-            let queues = core.ports[*l as usize].queues.as_deref();
+            let queues = core.ports[*l].queues.as_deref();
             let peak = queues.and_then(|queues| queues.express.as_deref()).map_or(Bytes(0), Express::peak);
             if peak > most.map_or(Bytes(0), |(_, most)| most) {
                 most = Some((port, peak));
@@ -32,7 +32,7 @@ impl SwitchNode {
 impl Fabric {
     /// A header joins the queue of headers of a port, or goes onto its wire if that is free, or is dropped. True: nobody else has a use for it.
     #[inline(never)]
-    pub fn join_headers(&mut self, core: &mut Core, l: usize, packet: PacketId) -> bool {
+    pub fn join_headers(&mut self, core: &mut Core, l: LinkId, packet: PacketId) -> bool {
         core.catch_up_general(l);
         if core.links[l].free_at <= core.now.ps() {
             core.stamp_at(l, packet);
@@ -47,7 +47,7 @@ impl Fabric {
     }
 
     /// A packet joins the queue of headers of a port, which has room for it and is not idle.
-    pub fn join_express(&mut self, core: &mut Core, l: usize, packet: PacketId) {
+    pub fn join_express(&mut self, core: &mut Core, l: LinkId, packet: PacketId) {
         let frame = core.pool[packet].frame;
         core.leave_fast_path(l);
         if let Some(express) = core.express(l) {
@@ -58,18 +58,18 @@ impl Fabric {
 }
 
 impl Core {
-    fn express(&mut self, l: usize) -> Option<&mut Express> {
+    fn express(&mut self, l: LinkId) -> Option<&mut Express> {
         self.ports[l].queues.as_deref_mut()?.express.as_deref_mut()
     }
 
     /// Whether the queue of headers of a port has room for a frame.
-    pub fn has_express_room(&mut self, l: usize, frame: u16) -> bool {
+    pub fn has_express_room(&mut self, l: LinkId, frame: u16) -> bool {
         self.catch_up(l);
         self.express(l).is_some_and(|express| express.fits(frame))
     }
 
     /// The header that leaves a port next, if it is their turn. `data`: packets of classes wait.
-    pub fn pop_express(&mut self, l: usize, data: bool) -> Option<PacketId> {
+    pub fn pop_express(&mut self, l: LinkId, data: bool) -> Option<PacketId> {
         self.express(l)?.pop(data)
     }
 }

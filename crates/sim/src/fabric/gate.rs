@@ -5,6 +5,7 @@ use crate::core::link::{flag, FarEnd};
 use crate::core::Core;
 use fanin_switch::{Hooks, PortNo, PRIORITIES};
 use fanin_topology::circle;
+use fanin_units::LinkId;
 use std::collections::BTreeMap;
 
 impl Fabric {
@@ -12,10 +13,10 @@ impl Fabric {
     ///
     /// A class of a port is stuck while all that the neighbour counts of it waits for ports that are stuck themselves: what is left when
     /// all others are taken away, again and again.
-    pub fn circle_of_pauses(&mut self, core: &mut Core) -> Option<Vec<usize>> {
-        (0..core.links.len()).for_each(|l| core.catch_up(l));
+    pub fn circle_of_pauses(&mut self, core: &mut Core) -> Option<Vec<LinkId>> {
+        core.links.ids().for_each(|l| core.catch_up(l));
         self.notify(core);
-        let mut stuck: BTreeMap<(usize, u8), Vec<(usize, u8)>> = BTreeMap::new();
+        let mut stuck: BTreeMap<(LinkId, u8), Vec<(LinkId, u8)>> = BTreeMap::new();
         for (l, gate) in &core.gates {
             for class in (0..PRIORITIES as u8).filter(|class| gate.closed >> class & 1 != 0) {
                 let behind = self.waits_behind(core, *l, class);
@@ -25,7 +26,7 @@ impl Fabric {
             }
         }
         loop {
-            let open = |behind: &[(usize, u8)]| behind.iter().any(|next| !stuck.contains_key(next));
+            let open = |behind: &[(LinkId, u8)]| behind.iter().any(|next| !stuck.contains_key(next));
             let goes_on: Vec<_> = stuck.iter().filter(|(_, behind)| open(behind)).map(|(at, _)| *at).collect();
             if goes_on.is_empty() {
                 break;
@@ -38,7 +39,7 @@ impl Fabric {
 
     /// The ports at the far end of a switch's port for which packets of a class wait that came over it; none where the class does not
     /// wait here, or not for ever.
-    fn waits_behind(&self, core: &Core, l: usize, class: u8) -> Vec<usize> {
+    fn waits_behind(&self, core: &Core, l: LinkId, class: u8) -> Vec<LinkId> {
         // NICs have no such queues: nobody waits for them.
         let at = &core.ports[l];
         let (Some(queues), FarEnd::Switch(far)) = (at.queues.as_deref(), core.links[l].far_end()) else { return Vec::new() };
@@ -54,11 +55,11 @@ impl Fabric {
             .mechanisms
             .iter()
             .flat_map(|m| m.packet_memory(|m| m.waits_behind(PortNo(self.ingress[l]), class)).unwrap_or_default());
-        behind.map(|port| far.ports[port.index()] as usize).collect()
+        behind.map(|port| far.ports[port.index()]).collect()
     }
 
     /// From now on these classes of a switch's port wait, and all others may send.
-    pub fn gate(&mut self, core: &mut Core, l: usize, closed: u8) {
+    pub fn gate(&mut self, core: &mut Core, l: LinkId, closed: u8) {
         let hooks = self.switches[core.switch_port(l).0 as usize].hooks;
         if hooks.any(Hooks::EGRESS) {
             core.make_events(l); // departures from a paused port are seen

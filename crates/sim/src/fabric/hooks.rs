@@ -5,12 +5,14 @@ use super::switch_view::SwitchView;
 use crate::core::departures::Departed;
 use crate::core::link::flag;
 use crate::core::marking::Refusal;
+use crate::core::message::{message_of, packet_alone, packet_of};
 use crate::core::Core;
-use fanin_packet::{Control, Envelope, Extra, Framing, Header, Kind, Packet, PacketId};
+use fanin_packet::{Envelope, Extra, Kind, Packet, PacketId};
 use fanin_switch::{
-    message_frame, Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Mechanisms, Message, Node, PortNo,
-    PortView, Refused, Turn, Verdict,
+    Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Mechanisms, Node, PortNo, PortView, Refused, Turn,
+    Verdict,
 };
+use fanin_units::LinkId;
 
 /// The timer of a switch that has made messages; those of its mechanisms are their numbers.
 const OUTBOX: u64 = u64::MAX;
@@ -24,19 +26,6 @@ const OFFERS: Hooks = Hooks::OFFER.with(Hooks::QUEUE);
 /// acts by timers.
 fn learns_later(mechanism: &MechanismState) -> bool {
     mechanism.hooks().any(Hooks::MESSAGES) && !mechanism.hooks().any(Hooks::EGRESS)
-}
-
-/// A message as a packet of the pool: alone in a frame, or without one at the end of another's.
-fn packet_of(message: &Message, frame: u16) -> Packet {
-    Packet { envelope: Envelope { frame, kind: Kind::Control, ..message.envelope }, header: Header::Control(message.control) }
-}
-
-/// The message that a packet of the pool is.
-fn message_of(packet: &Packet) -> Option<Message> {
-    match packet.header {
-        Header::Control(control) => Some(Message { envelope: packet.envelope, control }),
-        _ => None,
-    }
 }
 
 impl Fabric {
@@ -72,7 +61,7 @@ impl Fabric {
     fn notify_all(&mut self, core: &mut Core) {
         let now = core.now;
         while let Some(Departed { link, packet, at }) = core.departed.pop() {
-            let (s, _) = core.switch_port(link as usize);
+            let (s, _) = core.switch_port(link);
             core.now = at;
             self.with_mechanisms(core, s, |mechanisms, view, fx| {
                 for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(Hooks::DEPARTED)) {
@@ -89,7 +78,7 @@ impl Fabric {
         if let [(_, Effect::Watch(port))] = self.effects.list[..] {
             // The most frequent by far: what leaves a queue is seen.
             self.effects.list.clear();
-            return core.make_events(self.switches[s as usize].ports[port.index()] as usize);
+            return core.make_events(self.switches[s as usize].ports[port.index()]);
         }
         self.carry_out_all(core, s);
     }
@@ -107,7 +96,7 @@ impl Fabric {
     fn ask(
         &mut self,
         core: &mut Core,
-        (l, via): (usize, Option<usize>),
+        (l, via): (LinkId, Option<LinkId>),
         s: u32,
         packet: PacketId,
         hook: Hooks,
@@ -138,7 +127,7 @@ impl Fabric {
 
     /// A packet has reached a switch at which something runs on arrival, over link `via`.
     #[inline(never)]
-    pub fn arrive_hooked(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId) {
+    pub fn arrive_hooked(&mut self, core: &mut Core, s: u32, via: LinkId, packet: PacketId) {
         if let Some(message) = core.pool.detach(packet) {
             self.take_message(core, s, via, &message);
         }
@@ -162,11 +151,11 @@ impl Fabric {
     }
 
     /// A message for the mechanisms of a switch. One whose hop limit is zero was lost on the way.
-    fn take_message(&mut self, core: &mut Core, s: u32, via: usize, packet: &Packet) {
-        let Some(message) = message_of(packet).filter(|message| message.envelope.ttl > 0) else { return };
+    fn take_message(&mut self, core: &mut Core, s: u32, via: LinkId, packet: &Packet) {
+        let Some(message) = message_of(packet) else { return };
         let from = PortNo(self.ingress[via]);
         if let Some(pause) = Mechanisms::pause(&message.control, message.envelope.header) {
-            core.note_pause_frame(self.switches[s as usize].ports[from.index()] as usize, &pause);
+            core.note_pause_frame(self.switches[s as usize].ports[from.index()], &pause);
         }
         self.with_mechanisms(core, s, |mechanisms, view, fx| {
             let owner = mechanisms.iter_mut().enumerate().find(|(_, m)| m.kind().profile.owns(message.control.ether_type));
@@ -179,7 +168,7 @@ impl Fabric {
 
     /// A packet is about to be offered to port `l`. True when a mechanism has another use for it.
     #[inline(never)]
-    pub fn run_offer_hooks(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) -> bool {
+    pub fn run_offer_hooks(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) -> bool {
         let (s, _) = core.switch_port(l);
         let hooks = self.switches[s as usize].hooks;
         if hooks.any(Hooks::RANKS) {
@@ -189,7 +178,13 @@ impl Fabric {
     }
 
     /// Asks the mechanisms of a switch about a packet before a queue gets it: true when one of them has another use for it.
-    pub fn run_mechanisms_offer(&mut self, core: &mut Core, (l, via): (usize, Option<usize>), s: u32, packet: PacketId) -> bool {
+    pub fn run_mechanisms_offer(
+        &mut self,
+        core: &mut Core,
+        (l, via): (LinkId, Option<LinkId>),
+        s: u32,
+        packet: PacketId,
+    ) -> bool {
         if !self.switches[s as usize].hooks.any(OFFERS) {
             return false;
         }
@@ -220,7 +215,7 @@ impl Fabric {
     fn tell_others(
         &mut self,
         core: &mut Core,
-        (l, via): (usize, Option<usize>),
+        (l, via): (LinkId, Option<LinkId>),
         s: u32,
         packet: PacketId,
         (i, taken): (usize, Verdict),
@@ -244,7 +239,7 @@ impl Fabric {
     }
 
     /// A packet that came by link `via` waits for port `l` from now on, or is held for it: it counts where it came in until it leaves.
-    fn count_input(&mut self, core: &mut Core, (l, via): (usize, usize), s: u32, packet: PacketId, verdict: Verdict) {
+    fn count_input(&mut self, core: &mut Core, (l, via): (LinkId, LinkId), s: u32, packet: PacketId, verdict: Verdict) {
         self.uncount_input(s, packet);
         let waits = match verdict {
             Verdict::Hold | Verdict::Express => true,
@@ -281,7 +276,7 @@ impl Fabric {
     }
 
     /// Packets of a port leave by rank: that of one that is about to join its queue.
-    fn rank(&self, core: &mut Core, l: usize, packet: PacketId) {
+    fn rank(&self, core: &mut Core, l: LinkId, packet: PacketId) {
         let (s, _) = core.switch_port(l);
         let shim = core.pool.shim(packet);
         let mut ranking = self.switches[s as usize].mechanisms.iter().filter(|m| m.hooks().any(Hooks::RANKS));
@@ -293,7 +288,7 @@ impl Fabric {
     pub fn run_refusal_hooks(
         &mut self,
         core: &mut Core,
-        (l, via): (usize, Option<usize>),
+        (l, via): (LinkId, Option<LinkId>),
         packet: PacketId,
         view: &PortView,
         refusal: Refusal,
@@ -313,7 +308,7 @@ impl Fabric {
     }
 
     /// A packet has left a queue of port `l` to make room for another, at the wish of mechanism `i`.
-    pub fn run_displaced_hook(&mut self, core: &mut Core, l: usize, packet: PacketId, i: usize) {
+    pub fn run_displaced_hook(&mut self, core: &mut Core, l: LinkId, packet: PacketId, i: usize) {
         let (s, port) = core.switch_port(l);
         let for_detoured = self.detouring;
         let (mut envelope, mut shim) = (core.pool[packet], core.pool.shim(packet));
@@ -374,7 +369,7 @@ impl Fabric {
     }
 
     /// A frame's first bit is about to leave port `l`: one message may go at its end.
-    pub fn run_departure_hooks(&mut self, core: &mut Core, l: usize, packet: PacketId) {
+    pub fn run_departure_hooks(&mut self, core: &mut Core, l: LinkId, packet: PacketId) {
         let (s, port) = core.switch_port(l);
         for mechanism in self.switches[s as usize].mechanisms.iter_mut().filter(|m| m.sends(|m| m.waits(port)).unwrap_or(false)) {
             let attached = mechanism.attaches_mut(|m| Some((m.on_departure(port, &core.pool[packet])?, m.loses(port))));
@@ -388,7 +383,7 @@ impl Fabric {
 
     /// A frame's first bit has left port `l`, whose departures are events.
     #[inline(never)]
-    pub fn run_egress_hooks(&mut self, core: &mut Core, l: usize, packet: PacketId) {
+    pub fn run_egress_hooks(&mut self, core: &mut Core, l: LinkId, packet: PacketId) {
         let (s, port) = core.switch_port(l);
         if self.switches[s as usize].hooks.any(Hooks::INPUTS) {
             self.uncount_input(s, packet);
@@ -430,7 +425,7 @@ impl Fabric {
     }
 
     /// The wire of port `l` is free: true when a mechanism sends something of its own.
-    pub fn run_turn_hooks(&mut self, core: &mut Core, l: usize, data: bool) -> bool {
+    pub fn run_turn_hooks(&mut self, core: &mut Core, l: LinkId, data: bool) -> bool {
         let (s, port) = core.switch_port(l);
         let turn = self.with_mechanisms(core, s, |mechanisms, view, fx| {
             for (i, mechanism) in mechanisms.iter_mut().enumerate() {
@@ -457,8 +452,7 @@ impl Fabric {
             Turn::Pass | Turn::Express => return false,
             Turn::Packet(packet) => self.send_past_the_queue(core, l, packet),
             Turn::Message(message) => {
-                let frame = message_frame(&self.framing, message.envelope.header);
-                let packet = core.pool.take_message(&packet_of(&message, frame));
+                let packet = core.pool.take_message(&packet_alone(&self.framing, &message));
                 core.start_past_queue(l, core.now, packet);
             }
         }
@@ -466,7 +460,7 @@ impl Fabric {
     }
 
     /// Puts a packet of a mechanism onto the wire of port `l`, which is free.
-    fn send_past_the_queue(&mut self, core: &mut Core, l: usize, packet: PacketId) {
+    fn send_past_the_queue(&mut self, core: &mut Core, l: LinkId, packet: PacketId) {
         core.let_go(packet);
         core.settle_held(packet, None);
         core.held.forget_decision(packet);
@@ -485,7 +479,7 @@ impl Fabric {
     pub fn timeout(&mut self, core: &mut Core, s: u32, what: u64) {
         if what == OUTBOX {
             if let Some((l, message)) = self.switches[s as usize].outbox.pop_front() {
-                self.enqueue_anywhere(core, l as usize, None, message);
+                self.enqueue_anywhere(core, l, None, message);
             }
             return;
         }
@@ -506,7 +500,7 @@ impl Fabric {
     pub fn carry_out(
         &mut self,
         core: &mut Core,
-        (l, via): (usize, Option<usize>),
+        (l, via): (LinkId, Option<LinkId>),
         packet: PacketId,
         verdict: Verdict,
         reason: DropReason,
@@ -530,7 +524,7 @@ impl Fabric {
             }
             Verdict::Detour(port) => {
                 let (s, _) = core.switch_port(l);
-                let other = self.switches[s as usize].ports[port.index()] as usize;
+                let other = self.switches[s as usize].ports[port.index()];
                 let before = std::mem::replace(&mut self.detouring, true);
                 self.enqueue_anywhere(core, other, via, packet);
                 self.detouring = before;
@@ -539,7 +533,7 @@ impl Fabric {
     }
 
     /// A mechanism holds a packet that came by a link: a combined switch remembers its input.
-    fn note_held(&mut self, core: &Core, l: usize, via: Option<usize>, packet: PacketId) {
+    fn note_held(&mut self, core: &Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         let ((s, output), frame) = (core.switch_port(l), core.pool[packet].frame);
         if let (Some(crossbar), Some(via)) = (self.crossbars.get_mut(s as usize), via) {
             crossbar.hold((self.ingress[via], output), packet, frame);
@@ -547,7 +541,7 @@ impl Fabric {
     }
 
     fn carry_out_effect(&mut self, core: &mut Core, s: u32, mechanism: u8, effect: Effect) {
-        let link = |fabric: &Fabric, port: PortNo| fabric.switches[s as usize].ports[port.index()] as usize;
+        let link = |fabric: &Fabric, port: PortNo| fabric.switches[s as usize].ports[port.index()];
         match effect {
             Effect::Forward { packet, port } => {
                 let l = link(self, port);
@@ -581,8 +575,7 @@ impl Fabric {
                 if Mechanisms::pause(&message.control, message.envelope.header).is_some() {
                     core.note_pause_sent(l);
                 }
-                let frame = message_frame(&self.framing, message.envelope.header);
-                let packet = core.pool.take_message(&packet_of(&message, frame));
+                let packet = core.pool.take_message(&packet_alone(&self.framing, &message));
                 let Some(queues) = core.ports[l].queues.as_deref_mut() else { return };
                 queues.control.push_back(packet);
                 let (free, armed) = (core.links[l].free_at <= core.now.ps(), queues.armed);
@@ -632,20 +625,10 @@ impl Fabric {
                 core.pool.keep_shim(message, shim);
                 // Other ports may have a departure at this very instant, which comes first: the offer is a timeout of the switch.
                 let l = link(self, port);
-                self.switches[s as usize].outbox.push_back((l as u32, message));
+                self.switches[s as usize].outbox.push_back((l, message));
                 core.set_timer(core.now, (self.hosts + s, OUTBOX));
             }
             Effect::Timer(at) => core.set_timer(at.max(core.now), (self.hosts + s, u64::from(mechanism))),
         }
-    }
-
-    /// A message of a host, alone in a frame.
-    pub fn packet_alone(framing: &Framing, message: &Message) -> Packet {
-        packet_of(message, message_frame(framing, message.envelope.header))
-    }
-
-    /// The message that a packet which has come to a host carries or is, for the host to read. `Control`, and the envelope.
-    pub fn message_at_host(packet: &Packet) -> Option<(Envelope, Control)> {
-        message_of(packet).filter(|message| message.envelope.ttl > 0).map(|message| (message.envelope, message.control))
     }
 }

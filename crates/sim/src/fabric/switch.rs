@@ -3,6 +3,7 @@
 use super::combined::Crossbar;
 use super::table::{Fib, NextHop};
 use crate::core::link::FarEnd;
+use crate::core::network::Network;
 use crate::core::port::Owner;
 use crate::core::prefetch::prefetch;
 use crate::core::route::Route;
@@ -11,7 +12,7 @@ use fanin_engine::Table;
 use fanin_packet::{Envelope, Packet, PacketId, Stack};
 use fanin_switch::{DropReason, Effects, Hooks, Links, MechanismState, PathChooser, PortNo, PortView};
 use fanin_telemetry::Name;
-use fanin_units::{HostId, Stream};
+use fanin_units::{HostId, LinkId, Stream};
 use std::collections::VecDeque;
 
 /// A switch's own state.
@@ -27,11 +28,11 @@ pub struct SwitchNode {
     /// The only one of them that has a say in packets before they join a queue, if it has one because of headers alone.
     pub headers: Option<u8>,
     /// Its outgoing links, by port.
-    pub ports: Vec<u32>,
+    pub ports: Vec<LinkId>,
     /// By port, frame bytes here that came in by it; empty where no mechanism asks for them ([`Hooks::INPUTS`]).
     pub inputs: Vec<u64>,
     /// Messages that are about to be offered to ports, each with its link.
-    pub outbox: VecDeque<(u32, PacketId)>,
+    pub outbox: VecDeque<(LinkId, PacketId)>,
     /// Packets dropped at the heads of queues, of which mechanisms that send messages have not been told yet.
     pub dropped: VecDeque<(PacketId, Packet, DropReason)>,
 }
@@ -57,18 +58,18 @@ pub struct Fabric {
     /// A port has its turn: other ports may have theirs at this very instant.
     pub departing: bool,
     /// By link, the ingress port of the switch at its far end; `u16::MAX` where a host is there.
-    pub ingress: Vec<u16>,
+    pub ingress: Table<u16, LinkId>,
     /// By packet, the port of its switch that it came in by and its frame bytes, while it counts there; empty where nobody asks.
     pub entered: Vec<(u16, u16)>,
     /// By link, the one in the other direction.
-    pub reverse: Vec<u32>,
+    pub reverse: Table<LinkId, LinkId>,
     /// The framing without stamps, for messages alone in a frame.
     pub framing: fanin_packet::Framing,
 }
 
 /// Equal-cost links as a path choice sees them.
 struct EqualCost<'a> {
-    links: &'a [u32],
+    links: &'a [LinkId],
     core: &'a mut Core,
 }
 
@@ -79,11 +80,11 @@ impl Links for EqualCost<'_> {
     }
 
     fn number(&self, i: usize) -> u32 {
-        self.links[i]
+        self.links[i].0
     }
 
     fn queue(&mut self, i: usize) -> PortView {
-        let l = self.links[i] as usize;
+        let l = self.links[i];
         self.core.catch_up(l);
         self.core.view(l)
     }
@@ -92,13 +93,13 @@ impl Links for EqualCost<'_> {
 impl SwitchNode {
     /// The link by which it would forward a packet now.
     #[inline(always)]
-    pub fn next_hop(&mut self, core: &mut Core, fib: &Fib, s: u32, envelope: &Envelope) -> Option<usize> {
+    pub fn next_hop(&mut self, core: &mut Core, fib: &Fib, s: u32, envelope: &Envelope) -> Option<LinkId> {
         match fib.lookup(s, envelope.dst) {
-            NextHop::One(link) => Some(link as usize),
+            NextHop::One(link) => Some(link),
             NextHop::Several(links) => {
                 let now = core.now;
                 let mut equal = EqualCost { links, core };
-                Some(links[self.paths.pick(now, envelope, &mut equal, self.seed, &mut self.rng)] as usize)
+                Some(links[self.paths.pick(now, envelope, &mut equal, self.seed, &mut self.rng)])
             }
             NextHop::None => None,
         }
@@ -119,7 +120,7 @@ impl SwitchNode {
 impl Fabric {
     /// A packet has reached a switch over link `via`.
     #[inline(always)]
-    pub fn forward(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId) {
+    pub fn forward(&mut self, core: &mut Core, s: u32, via: LinkId, packet: PacketId) {
         if let Some(out) = self.take_hop(core, s, via, packet) {
             self.enqueue(core, out, Some(via), packet);
         }
@@ -127,7 +128,7 @@ impl Fabric {
 
     /// One hop less is left to a packet that has reached a switch over link `via`: the link by which it leaves. Without any it is dropped.
     #[inline(always)]
-    pub fn take_hop(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId) -> Option<usize> {
+    pub fn take_hop(&mut self, core: &mut Core, s: u32, via: LinkId, packet: PacketId) -> Option<LinkId> {
         let outer = core.pool.outer(packet);
         let settled = outer.next(via);
         outer.envelope.ttl -= 1;
@@ -148,7 +149,7 @@ impl Fabric {
 
     /// The link by which a packet leaves a switch by its tables and its path choice. Without any it is dropped.
     #[inline(never)]
-    fn look_up(&mut self, core: &mut Core, s: u32, packet: PacketId) -> Option<usize> {
+    fn look_up(&mut self, core: &mut Core, s: u32, packet: PacketId) -> Option<LinkId> {
         let envelope = core.pool[packet];
         let out = self.switches[s as usize].next_hop(core, &self.fib, s, &envelope);
         self.notify(core);
@@ -159,13 +160,13 @@ impl Fabric {
     }
 
     /// Whether a switch's tables lead a packet by a link, as its route does.
-    fn is_by_tables(&self, core: &Core, s: u32, packet: PacketId, out: usize) -> bool {
+    fn is_by_tables(&self, core: &Core, s: u32, packet: PacketId, out: LinkId) -> bool {
         let Envelope { dst, hash, .. } = core.pool[packet];
-        self.foresee(s, dst, hash) == Some(out as u32)
+        self.foresee(s, dst, hash) == Some(out)
     }
 
     /// The link by which a switch forwards packets to a host with this hash, if nothing but its tables and these decides it.
-    pub fn foresee(&self, s: u32, dst: HostId, hash: u32) -> Option<u32> {
+    pub fn foresee(&self, s: u32, dst: HostId, hash: u32) -> Option<LinkId> {
         let switch = &self.switches[s as usize];
         match self.fib.lookup(s, dst) {
             NextHop::One(link) => Some(link),
@@ -174,19 +175,10 @@ impl Fabric {
         }
     }
 
-    /// The route of packets with this envelope that leave their host over its link `nic`: all of it or nothing.
-    pub fn settled_route(&self, core: &Core, nic: u32, envelope: &Envelope) -> Route {
-        let path = self.walk(core, nic, |s| self.foresee(s, envelope.dst, envelope.hash));
-        match core.links[path[path.len() - 1] as usize].far_end() {
-            FarEnd::Host(_) => Route::along(&path, envelope.ttl),
-            FarEnd::Switch(_) => Route::NONE,
-        }
-    }
-
     /// The links of a path that begins with `nic`, until no switch gives a next one, or it goes in circles.
-    fn walk(&self, core: &Core, nic: u32, next: impl Fn(u32) -> Option<u32>) -> Vec<u32> {
+    fn walk(&self, core: &Core, nic: LinkId, next: impl Fn(u32) -> Option<LinkId>) -> Vec<LinkId> {
         let mut path = vec![nic];
-        while let FarEnd::Switch(s) = core.links[path[path.len() - 1] as usize].far_end() {
+        while let FarEnd::Switch(s) = core.links[path[path.len() - 1]].far_end() {
             match next(s) {
                 Some(link) if path.len() <= self.switches.len() => path.push(link),
                 _ => break,
@@ -194,24 +186,29 @@ impl Fabric {
         }
         path
     }
+}
 
-    /// The links from one host to another for a packet with this hash, as per-flow ECMP would choose them; the first is
-    /// the host's own.
-    pub fn path(&self, core: &Core, nic: u32, to: HostId, hash: u32) -> Vec<u32> {
+impl Network for Fabric {
+    fn path(&self, core: &Core, nic: LinkId, to: HostId, hash: u32) -> Vec<LinkId> {
         self.walk(core, nic, |s| match self.fib.lookup(s, to) {
             NextHop::One(link) => Some(link),
             NextHop::Several(links) => Some(links[fanin_switch::ecmp(hash, self.switches[s as usize].seed, links.len())]),
             NextHop::None => None,
         })
     }
-}
 
-impl Fabric {
-    /// Bytes of telemetry in a frame that asks for it, on each link of a path from a host.
-    pub fn telemetry(&self, core: &Core, path: &[u32]) -> Vec<u16> {
+    fn source_route(&self, core: &Core, nic: LinkId, envelope: &Envelope) -> Route {
+        let path = self.walk(core, nic, |s| self.foresee(s, envelope.dst, envelope.hash));
+        match core.links[path[path.len() - 1]].far_end() {
+            FarEnd::Host(_) => Route::along(&path, envelope.ttl),
+            FarEnd::Switch(_) => Route::NONE,
+        }
+    }
+
+    fn telemetry(&self, core: &Core, path: &[LinkId]) -> Vec<u16> {
         let mut records = 0;
-        let bytes = |l: &u32| {
-            if let Owner::Switch(s, _) = core.ports[*l as usize].owner {
+        let bytes = |l: &LinkId| {
+            if let Owner::Switch(s, _) = core.ports[*l].owner {
                 let limit = self.switches[s as usize].mechanisms.iter().filter_map(|m| m.telemetry(|m| m.records())).max();
                 records += usize::from(limit.is_some_and(|limit| records < limit));
             }

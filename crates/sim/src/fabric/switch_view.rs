@@ -6,7 +6,7 @@ use crate::core::queues::{Queues, Waiting};
 use crate::core::Core;
 use fanin_packet::{Envelope, PacketId, Shim};
 use fanin_switch::{Node, PortNo, PortView};
-use fanin_units::Time;
+use fanin_units::{LinkId, Time};
 use std::collections::VecDeque;
 
 /// A switch as its mechanisms see it; they are not in their place meanwhile.
@@ -18,8 +18,8 @@ pub(super) struct SwitchView<'a> {
 
 impl SwitchView<'_> {
     /// The link of a port.
-    pub fn link(&self, port: PortNo) -> usize {
-        self.fabric.switches[self.s as usize].ports[port.index()] as usize
+    pub fn link(&self, port: PortNo) -> LinkId {
+        self.fabric.switches[self.s as usize].ports[port.index()]
     }
 
     fn queues(&self, port: PortNo) -> Option<&Queues> {
@@ -54,7 +54,7 @@ impl Node for SwitchView<'_> {
     fn next_departed(&mut self) -> Option<PacketId> {
         if self.core.departed.is_empty() {
             for port in &self.fabric.switches[self.s as usize].ports {
-                self.core.catch_up(*port as usize);
+                self.core.catch_up(*port);
             }
         }
         self.core.departed.pop().map(|departed| departed.packet)
@@ -80,8 +80,8 @@ impl Node for SwitchView<'_> {
 
     fn ways(&self, envelope: &Envelope) -> Vec<PortNo> {
         match self.fabric.fib.lookup(self.s, envelope.dst) {
-            NextHop::One(link) => vec![self.core.switch_port(link as usize).1],
-            NextHop::Several(links) => links.iter().map(|link| self.core.switch_port(*link as usize).1).collect(),
+            NextHop::One(link) => vec![self.core.switch_port(link).1],
+            NextHop::Several(links) => links.iter().map(|link| self.core.switch_port(*link).1).collect(),
             NextHop::None => Vec::new(),
         }
     }

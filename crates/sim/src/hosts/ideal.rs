@@ -4,21 +4,21 @@ use crate::core::link::Link;
 use crate::core::port::Owner;
 use crate::core::Core;
 use fanin_packet::Framing;
-use fanin_units::{Span, WireClock};
+use fanin_units::{LinkId, Span, WireClock};
 
 /// What a flow sends: payload bytes of a full packet, its transport header, and bytes that the first one is longer.
 pub type Segment = (u64, u16, u16);
 
 /// The paths of a flow's data and of the replies, by link.
 pub struct Paths {
-    pub there: Vec<u32>,
-    pub back: Vec<u32>,
+    pub there: Vec<LinkId>,
+    pub back: Vec<LinkId>,
     /// Bytes of telemetry in a frame of data on each link there; none where it has none.
     pub telemetry: Vec<u16>,
 }
 
 /// Time in which a frame crosses an idle path.
-pub fn crossing(core: &Core, path: &[u32], frame: u16) -> u64 {
+pub fn crossing(core: &Core, path: &[LinkId], frame: u16) -> u64 {
     let stages = path.iter().flat_map(|l| stages(core, *l));
     stages.fold(0, |sum, stage| sum.saturating_add(stage.delay() + stage.tx(frame)))
 }
@@ -47,12 +47,12 @@ impl Stage<'_> {
 }
 
 /// Those of a link and of the switch before it.
-fn stages(core: &Core, l: u32) -> impl Iterator<Item = Stage<'_>> {
-    let crossbar = match core.ports[l as usize].owner {
+fn stages(core: &Core, l: LinkId) -> impl Iterator<Item = Stage<'_>> {
+    let crossbar = match core.ports[l].owner {
         Owner::Switch(s, _) => core.crossings.get(s as usize),
         Owner::Host(_) => None,
     };
-    crossbar.map(Stage::Crossbar).into_iter().chain([Stage::Link(&core.links[l as usize])])
+    crossbar.map(Stage::Crossbar).into_iter().chain([Stage::Link(&core.links[l])])
 }
 
 impl Paths {
@@ -89,7 +89,7 @@ impl Paths {
 }
 
 /// The links of a path, each with what frames are longer there.
-fn longer<'a>(path: &'a [u32], telemetry: &'a [u16]) -> impl Iterator<Item = (u32, u16)> + 'a {
+fn longer<'a>(path: &'a [LinkId], telemetry: &'a [u16]) -> impl Iterator<Item = (LinkId, u16)> + 'a {
     path.iter().copied().zip(telemetry.iter().copied().chain(std::iter::repeat(0)))
 }
 
@@ -101,7 +101,7 @@ fn longer<'a>(path: &'a [u32], telemetry: &'a [u16]) -> impl Iterator<Item = (u3
 fn stream(
     core: &Core,
     framing: &Framing,
-    (path, telemetry): (&[u32], &[u16]),
+    (path, telemetry): (&[LinkId], &[u16]),
     ahead: Option<u16>,
     size: u64,
     (mss, header, more): Segment,

@@ -13,7 +13,7 @@ use fanin_telemetry::{
     StateRow, TableError, VoqRow,
 };
 use fanin_transport::{SignalCounts, TcpEndpoint};
-use fanin_units::FlowId;
+use fanin_units::{FlowId, LinkId};
 
 /// A port and its link, up to now.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,10 +67,10 @@ pub struct Kept {
 impl World {
     /// All ports, by link.
     pub fn ports_now(&mut self) -> Vec<PortNow> {
-        (0..self.core.ports.len()).map(|l| self.port_now(l)).collect()
+        self.core.links.ids().collect::<Vec<_>>().into_iter().map(|l| self.port_now(l)).collect()
     }
 
-    fn port_now(&mut self, l: usize) -> PortNow {
+    fn port_now(&mut self, l: LinkId) -> PortNow {
         self.core.catch_up(l);
         self.fabric.notify(&mut self.core);
         let (queue_bytes, queue_packets) = self.core.queue(l);

@@ -1,7 +1,6 @@
 //! From a validated scenario to a world at time zero.
 
 use super::folder::RunError;
-use super::sample::Samples;
 use crate::core::gate::PortGate;
 use crate::core::held::Held;
 use crate::core::link::{flag, FarEnd, Link};
@@ -14,14 +13,15 @@ use crate::fabric::express::headers_alone;
 use crate::fabric::table::Fib;
 use crate::fabric::{Fabric, SwitchNode};
 use crate::hosts::ends::Ends;
-use crate::hosts::fifo::Standing;
 use crate::hosts::header::Headers;
 use crate::hosts::pause::NicCounts;
 use crate::hosts::receive::Receivers;
 use crate::hosts::round::Round;
 use crate::hosts::storm::{Storm, Storms, STORM};
+use crate::hosts::tx_queue::TxQueue;
 use crate::hosts::{Host, Hosts};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trace, Wanted};
+use crate::world::sample::Samples;
 use crate::world::World;
 use fanin_engine::{Ahead, Ties, Timers, Wheel};
 use fanin_packet::Framing;
@@ -129,10 +129,10 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         host_names: (0..topology.hosts.len() as u32).map(|h| topology.host_name(HostId(h)).into()).collect(),
     };
     let fifo_nic = matches!(doc.host.nic, Nic::Fifo(_));
-    let at_nic = ledger.observed || host_headers(scenario).is_some();
+    let tapped = ledger.observed || host_headers(scenario).is_some();
     let nic = |node: &NodeId| {
-        let nic = topology.host_link(*node).0;
-        let gate = gates.contains_key(&(nic as usize)).then(Box::default);
+        let nic = topology.host_link(*node);
+        let gate = gates.contains_key(&nic).then(Box::default);
         // Rows of what happens at NICs stand in the order of time.
         let watched = ledger.observed || fifo_nic || gate.is_some() || engine.ports == PortModel::Explicit;
         Host { nic, ready: Round::default(), armed: false, watched, hasty: false, closed: 0, gate }
@@ -184,9 +184,9 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             effects: Effects::default(),
             detouring: false,
             departing: false,
-            ingress,
+            ingress: ingress.into(),
             entered: Vec::new(),
-            reverse: topology.links.iter().map(|link| link.reverse.0).collect(),
+            reverse: topology.links.iter().map(|link| link.reverse).collect::<Vec<_>>().into(),
             framing,
         },
         hosts: Hosts {
@@ -198,12 +198,11 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             framing: framing.with_trailer(telemetry.trailer()),
             processing: doc.host.processing_delay,
             ttl: switch.ttl,
-            fifo_nic,
-            straight: !fifo_nic && !at_nic,
+            pulls_untapped: !fifo_nic && !tapped,
             patience: doc.host.pause_watchdog.as_ref().map(PauseWatchdog::patience),
             storms,
             pause_counts: NicCounts::default(),
-            standing: Standing::new(&doc.host, scenario.transports(), topology.hosts.len()),
+            tx_queues: TxQueue::of_hosts(&doc.host, scenario.transports(), topology.hosts.len()),
             seed: scenario.seed(),
             entry_keys,
             completed: Vec::new(),
@@ -213,7 +212,6 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             signals: SignalCounts::default(),
             receivers: Receivers::new(&doc.host, topology.hosts.len(), scenario.seed()),
             headers: host_headers(scenario),
-            at_nic,
         },
         traffic,
         informed: BTreeMap::new(),
@@ -256,7 +254,7 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
             hooks,
             headers,
             mechanisms,
-            ports: site.ports.iter().map(|port| port.link.0).collect(),
+            ports: site.ports.iter().map(|port| port.link).collect(),
             inputs: Vec::new(),
             outbox: VecDeque::new(),
             dropped: VecDeque::new(),
@@ -299,7 +297,7 @@ fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(u32, u16)>) {
     for s in 0..topology.switch_count() {
         let node = NodeId((topology.hosts.len() + s) as u32);
         let links = topology.out_links(node);
-        let ports: Vec<_> = links.iter().map(|link| (link.0, scenario.port(*link).scheduling)).collect();
+        let ports: Vec<_> = links.iter().map(|link| (*link, scenario.port(*link).scheduling)).collect();
         let settings = combined::Settings {
             arbitration: &settings.scheduler,
             rate: scenario.crossbar_rate(node).unwrap_or_default(),
@@ -321,7 +319,7 @@ fn observes(telemetry: &Telemetry) -> bool {
 
 /// All links with the ports that feed them, and by link the ingress port of the switch, and the pauses of ports that may be paused.
 #[allow(clippy::type_complexity)] // what a world is made of, taken apart where it is built
-fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, Vec<Port>, Vec<u16>, BTreeMap<usize, PortGate>) {
+fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, Vec<Port>, Vec<u16>, BTreeMap<LinkId, PortGate>) {
     let topology = scenario.topology();
     let explicit = scenario.doc().engine.ports == PortModel::Explicit;
     let asked = scenario.transports().iter().any(|(_, transport)| transport.needs_telemetry().is_some());
@@ -383,7 +381,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
         let deaf = matches!(owner, Owner::Host(_)) && matches!(scenario.doc().host.nic, Nic::Fifo(_));
         if !deaf && (sends.any(Hooks::GATES) || hooks(link.far_end()).any(Hooks::GATES)) {
             let obeys = matches!(owner, Owner::Host(_)) || sends.any(Hooks::GATES);
-            gates.insert(i, PortGate::new(wire.reverse.index(), obeys));
+            gates.insert(id, PortGate::new(wire.reverse, obeys));
         }
         let holds = matches!(link.far_end(), FarEnd::Host(_)) && scenario.doc().host.holds_packets();
         // Packets of followed flows are recorded where they arrive, and frames of captured links; at hosts all that are observed.
@@ -547,13 +545,13 @@ mod tests {
             let fib = fib(topology, routes);
             for (switch, host) in (0..topology.switch_count()).flat_map(|s| (0..topology.hosts.len()).map(move |h| (s, h))) {
                 let host = HostId(host as u32);
-                let links: Vec<u32> = match fib.lookup(switch as u32, host) {
+                let links: Vec<LinkId> = match fib.lookup(switch as u32, host) {
                     NextHop::One(link) => vec![link],
                     NextHop::Several(links) => links.to_vec(),
                     NextHop::None => Vec::new(),
                 };
                 let node = NodeId((topology.hosts.len() + switch) as u32);
-                let told: Vec<u32> = routes.next_hops(node, host).iter().map(|link| link.0).collect();
+                let told = routes.next_hops(node, host).to_vec();
                 assert_eq!(links, told, "switch {switch} to host {host}");
             }
         }

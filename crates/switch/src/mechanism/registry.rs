@@ -100,7 +100,8 @@ impl<M: Mechanism> Set for Tuned<'_, M> {
 macro_rules! registry {
     ($d:tt $( $(#[doc = $doc:expr])* $key:ident => $name:ident($params:ty, $state:ty) : [$($capability:ident),*], )*) => {
         params! {
-            /// What switches do beyond forwarding, queueing and marking; each mechanism whose table is present runs.
+            /// Mechanisms of switches beyond forwarding, queueing and marking; each mechanism whose table is present is
+            /// enabled.
             pub struct Mechanisms {
                 $( $(#[doc = $doc])* pub $key: Option<$params>; )*
             }

@@ -32,7 +32,7 @@ params! {
     }
 }
 
-/// What an exception can set for a port by itself.
+/// Setting of a port that an exception can change by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Setting {
     Buffer,
@@ -44,7 +44,7 @@ pub enum Setting {
 impl Setting {
     pub const ALL: [Setting; 4] = [Setting::Buffer, Setting::Alpha, Setting::Marking, Setting::Scheduling];
 
-    /// Its key in [`Except`].
+    /// Key of the setting in [`Except`].
     pub fn key(self) -> &'static str {
         match self {
             Setting::Buffer => "buffer",
@@ -71,7 +71,7 @@ impl Origins {
     }
 }
 
-/// What a port of a switch is set to.
+/// Settings of a port of a switch.
 #[derive(Clone, Copy, Debug)]
 pub struct PortSettings<'a> {
     /// The buffer of its own; `None`: shared, or without limit.
@@ -160,7 +160,7 @@ impl Except {
         }
     }
 
-    /// What a port holds.
+    /// Buffer of a port.
     fn check_room(&self, switch: &Switch, cx: &mut Cx) {
         if switch.architecture.combined().is_some() {
             let message = "has no effect: combined switches have the buffers of switch.architecture";

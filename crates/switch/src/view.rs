@@ -1,4 +1,4 @@
-//! What a policy may see of a port.
+//! Views of a port, as policies see it.
 
 use fanin_units::{Amount, BitRate, Span, Time};
 
@@ -19,7 +19,7 @@ pub struct PortView {
     pub rate: BitRate,
     /// Bytes of wire time that each frame takes besides its own: preamble and gap.
     pub overhead: u16,
-    /// When the wire is free of the frame that is being sent; not after `now`: free since then.
+    /// Time at which the wire is free of the frame that is being sent; not after `now`: free since then.
     pub free_at: Time,
 }
 
@@ -66,7 +66,7 @@ pub struct Head {
     pub waited: Span,
 }
 
-/// What an [`Amount`] counts.
+/// Unit of an [`Amount`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     Bytes,
@@ -84,7 +84,7 @@ impl Unit {
         }
     }
 
-    /// What a frame takes in this unit, with cells of `cell` bytes.
+    /// Size of a frame in this unit, with cells of `cell` bytes.
     #[inline(always)]
     pub fn size(self, frame: u16, cell: u32) -> u64 {
         match self {

@@ -66,7 +66,7 @@ impl Architecture {
 pub struct Inputs(Vec<u64>);
 
 impl Inputs {
-    /// None of `inputs`.
+    /// Empty set of `inputs`.
     pub fn none(inputs: usize) -> Self {
         Inputs(vec![0; inputs.div_ceil(64)])
     }
@@ -111,7 +111,7 @@ impl Inputs {
     }
 }
 
-/// What is asked of an arbiter: by output that is free, the free inputs with a packet for it.
+/// Requests to an arbiter: by output that is free, the free inputs with a packet for it.
 #[derive(Clone, Debug)]
 pub struct Requests {
     /// By output.

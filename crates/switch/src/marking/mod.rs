@@ -32,7 +32,7 @@ pub(crate) trait Policy: Sized {
     /// The state at the start of a run.
     fn new(params: &Self::Params) -> Self;
 
-    /// What a scenario gets when it is tried there: the policy's own table, where not all of it is default, and what its authors
+    /// Further settings that a scenario gets when the policy is tried there: the policy's own table, where not all of it is default, and what its authors
     /// had set besides.
     fn authors(_at: &Ground) -> Vec<Setting> {
         Vec::new()
@@ -118,7 +118,7 @@ pub(crate) trait Policy: Sized {
     }
 }
 
-/// What devices and other simulators call marking.
+/// Names of marking at devices and in other simulators.
 fn meant(kind: &str) -> Option<&'static str> {
     match kind {
         "ecn" => Some("did you mean 'threshold', a step at k as DCTCP has it, or 'red', by chance from the average queue?"),

@@ -60,7 +60,7 @@ impl Mechanism for Dibs {
 
     const PROFILE: Profile = Profile { authors, ..Profile::PLAIN };
 
-    /// It keeps nothing between packets.
+    /// No memory: nothing is kept between packets.
     fn memory(_params: &DibsParams, _site: &Site) -> Option<Bytes> {
         Some(Bytes(0))
     }
@@ -99,7 +99,7 @@ impl Mechanism for Dibs {
         self.reasons.iter().map(|(reason, n)| (*reason, *n)).collect()
     }
 
-    /// What marking drops is dropped: it says so to the sender. Source: DIBS §3 (a full queue alone detours).
+    /// Packets that marking drops are dropped: that tells the sender. Source: DIBS §3 (a full queue alone detours).
     fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, _fx: &mut Effects) -> Verdict {
         let envelope = &*refused.packet.envelope;
         if !refused.room || envelope.kind == Kind::Control {

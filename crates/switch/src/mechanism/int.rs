@@ -37,7 +37,7 @@ pub struct Int {
     counts: IntCounts,
 }
 
-/// What a port counts as in the path: 12 bits by which paths differ. Source: HPCC §4.1.
+/// Number of a port in the path: 12 bits by which paths differ. Source: HPCC §4.1.
 /// Deviation: HPCC has one number for each switch, so that parallel links cannot be told apart.
 fn path_number(port: &PortSite) -> u16 {
     (port.link.0.wrapping_add(1).wrapping_mul(0x9E37_79B1) >> 20) as u16 // by the golden ratio: neighbours differ in many bits
@@ -50,7 +50,7 @@ impl Mechanism for Int {
     const PROFILE: Profile =
         Profile { headers: Some(Headers { bytes: 0, of_host: None }), at_combined: true, telemetry: true, ..Profile::PLAIN };
 
-    /// What ports write they count anyway.
+    /// No memory: ports count anyway what they write.
     fn memory(_params: &IntParams, _site: &Site) -> Option<Bytes> {
         Some(Bytes(0))
     }

@@ -77,7 +77,7 @@ fn header(bounces: u8) -> Shim {
     Shim::new(BOUNCED, &[bounces, 0], 0)
 }
 
-/// How often a packet was bounced.
+/// Number of bounces of a packet.
 fn bounces(p: &Arrival<'_>) -> u8 {
     match &*p.shim {
         Some(shim) if shim.ether_type == BOUNCED => shim.body()[0],
@@ -119,7 +119,7 @@ struct Port {
     draws: Stream,
 }
 
-/// Where a packet is sent that is to be bounced.
+/// Destination of a bounce.
 enum Upstream {
     Port(PortNo),
     Host,
@@ -173,7 +173,7 @@ impl Mechanism for Pabo {
         Claims { amounts: vec![params.lower, params.upper], ..Claims::default() }
     }
 
-    /// What it knows of a packet is in the packet.
+    /// No memory: bounces are counted in the packet.
     fn memory(_params: &PaboParams, _site: &Site) -> Option<Bytes> {
         Some(Bytes(0))
     }

@@ -37,7 +37,7 @@ const ALMOST: (u64, u64) = (3, 4);
 /// States are recorded when the degree has changed by a step of the sampling table.
 const STEP: u8 = 8;
 
-/// What a port is in its region. Source: RCM §3.2.
+/// Role of a port in its region. Source: RCM §3.2.
 const NONE: &str = "none";
 const ROOT: &str = "root";
 const INNER: &str = "inner";
@@ -133,7 +133,7 @@ impl Port {
     }
 }
 
-/// What happens at a time, at a port.
+/// Task at a time, at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
     /// A notification may have ended.
@@ -201,7 +201,7 @@ impl Rcm {
         }
     }
 
-    /// Where a flow at a severely congested port may go instead.
+    /// Other port for a flow at a severely congested one.
     fn other_way(&mut self, node: &mut dyn Node, p: &Arrival<'_>, to: PortNo) -> Option<PortNo> {
         let (now, tuple, hash) = (node.now(), Tuple::of(p.envelope), p.envelope.hash);
         let at = &self.ports[to.index()];

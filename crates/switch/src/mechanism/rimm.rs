@@ -30,7 +30,7 @@ impl DropReason {
     pub const NO_WAY_BACK: DropReason = DropReason("no_way_back");
 }
 
-/// Why a packet takes no detour.
+/// Reason for which a packet takes no detour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Why {
     NoNeighbour,
@@ -60,7 +60,7 @@ fn nanoseconds(span: Span) -> u32 {
 /// A port's registers.
 #[derive(Clone, Debug, Default)]
 struct Port {
-    /// It leads to a switch with RIMM.
+    /// True if it leads to a switch with RIMM.
     aware: bool,
     detector: Detector,
     alert: Alert,
@@ -144,7 +144,7 @@ impl Rimm {
         self.usable(way.index(), depth, not).then_some(way)
     }
 
-    /// The same for a message: a neighbour without room, or behind a port in alert, is better than none.
+    /// Neighbour for a message: one without room, or behind a port in alert, is better than none.
     fn way_of_message(&self, not: PortNo) -> Option<PortNo> {
         let any = || least(&self.qdm, |port, _| port != not.index()).map(|port| PortNo(port as u16));
         self.way(not).or_else(any)

@@ -77,7 +77,7 @@ fn header(sent: &Sent) -> Shim {
     Shim::new(LEFT, &[a, b, c, d, u8::try_from(sent.again).unwrap_or(u8::MAX), 0], 0)
 }
 
-/// What a header says: bytes left, and how often the packet was sent before.
+/// Content of a header: bytes left, and how often the packet was sent before.
 fn read(shim: &Shim) -> Option<(u32, u8)> {
     match (shim.ether_type, shim.body()) {
         (LEFT, [a, b, c, d, again, _]) => Some((u32::from_be_bytes([*a, *b, *c, *d]), *again)),
@@ -223,7 +223,7 @@ impl Mechanism for Vertigo {
         self.reasons.iter().map(|(reason, n)| (*reason, *n)).collect()
     }
 
-    /// What marking drops is dropped: it says so to the sender.
+    /// Packets that marking drops are dropped: that tells the sender.
     fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, fx: &mut Effects) -> Verdict {
         let e = *refused.packet.envelope;
         if !refused.room || e.kind == Kind::Control {

@@ -33,7 +33,7 @@ pub struct Drr {
     closed: u8,
 }
 
-/// What the scan of the active list found.
+/// Result of the scan of the active list.
 #[derive(Clone, Copy)]
 struct Turn {
     /// Position in the active list.

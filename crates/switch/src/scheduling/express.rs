@@ -4,12 +4,12 @@ use fanin_packet::PacketId;
 use fanin_units::Bytes;
 use std::collections::VecDeque;
 
-/// What a mechanism asks for.
+/// Room and weight of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExpressParams {
     /// Room for what waits there.
     pub room: Bytes,
-    /// Its packets that leave for each other one while both wait.
+    /// Packets of the queue that leave for each other one while both wait.
     pub ratio: u32,
 }
 
@@ -47,7 +47,7 @@ impl Express {
         self.packets
     }
 
-    /// Their frame bytes.
+    /// Frame bytes that wait.
     #[inline(always)]
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -1,4 +1,4 @@
-//! What `fanin check` says of priority flow control: headroom, thresholds, classes, neighbours, deadlock.
+//! Checks of priority flow control beside the scenario: headroom, thresholds, classes, neighbours, deadlock.
 
 use super::{memory, PfcParams, StormAction, Xoff, BODY};
 use crate::mechanism::{message_frame, Context, PortSite, Site};
@@ -7,14 +7,14 @@ use fanin_params::{Cx, Param};
 use fanin_units::{Amount, Bytes};
 use std::cmp::Reverse;
 
-/// What a link can deliver from the moment on at which a switch wants its neighbour to pause, the packet that made it so included:
+/// Bytes that a link can deliver from the moment on at which a switch wants its neighbour to pause, the packet that made it so included:
 /// while the frame waits for one that is being sent, is sent itself, crosses the link, until the neighbour has sent the frame that it has
 /// begun, and that has crossed the link. Source: IEEE 802.1Q Annex N.
 pub(super) fn needed(params: &PfcParams, port: &PortSite, pause_frame: u16) -> u64 {
     needed_by(params.max_frame.get(), params, port, pause_frame)
 }
 
-/// The same where the largest frame has `full` bytes.
+/// Headroom that is needed where the largest frame has `full` bytes.
 fn needed_by(full: u64, params: &PfcParams, port: &PortSite, pause_frame: u16) -> u64 {
     let gap = u64::from(port.overhead);
     let on_the_wire = port.rate.time_to_send(Bytes(2 * (full + gap) + u64::from(pause_frame) + gap));
@@ -93,7 +93,7 @@ fn classes(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
     }
 }
 
-/// What loses packets in spite of PFC.
+/// Causes of losses in spite of PFC.
 fn what_drops(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
     if let Some(watchdog) = &params.watchdog {
         let what = match watchdog.action {
@@ -178,7 +178,7 @@ fn fixed(params: &PfcParams, site: &Site) -> u64 {
     memory::fixed(params, site.ports.iter().map(|port| params.headroom_at(port, frame)))
 }
 
-/// What one port and class have of the pool when they reach XOFF, alone at a switch; bytes of the pool.
+/// Share that one port and class have of the pool when they reach XOFF, alone at a switch; bytes of the pool.
 fn xoff_alone(params: &PfcParams, pool: u64) -> u64 {
     match &params.xoff {
         Xoff::Static(xoff) => xoff.bytes.get().min(pool),

@@ -171,7 +171,7 @@ fn message(pause: &Pause) -> Message {
     Message { envelope, control: Control::new(MAC_CONTROL, &bytes) }
 }
 
-/// What a PFC frame asks for; `None`: it is none.
+/// Request of a PFC frame; `None`: it is none.
 fn read(body: &[u8]) -> Option<Pause> {
     let body: &[u8; BODY] = body.get(..BODY)?.try_into().ok()?;
     if u16::from_be_bytes([body[0], body[1]]) != PFC {
@@ -193,10 +193,10 @@ struct Port {
     asked: u8,
     /// Classes whose state the neighbour does not know yet, a bit for each.
     news: u8,
-    /// Its own pauses, which the neighbour asks for.
+    /// Pauses of the port itself, which the neighbour asks for.
     gate: Gate,
     closed: u8,
-    /// When pauses are asked for again.
+    /// Time at which pauses are asked for again.
     refresh: Option<Time>,
     waiting: Waiting,
     /// Classes that have been paused since their queue was last empty, a bit for each.
@@ -204,7 +204,7 @@ struct Port {
     watch: Watch,
 }
 
-/// What happens at a time, at a port.
+/// Task at a time, at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
     /// A pause of its own may end.
@@ -549,7 +549,7 @@ impl PacketMemory for Pfc {
         }
     }
 
-    /// What another mechanism holds takes memory as what waits for the wire.
+    /// A packet that another mechanism holds takes memory as one that waits for the wire does.
     fn on_taken(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
         match p.from {
             Some(from) if Held::of(node, p.id).is_none() => self.wait(node, p, (from, port), fx),
@@ -557,7 +557,7 @@ impl PacketMemory for Pfc {
         }
     }
 
-    /// What is counted at an input is what waits there.
+    /// A packet that has crossed counts at its input no longer.
     fn on_crossing(&mut self, node: &mut dyn Node, packet: PacketId, _from: PortNo, _to: PortNo, fx: &mut Effects) {
         if let Some(held) = Held::of(node, packet) {
             Held { crossed: true, ..held }.keep(node, packet);

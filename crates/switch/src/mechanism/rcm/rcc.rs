@@ -7,7 +7,7 @@ use fanin_packet::PacketId;
 use fanin_units::Time;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Where the control of a port stands.
+/// State of the control of a port.
 #[derive(Clone, Debug)]
 enum Phase {
     Off,
@@ -38,7 +38,7 @@ struct Held {
     since: Time,
 }
 
-/// How a port's control is set.
+/// Settings of a port's control.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub bounds: Bounds,
@@ -48,7 +48,7 @@ pub(super) struct Settings {
     pub reserved: u64,
 }
 
-/// What the control of a port has seen.
+/// Largest values that the control of a port has seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Peaks {
     pub bytes: u64,
@@ -71,7 +71,7 @@ pub(super) struct Control {
     leaving: Option<(PacketId, Share)>,
     /// At a combined switch, packets that were counted when they were let go, and have not left yet.
     counted: BTreeSet<PacketId>,
-    /// When the window began.
+    /// Start of the window.
     pub since: Time,
     /// Bytes sent since the first packet that is held became that.
     head: u64,

@@ -1,4 +1,4 @@
-//! What RCM can be set to, and what `fanin check` says of it.
+//! Settings of RCM, and their checks beside the scenario.
 
 use super::{Mechanism, Rcm};
 use crate::mechanism::{Context, Site};
@@ -258,7 +258,7 @@ impl RcmParams {
         self.window_min.unwrap_or(WINDOW.max(Bytes(2 * frame.get())))
     }
 
-    /// What a switch has to remember, in registers and tables. A 5-tuple is that of a notification, without the protocol.
+    /// Memory of a switch, in registers and tables. A 5-tuple is that of a notification, without the protocol.
     pub(super) fn state(&self, site: &Site) -> Bytes {
         const REGISTER: u64 = 32;
         const PORT: u64 = 16;

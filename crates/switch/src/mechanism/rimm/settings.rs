@@ -81,7 +81,7 @@ choice! {
     }
 }
 
-/// What a header can state at most, of cells of 80 B.
+/// Largest depth that a header can state, of cells of 80 B.
 const ROOM: Bytes = Bytes(5_242_800);
 
 params! {

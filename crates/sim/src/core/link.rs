@@ -12,7 +12,7 @@
 
 use super::links::{Rings, RingsMut, FIRST};
 use fanin_packet::PacketId;
-use fanin_units::{BitRate, Bytes, Span, Time};
+use fanin_units::{BitRate, Bytes, Span, SwitchId, Time};
 
 /// A packet on its way, 16 bytes.
 #[derive(Clone, Copy, Default)]
@@ -104,15 +104,19 @@ pub enum FarEnd {
     /// A host, by number.
     Host(u32),
     /// A switch, by number among switches.
-    Switch(u32),
+    Switch(SwitchId),
 }
 
 impl FarEnd {
-    /// Its number among hosts or among switches.
+    /// The switch that a link leads to which leads to no host.
     #[inline(always)]
-    pub fn node(self) -> u32 {
+    pub fn switch(self) -> SwitchId {
         match self {
-            FarEnd::Host(node) | FarEnd::Switch(node) => node,
+            FarEnd::Switch(s) => s,
+            FarEnd::Host(host) => {
+                debug_assert!(false, "host {host} is no switch");
+                SwitchId(host)
+            }
         }
     }
 }
@@ -144,7 +148,7 @@ impl Link {
             to: if exact { 0 } else { INEXACT }
                 | match to {
                     FarEnd::Host(h) => h | TO_HOST,
-                    FarEnd::Switch(s) => s,
+                    FarEnd::Switch(s) => s.0,
                 },
             gap,
             flags: 0,
@@ -164,7 +168,7 @@ impl Link {
         if self.to & TO_HOST != 0 {
             FarEnd::Host(node)
         } else {
-            FarEnd::Switch(node)
+            FarEnd::Switch(SwitchId(node))
         }
     }
 
@@ -451,7 +455,7 @@ mod tests {
     use fanin_units::LinkId;
 
     fn links(n: usize) -> Links {
-        let link = Link::new(Span::from_us(1), BitRate::from_gbps(10), 20, FarEnd::Switch(3));
+        let link = Link::new(Span::from_us(1), BitRate::from_gbps(10), 20, FarEnd::Switch(SwitchId(3)));
         vec![link; n].into()
     }
 
@@ -463,7 +467,7 @@ mod tests {
         let link = &links[LinkId(0)];
         assert_eq!((link.queue_bytes, link.queue_packets()), (0, 0));
         assert_eq!(link.front(links.rings()).arrive, 1538 * 800 + 1_000_000);
-        assert_eq!(link.far_end(), FarEnd::Switch(3));
+        assert_eq!(link.far_end(), FarEnd::Switch(SwitchId(3)));
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Core {
     pub fn admit(&self, l: LinkId, class: usize, found: &PortView, frame: u16) -> Result<(), DropReason> {
         let port = &self.ports[l];
         match &port.admission {
-            Admission::Shared { alpha, queued } => self.shared[port.owner.node()].check(*alpha, queued[class], frame),
+            Admission::Shared { alpha, queued } => self.shared[port.owner.switch()].check(*alpha, queued[class], frame),
             own => own.check(found, frame, self.cell),
         }
     }
@@ -161,7 +161,7 @@ impl Core {
     pub fn joined_shared(&mut self, l: LinkId, class: usize, frame: u16) {
         let port = &mut self.ports[l];
         if let Admission::Shared { queued, .. } = &mut port.admission {
-            self.shared[port.owner.node()].commit(&mut queued[class], frame);
+            self.shared[port.owner.switch()].commit(&mut queued[class], frame);
         }
     }
 
@@ -170,7 +170,7 @@ impl Core {
     pub fn left_shared(&mut self, l: LinkId, class: usize, frame: u16) {
         let port = &mut self.ports[l];
         if let Admission::Shared { queued, .. } = &mut port.admission {
-            self.shared[port.owner.node()].release(&mut queued[class], frame);
+            self.shared[port.owner.switch()].release(&mut queued[class], frame);
         }
     }
 }

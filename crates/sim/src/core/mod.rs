@@ -20,7 +20,7 @@ use fanin_engine::{Table, Timers, Wheel};
 use fanin_packet::{Packet, PacketId, Shim};
 use fanin_switch::{cells, DropReason, PortNo, PortView, SharedBuffer};
 use fanin_telemetry::{DropRow, Name, QueueRow, Stamp, TableError};
-use fanin_units::{Bytes, LinkId, Span, Time, WireClock};
+use fanin_units::{Bytes, LinkId, Span, SwitchId, Time, WireClock};
 use gate::PortGate;
 use held::Held;
 use link::flag;
@@ -45,11 +45,11 @@ pub struct Core {
     pub ports: Table<Port, LinkId>,
     pub pool: Pool,
     /// By switch, the buffer that its ports share; empty where none do.
-    pub shared: Table<SharedBuffer>,
+    pub shared: Table<SharedBuffer, SwitchId>,
     /// Switches are combined input- and output-queued ones, whose ports get packets over their crossbars alone.
     pub combined: bool,
     /// Time on its crossbar, by switch; empty where switches are output queued.
-    pub crossings: Table<WireClock>,
+    pub crossings: Table<WireClock, SwitchId>,
     /// By link, the pauses of ports that may be paused.
     pub gates: BTreeMap<LinkId, PortGate>,
     /// Bytes of a buffer cell; zero where nothing counts in cells.
@@ -133,7 +133,7 @@ impl Core {
 
     /// The switch that a port belongs to, and which of its ports it is.
     #[inline]
-    pub fn switch_port(&self, l: LinkId) -> (u32, PortNo) {
+    pub fn switch_port(&self, l: LinkId) -> (SwitchId, PortNo) {
         self.ports[l].switch()
     }
 

@@ -5,22 +5,26 @@ use super::queues::Queues;
 use fanin_packet::PacketId;
 use fanin_switch::{Admission, Marker, PortNo, PortView};
 use fanin_telemetry::Name;
-use fanin_units::{BitRate, Stream, Time};
+use fanin_units::{BitRate, Stream, SwitchId, Time};
 
 /// Whose output port it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Owner {
     Host(u32),
     /// A switch by number, and which of its ports.
-    Switch(u32, PortNo),
+    Switch(SwitchId, PortNo),
 }
 
 impl Owner {
-    /// Its number among hosts or among switches.
+    /// The switch of a port that is no host's.
     #[inline(always)]
-    pub fn node(self) -> usize {
+    pub fn switch(self) -> SwitchId {
         match self {
-            Owner::Host(node) | Owner::Switch(node, _) => node as usize,
+            Owner::Switch(s, _) => s,
+            Owner::Host(host) => {
+                debug_assert!(false, "host {host} is no switch");
+                SwitchId(host)
+            }
         }
     }
 }
@@ -164,7 +168,7 @@ impl Port {
     }
 
     /// The switch that it belongs to, and which of its ports it is.
-    pub fn switch(&self) -> (u32, PortNo) {
+    pub fn switch(&self) -> (SwitchId, PortNo) {
         match self.owner {
             Owner::Switch(s, port) => (s, port),
             Owner::Host(_) => unreachable!("hosts have no switch ports"),

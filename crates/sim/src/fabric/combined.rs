@@ -9,7 +9,7 @@ use super::switch::Fabric;
 use crate::core::Core;
 use fanin_packet::PacketId;
 use fanin_switch::{Arbitration, CrossbarArbiter, DropReason, Hooks, Inputs, Match, PortNo, Requests, Scheduler, Scheduling};
-use fanin_units::{BitRate, LinkId, Span, Time, WireClock};
+use fanin_units::{BitRate, LinkId, Span, SwitchId, Time, WireClock};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Slots of the wheel that a crossbar has besides those of its inputs: arbitrations now, and later.
@@ -392,7 +392,7 @@ impl Fabric {
     /// A packet has joined the queue of an output port of a combined switch.
     fn joined_output(&mut self, core: &Core, l: LinkId, class: usize, frame: u16) {
         let (s, port) = core.switch_port(l);
-        let x = &mut self.crossbars[s as usize];
+        let x = &mut self.crossbars[s];
         let output = &mut x.outputs[port.index()];
         output.queued[class] += u64::from(frame);
         output.full |= u8::from(output.queued[class] > x.room_below) << class;
@@ -402,7 +402,7 @@ impl Fabric {
     pub fn left_output(&mut self, core: &mut Core, l: LinkId, packet: PacketId, frame: u16) {
         let (s, port) = core.switch_port(l);
         let class = core.class_of(l, &core.pool[packet]);
-        let Some(x) = self.crossbars.get_mut(s as usize) else { return };
+        let Some(x) = self.crossbars.get_mut(s.index()) else { return };
         let output = &mut x.outputs[port.index()];
         output.queued[class] -= u64::from(frame);
         if output.full >> class & 1 != 0 && output.queued[class] <= x.room_below {
@@ -414,8 +414,8 @@ impl Fabric {
     }
 
     /// Sets the event of an arbitration: now, when all that crosses until now has, or later.
-    fn arbitrate_at(&mut self, core: &mut Core, s: u32, at: Time) {
-        let x = &mut self.crossbars[s as usize];
+    fn arbitrate_at(&mut self, core: &mut Core, s: SwitchId, at: Time) {
+        let x = &mut self.crossbars[s];
         let later = usize::from(at > core.now);
         if !std::mem::replace(&mut x.armed[later], true) {
             core.wheel.set((x.first_slot + x.inputs.len() + later) as u32, at);
@@ -423,9 +423,9 @@ impl Fabric {
     }
 
     /// Starts what the arbiter has matched.
-    fn start_crossings(&mut self, core: &mut Core, s: u32) {
+    fn start_crossings(&mut self, core: &mut Core, s: SwitchId) {
         let now = core.now;
-        let x = &mut self.crossbars[s as usize];
+        let x = &mut self.crossbars[s];
         x.started.clear();
         for i in 0..x.matches.len() {
             let of = x.matches[i];
@@ -459,7 +459,7 @@ impl Fabric {
             return;
         }
         let (class, frame) = (core.class_of(l, &core.pool[packet]), core.pool[packet].frame);
-        let x = &mut self.crossbars[s as usize];
+        let x = &mut self.crossbars[s];
         let pair = (x.input_of(via.map(|via| self.ingress[via]), packet), port.index());
         x.forget(packet);
         if !x.fits(pair, class, frame) {
@@ -470,14 +470,14 @@ impl Fabric {
         if x.may_match(pair.0, pair.1) {
             self.arbitrate(core, s);
         }
-        self.crossbars[s as usize].note(pair);
+        self.crossbars[s].note(pair);
     }
 
     /// An event of a crossbar: a packet has crossed, or an arbitration is due.
     #[inline(never)]
     pub fn crossbar_event(&mut self, core: &mut Core, slot: usize) {
         let (s, which) = self.crossbar_slots[slot];
-        let x = &mut self.crossbars[s as usize];
+        let x = &mut self.crossbars[s];
         let which = usize::from(which);
         if let Some(later) = which.checked_sub(x.inputs.len()) {
             x.armed[later] = false;
@@ -490,40 +490,40 @@ impl Fabric {
         at.busy = false;
         let l = at.link;
         let (class, frame) = (core.class_of(l, &core.pool[packet]), core.pool[packet].frame);
-        self.crossbars[s as usize].outputs[usize::from(output)].coming[class] -= u64::from(frame);
+        self.crossbars[s].outputs[usize::from(output)].coming[class] -= u64::from(frame);
         let (_, waiting) = core.queue(l);
         self.enqueue_general(core, l, None, packet);
         if core.queue(l).1 > waiting {
             self.joined_output(core, l, class, frame);
         }
-        if !self.crossbars[s as usize].ends_now(core.now) {
+        if !self.crossbars[s].ends_now(core.now) {
             self.arbitrate(core, s);
         }
     }
 
     /// Matches what can be matched, and lets it cross.
-    fn arbitrate(&mut self, core: &mut Core, s: u32) {
-        self.crossbars[s as usize].arbitrate();
-        if self.crossbars[s as usize].matches.is_empty() {
+    fn arbitrate(&mut self, core: &mut Core, s: SwitchId) {
+        self.crossbars[s].arbitrate();
+        if self.crossbars[s].matches.is_empty() {
             return;
         }
         self.start_crossings(core, s);
-        if self.switches[s as usize].hooks.any(Hooks::CROSSING) {
-            let started = std::mem::take(&mut self.crossbars[s as usize].started);
+        if self.switches[s].hooks.any(Hooks::CROSSING) {
+            let started = std::mem::take(&mut self.crossbars[s].started);
             for (packet, of) in &started {
                 self.run_crossing_hooks(core, s, *packet, [of.input, of.output].map(PortNo));
             }
-            self.crossbars[s as usize].started = started;
+            self.crossbars[s].started = started;
         }
     }
 
     /// Drops what waits for a port in the virtual output queues of these classes.
     pub fn flush_inputs(&mut self, core: &mut Core, l: LinkId, class: usize, reason: DropReason) {
         let (s, port) = core.switch_port(l);
-        let inputs = self.crossbars[s as usize].inputs.len();
+        let inputs = self.crossbars[s].inputs.len();
         for input in 0..inputs {
             let of = Match { input: input as u16, output: port.0 };
-            let x = &mut self.crossbars[s as usize];
+            let x = &mut self.crossbars[s];
             let place = x.place(input, port.index());
             let voq = &mut x.voqs[place];
             if let Some(scheduler) = &mut voq.scheduler {
@@ -533,10 +533,10 @@ impl Fabric {
             let packets = std::mem::take(&mut voq.queues[class]);
             for packet in packets {
                 let frame = core.pool[packet].frame;
-                let x = &mut self.crossbars[s as usize];
+                let x = &mut self.crossbars[s];
                 x.left(of, class, frame);
                 x.outputs[port.index()].coming[class] -= u64::from(frame);
-                let left = self.crossbars[s as usize].voqs[place].depth.standing();
+                let left = self.crossbars[s].voqs[place].depth.standing();
                 self.drop_dequeued(core, l, packet, reason, left);
             }
         }

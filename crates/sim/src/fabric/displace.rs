@@ -83,7 +83,7 @@ impl Core {
         let Admission::Shared { alpha, queued } = &port.admission else {
             return port.admission.check(&view, frame, self.cell).is_ok();
         };
-        let (mut buffer, mut queued) = (self.shared[port.owner.node()].clone(), queued[class]);
+        let (mut buffer, mut queued) = (self.shared[port.owner.switch()].clone(), queued[class]);
         others.for_each(|other| buffer.release(&mut queued, other));
         buffer.check(*alpha, queued, frame).is_ok()
     }

@@ -79,11 +79,11 @@ impl World {
         PortNow {
             name: port.name.to_string(),
             switch: match port.owner {
-                Owner::Switch(s, _) => Some(s),
+                Owner::Switch(s, _) => Some(s.0),
                 Owner::Host(_) => None,
             },
             leads_to: match link.far_end() {
-                FarEnd::Switch(s) => Some(s),
+                FarEnd::Switch(s) => Some(s.0),
                 FarEnd::Host(_) => None,
             },
             tx_packets,

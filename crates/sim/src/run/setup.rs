@@ -33,7 +33,7 @@ use fanin_switch::{Scheduling, SharedBuffer};
 use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
 use fanin_transport::{SignalCounts, TransportParams};
-use fanin_units::{Amount, Bytes, HostId, LinkId, NodeId, Purpose, Span, Stream, Time};
+use fanin_units::{Amount, Bytes, HostId, LinkId, NodeId, Purpose, Span, Stream, SwitchId, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ const FETCHED_AHEAD: usize = 11;
 fn far_end(topology: &Topology, node: NodeId) -> FarEnd {
     match topology.host_id(node) {
         Some(host) => FarEnd::Host(host.0),
-        None => FarEnd::Switch(topology.switch_index(node).unwrap_or_default() as u32),
+        None => FarEnd::Switch(SwitchId(topology.switch_index(node).unwrap_or_default() as u32)),
     }
 }
 
@@ -292,7 +292,7 @@ fn shared_buffers(scenario: &Scenario) -> Vec<SharedBuffer> {
 }
 
 /// By switch, its crossbar, and the slots of the wheel that they have; empty where switches are output queued.
-fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(u32, u16)>) {
+fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(SwitchId, u16)>) {
     let topology = scenario.topology();
     let Some(settings) = scenario.doc().switch.architecture.combined() else { return (Vec::new(), Vec::new()) };
     let (mut all, mut slots) = (Vec::new(), Vec::new());
@@ -309,7 +309,7 @@ fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(u32, u16)>) {
             first_slot: topology.links.len() + slots.len(),
         };
         all.push(Crossbar::new(&settings, &ports));
-        slots.extend((0..Crossbar::slots(ports.len())).map(|which| (s as u32, which as u16)));
+        slots.extend((0..Crossbar::slots(ports.len())).map(|which| (SwitchId(s as u32), which as u16)));
     }
     (all, slots)
 }
@@ -371,7 +371,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
         };
         let hooks = |end: FarEnd| match end {
             FarEnd::Host(_) => Hooks::NONE,
-            FarEnd::Switch(s) => switches[s as usize].hooks,
+            FarEnd::Switch(s) => switches[s.index()].hooks,
         };
         let sends = hooks(far_end(topology, wire.from));
         if matches!(owner, Owner::Switch(..)) {
@@ -409,7 +409,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
 
 /// Gives a switch's port the queue of headers that a mechanism there wants.
 fn give_express(link: &mut Link, port: &mut Port, switches: &[SwitchNode]) {
-    let params = switches[port.owner.node()].mechanisms.iter().find_map(MechanismState::express);
+    let params = switches[port.owner.switch().index()].mechanisms.iter().find_map(MechanismState::express);
     if let (Some(params), Some(queues)) = (params, port.queues.as_deref_mut()) {
         queues.express = Some(Box::new(Express::new(params)));
         port.general = true;
@@ -547,7 +547,7 @@ mod tests {
             let fib = fib(topology, routes);
             for (switch, host) in (0..topology.switch_count()).flat_map(|s| (0..topology.hosts.len()).map(move |h| (s, h))) {
                 let host = HostId(host as u32);
-                let links: Vec<LinkId> = match fib.lookup(switch as u32, host) {
+                let links: Vec<LinkId> = match fib.lookup(SwitchId(switch as u32), host) {
                     NextHop::One(link) => vec![link],
                     NextHop::Several(links) => links.to_vec(),
                     NextHop::None => Vec::new(),

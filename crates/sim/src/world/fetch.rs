@@ -252,7 +252,7 @@ impl Tables<'_> {
             if let Owner::Switch(s, to) = port.owner {
                 port.prefetch_next();
                 self.pool.prefetch_note(packet);
-                self.fabric.switches[s as usize].prefetch_kept(Some(self.fabric.ingress[via]), to);
+                self.fabric.switches[s].prefetch_kept(Some(self.fabric.ingress[via]), to);
             }
         }
     }
@@ -335,6 +335,6 @@ fn next_of(ports: Items<'_, Port, LinkId>, pool: &Pool, fabric: &Fabric, l: Link
     if let (Some(packet), Owner::Switch(s, no)) = (port.next(), port.owner) {
         pool.prefetch_all(packet);
         pool.prefetch_note(packet);
-        fabric.switches[s as usize].prefetch_kept(None, no);
+        fabric.switches[s].prefetch_kept(None, no);
     }
 }

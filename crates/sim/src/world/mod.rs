@@ -16,7 +16,7 @@ use crate::hosts::Hosts;
 use crate::ledger::Totals;
 use fanin_telemetry::TableError;
 use fanin_traffic::{FlowSpec, Traffic};
-use fanin_units::{LinkId, Time};
+use fanin_units::{LinkId, SwitchId, Time};
 use sample::Samples;
 use std::collections::BTreeMap;
 
@@ -156,7 +156,7 @@ impl World {
         let Some((at, (node, key))) = self.core.timers.pop() else { return };
         match node.checked_sub(self.fabric.hosts) {
             None => self.hosts.timeout(&mut self.core, node, at, key),
-            Some(s) => self.fabric.timeout(&mut self.core, s, key),
+            Some(s) => self.fabric.timeout(&mut self.core, SwitchId(s), key),
         }
     }
 
@@ -298,7 +298,7 @@ impl World {
                 return self.hosts.deliver(core, h, packet);
             }
         }
-        self.fabric.forward(core, far_end.node(), l, packet);
+        self.fabric.forward(core, far_end.switch(), l, packet);
     }
 
     /// The last packet on a link has arrived, and its sender has more to send: it went on when that packet had left.

@@ -9,7 +9,7 @@ use crate::hosts::ends::Ends;
 use fanin_engine::Table;
 use fanin_switch::PortNo;
 use fanin_telemetry::{PortRow, VoqRow};
-use fanin_units::{LinkId, Span, Time};
+use fanin_units::{LinkId, Span, SwitchId, Time};
 
 /// When samples are taken, and of which ports the last one has rows.
 pub(crate) struct Samples {
@@ -81,7 +81,7 @@ impl World {
 
     /// Rows of the virtual output queues in which something has happened.
     fn sample_inputs(&mut self) {
-        for s in 0..self.fabric.crossbars.len() {
+        for s in (0..self.fabric.crossbars.len() as u32).map(SwitchId) {
             for Sampled { input, output, depth } in self.fabric.crossbars[s].sample() {
                 let row = VoqRow {
                     time_ps: self.core.now.ps(),
@@ -100,7 +100,7 @@ impl World {
     }
 
     /// The link that comes in by a port of a switch.
-    pub(crate) fn link_into(&self, s: usize, port: PortNo) -> LinkId {
+    pub(crate) fn link_into(&self, s: SwitchId, port: PortNo) -> LinkId {
         self.fabric.reverse[self.fabric.switches[s].ports[port.index()]]
     }
 

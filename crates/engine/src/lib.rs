@@ -1,4 +1,4 @@
-//! The order of events. Knows times and slots; has never heard of a packet.
+//! The event queue: knows times and slots, and has never heard of a packet.
 //!
 //! Two containers, because two kinds of event exist. A [`Wheel`] holds events that are never moved once set (a
 //! link's next arrival, a port's next departure): bucketed by time, a cache line a bucket. [`Timers`]

@@ -1,4 +1,4 @@
-//! Arrays indexed in the inner loop.
+//! Arrays for the inner loop, with bounds checks in debug builds only.
 
 use crate::pages::lengthen;
 use fanin_units::{FlowId, HostId, LinkId, SwitchId};
@@ -53,7 +53,7 @@ impl<T, I> From<Vec<T>> for Table<T, I> {
 }
 
 impl<T, I> Table<T, I> {
-    /// Adds an item; its index is the length before.
+    /// Appends an item; its index is the previous length.
     pub fn push(&mut self, item: T) {
         if self.0.len() == self.0.capacity() {
             lengthen(&mut self.0);
@@ -61,7 +61,7 @@ impl<T, I> Table<T, I> {
         self.0.push(item);
     }
 
-    /// `length` items from `at` on.
+    /// The `length` items that start at index `at`.
     #[inline(always)]
     pub fn slice(&self, at: usize, length: usize) -> &[T] {
         debug_assert!(at + length <= self.0.len());
@@ -69,7 +69,7 @@ impl<T, I> Table<T, I> {
         unsafe { self.0.get_unchecked(at..at + length) }
     }
 
-    /// The same, to be written.
+    /// Mutable access to the `length` items that start at index `at`.
     #[inline(always)]
     pub fn slice_mut(&mut self, at: usize, length: usize) -> &mut [T] {
         debug_assert!(at + length <= self.0.len());
@@ -77,7 +77,7 @@ impl<T, I> Table<T, I> {
         unsafe { self.0.get_unchecked_mut(at..at + length) }
     }
 
-    /// Adds copies of `item` up to a length; never shortens.
+    /// Appends copies of `item` until the table has `length` items; never shortens it.
     pub fn grow(&mut self, length: usize, item: T)
     where
         T: Clone,
@@ -85,20 +85,20 @@ impl<T, I> Table<T, I> {
         self.0.resize(length.max(self.0.len()), item);
     }
 
-    /// See [`Items`].
+    /// Borrows the items with the start address read only once: see [`Items`].
     #[inline(always)]
     pub fn items(&self) -> Items<'_, T, I> {
         Items(&self.0, PhantomData)
     }
 
-    /// Items that it has room for.
+    /// Number of items that fit without reallocation.
     pub fn capacity(&self) -> usize {
         self.0.capacity()
     }
 }
 
-/// The items of a [`Table`] where they stand now, for code that looks into it often: where they begin is read once. The contract of
-/// indices is the table's.
+/// Borrowed items of a [`Table`], for code that accesses them often: the start address is read only once. Indices obey the
+/// table's contract.
 #[derive(Debug)]
 pub struct Items<'a, T, I = usize>(&'a [T], PhantomData<fn(I)>);
 
@@ -111,7 +111,7 @@ impl<T, I> Clone for Items<'_, T, I> {
 impl<T, I> Copy for Items<'_, T, I> {}
 
 impl<T, I: Id> Items<'_, T, I> {
-    /// Where an item stands, or would.
+    /// Address of the item at index `i`, which need not exist: for prefetching.
     #[inline(always)]
     pub fn address(&self, i: I) -> *const T {
         self.0.as_ptr().wrapping_add(i.index())
@@ -119,7 +119,7 @@ impl<T, I: Id> Items<'_, T, I> {
 }
 
 impl<'a, T, I: Id> Items<'a, T, I> {
-    /// An item.
+    /// The item at index `i`.
     #[inline(always)]
     pub fn at(&self, i: I) -> &'a T {
         let i = i.index();
@@ -129,7 +129,7 @@ impl<'a, T, I: Id> Items<'a, T, I> {
     }
 }
 
-/// A slice, not a vector: nothing can shorten it.
+/// Dereferences to a slice, not to a vector, so that nothing can shorten the table.
 impl<T, I> Deref for Table<T, I> {
     type Target = [T];
     #[inline(always)]
@@ -138,7 +138,7 @@ impl<T, I> Deref for Table<T, I> {
     }
 }
 
-/// A slice here too.
+/// Dereferences to a mutable slice, which cannot shorten the table either.
 impl<T, I> DerefMut for Table<T, I> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {

@@ -5,12 +5,12 @@ use super::switch_view::SwitchView;
 use crate::core::departures::Departed;
 use crate::core::link::flag;
 use crate::core::marking::Refusal;
-use crate::core::message::{message_of, packet_of};
+use crate::core::message::{message_of, packet_alone, packet_of};
 use crate::core::Core;
 use fanin_packet::{Envelope, Extra, Kind, Packet, PacketId};
 use fanin_switch::{
-    message_frame, Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Mechanisms, Node, PortNo, PortView,
-    Refused, Turn, Verdict,
+    Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Mechanisms, Node, PortNo, PortView, Refused, Turn,
+    Verdict,
 };
 use fanin_units::{LinkId, SwitchId};
 
@@ -152,7 +152,7 @@ impl Fabric {
 
     /// A message for the mechanisms of a switch. One whose hop limit is zero was lost on the way.
     fn take_message(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: &Packet) {
-        let Some(message) = message_of(packet).filter(|message| message.envelope.ttl > 0) else { return };
+        let Some(message) = message_of(packet) else { return };
         let from = PortNo(self.ingress[via]);
         if let Some(pause) = Mechanisms::pause(&message.control, message.envelope.header) {
             core.note_pause_frame(self.switches[s].ports[from.index()], &pause);
@@ -451,8 +451,7 @@ impl Fabric {
             Turn::Pass | Turn::Express => return false,
             Turn::Packet(packet) => self.send_past_the_queue(core, l, packet),
             Turn::Message(message) => {
-                let frame = message_frame(&self.framing, message.envelope.header);
-                let packet = core.pool.take_message(&packet_of(&message, frame));
+                let packet = core.pool.take_message(&packet_alone(&self.framing, &message));
                 core.start_past_queue(l, core.now, packet);
             }
         }
@@ -575,8 +574,7 @@ impl Fabric {
                 if Mechanisms::pause(&message.control, message.envelope.header).is_some() {
                     core.note_pause_sent(l);
                 }
-                let frame = message_frame(&self.framing, message.envelope.header);
-                let packet = core.pool.take_message(&packet_of(&message, frame));
+                let packet = core.pool.take_message(&packet_alone(&self.framing, &message));
                 let Some(queues) = core.ports[l].queues.as_deref_mut() else { return };
                 queues.control.push_back(packet);
                 let (free, armed) = (core.links[l].free_at <= core.now.ps(), queues.armed);

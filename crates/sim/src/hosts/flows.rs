@@ -7,6 +7,7 @@
 
 use super::ends::{side, End, EndId, EndKind, EndReport, NewEnd, OpenFlow};
 use super::ideal::{crossing, Paths};
+use super::rules::SendControl;
 use super::{timer_key, Hosts, Progress, Ready, PEER_ABORTED, PEER_OVER};
 use crate::core::network::Network;
 use crate::core::Core;
@@ -25,7 +26,7 @@ const UDP_HEADER: u16 = 8;
 
 impl Hosts {
     /// Starts a flow: its ends are there, and the application of the initiator asks.
-    pub fn start(&mut self, core: &mut Core, network: &dyn Network, spec: FlowSpec) {
+    pub fn start(&mut self, core: &mut Core, network: &impl Network, spec: FlowSpec) {
         [spec.src, spec.dst].iter().for_each(|host| self.catch_up(core, host.0));
         core.ledger.totals.started += 1;
         let id = self.ends.next_flow();
@@ -140,12 +141,12 @@ impl Hosts {
 
     /// When the opener of a flow knows of the completions that it follows: each is known where the application saw it, and
     /// elsewhere when a smallest frame from there has crossed an idle network.
-    pub fn informed_at(&self, core: &Core, network: &dyn Network, spec: &FlowSpec) -> Time {
-        self.told(core, network, spec.opener(), spec.known.as_deref().unwrap_or_default())
+    pub fn informed_at(&self, core: &Core, network: &impl Network, spec: &FlowSpec) -> Time {
+        self.notified_at(core, network, spec.opener(), spec.known.as_deref().unwrap_or_default())
     }
 
     /// When `host` knows of completions, each known since then at its host.
-    pub fn told(&self, core: &Core, network: &dyn Network, to: HostId, known: &[(Time, HostId)]) -> Time {
+    pub fn notified_at(&self, core: &Core, network: &impl Network, to: HostId, known: &[(Time, HostId)]) -> Time {
         let informed = known.iter().filter(|(_, host)| *host != to).map(|(at, host)| {
             let path = network.path(core, self.hosts[host.index()].nic, to, 0);
             *at + Span::from_ps(crossing(core, &path, self.framing.frame(0)))
@@ -272,8 +273,7 @@ impl Hosts {
     pub(super) fn close(&mut self, core: &mut Core, id: EndId) {
         let end = &mut self.ends[id];
         end.protocol.close(&end.params, core.now);
-        let host = end.host();
-        self.send_control(core, id, host);
+        self.apply_in_general(core, id, SendControl);
     }
 
     /// The stack of an end knows that `total` bytes have arrived.
@@ -368,9 +368,9 @@ impl Hosts {
     fn release(&mut self, core: &mut Core, id: EndId) {
         if self.ends.exists(id) && self.ends[id].queued {
             let host = &mut self.hosts[self.ends[id].host() as usize];
-            host.ready.retain(|r| r != Ready::Turn(id));
+            host.ready.retain(|r| r != Ready::End(id));
             if let Some(gate) = host.gate.as_deref_mut() {
-                gate.held.retain(|r| *r != Ready::Turn(id));
+                gate.held.retain(|r| *r != Ready::End(id));
             }
         }
         let Some((end, flow)) = self.ends.remove(id) else { return };

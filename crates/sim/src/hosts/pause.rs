@@ -137,7 +137,7 @@ impl Hosts {
     fn class(&self, core: &Core, ready: Ready) -> u8 {
         let class = match ready {
             Ready::Packet(packet) => core.pool[packet].class,
-            Ready::Turn(id) => self.ends[id].sends.class,
+            Ready::End(id) => self.ends[id].sends.class,
         };
         class & 7
     }
@@ -147,7 +147,7 @@ impl Hosts {
         let held = self.hosts.iter().flat_map(|host| host.gate.as_deref()).flat_map(|gate| &gate.held);
         held.filter_map(|ready| match ready {
             Ready::Packet(packet) => Some(*packet),
-            Ready::Turn(_) => None,
+            Ready::End(_) => None,
         })
     }
 }

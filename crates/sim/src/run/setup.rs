@@ -13,12 +13,12 @@ use crate::fabric::express::headers_alone;
 use crate::fabric::table::Fib;
 use crate::fabric::{Fabric, SwitchNode};
 use crate::hosts::ends::Ends;
-use crate::hosts::fifo::Standing;
 use crate::hosts::header::Headers;
 use crate::hosts::pause::NicCounts;
 use crate::hosts::receive::Receivers;
 use crate::hosts::round::Round;
 use crate::hosts::storm::{Storm, Storms, STORM};
+use crate::hosts::tx_queue::TxQueue;
 use crate::hosts::{Host, Hosts};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trace, Wanted};
 use crate::world::sample::Samples;
@@ -129,7 +129,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         host_names: (0..topology.hosts.len() as u32).map(|h| topology.host_name(HostId(h)).into()).collect(),
     };
     let fifo_nic = matches!(doc.host.nic, Nic::Fifo(_));
-    let at_nic = ledger.observed || host_headers(scenario).is_some();
+    let tapped = ledger.observed || host_headers(scenario).is_some();
     let nic = |node: &NodeId| {
         let nic = topology.host_link(*node);
         let gate = gates.contains_key(&nic).then(Box::default);
@@ -198,12 +198,11 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             framing: framing.with_trailer(telemetry.trailer()),
             processing: doc.host.processing_delay,
             ttl: switch.ttl,
-            fifo_nic,
-            straight: !fifo_nic && !at_nic,
+            pulls_untapped: !fifo_nic && !tapped,
             patience: doc.host.pause_watchdog.as_ref().map(PauseWatchdog::patience),
             storms,
             pause_counts: NicCounts::default(),
-            standing: Standing::new(&doc.host, scenario.transports(), topology.hosts.len()),
+            tx_queues: TxQueue::of_hosts(&doc.host, scenario.transports(), topology.hosts.len()),
             seed: scenario.seed(),
             entry_keys,
             completed: Vec::new(),
@@ -213,7 +212,6 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             signals: SignalCounts::default(),
             receivers: Receivers::new(&doc.host, topology.hosts.len(), scenario.seed()),
             headers: host_headers(scenario),
-            at_nic,
         },
         traffic,
         informed: BTreeMap::new(),

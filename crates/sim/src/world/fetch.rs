@@ -271,7 +271,7 @@ impl Tables<'_> {
     fn sender_next(&self, l: LinkId) {
         match self.hosts.feeders[l] {
             u32::MAX => self.ports.at(l).prefetch_queues(),
-            host => drop(self.hosts.prefetch_turn(host)),
+            host => drop(self.hosts.prefetch_next(host)),
         }
     }
 
@@ -315,7 +315,7 @@ fn owner_of(ports: Items<'_, Port, LinkId>, hosts: &Hosts, l: LinkId) {
 fn queue_or_turn(ports: Items<'_, Port, LinkId>, hosts: &Hosts, l: LinkId) -> u32 {
     let port = ports.at(l);
     match port.owner {
-        Owner::Host(host) => hosts.prefetch_turn(host).map_or(0, |id| id | END),
+        Owner::Host(host) => hosts.prefetch_next(host).map_or(0, |id| id | END),
         Owner::Switch(..) => {
             port.prefetch_next();
             0

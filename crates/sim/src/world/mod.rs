@@ -196,7 +196,7 @@ impl World {
             return; // another may start now, before ranks go on
         }
         let (hosts, core, fabric) = (&self.hosts, &self.core, &self.fabric);
-        self.traffic.wake(now, |host, known| hosts.told(core, fabric, host, known));
+        self.traffic.wake(now, |host, known| hosts.notified_at(core, fabric, host, known));
         self.write_messages();
     }
 

@@ -135,8 +135,8 @@ fn meant(kind: &str) -> Option<&'static str> {
 macro_rules! registry {
     ($( $(#[doc = $doc:expr])* $kind:literal => $name:ident($params:ty, $state:ty), )*) => {
         choice! {
-            /// How a port signals congestion. One state per port, which looks at the whole port; `codel` has one for each class, and so
-            /// have all where `switch.class_marking` has entries.
+            /// Marking policy: the congestion signal of a port. One state per port, which observes the whole port; `codel`
+            /// has one for each class, and so do all policies if `switch.class_marking` has entries.
             pub enum Marking, meaning meant {
                 $( $(#[doc = $doc])* $kind => $name($params), )*
             }
@@ -265,16 +265,16 @@ macro_rules! registry {
 }
 
 registry! {
-    /// Never.
+    /// No marking.
     "none" => None(NoMarking, none::Never),
-    /// Every ECN-capable packet when the queue is above a threshold.
+    /// Threshold: marks every ECN-capable packet when the queue is above K.
     "threshold" => Threshold(ThresholdParams, threshold::Threshold),
-    /// Random early detection: by chance, from the average queue.
+    /// Random early detection: marks or drops with a probability that depends on the average queue.
     "red" => Red(RedParams, red::Red),
-    /// By the slope of the queue.
+    /// S-ECN: marks by the slope of the queue.
     "s_ecn" => SEcn(SEcnParams, s_ecn::SEcn),
-    /// Controlled delay: packets that have waited too long for an interval are dropped at the head of the queue, or marked.
+    /// Controlled delay: drops or marks packets at the head of a queue that have waited too long for an interval.
     "codel" => Codel(CodelParams, codel::Codel),
-    /// Never: packets are dropped at the head of a queue that has reached a limit.
+    /// Front drop: no marks; packets at the head of a queue that has reached a limit are dropped.
     "front_drop" => FrontDrop(FrontDropParams, front_drop::FrontDrop),
 }

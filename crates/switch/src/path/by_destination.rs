@@ -6,7 +6,8 @@ use fanin_params::params;
 use fanin_units::{Bytes, HostId, Stream, Time};
 
 params! {
-    /// No parameters: the destination's number modulo the number of links, as tables for single addresses are filled (D-mod-k).
+    /// Path choice by destination, without parameters: the destination's number modulo the number of links, as tables for
+    /// single addresses are filled (D-mod-k).
     pub struct ByDestinationParams { }
 }
 

@@ -7,7 +7,7 @@ use fanin_params::params;
 use fanin_units::{Bytes, HostId, Stream, Time};
 
 params! {
-    /// No parameters: the hash is seeded per switch from the run's seed.
+    /// ECMP, without parameters: its hash is seeded per switch from the run's seed.
     pub struct Ecmp { }
 }
 

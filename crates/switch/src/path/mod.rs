@@ -69,7 +69,7 @@ pub(crate) trait Chooser: Sized {
 macro_rules! registry {
     ($( $(#[doc = $doc:expr])* $kind:literal => $name:ident($params:ty, $state:ty), )*) => {
         choice! {
-            /// Which of several shortest paths a packet takes.
+            /// Choice among several shortest paths.
             pub enum PathChoice {
                 $( $(#[doc = $doc])* $kind => $name($params), )*
             }
@@ -124,17 +124,17 @@ macro_rules! registry {
 }
 
 registry! {
-    /// Per flow, by a hash of the 5-tuple.
+    /// ECMP: per flow, by a hash of the 5-tuple.
     "ecmp" => Ecmp(Ecmp, ecmp::ByHash),
-    /// Per packet, at random.
+    /// Spraying: per packet, at random.
     "spray" => Spray(Spray, spray::AtRandom),
-    /// Per packet, in turn for each destination.
+    /// Round robin: per packet, in turn for each destination.
     "round_robin" => RoundRobin(RoundRobinParams, round_robin::InTurn),
-    /// Per flowlet: a pause in a flow lets it change its path.
+    /// Flowlets: per flow, with a new path after each pause.
     "flowlet" => Flowlet(FlowletParams, flowlet::Flowlets),
-    /// Per packet, the shortest queue of a few drawn at random and a few remembered.
+    /// DRILL: per packet, the shortest queue among a few drawn at random and a few remembered.
     "drill" => Drill(DrillParams, drill::Drill),
-    /// Per destination host: all packets to it take the same link of a switch.
+    /// Per destination host: all packets to a host take the same link of a switch.
     "by_destination" => ByDestination(ByDestinationParams, by_destination::ByDestination),
 }
 

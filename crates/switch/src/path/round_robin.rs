@@ -7,7 +7,7 @@ use fanin_params::params;
 use fanin_units::{Stream, Time};
 
 params! {
-    /// No parameters: the packets to one destination take the links in turn.
+    /// Round robin, without parameters: the packets to one destination take the links in turn.
     pub struct RoundRobinParams { }
 }
 

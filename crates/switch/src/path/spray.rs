@@ -7,7 +7,7 @@ use fanin_params::params;
 use fanin_units::{Bytes, Stream, Time};
 
 params! {
-    /// No parameters: every packet draws its link.
+    /// Spraying, without parameters: every packet draws a random link.
     pub struct Spray { }
 }
 

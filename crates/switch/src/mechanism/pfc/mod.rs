@@ -26,70 +26,72 @@ use memory::Memory;
 use std::collections::BTreeSet;
 
 params! {
-    /// A fixed amount for each port and priority.
+    /// Fixed XOFF threshold for each port and priority.
     pub struct StaticXoff {
-        /// What packets of one priority from one neighbour may take, beside the reservation.
+        /// Memory that packets of one priority from one neighbour may occupy, in addition to the reservation.
         pub bytes: Bytes = Bytes(100_000);
     }
 }
 
 params! {
-    /// A share of what is free: each port and priority may take α times what nobody uses of the pool. Source: DT.
+    /// Dynamic XOFF threshold: each port and priority may occupy α times the free part of the pool. Source: DT.
     pub struct DynamicXoff {
-        /// α. Source: HPCC, its simulator (1/8).
+        /// α: threshold as a multiple of the free part of the pool. Source: HPCC, its simulator (1/8).
         pub alpha: f64 = 0.125, in 0.001..=64.0;
     }
 }
 
 choice! {
-    /// From what on the neighbour has to pause.
+    /// XOFF threshold, from which the neighbour is paused.
     pub enum Xoff {
-        /// A fixed amount.
+        /// Fixed threshold.
         "static" => Static(StaticXoff),
-        /// A share of what is free.
+        /// Threshold proportional to the free memory.
         "dynamic" => Dynamic(DynamicXoff),
     }
 }
 
 params! {
-    /// A pool of their own for classes that are not lossless, so that neither side takes the memory of the other.
+    /// Separate pool of classes that are not lossless, so that neither kind takes the other's memory.
     pub struct LossyPool {
-        /// Of the memory.
+        /// Size of the pool, taken from `memory`.
         pub memory: Bytes = Bytes(2_000_000), in Bytes(1)..=Bytes(4_000_000_000);
-        /// α: what one port and class may take of it, as a multiple of what is free. Source: DT.
+        /// α: memory that one port and class may occupy, as a multiple of the pool's free part. Source: DT.
         pub alpha: f64 = 1.0, in 0.001..=64.0;
     }
 }
 
 params! {
-    /// Priority flow control: lossless classes, by pauses of the neighbours. Source: IEEE 802.1Q §36.
+    /// Priority flow control (PFC): lossless classes, by pausing the neighbours. Source: IEEE 802.1Q §36.
     pub struct PfcParams {
-        /// Classes that lose nothing; the number of a class is its priority in PFC frames. The others are dropped where their share
-        /// of the pool is used up.
+        /// Lossless classes; the number of a class is its priority in PFC frames. Packets of other classes are dropped when
+        /// their share of the pool is used up.
         pub classes: Vec<u8> = vec![0, 1, 2, 3, 4, 5, 6, 7], in 0_u8..=7;
-        /// Memory of a switch: reservations, headroom, and a pool of what is left. Source: DCQCN §4 (12 MB, a shared-buffer chip of 32
-        /// ports).
+        /// Memory of a switch: reservations, headroom, and a pool of the rest. Source: DCQCN §4 (12 MB, a shared-buffer chip
+        /// of 32 ports).
         pub memory: Bytes = Bytes(12_000_000), in Bytes(1)..=Bytes(4_000_000_000);
-        /// Of it, for each port and class.
+        /// Reserved memory of each port and class, taken from `memory`.
         pub reserved: Bytes = Bytes(0);
-        /// A pool for the other classes alone. Absent: they share that of the lossless ones, under the same XOFF.
+        /// Separate pool for the other classes; if absent, they share that of the lossless ones, under the same XOFF
+        /// threshold.
         pub lossy: Option<LossyPool>;
-        /// For each port and lossless class, beside the rest: what may arrive after XOFF. Absent: what the link can deliver until the
-        /// neighbour has stopped, by its rate and length. Source: IEEE 802.1Q Annex N.
+        /// Headroom of each port and lossless class, in addition to the rest: memory for packets that arrive after XOFF. If
+        /// absent, the bytes that the link can deliver until the neighbour has stopped, by its rate and length. Source: IEEE
+        /// 802.1Q Annex N.
         pub headroom: Option<Bytes>;
-        /// From what on a neighbour has to pause.
+        /// XOFF threshold, from which a neighbour is paused.
         pub xoff: Xoff = Xoff::Dynamic(DynamicXoff { alpha: 0.125 });
-        /// How far below XOFF it may send again. Source: HPCC, its simulator (3 KB).
+        /// Hysteresis: distance below XOFF at which the neighbour may send again. Source: HPCC, its simulator (3 KB).
         pub xon_gap: Bytes = Bytes(3_000);
-        /// Time to pause that frames ask for, in quanta of 512 bit times; a pause that has to last is asked for again when half of it
-        /// is over. Source: IEEE 802.3 §31B.2 (65,535 at most).
+        /// Pause time that frames request, in quanta of 512 bit times; a pause that has to last is requested again when half
+        /// of it is over. Source: IEEE 802.3 §31B.2 (65,535 at most).
         pub quanta: u32 = 65_535, in 2..=65_535;
-        /// From a packet's reaching XOFF to its frame's being ready, and what the neighbour takes to obey: both together. Source: IEEE
-        /// 802.3 §31B.3.7 (60 quanta at 40 Gb/s: 0.8 us).
+        /// Reaction time: from a packet that reaches XOFF until the PFC frame is ready, plus the time that the neighbour
+        /// takes to obey. Source: IEEE 802.3 §31B.3.7 (60 quanta at 40 Gb/s: 0.8 us).
         pub response: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(1);
-        /// The largest frame on the links, for the headroom. Source: IEEE 802.3 §3.2.7 (1518 bytes).
+        /// Largest frame on the links, for the headroom. Source: IEEE 802.3 §3.2.7 (1518 bytes).
         pub max_frame: Bytes = Bytes(1_518), in Bytes(64)..=Bytes(65_535);
-        /// The storm watchdog: what becomes of a class whose pause does not end. Absent: it waits.
+        /// Storm watchdog, which ends overlong pauses of a class; if absent, the class waits.
         pub watchdog: Option<Watchdog>;
     }
 }
@@ -107,25 +109,25 @@ impl PfcParams {
 }
 
 counters! {
-    /// What priority flow control did.
+    /// Activity of priority flow control.
     pub struct PfcCounts in "pfc" {
-        /// Times that a port and class reached XOFF: pauses asked for.
+        /// Pauses requested, as a port and class reached XOFF.
         xoff,
-        /// Times that one fell below XON again.
+        /// Pauses ended, as a port and class fell below XON.
         xon,
-        /// Pauses asked for again as they had to last.
+        /// Pauses requested again because they had to last.
         refreshed,
         /// PFC frames sent by switches.
         frames_sent,
-        /// PFC frames that switches got from their neighbours.
+        /// PFC frames that switches received from their neighbours.
         frames_received,
-        /// Lossless packets dropped as the headroom was full.
+        /// Lossless packets dropped because the headroom was full.
         dropped_lossless: failure,
-        /// Other packets dropped as their share of the memory was used up.
+        /// Lossy packets dropped because their share of the memory was used up.
         dropped_lossy: failure,
         /// Times that the watchdog found a class paused for too long.
         storms: failure,
-        /// Storms that were over.
+        /// Storms that have ended.
         storms_over,
         /// Packets that the watchdog dropped.
         dropped_watchdog: failure,

@@ -18,7 +18,7 @@ pub struct Refusal {
 }
 
 impl Core {
-    /// Whether the buffers of a port have room for a frame of a class that finds it like this; of a shared buffer as far as it is known.
+    /// Admission of a frame of a class that finds a port like this; of a shared buffer as far as it is known.
     ///
     /// # Errors
     /// With the reason where they have none.
@@ -67,7 +67,7 @@ impl Core {
         }
     }
 
-    /// What the marking policy says of a packet of a class that finds a queue like this.
+    /// The marking policy's verdict on a packet of a class that finds a queue like this.
     #[inline(always)]
     pub fn ask_at_enqueue(&mut self, l: LinkId, class: usize, found: &PortView, packet: PacketId) -> MarkVerdict {
         let port = &mut self.ports[l];
@@ -149,7 +149,7 @@ impl Core {
         self.ports[l].class_of(packet.class)
     }
 
-    /// Whether what is recorded of an arrival is only known when the packet leaves.
+    /// True where the record of an arrival is complete only when the packet leaves.
     #[inline(always)]
     pub(super) fn decides_later(&self, l: LinkId) -> bool {
         let port = &self.ports[l];

@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 /// A timeout's place in the order: node (hosts, then switches), then what it is for.
 pub type TimerKey = (u32, u64);
 
-/// See the module.
+/// The state that fabric and hosts share.
 pub struct Core {
     pub now: Time,
     pub wheel: Wheel,
@@ -54,7 +54,7 @@ pub struct Core {
     pub gates: BTreeMap<LinkId, PortGate>,
     /// Bytes of a buffer cell; zero where nothing counts in cells.
     pub cell: u32,
-    /// What mechanisms hold for ports.
+    /// Packets that mechanisms hold for ports.
     pub held: Held,
     /// Packets that have left their queues, of which mechanisms have not been notified yet; empty between events.
     pub departed: Vec<Departed>,
@@ -211,7 +211,7 @@ impl Core {
         self.check(result);
     }
 
-    /// The same where the link is captured.
+    /// Records a packet at the far end of a link that is captured.
     #[inline(never)]
     fn capture_crossing(&mut self, l: LinkId, id: PacketId) {
         let Some(capture) = self.ledger.tables.capture.as_deref_mut() else { return };

@@ -29,11 +29,11 @@ impl Owner {
     }
 }
 
-/// What happens to a packet that leaves a queue, besides.
+/// Consequences of a dequeue besides the departure itself.
 pub mod at_dequeue {
     /// The marking policy decides about it.
     pub const MARK: u8 = 1;
-    /// What the port is like then is written into its shim.
+    /// The state of the port at that instant is written into its shim.
     pub const LEFT: u8 = 1 << 1;
     /// Mechanisms of the switch are notified, not necessarily at that instant.
     pub const NOTIFY: u8 = 1 << 2;
@@ -63,7 +63,7 @@ pub struct Port {
     pub rate: BitRate,
     /// Wire bytes of each frame besides its own.
     pub overhead: u16,
-    /// See [`at_dequeue`].
+    /// Consequences of a dequeue ([`at_dequeue`]).
     pub at_dequeue: u8,
     /// Each class has a marking policy of its own ([`Queues::markers`]).
     pub by_class: bool,
@@ -73,7 +73,7 @@ pub struct Port {
     pub last_class: u8,
     /// It is never on the fast path.
     pub general: bool,
-    /// What waits while the port is off the fast path; none where it never is.
+    /// Packets that wait while the port is off the fast path; none where it never is.
     pub queues: Option<Box<Queues>>,
     /// Its number among watched ports.
     pub watched: Option<u32>,
@@ -93,7 +93,7 @@ pub struct Port {
 
 /// Hints, step by step: each needs what the one before it has fetched.
 impl Port {
-    /// What waits there is used soon.
+    /// Hints that the queues are used soon.
     #[inline(always)]
     pub fn prefetch_queues(&self) {
         if let Some(queues) = self.queues.as_deref() {
@@ -101,7 +101,7 @@ impl Port {
         }
     }
 
-    /// The place of the packet that is first there.
+    /// Hints that the place of the first packet of class 0 is used soon.
     #[inline(always)]
     pub fn prefetch_next(&self) {
         if let Some(queues) = self.queues.as_deref() {
@@ -109,7 +109,7 @@ impl Port {
         }
     }
 
-    /// That packet.
+    /// The first packet of class 0.
     #[inline(always)]
     pub fn next(&self) -> Option<PacketId> {
         self.queues.as_deref()?.next()
@@ -130,7 +130,7 @@ impl Port {
         usize::from(class.min(self.last_class))
     }
 
-    /// Whether a queue is paused.
+    /// True while a queue is paused.
     #[inline(always)]
     pub fn is_closed(&self, class: usize) -> bool {
         self.closed >> class & 1 != 0

@@ -1,6 +1,6 @@
 //! Combined input- and output-queued switches: virtual output queues, and a crossbar that moves packets as a whole.
 //!
-//! A packet that is offered to a port of such a switch joins the virtual output queue of its input, that port and its class. When the
+//! A packet whose enqueue a port of such a switch attempts joins the virtual output queue of its input, that port and its class. When the
 //! arbiter matches input and port, it leaves that queue and crosses in the time that its frame takes at the rate of the crossbar; then
 //! it joins the queue of its port, which from there on is a port like any other. A port without room for a largest frame is matched
 //! with nobody, so only a virtual output queue drops for want of room. docs/switch/combined.md.
@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Slots of the wheel that a crossbar has besides those of its inputs: arbitrations now, and later.
 const ARBITRATIONS: usize = 2;
-/// What passes between two arbitrations that could each match more: the time of a smallest frame on the crossbar.
+/// The time between two arbitrations that could each match more: the time of a smallest frame on the crossbar.
 const SLOT: u16 = 64;
 
-/// What all crossbars of a network have in common, and what differs.
+/// Settings of a crossbar, most of them common to a network.
 pub struct Settings<'a> {
     pub arbitration: &'a Arbitration,
     /// Of each input and output.
@@ -46,7 +46,7 @@ struct Voq {
 pub struct Depth {
     pub bytes: u64,
     pub packets: u32,
-    /// What mechanisms hold besides.
+    /// Bytes that mechanisms hold besides.
     pub held: u64,
     pub held_packets: u32,
     /// Most since the last sample, and ever, with what was held.
@@ -68,7 +68,7 @@ impl Depth {
         self.bytes + self.held
     }
 
-    /// What waits now does so: a packet that has crossed at once did not.
+    /// Counts the queue into its peaks; a packet that has crossed at once never waited.
     fn note(&mut self) {
         self.interval_max = self.interval_max.max(self.standing());
         self.peak = self.peak.max(self.standing());
@@ -128,7 +128,7 @@ impl Output {
         self.waiting.iter().enumerate().filter(move |(class, _)| full >> class & 1 == 0).map(|(_, inputs)| inputs)
     }
 
-    /// Whether a match would bring it something, as far as it is known without the inputs.
+    /// True where a match would bring it something, as far as it is known without the inputs.
     fn wants(&self) -> bool {
         !self.busy && self.packets > 0 && self.full != self.all
     }
@@ -151,7 +151,7 @@ pub struct Crossbar {
     /// Packets that mechanisms hold: input, output and frame.
     held: BTreeMap<PacketId, (u16, PortNo, u16)>,
     first_slot: usize,
-    /// Whether the events of an arbitration now and of a later one are set.
+    /// The events of an arbitration now and of a later one are set.
     armed: [bool; ARBITRATIONS],
     requests: Requests,
     matches: Vec<Match>,
@@ -251,7 +251,7 @@ impl Crossbar {
         classes.filter(|(class, _)| closed >> class & 1 == 0).map(|(_, (coming, queued))| coming + queued).sum()
     }
 
-    /// Whether the queue of a class at an output port has room.
+    /// True where the queue of a class at an output port has room.
     pub fn has_room(&self, port: PortNo, class: usize) -> bool {
         self.outputs[port.index()].full >> class & 1 == 0
     }
@@ -266,7 +266,7 @@ impl Crossbar {
         input * self.outputs.len() + output
     }
 
-    /// Whether a packet of this class has room.
+    /// True where a packet of this class has room.
     fn fits(&self, (input, output): (usize, usize), class: usize, frame: u16) -> bool {
         self.voqs[self.place(input, output)].bytes[class] + u64::from(frame) <= self.voq
     }
@@ -302,7 +302,7 @@ impl Crossbar {
         self.voqs[place].depth.note();
     }
 
-    /// Whether the input could send to the output now.
+    /// True where the input could send to the output now.
     fn may_match(&self, input: usize, output: usize) -> bool {
         self.outputs[output].wants() && self.free.has(input)
     }
@@ -317,7 +317,7 @@ impl Crossbar {
         self.arbiter.arbitrate(&self.requests, &mut self.matches);
     }
 
-    /// Whether a free input has a packet for a free output with room.
+    /// True where a free input has a packet for a free output with room.
     fn has_more(&self) -> bool {
         let more = |output: &Output| output.open().any(|inputs| !inputs.is_disjoint(&self.free));
         self.outputs.iter().any(|output| output.wants() && more(output))
@@ -351,13 +351,13 @@ impl Crossbar {
         output.waiting[class].set(input, !empty);
     }
 
-    /// Whether another packet has crossed at this very instant, and is not handled yet.
+    /// True where another packet has crossed at this very instant, and is not handled yet.
     fn ends_now(&self, now: Time) -> bool {
         self.ends.contains(&now)
     }
 }
 
-/// What a sample says of a virtual output queue: input (none: the switch itself), link of the output, and depth.
+/// A sample of a virtual output queue: input (none: the switch itself), link of the output, and depth.
 pub struct Sampled {
     pub input: Option<PortNo>,
     pub output: LinkId,
@@ -382,7 +382,7 @@ impl Crossbar {
         rows
     }
 
-    /// What waits at each port for all outputs together, and has.
+    /// The depth of each input over all outputs, and its peaks.
     pub fn depths(&self) -> impl Iterator<Item = (PortNo, Depth)> + '_ {
         (0..).map(PortNo).zip(self.inputs[..self.outputs.len()].iter().map(|input| input.depth))
     }

@@ -176,7 +176,7 @@ impl Core {
         taken
     }
 
-    /// What the policy says of a packet that has found the port idle; passes where it decides nothing then.
+    /// The policy's verdict on a packet that has found the port idle; passes where it decides nothing then.
     fn decide_unqueued(&mut self, l: LinkId, class: usize, packet: PacketId) -> Result<(), DropReason> {
         if self.ports[l].queues.as_deref().is_none_or(|queues| !queues.decided) {
             return Ok(());

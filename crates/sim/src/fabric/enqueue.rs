@@ -149,9 +149,9 @@ impl Fabric {
         Ok(())
     }
 
-    /// Whether the buffers of a port have room.
+    /// Admission of a frame at a port.
     ///
-    /// What other ports have sent since they were last read still counts as used in a shared buffer, so that a frame which fits now fits
+    /// Frames that other ports have sent since they were last read still counts as used in a shared buffer, so that a frame which fits now fits
     /// all the more then; only one that does not makes the switch read all its ports.
     #[inline(always)]
     pub fn admit(&self, core: &mut Core, l: LinkId, class: usize, found: &PortView, frame: u16) -> Result<(), DropReason> {

@@ -23,7 +23,7 @@ pub struct SwitchNode {
     pub paths: PathChooser,
     pub rng: Stream,
     pub mechanisms: Vec<MechanismState>,
-    /// Those of all its mechanisms.
+    /// The hooks of all its mechanisms.
     pub hooks: Hooks,
     /// The only one of them that has a say in packets before they join a queue, if it has one because of headers alone.
     pub headers: Option<u8>,
@@ -159,7 +159,7 @@ impl Fabric {
         out
     }
 
-    /// Whether a switch's tables lead a packet by a link, as its route does.
+    /// True where a switch's tables lead a packet by a link, as its source route does.
     fn is_by_tables(&self, core: &Core, s: SwitchId, packet: PacketId, out: LinkId) -> bool {
         let Envelope { dst, hash, .. } = core.pool[packet];
         self.foresee(s, dst, hash) == Some(out)

@@ -41,7 +41,7 @@ use std::sync::Arc;
 /// gains nothing: fat trees of 128 hosts have 768 links and run as fast without, those of 432 have 2,592 and run 1.15 times as
 /// fast with it.
 const CACHED_LINKS: usize = 1024;
-/// The same of flows that are open at once: 2.6 KB each. A direct all-to-all of 128 hosts has 16,256.
+/// Flows open at once whose state fits into a second-level cache: 2.6 KB each. A direct all-to-all of 128 hosts has 16,256.
 const CACHED_FLOWS: usize = 4096;
 /// Events that the wheel knows ahead where prefetching pays: the first step of fetching is so far ahead.
 const FETCHED_AHEAD: usize = 11;
@@ -62,7 +62,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
     build(scenario, destination, None)
 }
 
-/// The same, with or without fetching ahead: results do not depend on it, which tests show on networks of any size.
+/// Builds the world of a scenario, with or without fetching ahead: results do not depend on it, which tests show on networks of any size.
 ///
 /// # Errors
 /// As [`world`].
@@ -263,7 +263,7 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
     (0..topology.switch_count()).map(of).collect()
 }
 
-/// Whether a mechanism of some switch records what it makes of ports.
+/// True where a mechanism of some switch records its states of ports.
 fn records_states(scenario: &Scenario) -> bool {
     let topology = scenario.topology();
     (topology.hosts.len()..topology.nodes.len()).any(|node| scenario.mechanisms(NodeId(node as u32)).states())
@@ -312,7 +312,7 @@ fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(SwitchId, u16)>) {
     (all, slots)
 }
 
-/// Whether packets are recorded where they are sent and delivered.
+/// True where packets are recorded where they are sent and delivered.
 fn observes(telemetry: &Telemetry) -> bool {
     telemetry.registers.is_some() || telemetry.capture.is_some() || !telemetry.hosts.is_empty()
 }
@@ -415,7 +415,7 @@ fn give_express(link: &mut Link, port: &mut Port, switches: &[SwitchNode]) {
     }
 }
 
-/// What is kept of the records of watched ports.
+/// The part of the records of watched ports that is kept.
 fn keep(keep: &fanin_scenario::Keep) -> Keep {
     use fanin_scenario::Keep::{All, Around, Last};
     match keep {

@@ -118,7 +118,7 @@ fn add<const N: usize>(group: &mut Map<String, Value>, defs: [CounterDef; N], co
     group.extend(defs.iter().zip(counts).map(|(def, n)| (def.name.to_string(), json!(n))));
 }
 
-/// What the mechanisms of switches and the signals at hosts have counted, by group; those that run.
+/// The counts of mechanisms that run and of signals at hosts, by group.
 fn mechanisms(world: &World) -> Value {
     let mut groups = Map::new();
     for group in world.mechanism_counts() {

@@ -111,7 +111,7 @@ impl World {
         self.core.barrier = self.core.timers.next().min(self.next_app).min(self.samples.next).min(self.stop);
     }
 
-    /// Whether applications have something to hear of at the present instant.
+    /// True where applications have something to hear of at the present instant.
     fn applications_are_next(&self) -> bool {
         !self.hosts.completed.is_empty() || !self.hosts.progress.is_empty()
     }
@@ -200,7 +200,7 @@ impl World {
         self.write_messages();
     }
 
-    /// What ranks of jobs have decided to send.
+    /// Writes the messages that ranks of jobs have decided to send.
     fn write_messages(&mut self) {
         while let Some(message) = self.traffic.pop_write() {
             self.hosts.write(&mut self.core, &message);
@@ -289,7 +289,7 @@ impl World {
         let link = &core.links[l];
         // One place each where packets are forwarded and delivered: another, and the compiler would inline neither.
         let far_end = link.far_end();
-        if !link.leads_straight_to_a_switch() {
+        if !link.leads_to_a_plain_switch() {
             // Where mechanisms send messages, most links bring some, and most packets are and have none.
             if link.has_ingress_hook() && (!link.reads_only_messages() || core.pool.has_message(packet)) {
                 return self.arrival_hooked(l, packet);

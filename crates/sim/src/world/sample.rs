@@ -29,13 +29,13 @@ impl Samples {
         Samples { period, next: Time::ZERO.saturating_add(period), last_row: vec![Time::MAX; ports].into(), quiet_since: None }
     }
 
-    /// Whether any are taken.
+    /// True where samples are taken.
     pub fn are_on(&self) -> bool {
         self.next < Time::MAX
     }
 }
 
-/// Whether nothing has happened at a port since its last row: the next one would be all zeros.
+/// True where nothing has happened at a port since its last row: the next one would be all zeros.
 ///
 /// The queue need not be up to now. What waited at the last row, or has waited since at a switch, is in `interval_max`; what a
 /// host has given to its NIC since is either sent or in the queue.
@@ -198,7 +198,7 @@ fn write_row(core: &mut Core, l: LinkId) {
 }
 
 impl World {
-    /// What the state takes, in bytes: names for the benchmark's output.
+    /// Bytes that the state takes, by part, for the benchmark's output.
     pub(crate) fn memory(&self) -> Vec<(&'static str, f64)> {
         let core = &self.core;
         let ports = core.links.len() * std::mem::size_of::<Port>();

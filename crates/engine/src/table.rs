@@ -1,7 +1,7 @@
 //! Arrays for the inner loop, with bounds checks in debug builds only.
 
 use crate::pages::lengthen;
-use fanin_units::{FlowId, HostId, LinkId};
+use fanin_units::{FlowId, HostId, LinkId, SwitchId};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
@@ -29,7 +29,7 @@ macro_rules! ids {
     )* };
 }
 
-ids!(FlowId HostId LinkId);
+ids!(FlowId HostId LinkId SwitchId);
 
 /// A vector that only grows, indexed by ids of one kind, and whose indices come from the tables of the simulation itself, never from outside, so that
 /// release builds do without bounds checks: they were a fifth of all instructions of a hop. Debug builds, and so all Rust

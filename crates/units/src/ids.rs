@@ -31,6 +31,10 @@ id!(
     HostId
 );
 id!(
+    /// A switch, numbered from 0 among switches only.
+    SwitchId
+);
+id!(
     /// A directed link together with the output port that feeds it.
     LinkId
 );

@@ -22,7 +22,7 @@ pub struct PortGate {
     /// The link in the other direction, and whether what sends here obeys.
     reverse: LinkId,
     obeys: bool,
-    /// What the neighbour has last asked for, by class; that of frames on their way, in order; and of the last that has arrived.
+    /// Pauses that the neighbour asks for, by class: the last ones, those of frames on their way, in order, and those of the last frame that has arrived.
     asks: [Option<Ask>; PRIORITIES],
     on_the_way: VecDeque<[Option<Ask>; PRIORITIES]>,
     arrived: [Option<Ask>; PRIORITIES],

@@ -31,7 +31,7 @@ struct At {
     /// The link that it waits for, plus one; zero: it is not held.
     link: u32,
     frame: u16,
-    /// That of its queue there.
+    /// The class of its queue there.
     class: u8,
     /// Zero where nothing counts in cells.
     cells: u32,
@@ -45,7 +45,7 @@ pub struct Waits {
     pub cells: u32,
 }
 
-/// What a marking policy has decided about a packet before it joins its queue.
+/// The decision of a marking policy about a packet before it joins its queue.
 #[derive(Clone, Copy, Default)]
 struct Decided {
     /// The link, plus one; zero: nothing has been decided.
@@ -54,7 +54,7 @@ struct Decided {
 }
 
 impl Held {
-    /// Whether a packet is held for a port.
+    /// True while a packet is held for a port.
     fn is_held(&self, packet: PacketId) -> bool {
         self.at.get(packet as usize).is_some_and(|at| at.link > 0)
     }
@@ -84,7 +84,7 @@ impl Held {
         Some((l, at.frame))
     }
 
-    /// What is held for port `l` before a packet that has just been held for it: of all classes, or of the packet's own alone.
+    /// Bytes, packets and cells that are held for port `l` before a packet that has just been held for it: of all classes, or of the packet's own alone.
     pub fn before(&self, l: LinkId, packet: PacketId, own_class: bool) -> Waits {
         let at = self.at[packet as usize];
         debug_assert!(at.link == l.0 + 1, "a packet that is not held for this port");
@@ -98,7 +98,7 @@ impl Held {
         Waits { bytes: before.bytes - u64::from(at.frame), packets: before.packets - 1, cells: before.cells - at.cells }
     }
 
-    /// Whether the policy of port `l` has decided about a packet.
+    /// True once the policy of port `l` has decided about a packet.
     pub fn is_decided(&self, l: LinkId, packet: PacketId) -> bool {
         self.decided.get(packet as usize).is_some_and(|decided| decided.by == l.0 + 1)
     }

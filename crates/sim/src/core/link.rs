@@ -12,7 +12,7 @@
 
 use super::links::{Rings, RingsMut, FIRST};
 use fanin_packet::PacketId;
-use fanin_units::{BitRate, Bytes, Span, Time};
+use fanin_units::{BitRate, Bytes, Span, SwitchId, Time};
 
 /// A packet on its way, 16 bytes.
 #[derive(Clone, Copy, Default)]
@@ -46,7 +46,7 @@ pub mod flag {
 const TO_HOST: u32 = 1 << 31;
 const HOOKED: u32 = 1 << 30;
 const ONLY_MESSAGES: u32 = 1 << 28;
-/// What is ready at the host that feeds it goes on when the last of its packets has left: nobody has to know before that one arrives.
+/// Lazy dequeue: its sender goes on when the last packet on its wire has left, which nobody has to know before that packet arrives.
 const FOLLOWED: u32 = 1 << 27;
 /// A byte does not take a whole number of picoseconds here.
 const INEXACT: u32 = 1 << 29;
@@ -87,7 +87,7 @@ pub struct Link {
 
 const _: () = assert!(std::mem::size_of::<Link>() == 64);
 
-/// What has passed 2^32.
+/// A count that has passed 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carry {
     /// Bytes given.
@@ -104,15 +104,19 @@ pub enum FarEnd {
     /// A host, by number.
     Host(u32),
     /// A switch, by number among switches.
-    Switch(u32),
+    Switch(SwitchId),
 }
 
 impl FarEnd {
-    /// Its number among hosts or among switches.
+    /// The switch that a link leads to which leads to no host.
     #[inline(always)]
-    pub fn node(self) -> u32 {
+    pub fn switch(self) -> SwitchId {
         match self {
-            FarEnd::Host(node) | FarEnd::Switch(node) => node,
+            FarEnd::Switch(s) => s,
+            FarEnd::Host(host) => {
+                debug_assert!(false, "host {host} is no switch");
+                SwitchId(host)
+            }
         }
     }
 }
@@ -144,7 +148,7 @@ impl Link {
             to: if exact { 0 } else { INEXACT }
                 | match to {
                     FarEnd::Host(h) => h | TO_HOST,
-                    FarEnd::Switch(s) => s,
+                    FarEnd::Switch(s) => s.0,
                 },
             gap,
             flags: 0,
@@ -152,7 +156,7 @@ impl Link {
         }
     }
 
-    /// Whether a link can have this rate: a multiple of 1 kb/s up to 4 Tb/s.
+    /// True for rates that a link can have: a multiple of 1 kb/s up to 4 Tb/s.
     pub fn supports(rate: BitRate) -> bool {
         rate.bps() > 0 && rate.bps() % 1000 == 0 && rate.bps() / 1000 <= u64::from(u32::MAX)
     }
@@ -164,60 +168,60 @@ impl Link {
         if self.to & TO_HOST != 0 {
             FarEnd::Host(node)
         } else {
-            FarEnd::Switch(node)
+            FarEnd::Switch(SwitchId(node))
         }
     }
 
-    /// Whether something runs at the far end before a packet is forwarded or delivered: a mechanism's hook, or the reading of a
+    /// True where something runs at the far end before a packet is forwarded or delivered: a mechanism's hook, or the reading of a
     /// control message that its frame carries.
     #[inline(always)]
     pub fn has_ingress_hook(&self) -> bool {
         self.to & HOOKED != 0
     }
 
-    /// Whether packets are forwarded at the far end, and nothing runs there before.
+    /// True where packets are forwarded at the far end, and nothing runs there before.
     #[inline(always)]
-    pub fn leads_straight_to_a_switch(&self) -> bool {
+    pub fn leads_to_a_plain_switch(&self) -> bool {
         self.to & (TO_HOST | HOOKED) == 0
     }
 
-    /// Whether all that runs there is the reading of control messages: packets that neither are nor carry one go on as they are.
+    /// True where all that runs at the far end is the reading of control messages: packets that neither are nor carry one go on as they are.
     #[inline(always)]
     pub fn reads_only_messages(&self) -> bool {
         self.to & ONLY_MESSAGES != 0
     }
 
-    /// See [`Link::has_ingress_hook`]; `only_messages`: [`Link::reads_only_messages`].
+    /// Sets [`Link::has_ingress_hook`], and with `only_messages` [`Link::reads_only_messages`].
     pub fn hook_ingress(&mut self, only_messages: bool) {
         self.to |= HOOKED | if only_messages { ONLY_MESSAGES } else { 0 };
     }
 
-    /// Whether it has an ingress hook, is followed, or both.
+    /// True for a link that has an ingress hook, is followed, or both.
     #[inline(always)]
     pub fn is_hooked_or_followed(&self) -> bool {
         self.to & (HOOKED | FOLLOWED) != 0
     }
 
-    /// Whether it leads to a host, is followed, or both.
+    /// True for a link that leads to a host, is followed, or both.
     #[inline(always)]
     pub fn leads_to_a_host_or_is_followed(&self) -> bool {
         self.to & (TO_HOST | FOLLOWED) != 0
     }
 
-    /// Whether its host has its next turn when the last packet on it has left, without an event: it is caught up with.
+    /// Lazy dequeue: the next transmission opportunity of its sender comes when the last packet on it has left, without an event; it is caught up with.
     #[inline(always)]
     pub fn is_followed(&self) -> bool {
         self.to & FOLLOWED != 0
     }
 
-    /// See [`Link::is_followed`]. Something must be on its way.
+    /// From now on dequeues are lazy ([`Link::is_followed`]). Something must be on its way.
     #[inline(always)]
     pub fn follow(&mut self) {
         debug_assert_ne!(self.head, self.tail, "nothing is on the way");
         self.to |= FOLLOWED;
     }
 
-    /// The turn has come.
+    /// The transmission opportunity has come.
     #[inline(always)]
     pub fn unfollow(&mut self) {
         self.to &= !FOLLOWED;
@@ -261,7 +265,7 @@ impl Link {
         busy
     }
 
-    /// The same, but that the queue of an idle port stays as it was, for a packet that is about to be put onto its wire.
+    /// Brings the queue of a busy port up to now. That of an idle one stays as it was, for a packet that is about to be put onto its wire.
     #[inline(always)]
     pub fn catch_up_if_busy(&mut self, rings: Rings<'_>, now: Time) -> bool {
         let busy = self.free_at > now.ps();
@@ -271,7 +275,7 @@ impl Link {
         busy
     }
 
-    /// Whether a queue may be larger than any since the last sample: then the port knows. Most packets need not ask it, and
+    /// True where a queue may be larger than any since the last sample: then the port knows. Most packets need not ask it, and
     /// do not touch its memory.
     #[inline(always)]
     pub fn may_exceed(&self, queue_bytes: u32) -> bool {
@@ -295,7 +299,7 @@ impl Link {
         (self.base + (number & self.mask)) as usize
     }
 
-    /// Whether its ring has no room for another packet.
+    /// True for a ring without room for another packet.
     #[inline(always)]
     pub(super) fn is_full(&self) -> bool {
         self.tail.wrapping_sub(self.head) > self.mask
@@ -319,7 +323,7 @@ impl Link {
         }
     }
 
-    /// The same where the wire is not free: the packet waits.
+    /// Puts a packet at the end where the wire is not free: it waits.
     #[inline(always)]
     pub(super) fn push_busy(
         &mut self,
@@ -393,7 +397,7 @@ impl Link {
         }
     }
 
-    /// Whether its ring is elsewhere: longer than what stands beside the link.
+    /// True for a ring that is elsewhere: longer than what stands beside the link.
     #[inline(always)]
     pub fn has_long_ring(&self) -> bool {
         self.mask >= FIRST
@@ -451,7 +455,7 @@ mod tests {
     use fanin_units::LinkId;
 
     fn links(n: usize) -> Links {
-        let link = Link::new(Span::from_us(1), BitRate::from_gbps(10), 20, FarEnd::Switch(3));
+        let link = Link::new(Span::from_us(1), BitRate::from_gbps(10), 20, FarEnd::Switch(SwitchId(3)));
         vec![link; n].into()
     }
 
@@ -463,7 +467,7 @@ mod tests {
         let link = &links[LinkId(0)];
         assert_eq!((link.queue_bytes, link.queue_packets()), (0, 0));
         assert_eq!(link.front(links.rings()).arrive, 1538 * 800 + 1_000_000);
-        assert_eq!(link.far_end(), FarEnd::Switch(3));
+        assert_eq!(link.far_end(), FarEnd::Switch(SwitchId(3)));
     }
 
     #[test]

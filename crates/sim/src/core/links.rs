@@ -58,7 +58,7 @@ impl From<Vec<Link>> for Links {
     }
 }
 
-/// What stands in rings, to be read.
+/// The rings of all links, to be read.
 #[derive(Clone, Copy)]
 pub struct Rings<'a> {
     entries: *const Entry,
@@ -84,7 +84,7 @@ impl Rings<'_> {
     }
 }
 
-/// What stands in rings, to be written.
+/// The rings of all links, to be written.
 pub struct RingsMut<'a> {
     entries: *mut Entry,
     places: usize,
@@ -100,7 +100,7 @@ impl RingsMut<'_> {
         unsafe { *self.entries.add(place) = entry }
     }
 
-    /// See [`Rings`].
+    /// The rings, to be read.
     #[inline(always)]
     pub fn read(&self) -> Rings<'_> {
         Rings { entries: self.entries, places: self.places, of: PhantomData }
@@ -161,14 +161,14 @@ impl Links {
         link.push(rings, now, packet, frame, carry)
     }
 
-    /// The same where the wire is not free: see [`Link::push_busy`].
+    /// Gives link `l`, whose wire is not free, a packet: see [`Link::push_busy`].
     #[inline(always)]
     pub fn push_busy(&mut self, l: LinkId, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
         let (link, rings) = self.with_room(l);
         link.push_busy(rings, packet, frame, carry)
     }
 
-    /// The same where the wire is free at `start`: see [`Link::start`].
+    /// Gives link `l`, whose wire is free at `start`, a packet: see [`Link::start`].
     #[inline(always)]
     pub fn start(&mut self, l: LinkId, start: Time, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
         let (link, rings) = self.with_room(l);
@@ -235,7 +235,7 @@ impl IndexMut<LinkId> for Links {
 pub struct Items<'a> {
     blocks: *const Block,
     count: usize,
-    /// What stands in the rings.
+    /// The rings of these links.
     pub rings: Rings<'a>,
 }
 

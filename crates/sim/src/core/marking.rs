@@ -18,7 +18,7 @@ pub struct Refusal {
 }
 
 impl Core {
-    /// Whether the buffers of a port have room for a frame of a class that finds it like this; of a shared buffer as far as it is known.
+    /// Admission of a frame of a class that finds a port like this; of a shared buffer as far as it is known.
     ///
     /// # Errors
     /// With the reason where they have none.
@@ -26,7 +26,7 @@ impl Core {
     pub fn admit(&self, l: LinkId, class: usize, found: &PortView, frame: u16) -> Result<(), DropReason> {
         let port = &self.ports[l];
         match &port.admission {
-            Admission::Shared { alpha, queued } => self.shared[port.owner.node()].check(*alpha, queued[class], frame),
+            Admission::Shared { alpha, queued } => self.shared[port.owner.switch()].check(*alpha, queued[class], frame),
             own => own.check(found, frame, self.cell),
         }
     }
@@ -67,7 +67,7 @@ impl Core {
         }
     }
 
-    /// What the marking policy says of a packet of a class that finds a queue like this.
+    /// The marking policy's verdict on a packet of a class that finds a queue like this.
     #[inline(always)]
     pub fn ask_at_enqueue(&mut self, l: LinkId, class: usize, found: &PortView, packet: PacketId) -> MarkVerdict {
         let port = &mut self.ports[l];
@@ -149,7 +149,7 @@ impl Core {
         self.ports[l].class_of(packet.class)
     }
 
-    /// Whether what is recorded of an arrival is only known when the packet leaves.
+    /// True where the record of an arrival is complete only when the packet leaves.
     #[inline(always)]
     pub(super) fn decides_later(&self, l: LinkId) -> bool {
         let port = &self.ports[l];
@@ -161,7 +161,7 @@ impl Core {
     pub fn joined_shared(&mut self, l: LinkId, class: usize, frame: u16) {
         let port = &mut self.ports[l];
         if let Admission::Shared { queued, .. } = &mut port.admission {
-            self.shared[port.owner.node()].commit(&mut queued[class], frame);
+            self.shared[port.owner.switch()].commit(&mut queued[class], frame);
         }
     }
 
@@ -170,7 +170,7 @@ impl Core {
     pub fn left_shared(&mut self, l: LinkId, class: usize, frame: u16) {
         let port = &mut self.ports[l];
         if let Admission::Shared { queued, .. } = &mut port.admission {
-            self.shared[port.owner.node()].release(&mut queued[class], frame);
+            self.shared[port.owner.switch()].release(&mut queued[class], frame);
         }
     }
 }

@@ -20,7 +20,7 @@ use fanin_engine::{Table, Timers, Wheel};
 use fanin_packet::{Packet, PacketId, Shim};
 use fanin_switch::{cells, DropReason, PortNo, PortView, SharedBuffer};
 use fanin_telemetry::{DropRow, Name, QueueRow, Stamp, TableError};
-use fanin_units::{Bytes, LinkId, Span, Time, WireClock};
+use fanin_units::{Bytes, LinkId, Span, SwitchId, Time, WireClock};
 use gate::PortGate;
 use held::Held;
 use link::flag;
@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 /// A timeout's place in the order: node (hosts, then switches), then what it is for.
 pub type TimerKey = (u32, u64);
 
-/// See the module.
+/// The state that fabric and hosts share.
 pub struct Core {
     pub now: Time,
     pub wheel: Wheel,
@@ -45,16 +45,16 @@ pub struct Core {
     pub ports: Table<Port, LinkId>,
     pub pool: Pool,
     /// By switch, the buffer that its ports share; empty where none do.
-    pub shared: Table<SharedBuffer>,
+    pub shared: Table<SharedBuffer, SwitchId>,
     /// Switches are combined input- and output-queued ones, whose ports get packets over their crossbars alone.
     pub combined: bool,
     /// Time on its crossbar, by switch; empty where switches are output queued.
-    pub crossings: Table<WireClock>,
+    pub crossings: Table<WireClock, SwitchId>,
     /// By link, the pauses of ports that may be paused.
     pub gates: BTreeMap<LinkId, PortGate>,
     /// Bytes of a buffer cell; zero where nothing counts in cells.
     pub cell: u32,
-    /// What mechanisms hold for ports.
+    /// Packets that mechanisms hold for ports.
     pub held: Held,
     /// Packets that have left their queues, of which mechanisms have not been notified yet; empty between events.
     pub departed: Vec<Departed>,
@@ -133,7 +133,7 @@ impl Core {
 
     /// The switch that a port belongs to, and which of its ports it is.
     #[inline]
-    pub fn switch_port(&self, l: LinkId) -> (u32, PortNo) {
+    pub fn switch_port(&self, l: LinkId) -> (SwitchId, PortNo) {
         self.ports[l].switch()
     }
 
@@ -211,7 +211,7 @@ impl Core {
         self.check(result);
     }
 
-    /// The same where the link is captured.
+    /// Records a packet at the far end of a link that is captured.
     #[inline(never)]
     fn capture_crossing(&mut self, l: LinkId, id: PacketId) {
         let Some(capture) = self.ledger.tables.capture.as_deref_mut() else { return };

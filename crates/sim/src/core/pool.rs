@@ -7,7 +7,7 @@ use fanin_engine::{Items, Table};
 use fanin_packet::{Departure, Envelope, Header, Kind, Packet, PacketId, Record, Shim, Stack, MAX_HOPS};
 use fanin_units::LinkId;
 
-/// What switches read of a packet, in one cache line.
+/// The part of a packet that switches read, in one cache line.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub struct Outer {
@@ -25,7 +25,7 @@ impl Outer {
     }
 }
 
-/// What only the ends of a flow read of a packet, in one cache line.
+/// The part of a packet that only the ends of its flow read, in one cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Inner {
@@ -113,7 +113,7 @@ impl Pool {
         (&mut outer.envelope, &mut self.inner[id as usize].header)
     }
 
-    /// What switches read of a packet.
+    /// The part of a packet that switches read.
     #[inline(always)]
     pub fn outer(&mut self, id: PacketId) -> &mut Outer {
         &mut self.outer[id as usize]
@@ -146,14 +146,14 @@ impl Pool {
         Packet { envelope: self[id], header: *self.header(id) }
     }
 
-    /// Whether a packet is a control message alone in its frame, not one that is forwarded as packets are. Most packets are told by
+    /// True for a control message alone in its frame, not one that is forwarded as packets are. Most packets are told by
     /// their envelope, without a look at the header.
     #[inline(always)]
     pub fn is_message(&self, id: PacketId) -> bool {
         self[id].kind == Kind::Control && matches!(self.header(id), Header::Control(_))
     }
 
-    /// Whether a packet is a control message, forwarded or alone in its frame, or one is at the end of its frame.
+    /// True for a control message, forwarded or alone in its frame, and for a packet with one at the end of its frame.
     #[inline(always)]
     pub fn has_message(&self, id: PacketId) -> bool {
         self[id].kind == Kind::Control || self[id].extra.message()
@@ -216,7 +216,7 @@ impl Pool {
         self.shims[id as usize] = shim;
     }
 
-    /// What the switch at which a packet is keeps with it; zero where it keeps nothing.
+    /// The note that a packet's switch keeps with it; zero where it keeps none.
     #[inline(always)]
     pub fn note(&self, id: PacketId) -> u64 {
         self.notes.get(id as usize).copied().unwrap_or(0)
@@ -307,7 +307,7 @@ impl Pool {
         self.outer.capacity() * BYTES_EACH + ids * std::mem::size_of::<PacketId>() + shims
     }
 
-    /// What switches read of packets, where it stands now.
+    /// The parts of packets that switches read, where they stand now.
     #[inline(always)]
     pub fn items(&self) -> Items<'_, Outer> {
         self.outer.items()
@@ -339,7 +339,7 @@ impl Pool {
     }
 }
 
-/// Its envelope.
+/// The envelope of a packet.
 impl std::ops::Index<PacketId> for Pool {
     type Output = Envelope;
     #[inline(always)]
@@ -348,7 +348,7 @@ impl std::ops::Index<PacketId> for Pool {
     }
 }
 
-/// The same, to be written: all but destination and hash, by which it is forwarded ([`Pool::rewrite`]).
+/// A packet's envelope, to be written: all but destination and hash, by which it is forwarded ([`Pool::rewrite`]).
 impl std::ops::IndexMut<PacketId> for Pool {
     #[inline(always)]
     fn index_mut(&mut self, id: PacketId) -> &mut Envelope {

@@ -5,31 +5,35 @@ use super::queues::Queues;
 use fanin_packet::PacketId;
 use fanin_switch::{Admission, Marker, PortNo, PortView};
 use fanin_telemetry::Name;
-use fanin_units::{BitRate, Stream, Time};
+use fanin_units::{BitRate, Stream, SwitchId, Time};
 
 /// Whose output port it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Owner {
     Host(u32),
     /// A switch by number, and which of its ports.
-    Switch(u32, PortNo),
+    Switch(SwitchId, PortNo),
 }
 
 impl Owner {
-    /// Its number among hosts or among switches.
+    /// The switch of a port that is no host's.
     #[inline(always)]
-    pub fn node(self) -> usize {
+    pub fn switch(self) -> SwitchId {
         match self {
-            Owner::Host(node) | Owner::Switch(node, _) => node as usize,
+            Owner::Switch(s, _) => s,
+            Owner::Host(host) => {
+                debug_assert!(false, "host {host} is no switch");
+                SwitchId(host)
+            }
         }
     }
 }
 
-/// What happens to a packet that leaves a queue, besides.
+/// Consequences of a dequeue besides the departure itself.
 pub mod at_dequeue {
     /// The marking policy decides about it.
     pub const MARK: u8 = 1;
-    /// What the port is like then is written into its shim.
+    /// The state of the port at that instant is written into its shim.
     pub const LEFT: u8 = 1 << 1;
     /// Mechanisms of the switch are notified, not necessarily at that instant.
     pub const NOTIFY: u8 = 1 << 2;
@@ -59,7 +63,7 @@ pub struct Port {
     pub rate: BitRate,
     /// Wire bytes of each frame besides its own.
     pub overhead: u16,
-    /// See [`at_dequeue`].
+    /// Consequences of a dequeue ([`at_dequeue`]).
     pub at_dequeue: u8,
     /// Each class has a marking policy of its own ([`Queues::markers`]).
     pub by_class: bool,
@@ -69,7 +73,7 @@ pub struct Port {
     pub last_class: u8,
     /// It is never on the fast path.
     pub general: bool,
-    /// What waits while the port is off the fast path; none where it never is.
+    /// Packets that wait while the port is off the fast path; none where it never is.
     pub queues: Option<Box<Queues>>,
     /// Its number among watched ports.
     pub watched: Option<u32>,
@@ -89,7 +93,7 @@ pub struct Port {
 
 /// Hints, step by step: each needs what the one before it has fetched.
 impl Port {
-    /// What waits there is used soon.
+    /// Hints that the queues are used soon.
     #[inline(always)]
     pub fn prefetch_queues(&self) {
         if let Some(queues) = self.queues.as_deref() {
@@ -97,7 +101,7 @@ impl Port {
         }
     }
 
-    /// The place of the packet that is first there.
+    /// Hints that the place of the first packet of class 0 is used soon.
     #[inline(always)]
     pub fn prefetch_next(&self) {
         if let Some(queues) = self.queues.as_deref() {
@@ -105,7 +109,7 @@ impl Port {
         }
     }
 
-    /// That packet.
+    /// The first packet of class 0.
     #[inline(always)]
     pub fn next(&self) -> Option<PacketId> {
         self.queues.as_deref()?.next()
@@ -126,7 +130,7 @@ impl Port {
         usize::from(class.min(self.last_class))
     }
 
-    /// Whether a queue is paused.
+    /// True while a queue is paused.
     #[inline(always)]
     pub fn is_closed(&self, class: usize) -> bool {
         self.closed >> class & 1 != 0
@@ -164,7 +168,7 @@ impl Port {
     }
 
     /// The switch that it belongs to, and which of its ports it is.
-    pub fn switch(&self) -> (u32, PortNo) {
+    pub fn switch(&self) -> (SwitchId, PortNo) {
         match self.owner {
             Owner::Switch(s, port) => (s, port),
             Owner::Host(_) => unreachable!("hosts have no switch ports"),

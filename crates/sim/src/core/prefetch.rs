@@ -12,7 +12,7 @@ pub fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
-/// The same of the first `LINES` cache lines there.
+/// Hints to the processor that the first `LINES` cache lines at `address` are read soon; never faults.
 #[inline(always)]
 pub fn prefetch_lines<const LINES: usize, T>(address: *const T) {
     for line in 0..LINES {

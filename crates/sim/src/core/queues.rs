@@ -28,7 +28,7 @@ pub struct Queues {
     /// Frame bytes and packets that wait in all queues of classes.
     pub bytes: u64,
     pub packets: u32,
-    /// Whether a departure event is set.
+    /// A departure event is set.
     pub armed: bool,
     /// Departures are always events.
     pub always: bool,
@@ -44,14 +44,14 @@ pub struct Queues {
     pub control: VecDeque<PacketId>,
     /// By class, where `decided`, or where each class has a policy of its own.
     pub heads: Option<Box<[Heads]>>,
-    /// Those policies.
+    /// By class, its marking policy, where each has its own.
     pub markers: Option<Box<[Marker]>>,
     /// The queues of further classes.
     others: Box<[VecDeque<Waiting>]>,
     pub scheduler: Scheduler,
 }
 
-/// What policies ask about the queue of a class besides.
+/// The state of a class's queue that some policies ask for: when packets joined, and its bytes.
 #[derive(Clone, Default)]
 pub struct Heads {
     /// When each packet joined the queue; where a policy decides at its head.
@@ -202,19 +202,19 @@ impl Queues {
         std::mem::take(self.of_mut(class))
     }
 
-    /// Whether a packet of a class waits that may be sent.
+    /// True while a packet of a class waits that may be sent.
     #[inline(always)]
     pub fn has_next(&self) -> bool {
         self.packets > 0 && self.scheduler.next().is_some()
     }
 
-    /// Whether headers wait.
+    /// True while headers wait.
     #[inline(always)]
     pub fn has_headers(&self) -> bool {
         self.express.as_ref().is_some_and(|express| express.packets() > 0)
     }
 
-    /// Whether anything waits that may be sent.
+    /// True while anything waits that may be sent.
     #[inline(always)]
     pub fn may_send(&self) -> bool {
         self.has_next() || !self.control.is_empty() || self.has_headers()

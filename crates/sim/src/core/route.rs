@@ -1,4 +1,4 @@
-//! Routes that are settled when a flow starts.
+//! Source routes: found when a flow starts, carried by its packets.
 
 use fanin_units::LinkId;
 
@@ -7,11 +7,11 @@ const LINKS: usize = 8;
 /// No link.
 const NONE: LinkId = LinkId(u32::MAX);
 
-/// The links that packets of an end take, from its host's own to the one that leads to the other host, where nothing but tables and the packet
+/// A source route: the links that packets of an end take, from its host's own to the one that leads to the other host, where nothing but tables and the packet
 /// decides it: what each switch on the way would find out again and again. By hop limit, modulo [`LINKS`].
 ///
 /// A packet that comes by one of them and was not given another destination leaves by the next, whatever has happened to it before. One that was
-/// sent another way comes by another link, and is looked up in tables as all packets are whose route is not settled.
+/// sent another way comes by another link, and is looked up in tables as all packets are that have no source route.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(16))]
 pub struct Route([LinkId; LINKS]);
@@ -23,10 +23,10 @@ impl Default for Route {
 }
 
 impl Route {
-    /// Nothing is settled.
+    /// No source route: every switch looks into its tables.
     pub const NONE: Route = Route([NONE; LINKS]);
 
-    /// Along a path of links, the first of which a packet takes that leaves its host with this hop limit. Nothing is settled on a path of more
+    /// The source route along a path of links, the first of which a packet takes that leaves its host with this hop limit. There is none along a path of more
     /// links than it has room for.
     pub fn along(path: &[LinkId], ttl: u8) -> Route {
         let mut route = Route::NONE;
@@ -36,7 +36,7 @@ impl Route {
         route
     }
 
-    /// The link by which a packet with this hop limit leaves the switch that it has reached over link `via`, if that is settled. The last link of
+    /// The link by which a packet with this hop limit leaves the switch that it has reached over link `via`, if it has a source route over `via`. The last link of
     /// a route leads to a host, not to a switch.
     #[inline(always)]
     pub fn next(&self, via: LinkId, ttl: u8) -> Option<LinkId> {

@@ -15,7 +15,7 @@ impl Fabric {
     #[inline(always)]
     fn depart(&mut self, core: &mut Core, l: LinkId, packet: PacketId, queued: Option<u16>) {
         let (s, _) = core.switch_port(l);
-        let hooks = self.switches[s as usize].hooks;
+        let hooks = self.switches[s].hooks;
         if hooks.any(Hooks::DEPARTURE) {
             self.run_departure_hooks(core, l, packet);
         }
@@ -39,7 +39,7 @@ impl Fabric {
     #[inline(never)]
     fn departed(&mut self, core: &mut Core, l: LinkId, packet: PacketId, queued: Option<u16>) {
         let (s, _) = core.switch_port(l);
-        let hooks = self.switches[s as usize].hooks;
+        let hooks = self.switches[s].hooks;
         if let Some(frame) = queued.filter(|_| hooks.any(Hooks::COMBINED)) {
             self.left_output(core, l, packet, frame);
         }
@@ -59,10 +59,10 @@ impl Fabric {
         if let Some(frame) = queues.control.pop_front() {
             core.start_past_queue(l, core.now, frame);
             // What mechanisms hold may wait for this opportunity, not for a packet that leaves.
-            return if self.switches[s as usize].hooks.any(Hooks::TURN) { core.arm(l) } else { self.arm_if_waiting(core, l) };
+            return if self.switches[s].hooks.any(Hooks::TURN) { core.arm(l) } else { self.arm_if_waiting(core, l) };
         }
         let (data, decided) = (queues.has_next(), queues.decided);
-        if self.switches[s as usize].hooks.any(Hooks::TURN) && self.run_turn_hooks(core, l, data) {
+        if self.switches[s].hooks.any(Hooks::TURN) && self.run_turn_hooks(core, l, data) {
             return self.arm_if_waiting(core, l);
         }
         if core.links[l].free_at > core.now.ps() {
@@ -103,7 +103,7 @@ impl Fabric {
         let (s, port) = core.switch_port(l);
         let at = &core.ports[l];
         let Some(queues) = at.queues.as_deref() else { return };
-        let switch = &self.switches[s as usize];
+        let switch = &self.switches[s];
         let mechanisms =
             || switch.hooks.any(Hooks::TURN) && switch.mechanisms.iter().any(|m| m.sends(|m| m.waits(port)) == Some(true));
         if queues.may_send() || mechanisms() {
@@ -177,7 +177,7 @@ impl Core {
         taken
     }
 
-    /// What the policy says of a packet that has found the port idle; passes where it decides nothing then.
+    /// The policy's verdict on a packet that has found the port idle; passes where it decides nothing then.
     fn decide_unqueued(&mut self, l: LinkId, class: usize, packet: PacketId) -> Result<(), DropReason> {
         if self.ports[l].queues.as_deref().is_none_or(|queues| !queues.decided) {
             return Ok(());

@@ -71,7 +71,7 @@ impl Core {
         self.ports[l].note_queue(&mut self.links[l], now, bytes, packets);
     }
 
-    /// Whether the buffer of a port whose departures are events would have room for a frame, if others left the queue of its class.
+    /// True where the buffer of a port whose departures are events would have room for a frame, if others left the queue of its class.
     pub fn has_room_without(&self, l: LinkId, class: usize, frame: u16, others: impl Iterator<Item = u16> + Clone) -> bool {
         let mut view = self.view(l);
         for other in others.clone() {
@@ -83,7 +83,7 @@ impl Core {
         let Admission::Shared { alpha, queued } = &port.admission else {
             return port.admission.check(&view, frame, self.cell).is_ok();
         };
-        let (mut buffer, mut queued) = (self.shared[port.owner.node()].clone(), queued[class]);
+        let (mut buffer, mut queued) = (self.shared[port.owner.switch()].clone(), queued[class]);
         others.for_each(|other| buffer.release(&mut queued, other));
         buffer.check(*alpha, queued, frame).is_ok()
     }

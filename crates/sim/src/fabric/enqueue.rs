@@ -13,7 +13,7 @@ use crate::ledger::Fate;
 use fanin_packet::{Ecn, Kind, PacketId};
 use fanin_switch::{DropReason, Hooks, PortView, Verdict};
 use fanin_telemetry::Name;
-use fanin_units::LinkId;
+use fanin_units::{LinkId, SwitchId};
 
 impl Fabric {
     /// Attempts to enqueue a packet at a switch's output port; `via`: the link that it came by, if it came by one.
@@ -80,7 +80,7 @@ impl Fabric {
             self.join_virtual_queue(core, l, via, packet);
             return true;
         }
-        let switch = &self.switches[core.ports[l].owner.node()];
+        let switch = &self.switches[core.ports[l].owner.switch()];
         if let Some(headers) = switch.headers {
             return switch.mechanisms[usize::from(headers)].overtakes(|m| m.is_express(&core.pool[packet])) == Some(true)
                 && self.join_headers(core, l, packet);
@@ -150,9 +150,9 @@ impl Fabric {
         Ok(())
     }
 
-    /// Whether the buffers of a port have room.
+    /// Admission of a frame at a port.
     ///
-    /// What other ports have sent since they were last read still counts as used in a shared buffer, so that a frame which fits now fits
+    /// Frames that other ports have sent since they were last read still counts as used in a shared buffer, so that a frame which fits now fits
     /// all the more then; only one that does not makes the switch read all its ports.
     #[inline(always)]
     pub fn admit(&self, core: &mut Core, l: LinkId, class: usize, found: &PortView, frame: u16) -> Result<(), DropReason> {
@@ -165,7 +165,7 @@ impl Fabric {
     #[cold]
     #[inline(never)]
     fn admit_anew(&self, core: &mut Core, l: LinkId, class: usize, found: &PortView, frame: u16) -> Result<(), DropReason> {
-        self.switches[core.ports[l].owner.node()].ports.iter().for_each(|port| core.catch_up(*port));
+        self.switches[core.ports[l].owner.switch()].ports.iter().for_each(|port| core.catch_up(*port));
         core.admit(l, class, found, frame)
     }
 
@@ -196,7 +196,7 @@ impl Fabric {
         let view = core.view(l);
         let (s, _) = core.switch_port(l);
         let frame = core.pool[packet].frame;
-        if !self.switches[s as usize].hooks.any(Hooks::REFUSAL) {
+        if !self.switches[s].hooks.any(Hooks::REFUSAL) {
             core.note_refusal(l, &view, packet, frame, refusal);
             return self.drop_packet(core, l, packet, refusal.reason);
         }
@@ -235,25 +235,25 @@ impl Fabric {
     /// Drops a packet that no port of a switch can take; its place is the switch.
     #[cold]
     #[inline(never)]
-    pub fn drop_at_switch(&mut self, core: &mut Core, s: u32, packet: PacketId, reason: DropReason) {
+    pub fn drop_at_switch(&mut self, core: &mut Core, s: SwitchId, packet: PacketId, reason: DropReason) {
         if core.pool[packet].kind == Kind::Control {
             return self.lose_clone(core, s, packet, reason);
         }
-        let name = self.switches[s as usize].name.clone();
+        let name = self.switches[s].name.clone();
         self.drop_with(core, s, packet, reason, name, 0);
     }
 
-    fn drop_with(&mut self, core: &mut Core, s: u32, packet: PacketId, reason: DropReason, port: Name, queue_bytes: u64) {
+    fn drop_with(&mut self, core: &mut Core, s: SwitchId, packet: PacketId, reason: DropReason, port: Name, queue_bytes: u64) {
         self.notify(core); // before the packet's place is used again
         let dropped = core.pool.packet(packet);
         core.record_drop(packet, &dropped, reason, port, queue_bytes);
         core.settle_held(packet, Some(true));
         core.held.forget_decision(packet);
         core.pool.free(packet);
-        if let Some(crossbar) = self.crossbars.get_mut(s as usize) {
+        if let Some(crossbar) = self.crossbars.get_mut(s.index()) {
             crossbar.forget(packet);
         }
-        if self.switches[s as usize].hooks.any(Hooks::DROP) {
+        if self.switches[s].hooks.any(Hooks::DROP) {
             self.note_drop(core, s, packet, &dropped, reason);
         }
     }

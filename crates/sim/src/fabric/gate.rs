@@ -44,13 +44,13 @@ impl Fabric {
         let at = &core.ports[l];
         let (Some(queues), FarEnd::Switch(far)) = (at.queues.as_deref(), core.links[l].far_end()) else { return Vec::new() };
         let (here, port) = core.switch_port(l);
-        let own = &self.switches[here as usize].mechanisms;
+        let own = &self.switches[here].mechanisms;
         let waits = !queues.of(at.class_of(class)).is_empty()
             || own.iter().any(|m| m.holds(|m| m.holds_for(port, class)).unwrap_or(false));
         if !waits || own.iter().any(|m| m.packet_memory(|m| m.breaks_deadlocks()).unwrap_or(false)) {
             return Vec::new();
         }
-        let far = &self.switches[far as usize];
+        let far = &self.switches[far];
         let behind = far
             .mechanisms
             .iter()
@@ -60,7 +60,7 @@ impl Fabric {
 
     /// From now on these classes of a switch's port wait, and all others may send.
     pub fn gate(&mut self, core: &mut Core, l: LinkId, closed: u8) {
-        let hooks = self.switches[core.switch_port(l).0 as usize].hooks;
+        let hooks = self.switches[core.switch_port(l).0].hooks;
         if hooks.any(Hooks::EGRESS) {
             core.make_events(l); // departures from a paused port are seen
         } else {

@@ -12,7 +12,7 @@ use fanin_switch::{
     Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Mechanisms, Node, PortNo, PortView, Refused, Turn,
     Verdict,
 };
-use fanin_units::LinkId;
+use fanin_units::{LinkId, SwitchId};
 
 /// The timer of a switch that has made messages; those of its mechanisms are their numbers.
 const OUTBOX: u64 = u64::MAX;
@@ -33,13 +33,13 @@ impl Fabric {
     fn with_mechanisms<T>(
         &mut self,
         core: &mut Core,
-        s: u32,
+        s: SwitchId,
         body: impl FnOnce(&mut [MechanismState], &mut SwitchView<'_>, &mut Effects) -> T,
     ) -> T {
-        let mut mechanisms = std::mem::take(&mut self.switches[s as usize].mechanisms);
+        let mut mechanisms = std::mem::take(&mut self.switches[s].mechanisms);
         let mut effects = std::mem::take(&mut self.effects);
         let result = body(&mut mechanisms, &mut SwitchView { core: &mut *core, fabric: self, s }, &mut effects);
-        let empty = std::mem::replace(&mut self.switches[s as usize].mechanisms, mechanisms);
+        let empty = std::mem::replace(&mut self.switches[s].mechanisms, mechanisms);
         std::mem::forget(empty); // nothing to drop, which the compiler does not know
         std::mem::forget(std::mem::replace(&mut self.effects, effects)); // nor here
         if !self.effects.list.is_empty() {
@@ -74,17 +74,17 @@ impl Fabric {
     }
 
     #[inline(never)]
-    fn carry_out_effects(&mut self, core: &mut Core, s: u32) {
+    fn carry_out_effects(&mut self, core: &mut Core, s: SwitchId) {
         if let [(_, Effect::Watch(port))] = self.effects.list[..] {
             // The most frequent by far: what leaves a queue is seen.
             self.effects.list.clear();
-            return core.make_events(self.switches[s as usize].ports[port.index()]);
+            return core.make_events(self.switches[s].ports[port.index()]);
         }
         self.carry_out_all(core, s);
     }
 
     #[inline(never)]
-    fn carry_out_all(&mut self, core: &mut Core, s: u32) {
+    fn carry_out_all(&mut self, core: &mut Core, s: SwitchId) {
         let mut list = std::mem::take(&mut self.effects.list);
         for (mechanism, effect) in list.drain(..) {
             self.carry_out_effect(core, s, mechanism, effect);
@@ -97,7 +97,7 @@ impl Fabric {
         &mut self,
         core: &mut Core,
         (l, via): (LinkId, Option<LinkId>),
-        s: u32,
+        s: SwitchId,
         packet: PacketId,
         hook: Hooks,
         mut question: impl FnMut(&mut MechanismState, &mut dyn Node, &mut Arrival<'_>, PortNo, &mut Effects) -> Verdict,
@@ -127,7 +127,7 @@ impl Fabric {
 
     /// A packet has reached a switch at which something runs on arrival, over link `via`.
     #[inline(never)]
-    pub fn arrive_hooked(&mut self, core: &mut Core, s: u32, via: LinkId, packet: PacketId) {
+    pub fn arrive_hooked(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: PacketId) {
         if let Some(message) = core.pool.detach(packet) {
             self.take_message(core, s, via, &message);
         }
@@ -135,7 +135,7 @@ impl Fabric {
             let message = core.pool.free_message(packet);
             return self.take_message(core, s, via, &message);
         }
-        let hooks = self.switches[s as usize].hooks;
+        let hooks = self.switches[s].hooks;
         if !hooks.any(Hooks::ROUTE) {
             return self.forward(core, s, via, packet);
         }
@@ -151,11 +151,11 @@ impl Fabric {
     }
 
     /// A message for the mechanisms of a switch. One whose hop limit is zero was lost on the way.
-    fn take_message(&mut self, core: &mut Core, s: u32, via: LinkId, packet: &Packet) {
+    fn take_message(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: &Packet) {
         let Some(message) = message_of(packet) else { return };
         let from = PortNo(self.ingress[via]);
         if let Some(pause) = Mechanisms::pause(&message.control, message.envelope.header) {
-            core.note_pause_frame(self.switches[s as usize].ports[from.index()], &pause);
+            core.note_pause_frame(self.switches[s].ports[from.index()], &pause);
         }
         self.with_mechanisms(core, s, |mechanisms, view, fx| {
             let owner = mechanisms.iter_mut().enumerate().find(|(_, m)| m.kind().profile.owns(message.control.ether_type));
@@ -170,7 +170,7 @@ impl Fabric {
     #[inline(never)]
     pub fn run_offer_hooks(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) -> bool {
         let (s, _) = core.switch_port(l);
-        let hooks = self.switches[s as usize].hooks;
+        let hooks = self.switches[s].hooks;
         if hooks.any(Hooks::RANKS) {
             self.rank(core, l, packet);
         }
@@ -182,10 +182,10 @@ impl Fabric {
         &mut self,
         core: &mut Core,
         (l, via): (LinkId, Option<LinkId>),
-        s: u32,
+        s: SwitchId,
         packet: PacketId,
     ) -> bool {
-        if !self.switches[s as usize].hooks.any(OFFERS) {
+        if !self.switches[s].hooks.any(OFFERS) {
             return false;
         }
         let (i, mut verdict) = self.ask(core, (l, via), s, packet, OFFERS, |m, node, p, port, fx| m.on_offer(node, p, port, fx));
@@ -197,7 +197,7 @@ impl Fabric {
                 core.settle_held(packet, Some(false));
             }
         }
-        if self.switches[s as usize].hooks.any(Hooks::INPUTS) {
+        if self.switches[s].hooks.any(Hooks::INPUTS) {
             match via {
                 Some(via) => self.count_input(core, (l, via), s, packet, verdict),
                 None => core.make_events(l), // it may have been held, and counts until it is seen to leave
@@ -216,7 +216,7 @@ impl Fabric {
         &mut self,
         core: &mut Core,
         (l, via): (LinkId, Option<LinkId>),
-        s: u32,
+        s: SwitchId,
         packet: PacketId,
         (i, taken): (usize, Verdict),
     ) -> Verdict {
@@ -239,7 +239,7 @@ impl Fabric {
     }
 
     /// A packet that came by link `via` waits for port `l` from now on, or is held for it: it counts where it came in until it leaves.
-    fn count_input(&mut self, core: &mut Core, (l, via): (LinkId, LinkId), s: u32, packet: PacketId, verdict: Verdict) {
+    fn count_input(&mut self, core: &mut Core, (l, via): (LinkId, LinkId), s: SwitchId, packet: PacketId, verdict: Verdict) {
         self.uncount_input(s, packet);
         let waits = match verdict {
             Verdict::Hold | Verdict::Express => true,
@@ -259,7 +259,7 @@ impl Fabric {
             self.entered.resize(packet as usize + 1, (0, 0));
         }
         self.entered[packet as usize] = (port, frame);
-        let inputs = &mut self.switches[s as usize].inputs;
+        let inputs = &mut self.switches[s].inputs;
         if inputs.len() <= usize::from(port) {
             inputs.resize(usize::from(port) + 1, 0);
         }
@@ -267,11 +267,11 @@ impl Fabric {
     }
 
     /// A packet has left the switch, or is about to be offered to another port of it.
-    fn uncount_input(&mut self, s: u32, packet: PacketId) {
+    fn uncount_input(&mut self, s: SwitchId, packet: PacketId) {
         let Some(entered) = self.entered.get_mut(packet as usize) else { return };
         let (port, frame) = std::mem::take(entered);
         if frame > 0 {
-            self.switches[s as usize].inputs[usize::from(port)] -= u64::from(frame);
+            self.switches[s].inputs[usize::from(port)] -= u64::from(frame);
         }
     }
 
@@ -279,7 +279,7 @@ impl Fabric {
     fn rank(&self, core: &mut Core, l: LinkId, packet: PacketId) {
         let (s, _) = core.switch_port(l);
         let shim = core.pool.shim(packet);
-        let mut ranking = self.switches[s as usize].mechanisms.iter().filter(|m| m.hooks().any(Hooks::RANKS));
+        let mut ranking = self.switches[s].mechanisms.iter().filter(|m| m.hooks().any(Hooks::RANKS));
         let rank = ranking.next().and_then(|m| m.ranks(|m| m.rank(&core.pool[packet], shim.as_ref()))).unwrap_or(0);
         core.pool.set_rank(packet, rank);
     }
@@ -333,14 +333,14 @@ impl Fabric {
     /// A packet was dropped at switch `s`. Where it was the head of a queue, other ports may have a departure at this very instant, which
     /// comes first: mechanisms that send something because of it learn of it by a timeout of the switch.
     #[cold]
-    pub fn note_drop(&mut self, core: &mut Core, s: u32, packet: PacketId, dropped: &Packet, reason: DropReason) {
-        if self.switches[s as usize].hooks.any(Hooks::INPUTS) {
+    pub fn note_drop(&mut self, core: &mut Core, s: SwitchId, packet: PacketId, dropped: &Packet, reason: DropReason) {
+        if self.switches[s].hooks.any(Hooks::INPUTS) {
             self.uncount_input(s, packet);
         }
-        let switch = &mut self.switches[s as usize];
+        let switch = &mut self.switches[s];
         if self.departing && switch.mechanisms.iter().any(learns_later) {
             switch.dropped.push_back((packet, *dropped, reason));
-            core.set_timer(core.now, (self.hosts + s, DROPPED));
+            core.set_timer(core.now, (self.hosts + s.0, DROPPED));
             return self.run_drop_hooks(core, s, packet, dropped, reason, |m| !learns_later(m));
         }
         self.run_drop_hooks(core, s, packet, dropped, reason, |_| true);
@@ -349,7 +349,7 @@ impl Fabric {
     fn run_drop_hooks(
         &mut self,
         core: &mut Core,
-        s: u32,
+        s: SwitchId,
         packet: PacketId,
         dropped: &Packet,
         reason: DropReason,
@@ -357,8 +357,8 @@ impl Fabric {
     ) {
         let envelope = &dropped.envelope;
         let dropped = Dropped { packet, envelope, reference: dropped.header.reference(envelope.payload), reason };
-        for i in 0..self.switches[s as usize].mechanisms.len() {
-            if !learns(&self.switches[s as usize].mechanisms[i]) {
+        for i in 0..self.switches[s].mechanisms.len() {
+            if !learns(&self.switches[s].mechanisms[i]) {
                 continue;
             }
             self.with_mechanisms(core, s, |mechanisms, view, fx| {
@@ -371,7 +371,7 @@ impl Fabric {
     /// A frame's first bit is about to leave port `l`: one message may go at its end.
     pub fn run_departure_hooks(&mut self, core: &mut Core, l: LinkId, packet: PacketId) {
         let (s, port) = core.switch_port(l);
-        for mechanism in self.switches[s as usize].mechanisms.iter_mut().filter(|m| m.sends(|m| m.waits(port)).unwrap_or(false)) {
+        for mechanism in self.switches[s].mechanisms.iter_mut().filter(|m| m.sends(|m| m.waits(port)).unwrap_or(false)) {
             let attached = mechanism.attaches_mut(|m| Some((m.on_departure(port, &core.pool[packet])?, m.loses(port))));
             let Some((mut message, lost)) = attached.flatten() else { continue };
             if lost {
@@ -385,7 +385,7 @@ impl Fabric {
     #[inline(never)]
     pub fn run_egress_hooks(&mut self, core: &mut Core, l: LinkId, packet: PacketId) {
         let (s, port) = core.switch_port(l);
-        if self.switches[s as usize].hooks.any(Hooks::INPUTS) {
+        if self.switches[s].hooks.any(Hooks::INPUTS) {
             self.uncount_input(s, packet);
         }
         self.with_mechanisms(core, s, |mechanisms, view, fx| {
@@ -398,7 +398,7 @@ impl Fabric {
 
     /// A packet leaves its virtual output queue for the crossbar; `from`, `to`: input and output port.
     #[inline(never)]
-    pub fn run_crossing_hooks(&mut self, core: &mut Core, s: u32, packet: PacketId, [from, to]: [PortNo; 2]) {
+    pub fn run_crossing_hooks(&mut self, core: &mut Core, s: SwitchId, packet: PacketId, [from, to]: [PortNo; 2]) {
         self.with_mechanisms(core, s, |mechanisms, view, fx| {
             for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(Hooks::CROSSING)) {
                 fx.mechanism = i as u8;
@@ -409,17 +409,17 @@ impl Fabric {
 
     /// A message that travels as packets do was dropped at switch `s`.
     #[cold]
-    pub fn lose_clone(&mut self, core: &mut Core, s: u32, packet: PacketId, reason: DropReason) {
+    pub fn lose_clone(&mut self, core: &mut Core, s: SwitchId, packet: PacketId, reason: DropReason) {
         // It may have counted where packets wait, as any other.
-        let link = self.switches[s as usize].ports[0];
+        let link = self.switches[s].ports[0];
         core.departed.push(Departed { link, packet, at: core.now });
         self.notify(core);
         self.uncount_input(s, packet);
-        if let Some(crossbar) = self.crossbars.get_mut(s as usize) {
+        if let Some(crossbar) = self.crossbars.get_mut(s.index()) {
             crossbar.forget(packet);
         }
         let Some(shim) = core.end_clone(packet) else { return };
-        for mechanism in &mut self.switches[s as usize].mechanisms {
+        for mechanism in &mut self.switches[s].mechanisms {
             mechanism.clones_mut(|m| m.on_lost(&shim, reason));
         }
     }
@@ -467,24 +467,24 @@ impl Fabric {
         core.start_past_queue(l, core.now, packet);
         self.notify(core);
         let (s, _) = core.switch_port(l);
-        if let Some(crossbar) = self.crossbars.get_mut(s as usize) {
+        if let Some(crossbar) = self.crossbars.get_mut(s.index()) {
             crossbar.forget(packet);
         }
-        if self.switches[s as usize].hooks.any(Hooks::EGRESS) {
+        if self.switches[s].hooks.any(Hooks::EGRESS) {
             self.run_egress_hooks(core, l, packet);
         }
     }
 
     /// A timer of a switch has expired: a mechanism's, that of its outbox, or that of drops.
-    pub fn timeout(&mut self, core: &mut Core, s: u32, what: u64) {
+    pub fn timeout(&mut self, core: &mut Core, s: SwitchId, what: u64) {
         if what == OUTBOX {
-            if let Some((l, message)) = self.switches[s as usize].outbox.pop_front() {
+            if let Some((l, message)) = self.switches[s].outbox.pop_front() {
                 self.enqueue_anywhere(core, l, None, message);
             }
             return;
         }
         if what == DROPPED {
-            if let Some((packet, dropped, reason)) = self.switches[s as usize].dropped.pop_front() {
+            if let Some((packet, dropped, reason)) = self.switches[s].dropped.pop_front() {
                 self.run_drop_hooks(core, s, packet, &dropped, reason, learns_later);
             }
             return;
@@ -524,7 +524,7 @@ impl Fabric {
             }
             Verdict::Detour(port) => {
                 let (s, _) = core.switch_port(l);
-                let other = self.switches[s as usize].ports[port.index()];
+                let other = self.switches[s].ports[port.index()];
                 let before = std::mem::replace(&mut self.detouring, true);
                 self.enqueue_anywhere(core, other, via, packet);
                 self.detouring = before;
@@ -535,13 +535,13 @@ impl Fabric {
     /// A mechanism holds a packet that came by a link: a combined switch remembers its input.
     fn note_held(&mut self, core: &Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         let ((s, output), frame) = (core.switch_port(l), core.pool[packet].frame);
-        if let (Some(crossbar), Some(via)) = (self.crossbars.get_mut(s as usize), via) {
+        if let (Some(crossbar), Some(via)) = (self.crossbars.get_mut(s.index()), via) {
             crossbar.hold((self.ingress[via], output), packet, frame);
         }
     }
 
-    fn carry_out_effect(&mut self, core: &mut Core, s: u32, mechanism: u8, effect: Effect) {
-        let link = |fabric: &Fabric, port: PortNo| fabric.switches[s as usize].ports[port.index()];
+    fn carry_out_effect(&mut self, core: &mut Core, s: SwitchId, mechanism: u8, effect: Effect) {
+        let link = |fabric: &Fabric, port: PortNo| fabric.switches[s].ports[port.index()];
         match effect {
             Effect::Forward { packet, port } => {
                 let l = link(self, port);
@@ -603,7 +603,7 @@ impl Fabric {
             }
             Effect::Watch(port) => core.make_events(link(self, port)),
             Effect::State { port, about, state, degree } => {
-                let name = self.switches[s as usize].mechanisms[usize::from(mechanism)].kind().key;
+                let name = self.switches[s].mechanisms[usize::from(mechanism)].kind().key;
                 let port = core.ports[link(self, port)].name.clone();
                 let result = core.ledger.tables.state(core.now, port, [name, about, state], degree);
                 core.check(result);
@@ -625,10 +625,10 @@ impl Fabric {
                 core.pool.keep_shim(message, shim);
                 // Other ports may have a departure at this very instant, which comes first: the offer is a timeout of the switch.
                 let l = link(self, port);
-                self.switches[s as usize].outbox.push_back((l, message));
-                core.set_timer(core.now, (self.hosts + s, OUTBOX));
+                self.switches[s].outbox.push_back((l, message));
+                core.set_timer(core.now, (self.hosts + s.0, OUTBOX));
             }
-            Effect::Timer(at) => core.set_timer(at.max(core.now), (self.hosts + s, u64::from(mechanism))),
+            Effect::Timer(at) => core.set_timer(at.max(core.now), (self.hosts + s.0, u64::from(mechanism))),
         }
     }
 }

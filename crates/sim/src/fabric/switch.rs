@@ -12,7 +12,7 @@ use fanin_engine::Table;
 use fanin_packet::{Envelope, Packet, PacketId, Stack};
 use fanin_switch::{DropReason, Effects, Hooks, Links, MechanismState, PathChooser, PortNo, PortView};
 use fanin_telemetry::Name;
-use fanin_units::{HostId, LinkId, Stream};
+use fanin_units::{HostId, LinkId, Stream, SwitchId};
 use std::collections::VecDeque;
 
 /// A switch's own state.
@@ -23,7 +23,7 @@ pub struct SwitchNode {
     pub paths: PathChooser,
     pub rng: Stream,
     pub mechanisms: Vec<MechanismState>,
-    /// Those of all its mechanisms.
+    /// The hooks of all its mechanisms.
     pub hooks: Hooks,
     /// The only one of them that has a say in packets before they join a queue, if it has one because of headers alone.
     pub headers: Option<u8>,
@@ -40,7 +40,7 @@ pub struct SwitchNode {
 /// All switches and their forwarding tables.
 pub struct Fabric {
     pub fib: Fib,
-    pub switches: Table<SwitchNode>,
+    pub switches: Table<SwitchNode, SwitchId>,
     /// Hosts, which come before switches in the order of timers.
     pub hosts: u32,
     /// Some ports are not on the fast path.
@@ -50,9 +50,9 @@ pub struct Fabric {
     /// Where mechanisms write what shall happen; empty between events.
     pub effects: Effects,
     /// By switch, its crossbar; empty where switches are output queued.
-    pub crossbars: Table<Crossbar>,
+    pub crossbars: Table<Crossbar, SwitchId>,
     /// By slot behind those of departures, the switch, and which of its crossbar's.
-    pub crossbar_slots: Vec<(u32, u16)>,
+    pub crossbar_slots: Vec<(SwitchId, u16)>,
     /// The packet that is being offered was detoured here: a port that refuses it drops it.
     pub detouring: bool,
     /// A port has its turn: other ports may have theirs at this very instant.
@@ -93,7 +93,7 @@ impl Links for EqualCost<'_> {
 impl SwitchNode {
     /// The link by which it would forward a packet now.
     #[inline(always)]
-    pub fn next_hop(&mut self, core: &mut Core, fib: &Fib, s: u32, envelope: &Envelope) -> Option<LinkId> {
+    pub fn next_hop(&mut self, core: &mut Core, fib: &Fib, s: SwitchId, envelope: &Envelope) -> Option<LinkId> {
         match fib.lookup(s, envelope.dst) {
             NextHop::One(link) => Some(link),
             NextHop::Several(links) => {
@@ -120,7 +120,7 @@ impl SwitchNode {
 impl Fabric {
     /// A packet has reached a switch over link `via`.
     #[inline(always)]
-    pub fn forward(&mut self, core: &mut Core, s: u32, via: LinkId, packet: PacketId) {
+    pub fn forward(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: PacketId) {
         if let Some(out) = self.take_hop(core, s, via, packet) {
             self.enqueue(core, out, Some(via), packet);
         }
@@ -128,7 +128,7 @@ impl Fabric {
 
     /// One hop less is left to a packet that has reached a switch over link `via`: the link by which it leaves. Without any it is dropped.
     #[inline(always)]
-    pub fn take_hop(&mut self, core: &mut Core, s: u32, via: LinkId, packet: PacketId) -> Option<LinkId> {
+    pub fn take_hop(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: PacketId) -> Option<LinkId> {
         let outer = core.pool.outer(packet);
         let settled = outer.next(via);
         outer.envelope.ttl -= 1;
@@ -149,9 +149,9 @@ impl Fabric {
 
     /// The link by which a packet leaves a switch by its tables and its path choice. Without any it is dropped.
     #[inline(never)]
-    fn look_up(&mut self, core: &mut Core, s: u32, packet: PacketId) -> Option<LinkId> {
+    fn look_up(&mut self, core: &mut Core, s: SwitchId, packet: PacketId) -> Option<LinkId> {
         let envelope = core.pool[packet];
-        let out = self.switches[s as usize].next_hop(core, &self.fib, s, &envelope);
+        let out = self.switches[s].next_hop(core, &self.fib, s, &envelope);
         self.notify(core);
         if out.is_none() {
             self.drop_at_switch(core, s, packet, DropReason::NO_ROUTE);
@@ -159,15 +159,15 @@ impl Fabric {
         out
     }
 
-    /// Whether a switch's tables lead a packet by a link, as its route does.
-    fn is_by_tables(&self, core: &Core, s: u32, packet: PacketId, out: LinkId) -> bool {
+    /// True where a switch's tables lead a packet by a link, as its source route does.
+    fn is_by_tables(&self, core: &Core, s: SwitchId, packet: PacketId, out: LinkId) -> bool {
         let Envelope { dst, hash, .. } = core.pool[packet];
         self.foresee(s, dst, hash) == Some(out)
     }
 
     /// The link by which a switch forwards packets to a host with this hash, if nothing but its tables and these decides it.
-    pub fn foresee(&self, s: u32, dst: HostId, hash: u32) -> Option<LinkId> {
-        let switch = &self.switches[s as usize];
+    pub fn foresee(&self, s: SwitchId, dst: HostId, hash: u32) -> Option<LinkId> {
+        let switch = &self.switches[s];
         match self.fib.lookup(s, dst) {
             NextHop::One(link) => Some(link),
             NextHop::Several(links) => switch.paths.foresee(dst, hash, links.len(), switch.seed).map(|i| links[i]),
@@ -176,7 +176,7 @@ impl Fabric {
     }
 
     /// The links of a path that begins with `nic`, until no switch gives a next one, or it goes in circles.
-    fn walk(&self, core: &Core, nic: LinkId, next: impl Fn(u32) -> Option<LinkId>) -> Vec<LinkId> {
+    fn walk(&self, core: &Core, nic: LinkId, next: impl Fn(SwitchId) -> Option<LinkId>) -> Vec<LinkId> {
         let mut path = vec![nic];
         while let FarEnd::Switch(s) = core.links[path[path.len() - 1]].far_end() {
             match next(s) {
@@ -192,7 +192,7 @@ impl Network for Fabric {
     fn path(&self, core: &Core, nic: LinkId, to: HostId, hash: u32) -> Vec<LinkId> {
         self.walk(core, nic, |s| match self.fib.lookup(s, to) {
             NextHop::One(link) => Some(link),
-            NextHop::Several(links) => Some(links[fanin_switch::ecmp(hash, self.switches[s as usize].seed, links.len())]),
+            NextHop::Several(links) => Some(links[fanin_switch::ecmp(hash, self.switches[s].seed, links.len())]),
             NextHop::None => None,
         })
     }
@@ -209,7 +209,7 @@ impl Network for Fabric {
         let mut records = 0;
         let bytes = |l: &LinkId| {
             if let Owner::Switch(s, _) = core.ports[*l].owner {
-                let limit = self.switches[s as usize].mechanisms.iter().filter_map(|m| m.telemetry(|m| m.records())).max();
+                let limit = self.switches[s].mechanisms.iter().filter_map(|m| m.telemetry(|m| m.records())).max();
                 records += usize::from(limit.is_some_and(|limit| records < limit));
             }
             Stack::bytes(records)

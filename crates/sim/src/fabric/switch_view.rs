@@ -6,20 +6,20 @@ use crate::core::queues::{Queues, Waiting};
 use crate::core::Core;
 use fanin_packet::{Envelope, PacketId, Shim};
 use fanin_switch::{Node, PortNo, PortView};
-use fanin_units::{LinkId, Time};
+use fanin_units::{LinkId, SwitchId, Time};
 use std::collections::VecDeque;
 
 /// A switch as its mechanisms see it; they are not in their place meanwhile.
 pub(super) struct SwitchView<'a> {
     pub core: &'a mut Core,
     pub fabric: &'a mut Fabric,
-    pub s: u32,
+    pub s: SwitchId,
 }
 
 impl SwitchView<'_> {
     /// The link of a port.
     pub fn link(&self, port: PortNo) -> LinkId {
-        self.fabric.switches[self.s as usize].ports[port.index()]
+        self.fabric.switches[self.s].ports[port.index()]
     }
 
     fn queues(&self, port: PortNo) -> Option<&Queues> {
@@ -53,7 +53,7 @@ impl Node for SwitchView<'_> {
 
     fn next_departed(&mut self) -> Option<PacketId> {
         if self.core.departed.is_empty() {
-            for port in &self.fabric.switches[self.s as usize].ports {
+            for port in &self.fabric.switches[self.s].ports {
                 self.core.catch_up(*port);
             }
         }
@@ -68,7 +68,7 @@ impl Node for SwitchView<'_> {
             return true;
         }
         let class = self.core.class_of(l, envelope);
-        match self.fabric.crossbars.get(self.s as usize) {
+        match self.fabric.crossbars.get(self.s.index()) {
             Some(crossbar) => crossbar.has_room(port, class),
             None => self.fabric.admit(self.core, l, class, &view, frame).is_ok(),
         }
@@ -87,15 +87,15 @@ impl Node for SwitchView<'_> {
     }
 
     fn input_bytes(&self, port: PortNo) -> u64 {
-        match self.fabric.crossbars.get(self.s as usize) {
+        match self.fabric.crossbars.get(self.s.index()) {
             Some(crossbar) => crossbar.input_bytes(port),
-            None => self.fabric.switches[self.s as usize].inputs.get(port.index()).copied().unwrap_or_default(),
+            None => self.fabric.switches[self.s].inputs.get(port.index()).copied().unwrap_or_default(),
         }
     }
 
     fn sendable_bytes(&self, port: PortNo) -> u64 {
         let at = &self.core.ports[self.link(port)];
-        match self.fabric.crossbars.get(self.s as usize) {
+        match self.fabric.crossbars.get(self.s.index()) {
             Some(crossbar) => crossbar.sendable_bytes(port, at.closed),
             None => at.queues.as_deref().map_or(0, |queues| queues.open_bytes(at.closed)),
         }
@@ -140,7 +140,7 @@ impl Node for SwitchView<'_> {
 
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {
         let Fabric { switches, fib, .. } = &mut *self.fabric;
-        let link = switches[self.s as usize].next_hop(self.core, fib, self.s, envelope)?;
+        let link = switches[self.s].next_hop(self.core, fib, self.s, envelope)?;
         Some(self.core.switch_port(link).1)
     }
 }

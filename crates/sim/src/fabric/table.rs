@@ -1,7 +1,7 @@
 //! Forwarding tables, flattened for the inner loop.
 
 use fanin_engine::Table;
-use fanin_units::{HostId, LinkId};
+use fanin_units::{HostId, LinkId, SwitchId};
 
 /// Set in an entry that is a group.
 const GROUP: u32 = 1 << 31;
@@ -69,9 +69,9 @@ impl Fib {
 
     /// The way from `switch` to `host`.
     #[inline(always)]
-    pub fn lookup(&self, switch: u32, host: HostId) -> NextHop<'_> {
+    pub fn lookup(&self, switch: SwitchId, host: HostId) -> NextHop<'_> {
         let attachment = self.attachment_of[host];
-        let entry = self.entries[switch as usize * self.attachments + usize::from(attachment)];
+        let entry = self.entries[switch.index() * self.attachments + usize::from(attachment)];
         if entry < LINKS {
             NextHop::One(LinkId(entry))
         } else if entry >= GROUP {

@@ -49,7 +49,7 @@ impl Stage<'_> {
 /// Those of a link and of the switch before it.
 fn stages(core: &Core, l: LinkId) -> impl Iterator<Item = Stage<'_>> {
     let crossbar = match core.ports[l].owner {
-        Owner::Switch(s, _) => core.crossings.get(s as usize),
+        Owner::Switch(s, _) => core.crossings.get(s.index()),
         Owner::Host(_) => None,
     };
     crossbar.map(Stage::Crossbar).into_iter().chain([Stage::Link(&core.links[l])])

@@ -21,7 +21,7 @@ pub(crate) const TRIMMED: [CounterDef; 5] = [
     CounterDef::step("nacks_on_the_way", "NACKs that were on the way when the run ended."),
 ];
 
-/// What NICs did about pauses, and asked for: what each mechanism by which switches pause hosts has besides.
+/// Pauses that NICs obeyed and asked for: what each mechanism by which switches pause hosts has besides.
 pub(crate) const NICS: [CounterDef; 3] = [
     CounterDef::step(
         "nic_frames_sent",
@@ -35,7 +35,7 @@ pub(crate) const NICS: [CounterDef; 3] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterGroup {
     pub name: &'static str,
-    /// What the group is about.
+    /// The subject of the group.
     pub doc: String,
     /// The first counts everything that the others divide.
     pub counters: Vec<CounterDef>,

@@ -33,7 +33,7 @@ pub struct PortNow {
     pub queue_bytes: u64,
     /// Cells that wait; zero unless something counts in cells.
     pub queue_cells: u64,
-    /// What mechanisms hold for it, which `queue_bytes` does not have.
+    /// Bytes that mechanisms hold for it, which `queue_bytes` does not have.
     pub held_bytes: u64,
     pub held_packets: u64,
     /// Largest queue so far, with what was held.
@@ -79,11 +79,11 @@ impl World {
         PortNow {
             name: port.name.to_string(),
             switch: match port.owner {
-                Owner::Switch(s, _) => Some(s),
+                Owner::Switch(s, _) => Some(s.0),
                 Owner::Host(_) => None,
             },
             leads_to: match link.far_end() {
-                FarEnd::Switch(s) => Some(s),
+                FarEnd::Switch(s) => Some(s.0),
                 FarEnd::Host(_) => None,
             },
             tx_packets,
@@ -127,7 +127,7 @@ impl World {
         Some(receiver.protocol.stats().delivered)
     }
 
-    /// What the mechanisms of all switches have counted, by group.
+    /// The counts of the mechanisms of all switches, by group.
     pub fn mechanism_counts(&self) -> Vec<CountGroup> {
         let mut groups: Vec<CountGroup> = Vec::new();
         for group in self.fabric.switches.iter().flat_map(|switch| &switch.mechanisms).map(|m| m.counts()) {
@@ -146,7 +146,7 @@ impl World {
         found.and_then(|g| g.counters.iter().find(|(def, _)| def.name == name)).map_or(0, |(_, n)| *n)
     }
 
-    /// What has become of signals at all endpoints so far.
+    /// The fate of signals at all endpoints so far.
     pub fn signals(&self) -> SignalCounts {
         let mut all = self.hosts.signals;
         self.hosts.ends.ids().into_iter().for_each(|id| all.add(&self.hosts.ends[id].protocol.signals()));

@@ -33,7 +33,7 @@ use fanin_switch::{Scheduling, SharedBuffer};
 use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
 use fanin_transport::{SignalCounts, TransportParams};
-use fanin_units::{Amount, Bytes, HostId, LinkId, NodeId, Purpose, Span, Stream, Time};
+use fanin_units::{Amount, Bytes, HostId, LinkId, NodeId, Purpose, Span, Stream, SwitchId, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ use std::sync::Arc;
 /// gains nothing: fat trees of 128 hosts have 768 links and run as fast without, those of 432 have 2,592 and run 1.15 times as
 /// fast with it.
 const CACHED_LINKS: usize = 1024;
-/// The same of flows that are open at once: 2.6 KB each. A direct all-to-all of 128 hosts has 16,256.
+/// Flows open at once whose state fits into a second-level cache: 2.6 KB each. A direct all-to-all of 128 hosts has 16,256.
 const CACHED_FLOWS: usize = 4096;
 /// Events that the wheel knows ahead where prefetching pays: the first step of fetching is so far ahead.
 const FETCHED_AHEAD: usize = 11;
@@ -50,7 +50,7 @@ const FETCHED_AHEAD: usize = 11;
 fn far_end(topology: &Topology, node: NodeId) -> FarEnd {
     match topology.host_id(node) {
         Some(host) => FarEnd::Host(host.0),
-        None => FarEnd::Switch(topology.switch_index(node).unwrap_or_default() as u32),
+        None => FarEnd::Switch(SwitchId(topology.switch_index(node).unwrap_or_default() as u32)),
     }
 }
 
@@ -62,7 +62,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
     build(scenario, destination, None)
 }
 
-/// The same, with or without fetching ahead: results do not depend on it, which tests show on networks of any size.
+/// Builds the world of a scenario, with or without fetching ahead: results do not depend on it, which tests show on networks of any size.
 ///
 /// # Errors
 /// As [`world`].
@@ -263,7 +263,7 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
     (0..topology.switch_count()).map(of).collect()
 }
 
-/// Whether a mechanism of some switch records what it makes of ports.
+/// True where a mechanism of some switch records its states of ports.
 fn records_states(scenario: &Scenario) -> bool {
     let topology = scenario.topology();
     (topology.hosts.len()..topology.nodes.len()).any(|node| scenario.mechanisms(NodeId(node as u32)).states())
@@ -290,7 +290,7 @@ fn shared_buffers(scenario: &Scenario) -> Vec<SharedBuffer> {
 }
 
 /// By switch, its crossbar, and the slots of the wheel that they have; empty where switches are output queued.
-fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(u32, u16)>) {
+fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(SwitchId, u16)>) {
     let topology = scenario.topology();
     let Some(settings) = scenario.doc().switch.architecture.combined() else { return (Vec::new(), Vec::new()) };
     let (mut all, mut slots) = (Vec::new(), Vec::new());
@@ -307,12 +307,12 @@ fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(u32, u16)>) {
             first_slot: topology.links.len() + slots.len(),
         };
         all.push(Crossbar::new(&settings, &ports));
-        slots.extend((0..Crossbar::slots(ports.len())).map(|which| (s as u32, which as u16)));
+        slots.extend((0..Crossbar::slots(ports.len())).map(|which| (SwitchId(s as u32), which as u16)));
     }
     (all, slots)
 }
 
-/// Whether packets are recorded where they are sent and delivered.
+/// True where packets are recorded where they are sent and delivered.
 fn observes(telemetry: &Telemetry) -> bool {
     telemetry.registers.is_some() || telemetry.capture.is_some() || !telemetry.hosts.is_empty()
 }
@@ -369,7 +369,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
         };
         let hooks = |end: FarEnd| match end {
             FarEnd::Host(_) => Hooks::NONE,
-            FarEnd::Switch(s) => switches[s as usize].hooks,
+            FarEnd::Switch(s) => switches[s.index()].hooks,
         };
         let sends = hooks(far_end(topology, wire.from));
         if matches!(owner, Owner::Switch(..)) {
@@ -407,7 +407,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
 
 /// Gives a switch's port the queue of headers that a mechanism there wants.
 fn give_express(link: &mut Link, port: &mut Port, switches: &[SwitchNode]) {
-    let params = switches[port.owner.node()].mechanisms.iter().find_map(|m| m.overtakes(|m| m.express()));
+    let params = switches[port.owner.switch().index()].mechanisms.iter().find_map(|m| m.overtakes(|m| m.express()));
     if let (Some(params), Some(queues)) = (params, port.queues.as_deref_mut()) {
         queues.express = Some(Box::new(Express::new(params)));
         port.general = true;
@@ -415,7 +415,7 @@ fn give_express(link: &mut Link, port: &mut Port, switches: &[SwitchNode]) {
     }
 }
 
-/// What is kept of the records of watched ports.
+/// The part of the records of watched ports that is kept.
 fn keep(keep: &fanin_scenario::Keep) -> Keep {
     use fanin_scenario::Keep::{All, Around, Last};
     match keep {
@@ -545,7 +545,7 @@ mod tests {
             let fib = fib(topology, routes);
             for (switch, host) in (0..topology.switch_count()).flat_map(|s| (0..topology.hosts.len()).map(move |h| (s, h))) {
                 let host = HostId(host as u32);
-                let links: Vec<LinkId> = match fib.lookup(switch as u32, host) {
+                let links: Vec<LinkId> = match fib.lookup(SwitchId(switch as u32), host) {
                     NextHop::One(link) => vec![link],
                     NextHop::Several(links) => links.to_vec(),
                     NextHop::None => Vec::new(),

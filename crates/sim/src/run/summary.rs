@@ -13,7 +13,7 @@ use fanin_params::CounterDef;
 use fanin_switch::MechanismState;
 use fanin_traffic::CollectiveJob;
 use fanin_transport::AbortReason;
-use fanin_units::{BitRate, Bytes, LinkId, Span};
+use fanin_units::{BitRate, Bytes, LinkId, Span, SwitchId};
 use serde_json::{json, Map, Value};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -118,7 +118,7 @@ fn add<const N: usize>(group: &mut Map<String, Value>, defs: [CounterDef; N], co
     group.extend(defs.iter().zip(counts).map(|(def, n)| (def.name.to_string(), json!(n))));
 }
 
-/// What the mechanisms of switches and the signals at hosts have counted, by group; those that run.
+/// The counts of mechanisms that run and of signals at hosts, by group.
 fn mechanisms(world: &World) -> Value {
     let mut groups = Map::new();
     for group in world.mechanism_counts() {
@@ -129,7 +129,12 @@ fn mechanisms(world: &World) -> Value {
         let Some(Value::Object(group)) = groups.get_mut(name) else { continue };
         group.extend(counters.into_iter().map(|(def, n)| (def.name.to_string(), json!(n))));
     }
-    let states = || (0..).zip(world.fabric.switches.iter()).flat_map(|(s, switch)| switch.mechanisms.iter().map(move |m| (s, m)));
+    let states = || {
+        (0..)
+            .map(SwitchId)
+            .zip(world.fabric.switches.iter())
+            .flat_map(|(s, switch)| switch.mechanisms.iter().map(move |m| (s, m)))
+    };
     for (name, group) in &mut groups {
         let Value::Object(group) = group else { continue };
         let ours = || states().filter(|(_, m)| m.counts().name == name);
@@ -160,8 +165,8 @@ fn mechanisms(world: &World) -> Value {
             let most = group.get(def.name).and_then(Value::as_u64).unwrap_or(0);
             group.insert(def.name.to_string(), json!(most.max(value)));
         }
-        let link = |s: usize, port: fanin_switch::PortNo| world.fabric.switches[s].ports[port.index()];
-        let longest = |s: usize, m: &MechanismState| match m.overtakes(|_| ()) {
+        let link = |s: SwitchId, port: fanin_switch::PortNo| world.fabric.switches[s].ports[port.index()];
+        let longest = |s: SwitchId, m: &MechanismState| match m.overtakes(|_| ()) {
             Some(()) => world.fabric.switches[s].express_peak(&world.core),
             None => m.peaks(|m| m.longest_queue()).flatten(),
         };
@@ -304,7 +309,7 @@ pub(crate) fn summary(
 
 /// The inputs of combined switches in which most has waited, by the links that come in.
 fn input_ports(world: &World) -> Value {
-    let crossbars = world.fabric.crossbars.iter().enumerate();
+    let crossbars = (0..).map(SwitchId).zip(world.fabric.crossbars.iter());
     let mut inputs: Vec<(LinkId, Depth)> =
         crossbars.flat_map(|(s, x)| x.depths().map(move |(port, depth)| (world.link_into(s, port), depth))).collect();
     inputs.sort_by_key(|(l, depth)| (Reverse(depth.peak), *l));

@@ -9,7 +9,7 @@
 //! | 3 | | what the end keeps apart, NIC | its front | what the end keeps apart, NIC |
 //! | 1 | queues, what mechanisms keep | the same of what it keeps | packet, what mechanisms keep | the same of what it keeps |
 //!
-//! By which link a packet leaves a switch stands in it where its route is settled ([`Route`](crate::core::route::Route)); for others
+//! By which link a packet leaves a switch is its source route ([`Route`](crate::core::route::Route)) where it has one; for others
 //! tables are asked, where they alone decide.
 //!
 //! An arrival after which its sender, a host, has its next turn: that host with the packet, and the end whose turn it is with the
@@ -134,7 +134,7 @@ impl Tables<'_> {
         }
     }
 
-    /// What is on a wire, where that is more than stands beside the link: on long or fast ones, as lossless networks have.
+    /// The next entry of a ring that does not stand beside its link: as long or fast wires need, which lossless networks have.
     #[inline(always)]
     fn ring(&self, due: &Due) {
         if self.fabric.general && self.is_arrival(due) {
@@ -194,7 +194,7 @@ impl Tables<'_> {
         }
     }
 
-    /// What an end keeps apart, and where it sends; the front of a port's queue.
+    /// The memory that an end keeps apart, and where it sends; the front of a port's queue.
     #[inline(always)]
     fn apart(&self, due: &Due) {
         if let Some(id) = end(due.note) {
@@ -252,7 +252,7 @@ impl Tables<'_> {
             if let Owner::Switch(s, to) = port.owner {
                 port.prefetch_next();
                 self.pool.prefetch_note(packet);
-                self.fabric.switches[s as usize].prefetch_kept(Some(self.fabric.ingress[via]), to);
+                self.fabric.switches[s].prefetch_kept(Some(self.fabric.ingress[via]), to);
             }
         }
     }
@@ -266,7 +266,7 @@ impl Tables<'_> {
         }
     }
 
-    /// What it goes on with.
+    /// The end or the queue with which the sender of a link goes on.
     #[inline(always)]
     fn sender_next(&self, l: LinkId) {
         match self.hosts.feeders[l] {
@@ -283,14 +283,14 @@ impl Tables<'_> {
     }
 }
 
-/// The link by which a packet leaves the switch that `link` leads to, where its route is not settled, but tables alone decide.
+/// The link by which a packet leaves the switch that `link` leads to, where it has no source route, but tables alone decide.
 #[inline(never)]
 fn by_tables(fabric: &Fabric, link: &Link, outer: &Outer) -> Option<LinkId> {
     let FarEnd::Switch(s) = link.far_end() else { return None };
     fabric.foresee(s, outer.envelope.dst, outer.envelope.hash)
 }
 
-/// That link, and the port there.
+/// Fetches the link by which a packet without a source route leaves, and the port there.
 #[cold]
 #[inline(never)]
 fn out_by_tables(fabric: &Fabric, links: links::Items<'_>, ports: Items<'_, Port, LinkId>, link: &Link, outer: &Outer) {
@@ -335,6 +335,6 @@ fn next_of(ports: Items<'_, Port, LinkId>, pool: &Pool, fabric: &Fabric, l: Link
     if let (Some(packet), Owner::Switch(s, no)) = (port.next(), port.owner) {
         pool.prefetch_all(packet);
         pool.prefetch_note(packet);
-        fabric.switches[s as usize].prefetch_kept(None, no);
+        fabric.switches[s].prefetch_kept(None, no);
     }
 }

@@ -16,7 +16,7 @@ use crate::hosts::Hosts;
 use crate::ledger::Totals;
 use fanin_telemetry::TableError;
 use fanin_traffic::{FlowSpec, Traffic};
-use fanin_units::{LinkId, Time};
+use fanin_units::{LinkId, SwitchId, Time};
 use sample::Samples;
 use std::collections::BTreeMap;
 
@@ -111,7 +111,7 @@ impl World {
         self.core.barrier = self.core.timers.next().min(self.next_app).min(self.samples.next).min(self.stop);
     }
 
-    /// Whether applications have something to hear of at the present instant.
+    /// True where applications have something to hear of at the present instant.
     fn applications_are_next(&self) -> bool {
         !self.hosts.completed.is_empty() || !self.hosts.progress.is_empty()
     }
@@ -156,7 +156,7 @@ impl World {
         let Some((at, (node, key))) = self.core.timers.pop() else { return };
         match node.checked_sub(self.fabric.hosts) {
             None => self.hosts.timeout(&mut self.core, node, at, key),
-            Some(s) => self.fabric.timeout(&mut self.core, s, key),
+            Some(s) => self.fabric.timeout(&mut self.core, SwitchId(s), key),
         }
     }
 
@@ -200,7 +200,7 @@ impl World {
         self.write_messages();
     }
 
-    /// What ranks of jobs have decided to send.
+    /// Writes the messages that ranks of jobs have decided to send.
     fn write_messages(&mut self) {
         while let Some(message) = self.traffic.pop_write() {
             self.hosts.write(&mut self.core, &message);
@@ -289,7 +289,7 @@ impl World {
         let link = &core.links[l];
         // One place each where packets are forwarded and delivered: another, and the compiler would inline neither.
         let far_end = link.far_end();
-        if !link.leads_straight_to_a_switch() {
+        if !link.leads_to_a_plain_switch() {
             // Where mechanisms send messages, most links bring some, and most packets are and have none.
             if link.has_ingress_hook() && (!link.reads_only_messages() || core.pool.has_message(packet)) {
                 return self.arrival_hooked(l, packet);
@@ -298,7 +298,7 @@ impl World {
                 return self.hosts.deliver(core, h, packet);
             }
         }
-        self.fabric.forward(core, far_end.node(), l, packet);
+        self.fabric.forward(core, far_end.switch(), l, packet);
     }
 
     /// The last packet on a link has arrived, and its sender has more to send: it went on when that packet had left.

@@ -9,7 +9,7 @@ use crate::hosts::ends::Ends;
 use fanin_engine::Table;
 use fanin_switch::PortNo;
 use fanin_telemetry::{PortRow, VoqRow};
-use fanin_units::{LinkId, Span, Time};
+use fanin_units::{LinkId, Span, SwitchId, Time};
 
 /// When samples are taken, and of which ports the last one has rows.
 pub(crate) struct Samples {
@@ -29,13 +29,13 @@ impl Samples {
         Samples { period, next: Time::ZERO.saturating_add(period), last_row: vec![Time::MAX; ports].into(), quiet_since: None }
     }
 
-    /// Whether any are taken.
+    /// True where samples are taken.
     pub fn are_on(&self) -> bool {
         self.next < Time::MAX
     }
 }
 
-/// Whether nothing has happened at a port since its last row: the next one would be all zeros.
+/// True where nothing has happened at a port since its last row: the next one would be all zeros.
 ///
 /// The queue need not be up to now. What waited at the last row, or has waited since at a switch, is in `interval_max`; what a
 /// host has given to its NIC since is either sent or in the queue.
@@ -81,7 +81,7 @@ impl World {
 
     /// Rows of the virtual output queues in which something has happened.
     fn sample_inputs(&mut self) {
-        for s in 0..self.fabric.crossbars.len() {
+        for s in (0..self.fabric.crossbars.len() as u32).map(SwitchId) {
             for Sampled { input, output, depth } in self.fabric.crossbars[s].sample() {
                 let row = VoqRow {
                     time_ps: self.core.now.ps(),
@@ -100,7 +100,7 @@ impl World {
     }
 
     /// The link that comes in by a port of a switch.
-    pub(crate) fn link_into(&self, s: usize, port: PortNo) -> LinkId {
+    pub(crate) fn link_into(&self, s: SwitchId, port: PortNo) -> LinkId {
         self.fabric.reverse[self.fabric.switches[s].ports[port.index()]]
     }
 
@@ -198,7 +198,7 @@ fn write_row(core: &mut Core, l: LinkId) {
 }
 
 impl World {
-    /// What the state takes, in bytes: names for the benchmark's output.
+    /// Bytes that the state takes, by part, for the benchmark's output.
     pub(crate) fn memory(&self) -> Vec<(&'static str, f64)> {
         let core = &self.core;
         let ports = core.links.len() * std::mem::size_of::<Port>();

@@ -1,4 +1,4 @@
-//! What the analysis reads: one record per packet that arrived at a port.
+//! Records, which the analysis reads: packets that arrived at a port, and samples of its queue.
 
 use fanin_units::Time;
 
@@ -17,11 +17,14 @@ pub const REPLACED: u8 = 4;
 /// The packet was dropped when its turn came: it stood in the queue until then, and took no time on the wire.
 pub const AT_HEAD: u8 = 16;
 
+/// The record is no packet but a [`Sample`] of the queue: it has no frame, no flow and no payload.
+pub const SAMPLE: u8 = 32;
+
 /// The packet carries no payload: a SYN, a FIN, an acknowledgment alone. It takes room in the queue like any other, but it begins no
 /// round and makes no flow a background flow.
 pub const NO_DATA: u8 = 8;
 
-/// One arrival at a port.
+/// One arrival at a port, or one value of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// When it arrived.
@@ -65,6 +68,28 @@ impl Record {
     #[inline(always)]
     pub fn loses(&self) -> bool {
         self.flags & (DROPPED | REPLACED | AT_HEAD) != 0
+    }
+}
+
+/// A sample of a port's queue, as switches give them: not of a packet, but of an instant, or of the interval before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The end of the interval.
+    pub time: Time,
+    /// Bytes that wait at `time`; None: unknown.
+    pub queue: Option<u64>,
+    /// Most bytes that waited in the interval; None: unknown.
+    pub watermark: Option<u64>,
+}
+
+impl Sample {
+    /// The records that a sample stands for: the watermark first, which was reached in the interval and is known at its end, then the
+    /// queue, where it has gone down since.
+    pub fn records(&self) -> impl Iterator<Item = Record> {
+        let time = self.time;
+        let watermark = self.watermark.filter(|most| self.queue.is_none_or(|queue| queue < *most));
+        let record = move |queue| Record { time, queue, frame: 0, flow: NO_FLOW, flags: SAMPLE | NO_DATA };
+        watermark.into_iter().chain(self.queue).map(record)
     }
 }
 

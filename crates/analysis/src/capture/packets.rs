@@ -469,9 +469,7 @@ impl TraceReader for Packets {
                 flags |= if headers.ecn == 3 { MARKED } else { 0 };
                 flags |= if headers.tcp.is_some() && headers.payload == 0 { NO_DATA } else { 0 };
             }
-            batch.records.push(Record { time, queue, frame: bytes, flow, flags });
-            batch.ports.push(port);
-            batch.rows.push(row);
+            batch.packet(Record { time, queue, frame: bytes, flow, flags }, port, row);
         }
         self.frames += looked as u64;
         Ok(looked > 0)

@@ -11,6 +11,7 @@ mod json;
 mod mapping;
 mod parquet;
 mod result;
+mod samples;
 mod stamps;
 mod text;
 
@@ -192,4 +193,23 @@ fn unknown(bytes: &[u8]) -> Problem {
 /// Names the file in problems that do not.
 fn in_file(problems: Problems, file: &SourceFile) -> Problems {
     problems.into_iter().map(|p| if p.file.is_none() { p.file(&file.path) } else { p }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FORMATS;
+    use std::path::Path;
+
+    #[test]
+    fn each_format_has_a_name_of_its_own_and_a_page_that_the_overview_links() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let overview = std::fs::read_to_string(docs.join("analyze.md")).unwrap();
+        for (index, format) in FORMATS.iter().enumerate() {
+            let page = format!("formats/{}.md", format.name());
+            let text = std::fs::read_to_string(docs.join(&page)).unwrap_or_else(|e| panic!("{page}: {e}"));
+            assert!(text.starts_with("# "), "{page} has no title");
+            assert!(overview.contains(&format!("({page})")), "docs/analyze.md does not link {page}");
+            assert!(FORMATS[..index].iter().all(|other| other.name() != format.name()), "{}", format.name());
+        }
+    }
 }

@@ -383,6 +383,8 @@ fn untold(sources: &[Source], ports: &[PortReport]) -> Option<String> {
     };
     let why = if lacking.iter().all(|f| f.shape == Shape::Stamps || (f.is_capture() && f.has_queue)) {
         "packets that are dropped carry no stamps".into()
+    } else if lacking.iter().all(|f| f.shape == Shape::Samples) {
+        "samples are of queues, not of packets".into()
     } else if lacking.iter().all(|f| f.is_capture()) {
         let estimate = if drops { ", and --buffer SIZE estimates drops" } else { "" };
         format!("a capture does not show what became of packets at the port; --behind CAPTURE does{estimate}")

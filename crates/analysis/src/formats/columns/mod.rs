@@ -267,6 +267,33 @@ impl Table {
         right
     }
 
+    /// The first whole numbers of rows, times 1, of a column that must have one in each row.
+    ///
+    /// # Errors
+    /// The first row that has none.
+    pub fn whole(&self, chosen: usize, out: &mut Vec<u64>) -> Result<(), Problem> {
+        if self.integers(chosen, 1, (0, 1 << 64), out) {
+            return Ok(());
+        }
+        let mut wrong = None;
+        out.clear();
+        out.resize(self.rows, 0);
+        self.numbers(chosen, 1, |row, value| match value.and_then(Result::ok).and_then(|value| u64::try_from(value).ok()) {
+            Some(value) => out[row] = value,
+            None => {
+                wrong.get_or_insert(row);
+            }
+        });
+        let wrong = wrong.or((self.is_text(chosen) || self.is_float(chosen)).then_some(0));
+        wrong.map_or(Ok(()), |row| Err(self.problem("is no whole number", chosen, row)))
+    }
+
+    /// A problem with a value of the current batch.
+    pub fn problem(&self, message: &str, chosen: usize, row: usize) -> Problem {
+        let place = format!("row {}", self.first_row + row as u64 + 1);
+        Problem::new(message).file(&self.path).place(place).column(self.name(chosen)).value(self.shown(chosen, row))
+    }
+
     /// The column's flags, if every row has one.
     pub fn flags(&self, chosen: usize) -> Option<&[bool]> {
         match &self.columns[chosen].values {

@@ -286,9 +286,8 @@ impl<R: Rows> TraceReader for MappedText<R> {
             }
             rows += 1;
             if let Some((port, record)) = self.record_of((&mut context.ports, &mut flows, context.origin))? {
-                batch.records.push(record);
-                batch.ports.push(port);
-                batch.rows.push(u32::try_from(line - 1 - batch.first_row).unwrap_or(u32::MAX));
+                let row = u32::try_from(line - 1 - batch.first_row).unwrap_or(u32::MAX);
+                batch.packet(record, port, row);
             }
         }
         if self.bad.is_empty() {

@@ -31,40 +31,40 @@ pub struct Record {
     pub time: Time,
     /// Bytes it found waiting, the packet on the wire not among them; [`NO_QUEUE`]: unknown.
     pub queue: u64,
-    /// Its frame, bytes as the queue counts them; 0: unknown.
+    /// Bytes of the frame as the queue counts them; 0: unknown.
     pub frame: u32,
-    /// Its flow; [`NO_FLOW`]: unknown. Small numbers are fastest.
+    /// Flow of the packet; [`NO_FLOW`]: unknown. Small numbers are fastest.
     pub flow: u32,
     /// [`MARKED`], [`DROPPED`], [`REPLACED`], [`AT_HEAD`], [`NO_DATA`].
     pub flags: u8,
 }
 
 impl Record {
-    /// Whether the packet was dropped, on its arrival or later.
+    /// True if the packet was dropped, on its arrival or later.
     #[inline(always)]
     pub fn dropped(&self) -> bool {
         self.flags & (DROPPED | AT_HEAD) != 0
     }
 
-    /// Whether the packet stood in the queue, and left it without having been sent.
+    /// True if the packet stood in the queue, and left it without having been sent.
     #[inline(always)]
     pub fn dropped_at_head(&self) -> bool {
         self.flags & AT_HEAD != 0
     }
 
-    /// Whether the queue grew by this packet.
+    /// True if the queue grew by this packet.
     #[inline(always)]
     pub fn joins(&self) -> bool {
         !self.loses() || self.dropped_at_head()
     }
 
-    /// Whether it brought payload, as far as known.
+    /// True if it brought payload, as far as known.
     #[inline(always)]
     pub fn has_data(&self) -> bool {
         self.flags & NO_DATA == 0
     }
 
-    /// Whether a packet is lost by this arrival: this one, at once or later, or that whose place it takes.
+    /// True if a packet is lost by this arrival: this one, at once or later, or that whose place it takes.
     #[inline(always)]
     pub fn loses(&self) -> bool {
         self.flags & (DROPPED | REPLACED | AT_HEAD) != 0
@@ -93,7 +93,7 @@ impl Sample {
     }
 }
 
-/// What records tell of packets' fates: zero is no answer of those that cannot know.
+/// Fates of packets that records tell: zero is no answer of those that cannot know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fates {
     /// Which were dropped.
@@ -103,7 +103,7 @@ pub struct Fates {
 }
 
 impl Fates {
-    /// Of a port that reports everything.
+    /// Fates of a port that reports everything.
     pub const ALL: Fates = Fates { drops: true, marks: true };
 }
 

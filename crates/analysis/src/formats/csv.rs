@@ -18,7 +18,7 @@ const MAX_COLUMNS: usize = MAX_VALUES - 1;
 /// Wrong lines that are passed over in search of the first values.
 const LOOK: usize = 1_000;
 
-/// What may stand between the values of a line.
+/// Delimiters between the values of a line.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 
 /// Lines that have as many values as the first one.

@@ -73,10 +73,10 @@ pub trait Format: Sync {
     /// Name in messages.
     fn title(&self) -> &'static str;
 
-    /// Whether a file that begins so is of this format.
+    /// True if a file that begins so is of this format.
     fn recognises(&self, start: Start<'_>) -> bool;
 
-    /// Whether a file may be packed with gzip or zstd. Columns cannot: they are not read in order.
+    /// True if a file may be packed with gzip or zstd. Columns cannot: they are not read in order.
     fn may_be_packed(&self) -> bool {
         true
     }

@@ -71,7 +71,7 @@ impl Format for Csv {
     fn inspect(&self, file: SourceFile, mapping: Option<&Mapping>) -> Result<Inspected, Problems> {
         let rows = CsvFile { mapping: mapping.cloned() };
         let facts = Facts { may_hold_totals: true, ..inspect(self.name(), rows.table(&file)?) };
-        Ok(Inspected::Rows(RowsFile { file, facts, notes: Vec::new(), rows: Box::new(rows) }))
+        Ok(Inspected::Rows(Box::new(RowsFile { file, facts, notes: Vec::new(), rows: Box::new(rows) })))
     }
 }
 

@@ -388,7 +388,7 @@ impl Format for JsonLines {
         let Binding { columns: bound, notes } = bind(mapping, &columns).map_err(|problems| in_file(problems, &file))?;
         let rows = JsonFile { keys: columns.into_iter().map(|column| column.name).collect(), bound };
         let facts = inspect(self.name(), rows.table(&file)?);
-        Ok(Inspected::Rows(RowsFile { file, facts, notes, rows: Box::new(rows) }))
+        Ok(Inspected::Rows(Box::new(RowsFile { file, facts, notes, rows: Box::new(rows) })))
     }
 }
 

@@ -122,7 +122,7 @@ impl RowsFile {
 
 /// A file that has been inspected.
 pub enum Inspected {
-    Rows(RowsFile),
+    Rows(Box<RowsFile>),
     /// A capture, which is surveyed before its packets are records.
     Capture(Box<CaptureFile>),
 }

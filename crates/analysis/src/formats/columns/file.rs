@@ -41,10 +41,10 @@ pub fn inspect(file: SourceFile, kind: &'static str, open: OpenTable, mapping: O
     let mut table = open(&file.place)?;
     let schema = table.note("fanin.schema").unwrap_or_default();
     if mapping.is_none() && schema.starts_with("stamps/") {
-        return Ok(Inspected::Rows(StampsFile::inspect(file, table, open)?));
+        return Ok(Inspected::Rows(Box::new(StampsFile::inspect(file, table, open)?)));
     }
     if mapping.is_none() && schema.starts_with("ports/") {
-        return Ok(Inspected::Rows(SamplesFile::inspect(file, table, open)?));
+        return Ok(Inspected::Rows(Box::new(SamplesFile::inspect(file, table, open)?)));
     }
     let mut facts = Facts::of(kind, Shape::Columns);
     let own_flows = mapping.is_none() && schema.starts_with("queues/");
@@ -73,7 +73,7 @@ pub fn inspect(file: SourceFile, kind: &'static str, open: OpenTable, mapping: O
         }
     }
     let notes = std::mem::take(&mut binding.notes);
-    Ok(Inspected::Rows(RowsFile { file, facts, notes, rows: Box::new(ColumnRows { table: open, binding, own_flows }) }))
+    Ok(Inspected::Rows(Box::new(RowsFile { file, facts, notes, rows: Box::new(ColumnRows { table: open, binding, own_flows }) })))
 }
 
 /// The columns with their first values, which show units that names do not.

@@ -85,7 +85,8 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def _fanin(
     _version: Annotated[
-        bool, typer.Option("--version", help="Print the version and what this build is.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option("--version", help="Print version, target and profile of this build.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
     """Packet-exact simulation of data-center networks."""
@@ -236,7 +237,7 @@ def explain_(
 def pauses_(
     result: ResultArgument,
     event: Annotated[
-        int | None, typer.Option("--event", metavar="N", help="Its number; by default the one with the longest pauses.")
+        int | None, typer.Option("--event", metavar="N", help="Number of the event; the one with the longest pauses if not given.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -343,7 +344,7 @@ def convert(
     ] = Format.CSV,
     tables: Annotated[list[str] | None, typer.Option("--table", metavar="TABLE", help="Only this table; may be repeated.")] = None,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="DIR", help="Where to; the result folder if not given.")
+        Path | None, typer.Option("-o", "--out", metavar="DIR", help="Folder to write to; the result folder if not given.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
 ) -> None:
@@ -393,15 +394,19 @@ def vectors_(
     cases: Annotated[list[str] | None, typer.Option("--case", metavar="CASE", help="Only this case; may be repeated.")] = None,
     rates: Annotated[list[str] | None, typer.Option("--rate", metavar="RATE", help="Only this port rate; may be repeated.")] = None,
     clock: Annotated[str | None, typer.Option("--clock", metavar="SPAN", help="Clock of the registers, for example 4ns.")] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the random cases.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the random cases.")] = 1,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any other parameter, for example at=dequeue or registers.credit=0B."),
     ] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Where to; standard output if not given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="File to write; standard output if not given.")
+    ] = None,
     form: Annotated[
         VectorFormat | None,
-        typer.Option("--format", metavar="json|csv", help="By the name of FILE if not given, else json.", case_sensitive=False),
+        typer.Option(
+            "--format", metavar="json|csv", help="Format; by the name of FILE if not given, else json.", case_sensitive=False
+        ),
     ] = None,
 ) -> None:
     """Write test vectors of a mechanism, to check hardware, P4 or software with, bit for bit."""
@@ -426,7 +431,9 @@ def vectors_(
 
 @app.command(epilog=_help("fanin bench W2-128 --json"))
 def bench(
-    workloads: Annotated[list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="All of them if none is given.")] = None,
+    workloads: Annotated[
+        list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="Workloads; all of them if none is given.")
+    ] = None,
     as_json: JsonOption = False,
     scale: Annotated[
         float, typer.Option("--scale", min=1e-4, max=1.0, metavar="SHARE", help="Share of each workload's bytes to run.")
@@ -437,14 +444,16 @@ def bench(
     ] = True,
     peers: Annotated[bool, typer.Option("--peers", help="Also run ns-3 on the same work, where it is installed.")] = False,
     features: Annotated[
-        bool, typer.Option("--features", help="Instead: instructions that features cost, each on W2-128; names choose some.")
+        bool,
+        typer.Option("--features", help="Measure the instructions that features cost instead, each on W2-128; names choose some."),
     ] = False,
-    start: Annotated[bool, typer.Option("--start", help="Instead: what comes before a simulation, in CPU time.")] = False,
+    start: Annotated[bool, typer.Option("--start", help="Measure the start-up before a simulation instead, in CPU time.")] = False,
     other: Annotated[
-        str | None, typer.Option("--beside", metavar="NAME", help="Instead: paired rounds with another simulator, ns-3 or htsim.")
+        str | None,
+        typer.Option("--beside", metavar="NAME", help="Run paired rounds with another simulator instead: ns-3 or htsim."),
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, max=1000, metavar="N", help="Of --beside; 5 if not given.")
+        int | None, typer.Option("--rounds", min=1, max=1000, metavar="N", help="Rounds of --beside; 5 if not given.")
     ] = None,
 ) -> None:
     """Measure the simulator: packet-hops per CPU second, instructions per packet-hop, memory."""
@@ -491,13 +500,15 @@ def bench(
 @app.command("reproduce", epilog=_help("fanin reproduce s-ecn/fig4a --short"))
 def reproduce_(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[FIGURE]...", help="For example s-ecn/fig4a; s-ecn for all of a paper.")
+        list[str] | None, typer.Argument(metavar="[FIGURE]...", help="A figure, for example s-ecn/fig4a; s-ecn for all of a paper.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All figures of all papers.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="List them instead.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the figures instead.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="OUT", help="Where to, OUT/FIGURE for several; out/reproduce/FIGURE if not given."),
+        typer.Option(
+            "-o", "--out", metavar="OUT", help="Folder to write to, OUT/FIGURE for several; out/reproduce/FIGURE if not given."
+        ),
     ] = None,
     short: Annotated[bool, typer.Option("--short", help="Fewer seeds, for continuous integration.")] = False,
     seeds: Annotated[int | None, typer.Option("--seeds", min=1, metavar="N", help="Number of seeds.", show_default=False)] = None,

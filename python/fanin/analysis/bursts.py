@@ -33,7 +33,7 @@ _ALL_RECORDS: Final = 50_000
 """Records of a burst that are read for its figure: with all of them it is known which flows stood in the queue."""
 
 _MARGIN: Final = 0.15
-"""What is shown before and after a burst, as a share of its length."""
+"""Margin shown before and after a burst, as a share of its length."""
 
 _U64, _F64, _STR, _U8, _BOOL, _TEXTS = "UInt64", "Float64", "String", "UInt8", "Boolean", "List"
 """Polars types by name: Polars itself is imported when a frame is asked for."""
@@ -155,7 +155,7 @@ _WAITING_FLOW: Final[Mapping[str, str]] = {
 }
 
 _KINDS: Final = (".parquet", ".csv", ".jsonl", ".arrow")
-"""What records can be written as."""
+"""Formats in which records can be written."""
 
 
 class AnalysisProgress(TypedDict):
@@ -295,7 +295,7 @@ class Analysis:
 
     @property
     def plausibility(self) -> dict[str, Any]:
-        """How far the result can be trusted (``trust``, ``words``), and why (``findings``), as docs/analyze.md describes it."""
+        """Trust in the result (``trust``, ``words``), and why (``findings``), as docs/analyze.md describes it."""
         found: dict[str, Any] = self.document["plausibility"]
         return found
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import platform
-import signal
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -27,6 +24,7 @@ from fanin.cli import init as _init
 from fanin.cli import plot as _plot
 from fanin.cli import show as _show
 from fanin.cli import sweep as _sweep
+from fanin.cli.asked import as_setting, end_like_ctrl_c, overridden
 from fanin.cli.ends import App
 from fanin.cli.failures import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, ends_in, failures
 from fanin.cli.output import list_figures, say, say_problem, show_reproduction, show_summary
@@ -92,28 +90,6 @@ def _fanin(
     """Packet-exact simulation of data-center networks."""
 
 
-def overridden(file: Path, settings: list[str]) -> Scenario:
-    scenario = Scenario.from_file(file)
-    for setting in settings:
-        scenario = scenario.replace(dict([as_setting(setting)]))
-    return scenario
-
-
-def as_setting(setting: str) -> tuple[str, Any]:
-    """Return path and value of ``KEY=VALUE``."""
-    import tomllib
-
-    path, equals, text = setting.partition("=")
-    if not equals or not path.strip():
-        raise ValueError(f"--set {setting}: is not of the form KEY=VALUE")
-    try:
-        return path.strip(), tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return path.strip(), text  # the shell has eaten the quotes of a string
-    except RecursionError:
-        raise ValueError(f"--set {path.strip()}: nests too deep") from None
-
-
 ScenarioArgument = Annotated[
     Path, typer.Argument(metavar="SCENARIO", help="The scenario, a TOML or JSON file.", show_default=False)
 ]
@@ -159,22 +135,6 @@ def _as_error(problems: tuple[Problem, ...]) -> ScenarioError:
     error = ScenarioError("the scenario has errors")
     error.problems = [vars(problem) for problem in problems if problem.severity == "error"]
     return error
-
-
-_ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
-"""What else ends a run as Ctrl-C does: a batch system's time limit, and a terminal that is closed."""
-
-
-def _interrupted(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
-def end_like_ctrl_c() -> None:
-    """Let `_ENDS` keep the result folder as Ctrl-C does; what is ignored, as SIGHUP is after nohup, stays ignored."""
-    if threading.current_thread() is threading.main_thread():
-        for end in _ENDS:
-            if signal.getsignal(end) != signal.SIG_IGN:
-                signal.signal(end, _interrupted)
 
 
 def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> Result:
@@ -369,7 +329,7 @@ def convert(
 
 
 class VectorFormat(StrEnum):
-    """How test vectors are written."""
+    """Formats of test vectors."""
 
     JSON = "json"
     CSV = "csv"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
+from fanin.cli.asked import end_like_ctrl_c, overridden
 from fanin.cli.failures import EXIT_INTERRUPTED, ends_in, failed, failures
 from fanin.cli.output import say
 from fanin.comparison import tables
@@ -55,7 +56,6 @@ def best(
     """Try every policy that applies to a scenario, as its authors set it, and rank them."""
     from fanin.best import ranking
     from fanin.best.candidates import candidates
-    from fanin.cli import end_like_ctrl_c, overridden
 
     with failures(scenario):
         ends_in(page, ".html", ".htm")

@@ -26,7 +26,7 @@ _PS: Final = {"ps": 1, "ns": 1_000, "us": 1_000_000, "µs": 1_000_000, "ms": 1_0
 
 
 class Width(StrEnum):
-    """How wide a figure is."""
+    """Widths of a figure."""
 
     COLUMN = "column"
     PAGE = "page"

@@ -6,26 +6,28 @@ use fanin_params::{params, shown, Cx, Param};
 use fanin_units::{Amount, BitRate};
 
 params! {
-    /// Settings of some ports or switches. A port is selected when it meets every selector that is given: `ports`, `switches`,
-    /// `rate`, `tier`.
+    /// Settings of selected ports or switches. A port is selected if it meets every selector that is given: `ports`,
+    /// `switches`, `rate`, `tier`.
     pub struct Except {
-        /// Ports by name, as in the results (`tor2->root`); `*` stands for anything (`tor2->*`).
+        /// Selector of ports by name, as in the results (`tor2->root`); `*` stands for anything (`tor2->*`).
         pub ports: Option<Vec<String>>;
-        /// The ports of these switches, by name; `*` stands for anything.
+        /// Selector of the ports of switches by name; `*` stands for anything.
         pub switches: Option<Vec<String>>;
-        /// The ports of this rate.
+        /// Selector of the ports with this rate.
         pub rate: Option<BitRate>;
-        /// The ports of switches of this tier: 0 next to hosts (ToR, leaf, edge), 1 above them (spine, aggregation), 2 core.
+        /// Selector of the ports of switches of this tier: 0 next to hosts (ToR, leaf, edge), 1 above them (spine,
+        /// aggregation), 2 core.
         pub tier: Option<u8>;
-        /// The buffer of each selected port, in place of `switch.buffer`, static or unlimited.
+        /// Buffer of each selected port, instead of `switch.buffer`, which must be static or unlimited.
         pub buffer: Option<Amount>;
-        /// α of each selected port, in place of that of a dynamic `switch.buffer`.
+        /// α of each selected port, instead of that of a dynamic `switch.buffer`.
         pub alpha: Option<f64>, in ALPHA;
-        /// How the selected ports mark packets.
+        /// Marking policy of the selected ports.
         pub marking: Option<Marking>;
-        /// In which order packets leave the selected ports.
+        /// Scheduler of the selected ports.
         pub scheduling: Option<Scheduling>;
-        /// All mechanisms of the selected switches, in place of `switch.mechanisms`; `{}`: none. Not with `ports` or `rate`.
+        /// Mechanisms of the selected switches, instead of all of `switch.mechanisms`; `{}`: none. Not with `ports` or
+        /// `rate`.
         pub mechanisms: Option<Mechanisms>;
     }
 }

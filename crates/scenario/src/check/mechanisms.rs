@@ -1,4 +1,5 @@
-//! Mechanisms of switches beside the rest of the scenario: each checks itself; what no switch sends is found here.
+//! Checks of mechanisms against the rest of the scenario: each mechanism checks itself; classes without the needed protection
+//! are found here.
 
 use super::pauses::pausing;
 use super::settings::{at_setting, Settings};
@@ -12,7 +13,7 @@ use fanin_switch::{Mechanisms, PortSettings, Scheduling, Site, Surroundings, Swi
 use fanin_transport::TransportParams;
 use fanin_units::{Amount, NodeId};
 
-/// Checks the mechanisms of `parts`; names of nodes only where the network could be built.
+/// Checks the mechanisms of `parts`; names of nodes only if the network could be built.
 pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Option<&Network>, &OfTraffic), cx: &mut Cx) {
     let Some(framing) = &parts.framing else { return };
     let used = used_transports(parts);
@@ -87,7 +88,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             if let (Some((_, first)), Some(key)) = (headers.filter(|(other, _)| *other != entry), mechanisms.with_headers()) {
                 if first != key {
                     let message =
-                        format!("puts headers into frames, as {first} does at other switches, and a frame has one at most");
+                        format!("puts headers into frames, as {first} does at other switches, and a frame can hold only one");
                     cx.key(key, |cx| cx.error(None, message, Some(format!("{first} or {key} at all switches"))).severity);
                 }
             }
@@ -116,8 +117,9 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
     }
 }
 
-/// Warns of what transports send in classes of their own, where those may drop packets and the class of the data may not.
-fn answers(parts: &Parts, traffic: &OfTraffic, is_lossy: impl Fn(u8) -> bool, cx: &mut Cx) {
+/// Warns of transports whose acknowledgments or notifications travel in a class that may be dropped while their data's class
+/// may not.
+fn lossy_answers(parts: &Parts, traffic: &OfTraffic, is_lossy: impl Fn(u8) -> bool, cx: &mut Cx) {
     for (name, config) in used_transports(parts) {
         let classes = traffic.of_transport(parts, name);
         if classes.is_empty() || classes.into_iter().any(&is_lossy) {
@@ -126,26 +128,27 @@ fn answers(parts: &Parts, traffic: &OfTraffic, is_lossy: impl Fn(u8) -> bool, cx
         for (key, class) in config.other_classes().into_iter().filter(|(_, class)| is_lossy(*class)) {
             at_transport(cx, name, |cx| {
                 let message =
-                    "is a class that may drop packets, while that of the data may not: what is lost there is waited for";
+                    "is a class that may drop packets, while the data's class may not: the sender waits for packets lost there";
                 warn(cx, key, &class, message).suggestion = Some(format!("no {key}, or class {class} among the lossless ones"));
             });
         }
     }
 }
 
-/// Warns of transports that take losses badly in classes whose packets may be dropped.
+/// Warns of loss-sensitive transports in classes whose packets may be dropped.
 fn lossy(parts: &Parts, settings: &Settings, traffic: &OfTraffic, cx: &mut Cx) {
     if settings.unlimited() && settings.mechanisms().iter().all(|(_, mechanisms)| mechanisms.lossless() == 0) {
         return; // queues without bound drop nothing
     }
     let lossless = settings.lossless();
     let is_lossy = |class: u8| lossless >> (class & 7) & 1 == 0;
-    answers(parts, traffic, is_lossy, cx);
+    lossy_answers(parts, traffic, is_lossy, cx);
     for (name, config) in used_transports(parts) {
         let Some(remedy) = config.wants_lossless() else { continue };
         let classes = traffic.of_transport(parts, name);
         let Some(class) = classes.into_iter().find(|class| is_lossy(*class)) else { continue };
-        let message = format!("is in class {class}, which may drop packets: each loss sends all behind it again");
+        let message =
+            format!("is in class {class}, which may drop packets: after each loss all packets behind it are retransmitted");
         at_transport(cx, name, |cx| {
             cx.warn(None, message, None).suggestion = Some(format!("{} with class {class}, or {remedy}", pausing()));
         });

@@ -1,4 +1,4 @@
-//! The typed Python classes of the document: a frozen dataclass for each table.
+//! Generator of the typed Python classes of a document: a frozen dataclass for each table.
 //!
 //! A plain dictionary stands for a table everywhere, since files give those: `{"kind": "leaf_spine", "leaves": 4}` for
 //! `LeafSpine(leaves=4)`. Editors complete the class; a dictionary is checked by the scenario, with all its errors at once.
@@ -52,17 +52,17 @@ class Table:
 
 "#;
 
-/// Python's reserved words; as a dataclass field they get a trailing underscore.
+/// Reserved words of Python; a field of such a name gets a trailing underscore.
 const KEYWORDS: &[&str] = &[
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else",
     "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise",
     "return", "try", "while", "with", "yield",
 ];
 
-/// What stands for any table.
+/// Annotation of a plain dictionary, which may stand for any table.
 const DICTIONARY: &str = "Mapping[str, Any]";
 
-/// The text of the Python module.
+/// Text of the Python module.
 pub fn python_types_of(schema: &Schema) -> String {
     let catalogue = Catalogue::of(schema);
     let mut module = HEADER.to_string();
@@ -86,7 +86,7 @@ pub fn python_types_of(schema: &Schema) -> String {
     module
 }
 
-/// Every quantity that the types use: alias and examples.
+/// Quantities that the types use: alias and examples.
 fn quantities(catalogue: &Catalogue) -> Vec<(String, &'static str)> {
     fn find(schema: &Schema, found: &mut Vec<(String, &'static str)>) {
         match schema {
@@ -109,7 +109,7 @@ fn quantities(catalogue: &Catalogue) -> Vec<(String, &'static str)> {
     found
 }
 
-/// A docstring.
+/// Writes a docstring.
 fn doc(module: &mut String, indent: &str, text: &str) {
     let safe = plain(text).replace('\\', "\\\\").replace("\"\"\"", "'''");
     let mut lines = safe.lines();
@@ -183,10 +183,10 @@ fn alias(module: &mut String, name: &str, choice: &ChoiceSchema, catalogue: &Cat
     module.push_str("\n\n");
 }
 
-/// Columns of a line, as `ruff format` of pyproject.toml has them.
+/// Longest line, as `ruff format` is configured in pyproject.toml.
 const COLUMNS: usize = 132;
 
-/// An alias of a union, laid out as `ruff format` does: on one line, within parentheses on one line, or with a line for each.
+/// Alias of a union, laid out as `ruff format` does: on one line, in parentheses on one line, or with one line for each part.
 fn union(name: &str, parts: &[String]) -> String {
     let line = parts.join(" | ");
     let head = format!("{name}: TypeAlias = ");

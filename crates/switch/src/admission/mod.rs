@@ -5,23 +5,23 @@ use fanin_params::{choice, params, Cx};
 use fanin_units::{Amount, Bytes};
 
 params! {
-    /// Every port has a buffer of its own.
+    /// A separate buffer for each port.
     pub struct StaticBuffer {
-        /// Buffer of each port: a packet is dropped when it does not fit beside what already waits there.
+        /// Buffer of each port: a packet is dropped if it does not fit beside the packets that wait there.
         /// Source: S-ECN §III-A (512 KB, the largest of its testbed).
         pub per_port: Amount = Amount::Bytes(512_000);
     }
 }
 
 params! {
-    /// All ports share one buffer; each queue may grow to α times what is free of it. Source: DT.
+    /// One buffer shared by all ports, with a dynamic threshold: each queue may grow to α times the free buffer. Source: DT.
     pub struct DynamicBuffer {
         /// Buffer of the whole switch. Source: DCTCP §4 (4 MB, its shallow-buffered 48-port switches).
         pub total: Amount = Amount::Bytes(4_000_000);
-        /// α: a queue may hold at most α × free. Source: DT (1 lets a single congested queue take
-        /// half of the buffer); chips offer powers of two from 1/128 to 8.
+        /// α: a queue may hold at most α times the free buffer. Source: DT (1 lets a single congested queue take half of the
+        /// buffer); chips offer powers of two from 1/128 to 8.
         pub alpha: f64 = 1.0, in ALPHA;
-        /// Buffer that each port has for itself beside its share, taken out of `total`; none when absent.
+        /// Reserved buffer of each port in addition to its share, taken out of `total`; if absent, none.
         pub reserved: Option<Amount>;
     }
 }
@@ -34,7 +34,7 @@ impl DynamicBuffer {
 }
 
 params! {
-    /// Nothing is ever dropped for want of room.
+    /// An unlimited buffer: no packet is dropped for lack of room.
     pub struct UnlimitedBuffer { }
 }
 
@@ -53,13 +53,13 @@ fn meant(kind: &str) -> Option<&'static str> {
 }
 
 choice! {
-    /// How much may wait at a port. A packet that finds its port idle goes onto the wire and needs no room.
+    /// Buffer in which packets wait at a port. A packet that finds its port idle goes onto the wire and needs none.
     pub enum Buffer, meaning meant {
-        /// A fixed amount per port (drop tail).
+        /// Fixed buffer per port (drop tail).
         "static" => Static(StaticBuffer),
-        /// Shared by all ports with a dynamic threshold.
+        /// Buffer shared by all ports, with a dynamic threshold.
         "dynamic" => Dynamic(DynamicBuffer),
-        /// No limit.
+        /// Unlimited buffer.
         "unlimited" => Unlimited(UnlimitedBuffer),
     }
 }

@@ -5,13 +5,13 @@ use crate::{PortSettings, Unit, PRIORITIES};
 use fanin_params::{params, Cx, Param};
 
 params! {
-    /// How some classes are marked. Where there is such an entry, each queue has a state of its own and sees nothing of the others;
-    /// classes without an entry are marked as `switch.marking` says, by their own queues, too, as switches have a profile
-    /// (WRED, ECN) for each traffic class (from memory).
+    /// Marking policy of some classes. With such an entry, each queue of a port has a marking state of its own and sees
+    /// nothing of the other queues; classes without an entry are marked by `switch.marking`, by their own queues as well, as
+    /// switches have a profile (WRED, ECN) for each queue. Source: SAI (SAI_QUEUE_ATTR_WRED_PROFILE_ID).
     pub struct ClassMarking {
-        /// The classes. Those beyond the last queue of a port share it.
+        /// Classes to which the policy applies; classes beyond the last queue of a port share that queue.
         pub classes: Vec<u8>;
-        /// How they are marked.
+        /// Marking policy of these classes.
         pub marking: Marking;
     }
 }

@@ -8,23 +8,24 @@ use fanin_units::{Bytes, Stream};
 use std::collections::BTreeMap;
 
 params! {
-    /// What finds no room at its port takes another one that leads to a switch, at random. Source: DIBS §3.
+    /// DIBS: a packet that finds no room at its port is detoured to another, random port that leads to a switch. Source: DIBS
+    /// §3.
     pub struct DibsParams {
-        /// Switches without DIBS, by name, `*` stands for anything. They forward detoured packets as ever.
+        /// Switches without DIBS, by name, `*` stands for anything; they forward detoured packets as usual.
         pub unaware: Vec<String> = Vec::new();
     }
 }
 
 counters! {
-    /// What became of packets that found no room. At any time those = detoured + no_room.
+    /// Detours by DIBS of packets that found no room. At any time packets without room = detoured + no_room.
     pub struct DibsCounts in "dibs" {
         /// Detours: packets sent to another switch instead of being dropped. A packet that is detoured again counts again.
         detoured,
-        /// Those among them that went back to the switch that they had come from.
+        /// Detoured packets that returned to the switch from which they had come.
         back,
-        /// Packets that found no room at any port to a switch: dropped, unless another mechanism has a use for them.
+        /// Packets that found no room at any port to a switch: dropped, unless another mechanism handles them.
         no_room: failure,
-        /// Packets whose time to live ended at a switch with DIBS.
+        /// Packets whose time to live expired at a switch with DIBS.
         out_of_hops: failure,
     }
 }
@@ -47,7 +48,8 @@ impl Mechanism for Dibs {
     type Params = DibsParams;
     type Counts = DibsCounts;
 
-    /// Hops for many detours, and no fast retransmit. Source: DIBS (hosts send with 255; fast retransmit off), from memory.
+    /// Hops for many detours, and no fast retransmit. Source: Vertigo (its simulations of DIBS turn fast retransmit off and send with 250;
+    /// 255 is the largest there is).
     fn authors(_at: &Ground) -> Vec<Setting> {
         vec![
             ("switch.ttl", "255".to_string()),

@@ -7,21 +7,21 @@ use fanin_params::{counters, params, Cx, Param};
 use fanin_units::Bytes;
 
 params! {
-    /// Ports write what they are like into frames whose transport asks for it. Source: HPCC §4.1.
+    /// In-band network telemetry: ports write their state into frames whose transport asks for it. Source: HPCC §4.1.
     pub struct IntParams {
-        /// Records that a frame holds at most: ports of later switches write none.
+        /// Largest number of records in a frame: ports of later switches write none.
         pub hops: u8 = 5, in 1..=MAX_HOPS as u8;
-        /// Switches without telemetry, by name, `*` stands for anything. Senders see nothing of their ports.
+        /// Switches without telemetry, by name, `*` stands for anything; senders see nothing of their ports.
         pub unaware: Vec<String> = Vec::new();
     }
 }
 
 counters! {
-    /// Packets whose frames have telemetry. At any time those = stamped + full.
+    /// Frames with in-band telemetry at switches. At any time such frames = stamped + full.
     pub struct IntCounts in "int" {
-        /// Got room for the record of a port, at each switch.
+        /// Frames that got room for the record of a port, counted at each switch.
         stamped,
-        /// Had as many records as they hold.
+        /// Frames that had as many records as they can hold.
         full: failure,
     }
 }

@@ -90,7 +90,8 @@ fn one_header(first: Option<&str>, second: &str, cx: &mut Cx) {
 macro_rules! registry {
     ($( $(#[doc = $doc:expr])* $key:ident => $name:ident($params:ty, $state:ty), )*) => {
         params! {
-            /// What switches do beyond forwarding, queueing and marking; each mechanism whose table is present runs.
+            /// Mechanisms of switches beyond forwarding, queueing and marking; each mechanism whose table is present is
+            /// enabled.
             pub struct Mechanisms {
                 $( $(#[doc = $doc])* pub $key: Option<$params>; )*
             }
@@ -444,8 +445,8 @@ macro_rules! registry {
             }
 
             #[inline(always)]
-            pub fn kept(&self, packet: PacketId, from: Option<PortNo>, port: PortNo, fetch: impl Fn(*const u8)) {
-                match self { $( Self::$name(m) => m.kept(packet, from, port, fetch), )* }
+            pub fn kept(&self, from: Option<PortNo>, port: PortNo, fetch: impl Fn(*const u8)) {
+                match self { $( Self::$name(m) => m.kept(from, port, fetch), )* }
             }
 
             pub fn on_departure(&mut self, port: PortNo, envelope: &Envelope) -> Option<Message> {
@@ -454,6 +455,10 @@ macro_rules! registry {
 
             pub fn on_egress(&mut self, node: &mut dyn Node, packet: PacketId, port: PortNo, fx: &mut Effects) {
                 match self { $( Self::$name(m) => m.on_egress(node, packet, port, fx), )* }
+            }
+
+            pub fn on_departed(&mut self, node: &mut dyn Node, packet: PacketId, fx: &mut Effects) {
+                match self { $( Self::$name(m) => m.on_departed(node, packet, fx), )* }
             }
 
             pub fn on_lost(&mut self, shim: &Shim, reason: DropReason) {
@@ -485,22 +490,22 @@ macro_rules! registry {
 
 // Hooks run in this order, up to the first verdict that is not `Pass`: what changes frames comes before what keeps them.
 registry! {
-    /// In-band network telemetry: ports write queue, bytes sent, time and rate into frames. Absent: it does not run.
+    /// In-band network telemetry: ports write queue, bytes sent, time and rate into frames. Off if absent.
     int => Int(IntParams, int::Int),
-    /// Packet drop notification: the sender of a dropped packet is notified at once. Absent: it does not run.
+    /// Packet drop notification: the sender of a dropped packet is notified at once. Off if absent.
     pdn => Pdn(PdnParams, pdn::Pdn),
-    /// Priority flow control: a neighbour whose packets take too much of the memory is asked to pause. Absent: it does not run.
+    /// Priority flow control: a neighbour whose packets occupy too much memory is paused. Off if absent.
     pfc => Pfc(PfcParams, pfc::Pfc),
-    /// RIMM: packets for a queue that is too long wait on a detour by a neighbour. Absent: it does not run.
+    /// RIMM: packets for a queue that is too long take a detour by a neighbour. Off if absent.
     rimm => Rimm(RimmParams, rimm::Rimm),
-    /// PABO: packets for a queue that grows go back to the switch upstream. Absent: it does not run.
+    /// PABO: packets for a growing queue return to the switch upstream. Off if absent.
     pabo => Pabo(PaboParams, pabo::Pabo),
-    /// DIBS: what finds no room takes another port, at random. Absent: it does not run.
+    /// DIBS: packets that find no room take another port, at random. Off if absent.
     dibs => Dibs(DibsParams, dibs::Dibs),
-    /// Vertigo: where there is no room, the packet whose flow has most left to send takes another port. Absent: it does not run.
+    /// Vertigo: without room, the packet whose flow has most left to send takes another port. Off if absent.
     vertigo => Vertigo(VertigoParams, vertigo::Vertigo),
-    /// Trimming: what finds no room loses its payload instead of being dropped. Absent: it does not run.
+    /// Trimming: packets that find no room lose their payload instead of being dropped. Off if absent.
     trimming => Trimming(TrimmingParams, trimming::Trimming),
-    /// RCM: flows that cause congestion wait at the ports of its region, and others take other ways. Absent: it does not run.
+    /// RCM: flows that cause congestion are held at the ports of its region, and others change their path. Off if absent.
     rcm => Rcm(RcmParams, rcm::Rcm),
 }

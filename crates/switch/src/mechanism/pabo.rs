@@ -7,53 +7,54 @@ use fanin_params::{choice, counters, params, CounterDef, Cx, Param};
 use fanin_units::{Amount, Bytes, Stream};
 
 params! {
-    /// In proportion to x.
+    /// Linear growth: probability proportional to x.
     pub struct Linear {}
 }
 params! {
-    /// (e^(λx) − 1) / (e^λ − 1): small for long, then steep.
+    /// Exponential growth: (e^(λx) − 1) / (e^λ − 1), small for most x, then steep.
     pub struct Exponential {
-        /// λ. Deviation: the paper's value is not known to us.
+        /// λ, the steepness of the growth. Deviation: the paper's value is not known.
         pub lambda: f64 = 4.0, in 0.01..=50.0;
     }
 }
 choice! {
-    /// How the probability of a bounce grows with x, the share of the way from `lower` to `upper` that the queue has gone.
+    /// Growth of the bounce probability with x, the position of the queue between `lower` (0) and `upper` (1).
     pub enum Growth {
-        /// Small for long, then steep.
+        /// Exponential growth: small for most x, then steep.
         "exponential" => Exponential(Exponential),
-        /// In proportion.
+        /// Linear growth.
         "linear" => Linear(Linear),
     }
 }
 
 params! {
-    /// A packet for a queue of q goes back to the switch upstream with probability g(x)^(n + 1), x = (q − lower) / (upper − lower),
-    /// after n bounces before; with 1 where there is no room. Source: PABO §III.
+    /// PABO: a packet for a queue of q is bounced to the switch upstream with probability g(x)^(n + 1), x = (q − lower) /
+    /// (upper − lower), after n earlier bounces; with probability 1 if there is no room. Source: PABO §III.
     pub struct PaboParams {
-        /// Up to this queue no packet is bounced.
+        /// Queue up to which no packet is bounced.
         pub lower: Amount = Amount::Packets(50);
-        /// From this queue on all packets are.
+        /// Queue from which every packet is bounced.
         pub upper: Amount = Amount::Packets(100);
-        /// g: between the two.
+        /// g: growth of the probability between the two.
         pub growth: Growth = Growth::Exponential(Exponential { lambda: 4.0 });
-        /// Switches without PABO, by name, `*` stands for anything. They forward bounced packets as ever.
+        /// Switches without PABO, by name, `*` stands for anything; they forward bounced packets as usual.
         pub unaware: Vec<String> = Vec::new();
     }
 }
 
 counters! {
-    /// What became of packets that were to be bounced. At any time those = bounced + at_edge + no_room + out_of_hops.
+    /// Packets to be bounced by PABO. At any time such packets = bounced + at_edge + no_room + out_of_hops.
     pub struct PaboCounts in "pabo" {
         /// Bounces: packets sent back to the switch upstream.
         bounced,
-        /// Those among them of packets that had been bounced before.
+        /// Bounces of packets that had been bounced before.
         again,
-        /// Packets that stayed as a host is upstream: they were offered to their own port.
+        /// Packets not bounced because a host is upstream: they went to their own port.
         at_edge,
-        /// The same as the port upstream had no room, or led to a switch without PABO.
+        /// Packets not bounced because the port upstream had no room, or led to a switch without PABO: they went to their own
+        /// port.
         no_room: failure,
-        /// The same as they had fewer than eight hops left.
+        /// Packets not bounced because they had fewer than eight hops left: they went to their own port.
         out_of_hops: failure,
         /// Packets dropped after they had been bounced.
         dropped: failure,

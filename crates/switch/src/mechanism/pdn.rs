@@ -11,11 +11,11 @@ use fanin_units::{Bytes, Stream};
 use std::collections::VecDeque;
 
 names! {
-    /// What a notification asks of the sender.
+    /// Action that a notification asks of the sender.
     pub enum Operations {
         /// Retransmit the packet and reduce the window. Source: PDN §IV.
         "retransmit_and_halve" => RetransmitAndHalve,
-        /// Retransmit the packet; the window stays.
+        /// Retransmit the packet without reducing the window.
         "retransmit" => Retransmit,
     }
 }
@@ -23,45 +23,46 @@ names! {
 params! {
     /// Packet drop notification: the sender of a dropped packet is notified at once. Source: PDN §IV.
     pub struct PdnParams {
-        /// Room of each port's notification queue, 20 bytes each, or 44 with IPv6; what does not fit is lost and counted.
+        /// Notification queue of each port: 20 bytes per notification, or 44 with IPv6; notifications that do not fit are
+        /// lost and counted.
         /// Source: PDN §V (20 bytes sufficed in its simulations).
         pub queue: Bytes = Bytes(2_000), in Bytes(20)..=Bytes(1_000_000);
-        /// What the sender is asked to do.
+        /// Action that the sender is asked for.
         pub operation: Operations = Operations::RetransmitAndHalve;
-        /// Whether to notify of acknowledgments without data as well: their sender acknowledges again. Without, one that was
-        /// the last of a window costs the other end a timeout.
+        /// Notification of dropped pure acknowledgments as well, which their sender repeats. If false, a lost acknowledgment
+        /// that was the last of a window costs the opposite end a timeout.
         pub acks: bool = true;
-        /// The largest frame: a notification waits while the next one, with it, would be larger. Source: IEEE 802.3 §3.2.7
+        /// Largest frame: a notification waits while the next frame would exceed this size with it. Source: IEEE 802.3 §3.2.7
         /// (1518 bytes).
         pub max_frame: Bytes = Bytes(1_518), in Bytes(84)..=Bytes(65_535);
         /// Switches and hosts without PDN, by name, `*` stands for anything: they notify of no drops, and a notification
         /// whose next hop is one of them is lost and counted.
         pub unaware: Vec<String> = Vec::new();
-        /// Probability that a notification is lost on each link that it crosses, whatever the reason; the frame that carries it
+        /// Probability that a notification is lost on each link that it crosses, for any reason; the frame that carries it
         /// arrives.
         pub loss: f64 = 0.0, in 0.0..=1.0;
     }
 }
 
 counters! {
-    /// What became of notifications on their way. At any time raised = overflowed + next_hop_unaware + expired + lost +
-    /// on_the_way + those that reached their hosts.
+    /// Notifications in the network. At any time raised = overflowed + next_hop_unaware + expired + lost + on_the_way + those
+    /// that reached their hosts.
     pub struct NoticeCounts in "notifications" {
-        /// Drops of which a switch notified the sender.
+        /// Drops that a switch notified the sender of.
         raised,
-        /// Drops of which it did not: no route, hop limit, datagrams, or acknowledgments with `acks` = false.
+        /// Drops without notification: no route, hop limit, datagrams, or acknowledgments with `acks` = false.
         not_raised,
-        /// Notifications sent at the end of a frame that was leaving anyway, once per link.
+        /// Notifications attached to a frame that was leaving anyway, once per link.
         attached,
-        /// Notifications sent in an empty frame as the port was idle, once per link.
+        /// Notifications sent in an empty frame because the port was idle, once per link.
         empty_frames,
-        /// Lost: the notification queue was full.
+        /// Notifications lost because the notification queue was full.
         overflowed: failure,
-        /// Lost: the next hop does not run PDN, or there is no route.
+        /// Notifications lost because the next hop does not run PDN, or there is no route.
         next_hop_unaware: failure,
-        /// Lost: crossed as many switches as the hop limit allows.
+        /// Notifications lost after crossing as many switches as the hop limit allows.
         expired: failure,
-        /// Lost on a link, by `loss`.
+        /// Notifications lost on a link, by `loss`.
         lost: failure,
     }
 }

@@ -11,40 +11,39 @@ use fanin_units::{Bytes, Stream};
 use std::collections::BTreeMap;
 
 names! {
-    /// Whose payload is cut off when a data packet finds its queue full.
+    /// Packet that is trimmed when a data packet finds its queue full.
     pub enum Cut {
-        /// Its own.
+        /// The arriving packet.
         "arriving" => Arriving,
-        /// Its own or, as often, that of the last packet in the queue, whose place it takes: so that not always the same flow
-        /// is late. Source: NDP §3.1.
+        /// The arriving packet or, with equal probability, the last one in the queue, whose place it takes: so that not
+        /// always the same flow is late. Source: NDP §3.1.
         "either" => Either,
     }
 }
 
 params! {
-    /// What finds no room loses its payload. Source: NDP §3.1.
+    /// Trimming: packets that find no room lose their payload. Source: NDP §3.1.
     pub struct TrimmingParams {
-        /// Room for headers that wait, at each port, beside the buffer for data. Source: NDP §3.1 (as much as for data:
+        /// Buffer of each port for trimmed packets, in addition to that for data. Source: NDP §3.1 (as much as for data:
         /// eight packets, of 9000 bytes).
         pub headers: Bytes = Bytes(72_000), in Bytes(128)..=Bytes(10_000_000);
-        /// Headers that leave for each data packet while both wait. Source: NDP §3.1 (10).
+        /// Number of trimmed packets sent for each data packet while both wait. Source: NDP §3.1 (10).
         pub ratio: u32 = 10, in 1..=1_000_000;
-        /// Whose payload is cut off.
+        /// Packet that is trimmed.
         pub cut: Cut = Cut::Either;
-        /// Switches that do not trim, by name, `*` stands for anything.
+        /// Switches without trimming, by name, `*` stands for anything.
         pub unaware: Vec<String> = Vec::new();
     }
 }
 
 counters! {
-    /// What became of trimmed packets in the network. At any time trimmed = headers_lost + on_the_way + those that reached
-    /// their hosts.
+    /// Trimmed packets in the network. At any time trimmed = headers_lost + on_the_way + those that reached their hosts.
     pub struct TrimCounts in "trimming" {
-        /// Packets whose payload a switch cut off.
+        /// Packets whose payload a switch has cut off.
         trimmed,
-        /// Those among them that were the last of a queue: the arriving packet took their place.
+        /// Trimmed packets that were the last of a queue: the arriving packet took their place.
         tail_trimmed,
-        /// Trimmed packets that were dropped after all.
+        /// Trimmed packets that were dropped later.
         headers_lost: failure,
     }
 }

@@ -12,47 +12,48 @@ use fanin_units::Stream;
 use std::collections::BTreeMap;
 
 names! {
-    /// In which order the packets of a class leave a port.
+    /// Order in which the packets of a class leave a port.
     pub enum ServeBy {
-        /// Those first whose flow has least left, boosted; of equal ones the first that came. A later packet of a flow has less left than
-        /// an earlier one.
+        /// Least left first: by the flow's remaining bytes, boosted; ties in order of arrival. A later packet of a flow has
+        /// less left than an earlier one.
         "least_left" => LeastLeft,
-        /// As they came: the header decides what is deflected alone.
+        /// Order of arrival: the header decides only which packet is deflected.
         "arrival" => Arrival,
     }
 }
 
 params! {
-    /// Where a port has no room, the packet of queue and arrival whose flow has most left to send takes another port. Source: Vertigo.
+    /// Vertigo: at a port without room, the packet whose flow has most left to send, among queue and arrival, is deflected to
+    /// another port. Source: Vertigo.
     pub struct VertigoParams {
-        /// Ports to other switches that are drawn for it; it takes the one with the shortest queue. 0: it is dropped. Source: Vertigo, its
-        /// simulator (2).
+        /// Number of random ports to other switches, of which the one with the shortest queue takes the deflected packet; 0:
+        /// it is dropped. Source: Vertigo, its simulator (2).
         pub choices: u8 = 2, in 0..=64;
-        /// Each retransmission of a packet divides what counts as left by this; 1: none does. Source: Vertigo, its simulator (2; 4 and 8
-        /// were tried).
+        /// Boost: each retransmission of a packet divides its remaining bytes by this; 1: no boost. Source: Vertigo, its
+        /// simulator (2; 4 and 8 were tried).
         pub boost: u32 = 2, in 1..=256;
-        /// In which order packets leave.
+        /// Order in which packets leave.
         pub serve: ServeBy = ServeBy::LeastLeft;
-        /// Switches without Vertigo, by name, `*` stands for anything. They forward deflected packets as ever.
+        /// Switches without Vertigo, by name, `*` stands for anything; they forward deflected packets as usual.
         pub unaware: Vec<String> = Vec::new();
     }
 }
 
 counters! {
-    /// What became of packets without room. At any time dropped packets of `buffer_full` and `displaced` = dropped, as long as no other
-    /// mechanism has a use for them.
+    /// Packets without room at switches with Vertigo. At any time dropped packets of `buffer_full` and `displaced` = dropped,
+    /// as long as no other mechanism handles them.
     pub struct VertigoCounts in "vertigo" {
         /// Deflections: packets sent to another switch instead of being dropped. A packet that is deflected again counts again.
         deflected,
-        /// Packets taken out of a queue, as those for which they made room have less left.
+        /// Packets removed from a queue to make room for packets with less left.
         displaced,
-        /// Deflected packets that arrived just then and went back to the switch that they had come from.
+        /// Deflected arriving packets that returned to the switch from which they had come.
         back,
-        /// Deflected packets that found no room and took that of packets with more left.
+        /// Deflected packets that found no room and displaced packets with more left.
         forced,
-        /// Packets with most left that found no room: dropped, unless another mechanism has a use for them.
+        /// Packets with most left that found no room: dropped, unless another mechanism handles them.
         dropped: failure,
-        /// Packets whose time to live ended at a switch with Vertigo.
+        /// Packets whose time to live expired at a switch with Vertigo.
         out_of_hops: failure,
     }
 }
@@ -100,7 +101,7 @@ pub struct Vertigo {
 impl Vertigo {
     /// The port of those drawn that has the shortest queue, the first that was drawn of several. Source: Vertigo, its simulator (ports to
     /// switches, the one that the packet came by among them). Deviation: the port that refuses is none of them.
-    fn draw(&mut self, node: &dyn Node, refuses: PortNo) -> Option<PortNo> {
+    fn draw(&mut self, node: &mut dyn Node, refuses: PortNo) -> Option<PortNo> {
         let mut others: Vec<PortNo> = self.ports.iter().copied().filter(|port| *port != refuses).collect();
         let draws = &mut self.draws[refuses.index()];
         let drawn = (0..self.choices.min(others.len())).map(|_| others.remove(draws.below(others.len() as u64) as usize));
@@ -108,7 +109,7 @@ impl Vertigo {
     }
 
     /// Sends a packet that `port` has no room for to another one.
-    fn deflect(&mut self, node: &dyn Node, port: PortNo, from: Option<PortNo>, reason: DropReason) -> Option<Verdict> {
+    fn deflect(&mut self, node: &mut dyn Node, port: PortNo, from: Option<PortNo>, reason: DropReason) -> Option<Verdict> {
         let Some(to) = self.draw(node, port) else {
             self.counts.dropped += 1;
             return None;
@@ -136,7 +137,7 @@ impl Vertigo {
     }
 
     /// Places and frames of waiting packets with more left than `rank`, in the order in which they make room.
-    fn above(&self, node: &dyn Node, port: PortNo, class: u8, rank: u32) -> Vec<(usize, u16)> {
+    fn above(&self, node: &mut dyn Node, port: PortNo, class: u8, rank: u32) -> Vec<(usize, u16)> {
         let mut above = Vec::new();
         for place in (0..node.waiting(port, class)).rev() {
             let Some((e, shim)) = node.waiting_at(port, class, place) else { break };

@@ -6,10 +6,11 @@ use fanin_units::Bytes;
 use std::collections::VecDeque;
 
 params! {
-    /// Each class with packets is visited in turn and may send its quantum per visit; what it does not use it keeps.
+    /// Deficit round robin: each class with packets is visited in turn and may send its quantum per visit; unused credit is
+    /// kept.
     pub struct DrrParams {
-        /// Quantum of each class; the ratio of quanta is the ratio of rates. A quantum of a full frame or more makes every
-        /// visit send something. Source: DRR.
+        /// Quantum of each class; the ratio of quanta is the ratio of rates. With a quantum of a full frame or more, every
+        /// visit sends something. Source: DRR.
         pub quanta: Vec<Bytes> = vec![Bytes(1518), Bytes(1518)], in Bytes(1)..=Bytes(1_000_000_000);
     }
 }

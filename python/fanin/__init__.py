@@ -66,7 +66,7 @@ _MODULES: Final = {
     "sweep.frames": ("Sweep",),
     "_core": ("ScenarioError", "TraceError"),
 }
-"""Where the names are defined. Their modules are imported on first use: some of what they need takes half a second."""
+"""Modules that define the names, imported on first use: some of what they need takes half a second."""
 
 
 _PARTS: Final = {

@@ -14,8 +14,10 @@ from typer.main import get_command
 
 import fanin
 from fanin import benchmark
+from fanin.analysis.settings import DECLARED
 from fanin.cli import app
 from fanin.tables import schemas
+from fanin.tables.recorded import Recorded
 
 ROOT = Path(__file__).parents[2]
 COMMANDS: dict[str, Any] = getattr(get_command(app), "commands")  # noqa: B009 (a group's, which its type does not say)
@@ -50,7 +52,7 @@ def test_every_workload_is_on_the_page() -> None:
 
 def test_every_public_name_of_a_result_is_on_the_page() -> None:
     page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-    for name, member in vars(fanin.Result).items():
+    for name, member in [*vars(fanin.Result).items(), *vars(Recorded).items()]:
         if name.startswith(("_", "scan_")) or name in ("path", "complete"):
             continue
         assert re.search(rf"\b{name}\b", page), name
@@ -115,3 +117,16 @@ def test_what_ci_installs_is_what_the_project_asks_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["scripts"] == {"fanin": "fanin.cli:app"}
     assert all("<" in requirement or "==" in requirement for requirement in project["project"]["dependencies"])
+
+
+def test_settings_of_an_analysis_are_told_one_by_one() -> None:
+    shown = inspect.signature(fanin.analyze).parameters
+    assert list(shown) == ["source", *DECLARED, "progress"]
+    text = inspect.getdoc(fanin.analyze) or ""
+    parameters = text.partition("Parameters\n")[2].partition("Returns\n")[0]
+    told = [name for line in re.findall(r"^(\w.*) : ", parameters, re.MULTILINE) for name in line.split(", ")]
+    assert told == list(shown)
+    options = {option for parameter in COMMANDS["analyze"].params for option in parameter.opts}
+    assert {f"--{name.replace('_', '-')}" for name in DECLARED} <= options
+    with pytest.raises(TypeError, match="unexpected keyword argument 'speed'"):
+        fanin.analyze("trace.csv", speed="10Gbps")  # type: ignore[call-arg]

@@ -32,7 +32,7 @@ _SHADE: Final = "99"
 _BAND_POINTS: Final = 200
 _NAME: Final = 40
 _ABOVE: Final = 1.1
-"""How far the slope that a law expects is drawn, as a share of the peak."""
+"""Height up to which the slope that a law expects is drawn, as a share of the peak."""
 
 _NUMBERED: Final = 0.02
 """Share of the figure's time that a phase must take for its number to be written on it."""

@@ -1,4 +1,4 @@
-"""Which policy helps a scenario most: ``fanin best`` and `fanin.best.best`."""
+"""Ranks policies by how much they help a scenario: ``fanin best`` and `fanin.best.best`."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 __all__ = ["Best", "Candidate", "Place", "Rejected", "best"]
 
 _MODULES: Final = {"candidates": ("Candidate", "Rejected"), "ranking": ("Best", "Place", "best")}
-"""Where the names are defined; imported on first use."""
+"""Modules that define the names; imported on first use."""
 
 
 def __getattr__(name: str) -> Any:

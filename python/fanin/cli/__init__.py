@@ -5,13 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import platform
-import signal
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -27,6 +24,7 @@ from fanin.cli import init as _init
 from fanin.cli import plot as _plot
 from fanin.cli import show as _show
 from fanin.cli import sweep as _sweep
+from fanin.cli.asked import as_setting, end_like_ctrl_c, overridden
 from fanin.cli.ends import App
 from fanin.cli.failures import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, ends_in, failures
 from fanin.cli.output import list_figures, say, say_problem, show_reproduction, show_summary
@@ -85,32 +83,11 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def _fanin(
     _version: Annotated[
-        bool, typer.Option("--version", help="Print the version and what this build is.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option("--version", help="Print version, target and profile of this build.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
     """Packet-exact simulation of data-center networks."""
-
-
-def overridden(file: Path, settings: list[str]) -> Scenario:
-    scenario = Scenario.from_file(file)
-    for setting in settings:
-        scenario = scenario.replace(dict([as_setting(setting)]))
-    return scenario
-
-
-def as_setting(setting: str) -> tuple[str, Any]:
-    """Return path and value of ``KEY=VALUE``."""
-    import tomllib
-
-    path, equals, text = setting.partition("=")
-    if not equals or not path.strip():
-        raise ValueError(f"--set {setting}: is not of the form KEY=VALUE")
-    try:
-        return path.strip(), tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return path.strip(), text  # the shell has eaten the quotes of a string
-    except RecursionError:
-        raise ValueError(f"--set {path.strip()}: nests too deep") from None
 
 
 ScenarioArgument = Annotated[
@@ -158,22 +135,6 @@ def _as_error(problems: tuple[Problem, ...]) -> ScenarioError:
     error = ScenarioError("the scenario has errors")
     error.problems = [vars(problem) for problem in problems if problem.severity == "error"]
     return error
-
-
-_ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
-"""What else ends a run as Ctrl-C does: a batch system's time limit, and a terminal that is closed."""
-
-
-def _interrupted(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
-def end_like_ctrl_c() -> None:
-    """Let `_ENDS` keep the result folder as Ctrl-C does; what is ignored, as SIGHUP is after nohup, stays ignored."""
-    if threading.current_thread() is threading.main_thread():
-        for end in _ENDS:
-            if signal.getsignal(end) != signal.SIG_IGN:
-                signal.signal(end, _interrupted)
 
 
 def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> Result:
@@ -236,7 +197,7 @@ def explain_(
 def pauses_(
     result: ResultArgument,
     event: Annotated[
-        int | None, typer.Option("--event", metavar="N", help="Its number; by default the one with the longest pauses.")
+        int | None, typer.Option("--event", metavar="N", help="Number of the event; the one with the longest pauses if not given.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -343,7 +304,7 @@ def convert(
     ] = Format.CSV,
     tables: Annotated[list[str] | None, typer.Option("--table", metavar="TABLE", help="Only this table; may be repeated.")] = None,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="DIR", help="Where to; the result folder if not given.")
+        Path | None, typer.Option("-o", "--out", metavar="DIR", help="Folder to write to; the result folder if not given.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
 ) -> None:
@@ -368,7 +329,7 @@ def convert(
 
 
 class VectorFormat(StrEnum):
-    """How test vectors are written."""
+    """Formats of test vectors."""
 
     JSON = "json"
     CSV = "csv"
@@ -393,15 +354,19 @@ def vectors_(
     cases: Annotated[list[str] | None, typer.Option("--case", metavar="CASE", help="Only this case; may be repeated.")] = None,
     rates: Annotated[list[str] | None, typer.Option("--rate", metavar="RATE", help="Only this port rate; may be repeated.")] = None,
     clock: Annotated[str | None, typer.Option("--clock", metavar="SPAN", help="Clock of the registers, for example 4ns.")] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the random cases.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the random cases.")] = 1,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any other parameter, for example at=dequeue or registers.credit=0B."),
     ] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Where to; standard output if not given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="File to write; standard output if not given.")
+    ] = None,
     form: Annotated[
         VectorFormat | None,
-        typer.Option("--format", metavar="json|csv", help="By the name of FILE if not given, else json.", case_sensitive=False),
+        typer.Option(
+            "--format", metavar="json|csv", help="Format; by the name of FILE if not given, else json.", case_sensitive=False
+        ),
     ] = None,
 ) -> None:
     """Write test vectors of a mechanism, to check hardware, P4 or software with, bit for bit."""
@@ -426,7 +391,9 @@ def vectors_(
 
 @app.command(epilog=_help("fanin bench W2-128 --json"))
 def bench(
-    workloads: Annotated[list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="All of them if none is given.")] = None,
+    workloads: Annotated[
+        list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="Workloads; all of them if none is given.")
+    ] = None,
     as_json: JsonOption = False,
     scale: Annotated[
         float, typer.Option("--scale", min=1e-4, max=1.0, metavar="SHARE", help="Share of each workload's bytes to run.")
@@ -437,14 +404,16 @@ def bench(
     ] = True,
     peers: Annotated[bool, typer.Option("--peers", help="Also run ns-3 on the same work, where it is installed.")] = False,
     features: Annotated[
-        bool, typer.Option("--features", help="Instead: instructions that features cost, each on W2-128; names choose some.")
+        bool,
+        typer.Option("--features", help="Measure the instructions that features cost instead, each on W2-128; names choose some."),
     ] = False,
-    start: Annotated[bool, typer.Option("--start", help="Instead: what comes before a simulation, in CPU time.")] = False,
+    start: Annotated[bool, typer.Option("--start", help="Measure the start-up before a simulation instead, in CPU time.")] = False,
     other: Annotated[
-        str | None, typer.Option("--beside", metavar="NAME", help="Instead: paired rounds with another simulator, ns-3 or htsim.")
+        str | None,
+        typer.Option("--beside", metavar="NAME", help="Run paired rounds with another simulator instead: ns-3 or htsim."),
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, max=1000, metavar="N", help="Of --beside; 5 if not given.")
+        int | None, typer.Option("--rounds", min=1, max=1000, metavar="N", help="Rounds of --beside; 5 if not given.")
     ] = None,
 ) -> None:
     """Measure the simulator: packet-hops per CPU second, instructions per packet-hop, memory."""
@@ -491,13 +460,15 @@ def bench(
 @app.command("reproduce", epilog=_help("fanin reproduce s-ecn/fig4a --short"))
 def reproduce_(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[FIGURE]...", help="For example s-ecn/fig4a; s-ecn for all of a paper.")
+        list[str] | None, typer.Argument(metavar="[FIGURE]...", help="A figure, for example s-ecn/fig4a; s-ecn for all of a paper.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All figures of all papers.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="List them instead.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the figures instead.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="OUT", help="Where to, OUT/FIGURE for several; out/reproduce/FIGURE if not given."),
+        typer.Option(
+            "-o", "--out", metavar="OUT", help="Folder to write to, OUT/FIGURE for several; out/reproduce/FIGURE if not given."
+        ),
     ] = None,
     short: Annotated[bool, typer.Option("--short", help="Fewer seeds, for continuous integration.")] = False,
     seeds: Annotated[int | None, typer.Option("--seeds", min=1, metavar="N", help="Number of seeds.", show_default=False)] = None,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
+from fanin.cli.asked import end_like_ctrl_c, overridden
 from fanin.cli.failures import EXIT_INTERRUPTED, ends_in, failed, failures
 from fanin.cli.output import say
 from fanin.comparison import tables
@@ -37,13 +38,13 @@ def best(
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, metavar="N", help="Runs of each, over the same seeds.")] = 5,
     metric: Annotated[
-        str | None, typer.Option("--metric", metavar="METRIC", help="What is ranked by, for example fct/all.p99_ps.")
+        str | None, typer.Option("--metric", metavar="METRIC", help="Metric to rank by, for example fct/all.p99_ps.")
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, metavar="N", help="Simulations at once; one per core if not given.")
     ] = None,
     page: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Also write one HTML page that compares all of them.")
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Also write one HTML page that compares all policies.")
     ] = None,
     keep: Annotated[Path | None, typer.Option("--keep", metavar="DIR", help="Keep the results in this folder, as a sweep.")] = None,
     list_only: Annotated[
@@ -55,7 +56,6 @@ def best(
     """Try every policy that applies to a scenario, as its authors set it, and rank them."""
     from fanin.best import ranking
     from fanin.best.candidates import candidates
-    from fanin.cli import end_like_ctrl_c, overridden
 
     with failures(scenario):
         ends_in(page, ".html", ".htm")

@@ -27,10 +27,12 @@ def compare(
         typer.Option("--by", metavar="AXIS", help="RESULT is a sweep: its variants by this axis; may be repeated."),
     ] = None,
     where: Annotated[
-        list[str] | None, typer.Option("--where", metavar="AXIS=VALUE", help="Of a sweep: only runs with this; may be repeated.")
+        list[str] | None,
+        typer.Option("--where", metavar="AXIS=VALUE", help="Only runs of the sweep with this value; may be repeated."),
     ] = None,
     base: Annotated[
-        str | None, typer.Option("--base", metavar="NAME", help="What the others are compared with; the first if not given.")
+        str | None,
+        typer.Option("--base", metavar="NAME", help="Variant that the others are compared with; the first if not given."),
     ] = None,
     metric: Annotated[
         list[str] | None,
@@ -38,7 +40,7 @@ def compare(
             "--metric", metavar="METRIC", help="Show and judge this alone: an address, pattern or group; may be repeated."
         ),
     ] = None,
-    confidence: Annotated[float, typer.Option("--confidence", metavar="SHARE", help="Of intervals.")] = CONFIDENCE,
+    confidence: Annotated[float, typer.Option("--confidence", metavar="SHARE", help="Confidence of the intervals.")] = CONFIDENCE,
     alpha: Annotated[
         float, typer.Option("--alpha", metavar="SHARE", help="Chance that anything is called different where nothing is.")
     ] = ALPHA,

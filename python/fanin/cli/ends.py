@@ -1,4 +1,4 @@
-"""How a command ends when a disk is full, or what it writes to is gone: with one line, not with a traceback."""
+"""Ends a command with one line, not a traceback, when a disk is full or its output is closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How commands fail: readable lines on standard error, and an exit status."""
+"""Failures of commands: readable lines on standard error, and an exit status."""
 
 from __future__ import annotations
 

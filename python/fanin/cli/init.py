@@ -33,19 +33,21 @@ def init(
         str, typer.Option("--topology", metavar="KIND", help="single_switch, dumbbell, racks, leaf_spine or fat_tree.")
     ] = "leaf_spine",
     hosts: Annotated[int | None, typer.Option("--hosts", min=3, metavar="N", help="Hosts in all.", show_default=False)] = None,
-    rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="Of the hosts' links.")] = "10Gbps",
-    delay: Annotated[str, typer.Option("--delay", metavar="TIME", help="Of each link, one way.")] = "1us",
+    rate: Annotated[str, typer.Option("--rate", metavar="RATE", help="Rate of the hosts' links.")] = "10Gbps",
+    delay: Annotated[str, typer.Option("--delay", metavar="TIME", help="Delay of each link, one way.")] = "1us",
     traffic: Annotated[
         str, typer.Option("--traffic", metavar="KIND", help="incast, query, poisson, mix, permutation or all_reduce.")
     ] = "incast",
     senders: Annotated[
-        int | None, typer.Option("--senders", min=1, metavar="N", help="Of the incast, or of each query.", show_default=False)
+        int | None,
+        typer.Option("--senders", min=1, metavar="N", help="Senders of the incast, or of each query.", show_default=False),
     ] = None,
     size: Annotated[
-        str | None, typer.Option("--size", metavar="SIZE", help="Of each answer or flow, for example 64KB.", show_default=False)
+        str | None,
+        typer.Option("--size", metavar="SIZE", help="Size of each answer or flow, for example 64KB.", show_default=False),
     ] = None,
     load: Annotated[
-        float | None, typer.Option("--load", metavar="SHARE", help="Of the hosts' links, for example 0.4.", show_default=False)
+        float | None, typer.Option("--load", metavar="SHARE", help="Load of the hosts' links, for example 0.4.", show_default=False)
     ] = None,
     sizes: Annotated[
         str | None, typer.Option("--sizes", metavar="NAME", help="Distribution of flow sizes.", show_default="web-search")
@@ -54,21 +56,24 @@ def init(
         str, typer.Option("--transport", metavar="CONTROL", help="Congestion control: dctcp, cubic, dcqcn, hpcc, …")
     ] = "dctcp",
     buffer: Annotated[
-        str | None, typer.Option("--buffer", metavar="SIZE", help="Of each port, for example 512KB.", show_default=False)
+        str | None, typer.Option("--buffer", metavar="SIZE", help="Buffer of each port, for example 512KB.", show_default=False)
     ] = None,
     mechanism: Annotated[
-        str | None, typer.Option("--mechanism", metavar="NAME", help="Of the switches: pdn, dibs, trimming, …", show_default=False)
+        str | None,
+        typer.Option("--mechanism", metavar="NAME", help="Mechanism of the switches: pdn, dibs, trimming, …", show_default=False),
     ] = None,
     duration: Annotated[
         str | None,
-        typer.Option("--duration", metavar="TIME", help="New flows begin, or the run goes on, until then.", show_default=False),
+        typer.Option(
+            "--duration", metavar="TIME", help="Time until which new flows begin, or the run goes on.", show_default=False
+        ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Root of every random choice.")] = 1,
     starter: Annotated[
         str | None,
-        typer.Option("--starter", metavar="NAME", help="Instead: one of those that come with Fanin.", show_default=False),
+        typer.Option("--starter", metavar="NAME", help="Start from a scenario that comes with Fanin instead.", show_default=False),
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List what there is to choose from; write nothing.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the choices; write nothing.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Write a scenario with comments, from these choices or, in a terminal without any, from a few questions."""

@@ -26,7 +26,7 @@ _PS: Final = {"ps": 1, "ns": 1_000, "us": 1_000_000, "µs": 1_000_000, "ms": 1_0
 
 
 class Width(StrEnum):
-    """How wide a figure is."""
+    """Widths of a figure."""
 
     COLUMN = "column"
     PAGE = "page"
@@ -91,19 +91,23 @@ def _bin(text: str | None) -> int | None:
 
 def plot(
     results: Annotated[list[str] | None, typer.Argument(metavar="RESULT...", help=RESULTS, show_default=False)] = None,
-    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help="What to draw; --list says what there is.")] = "cdf",
+    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help="Kind of figure; --list names them.")] = "cdf",
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Where to: .pdf, .svg, .eps or .png.", show_default=False)
+        Path | None,
+        typer.Option("-o", "--out", metavar="FILE", help="File to write: .pdf, .svg, .eps or .png.", show_default=False),
     ] = None,
     width: Annotated[
-        Width, typer.Option("--width", metavar="column|page", help="3.33 or 7 inches.", case_sensitive=False)
+        Width, typer.Option("--width", metavar="column|page", help="Width of the figure: 3.33 or 7 inches.", case_sensitive=False)
     ] = Width.COLUMN,
     port: Annotated[
-        str | None, typer.Option("--port", metavar="PORT", help="Of queues and throughput, for example leaf0->h3.")
+        str | None, typer.Option("--port", metavar="PORT", help="Port whose queue or throughput is drawn, for example leaf0->h3.")
     ] = None,
     flow: Annotated[str | None, typer.Option("--flow", metavar="FLOW", help="A followed flow, by id or number.")] = None,
     statistic: Annotated[
-        str | None, typer.Option("--statistic", metavar="S", help="By size: mean, p50, p95 or p99 (if several runs are given).")
+        str | None,
+        typer.Option(
+            "--statistic", metavar="S", help="Statistic by flow size, where several runs are given: mean, p50, p95 or p99."
+        ),
     ] = None,
     window: Annotated[
         str | None, typer.Option("--window", metavar="FROM:TO", help="Only this part of the run, for example 1ms:2ms.")
@@ -111,7 +115,7 @@ def plot(
     interval: Annotated[
         str | None, typer.Option("--bin", metavar="SPAN", help="Interval of the throughput of flows, for example 10us.")
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Say which kinds there are instead.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the kinds of figures instead.")] = False,
 ) -> None:
     """Draw a figure as papers have them: vector, column or page width, fonts embedded, the same bytes every time."""
     with refused():

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
+from fanin.cli.asked import overridden
 from fanin.cli.failures import ends_in, failures
 from fanin.text import terminal
 
@@ -28,7 +29,6 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> None:
     """Draw the network of a scenario, and say what will be simulated: nothing is run."""
-    from fanin.cli import overridden
     from fanin.scenario.network import overview
 
     with failures(scenario):

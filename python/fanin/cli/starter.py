@@ -246,7 +246,7 @@ _TCP: Final[dict[str, Any]] = {
     "rto_initial": "10ms",
     "delayed_ack_timeout": "1ms",
 }
-"""Of connections inside a data center: open already, and with timers for it rather than for the Internet."""
+"""Settings of connections inside a data center: open already, with timers for it rather than for the Internet."""
 
 _FULL: Final = 1600
 """Bytes of a full frame, rounded up."""
@@ -396,7 +396,7 @@ _WIDTH: Final = 110
 """Columns up to which a comment stands beside its value."""
 
 _COLUMN: Final = 48
-"""Where comments begin, if the value is short enough."""
+"""Column at which comments begin, if the value is short enough."""
 
 
 def _value(value: Any) -> str:

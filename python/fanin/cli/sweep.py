@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
+from fanin.cli.asked import as_setting, end_like_ctrl_c
 from fanin.cli.failures import EXIT_FAILED, EXIT_INTERRUPTED, failed, failures
 from fanin.cli.output import say, say_problem
 from fanin.text import show, terminal
@@ -54,7 +55,6 @@ def sweep(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> None:
     """Run a scenario with many values and seeds; go on where an earlier command stopped."""
-    from fanin.cli import as_setting, end_like_ctrl_c
     from fanin.sweep import plan as _plan
     from fanin.sweep import running
     from fanin.sweep.dask import ClusterError

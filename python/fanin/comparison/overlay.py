@@ -22,7 +22,7 @@ Groups = Mapping[str, Sequence[Recorded]]
 """Name of a variant → its runs, one per seed."""
 
 STATISTICS: Final = ("mean", "p50", "p95", "p99")
-"""What figures by flow size show."""
+"""Statistics that figures by flow size can show."""
 
 OPTIONS: Final = {"port": "--port", "flow": "--flow", "statistic": "--statistic", "window_ps": "--window", "bin_ps": "--bin"}
 """Options of figures as the command line calls them."""

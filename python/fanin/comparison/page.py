@@ -28,7 +28,7 @@ FIGURES: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("queue-cdf", {}),
     ("throughput", {}),
 )
-"""What is drawn: kinds of `fanin.overlay`, with their options."""
+"""Figures of the page: kinds of `fanin.comparison.overlay`, with their options."""
 
 _TONES: Final = {"better": "good", "worse": "bad"}
 _PATHS: Final = 4

@@ -1,4 +1,4 @@
-"""Where the time of a flow went: parts that add up to its completion time exactly."""
+"""Explains the completion time of a flow by parts that add up to it exactly."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def in_words(part: Mapping[str, Any]) -> str:
 
 
 class Explanation:
-    """Where the time of a flow went.
+    """The completion time of a flow, by parts and steps.
 
     Attributes
     ----------

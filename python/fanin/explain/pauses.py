@@ -46,7 +46,7 @@ GAP_PS: Final = 100_000_000
 """Longest time without a pause inside an event [ps]: 100 µs."""
 
 _NUMBER: Final = re.compile(r"#\d+$")
-"""What tells ports between the same two nodes apart."""
+"""Number that tells ports between the same two nodes apart."""
 
 HOSTS: Final = 4
 """Hosts that a text names at most."""
@@ -280,7 +280,7 @@ def _circle(known: Sequence[dict[str, Any]], event: Mapping[str, Any]) -> dict[s
 
 
 class PauseTree:
-    """How the pauses of one event spread.
+    """The spread of the pauses of one event.
 
     Attributes
     ----------

@@ -209,7 +209,7 @@ def by_size(result: Recorded, what: Literal["fct", "slowdown"]) -> go.Figure:
 
 
 FEW_ITERATIONS = 20
-"""So many iterations of a job have a tick each."""
+"""Most iterations of a job that have a tick each."""
 
 
 def bus_bandwidth(result: Recorded) -> go.Figure:

@@ -31,7 +31,7 @@ HEAD: Final = ["Switch", "State", "In it", "Of the run", "From", "Until", "Ports
 """Head of `rows`."""
 
 _MAX_LINES: Final = 20
-"""As many names as a chart of the page has room for."""
+"""Most names that a chart of the page has room for."""
 _STEPS: Final = 24
 """Instants that the slider stops at."""
 
@@ -92,7 +92,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 class Layout:
-    """Where switches are drawn: tiers from below, by their distance from hosts.
+    """Places of switches in a drawing: tiers from below, by their distance from hosts.
 
     Parameters
     ----------

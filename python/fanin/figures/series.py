@@ -75,7 +75,7 @@ class QueueSeries:
 
     @property
     def peak_ps(self) -> int:
-        """When it was largest [ps]."""
+        """Time of the largest queue [ps]."""
         row = self._level.arg_max()
         return 0 if row is None else int(self.frame["time_ps"][row])
 
@@ -256,7 +256,7 @@ BURST_SHARES: Final = (0.05, 0.1, 0.2, 0.4)
 """Shares of the largest queue below which a burst is over, tried in turn until the burst is a small part of the records."""
 
 BURST_MARGIN: Final = 0.2
-"""What is shown before and after a burst, as a share of its length."""
+"""Margin shown before and after a burst, as a share of its length."""
 
 
 def burst(records: pl.DataFrame, value: str) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ from typing import Final
 __all__ = ["OURS", "read_text", "replacing", "write_text"]
 
 OURS: Final = ".fanin-"
-"""How names of files begin that are only there while something is written. What a killed process left of them is nobody's."""
+"""Prefix of files that exist only while something is written; whatever a killed process left of them may be removed."""
 
 _numbers = itertools.count()
 

@@ -21,7 +21,7 @@ LOCK: Final = f"{OURS}lock"
 """Name of the file in a folder."""
 
 _UNSUPPORTED: Final = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
-"""What a file system answers that has no locks, such as NFS without its lock service."""
+"""Errors of file systems without locks, such as NFS without its lock service."""
 
 _SHOWN: Final = 200
 """Characters of a command that a message shows."""

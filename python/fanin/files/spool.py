@@ -21,12 +21,12 @@ __all__ = ["STDIN", "Spooled", "spool"]
 STDIN: Final = "-"
 
 PATIENCE_S: Final = 5.0
-"""How long a pipe is waited for that nobody has open for writing."""
+"""Time to wait for a writer of a pipe [s]."""
 
 _CHUNK: Final = 1 << 20
 
 _PIPE: Final = "pipe"
-"""What a pipe is called that has a number only, as process substitution gives it."""
+"""Name in messages of a pipe that has a number only, as process substitution gives it."""
 
 
 @dataclass

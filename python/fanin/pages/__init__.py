@@ -36,7 +36,7 @@ OUTLINE: Final = 1000
 
 @dataclass
 class Budget:
-    """How many packets of other bursts still fit onto the page."""
+    """Packets of other bursts that still fit onto the page."""
 
     left: int = PAGE_PACKETS
 

@@ -40,7 +40,7 @@ MAX_REGION: Final = 16
 """Switches that are listed with the states of their ports."""
 
 PEAK_SAMPLES: Final = 1000
-"""Samples around the largest queue, likewise."""
+"""Samples around the largest queue that are drawn one by one where the whole run has too many."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ __all__ = ["FULL_FRAME", "FULL_WIRE", "SLOPE_CV", "Judged", "judge"]
 FULL_FRAME: Final = 1518
 """Frame of a full segment [bytes], as queues count it."""
 FULL_WIRE: Final = 1538
-"""Its wire time [bytes], with preamble and gap."""
+"""Wire bytes of a full frame, with preamble and gap."""
 SLOPE_CV: Final = 0.018
 """Coefficient of variation of the paper's slopes (§III-B, 18 flows)."""
 NEARLY: Final = 0.95

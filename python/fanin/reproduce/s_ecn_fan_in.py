@@ -44,14 +44,14 @@ FIRST_ROUND: Final = 0.642
 """End of the last first round in fig. 6, and so of phase 1 in fig. 4a [ms]."""
 
 ROUND_TRIP: Final = 0.092
-"""Of a full frame and its acknowledgement on the idle network [ms]: the clock of acknowledgements takes this long to take over,
+"""Idle round trip of a full frame and its acknowledgement [ms]: the clock of acknowledgements takes this long to take over,
 and an end of phase 1 means no more than that."""
 
 MEAN, VARIATION, RUNS = 1.005, 0.018, 100
 """Phase 2 of 18 flows: mean slope [Gb/s], its coefficient of variation, number of repetitions."""
 
 LOW, HIGH = MEAN * (1 - 2 * VARIATION), MEAN * (1 + 2 * VARIATION)
-"""Where 95 % of the paper's repetitions lie."""
+"""Bounds between which 95 % of the paper's repetitions lie."""
 
 
 def jobs(

@@ -1,4 +1,4 @@
-"""Where results go: checked before a run starts, so that hours of work do not end at a full disk or on another's files."""
+"""Result folders, checked before a run starts, so that hours of work do not end at a full disk or on another's files."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from fanin.tables.recorded import MANIFEST, SUMMARY
 __all__ = ["PROBE_BYTES", "OutputError", "taken"]
 
 PROBE_BYTES: Final = 4 << 20
-"""How much must fit onto the disk for a run to start [bytes]. A run needs more; how much is not known beforehand."""
+"""Room that a disk must have for a run to start [bytes]. A run needs more; how much is not known beforehand."""
 
 
 _LEFT_OVER: Final = (".ballast", f".{MANIFEST}.new", f".{SUMMARY}.new")
-"""What a run that is killed may leave besides the names that begin with `OURS`."""
+"""Files that a killed run may leave besides the names that begin with `OURS`."""
 
 
 class OutputError(OSError):

@@ -1,4 +1,4 @@
-"""How far a run is: a bar in a terminal, a line now and then in a log."""
+"""Progress of a run: a bar in a terminal, a line now and then in a log."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from fanin._core import ScenarioError
 __all__ = ["Check", "Problem", "Scenario", "ScenarioError"]
 
 _LEVELS: Final = 32
-"""How deep tables and lists may nest, as in the core."""
+"""Depth to which tables and lists may nest, as in the core."""
 
 _MANY_DOTS: Final = 1000
 """No line of a sound TOML file has so many."""
@@ -121,7 +121,7 @@ class Scenario:
     document : mapping, optional
         Tables and values, as a TOML file has them; quantities are strings with units, such as ``"10Gbps"``.
     base_dir : path-like
-        Where relative paths in the scenario start from.
+        The folder from which relative paths in the scenario start.
     **tables
         More of the same; they win over `document`. Values may be the typed classes of `fanin.types`.
 
@@ -192,7 +192,7 @@ class Scenario:
 
     @property
     def base_dir(self) -> Path:
-        """Where relative paths in the scenario start from."""
+        """The folder from which relative paths in the scenario start."""
         return self._base_dir
 
     def to_dict(self) -> dict[str, Any]:

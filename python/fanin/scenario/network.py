@@ -81,7 +81,7 @@ class Overview:
 
     @property
     def text(self) -> str:
-        """The same as a paragraph."""
+        """The overview as one paragraph."""
         return " ".join(self.sentences)
 
     # -- sentences ---------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class Outcome:
 
 
 class Keep(NamedTuple):
-    """Where a result folder goes, and how the name of the temporary one beside it begins."""
+    """The place of a result folder, and the prefix of the temporary one beside it."""
 
     target: str
     part: str

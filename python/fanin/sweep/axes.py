@@ -51,7 +51,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Stop:
-    """When a point has enough seeds: the confidence interval of a metric's mean over seeds is narrow enough.
+    """Stop rule of a point: it has enough seeds when the confidence interval of a metric's mean over seeds is narrow enough.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Design:
     stop: Stop | None = None
     name: str | None = None
     changes: dict[str, Any] = field(default_factory=dict)
-    """What is other than in the scenario at all points, by path."""
+    """Changes of the scenario at all points, by path."""
     kinds: dict[str, str] = field(default_factory=dict)
     """Axis → how it is varied."""
     problems: list[Problem] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Which run is next: the plan less what the store has, and no more seeds of a point than its stop rule needs."""
+"""Order of runs: the plan less what the store has, and no more seeds of a point than its stop rule needs."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ Next = Callable[[], Item | None]
 Done = Callable[[int, Outcome], None]
 
 _AHEAD_S: Final = 0.3
-"""How much work waits at a worker, so that it never waits for us."""
+"""Work that waits at each worker [s], so that it never waits for us."""
 _STILLBORN: Final = 3
 """Workers that are killed before they begin, until that is an error."""
 _AHEAD_BYTES: Final = 65536
@@ -46,7 +46,7 @@ class _Worker:
     errors: IO[bytes]
     ready: bool = False
     waiting: deque[Item] = field(default_factory=deque)
-    """What it was given and has not answered; the first is what it is at."""
+    """Items that the worker has not answered yet, the one at work first."""
 
     def room(self, ahead: int) -> bool:
         if not self.ready or len(self.waiting) >= ahead:

@@ -281,7 +281,7 @@ class Recorded:
 
     @cached_property
     def sample_times(self) -> pl.Series:
-        """When samples of the ports were taken [ps], rising; empty with ``telemetry.sample = "off"``."""
+        """Times of the samples of the ports [ps], rising; empty with ``telemetry.sample = "off"``."""
         import polars as pl
 
         from fanin.tables import samples

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from fanin import reproduce
     from fanin.analysis import Analysis, AnalysisProgress, TraceError, analyze
-    from fanin.comparison import Comparison, compare
+    from fanin.comparison import Comparison
     from fanin.comparison.variants import CompareError
     from fanin.explain import Explanation
     from fanin.explain.pauses import PauseTree
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fanin.results.runner import run
     from fanin.scenario import Check, Problem, Scenario, ScenarioError
     from fanin.sweep import Sweep, sweep
+    from fanin.sweep.compare import compare
 
     __version__: str
 
@@ -52,7 +53,7 @@ __all__ = [
 
 _MODULES: Final = {
     "analysis": ("Analysis", "AnalysisProgress", "analyze"),
-    "comparison": ("Comparison", "compare"),
+    "comparison": ("Comparison",),
     "comparison.variants": ("CompareError",),
     "explain": ("Explanation",),
     "explain.pauses": ("PauseTree",),
@@ -61,6 +62,7 @@ _MODULES: Final = {
     "results.progress": ("ProgressState",),
     "results.runner": ("run",),
     "scenario": ("Check", "Problem", "Scenario"),
+    "sweep.compare": ("compare",),
     "sweep.frames": ("Sweep",),
     "_core": ("ScenarioError", "TraceError"),
 }

@@ -2,15 +2,15 @@
 
 Generated from the definitions in the Rust crates by `fanin-scenario`; do not edit (docs/scenario.md says how to regenerate).
 
-Every table has two forms: a frozen dataclass (`LeafSpine(leaves=4)`) and a TypedDict (`LeafSpineDict`, the form of plain
-dictionaries). Keys that are not given keep the default that their docstring states; `to_dict()` leaves them out.
+Every table is a frozen dataclass (`LeafSpine(leaves=4)`), and a plain dictionary may stand for any of them. Keys that are not
+given keep the default that their docstring states; `to_dict()` leaves them out.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Required, TypeAlias, TypedDict
+from typing import Any, ClassVar, Literal, TypeAlias
 
 
 def _plain(value: object) -> Any:
@@ -88,14 +88,6 @@ class LinkParams(Table):
     """
 
 
-class LinkParamsDict(TypedDict, total=False):
-    """`LinkParams` as a plain dictionary; the class says what each key means."""
-
-    rate: BitRate
-    delay: Duration
-    wire_overhead: Size
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SingleSwitch(Table):
     """Hosts `h0`, `h1`, … at `switch0`."""
@@ -108,16 +100,8 @@ class SingleSwitch(Table):
     Default: 8. Accepted: from 2 to 65535.
     """
 
-    link: LinkParams | LinkParamsDict | None = None
+    link: LinkParams | Mapping[str, Any] | None = None
     """Link of each host."""
-
-
-class SingleSwitchDict(TypedDict, total=False):
-    """`SingleSwitch` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["single_switch"]]
-    hosts: int
-    link: LinkParams | LinkParamsDict
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -138,21 +122,11 @@ class Dumbbell(Table):
     Default: 8. Accepted: from 1 to 32767.
     """
 
-    host_link: LinkParams | LinkParamsDict | None = None
+    host_link: LinkParams | Mapping[str, Any] | None = None
     """Link of each host."""
 
-    bottleneck: LinkParams | LinkParamsDict | None = None
+    bottleneck: LinkParams | Mapping[str, Any] | None = None
     """Link between the two switches."""
-
-
-class DumbbellDict(TypedDict, total=False):
-    """`Dumbbell` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["dumbbell"]]
-    left: int
-    right: int
-    host_link: LinkParams | LinkParamsDict
-    bottleneck: LinkParams | LinkParamsDict
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -180,14 +154,6 @@ class RackLinkParams(Table):
     """
 
 
-class RackLinkParamsDict(TypedDict, total=False):
-    """`RackLinkParams` as a plain dictionary; the class says what each key means."""
-
-    rate: BitRate
-    delay: Duration
-    wire_overhead: Size
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Racks(Table):
     """Racks joined by one root switch: hosts `h0` …, switches `tor0` … and `root`. Source: S-ECN §III-A, fig. 3."""
@@ -206,21 +172,11 @@ class Racks(Table):
     Default: 3. Accepted: from 1 to 4096.
     """
 
-    host_link: RackLinkParams | RackLinkParamsDict | None = None
+    host_link: RackLinkParams | Mapping[str, Any] | None = None
     """Link of each host."""
 
-    root_link: RackLinkParams | RackLinkParamsDict | None = None
+    root_link: RackLinkParams | Mapping[str, Any] | None = None
     """Link of each rack to the root switch."""
-
-
-class RacksDict(TypedDict, total=False):
-    """`Racks` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["racks"]]
-    racks: int
-    hosts_per_rack: int
-    host_link: RackLinkParams | RackLinkParamsDict
-    root_link: RackLinkParams | RackLinkParamsDict
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -245,14 +201,6 @@ class UplinkParams(Table):
 
     Accepted: from 0B to 1KB.
     """
-
-
-class UplinkParamsDict(TypedDict, total=False):
-    """`UplinkParams` as a plain dictionary; the class says what each key means."""
-
-    rate: BitRate
-    delay: Duration
-    wire_overhead: Size
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -294,10 +242,10 @@ class LeafSpine(Table):
     Default: 1. Accepted: from 1 to 64.
     """
 
-    host_link: LinkParams | LinkParamsDict | None = None
+    host_link: LinkParams | Mapping[str, Any] | None = None
     """Link of each host."""
 
-    uplink: UplinkParams | UplinkParamsDict | None = None
+    uplink: UplinkParams | Mapping[str, Any] | None = None
     """Link between a leaf and a spine."""
 
     failed: Sequence[str] | None = None
@@ -306,20 +254,6 @@ class LeafSpine(Table):
 
     Default: [].
     """
-
-
-class LeafSpineDict(TypedDict, total=False):
-    """`LeafSpine` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["leaf_spine"]]
-    leaves: int
-    hosts_per_leaf: int
-    spines: int
-    oversubscription: float
-    links_per_pair: int
-    host_link: LinkParams | LinkParamsDict
-    uplink: UplinkParams | UplinkParamsDict
-    failed: Sequence[str]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -336,7 +270,7 @@ class FatTree(Table):
     Default: 4. Accepted: from 2 to 64.
     """
 
-    link: LinkParams | LinkParamsDict | None = None
+    link: LinkParams | Mapping[str, Any] | None = None
     """Link between each pair of neighbouring switches, and of each host."""
 
     failed: Sequence[str] | None = None
@@ -345,15 +279,6 @@ class FatTree(Table):
 
     Default: [].
     """
-
-
-class FatTreeDict(TypedDict, total=False):
-    """`FatTree` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["fat_tree"]]
-    k: int
-    link: LinkParams | LinkParamsDict
-    failed: Sequence[str]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -368,16 +293,8 @@ class Chain(Table):
     Default: 5. Accepted: from 1 to 1024.
     """
 
-    link: LinkParams | LinkParamsDict | None = None
+    link: LinkParams | Mapping[str, Any] | None = None
     """Link between each pair of neighbouring switches, and of each host."""
-
-
-class ChainDict(TypedDict, total=False):
-    """`Chain` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["chain"]]
-    switches: int
-    link: LinkParams | LinkParamsDict
 
 
 FileFormat: TypeAlias = Literal["graphml", "edge_list", "hpcc"]
@@ -419,31 +336,15 @@ class FromFile(Table):
     """
 
 
-class FromFileDict(TypedDict, total=False):
-    """`FromFile` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["file"]]
-    path: Required[str]
-    format: FileFormat
-    rate: BitRate
-    delay: Duration
-
-
 TopologyConfig: TypeAlias = (
     SingleSwitch
-    | SingleSwitchDict
     | Dumbbell
-    | DumbbellDict
     | Racks
-    | RacksDict
     | LeafSpine
-    | LeafSpineDict
     | FatTree
-    | FatTreeDict
     | Chain
-    | ChainDict
     | FromFile
-    | FromFileDict
+    | Mapping[str, Any]
     | Literal["single_switch", "dumbbell", "racks", "leaf_spine", "fat_tree", "chain"]
 )
 """The network's topology.
@@ -497,26 +398,11 @@ class Framing(Table):
     """
 
 
-class FramingDict(TypedDict, total=False):
-    """`Framing` as a plain dictionary; the class says what each key means."""
-
-    ip: Ip
-    header: Size
-    min_frame: Size
-    gap: Size
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OutputQueued(Table):
     """Output-queued: packets wait at their output ports only, as if the switch could move all of them there at once."""
 
     kind: ClassVar[Literal["output_queued"]] = "output_queued"
-
-
-class OutputQueuedDict(TypedDict, total=False):
-    """`OutputQueued` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["output_queued"]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -533,13 +419,6 @@ class IslipParams(Table):
     """
 
 
-class IslipParamsDict(TypedDict, total=False):
-    """`IslipParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["islip"]]
-    iterations: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RoundRobinArbitration(Table):
     """Plain round-robin matching (RRM), with one iteration per arbitration. Source: iSLIP §II.A."""
@@ -547,15 +426,7 @@ class RoundRobinArbitration(Table):
     kind: ClassVar[Literal["round_robin"]] = "round_robin"
 
 
-class RoundRobinArbitrationDict(TypedDict, total=False):
-    """`RoundRobinArbitration` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["round_robin"]]
-
-
-Arbitration: TypeAlias = (
-    IslipParams | IslipParamsDict | RoundRobinArbitration | RoundRobinArbitrationDict | Literal["islip", "round_robin"]
-)
+Arbitration: TypeAlias = IslipParams | RoundRobinArbitration | Mapping[str, Any] | Literal["islip", "round_robin"]
 """Scheduler of a crossbar, which matches inputs with outputs.
 
 - `islip`: iSLIP: request, grant, accept, with round-robin pointers that desynchronise by themselves.
@@ -599,17 +470,7 @@ class Combined(Table):
     """
 
 
-class CombinedDict(TypedDict, total=False):
-    """`Combined` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["combined"]]
-    voq: Size
-    output: Size
-    speedup: float
-    scheduler: Arbitration
-
-
-Architecture: TypeAlias = OutputQueued | OutputQueuedDict | Combined | CombinedDict | Literal["output_queued", "combined"]
+Architecture: TypeAlias = OutputQueued | Combined | Mapping[str, Any] | Literal["output_queued", "combined"]
 """Architecture of a switch: the places where packets wait.
 
 - `output_queued`: Output-queued: packets wait at output ports only.
@@ -629,13 +490,6 @@ class StaticBuffer(Table):
 
     Default: "512KB".
     """
-
-
-class StaticBufferDict(TypedDict, total=False):
-    """`StaticBuffer` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["static"]]
-    per_port: AmountOfBuffer
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -661,15 +515,6 @@ class DynamicBuffer(Table):
     """Reserved buffer of each port in addition to its share, taken out of `total`; if absent, none."""
 
 
-class DynamicBufferDict(TypedDict, total=False):
-    """`DynamicBuffer` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["dynamic"]]
-    total: AmountOfBuffer
-    alpha: float
-    reserved: AmountOfBuffer
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UnlimitedBuffer(Table):
     """An unlimited buffer: no packet is dropped for lack of room."""
@@ -677,21 +522,7 @@ class UnlimitedBuffer(Table):
     kind: ClassVar[Literal["unlimited"]] = "unlimited"
 
 
-class UnlimitedBufferDict(TypedDict, total=False):
-    """`UnlimitedBuffer` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["unlimited"]]
-
-
-Buffer: TypeAlias = (
-    StaticBuffer
-    | StaticBufferDict
-    | DynamicBuffer
-    | DynamicBufferDict
-    | UnlimitedBuffer
-    | UnlimitedBufferDict
-    | Literal["static", "dynamic", "unlimited"]
-)
+Buffer: TypeAlias = StaticBuffer | DynamicBuffer | UnlimitedBuffer | Mapping[str, Any] | Literal["static", "dynamic", "unlimited"]
 """Buffer in which packets wait at a port. A packet that finds its port idle goes onto the wire and needs none.
 
 - `static`: Fixed buffer per port (drop tail).
@@ -705,12 +536,6 @@ class NoneMarking(Table):
     """No marking."""
 
     kind: ClassVar[Literal["none"]] = "none"
-
-
-class NoneMarkingDict(TypedDict, total=False):
-    """`NoneMarking` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["none"]]
 
 
 At: TypeAlias = Literal["enqueue", "dequeue"]
@@ -740,14 +565,6 @@ class ThresholdParams(Table):
 
     Default: "enqueue".
     """
-
-
-class ThresholdParamsDict(TypedDict, total=False):
-    """`ThresholdParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["threshold"]]
-    k: AmountOfBuffer
-    at: At
 
 
 Spacing: TypeAlias = Literal["geometric", "uniform", "wait"]
@@ -836,23 +653,6 @@ class RedParams(Table):
     """
 
 
-class RedParamsDict(TypedDict, total=False):
-    """`RedParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["red"]]
-    min: AmountOfBuffer
-    max: AmountOfBuffer
-    max_p: float
-    weight: float
-    gentle: bool
-    spacing: Spacing
-    ecn: bool
-    hard_drop: bool
-    drop_others: bool
-    by_size: bool
-    mean_packet: Size
-
-
 AfterMark: TypeAlias = Literal["subtract", "reset"]
 """Amount that a mark subtracts from the sum.
 
@@ -890,15 +690,6 @@ class SlopeParams(Table):
     """
 
 
-class SlopeParamsDict(TypedDict, total=False):
-    """`SlopeParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["registers"]]
-    clock: Duration
-    credit: Size
-    after_mark: AfterMark
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProbabilitySlopeForm(Table):
     """Probabilistic form: each packet is marked independently with probability (P − R·I)/(R·I). Source: S-ECN §IV-B (1),
@@ -908,15 +699,7 @@ class ProbabilitySlopeForm(Table):
     kind: ClassVar[Literal["probability"]] = "probability"
 
 
-class ProbabilitySlopeFormDict(TypedDict, total=False):
-    """`ProbabilitySlopeForm` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["probability"]]
-
-
-SlopeForm: TypeAlias = (
-    SlopeParams | SlopeParamsDict | ProbabilitySlopeForm | ProbabilitySlopeFormDict | Literal["registers", "probability"]
-)
+SlopeForm: TypeAlias = SlopeParams | ProbabilitySlopeForm | Mapping[str, Any] | Literal["registers", "probability"]
 """Form in which the slope becomes a mark.
 
 - `registers`: Registers with a sum, without randomness.
@@ -948,15 +731,6 @@ class SEcnParams(Table):
 
     Default: "enqueue".
     """
-
-
-class SEcnParamsDict(TypedDict, total=False):
-    """`SEcnParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["s_ecn"]]
-    k: AmountOfBuffer
-    form: SlopeForm
-    at: At
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -998,17 +772,6 @@ class CodelParams(Table):
     """
 
 
-class CodelParamsDict(TypedDict, total=False):
-    """`CodelParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["codel"]]
-    target: Duration
-    interval: Duration
-    mtu: Size
-    ecn: bool
-    ce_threshold: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FrontDropParams(Table):
     """Front drop: the packet at the head of a queue that has reached a limit is dropped instead of sent."""
@@ -1022,26 +785,14 @@ class FrontDropParams(Table):
     """
 
 
-class FrontDropParamsDict(TypedDict, total=False):
-    """`FrontDropParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["front_drop"]]
-    limit: AmountOfBuffer
-
-
 Marking: TypeAlias = (
     NoneMarking
-    | NoneMarkingDict
     | ThresholdParams
-    | ThresholdParamsDict
     | RedParams
-    | RedParamsDict
     | SEcnParams
-    | SEcnParamsDict
     | CodelParams
-    | CodelParamsDict
     | FrontDropParams
-    | FrontDropParamsDict
+    | Mapping[str, Any]
     | Literal["none", "threshold", "red", "s_ecn", "codel", "front_drop"]
 )
 """Marking policy: the congestion signal of a port. One state per port, which observes the whole port; `codel`
@@ -1076,13 +827,6 @@ class ClassMarking(Table):
     """
 
 
-class ClassMarkingDict(TypedDict, total=False):
-    """`ClassMarking` as a plain dictionary; the class says what each key means."""
-
-    classes: Required[Sequence[int]]
-    marking: Required[Marking]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IntParams(Table):
     """In-band network telemetry: ports write their state into frames whose transport asks for it. Source: HPCC §4.1."""
@@ -1098,13 +842,6 @@ class IntParams(Table):
 
     Default: [].
     """
-
-
-class IntParamsDict(TypedDict, total=False):
-    """`IntParams` as a plain dictionary; the class says what each key means."""
-
-    hops: int
-    unaware: Sequence[str]
 
 
 Operations: TypeAlias = Literal["retransmit_and_halve", "retransmit"]
@@ -1162,17 +899,6 @@ class PdnParams(Table):
     """
 
 
-class PdnParamsDict(TypedDict, total=False):
-    """`PdnParams` as a plain dictionary; the class says what each key means."""
-
-    queue: Size
-    operation: Operations
-    acks: bool
-    max_frame: Size
-    unaware: Sequence[str]
-    loss: float
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LossyPool(Table):
     """Separate pool of classes that are not lossless, so that neither kind takes the other's memory."""
@@ -1190,13 +916,6 @@ class LossyPool(Table):
     """
 
 
-class LossyPoolDict(TypedDict, total=False):
-    """`LossyPool` as a plain dictionary; the class says what each key means."""
-
-    memory: Size
-    alpha: float
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StaticXoff(Table):
     """Fixed XOFF threshold for each port and priority."""
@@ -1208,13 +927,6 @@ class StaticXoff(Table):
 
     Default: "100KB".
     """
-
-
-class StaticXoffDict(TypedDict, total=False):
-    """`StaticXoff` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["static"]]
-    bytes: Size
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1230,14 +942,7 @@ class DynamicXoff(Table):
     """
 
 
-class DynamicXoffDict(TypedDict, total=False):
-    """`DynamicXoff` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["dynamic"]]
-    alpha: float
-
-
-Xoff: TypeAlias = StaticXoff | StaticXoffDict | DynamicXoff | DynamicXoffDict | Literal["static", "dynamic"]
+Xoff: TypeAlias = StaticXoff | DynamicXoff | Mapping[str, Any] | Literal["static", "dynamic"]
 """XOFF threshold, from which the neighbour is paused.
 
 - `static`: Fixed threshold.
@@ -1277,14 +982,6 @@ class Watchdog(Table):
     """
 
 
-class WatchdogDict(TypedDict, total=False):
-    """`Watchdog` as a plain dictionary; the class says what each key means."""
-
-    detection: Duration
-    restoration: Duration
-    action: StormAction
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PfcParams(Table):
     """Priority flow control (PFC): lossless classes, by pausing the neighbours. Source: IEEE 802.1Q §36."""
@@ -1309,7 +1006,7 @@ class PfcParams(Table):
     Default: "0B".
     """
 
-    lossy: LossyPool | LossyPoolDict | None = None
+    lossy: LossyPool | Mapping[str, Any] | None = None
     """Separate pool for the other classes; if absent, they share that of the lossless ones, under the same XOFF
     threshold.
     """
@@ -1352,24 +1049,8 @@ class PfcParams(Table):
     Default: "1518B". Accepted: from 64B to 65535B.
     """
 
-    watchdog: Watchdog | WatchdogDict | None = None
+    watchdog: Watchdog | Mapping[str, Any] | None = None
     """Storm watchdog, which ends overlong pauses of a class; if absent, the class waits."""
-
-
-class PfcParamsDict(TypedDict, total=False):
-    """`PfcParams` as a plain dictionary; the class says what each key means."""
-
-    classes: Sequence[int]
-    memory: Size
-    reserved: Size
-    lossy: LossyPool | LossyPoolDict
-    headroom: Size
-    xoff: Xoff
-    xon_gap: Size
-    quanta: int
-    response: Duration
-    max_frame: Size
-    watchdog: Watchdog | WatchdogDict
 
 
 AlertBy: TypeAlias = Literal["message", "at_once"]
@@ -1389,12 +1070,6 @@ class DrainedRelease(Table):
     kind: ClassVar[Literal["drained"]] = "drained"
 
 
-class DrainedReleaseDict(TypedDict, total=False):
-    """`DrainedRelease` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["drained"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FlowletGap(Table):
     """Flowlet: a flow's detour ends with a pause of the flow. Source: RIMM §III-C."""
@@ -1409,13 +1084,6 @@ class FlowletGap(Table):
     """
 
 
-class FlowletGapDict(TypedDict, total=False):
-    """`FlowletGap` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["flowlet"]]
-    chi: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UnorderedRelease(Table):
     """Unordered: packets have no numbers, and go on as soon as the alert is off, in any order. Source: RIMM §IV-B
@@ -1425,21 +1093,7 @@ class UnorderedRelease(Table):
     kind: ClassVar[Literal["unordered"]] = "unordered"
 
 
-class UnorderedReleaseDict(TypedDict, total=False):
-    """`UnorderedRelease` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["unordered"]]
-
-
-Release: TypeAlias = (
-    DrainedRelease
-    | DrainedReleaseDict
-    | FlowletGap
-    | FlowletGapDict
-    | UnorderedRelease
-    | UnorderedReleaseDict
-    | Literal["drained", "flowlet", "unordered"]
-)
+Release: TypeAlias = DrainedRelease | FlowletGap | UnorderedRelease | Mapping[str, Any] | Literal["drained", "flowlet", "unordered"]
 """Condition that ends the detour of a flow after the alert.
 
 - `drained`: Return of all its packets.
@@ -1555,23 +1209,6 @@ class RimmParams(Table):
     """
 
 
-class RimmParamsDict(TypedDict, total=False):
-    """`RimmParams` as a plain dictionary; the class says what each key means."""
-
-    alpha: AmountOfBuffer
-    alert: AlertBy
-    message_class: int
-    release: Release
-    give_up: Duration
-    give_up_when: GiveUpWhen
-    neighbour: Neighbour
-    room: Size
-    hash_bits: int
-    hops: Hops
-    max_frame: Size
-    unaware: Sequence[str]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Exponential(Table):
     """Exponential growth: (e^(λx) − 1) / (e^λ − 1), small for most x, then steep."""
@@ -1585,15 +1222,6 @@ class Exponential(Table):
     """
 
 
-_ExponentialReserved = TypedDict("_ExponentialReserved", {"lambda": "float"}, total=False)
-
-
-class ExponentialDict(_ExponentialReserved, total=False):
-    """`Exponential` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["exponential"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Linear(Table):
     """Linear growth: probability proportional to x."""
@@ -1601,13 +1229,7 @@ class Linear(Table):
     kind: ClassVar[Literal["linear"]] = "linear"
 
 
-class LinearDict(TypedDict, total=False):
-    """`Linear` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["linear"]]
-
-
-Growth: TypeAlias = Exponential | ExponentialDict | Linear | LinearDict | Literal["exponential", "linear"]
+Growth: TypeAlias = Exponential | Linear | Mapping[str, Any] | Literal["exponential", "linear"]
 """Growth of the bounce probability with x, the position of the queue between `lower` (0) and `upper` (1).
 
 - `exponential`: Exponential growth: small for most x, then steep.
@@ -1646,15 +1268,6 @@ class PaboParams(Table):
     """
 
 
-class PaboParamsDict(TypedDict, total=False):
-    """`PaboParams` as a plain dictionary; the class says what each key means."""
-
-    lower: AmountOfBuffer
-    upper: AmountOfBuffer
-    growth: Growth
-    unaware: Sequence[str]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DibsParams(Table):
     """DIBS: a packet that finds no room at its port is detoured to another, random port that leads to a switch. Source: DIBS
@@ -1666,12 +1279,6 @@ class DibsParams(Table):
 
     Default: [].
     """
-
-
-class DibsParamsDict(TypedDict, total=False):
-    """`DibsParams` as a plain dictionary; the class says what each key means."""
-
-    unaware: Sequence[str]
 
 
 ServeBy: TypeAlias = Literal["least_left", "arrival"]
@@ -1715,15 +1322,6 @@ class VertigoParams(Table):
     """
 
 
-class VertigoParamsDict(TypedDict, total=False):
-    """`VertigoParams` as a plain dictionary; the class says what each key means."""
-
-    choices: int
-    boost: int
-    serve: ServeBy
-    unaware: Sequence[str]
-
-
 Cut: TypeAlias = Literal["arriving", "either"]
 """Packet that is trimmed when a data packet finds its queue full.
 
@@ -1760,15 +1358,6 @@ class TrimmingParams(Table):
 
     Default: [].
     """
-
-
-class TrimmingParamsDict(TypedDict, total=False):
-    """`TrimmingParams` as a plain dictionary; the class says what each key means."""
-
-    headers: Size
-    ratio: int
-    cut: Cut
-    unaware: Sequence[str]
 
 
 Recognise: TypeAlias = Literal["now", "at_detection"]
@@ -1950,81 +1539,38 @@ class RcmParams(Table):
     """
 
 
-class RcmParamsDict(TypedDict, total=False):
-    """`RcmParams` as a plain dictionary; the class says what each key means."""
-
-    rcc: bool
-    sar: bool
-    q_eq: Size
-    w_q: int
-    sample: Size
-    w: float
-    cam: int
-    cam_hits: int
-    recognise: Recognise
-    cam_period: Size
-    expiry: Duration
-    window_min: Size
-    window_max: Size
-    max_frame: Size
-    decrease: Decrease
-    when_idle: WhenIdle
-    reserved: Size
-    severe_degree: int
-    severe_count: int
-    severe_within: Duration
-    moved_flows: int
-    moved_stay: Duration
-    loss: float
-    unaware: Sequence[str]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Mechanisms(Table):
     """Mechanisms of switches beyond forwarding, queueing and marking; each mechanism whose table is present is
     enabled.
     """
 
-    int: IntParams | IntParamsDict | None = None
+    int: IntParams | Mapping[str, Any] | None = None
     """In-band network telemetry: ports write queue, bytes sent, time and rate into frames. Off if absent."""
 
-    pdn: PdnParams | PdnParamsDict | None = None
+    pdn: PdnParams | Mapping[str, Any] | None = None
     """Packet drop notification: the sender of a dropped packet is notified at once. Off if absent."""
 
-    pfc: PfcParams | PfcParamsDict | None = None
+    pfc: PfcParams | Mapping[str, Any] | None = None
     """Priority flow control: a neighbour whose packets occupy too much memory is paused. Off if absent."""
 
-    rimm: RimmParams | RimmParamsDict | None = None
+    rimm: RimmParams | Mapping[str, Any] | None = None
     """RIMM: packets for a queue that is too long take a detour by a neighbour. Off if absent."""
 
-    pabo: PaboParams | PaboParamsDict | None = None
+    pabo: PaboParams | Mapping[str, Any] | None = None
     """PABO: packets for a growing queue return to the switch upstream. Off if absent."""
 
-    dibs: DibsParams | DibsParamsDict | None = None
+    dibs: DibsParams | Mapping[str, Any] | None = None
     """DIBS: packets that find no room take another port, at random. Off if absent."""
 
-    vertigo: VertigoParams | VertigoParamsDict | None = None
+    vertigo: VertigoParams | Mapping[str, Any] | None = None
     """Vertigo: without room, the packet whose flow has most left to send takes another port. Off if absent."""
 
-    trimming: TrimmingParams | TrimmingParamsDict | None = None
+    trimming: TrimmingParams | Mapping[str, Any] | None = None
     """Trimming: packets that find no room lose their payload instead of being dropped. Off if absent."""
 
-    rcm: RcmParams | RcmParamsDict | None = None
+    rcm: RcmParams | Mapping[str, Any] | None = None
     """RCM: flows that cause congestion are held at the ports of its region, and others change their path. Off if absent."""
-
-
-class MechanismsDict(TypedDict, total=False):
-    """`Mechanisms` as a plain dictionary; the class says what each key means."""
-
-    int: IntParams | IntParamsDict
-    pdn: PdnParams | PdnParamsDict
-    pfc: PfcParams | PfcParamsDict
-    rimm: RimmParams | RimmParamsDict
-    pabo: PaboParams | PaboParamsDict
-    dibs: DibsParams | DibsParamsDict
-    vertigo: VertigoParams | VertigoParamsDict
-    trimming: TrimmingParams | TrimmingParamsDict
-    rcm: RcmParams | RcmParamsDict
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2032,12 +1578,6 @@ class FifoScheduling(Table):
     """First in, first out: one queue for all classes."""
 
     kind: ClassVar[Literal["fifo"]] = "fifo"
-
-
-class FifoSchedulingDict(TypedDict, total=False):
-    """`FifoScheduling` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["fifo"]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2051,13 +1591,6 @@ class StrictParams(Table):
 
     Default: 8. Accepted: from 1 to 8.
     """
-
-
-class StrictParamsDict(TypedDict, total=False):
-    """`StrictParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["strict"]]
-    classes: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2074,13 +1607,6 @@ class DrrParams(Table):
 
     Default: ["1518B", "1518B"]. Accepted: from 1B to 1GB.
     """
-
-
-class DrrParamsDict(TypedDict, total=False):
-    """`DrrParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["drr"]]
-    quanta: Sequence[Size]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2102,24 +1628,8 @@ class StrictDrrParams(Table):
     """
 
 
-class StrictDrrParamsDict(TypedDict, total=False):
-    """`StrictDrrParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["strict_drr"]]
-    strict: int
-    quanta: Sequence[Size]
-
-
 Scheduling: TypeAlias = (
-    FifoScheduling
-    | FifoSchedulingDict
-    | StrictParams
-    | StrictParamsDict
-    | DrrParams
-    | DrrParamsDict
-    | StrictDrrParams
-    | StrictDrrParamsDict
-    | Literal["fifo", "strict", "drr", "strict_drr"]
+    FifoScheduling | StrictParams | DrrParams | StrictDrrParams | Mapping[str, Any] | Literal["fifo", "strict", "drr", "strict_drr"]
 )
 """Scheduler: the order in which the packets of a port leave. Class 0 is the most urgent; packets of classes
 beyond the last share the last.
@@ -2166,24 +1676,10 @@ class Except(Table):
     scheduling: Scheduling | None = None
     """Scheduler of the selected ports."""
 
-    mechanisms: Mechanisms | MechanismsDict | None = None
+    mechanisms: Mechanisms | Mapping[str, Any] | None = None
     """Mechanisms of the selected switches, instead of all of `switch.mechanisms`; `{}`: none. Not with `ports` or
     `rate`.
     """
-
-
-class ExceptDict(TypedDict, total=False):
-    """`Except` as a plain dictionary; the class says what each key means."""
-
-    ports: Sequence[str]
-    switches: Sequence[str]
-    rate: BitRate
-    tier: int
-    buffer: AmountOfBuffer
-    alpha: float
-    marking: Marking
-    scheduling: Scheduling
-    mechanisms: Mechanisms | MechanismsDict
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2193,12 +1689,6 @@ class Ecmp(Table):
     kind: ClassVar[Literal["ecmp"]] = "ecmp"
 
 
-class EcmpDict(TypedDict, total=False):
-    """`Ecmp` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["ecmp"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Spray(Table):
     """Spraying, without parameters: every packet draws a random link."""
@@ -2206,23 +1696,11 @@ class Spray(Table):
     kind: ClassVar[Literal["spray"]] = "spray"
 
 
-class SprayDict(TypedDict, total=False):
-    """`Spray` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["spray"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RoundRobinPathChoice(Table):
     """Round robin, without parameters: the packets to one destination take the links in turn."""
 
     kind: ClassVar[Literal["round_robin"]] = "round_robin"
-
-
-class RoundRobinPathChoiceDict(TypedDict, total=False):
-    """`RoundRobinPathChoice` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["round_robin"]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2243,14 +1721,6 @@ class FlowletParams(Table):
 
     Default: 4096. Accepted: from 1 to 1048576.
     """
-
-
-class FlowletParamsDict(TypedDict, total=False):
-    """`FlowletParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["flowlet"]]
-    gap: Duration
-    entries: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2275,14 +1745,6 @@ class DrillParams(Table):
     """
 
 
-class DrillParamsDict(TypedDict, total=False):
-    """`DrillParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["drill"]]
-    d: int
-    m: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ByDestinationPathChoice(Table):
     """Path choice by destination, without parameters: the destination's number modulo the number of links, as tables for
@@ -2292,25 +1754,14 @@ class ByDestinationPathChoice(Table):
     kind: ClassVar[Literal["by_destination"]] = "by_destination"
 
 
-class ByDestinationPathChoiceDict(TypedDict, total=False):
-    """`ByDestinationPathChoice` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["by_destination"]]
-
-
 PathChoice: TypeAlias = (
     Ecmp
-    | EcmpDict
     | Spray
-    | SprayDict
     | RoundRobinPathChoice
-    | RoundRobinPathChoiceDict
     | FlowletParams
-    | FlowletParamsDict
     | DrillParams
-    | DrillParamsDict
     | ByDestinationPathChoice
-    | ByDestinationPathChoiceDict
+    | Mapping[str, Any]
     | Literal["ecmp", "spray", "round_robin", "flowlet", "drill", "by_destination"]
 )
 """Choice among several shortest paths.
@@ -2361,13 +1812,13 @@ class Switch(Table):
     Default: { kind = "none" }.
     """
 
-    class_marking: Sequence[ClassMarking | ClassMarkingDict] | None = None
+    class_marking: Sequence[ClassMarking | Mapping[str, Any]] | None = None
     """Marking policies for single classes, applied to their own queues.
 
     Default: [].
     """
 
-    mechanisms: Mechanisms | MechanismsDict | None = None
+    mechanisms: Mechanisms | Mapping[str, Any] | None = None
     """Mechanisms beyond forwarding, queueing and marking."""
 
     scheduling: Scheduling | None = None
@@ -2376,7 +1827,7 @@ class Switch(Table):
     Default: { kind = "fifo" }.
     """
 
-    except_: Sequence[Except | ExceptDict] | None = None
+    except_: Sequence[Except | Mapping[str, Any]] | None = None
     """Exceptions: settings of single ports and switches. Source: DCTCP §4 (K = 20 packets at 1 Gb/s, 65 at 10 Gb/s).
 
     Default: [].
@@ -2396,35 +1847,11 @@ class Switch(Table):
     """
 
 
-_SwitchReserved = TypedDict("_SwitchReserved", {"except": "Sequence[Except | ExceptDict]"}, total=False)
-
-
-class SwitchDict(_SwitchReserved, total=False):
-    """`Switch` as a plain dictionary; the class says what each key means."""
-
-    latency: Duration
-    cell: Size
-    architecture: Architecture
-    buffer: Buffer
-    marking: Marking
-    class_marking: Sequence[ClassMarking | ClassMarkingDict]
-    mechanisms: Mechanisms | MechanismsDict
-    scheduling: Scheduling
-    routing: PathChoice
-    ttl: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FairNic(Table):
     """Fair NIC: unsent packets stay in the sockets."""
 
     kind: ClassVar[Literal["fair"]] = "fair"
-
-
-class FairNicDict(TypedDict, total=False):
-    """`FairNic` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["fair"]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2444,14 +1871,7 @@ class FifoNic(Table):
     """
 
 
-class FifoNicDict(TypedDict, total=False):
-    """`FifoNic` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["fifo"]]
-    txqueuelen: int
-
-
-Nic: TypeAlias = FairNic | FairNicDict | FifoNic | FifoNicDict | Literal["fair", "fifo"]
+Nic: TypeAlias = FairNic | FifoNic | Mapping[str, Any] | Literal["fair", "fifo"]
 """Queueing discipline of a host's NIC.
 
 - `fair`: Round robin over the connections that have something to send, one packet each. Source: Linux sch_fq without
@@ -2464,12 +1884,6 @@ class AtOnce(Table):
     """Immediate delivery: each packet reaches its transport as soon as it has arrived."""
 
     kind: ClassVar[Literal["at_once"]] = "at_once"
-
-
-class AtOnceDict(TypedDict, total=False):
-    """`AtOnce` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["at_once"]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2510,17 +1924,7 @@ class Napi(Table):
     """
 
 
-class NapiDict(TypedDict, total=False):
-    """`Napi` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["napi"]]
-    interrupt_delay: Duration
-    gro: bool
-    budget: int
-    gro_max: Size
-
-
-Receive: TypeAlias = AtOnce | AtOnceDict | Napi | NapiDict | Literal["at_once", "napi"]
+Receive: TypeAlias = AtOnce | Napi | Mapping[str, Any] | Literal["at_once", "napi"]
 """Delivery of packets from the NIC to the transport.
 
 - `at_once`: Packet by packet, without delay.
@@ -2533,12 +1937,6 @@ class NoneNoise(Table):
     """No random delay."""
 
     kind: ClassVar[Literal["none"]] = "none"
-
-
-class NoneNoiseDict(TypedDict, total=False):
-    """`NoneNoise` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["none"]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2554,13 +1952,6 @@ class UniformNoise(Table):
     """
 
 
-class UniformNoiseDict(TypedDict, total=False):
-    """`UniformNoise` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["uniform"]]
-    max: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExponentialNoise(Table):
     """Exponentially distributed random delay."""
@@ -2574,22 +1965,7 @@ class ExponentialNoise(Table):
     """
 
 
-class ExponentialNoiseDict(TypedDict, total=False):
-    """`ExponentialNoise` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["exponential"]]
-    mean: Duration
-
-
-Noise: TypeAlias = (
-    NoneNoise
-    | NoneNoiseDict
-    | UniformNoise
-    | UniformNoiseDict
-    | ExponentialNoise
-    | ExponentialNoiseDict
-    | Literal["none", "uniform", "exponential"]
-)
+Noise: TypeAlias = NoneNoise | UniformNoise | ExponentialNoise | Mapping[str, Any] | Literal["none", "uniform", "exponential"]
 """Random delay that a host adds to each packet it receives.
 
 - `none`: No random delay.
@@ -2614,12 +1990,6 @@ class ReorderBuffer(Table):
     """
 
 
-class ReorderBufferDict(TypedDict, total=False):
-    """`ReorderBuffer` as a plain dictionary; the class says what each key means."""
-
-    timeout: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PauseWatchdog(Table):
     """Storm watchdog of NICs: a class that stays paused for too long transmits nevertheless, until its pauses have been over
@@ -2638,13 +2008,6 @@ class PauseWatchdog(Table):
 
     Default: "200ms". Accepted: from 1us to 100s.
     """
-
-
-class PauseWatchdogDict(TypedDict, total=False):
-    """`PauseWatchdog` as a plain dictionary; the class says what each key means."""
-
-    detection: Duration
-    restoration: Duration
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2673,15 +2036,6 @@ class Storm(Table):
 
     end: Instant | None = None
     """End of the storm; if absent, it never ends."""
-
-
-class StormDict(TypedDict, total=False):
-    """`Storm` as a plain dictionary; the class says what each key means."""
-
-    hosts: Required[Sequence[str]]
-    classes: Required[Sequence[int]]
-    start: Instant
-    end: Instant
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2713,13 +2067,13 @@ class Host(Table):
     Default: { kind = "none" }.
     """
 
-    reorder: ReorderBuffer | ReorderBufferDict | None = None
+    reorder: ReorderBuffer | Mapping[str, Any] | None = None
     """Reordering buffer in front of the transport; if absent, packets are delivered in order of arrival."""
 
-    pause_watchdog: PauseWatchdog | PauseWatchdogDict | None = None
+    pause_watchdog: PauseWatchdog | Mapping[str, Any] | None = None
     """Storm watchdog of the NIC, which ends overlong pauses of a class; if absent, the class waits."""
 
-    storms: Sequence[Storm | StormDict] | None = None
+    storms: Sequence[Storm | Mapping[str, Any]] | None = None
     """Pause storms: NICs that send pauses without need.
 
     Default: [].
@@ -2732,19 +2086,6 @@ class Host(Table):
 
     Accepted: from 1us to 100s.
     """
-
-
-class HostDict(TypedDict, total=False):
-    """`Host` as a plain dictionary; the class says what each key means."""
-
-    nic: Nic
-    processing_delay: Duration
-    receive: Receive
-    noise: Noise
-    reorder: ReorderBuffer | ReorderBufferDict
-    pause_watchdog: PauseWatchdog | PauseWatchdogDict
-    storms: Sequence[Storm | StormDict]
-    stall_prevention: Duration
 
 
 Profile: TypeAlias = Literal["rfc", "linux"]
@@ -2762,23 +2103,11 @@ class NewReno(Table):
     kind: ClassVar[Literal["newreno"]] = "newreno"
 
 
-class NewRenoDict(TypedDict, total=False):
-    """`NewReno` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["newreno"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reno(Table):
     """Reno congestion control, which has no parameters of its own."""
 
     kind: ClassVar[Literal["reno"]] = "reno"
-
-
-class RenoDict(TypedDict, total=False):
-    """`Reno` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["reno"]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2812,16 +2141,6 @@ class Cubic(Table):
     """
 
 
-class CubicDict(TypedDict, total=False):
-    """`Cubic` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["cubic"]]
-    c: float
-    beta: float
-    fast_convergence: bool
-    reno_friendly: bool
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Dctcp(Table):
     """DCTCP congestion control. Source: RFC 8257 §3.3, §4."""
@@ -2847,18 +2166,7 @@ class Dctcp(Table):
     """
 
 
-class DctcpDict(TypedDict, total=False):
-    """`Dctcp` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["dctcp"]]
-    g: float
-    initial_alpha: float
-    min_window: int
-
-
-CongestionControl: TypeAlias = (
-    NewReno | NewRenoDict | Reno | RenoDict | Cubic | CubicDict | Dctcp | DctcpDict | Literal["newreno", "reno", "cubic", "dctcp"]
-)
+CongestionControl: TypeAlias = NewReno | Reno | Cubic | Dctcp | Mapping[str, Any] | Literal["newreno", "reno", "cubic", "dctcp"]
 """Congestion control of TCP.
 
 - `newreno`: AIMD with NewReno's fast recovery. Source: RFC 5681, RFC 6582.
@@ -2959,12 +2267,6 @@ class NoneSackCompression(Table):
     kind: ClassVar[Literal["none"]] = "none"
 
 
-class NoneSackCompressionDict(TypedDict, total=False):
-    """`NoneSackCompression` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["none"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CompressedSacks(Table):
     """Compression of SACKs: the first three ACKs with equal number leave at once, as fast retransmit needs them; later ones
@@ -2993,18 +2295,7 @@ class CompressedSacks(Table):
     """
 
 
-class CompressedSacksDict(TypedDict, total=False):
-    """`CompressedSacks` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["timer"]]
-    delay: Duration
-    slack: Duration
-    most: int
-
-
-SackCompression: TypeAlias = (
-    NoneSackCompression | NoneSackCompressionDict | CompressedSacks | CompressedSacksDict | Literal["none", "timer"]
-)
+SackCompression: TypeAlias = NoneSackCompression | CompressedSacks | Mapping[str, Any] | Literal["none", "timer"]
 """Compression of the ACKs of out-of-order segments.
 
 - `none`: ACKs are not merged.
@@ -3023,13 +2314,6 @@ class FixedWindow(Table):
 
     Default: "16777216B". Accepted: from 1460B to 1073725440B.
     """
-
-
-class FixedWindowDict(TypedDict, total=False):
-    """`FixedWindow` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["fixed"]]
-    size: Size
 
 
 WindowGrowth: TypeAlias = Literal["linux-5.15", "linux-6.18"]
@@ -3087,18 +2371,7 @@ class GrowingWindow(Table):
     """
 
 
-class GrowingWindowDict(TypedDict, total=False):
-    """`GrowingWindow` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["auto"]]
-    buffer: Size
-    max_buffer: Size
-    share: float
-    frame_share: float
-    growth: WindowGrowth
-
-
-ReceiveWindow: TypeAlias = FixedWindow | FixedWindowDict | GrowingWindow | GrowingWindowDict | Literal["fixed", "auto"]
+ReceiveWindow: TypeAlias = FixedWindow | GrowingWindow | Mapping[str, Any] | Literal["fixed", "auto"]
 """Receive buffer and window.
 
 - `fixed`: Constant receive window.
@@ -3111,12 +2384,6 @@ class LastPushBit(Table):
     """PSH on the last segment of the application's written data. Source: RFC 9293 §3.9.1.2."""
 
     kind: ClassVar[Literal["last"]] = "last"
-
-
-class LastPushBitDict(TypedDict, total=False):
-    """`LastPushBit` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["last"]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3137,14 +2404,7 @@ class HalfWindowPush(Table):
     """
 
 
-class HalfWindowPushDict(TypedDict, total=False):
-    """`HalfWindowPush` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["half_window"]]
-    writes: Sequence[Size]
-
-
-PushBit: TypeAlias = LastPushBit | LastPushBitDict | HalfWindowPush | HalfWindowPushDict | Literal["last", "half_window"]
+PushBit: TypeAlias = LastPushBit | HalfWindowPush | Mapping[str, Any] | Literal["last", "half_window"]
 """Segments that carry PSH.
 
 - `last`: The last segment of the application's written data.
@@ -3184,12 +2444,6 @@ class NonePacing(Table):
     kind: ClassVar[Literal["none"]] = "none"
 
 
-class NonePacingDict(TypedDict, total=False):
-    """`NonePacing` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["none"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Paced(Table):
     """Pacing at gain · cwnd / SRTT, from the first RTT sample on. Source: Linux tcp_update_pacing_rate, sch_fq."""
@@ -3209,15 +2463,7 @@ class Paced(Table):
     """
 
 
-class PacedDict(TypedDict, total=False):
-    """`Paced` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["fq"]]
-    slow_start_gain: float
-    gain: float
-
-
-Pacing: TypeAlias = NonePacing | NonePacingDict | Paced | PacedDict | Literal["none", "fq"]
+Pacing: TypeAlias = NonePacing | Paced | Mapping[str, Any] | Literal["none", "fq"]
 """Pacing of segments over the RTT.
 
 - `none`: No pacing.
@@ -3605,68 +2851,6 @@ class Tcp(Table):
     """
 
 
-class TcpDict(TypedDict, total=False):
-    """`Tcp` as a plain dictionary; the class says what each key means."""
-
-    kind: Literal["tcp"]
-    profile: Profile
-    congestion_control: CongestionControl
-    handshake: bool
-    mtu: int
-    mss: int
-    initial_window: int
-    initial_window_rule: InitialWindow
-    initial_ssthresh: Size
-    window_rules: WindowRules
-    slow_start: SlowStart
-    slow_start_limit: int
-    cwnd_validation: bool
-    idle_restart: IdleRestart
-    sack: bool
-    loss_detection: LossDetection
-    tail_loss_probe: bool
-    undo: bool
-    timer_slack: Duration
-    dup_thresh: int
-    limited_transmit: bool
-    prr: bool
-    rto_initial: Duration
-    rto_min: Duration
-    rto_floor: RtoFloor
-    rto_max: Duration
-    clock_granularity: Duration
-    timer_ticks: bool
-    backoff_reset: BackoffReset
-    rtt_sampling: RttSampling
-    spurious_rto: SpuriousRto
-    max_retries: int
-    syn_retries: int
-    time_wait: Duration
-    timestamps: bool
-    timestamp_tick: Duration
-    ack_every: int
-    delayed_acks: DelayedAcks
-    delayed_ack_timeout: Duration
-    delayed_ack_max: Duration
-    quick_acks: int
-    sack_compression: SackCompression
-    dsack: bool
-    paws: bool
-    receive_window: ReceiveWindow
-    push: PushBit
-    ecn: bool
-    ecn_echo: EcnEcho
-    ect_on: EctOn
-    drop_notification: bool
-    trim_nack: bool
-    drop_resend: DropResend
-    pacing: Pacing
-    tso: bool
-    tso_max: Size
-    tso_rtt_log: int
-    small_queues: bool
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NoRateControl(Table):
     """No congestion control."""
@@ -3678,13 +2862,6 @@ class NoRateControl(Table):
 
     Accepted: from 1Mbps to 10Tbps.
     """
-
-
-class NoRateControlDict(TypedDict, total=False):
-    """`NoRateControl` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["none"]]
-    rate: BitRate
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3722,17 +2899,6 @@ class Hpcc(Table):
 
     Default: "100Mbps". Accepted: at least 1Mbps.
     """
-
-
-class HpccDict(TypedDict, total=False):
-    """`Hpcc` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["hpcc"]]
-    eta: float
-    max_stage: int
-    increase: Size
-    base_rtt: Duration
-    min_rate: BitRate
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3779,18 +2945,6 @@ class PowerTcp(Table):
     """
 
 
-class PowerTcpDict(TypedDict, total=False):
-    """`PowerTcp` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["powertcp"]]
-    gamma: float
-    eta: float
-    least_current: float
-    flows: int
-    base_rtt: Duration
-    min_rate: BitRate
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ThetaPowerTcp(Table):
     """theta-PowerTCP, PowerTCP without telemetry. Source: PowerTCP §3.3, Algorithm 2; values: the simulations published with
@@ -3835,18 +2989,6 @@ class ThetaPowerTcp(Table):
 
     Default: "100Mbps". Accepted: at least 1Mbps.
     """
-
-
-class ThetaPowerTcpDict(TypedDict, total=False):
-    """`ThetaPowerTcp` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["theta_powertcp"]]
-    gamma: float
-    eta: float
-    least_current: float
-    flows: int
-    base_rtt: Duration
-    min_rate: BitRate
 
 
 DcqcnProfile: TypeAlias = Literal["paper", "mlx5"]
@@ -3963,27 +3105,6 @@ class Dcqcn(Table):
     """
 
 
-class DcqcnDict(TypedDict, total=False):
-    """`Dcqcn` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["dcqcn"]]
-    profile: DcqcnProfile
-    cnp_interval: Duration
-    cnp_delay: Duration
-    g: float
-    initial_alpha: float
-    alpha_timer: Duration
-    rate_timer: Duration
-    byte_counter: Size
-    fast_recovery: int
-    additive_increase: BitRate
-    hyper_increase: BitRate
-    min_rate: BitRate
-    clamp_target: bool
-    decrease_interval: Duration
-    min_decrease_factor: float
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Timely(Table):
     """TIMELY congestion control. Source: TIMELY §4.3."""
@@ -4057,23 +3178,6 @@ class Timely(Table):
 
     Default: "10Mbps". Accepted: from 1Kbps to 1Tbps.
     """
-
-
-class TimelyDict(TypedDict, total=False):
-    """`Timely` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["timely"]]
-    t_low: Duration
-    t_high: Duration
-    min_rtt: Duration
-    delta: BitRate
-    beta: float
-    alpha: float
-    hai_after: int
-    hai: int
-    segment: Size
-    initial_rate: BitRate
-    min_rate: BitRate
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -4167,40 +3271,15 @@ class Swift(Table):
     """
 
 
-class SwiftDict(TypedDict, total=False):
-    """`Swift` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["swift"]]
-    base_target: Duration
-    per_hop: Duration
-    flow_scaling: Duration
-    scaling_min: float
-    scaling_max: float
-    end_target: Duration
-    increase: float
-    beta: float
-    max_decrease: float
-    min_window: float
-    max_window: float
-    initial_window: float
-    reset_after: int
-
-
 RoceControl: TypeAlias = (
     NoRateControl
-    | NoRateControlDict
     | Hpcc
-    | HpccDict
     | PowerTcp
-    | PowerTcpDict
     | ThetaPowerTcp
-    | ThetaPowerTcpDict
     | Dcqcn
-    | DcqcnDict
     | Timely
-    | TimelyDict
     | Swift
-    | SwiftDict
+    | Mapping[str, Any]
     | Literal["none", "hpcc", "powertcp", "theta_powertcp", "dcqcn", "timely", "swift"]
 )
 """Congestion control of RoCEv2.
@@ -4231,13 +3310,6 @@ class GoBackN(Table):
     """
 
 
-class GoBackNDict(TypedDict, total=False):
-    """`GoBackN` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["go_back_n"]]
-    ack_timeout: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SelectiveRepeat(Table):
     """Selective repeat: out-of-order packets are kept, and the sender retransmits the missing ones. Every packet carries an
@@ -4265,16 +3337,7 @@ class SelectiveRepeat(Table):
     """
 
 
-class SelectiveRepeatDict(TypedDict, total=False):
-    """`SelectiveRepeat` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["selective_repeat"]]
-    rto_low: Duration
-    rto_high: Duration
-    few: int
-
-
-RoceRecovery: TypeAlias = GoBackN | GoBackNDict | SelectiveRepeat | SelectiveRepeatDict | Literal["go_back_n", "selective_repeat"]
+RoceRecovery: TypeAlias = GoBackN | SelectiveRepeat | Mapping[str, Any] | Literal["go_back_n", "selective_repeat"]
 """Recovery from packet loss.
 
 - `go_back_n`: Go-back-N: packets behind a missing one are retransmitted.
@@ -4287,12 +3350,6 @@ class NoneRoceWindow(Table):
     """No limit besides the congestion control's."""
 
     kind: ClassVar[Literal["none"]] = "none"
-
-
-class NoneRoceWindowDict(TypedDict, total=False):
-    """`NoneRoceWindow` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["none"]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -4308,13 +3365,6 @@ class BdpWindow(Table):
     """
 
 
-class BdpWindowDict(TypedDict, total=False):
-    """`BdpWindow` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["bdp"]]
-    factor: float
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FixedRoceWindow(Table):
     """Fixed number of bytes."""
@@ -4328,16 +3378,7 @@ class FixedRoceWindow(Table):
     """
 
 
-class FixedRoceWindowDict(TypedDict, total=False):
-    """`FixedRoceWindow` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["fixed"]]
-    size: Required[Size]
-
-
-RoceWindow: TypeAlias = (
-    NoneRoceWindow | NoneRoceWindowDict | BdpWindow | BdpWindowDict | FixedRoceWindow | FixedRoceWindowDict | Literal["none", "bdp"]
-)
+RoceWindow: TypeAlias = NoneRoceWindow | BdpWindow | FixedRoceWindow | Mapping[str, Any] | Literal["none", "bdp"]
 """Limit of a queue pair's outstanding bytes, in addition to congestion control.
 
 - `none`: No limit.
@@ -4420,23 +3461,7 @@ class Roce(Table):
     """
 
 
-class RoceDict(TypedDict, total=False):
-    """`Roce` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["roce"]]
-    congestion_control: RoceControl
-    mtu: int
-    message: Size
-    recovery: RoceRecovery
-    retry_count: int
-    ack_every: int
-    window: RoceWindow
-    burst: Size
-    ack_class: int
-    cnp_class: int
-
-
-TransportConfig: TypeAlias = Tcp | TcpDict | Roce | RoceDict | Literal["tcp", "roce"]
+TransportConfig: TypeAlias = Tcp | Roce | Mapping[str, Any] | Literal["tcp", "roce"]
 """Transport of a flow.
 
 - `tcp`: TCP with a choice of congestion controls.
@@ -4494,19 +3519,6 @@ class ListedFlow(Table):
     """
 
 
-class ListedFlowDict(TypedDict, total=False):
-    """`ListedFlow` as a plain dictionary; the class says what each key means."""
-
-    id: str
-    src: Required[str]
-    dst: Required[str]
-    size: Required[Size]
-    request: Size
-    start: Duration
-    after: Sequence[str]
-    delay: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FlowList(Table):
     """Flows listed one by one."""
@@ -4546,26 +3558,11 @@ class FlowList(Table):
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
-    flows: Sequence[ListedFlow | ListedFlowDict]
+    flows: Sequence[ListedFlow | Mapping[str, Any]]
     """Flows of the list.
 
     Must be given.
     """
-
-
-_FlowListReserved = TypedDict("_FlowListReserved", {"class": "int"}, total=False)
-
-
-class FlowListDict(_FlowListReserved, total=False):
-    """`FlowList` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["flows"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    flows: Required[Sequence[ListedFlow | ListedFlowDict]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -4676,31 +3673,6 @@ class Incast(Table):
     """
 
 
-_IncastReserved = TypedDict("_IncastReserved", {"class": "int"}, total=False)
-
-
-class IncastDict(_IncastReserved, total=False):
-    """`Incast` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["incast"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    receiver: Required[str]
-    senders: Sequence[str]
-    count: int
-    flows_per_sender: int
-    size: Size
-    total: Size
-    request: Size
-    jitter: Duration
-    repetitions: int
-    interval: Duration
-    gap: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Aggregate(Table):
     """Result that an aggregator sends on after the last response."""
@@ -4722,14 +3694,6 @@ class Aggregate(Table):
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
-
-
-class AggregateDict(TypedDict, total=False):
-    """`Aggregate` as a plain dictionary; the class says what each key means."""
-
-    size: Required[Size]
-    to: Sequence[str]
-    delay: Duration
 
 
 LoadOf: TypeAlias = Literal["host_links", "core"]
@@ -4823,7 +3787,7 @@ class QueryTraffic(Table):
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
-    aggregate: Aggregate | AggregateDict | None = None
+    aggregate: Aggregate | Mapping[str, Any] | None = None
     """Result that the client sends on when all responses have arrived; the query is complete when the result is."""
 
     load: float | None = None
@@ -4857,44 +3821,11 @@ class QueryTraffic(Table):
     """
 
 
-_QueryTrafficReserved = TypedDict("_QueryTrafficReserved", {"class": "int"}, total=False)
-
-
-class QueryTrafficDict(_QueryTrafficReserved, total=False):
-    """`QueryTraffic` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["query"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    clients: Sequence[str]
-    responders: Sequence[str]
-    fanout: int
-    size: Size
-    total: Size
-    request: Size
-    jitter: Duration
-    aggregate: Aggregate | AggregateDict
-    load: float
-    load_of: LoadOf
-    per_second: float
-    stop: Instant
-    count: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WebSearchSizes(Table):
     """A published distribution, which has no parameters."""
 
     kind: ClassVar[Literal["web-search"]] = "web-search"
-
-
-class WebSearchSizesDict(TypedDict, total=False):
-    """`WebSearchSizes` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["web-search"]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -4904,23 +3835,11 @@ class DataMiningSizes(Table):
     kind: ClassVar[Literal["data-mining"]] = "data-mining"
 
 
-class DataMiningSizesDict(TypedDict, total=False):
-    """`DataMiningSizes` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["data-mining"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EnterpriseSizes(Table):
     """A published distribution, which has no parameters."""
 
     kind: ClassVar[Literal["enterprise"]] = "enterprise"
-
-
-class EnterpriseSizesDict(TypedDict, total=False):
-    """`EnterpriseSizes` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["enterprise"]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -4930,23 +3849,11 @@ class HadoopSizes(Table):
     kind: ClassVar[Literal["hadoop"]] = "hadoop"
 
 
-class HadoopSizesDict(TypedDict, total=False):
-    """`HadoopSizes` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["hadoop"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StorageSizes(Table):
     """A published distribution, which has no parameters."""
 
     kind: ClassVar[Literal["storage"]] = "storage"
-
-
-class StorageSizesDict(TypedDict, total=False):
-    """`StorageSizes` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["storage"]]
 
 
 Probability: TypeAlias = Literal["auto", "fraction", "percent"]
@@ -4986,15 +3893,6 @@ class SizeFile(Table):
     """
 
 
-class SizeFileDict(TypedDict, total=False):
-    """`SizeFile` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["file"]]
-    path: Required[str]
-    probability: Probability
-    unit: Size
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FixedSize(Table):
     """Constant size."""
@@ -5006,13 +3904,6 @@ class FixedSize(Table):
 
     Must be given. Accepted: at least 1B.
     """
-
-
-class FixedSizeDict(TypedDict, total=False):
-    """`FixedSize` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["fixed"]]
-    size: Required[Size]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -5034,14 +3925,6 @@ class UniformSize(Table):
     """
 
 
-class UniformSizeDict(TypedDict, total=False):
-    """`UniformSize` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["uniform"]]
-    min: Required[Size]
-    max: Required[Size]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExponentialSize(Table):
     """Exponential distribution, rounded to bytes, at least 1."""
@@ -5055,32 +3938,17 @@ class ExponentialSize(Table):
     """
 
 
-class ExponentialSizeDict(TypedDict, total=False):
-    """`ExponentialSize` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["exponential"]]
-    mean: Required[Size]
-
-
 Sizes: TypeAlias = (
     WebSearchSizes
-    | WebSearchSizesDict
     | DataMiningSizes
-    | DataMiningSizesDict
     | EnterpriseSizes
-    | EnterpriseSizesDict
     | HadoopSizes
-    | HadoopSizesDict
     | StorageSizes
-    | StorageSizesDict
     | SizeFile
-    | SizeFileDict
     | FixedSize
-    | FixedSizeDict
     | UniformSize
-    | UniformSizeDict
     | ExponentialSize
-    | ExponentialSizeDict
+    | Mapping[str, Any]
     | Literal["web-search", "data-mining", "enterprise", "hadoop", "storage"]
 )
 """Distribution of flow sizes.
@@ -5197,30 +4065,6 @@ class PoissonTraffic(Table):
     """
 
 
-_PoissonTrafficReserved = TypedDict("_PoissonTrafficReserved", {"class": "int"}, total=False)
-
-
-class PoissonTrafficDict(_PoissonTrafficReserved, total=False):
-    """`PoissonTraffic` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["poisson"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    sources: Sequence[str]
-    destinations: Sequence[str]
-    sizes: Required[Sizes]
-    intra_rack: float
-    request: Size
-    load: float
-    load_of: LoadOf
-    per_second: float
-    stop: Instant
-    count: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Permutation(Table):
     """Permutation: each host sends one flow and receives one, never its own; drawn uniformly among all such permutations."""
@@ -5283,24 +4127,6 @@ class Permutation(Table):
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
-
-
-_PermutationReserved = TypedDict("_PermutationReserved", {"class": "int"}, total=False)
-
-
-class PermutationDict(_PermutationReserved, total=False):
-    """`Permutation` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["permutation"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    hosts: Sequence[str]
-    size: Required[Size]
-    request: Size
-    jitter: Duration
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -5373,25 +4199,6 @@ class AllToAll(Table):
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
-
-
-_AllToAllReserved = TypedDict("_AllToAllReserved", {"class": "int"}, total=False)
-
-
-class AllToAllDict(_AllToAllReserved, total=False):
-    """`AllToAll` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["all_to_all"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    hosts: Sequence[str]
-    size: Required[Size]
-    request: Size
-    stagger: Duration
-    jitter: Duration
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -5505,32 +4312,6 @@ class HotSpot(Table):
     """
 
 
-_HotSpotReserved = TypedDict("_HotSpotReserved", {"class": "int"}, total=False)
-
-
-class HotSpotDict(_HotSpotReserved, total=False):
-    """`HotSpot` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["hot_spot"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    sources: Sequence[str]
-    destinations: Sequence[str]
-    hot: Sequence[str]
-    hot_hosts: float
-    fraction: float
-    sizes: Required[Sizes]
-    request: Size
-    load: float
-    load_of: LoadOf
-    per_second: float
-    stop: Instant
-    count: int
-
-
 RankOrder: TypeAlias = Literal["listed", "by_rack", "shuffled"]
 """Assignment of hosts to ranks.
 
@@ -5615,21 +4396,6 @@ class AllReduce(Table):
     """
 
 
-class AllReduceDict(TypedDict, total=False):
-    """`AllReduce` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["all_reduce"]]
-    size: Required[Size]
-    algorithm: AllReduceAlgorithm
-    message: Size
-    channels: int
-    group: int
-    stride: int
-    compute: Duration
-    jitter: Duration
-    work: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AllGather(Table):
     """All-gather around a ring: every rank gets the share of each."""
@@ -5690,20 +4456,6 @@ class AllGather(Table):
     """
 
 
-class AllGatherDict(TypedDict, total=False):
-    """`AllGather` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["all_gather"]]
-    size: Required[Size]
-    message: Size
-    channels: int
-    group: int
-    stride: int
-    compute: Duration
-    jitter: Duration
-    work: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReduceScatter(Table):
     """Reduce-scatter around a ring: every rank gets its share of the sum of all ranks' buffers."""
@@ -5762,20 +4514,6 @@ class ReduceScatter(Table):
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
-
-
-class ReduceScatterDict(TypedDict, total=False):
-    """`ReduceScatter` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["reduce_scatter"]]
-    size: Required[Size]
-    message: Size
-    channels: int
-    group: int
-    stride: int
-    compute: Duration
-    jitter: Duration
-    work: Duration
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -5847,24 +4585,7 @@ class Exchange(Table):
     """
 
 
-class ExchangeDict(TypedDict, total=False):
-    """`Exchange` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["all_to_all"]]
-    size: Required[Size]
-    staggered: bool
-    concurrent: int
-    channels: int
-    group: int
-    stride: int
-    compute: Duration
-    jitter: Duration
-    work: Duration
-
-
-Operation: TypeAlias = (
-    AllReduce | AllReduceDict | AllGather | AllGatherDict | ReduceScatter | ReduceScatterDict | Exchange | ExchangeDict
-)
+Operation: TypeAlias = AllReduce | AllGather | ReduceScatter | Exchange | Mapping[str, Any]
 """A collective operation.
 
 - `all_reduce`: Every rank gets the sum of all buffers.
@@ -5939,24 +4660,6 @@ class Collective(Table):
 
     Default: 1. Accepted: from 1 to 10000000.
     """
-
-
-_CollectiveReserved = TypedDict("_CollectiveReserved", {"class": "int"}, total=False)
-
-
-class CollectiveDict(_CollectiveReserved, total=False):
-    """`Collective` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["collective"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    ranks: Sequence[str]
-    order: RankOrder
-    operations: Required[Sequence[Operation]]
-    iterations: int
 
 
 RateCounts: TypeAlias = Literal["payload", "wire"]
@@ -6048,27 +4751,6 @@ class Cbr(Table):
 
     Accepted: from 0ps to 864000s.
     """
-
-
-_CbrReserved = TypedDict("_CbrReserved", {"class": "int"}, total=False)
-
-
-class CbrDict(_CbrReserved, total=False):
-    """`Cbr` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["cbr"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    src: Required[str]
-    dst: Required[str]
-    rate: Required[BitRate]
-    counts: RateCounts
-    packet: Size
-    size: Size
-    stop: Instant
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -6172,30 +4854,6 @@ class OnOff(Table):
     """
 
 
-_OnOffReserved = TypedDict("_OnOffReserved", {"class": "int"}, total=False)
-
-
-class OnOffDict(_OnOffReserved, total=False):
-    """`OnOff` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["on_off"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    src: Required[str]
-    dst: Required[str]
-    rate: Required[BitRate]
-    counts: RateCounts
-    on: Required[Duration]
-    off: Required[Duration]
-    exponential: bool
-    packet: Size
-    size: Size
-    stop: Instant
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CsvFlows(Table):
     """Flows from comma-separated values with a heading: `src`, `dst`, `size`, `start`, and optionally `id`, `request`,
@@ -6211,13 +4869,6 @@ class CsvFlows(Table):
 
     Must be given.
     """
-
-
-class CsvFlowsDict(TypedDict, total=False):
-    """`CsvFlows` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["csv"]]
-    path: Required[str]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -6248,15 +4899,6 @@ class HpccFlows(Table):
 
     Default: false.
     """
-
-
-class HpccFlowsDict(TypedDict, total=False):
-    """`HpccFlows` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["hpcc_flow"]]
-    path: Required[str]
-    origin: Instant
-    pg_as_class: bool
 
 
 TimeUnit: TypeAlias = Literal["ps", "ns", "us", "ms", "s"]
@@ -6296,15 +4938,7 @@ class HtsimMatrix(Table):
     """
 
 
-class HtsimMatrixDict(TypedDict, total=False):
-    """`HtsimMatrix` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["htsim_cm"]]
-    path: Required[str]
-    time_unit: Required[TimeUnit]
-
-
-FlowFile: TypeAlias = CsvFlows | CsvFlowsDict | HpccFlows | HpccFlowsDict | HtsimMatrix | HtsimMatrixDict
+FlowFile: TypeAlias = CsvFlows | HpccFlows | HtsimMatrix | Mapping[str, Any]
 """Format and path of a file of flows.
 
 - `csv`: Comma-separated values with a heading.
@@ -6359,44 +4993,19 @@ class ImportedFlows(Table):
     """
 
 
-_ImportedFlowsReserved = TypedDict("_ImportedFlowsReserved", {"class": "int"}, total=False)
-
-
-class ImportedFlowsDict(_ImportedFlowsReserved, total=False):
-    """`ImportedFlows` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["file"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    format: Required[FlowFile]
-
-
 Entry: TypeAlias = (
     FlowList
-    | FlowListDict
     | Incast
-    | IncastDict
     | QueryTraffic
-    | QueryTrafficDict
     | PoissonTraffic
-    | PoissonTrafficDict
     | Permutation
-    | PermutationDict
     | AllToAll
-    | AllToAllDict
     | HotSpot
-    | HotSpotDict
     | Collective
-    | CollectiveDict
     | Cbr
-    | CbrDict
     | OnOff
-    | OnOffDict
     | ImportedFlows
-    | ImportedFlowsDict
+    | Mapping[str, Any]
     | Literal["query"]
 )
 """One source of traffic: its flows, their time, and their transport.
@@ -6422,12 +5031,6 @@ class AllKeep(Table):
     kind: ClassVar[Literal["all"]] = "all"
 
 
-class AllKeepDict(TypedDict, total=False):
-    """`AllKeep` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["all"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KeepLast(Table):
     """A ring buffer of records for each watched port, written when the run ends."""
@@ -6439,13 +5042,6 @@ class KeepLast(Table):
 
     Default: 65536. Accepted: from 1 to 100000000.
     """
-
-
-class KeepLastDict(TypedDict, total=False):
-    """`KeepLast` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["last"]]
-    records: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -6481,17 +5077,7 @@ class KeepAround(Table):
     """
 
 
-class KeepAroundDict(TypedDict, total=False):
-    """`KeepAround` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["around"]]
-    above: Required[Size]
-    before: Duration
-    after: Duration
-    records: int
-
-
-Keep: TypeAlias = AllKeep | AllKeepDict | KeepLast | KeepLastDict | KeepAround | KeepAroundDict | Literal["all", "last"]
+Keep: TypeAlias = AllKeep | KeepLast | KeepAround | Mapping[str, Any] | Literal["all", "last"]
 """Rule that selects the records of watched ports to be kept.
 
 - `all`: All records.
@@ -6515,13 +5101,6 @@ class Registers(Table):
 
     Default: "8B". Accepted: from 1B to 65536B.
     """
-
-
-class RegistersDict(TypedDict, total=False):
-    """`Registers` as a plain dictionary; the class says what each key means."""
-
-    tick: Duration
-    unit: Size
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -6549,14 +5128,6 @@ class CaptureFrames(Table):
 
     Accepted: from 64B to 65535B.
     """
-
-
-class CaptureFramesDict(TypedDict, total=False):
-    """`CaptureFrames` as a plain dictionary; the class says what each key means."""
-
-    hosts: Sequence[str]
-    links: Sequence[str]
-    snap: Size
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -6590,13 +5161,13 @@ class Telemetry(Table):
     Default: { kind = "all" }.
     """
 
-    registers: Registers | RegistersDict | None = None
+    registers: Registers | Mapping[str, Any] | None = None
     """Stamps, by which a real switch would report queues: watched ports write a stamp into each packet, receivers read
     it into `stamps.parquet`. If absent, no stamps; if present, hosts leave room for 8 B in every frame: full segments
     carry 8 B less, all other frames are 8 B longer. See docs/telemetry.md.
     """
 
-    capture: CaptureFrames | CaptureFramesDict | None = None
+    capture: CaptureFrames | Mapping[str, Any] | None = None
     """Capture in `packets.pcapng`: frames as tcpdump would record them at the NICs of hosts, and as a tap would behind
     switch ports. If absent, none. See docs/wire.md.
     """
@@ -6606,18 +5177,6 @@ class Telemetry(Table):
 
     Default: true.
     """
-
-
-class TelemetryDict(TypedDict, total=False):
-    """`Telemetry` as a plain dictionary; the class says what each key means."""
-
-    sample: DurationOrOff
-    queues: Sequence[str]
-    hosts: Sequence[str]
-    keep: Keep
-    registers: Registers | RegistersDict
-    capture: CaptureFrames | CaptureFramesDict
-    drops: bool
 
 
 Ties: TypeAlias = Literal["drawn", "by_link"]
@@ -6674,16 +5233,6 @@ class Engine(Table):
     """
 
 
-class EngineDict(TypedDict, total=False):
-    """`Engine` as a plain dictionary; the class says what each key means."""
-
-    ties: Ties
-    ports: PortModel
-    max_events: int
-    stall_events: int
-    max_flows: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ScenarioDoc(Table):
     """A scenario: every setting that a run depends on."""
@@ -6716,13 +5265,13 @@ class ScenarioDoc(Table):
     Must be given.
     """
 
-    framing: Framing | FramingDict | None = None
+    framing: Framing | Mapping[str, Any] | None = None
     """Framing: the bytes that link layer and IP add to each packet."""
 
-    switch: Switch | SwitchDict | None = None
+    switch: Switch | Mapping[str, Any] | None = None
     """Settings of all switches."""
 
-    host: Host | HostDict | None = None
+    host: Host | Mapping[str, Any] | None = None
     """Settings of all hosts."""
 
     transport: TransportConfig | None = None
@@ -6740,210 +5289,119 @@ class ScenarioDoc(Table):
     Must be given.
     """
 
-    telemetry: Telemetry | TelemetryDict | None = None
+    telemetry: Telemetry | Mapping[str, Any] | None = None
     """Telemetry: the data that is recorded."""
 
-    engine: Engine | EngineDict | None = None
+    engine: Engine | Mapping[str, Any] | None = None
     """Engine: execution of the simulation."""
-
-
-class ScenarioDocDict(TypedDict, total=False):
-    """`ScenarioDoc` as a plain dictionary; the class says what each key means."""
-
-    name: str
-    description: str
-    seed: int
-    duration: Duration
-    topology: Required[TopologyConfig]
-    framing: Framing | FramingDict
-    switch: Switch | SwitchDict
-    host: Host | HostDict
-    transport: TransportConfig
-    transports: Mapping[str, TransportConfig]
-    traffic: Required[Sequence[Entry]]
-    telemetry: Telemetry | TelemetryDict
-    engine: Engine | EngineDict
 
 
 __all__ = [
     "Table",
     "LinkParams",
-    "LinkParamsDict",
     "SingleSwitch",
-    "SingleSwitchDict",
     "Dumbbell",
-    "DumbbellDict",
     "RackLinkParams",
-    "RackLinkParamsDict",
     "Racks",
-    "RacksDict",
     "UplinkParams",
-    "UplinkParamsDict",
     "LeafSpine",
-    "LeafSpineDict",
     "FatTree",
-    "FatTreeDict",
     "Chain",
-    "ChainDict",
     "FileFormat",
     "FromFile",
-    "FromFileDict",
     "TopologyConfig",
     "Ip",
     "Framing",
-    "FramingDict",
     "OutputQueued",
-    "OutputQueuedDict",
     "IslipParams",
-    "IslipParamsDict",
     "RoundRobinArbitration",
-    "RoundRobinArbitrationDict",
     "Arbitration",
     "Combined",
-    "CombinedDict",
     "Architecture",
     "StaticBuffer",
-    "StaticBufferDict",
     "DynamicBuffer",
-    "DynamicBufferDict",
     "UnlimitedBuffer",
-    "UnlimitedBufferDict",
     "Buffer",
     "NoneMarking",
-    "NoneMarkingDict",
     "At",
     "ThresholdParams",
-    "ThresholdParamsDict",
     "Spacing",
     "RedParams",
-    "RedParamsDict",
     "AfterMark",
     "SlopeParams",
-    "SlopeParamsDict",
     "ProbabilitySlopeForm",
-    "ProbabilitySlopeFormDict",
     "SlopeForm",
     "SEcnParams",
-    "SEcnParamsDict",
     "CodelParams",
-    "CodelParamsDict",
     "FrontDropParams",
-    "FrontDropParamsDict",
     "Marking",
     "ClassMarking",
-    "ClassMarkingDict",
     "IntParams",
-    "IntParamsDict",
     "Operations",
     "PdnParams",
-    "PdnParamsDict",
     "LossyPool",
-    "LossyPoolDict",
     "StaticXoff",
-    "StaticXoffDict",
     "DynamicXoff",
-    "DynamicXoffDict",
     "Xoff",
     "StormAction",
     "Watchdog",
-    "WatchdogDict",
     "PfcParams",
-    "PfcParamsDict",
     "AlertBy",
     "DrainedRelease",
-    "DrainedReleaseDict",
     "FlowletGap",
-    "FlowletGapDict",
     "UnorderedRelease",
-    "UnorderedReleaseDict",
     "Release",
     "GiveUpWhen",
     "Neighbour",
     "Hops",
     "RimmParams",
-    "RimmParamsDict",
     "Exponential",
-    "ExponentialDict",
     "Linear",
-    "LinearDict",
     "Growth",
     "PaboParams",
-    "PaboParamsDict",
     "DibsParams",
-    "DibsParamsDict",
     "ServeBy",
     "VertigoParams",
-    "VertigoParamsDict",
     "Cut",
     "TrimmingParams",
-    "TrimmingParamsDict",
     "Recognise",
     "Decrease",
     "WhenIdle",
     "RcmParams",
-    "RcmParamsDict",
     "Mechanisms",
-    "MechanismsDict",
     "FifoScheduling",
-    "FifoSchedulingDict",
     "StrictParams",
-    "StrictParamsDict",
     "DrrParams",
-    "DrrParamsDict",
     "StrictDrrParams",
-    "StrictDrrParamsDict",
     "Scheduling",
     "Except",
-    "ExceptDict",
     "Ecmp",
-    "EcmpDict",
     "Spray",
-    "SprayDict",
     "RoundRobinPathChoice",
-    "RoundRobinPathChoiceDict",
     "FlowletParams",
-    "FlowletParamsDict",
     "DrillParams",
-    "DrillParamsDict",
     "ByDestinationPathChoice",
-    "ByDestinationPathChoiceDict",
     "PathChoice",
     "Switch",
-    "SwitchDict",
     "FairNic",
-    "FairNicDict",
     "FifoNic",
-    "FifoNicDict",
     "Nic",
     "AtOnce",
-    "AtOnceDict",
     "Napi",
-    "NapiDict",
     "Receive",
     "NoneNoise",
-    "NoneNoiseDict",
     "UniformNoise",
-    "UniformNoiseDict",
     "ExponentialNoise",
-    "ExponentialNoiseDict",
     "Noise",
     "ReorderBuffer",
-    "ReorderBufferDict",
     "PauseWatchdog",
-    "PauseWatchdogDict",
     "Storm",
-    "StormDict",
     "Host",
-    "HostDict",
     "Profile",
     "NewReno",
-    "NewRenoDict",
     "Reno",
-    "RenoDict",
     "Cubic",
-    "CubicDict",
     "Dctcp",
-    "DctcpDict",
     "CongestionControl",
     "InitialWindow",
     "WindowRules",
@@ -6956,147 +5414,88 @@ __all__ = [
     "SpuriousRto",
     "DelayedAcks",
     "NoneSackCompression",
-    "NoneSackCompressionDict",
     "CompressedSacks",
-    "CompressedSacksDict",
     "SackCompression",
     "FixedWindow",
-    "FixedWindowDict",
     "WindowGrowth",
     "GrowingWindow",
-    "GrowingWindowDict",
     "ReceiveWindow",
     "LastPushBit",
-    "LastPushBitDict",
     "HalfWindowPush",
-    "HalfWindowPushDict",
     "PushBit",
     "EcnEcho",
     "EctOn",
     "DropResend",
     "NonePacing",
-    "NonePacingDict",
     "Paced",
-    "PacedDict",
     "Pacing",
     "Tcp",
-    "TcpDict",
     "NoRateControl",
-    "NoRateControlDict",
     "Hpcc",
-    "HpccDict",
     "PowerTcp",
-    "PowerTcpDict",
     "ThetaPowerTcp",
-    "ThetaPowerTcpDict",
     "DcqcnProfile",
     "Dcqcn",
-    "DcqcnDict",
     "Timely",
-    "TimelyDict",
     "Swift",
-    "SwiftDict",
     "RoceControl",
     "GoBackN",
-    "GoBackNDict",
     "SelectiveRepeat",
-    "SelectiveRepeatDict",
     "RoceRecovery",
     "NoneRoceWindow",
-    "NoneRoceWindowDict",
     "BdpWindow",
-    "BdpWindowDict",
     "FixedRoceWindow",
-    "FixedRoceWindowDict",
     "RoceWindow",
     "Roce",
-    "RoceDict",
     "TransportConfig",
     "ListedFlow",
-    "ListedFlowDict",
     "FlowList",
-    "FlowListDict",
     "Incast",
-    "IncastDict",
     "Aggregate",
-    "AggregateDict",
     "LoadOf",
     "QueryTraffic",
-    "QueryTrafficDict",
     "WebSearchSizes",
-    "WebSearchSizesDict",
     "DataMiningSizes",
-    "DataMiningSizesDict",
     "EnterpriseSizes",
-    "EnterpriseSizesDict",
     "HadoopSizes",
-    "HadoopSizesDict",
     "StorageSizes",
-    "StorageSizesDict",
     "Probability",
     "SizeFile",
-    "SizeFileDict",
     "FixedSize",
-    "FixedSizeDict",
     "UniformSize",
-    "UniformSizeDict",
     "ExponentialSize",
-    "ExponentialSizeDict",
     "Sizes",
     "PoissonTraffic",
-    "PoissonTrafficDict",
     "Permutation",
-    "PermutationDict",
     "AllToAll",
-    "AllToAllDict",
     "HotSpot",
-    "HotSpotDict",
     "RankOrder",
     "AllReduceAlgorithm",
     "AllReduce",
-    "AllReduceDict",
     "AllGather",
-    "AllGatherDict",
     "ReduceScatter",
-    "ReduceScatterDict",
     "Exchange",
-    "ExchangeDict",
     "Operation",
     "Collective",
-    "CollectiveDict",
     "RateCounts",
     "Cbr",
-    "CbrDict",
     "OnOff",
-    "OnOffDict",
     "CsvFlows",
-    "CsvFlowsDict",
     "HpccFlows",
-    "HpccFlowsDict",
     "TimeUnit",
     "HtsimMatrix",
-    "HtsimMatrixDict",
     "FlowFile",
     "ImportedFlows",
-    "ImportedFlowsDict",
     "Entry",
     "AllKeep",
-    "AllKeepDict",
     "KeepLast",
-    "KeepLastDict",
     "KeepAround",
-    "KeepAroundDict",
     "Keep",
     "Registers",
-    "RegistersDict",
     "CaptureFrames",
-    "CaptureFramesDict",
     "Telemetry",
-    "TelemetryDict",
     "Ties",
     "PortModel",
     "Engine",
-    "EngineDict",
     "ScenarioDoc",
-    "ScenarioDocDict",
 ]

@@ -542,13 +542,12 @@ class FakeSweep:
 
 
 @pytest.fixture
-def fake_sweep(monkeypatch: pytest.MonkeyPatch) -> type[FakeSweep]:
-    FakeSweep.__name__ = "Sweep"
-    monkeypatch.setattr(by_axis, "_class", lambda: FakeSweep)
+def fake_sweep(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(by_axis, "Sweep", FakeSweep)
     return FakeSweep
 
 
-def test_a_sweep_has_a_variant_for_each_value_of_an_axis(fake_sweep: type[FakeSweep], tmp_path: Path) -> None:
+def test_a_sweep_has_a_variant_for_each_value_of_an_axis(fake_sweep: Any, tmp_path: Path) -> None:
     found = fanin.compare(fake_sweep(), by="switch.marking.k")
     assert [(entry.name, entry.seeds) for entry in found.variants] == [("k=20", (1, 2, 3)), ("k=65", (1, 2)), ("k=100", (1, 2, 3))]
     assert found.warnings == ["k=65: 1 failed run is left out"]
@@ -562,9 +561,7 @@ def test_a_sweep_has_a_variant_for_each_value_of_an_axis(fake_sweep: type[FakeSw
     assert len(page) < 100_000, "nothing is drawn, so nothing is there to draw it"
 
 
-def test_of_a_store_only_groups_that_hold_compared_numbers_are_read(
-    fake_sweep: type[FakeSweep], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_store_only_groups_that_hold_compared_numbers_are_read(fake_sweep: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run has a row for each port and each mechanism, which nothing here is about."""
     sweep, known, asked = fake_sweep(), metrics.of, set[str]()
 
@@ -579,7 +576,7 @@ def test_of_a_store_only_groups_that_hold_compared_numbers_are_read(
     assert {re.split("[/.]", key)[0] for key in asked} == {"fct", "total"}
 
 
-def test_other_axes_are_fixed_or_the_sweep_is_refused(fake_sweep: type[FakeSweep]) -> None:
+def test_other_axes_are_fixed_or_the_sweep_is_refused(fake_sweep: Any) -> None:
     sweep = fake_sweep((0.5, 0.8))
     assert problems(lambda: fanin.compare(sweep, by="switch.marking.k")) == [
         "traffic[0].load: varies, too; where (--where) chooses one of 0.5, 0.8"
@@ -590,7 +587,7 @@ def test_other_axes_are_fixed_or_the_sweep_is_refused(fake_sweep: type[FakeSweep
     assert [entry.name for entry in both.variants] == [f"k={k}, load={load}" for k in (20, 65, 100) for load in (0.5, 0.8)]
 
 
-def test_what_is_wrong_with_a_sweep_is_said_at_once(fake_sweep: type[FakeSweep]) -> None:
+def test_what_is_wrong_with_a_sweep_is_said_at_once(fake_sweep: Any) -> None:
     assert problems(lambda: fanin.compare(fake_sweep(), by=["k", "bla"], where={"traffic[0].load": 0.9})) == [
         "k: is no axis of out/k; there are switch.marking.k, traffic[0].load; did you mean switch.marking.k?",
         "bla: is no axis of out/k; there are switch.marking.k, traffic[0].load",

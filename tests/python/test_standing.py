@@ -11,7 +11,7 @@ import pytest
 
 import fanin
 from fake_result import PORT, write_result
-from fanin.figures import queue_contents
+from fanin.analysis import queue_contents
 
 
 def simulated(arrivals: int, seed: int) -> tuple[pl.DataFrame, list[Counter[int]]]:

@@ -10,6 +10,6 @@ mod timers;
 mod wheel;
 
 pub use pages::vec_in_huge_pages;
-pub use table::{Items, Table};
+pub use table::{Id, Items, Table};
 pub use timers::Timers;
 pub use wheel::{Ahead, Due, Ties, Wheel};

@@ -41,7 +41,7 @@ pub use vectors::{
     VECTORS,
 };
 pub use verdict::{DropReason, MarkReason, MarkVerdict};
-pub use view::{cells, Head, PortView, Unit, View};
+pub use view::{cells, Head, PortView, Unit};
 pub use watch::{Found, Patience, Waiting, Watch};
 
 #[cfg(test)]

@@ -30,6 +30,16 @@ impl PortView {
         self.free_at <= self.now
     }
 
+    /// For how long a packet would have left at once: since the wire has been free; zero where it is not, or something waits.
+    #[inline(always)]
+    pub fn idle(&self) -> Span {
+        if self.queue_packets == 0 {
+            self.now.since(self.free_at)
+        } else {
+            Span::ZERO
+        }
+    }
+
     /// The queue counted in `unit`.
     #[inline(always)]
     pub fn queue(&self, unit: Unit) -> u64 {
@@ -37,56 +47,6 @@ impl PortView {
             Unit::Bytes => self.queue_bytes,
             Unit::Packets => u64::from(self.queue_packets),
             Unit::Cells => u64::from(self.queue_cells),
-        }
-    }
-}
-
-/// What a policy may ask of a port when a packet comes or has left: the questions of a [`PortView`], each answered when it is
-/// asked. A port that answers by itself reads nothing that its policy does not want to know.
-pub trait View {
-    /// See [`PortView::now`].
-    fn now(&self) -> Time;
-
-    /// The queue counted in `unit`.
-    fn queue(&self, unit: Unit) -> u64;
-
-    /// See [`PortView::rate`].
-    fn rate(&self) -> BitRate;
-
-    /// See [`PortView::overhead`].
-    fn overhead(&self) -> u16;
-
-    /// For how long a packet would have left at once: since the wire has been free; zero where it is not, or something waits.
-    fn idle(&self) -> Span;
-}
-
-impl View for PortView {
-    #[inline(always)]
-    fn now(&self) -> Time {
-        self.now
-    }
-
-    #[inline(always)]
-    fn queue(&self, unit: Unit) -> u64 {
-        PortView::queue(self, unit)
-    }
-
-    #[inline(always)]
-    fn rate(&self) -> BitRate {
-        self.rate
-    }
-
-    #[inline(always)]
-    fn overhead(&self) -> u16 {
-        self.overhead
-    }
-
-    #[inline(always)]
-    fn idle(&self) -> Span {
-        if self.queue_packets == 0 {
-            self.now.since(self.free_at)
-        } else {
-            Span::ZERO
         }
     }
 }

@@ -17,7 +17,7 @@ from fanin._core import TraceError
 from fanin.analysis import tables
 from fanin.analysis.clock import Clock, in_zone, of_document, read_zone
 from fanin.files import spool
-from fanin.results import Result
+from fanin.tables.recorded import Recorded
 from fanin.text import show
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Analysis", "AnalysisProgress", "Source", "TraceError", "analyze"]
 
-type_of_source = str | os.PathLike[str] | Result
+type_of_source = str | os.PathLike[str] | Recorded
 Source = type_of_source | Sequence[str | os.PathLike[str]]
 """A result, or the path of a result folder, of a file, or of several files that are one trace."""
 
@@ -181,7 +181,7 @@ class AnalysisProgress(TypedDict):
 
 
 def _paths(source: Source) -> list[str]:
-    if isinstance(source, Result):
+    if isinstance(source, Recorded):
         return [str(source.path)]
     if isinstance(source, str | os.PathLike):
         return [os.fspath(source)]
@@ -664,7 +664,7 @@ class Analysis:
         read : int
             Records of a burst that are read, at most, before they are reduced.
         """
-        from fanin.figures import burst_figure
+        from fanin.analysis import burst_figure
 
         entry = self.port(port)
         first, last = entry["first_ps"] or 0, entry["last_ps"] or 0
@@ -747,10 +747,10 @@ class Analysis:
         path : path-like
             Where to.
         """
-        from fanin import report
+        from fanin.analysis import page
 
         target = Path(path)
-        report.write_analysis(self, target)
+        page.write_analysis(self, target)
         return target
 
     def __repr__(self) -> str:

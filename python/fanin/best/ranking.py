@@ -19,13 +19,14 @@ from fanin.best.candidates import AS_IT_IS, Candidate, Rejected, candidates
 from fanin.comparison import variants
 from fanin.comparison.variants import Run, Variant
 from fanin.files import temporary
-from fanin.results import Result, runner
+from fanin.results import runner
 from fanin.scenario import Scenario
 from fanin.statistics import metrics, stats
 from fanin.statistics.metrics import Metric
 from fanin.statistics.rows import addressed
 from fanin.statistics.stats import Difference, Interval, Verdict
 from fanin.sweep import by_axis, plan, running
+from fanin.tables.recorded import Recorded
 from fanin.text import show
 
 if TYPE_CHECKING:
@@ -343,7 +344,7 @@ def _bounds(name: str, base: Variant) -> tuple[float, float]:
     return found["from_bytes"] or 0, math.inf if found["to_bytes"] is None else found["to_bytes"]
 
 
-def _throughput(result: Result, chosen: Callable[[Any], Any]) -> float | None:
+def _throughput(result: Recorded, chosen: Callable[[Any], Any]) -> float | None:
     """Return what some flows got while they lasted: their delivered bits over the sum of their times [b/s]."""
     import polars as pl
 

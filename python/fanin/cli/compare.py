@@ -51,7 +51,8 @@ def compare(
     with refused():
         ends_in(out, ".html", ".htm", ".json")
         chosen = dict(map(_chosen, where or []))
-        from fanin import comparison, files
+        from fanin import files
+        from fanin.sweep import compare as comparison
 
         options: dict[str, Any] = {"base": base, "metric": metric or (), "confidence": confidence, "alpha": alpha}
         with reading(shown=not as_json) as progress:

@@ -12,21 +12,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fanin import _core
 from fanin.comparison import variants
-from fanin.comparison.variants import CompareError, Source, Variant, meant
+from fanin.comparison.variants import CompareError, Variant, meant
 from fanin.statistics import metrics, stats
 from fanin.statistics.metrics import Metric
 from fanin.statistics.stats import Difference, Direction, Interval, Verdict
-from fanin.sweep import by_axis
 from fanin.text import show
 
 if TYPE_CHECKING:
     import polars as pl
     from plotly.graph_objects import Figure
 
-    Sweep = Any
-    """A `fanin.Sweep`."""
-
-__all__ = ["SCHEMA", "Cell", "Comparison", "Row", "compare"]
+__all__ = ["SCHEMA", "Cell", "Comparison", "Row", "of"]
 
 SCHEMA: Final = "compare/1"
 """Schema of `Comparison.to_dict`."""
@@ -231,66 +227,6 @@ class Comparison:
         return f"<div>{told}{''.join(made)}</div>"
 
 
-def compare(  # noqa: PLR0913 (all but one have a name)
-    given: Sweep | Mapping[str, Source | Sequence[Source]] | Sequence[Source],
-    *,
-    by: str | Sequence[str] = (),
-    where: Mapping[str, Any] | None = None,
-    base: str | None = None,
-    metric: str | Sequence[str] = (),
-    confidence: float = stats.CONFIDENCE,
-    alpha: float = stats.ALPHA,
-    progress: Callable[[str], None] | None = None,
-) -> Comparison:
-    """Compare variants of a scenario, each with one run or several seeds.
-
-    Runs whose scenarios differ in the seed alone are one variant. Differences are taken seed by seed, where variants have seeds in
-    common; docs/compare.md states when one is called better or worse.
-
-    Parameters
-    ----------
-    given : mapping, sequence or Sweep
-        Name → result folders; or result folders: paths, patterns, folders of result folders, or `Result`; or a sweep, also by its
-        path.
-    by : str or sequence of str
-        Axes of the sweep whose values make the variants.
-    where : mapping, optional
-        Axis of the sweep → value: only runs with these.
-    base : str, optional
-        Name of the variant that the others are compared with; the first if not given.
-    metric : str or sequence of str
-        Which numbers are shown and judged: addresses (``fct/all.p99_ps``), patterns or groups (``fct``). If empty all are shown,
-        and `fanin.metrics.HEADLINES` judged. The more are judged, the harder it is for each to count.
-    confidence : float
-        Nominal coverage of intervals, 0.5 to 0.999.
-    alpha : float
-        Chance that the table calls anything different where nothing is, 0.001 to 0.5.
-    progress : callable, optional
-        Receives the path of each result folder before it is read.
-
-    Returns
-    -------
-    Comparison
-        Rows, verdicts, warnings, figures, page.
-
-    Raises
-    ------
-    CompareError
-        Folders, names or settings that are wrong; all of them are in its ``problems``.
-
-    Examples
-    --------
-    >>> fanin.compare({"k20": "out/k20", "k65": "out/k65-*"}, metric="fct").report("k.html")  # doctest: +SKIP
-    """
-    sources: Any = given if isinstance(given, Mapping | list | tuple) else [given]
-    axes = [by] if isinstance(by, str) else list(by)
-    if axes or where or (not isinstance(sources, Mapping) and any(by_axis.is_one(source) for source in sources)):
-        found = by_axis.gather(list(sources), axes, {axis: str(value) for axis, value in (where or {}).items()})
-    else:
-        found = variants.gather(sources, progress)
-    return of(found, base=base, metric=metric, confidence=confidence, alpha=alpha)
-
-
 def of(
     found: Sequence[Variant],
     *,
@@ -299,7 +235,7 @@ def of(
     confidence: float = stats.CONFIDENCE,
     alpha: float = stats.ALPHA,
 ) -> Comparison:
-    """Compare variants that are there; see `compare`."""
+    """Compare variants that are there; see `fanin.compare`."""
     problems = _range("confidence", confidence, 0.5, 0.999) + _range("alpha", alpha, 0.001, 0.5)
     names = [variant.name for variant in found]
     if base is not None and base not in names:

@@ -12,13 +12,13 @@ import polars as pl
 from fanin import figures
 from fanin.comparison.variants import CompareError, meant
 from fanin.figures import COLORS, focus, framed, plain, series
-from fanin.results import Result
 from fanin.statistics import stats
+from fanin.tables.recorded import Recorded
 from fanin.text import show
 
 __all__ = ["KINDS", "OPTIONS", "STATISTICS", "Kind", "draw"]
 
-Groups = Mapping[str, Sequence[Result]]
+Groups = Mapping[str, Sequence[Recorded]]
 """Name of a variant → its runs, one per seed."""
 
 STATISTICS: Final = ("mean", "p50", "p95", "p99")
@@ -106,7 +106,7 @@ def _called(name: str) -> str:
     return f"{name} ({OPTIONS[name]})" if name in OPTIONS else name
 
 
-def _single(kind: Kind, name: str, run: Result, options: Mapping[str, Any]) -> go.Figure:
+def _single(kind: Kind, name: str, run: Recorded, options: Mapping[str, Any]) -> go.Figure:
     try:
         return kind.single(run, **options)
     except CompareError:
@@ -115,7 +115,7 @@ def _single(kind: Kind, name: str, run: Result, options: Mapping[str, Any]) -> g
         raise CompareError([f"{name}: {error}"]) from error
 
 
-def _one_seed(groups: Groups) -> tuple[dict[str, Result], str]:
+def _one_seed(groups: Groups) -> tuple[dict[str, Recorded], str]:
     """Return a run of each variant, of the first seed that all have, and a sentence that says so."""
     seeds = [{int(run.manifest.get("seed", 0)) for run in runs} for runs in groups.values()]
     shared = sorted(set.intersection(*seeds))
@@ -143,7 +143,7 @@ def _of_each(groups: Mapping[str, Any], what: Callable[[Any], Any]) -> dict[str,
 def _cdf(groups: Groups, *, slowdown: bool = False) -> go.Figure:
     column = "slowdown" if slowdown else "fct_ps"
 
-    def pooled(runs: Sequence[Result]) -> pl.Series:
+    def pooled(runs: Sequence[Recorded]) -> pl.Series:
         values: pl.Series = pl.concat([run.completions[column] for run in runs])
         if not values.len():
             raise ValueError("no transfer was completed, so there are no completion times")
@@ -195,7 +195,7 @@ def _by_size(groups: Groups, what: str, *, statistic: str = "p99") -> go.Figure:
         raise CompareError([f"statistic '{statistic}': there is none of that name; there are {', '.join(STATISTICS)}"])
     column = f"slowdown_{statistic}" if what == "slowdown" else f"{statistic}_ps"
 
-    def bins(runs: Sequence[Result]) -> dict[str, list[float]]:
+    def bins(runs: Sequence[Recorded]) -> dict[str, list[float]]:
         found: dict[str, list[float]] = {}
         for run in runs:
             for entry in run.summary.get("fct") or []:
@@ -260,7 +260,7 @@ def _queue(groups: Groups, *, port: str | None = None, window_ps: tuple[int, int
         raise CompareError([f"{next(iter(runs))}: no queue was recorded; {_QUEUES}"])
     points = series.MAX_POINTS // 2
 
-    def levels(run: Result) -> series.QueueSeries:
+    def levels(run: Recorded) -> series.QueueSeries:
         try:
             return series.queue_series(run, chosen, window_ps, points)
         except ValueError as error:
@@ -314,7 +314,7 @@ def _queue_cdf(groups: Groups, *, port: str | None = None) -> go.Figure:
     first = next(iter(groups.values()))[0]
     chosen = port or next(iter(series.hot_ports(first, 1)), None)
 
-    def levels(runs: Sequence[Result]) -> pl.Series:
+    def levels(runs: Sequence[Recorded]) -> pl.Series:
         kept = [run.scan_ports().filter(pl.col("port") == chosen).select("queue_bytes").collect()["queue_bytes"] for run in runs]
         values: pl.Series = pl.concat(kept)
         if not values.len():
@@ -335,7 +335,7 @@ def _throughput(groups: Groups, *, port: str | None = None, window_ps: tuple[int
     runs, seed = _one_seed(groups)
     points = series.MAX_POINTS // 8
 
-    def rates(run: Result) -> series.SampledSeries:
+    def rates(run: Recorded) -> series.SampledSeries:
         data = series.sampled(run, series.to_hosts(run) if port is None else [port], points)
         if not data.frame.height:
             where = "" if port is None else f" of the port '{port}'"
@@ -377,7 +377,7 @@ def _rates(
     """Return the throughput of followed flows: bytes of payload that arrived, by interval."""
     runs, seed = _one_seed(groups)
 
-    def arrivals(run: Result) -> pl.DataFrame:
+    def arrivals(run: Recorded) -> pl.DataFrame:
         from fanin.explain import find
 
         own = run.scan("flows").select("flow", "id", "src")
@@ -417,7 +417,7 @@ def _round_step(step: float) -> int:
         power *= 10
 
 
-def _single_queue(run: Result, port: str | None = None, window_ps: tuple[int, int] | None = None) -> go.Figure:
+def _single_queue(run: Recorded, port: str | None = None, window_ps: tuple[int, int] | None = None) -> go.Figure:
     try:
         drawn = figures.queue(run, port, window_ps=window_ps)
     except ValueError as error:
@@ -430,13 +430,13 @@ def _alone(draws: Callable[..., go.Figure]) -> Callable[..., go.Figure]:
     return lambda run, **options: draws({"": [run]}, **options)
 
 
-def _single_pauses(run: Result) -> go.Figure:
+def _single_pauses(run: Recorded) -> go.Figure:
     if not run.scan("pauses").head(1).collect().height:
         raise ValueError("nothing was paused; switch.mechanisms.pfc lets switches pause their neighbours")
     return figures.pauses(run)
 
 
-def _single_busbw(run: Result) -> go.Figure:
+def _single_busbw(run: Recorded) -> go.Figure:
     if not run.summary.get("collectives"):
         raise ValueError('no traffic of this run was a job; a [[traffic]] entry of kind "collective" is one')
     return figures.bus_bandwidth(run)
@@ -445,7 +445,7 @@ def _single_busbw(run: Result) -> go.Figure:
 def _sampled(draws: Callable[..., go.Figure]) -> Callable[..., go.Figure]:
     """Draw of samples, or say that there are none."""
 
-    def drawn(run: Result, port: str | None = None) -> go.Figure:
+    def drawn(run: Recorded, port: str | None = None) -> go.Figure:
         if not run.sample_times.len():
             raise ValueError(f"there are no samples; {_SAMPLES}")
         return draws(run, port)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from fanin import files
 from fanin.comparison import overlay, tables
 from fanin.comparison.variants import CompareError
-from fanin.report import Charts, page
+from fanin.pages import Charts, page
 from fanin.text import show
 
 if TYPE_CHECKING:
     from fanin.comparison import Cell, Comparison, Row
-    from fanin.results import Result
+    from fanin.tables.recorded import Recorded
 
 __all__ = ["render", "write"]
 
@@ -60,7 +60,7 @@ def _line(row: Row) -> dict[str, Any]:
     return {"title": row.metric.title, "base": base["mean"], "base_range": base["range"], "cells": cells}
 
 
-def _charts(groups: dict[str, list[Result]], charts: Charts) -> tuple[list[Any], list[str]]:
+def _charts(groups: dict[str, list[Recorded]], charts: Charts) -> tuple[list[Any], list[str]]:
     """Return the figures that can be drawn, and why others cannot."""
     drawn, lacking = [], []
     for kind, options in FIGURES:

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fanin.results import Result, ResultError
 from fanin.statistics import metrics
-from fanin.tables.recorded import MANIFEST
+from fanin.tables.recorded import MANIFEST, Recorded, ResultError
 
 __all__ = ["CompareError", "Run", "Source", "Variant", "differing", "gather", "meant", "settings"]
 
-Source = Result | str | os.PathLike[str]
+Source = Recorded | str | os.PathLike[str]
 """A result, the path of a result folder, of a folder of such folders, or a pattern for paths."""
 
 _WORDS: Final = ("name", "description", "seed")
@@ -76,7 +75,7 @@ class Run:
     status: str
     sim_ps: int
     origin: str
-    result: Callable[[], Result] | None
+    result: Callable[[], Recorded] | None
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ class Variant:
         """Return a number of each run that has it, by seed."""
         return {run.seed: run.values[key] for run in self.runs if key in run.values}
 
-    def results(self) -> list[Result]:
+    def results(self) -> list[Recorded]:
         """Return the result folders of the runs that have one."""
         return [run.result() for run in self.runs if run.result is not None]
 
@@ -165,7 +164,7 @@ def differing(variants: Sequence[Variant]) -> list[tuple[str, list[Any]]]:
     return [(key, column) for key, column in columns.items() if any(value != column[0] for value in column)]
 
 
-def _of(result: Result) -> Run:
+def _of(result: Recorded) -> Run:
     manifest = result.manifest
     try:
         numbers = metrics.values(result)
@@ -256,7 +255,7 @@ def gather(
     opened: dict[str, Run] = {}
     for name, source in _listed(given):
         try:
-            results = [source] if isinstance(source, Result) else [Result(path) for path in _folders(os.fspath(source))]
+            results = [source] if isinstance(source, Recorded) else [Recorded(path) for path in _folders(os.fspath(source))]
         except (ResultError, OSError) as error:
             problems.append(str(error))
             continue
@@ -286,7 +285,7 @@ def gather(
 def _listed(given: Mapping[str, Source | Sequence[Source]] | Sequence[Source]) -> Iterable[tuple[str | None, Source]]:
     if isinstance(given, Mapping):
         for name, sources in given.items():
-            for source in [sources] if isinstance(sources, Result | str | os.PathLike) else sources:
+            for source in [sources] if isinstance(sources, Recorded | str | os.PathLike) else sources:
                 yield name, source
     else:
         yield from map(_named, given)

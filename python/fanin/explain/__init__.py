@@ -16,7 +16,7 @@ from fanin.text import show
 if TYPE_CHECKING:
     import polars as pl
 
-    from fanin.results import Result
+    from fanin.tables.recorded import Recorded
 
 __all__ = ["KINDS", "Explanation", "explain", "find", "in_words"]
 
@@ -212,7 +212,7 @@ class Explanation:
         return self.text
 
 
-def find(result: Result, flow: int | str) -> dict[str, Any]:
+def find(result: Recorded, flow: int | str) -> dict[str, Any]:
     """Return the row of a flow by number or id."""
     import polars as pl
 
@@ -235,7 +235,7 @@ def find(result: Result, flow: int | str) -> dict[str, Any]:
     raise ValueError(f"flow '{wanted}': there is none; {numbers}{more}")
 
 
-def explain(result: Result, flow: int | str) -> Explanation:
+def explain(result: Recorded, flow: int | str) -> Explanation:
     """Say where the time of a flow went; see `fanin.Result.explain`."""
     import polars as pl
 

@@ -22,7 +22,7 @@ from fanin.text import show
 if TYPE_CHECKING:
     import polars as pl
 
-    from fanin.results import Result
+    from fanin.tables.recorded import Recorded
 
 __all__ = [
     "EVENT_HEAD",
@@ -68,7 +68,7 @@ def _leads(root: str, port: str) -> bool:
     return port == root or ("->" not in root and _NUMBER.sub("", port).endswith(f"->{root}"))
 
 
-def ended(result: Result) -> pl.DataFrame:
+def ended(result: Recorded) -> pl.DataFrame:
     """Return all pauses; those that lasted as the run ended have its end."""
     import polars as pl
 
@@ -101,7 +101,7 @@ def stretches(found: pl.DataFrame, parts: int) -> tuple[pl.DataFrame, int]:
     return bridged(rows, gap), gap
 
 
-def by_port(result: Result) -> pl.DataFrame:
+def by_port(result: Recorded) -> pl.DataFrame:
     """Return one row per port and class that was paused, the longest time first.
 
     Returns
@@ -130,7 +130,7 @@ def by_port(result: Result) -> pl.DataFrame:
     return ordered.with_columns(share=pl.col("paused_ps") / total).select(columns)
 
 
-def causes(result: Result) -> pl.DataFrame:
+def causes(result: Recorded) -> pl.DataFrame:
     """Return one row per pause with what it came from, in order of the times at which they were asked for.
 
     Returns
@@ -163,7 +163,7 @@ def causes(result: Result) -> pl.DataFrame:
     return found.drop("from_ps", "to_ps").with_columns(first=to, root=found["behind"].gather(to), depth=depth)
 
 
-def circles(result: Result) -> list[dict[str, Any]]:
+def circles(result: Recorded) -> list[dict[str, Any]]:
     """Return the circles of pauses that lasted as the run ended, each for packets to the next one's port.
 
     Returns
@@ -196,7 +196,7 @@ def circles(result: Result) -> list[dict[str, Any]]:
     return sorted(found, key=lambda circle: (circle["since_ps"], circle["class"], circle["ports"]))
 
 
-def roots(result: Result, traffic_class: int, steps: Sequence[Mapping[str, Any]], crossed: Set[str]) -> dict[str, dict[str, Any]]:
+def roots(result: Recorded, traffic_class: int, steps: Sequence[Mapping[str, Any]], crossed: Set[str]) -> dict[str, dict[str, Any]]:
     """Return by port at which a flow stood paused the root of most of that time, and whether the flow crosses it.
 
     Parameters
@@ -222,7 +222,7 @@ def roots(result: Result, traffic_class: int, steps: Sequence[Mapping[str, Any]]
     }
 
 
-def _with_events(result: Result, known: Sequence[Mapping[str, Any]], gap_ps: int) -> pl.DataFrame:
+def _with_events(result: Recorded, known: Sequence[Mapping[str, Any]], gap_ps: int) -> pl.DataFrame:
     """Return `causes` with the number of each pause's event, in order of their beginnings; `known` are the `circles`."""
     import polars as pl
 
@@ -263,7 +263,7 @@ def _summed(found: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def events(result: Result, gap_ps: int = GAP_PS) -> pl.DataFrame:
+def events(result: Recorded, gap_ps: int = GAP_PS) -> pl.DataFrame:
     """Return one row per event, in order of time; see `fanin.Result.pause_events`."""
     import polars as pl
 
@@ -473,7 +473,7 @@ def _merged(waits: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     return counted.group_by(by).agg(paused_ps=pl.col("new").sum().cast(pl.UInt64), packets=pl.col("packet").n_unique())
 
 
-def _flows(result: Result, pauses: pl.DataFrame, roots: Sequence[str], traffic_class: int) -> list[dict[str, Any]] | None:
+def _flows(result: Recorded, pauses: pl.DataFrame, roots: Sequence[str], traffic_class: int) -> list[dict[str, Any]] | None:
     """Return the followed flows of which packets waited while their port was paused; None where no flow was followed."""
     import polars as pl
 
@@ -505,7 +505,7 @@ def _flows(result: Result, pauses: pl.DataFrame, roots: Sequence[str], traffic_c
     return listed.select("flow", "src", "dst", "port", "packets", "paused_ps", "victim").to_dicts()
 
 
-def tree(result: Result, event: int | None = None, gap_ps: int = GAP_PS) -> PauseTree:
+def tree(result: Recorded, event: int | None = None, gap_ps: int = GAP_PS) -> PauseTree:
     """Return how the pauses of an event spread; see `fanin.Result.pause_tree`."""
     import polars as pl
 

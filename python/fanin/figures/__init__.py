@@ -16,7 +16,7 @@ from fanin.figures import series
 from fanin.text import show
 
 if TYPE_CHECKING:
-    from fanin.results import Result
+    from fanin.tables.recorded import Recorded
 
 __all__ = [
     "COLORS",
@@ -118,7 +118,7 @@ def log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
     return axis
 
 
-def _fct_unit(result: Result) -> tuple[str, float]:
+def _fct_unit(result: Recorded) -> tuple[str, float]:
     """Return the unit in which all charts of completion times are drawn."""
     keys = ("mean_ps", "p50_ps", "p95_ps", "p99_ps")
     bins = [entry for entry in result.summary.get("fct") or [] if entry.get("bin") != "all" and entry.get("flows")]
@@ -132,7 +132,7 @@ def largest(column: pl.Series) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def fct_cdf(result: Result, *, slowdown: bool = False) -> go.Figure:
+def fct_cdf(result: Recorded, *, slowdown: bool = False) -> go.Figure:
     """Return the distribution of completion times or slowdowns; see `fanin.Result.plot_fct_cdf`."""
     done = result.completions
     column = "slowdown" if slowdown else "fct_ps"
@@ -179,7 +179,7 @@ def plain(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def by_size(result: Result, what: Literal["fct", "slowdown"]) -> go.Figure:
+def by_size(result: Recorded, what: Literal["fct", "slowdown"]) -> go.Figure:
     """Return completion time or slowdown by size bin; see `fanin.Result.plot_slowdown`."""
     bins = [entry for entry in result.summary.get("fct") or [] if entry.get("bin") != "all" and entry.get("flows")]
     labels = [f"{show.byte_range(entry.get('from_bytes'), entry.get('to_bytes'))}<br>{entry['flows']:,} flows" for entry in bins]
@@ -212,7 +212,7 @@ FEW_ITERATIONS = 20
 """So many iterations of a job have a tick each."""
 
 
-def bus_bandwidth(result: Result) -> go.Figure:
+def bus_bandwidth(result: Recorded) -> go.Figure:
     """Return the bus bandwidth of each collective operation by iteration; of several groups of ranks, the slowest one's."""
     slowest = pl.col("busbw_bps").min()
     rows = result.scan("collectives").filter(pl.col("busbw_bps").is_not_null())
@@ -240,7 +240,7 @@ def bus_bandwidth(result: Result) -> go.Figure:
 
 
 def queue(
-    result: Result, port: str | None = None, *, window_ps: tuple[int, int] | None = None, max_points: int = series.MAX_POINTS
+    result: Recorded, port: str | None = None, *, window_ps: tuple[int, int] | None = None, max_points: int = series.MAX_POINTS
 ) -> go.Figure:
     """Return the queue of a port over time; see `fanin.Result.plot_queue`."""
     if port is None:
@@ -286,7 +286,7 @@ MAX_INPUTS: Final = 8
 """Inputs of a combined switch whose queues for a port are drawn, those with the most first."""
 
 
-def input_queues(result: Result, port: str, *, max_points: int = series.MAX_POINTS) -> go.Figure | None:
+def input_queues(result: Recorded, port: str, *, max_points: int = series.MAX_POINTS) -> go.Figure | None:
     """Return what waits for a port at the inputs of its switch, beside its own queue; None where nothing has."""
     if not (result.path / "voqs.parquet").is_file():
         return None
@@ -387,7 +387,7 @@ def _sampling_note(data: series.SampledSeries) -> str:
     return text + (f", each {data.merged} samples added up." if data.merged > 1 else ".")
 
 
-def throughput(result: Result, ports: str | Sequence[str] | None = None) -> go.Figure:
+def throughput(result: Recorded, ports: str | Sequence[str] | None = None) -> go.Figure:
     """Return throughput over time; see `fanin.Result.plot_throughput`."""
     if ports is None:
         chosen = [("into all hosts", series.to_hosts(result))]
@@ -429,7 +429,7 @@ MAX_SEGMENTS: Final = 8000
 MAX_SHADES: Final = 200
 
 
-def followed(result: Result, limit: int) -> list[int]:
+def followed(result: Recorded, limit: int) -> list[int]:
     """Return the followed flows that sent data by slowdown, the largest first; those that were not completed before all."""
     sent = result.scan("segments").filter(pl.col("payload_bytes") > 0)
     numbers = sent.select(pl.col("flow").unique()).collect()["flow"]
@@ -439,7 +439,7 @@ def followed(result: Result, limit: int) -> list[int]:
     return [int(number) for number in rows["flow"].head(limit)]
 
 
-def sequence(result: Result, flow: int | str | None = None) -> go.Figure:
+def sequence(result: Recorded, flow: int | str | None = None) -> go.Figure:
     """Return the time-sequence plot of a followed flow; see `fanin.Result.plot_sequence`."""
     from fanin.explain import find
 
@@ -571,7 +571,7 @@ def detours(found: pl.DataFrame) -> go.Figure:
     return framed(traces, "Time on detours", x, y, note)
 
 
-def pauses(result: Result) -> go.Figure:
+def pauses(result: Recorded) -> go.Figure:
     """Return when ports were paused, a line for each port and class; see `fanin.Result.plot_pauses`."""
     found = pauses_.ended(result)
     most = pauses_.by_port(result)
@@ -607,7 +607,7 @@ def pauses(result: Result) -> go.Figure:
     return framed(traces, "Paused ports", {"title": {"text": f"Time [{unit}]"}}, y, note)
 
 
-def paused_bands(figure: go.Figure, result: Result, port: str, scale: float) -> go.Figure:
+def paused_bands(figure: go.Figure, result: Recorded, port: str, scale: float) -> go.Figure:
     """Draw bands into a figure over time where a port was paused, and where others were paused for packets that waited there.
 
     Parameters
@@ -632,7 +632,7 @@ def paused_bands(figure: go.Figure, result: Result, port: str, scale: float) -> 
     return figure
 
 
-def drops_marks(result: Result, port: str | None = None) -> go.Figure:
+def drops_marks(result: Recorded, port: str | None = None) -> go.Figure:
     """Return drops and marks over time; see `fanin.Result.plot_drops_marks`."""
     data = series.sampled(result, None if port is None else [port])
     if port is not None and not data.frame.height:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-    from fanin.results import Result
+    from fanin.tables.recorded import Recorded
 
 __all__ = ["BUSY_SHARE", "busy_part", "focused", "time_scale", "until"]
 
@@ -26,7 +26,7 @@ def time_scale(figure: go.Figure) -> float:
     return dict(show.TIME_UNITS)[unit]
 
 
-def until(result: Result) -> int | None:
+def until(result: Recorded) -> int | None:
     """Return up to when charts are shown at first [ps]; None for all of the run."""
     busy, end = series.busy_until(result, BUSY_SHARE), result.manifest.get("sim_ps")
     return int(1.05 * busy) if busy is not None and end and busy < 0.7 * end else None
@@ -42,7 +42,7 @@ def focused(figure: go.Figure, until_ps: int | None, rest: str = "double-click f
     return figure
 
 
-def busy_part(figure: go.Figure, runs: Iterable[Result]) -> go.Figure:
+def busy_part(figure: go.Figure, runs: Iterable[Recorded]) -> go.Figure:
     """Show the part of a figure over time in which any of its runs was busy, unless a peak lies behind it."""
     ends = [until(run) for run in runs]
     known = [end for end in ends if end is not None]

@@ -14,7 +14,7 @@ from fanin.figures.series import reduce_minmax
 from fanin.text import show
 
 if TYPE_CHECKING:
-    from fanin.results import Result
+    from fanin.tables.recorded import Recorded
 
 __all__ = ["MAX_FLOWS", "MAX_POINTS", "figure", "flows_with_rates", "steps"]
 
@@ -28,7 +28,7 @@ MAX_POINTS: Final = 2000
 """Changes of a rate that are drawn of each flow; of more, the smallest and the largest of each stretch of time."""
 
 
-def flows_with_rates(result: Result) -> list[int]:
+def flows_with_rates(result: Recorded) -> list[int]:
     """Return the followed flows whose rate something limits, by number."""
     limited = result.scan("hosts").filter(pl.col("rate_bps").is_not_null())
     return limited.select(pl.col("flow").unique().sort()).collect()["flow"].to_list()
@@ -55,7 +55,7 @@ def _without(asked: Sequence[int | str], limited: Sequence[int]) -> str:
     return f"{told} {'it: it has no rate' if one else 'them: they have no rate'}" + (f"; accepted: {others}" if limited else "")
 
 
-def figure(result: Result, flows: Sequence[int | str] | None = None) -> go.Figure:
+def figure(result: Recorded, flows: Sequence[int | str] | None = None) -> go.Figure:
     """Return the rates of followed flows over time; see `fanin.Result.plot_rates`."""
     limited = flows_with_rates(result)
     if flows is None:

@@ -18,7 +18,7 @@ from fanin.figures import COLORS, framed, plain
 from fanin.text import show
 
 if TYPE_CHECKING:
-    from fanin.results import Result
+    from fanin.tables.recorded import Recorded
 
 __all__ = ["HEAD", "ORDER", "Layout", "lines", "mechanisms", "on_topology", "rows", "snapshots", "spans"]
 
@@ -36,13 +36,13 @@ _STEPS: Final = 24
 """Instants that the slider stops at."""
 
 
-def mechanisms(result: Result) -> list[str]:
+def mechanisms(result: Recorded) -> list[str]:
     """Return the mechanisms of a run that recorded states of ports, by key."""
     found = result.scan("states").filter(pl.col("state") != NONE).select(pl.col("mechanism").unique().sort()).collect()
     return [str(name) for name in found["mechanism"]]
 
 
-def spans(result: Result, mechanism: str) -> pl.DataFrame:
+def spans(result: Recorded, mechanism: str) -> pl.DataFrame:
     """Return how long ports were in states: ``switch``, ``port``, ``about``, ``state``, ``degree``, ``start_ps``, ``end_ps``.
 
     Rows of the same time: the last one holds. What lasts as the run ends has its end.
@@ -148,7 +148,7 @@ class Layout:
         return {key: [part for a, b in ends for part in (a[i], b[i], None)] for i, key in enumerate(("x", "y"))}
 
 
-def layout_of(result: Result, found: pl.DataFrame) -> Layout:
+def layout_of(result: Recorded, found: pl.DataFrame) -> Layout:
     """Return where the switches of a run are drawn: all of them where ports were sampled, else those next to states."""
     known = set(found["port"].to_list())
     if (result.path / "ports.parquet").is_file():
@@ -157,7 +157,7 @@ def layout_of(result: Result, found: pl.DataFrame) -> Layout:
     return Layout(known, ends.to_list(), found["switch"].to_list())
 
 
-def on_topology(result: Result, mechanism: str) -> go.Figure:
+def on_topology(result: Recorded, mechanism: str) -> go.Figure:
     """Return the switches by tier, those in a state in its colour, with a slider over time."""
     found = spans(result, mechanism)
     places = layout_of(result, found)
@@ -213,7 +213,7 @@ def _step(
     return {"label": f"{time / scale:.5g} {unit}", "method": "restyle", "args": [change, list(range(2, 3 + len(states)))]}
 
 
-def lines(result: Result, mechanism: str) -> go.Figure:
+def lines(result: Recorded, mechanism: str) -> go.Figure:
     """Return when ports were in states, a line for each port, the longest first."""
     found = spans(result, mechanism)
     length = (pl.col("end_ps") - pl.col("start_ps")).sum()
@@ -243,7 +243,7 @@ def lines(result: Result, mechanism: str) -> go.Figure:
     return plot
 
 
-def rows(result: Result, mechanism: str, limit: int) -> list[list[str]]:
+def rows(result: Recorded, mechanism: str, limit: int) -> list[list[str]]:
     """Return one row per switch and state under `HEAD`, those that lasted longest first."""
     found = spans(result, mechanism)
     end = max(int(result.manifest.get("sim_ps") or 1), 1)

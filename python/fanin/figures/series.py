@@ -10,7 +10,7 @@ import polars as pl
 from fanin.tables import samples
 
 if TYPE_CHECKING:
-    from fanin.results import Result
+    from fanin.tables.recorded import Recorded
 
 __all__ = [
     "MAX_POINTS",
@@ -97,12 +97,12 @@ class SampledSeries:
     merged: int
 
 
-def hot_ports(result: Result, limit: int = 16) -> list[str]:
+def hot_ports(result: Recorded, limit: int = 16) -> list[str]:
     """Return the ports with the largest queues, largest first.
 
     Parameters
     ----------
-    result : Result
+    result : Recorded
         The run.
     limit : int
         At most so many.
@@ -112,7 +112,7 @@ def hot_ports(result: Result, limit: int = 16) -> list[str]:
     return (listed + watched)[:limit]
 
 
-def shown_ports(result: Result, limit: int) -> list[str]:
+def shown_ports(result: Recorded, limit: int) -> list[str]:
     """Return the ports whose queues a page shows: watched ones first, as many as leave room for the two hottest others."""
     hottest, watched = hot_ports(result), watched_ports(result)
     others = [port for port in hottest if port not in watched]
@@ -120,7 +120,7 @@ def shown_ports(result: Result, limit: int) -> list[str]:
     return chosen + others[: limit - len(chosen)]
 
 
-def watched_ports(result: Result) -> list[str]:
+def watched_ports(result: Recorded) -> list[str]:
     """Return the ports with per-packet queue records, largest queue first."""
     frame = (
         result.scan_queues()
@@ -137,7 +137,7 @@ def _between(frame: pl.LazyFrame, port: str, window_ps: tuple[int, int] | None) 
     return frame if window_ps is None else frame.filter(pl.col("time_ps").is_between(*window_ps))
 
 
-def packet_count(result: Result, port: str, window_ps: tuple[int, int] | None = None) -> int:
+def packet_count(result: Recorded, port: str, window_ps: tuple[int, int] | None = None) -> int:
     """Return how many packets of `port` were recorded one by one, in `window_ps` [ps] if given."""
     count = _between(result.scan_queues(), port, window_ps).select(pl.len()).collect(engine="streaming").item()
     return int(count)
@@ -166,12 +166,14 @@ def reduce_minmax(frame: pl.LazyFrame, value: str, buckets: int) -> pl.LazyFrame
     return numbered.join(rows, on="row", how="semi").sort("row").drop("row", "bucket")
 
 
-def queue_series(result: Result, port: str, window_ps: tuple[int, int] | None = None, max_points: int = MAX_POINTS) -> QueueSeries:
+def queue_series(
+    result: Recorded, port: str, window_ps: tuple[int, int] | None = None, max_points: int = MAX_POINTS
+) -> QueueSeries:
     """Return the queue of a port, per packet where it was watched, otherwise by samples.
 
     Parameters
     ----------
-    result : Result
+    result : Recorded
         The run.
     port : str
         For example ``leaf0->h3``.
@@ -232,7 +234,7 @@ def _emptied(rows: pl.LazyFrame) -> pl.LazyFrame:
     return found_empty.select(time_ps="empty_at", queue_bytes=pl.lit(0, pl.UInt64))
 
 
-def _samples(result: Result, port: str) -> pl.LazyFrame:
+def _samples(result: Recorded, port: str) -> pl.LazyFrame:
     """Return the samples of one port, the quiet ones too; empty if it was not sampled. Of very many: their outline."""
     rows = result.scan("ports", as_written=True).filter(pl.col("port") == port)
     if not _sampled_port(result, port):
@@ -245,7 +247,7 @@ OUTLINED: Final = 200_000
 """With more samples than this a port's line is drawn from its written rows; it is the same, but need not be made whole."""
 
 
-def _sampled_port(result: Result, port: str) -> bool:
+def _sampled_port(result: Recorded, port: str) -> bool:
     found = result.scan("ports", as_written=True).filter(pl.col("port") == port).head(1).collect()
     return found.height > 0
 
@@ -285,7 +287,7 @@ def burst(records: pl.DataFrame, value: str) -> tuple[int, int] | None:
     return max(begin - margin, int(records["time_ps"][0])), min(end + margin, int(records["time_ps"][-1]))
 
 
-def peak_window(result: Result, port: str, rows: int) -> tuple[int, int] | None:
+def peak_window(result: Recorded, port: str, rows: int) -> tuple[int, int] | None:
     """Return the time from about half of `rows` records before the largest queue of `port` to as many after it [ps].
 
     The records are packets where the port was watched, otherwise samples; None if there are none.
@@ -302,7 +304,7 @@ def peak_window(result: Result, port: str, rows: int) -> tuple[int, int] | None:
     return int(frame["time_ps"][first]), int(frame["time_ps"][last])
 
 
-def busy_until(result: Result, share: float = 0.999) -> int | None:
+def busy_until(result: Recorded, share: float = 0.999) -> int | None:
     """Return when `share` of all bytes had been sent [ps]; None without samples."""
     frame = sampled(result).frame
     total = int(frame["tx_bytes"].sum())
@@ -311,7 +313,7 @@ def busy_until(result: Result, share: float = 0.999) -> int | None:
     return int(frame.filter(pl.col("tx_bytes").cum_sum() >= share * total)["time_ps"][0])
 
 
-def to_hosts(result: Result) -> list[str]:
+def to_hosts(result: Recorded) -> list[str]:
     """Return the ports whose link ends at a host that sends or receives a flow."""
     flows = result.scan_flows()
     hosts = pl.concat([flows.select(host="src"), flows.select(host="dst")]).unique().collect(engine="streaming")["host"]
@@ -320,12 +322,12 @@ def to_hosts(result: Result) -> list[str]:
     return sorted(end.filter(pl.col("host").is_in(hosts.implode()))["port"].to_list())
 
 
-def sampled(result: Result, ports: list[str] | None = None, max_points: int = MAX_POINTS) -> SampledSeries:
+def sampled(result: Recorded, ports: list[str] | None = None, max_points: int = MAX_POINTS) -> SampledSeries:
     """Return counters summed over `ports` (all of them if None) by sampling interval.
 
     Parameters
     ----------
-    result : Result
+    result : Recorded
         The run.
     ports : list of str, optional
         Which ports.

@@ -5,13 +5,12 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from fanin.tables import counters
 from fanin.tables.overview import facts, fct_rows
-from fanin.tables.recorded import Recorded, ResultError, read_json
+from fanin.tables.recorded import SUMMARY, Recorded, ResultError
 from fanin.text import show
 
 if TYPE_CHECKING:
@@ -24,10 +23,6 @@ if TYPE_CHECKING:
     from fanin.explain.pauses import PauseTree
 
 __all__ = ["Result", "ResultError", "load"]
-
-SUMMARY: Final = "summary.json"
-DATAGRAMS: Final = "udp"
-"""``transport`` of flows of datagrams, which are no transfers."""
 
 
 def load(path: str | os.PathLike[str]) -> Result:
@@ -73,42 +68,7 @@ class Result(Recorded):
     >>> result.flows.group_by("group").agg(pl.col("timeouts").sum())  # doctest: +SKIP
     """
 
-    # -- what it says of itself -------------------------------------------------------------------------------------
-
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """Totals, completion times by size bin and the hottest ports; keys and units in docs/results.md.
-
-        Raises
-        ------
-        ResultError
-            The run ended before a summary was written, or it is damaged.
-        """
-        path = self.path / SUMMARY
-        if self.status == "running" and not path.is_file():
-            raise ResultError(f"{path}: there is no such file: the run has not ended, or it was killed")
-        return read_json(path)
-
-    @property
-    def complete(self) -> bool:
-        """Whether the run reached its end."""
-        return self.status == "complete"
-
-    @property
-    def warnings(self) -> list[str]:
-        """What ``fanin check`` warned of when the run started."""
-        return [str(warning) for warning in self.manifest.get("warnings") or []]
-
-    @property
-    def scenario(self) -> dict[str, Any]:
-        """The resolved scenario: every parameter that has an effect, with its value."""
-        resolved: dict[str, Any] = self.manifest.get("scenario") or {}
-        return resolved
-
-    @property
-    def fingerprint(self) -> str:
-        """16 hex digits over all flow outcomes and port counters; equal results have equal fingerprints."""
-        return str(self.manifest.get("fingerprint", ""))
+    # -- what is found in it -------------------------------------------------------------------------------------
 
     def explain(self, flow: int | str) -> Explanation:
         """Say where the time of a followed flow went, in parts that add up to its completion time exactly.
@@ -169,28 +129,6 @@ class Result(Recorded):
         from fanin.explain import pauses
 
         return pauses.tree(self, event, pauses.GAP_PS if gap_ps is None else gap_ps)
-
-    @cached_property
-    def completions(self) -> pl.DataFrame:
-        """Completed transfers with ``fct_ps`` (finish − start) [ps] and ``slowdown`` (``fct_ps`` over ``ideal_ps``).
-
-        Connections of jobs are none: how long they are used says nothing of the network.
-        """
-        import polars as pl
-
-        fct = pl.col("finish_ps") - pl.col("start_ps")
-        jobs = [job["group"] for job in self.summary.get("collectives") or []]
-        transfer = (pl.col("transport") != DATAGRAMS) & ~pl.col("group").is_in(jobs)
-        done = self.flows.filter(pl.col("status") == "complete", pl.col("finish_ps").is_not_null(), transfer)
-        return done.with_columns(fct_ps=fct, slowdown=fct / pl.col("ideal_ps"))
-
-    @cached_property
-    def mechanisms(self) -> pl.DataFrame:
-        """One row per counter of the mechanisms that ran: ``group``, ``counter``, ``count``, ``kind``, ``doc``.
-
-        ``kind`` is ``success`` (the mechanism did what it is for), ``failure`` (it could not) or ``step``.
-        """
-        return counters.frame(self.summary)
 
     # -- figures ----------------------------------------------------------------------------------------------------
 
@@ -371,9 +309,10 @@ class Result(Recorded):
         CompareError
             Something is wrong with a folder or a name; all of it is in ``problems``.
         """
-        from fanin.comparison import compare
+        from fanin import comparison
+        from fanin.comparison import variants
 
-        return compare([self, *others], base=base, metric=metric)
+        return comparison.of(variants.gather([self, *others]), base=base, metric=metric)
 
     def __repr__(self) -> str:
         return f"<fanin.Result {str(self.path)!r}: {self.status}, {show.duration(self.manifest.get('sim_ps'))} simulated>"

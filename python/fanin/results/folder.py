@@ -11,8 +11,7 @@ from typing import BinaryIO, Final
 
 from fanin.files import OURS
 from fanin.files.locks import LOCK, Lock, LockedError
-from fanin.results import SUMMARY
-from fanin.tables.recorded import MANIFEST
+from fanin.tables.recorded import MANIFEST, SUMMARY
 
 __all__ = ["PROBE_BYTES", "OutputError", "taken"]
 

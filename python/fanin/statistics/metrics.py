@@ -19,8 +19,8 @@ from fanin.text import show
 if TYPE_CHECKING:
     import polars as pl
 
-    from fanin.results import Result
     from fanin.statistics.stats import Direction
+    from fanin.tables.recorded import Recorded
 
 __all__ = ["GROUPS", "HEADLINES", "METRICS", "RECORDED", "SECTIONS", "Metric", "Unit", "choose", "of", "of_result", "values"]
 
@@ -259,7 +259,7 @@ def _unknown(name: str, listed: Sequence[str], *, kept: bool) -> str:
     return f"metric '{name}': there is none of that name; {hint}"
 
 
-def values(result: Result) -> dict[str, float]:
+def values(result: Recorded) -> dict[str, float]:
     """Return the numbers of a run by address; what it does not have is left out.
 
     Raises
@@ -271,7 +271,7 @@ def values(result: Result) -> dict[str, float]:
     return {key: float(value) for key, value in found if of(key) is not None and isinstance(value, int | float)}
 
 
-def of_result(result: Result) -> list[MetricRow]:
+def of_result(result: Recorded) -> list[MetricRow]:
     """Return the metrics of a result folder by group: those of its summary, and those that only its tables have.
 
     Raises
@@ -286,7 +286,7 @@ def of_result(result: Result) -> list[MetricRow]:
     return [(group, name, values) for (group, name), values in groups.items()]
 
 
-def _paused(result: Result) -> dict[str, Any]:
+def _paused(result: Recorded) -> dict[str, Any]:
     """Return how often and how long ports were paused, over all classes; a pause without an end lasts to the end of the run."""
     import polars as pl
 
@@ -295,7 +295,7 @@ def _paused(result: Result) -> dict[str, Any]:
     return {"pauses": row[0], "paused_ps": row[1]}
 
 
-def _queue_levels(result: Result) -> dict[str, dict[str, Any]]:
+def _queue_levels(result: Recorded) -> dict[str, dict[str, Any]]:
     """Return median and 99th percentile of sampled queues, and the largest, by kind of port.
 
     Over all samples of all ports of the kind that sent anything, quiet samples included, up to the first one after the last flow

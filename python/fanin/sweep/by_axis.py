@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin.comparison.variants import CompareError, Run, Variant, meant
 from fanin.statistics import metrics
+from fanin.sweep.frames import Sweep
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,16 +20,11 @@ _SHOWN: Final = 6
 """Values of an axis that a message lists."""
 
 
-def _class() -> Any:
-    """Return the class `Sweep`, which is imported when a sweep is compared."""
-    return import_module("fanin.sweep").Sweep
-
-
 def is_one(source: object) -> bool:
     """Whether `source` is a sweep, or the path of its store."""
     if isinstance(source, str | os.PathLike):
         return str(source).startswith("s3://") or (Path(source) / "sweep.json").is_file()
-    return type(source).__name__ == "Sweep" and isinstance(source, _class())
+    return isinstance(source, Sweep)
 
 
 def gather(sources: Sequence[Any], by: Sequence[str], where: Mapping[str, str]) -> list[Variant]:
@@ -53,7 +48,7 @@ def gather(sources: Sequence[Any], by: Sequence[str], where: Mapping[str, str]) 
         others = [str(source) for source in sources if not is_one(source)]
         what = f"; {', '.join(others)} is none" if others else f", and {len(sources)} are given"
         raise CompareError([f"by, where: one sweep is needed{what}"])
-    sweep = sources[0] if not isinstance(sources[0], str | os.PathLike) else _class()(sources[0])
+    sweep = sources[0] if not isinstance(sources[0], str | os.PathLike) else Sweep(sources[0])
     runs = sweep.runs
     labels = ["label"] if "label" in runs.columns and runs["label"].null_count() < runs.height else []
     axes = [axis for axis in [*labels, *sweep.axes] if axis in runs.columns]
@@ -101,7 +96,7 @@ def _is(found: object, value: str) -> bool:
         return False
 
 
-def _variants(sweep: Any, runs: pl.DataFrame, by: Sequence[str]) -> list[Variant]:
+def _variants(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> list[Variant]:
     import polars as pl
 
     numbers: dict[str, dict[str, float]] = {}
@@ -142,5 +137,5 @@ def _variants(sweep: Any, runs: pl.DataFrame, by: Sequence[str]) -> list[Variant
     return found
 
 
-def _opener(sweep: Any, run: str) -> Any:
+def _opener(sweep: Sweep, run: str) -> Any:
     return lambda: sweep.result(run)

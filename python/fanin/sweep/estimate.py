@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from fanin import _core
 from fanin.files import temporary
-from fanin.results import Result
 from fanin.results import progress as _progress
 from fanin.statistics.metrics import of_result
 from fanin.statistics.rows import MetricRow, rows
@@ -22,6 +21,7 @@ from fanin.sweep.frames import Sweep
 from fanin.sweep.plan import Plan
 from fanin.sweep.progress import span
 from fanin.sweep.todo import Todo
+from fanin.tables.recorded import Recorded
 from fanin.text import show
 
 __all__ = ["Estimate", "estimate"]
@@ -210,7 +210,7 @@ class _Pilot:
         target = temporary.folder()
         try:
             _core.run(text, "json", self._base_dir, str(target), watch)
-            result = Result(target)
+            result = Recorded(target)
             self.sizes.append(float(sum(entry.stat().st_size for entry in target.iterdir())))
             return result.manifest, of_result(result)
         finally:

@@ -255,7 +255,7 @@ class Sweep:
         CompareError
             An axis, a value or a name is unknown; all that is wrong is in ``problems``.
         """
-        from fanin.comparison import compare
+        from fanin.sweep.compare import compare
 
         return compare(self, by=by, where=where, base=base, metric=metric)
 

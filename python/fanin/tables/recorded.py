@@ -1,4 +1,4 @@
-"""What a run has recorded: the manifest and the tables of a result folder."""
+"""What a run has recorded: manifest, summary and tables of a result folder."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin import _core, files
+from fanin.tables import counters
 from fanin.tables.schemas import SCHEMAS, VERSIONS, schema
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MANIFEST", "Recorded", "ResultError", "read_json"]
+__all__ = ["MANIFEST", "SUMMARY", "Recorded", "ResultError", "read_json"]
 
 MANIFEST: Final = "manifest.json"
+SUMMARY: Final = "summary.json"
+DATAGRAMS: Final = "udp"
+"""``transport`` of flows of datagrams, which are no transfers."""
 
 
 class ResultError(ValueError):
@@ -47,7 +51,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 class Recorded:
-    """The manifest and the tables of a result folder, each read when it is asked for.
+    """Manifest, summary and tables of a result folder, each read when it is asked for.
 
     Parameters
     ----------
@@ -101,6 +105,41 @@ class Recorded:
     def status(self) -> str:
         """``complete``, ``partial`` or ``running``."""
         return str(self.manifest.get("status", "running"))
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Totals, completion times by size bin and the hottest ports; keys and units in docs/results.md.
+
+        Raises
+        ------
+        ResultError
+            The run ended before a summary was written, or it is damaged.
+        """
+        path = self.path / SUMMARY
+        if self.status == "running" and not path.is_file():
+            raise ResultError(f"{path}: there is no such file: the run has not ended, or it was killed")
+        return read_json(path)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run reached its end."""
+        return self.status == "complete"
+
+    @property
+    def warnings(self) -> list[str]:
+        """What ``fanin check`` warned of when the run started."""
+        return [str(warning) for warning in self.manifest.get("warnings") or []]
+
+    @property
+    def scenario(self) -> dict[str, Any]:
+        """The resolved scenario: every parameter that has an effect, with its value."""
+        resolved: dict[str, Any] = self.manifest.get("scenario") or {}
+        return resolved
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hex digits over all flow outcomes and port counters; equal results have equal fingerprints."""
+        return str(self.manifest.get("fingerprint", ""))
 
     def scan(self, table: str, *, as_written: bool = False) -> pl.LazyFrame:
         """Return a table as a lazy frame.
@@ -305,3 +344,25 @@ class Recorded:
     def hops(self) -> pl.DataFrame:
         """One row per link that a packet of a followed flow crossed: came to the port, left, and reached the far end [ps]."""
         return self._collect("hops")
+
+    @cached_property
+    def completions(self) -> pl.DataFrame:
+        """Completed transfers with ``fct_ps`` (finish − start) [ps] and ``slowdown`` (``fct_ps`` over ``ideal_ps``).
+
+        Connections of jobs are none: how long they are used says nothing of the network.
+        """
+        import polars as pl
+
+        fct = pl.col("finish_ps") - pl.col("start_ps")
+        jobs = [job["group"] for job in self.summary.get("collectives") or []]
+        transfer = (pl.col("transport") != DATAGRAMS) & ~pl.col("group").is_in(jobs)
+        done = self.flows.filter(pl.col("status") == "complete", pl.col("finish_ps").is_not_null(), transfer)
+        return done.with_columns(fct_ps=fct, slowdown=fct / pl.col("ideal_ps"))
+
+    @cached_property
+    def mechanisms(self) -> pl.DataFrame:
+        """One row per counter of the mechanisms that ran: ``group``, ``counter``, ``count``, ``kind``, ``doc``.
+
+        ``kind`` is ``success`` (the mechanism did what it is for), ``failure`` (it could not) or ``step``.
+        """
+        return counters.frame(self.summary)

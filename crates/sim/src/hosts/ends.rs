@@ -3,8 +3,8 @@
 //! An end knows what its host knows. The two ends of a flow stand side by side here, and neither reads the other.
 
 use super::order::{Next, Order, Reordering};
-use crate::fabric::link::{prefetch, prefetch_lines};
-use crate::fabric::route::Route;
+use crate::core::prefetch::{prefetch, prefetch_lines};
+use crate::core::route::Route;
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Side};
 use fanin_telemetry::Name;
@@ -45,7 +45,7 @@ pub struct End {
     from: u64,
     /// The packet of the other end that comes next, while all are in order.
     pub next: Next,
-    /// Whether it has a turn waiting at the NIC.
+    /// It is in its NIC's round.
     pub queued: bool,
     /// It works by telemetry, which its packets carry.
     pub telemetry: bool,
@@ -70,8 +70,6 @@ pub struct End {
     pub latency: Span,
     /// The order in which packets of the other end have arrived, where it is not that of sending.
     pub order: Order,
-    /// Bytes of data that stand in the host's queue, where that is bounded.
-    pub standing: u32,
     /// It sends the flow's data; the other sends the request, if there is one.
     pub sends_data: bool,
     /// The application of the data's sender has been asked to send.
@@ -127,7 +125,6 @@ impl From<NewEnd> for End {
             acked: Time::MAX,
             latency: new.latency,
             order: Order::default(),
-            standing: 0,
             asked: new.asked,
             kind: new.kind,
             over: false,

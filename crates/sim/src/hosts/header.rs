@@ -3,7 +3,8 @@
 //! What it may say of a packet is what a shim at the NIC can know: the size of the flow, as the application has announced it, and by the
 //! places of payload what was sent before.
 
-use fanin_packet::{Envelope, Header, Shim, Side};
+use crate::core::Core;
+use fanin_packet::{Envelope, Header, PacketId, Shim, Side};
 use fanin_switch::Sent;
 use fanin_units::FlowId;
 use std::collections::BTreeMap;
@@ -51,6 +52,13 @@ impl Sending {
 impl Headers {
     pub fn new(write: fn(&Sent) -> Shim) -> Box<Headers> {
         Box::new(Headers { write, flows: BTreeMap::new() })
+    }
+
+    /// Puts a header into the frame of a packet that goes to its NIC, whose end has `size` bytes to send in all.
+    pub fn put(&mut self, core: &mut Core, packet: PacketId, size: u64) {
+        let shim = self.of(&core.pool[packet], core.pool.header(packet), size);
+        core.pool[packet].set_shim(Some(&shim));
+        core.pool.keep_shim(packet, shim);
     }
 
     /// The header of a packet that an end sends which has `size` bytes to send in all; zero: as long as it likes.

@@ -36,8 +36,8 @@ pub const WATCH: u64 = 15;
 impl Hosts {
     /// The switch asks a host's NIC to pause, or to go on.
     pub fn pause_nic(&mut self, core: &mut Core, host: u32, pause: &Pause) {
-        let rate = core.ports[self.hosts[host as usize].nic as usize].rate;
-        core.note_pause_frame(self.hosts[host as usize].nic as usize, pause);
+        let rate = core.ports[self.hosts[host as usize].nic].rate;
+        core.note_pause_frame(self.hosts[host as usize].nic, pause);
         let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() else { return };
         gate.gate.on_pause(core.now, rate, pause);
         self.update_gate(core, host);
@@ -45,7 +45,7 @@ impl Hosts {
 
     /// Pauses have begun or may have ended.
     pub fn update_gate(&mut self, core: &mut Core, host: u32) {
-        let nic = self.hosts[host as usize].nic as usize;
+        let nic = self.hosts[host as usize].nic;
         let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() else { return };
         if let Some(end) = gate.gate.next_end(core.now) {
             core.set_timer(end, (host, GATE));
@@ -137,7 +137,7 @@ impl Hosts {
     fn class(&self, core: &Core, ready: Ready) -> u8 {
         let class = match ready {
             Ready::Packet(packet) => core.pool[packet].class,
-            Ready::Turn(id) => self.ends[id].sends.class,
+            Ready::End(id) => self.ends[id].sends.class,
         };
         class & 7
     }
@@ -147,7 +147,7 @@ impl Hosts {
         let held = self.hosts.iter().flat_map(|host| host.gate.as_deref()).flat_map(|gate| &gate.held);
         held.filter_map(|ready| match ready {
             Ready::Packet(packet) => Some(*packet),
-            Ready::Turn(_) => None,
+            Ready::End(_) => None,
         })
     }
 }

@@ -76,7 +76,7 @@ mod tests {
         fn a_round_is_a_queue(steps in proptest::collection::vec((0..5_u8, 0..20_u32), 1..60)) {
             let (mut round, mut queue) = (Round::default(), VecDeque::new());
             for (step, id) in steps {
-                let ready = Ready::Turn(id);
+                let ready = Ready::End(id);
                 match step {
                     0 | 1 => {
                         round.push_back(ready);

@@ -1,8 +1,8 @@
 //! NICs that ask their switch for pauses without need, as the scenario says: PFC storms. Source: RDMA-at-scale §4.3.
 
 use super::Hosts;
+use crate::core::message::packet_alone;
 use crate::core::Core;
-use crate::fabric::Fabric;
 use fanin_scenario::Asking;
 use fanin_switch::{Mechanisms, Pause, PRIORITIES};
 use fanin_units::Time;
@@ -46,7 +46,7 @@ impl Storm {
 impl Hosts {
     /// A storm goes on at a host: its NIC asks for other pauses, or for the same again.
     pub fn storm(&mut self, core: &mut Core, host: u32) {
-        let nic = self.hosts[host as usize].nic as usize;
+        let nic = self.hosts[host as usize].nic;
         let Some(storm) = self.storms.get_mut(&host) else { return };
         let Some((before, asked)) = storm.turn(core.now) else { return };
         let lasts = Pause::lasts(u16::MAX, core.ports[nic].rate);
@@ -68,9 +68,9 @@ impl Hosts {
     /// A NIC sends a frame that asks its switch for pauses, before everything that waits.
     fn ask_for(&mut self, core: &mut Core, host: u32, pause: &Pause) {
         let Some(message) = Mechanisms::ask(pause) else { return };
-        let nic = self.hosts[host as usize].nic as usize;
+        let nic = self.hosts[host as usize].nic;
         self.pause_counts.frames += 1;
-        let packet = core.pool.take_message(&Fabric::packet_alone(&self.framing, &message));
+        let packet = core.pool.take_message(&packet_alone(&self.framing, &message));
         let start = Time::from_ps(core.links[nic].free_at.max(core.now.ps()));
         let (now, copy) = (core.now, core.pool.packet(packet));
         if let Some(capture) = core.ledger.tables.capture.as_deref_mut() {
@@ -79,6 +79,7 @@ impl Hosts {
         }
         core.note_pause_sent(nic);
         core.catch_up(nic);
-        core.send(nic, packet, None);
+        let frame = core.pool[packet].frame;
+        core.send(nic, packet, frame);
     }
 }

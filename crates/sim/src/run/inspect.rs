@@ -1,8 +1,8 @@
 //! What a world shows while it runs and when it has ended, for tests that hold it against identities and closed forms.
 
+use crate::core::link::FarEnd;
+use crate::core::port::{Owner, Port};
 use crate::fabric::combined::Crossbar;
-use crate::fabric::link::FarEnd;
-use crate::fabric::port::{Owner, Port};
 use crate::fabric::SwitchNode;
 use crate::hosts::receive::Receivers;
 use crate::world::World;
@@ -13,7 +13,7 @@ use fanin_telemetry::{
     StateRow, TableError, VoqRow,
 };
 use fanin_transport::{SignalCounts, TcpEndpoint};
-use fanin_units::FlowId;
+use fanin_units::{FlowId, LinkId};
 
 /// A port and its link, up to now.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,11 +67,12 @@ pub struct Kept {
 impl World {
     /// All ports, by link.
     pub fn ports_now(&mut self) -> Vec<PortNow> {
-        (0..self.core.ports.len()).map(|l| self.port_now(l)).collect()
+        self.core.links.ids().collect::<Vec<_>>().into_iter().map(|l| self.port_now(l)).collect()
     }
 
-    fn port_now(&mut self, l: usize) -> PortNow {
+    fn port_now(&mut self, l: LinkId) -> PortNow {
         self.core.catch_up(l);
+        self.fabric.notify(&mut self.core);
         let (queue_bytes, queue_packets) = self.core.queue(l);
         let (link, port) = (&self.core.links[l], &self.core.ports[l]);
         let [tx_bytes, tx_packets] = port.sent(link);
@@ -106,8 +107,8 @@ impl World {
     }
 
     /// Names of paused ports that wait for each other in a circle now, if there are such.
-    pub fn circle_of_pauses(&self) -> Option<Vec<String>> {
-        let circle = self.fabric.circle_of_pauses(&self.core)?;
+    pub fn circle_of_pauses(&mut self) -> Option<Vec<String>> {
+        let circle = self.fabric.circle_of_pauses(&mut self.core)?;
         Some(circle.into_iter().map(|l| self.core.ports[l].name.to_string()).collect())
     }
 
@@ -189,19 +190,19 @@ impl World {
 
     /// Frames with nothing but a control message in them that wait for the wire.
     pub fn control_frames_waiting(&self) -> u64 {
-        self.core.ports.iter().filter_map(|port| port.explicit.as_deref()).map(|e| e.control.len() as u64).sum()
+        self.core.ports.iter().filter_map(|port| port.queues.as_deref()).map(|queues| queues.control.len() as u64).sum()
     }
 
     /// Packets in virtual output queues and on crossbars of switches, by switch; empty where they are output queued.
     pub fn crossbar_packets(&self) -> Vec<u64> {
-        self.core.crossbars.iter().map(Crossbar::packets).collect()
+        self.fabric.crossbars.iter().map(Crossbar::packets).collect()
     }
 
     /// Packets that mechanisms hold, those in express queues, those in virtual output queues or on crossbars, those that wait in hosts behind the NIC, and messages that are about to be offered to ports.
     pub fn held(&self) -> u64 {
         let of = |s: &SwitchNode| s.mechanisms.iter().map(|m| m.held().len()).sum::<usize>() + s.outbox.len();
         let express =
-            |port: &Port| port.explicit.as_deref().and_then(|explicit| explicit.express.as_ref()).map_or(0, Express::packets);
+            |port: &Port| port.queues.as_deref().and_then(|queues| queues.express.as_deref()).map_or(0, Express::packets);
         let express: u64 = self.core.ports.iter().map(|port| u64::from(express(port))).sum();
         let in_hosts = self.hosts.receivers.as_deref().map_or(0, Receivers::packets);
         self.fabric.switches.iter().map(|switch| of(switch) as u64).sum::<u64>()

@@ -2,8 +2,8 @@
 
 use super::collectives;
 use super::counters::{MESSAGES, NICS, TRIMMED};
+use crate::core::port::Owner;
 use crate::fabric::combined::Depth;
-use crate::fabric::port::Owner;
 use crate::hosts::order::{Reordering, THRESHOLD};
 use crate::hosts::receive::Receivers;
 use crate::ledger::{Aborted, Outcome, SIZES};
@@ -13,7 +13,7 @@ use fanin_params::CounterDef;
 use fanin_switch::MechanismState;
 use fanin_traffic::CollectiveJob;
 use fanin_transport::AbortReason;
-use fanin_units::{BitRate, Bytes, Span};
+use fanin_units::{BitRate, Bytes, LinkId, Span};
 use serde_json::{json, Map, Value};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -159,7 +159,7 @@ fn mechanisms(world: &World) -> Value {
             let most = group.get(def.name).and_then(Value::as_u64).unwrap_or(0);
             group.insert(def.name.to_string(), json!(most.max(value)));
         }
-        let link = |s: usize, port: fanin_switch::PortNo| world.fabric.switches[s].ports[port.index()] as usize;
+        let link = |s: usize, port: fanin_switch::PortNo| world.fabric.switches[s].ports[port.index()];
         let longest = |s: usize, m: &MechanismState| match m.express() {
             Some(_) => world.fabric.switches[s].express_peak(&world.core),
             None => m.peak(),
@@ -231,7 +231,7 @@ pub(crate) fn summary(
     let elapsed = Span::from_ps(recorder.flows_until.ps());
     let (marks, _) = world.port_totals();
     let hottest = world.hottest_ports();
-    let port = |l: usize| {
+    let port = |l: LinkId| {
         let (p, link) = (&world.core.ports[l], &world.core.links[l]);
         let [tx_bytes, tx_packets] = p.sent(link);
         let wire = Bytes(tx_bytes + tx_packets * u64::from(link.gap()));
@@ -295,7 +295,7 @@ pub(crate) fn summary(
         "ports": hottest.iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
         "host_ports": world.troubled_hosts().iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
     });
-    if !world.core.crossbars.is_empty() {
+    if !world.fabric.crossbars.is_empty() {
         all["input_ports"] = input_ports(world);
     }
     all
@@ -303,11 +303,11 @@ pub(crate) fn summary(
 
 /// The inputs of combined switches in which most has waited, by the links that come in.
 fn input_ports(world: &World) -> Value {
-    let crossbars = world.core.crossbars.iter().enumerate();
-    let mut inputs: Vec<(usize, Depth)> =
+    let crossbars = world.fabric.crossbars.iter().enumerate();
+    let mut inputs: Vec<(LinkId, Depth)> =
         crossbars.flat_map(|(s, x)| x.depths().map(move |(port, depth)| (world.link_into(s, port), depth))).collect();
     inputs.sort_by_key(|(l, depth)| (Reverse(depth.peak), *l));
-    let row = |(l, depth): &(usize, Depth)| json!({ "input": world.core.ports[*l].name.to_string(), "max_bytes": depth.peak, "drops": depth.drops });
+    let row = |(l, depth): &(LinkId, Depth)| json!({ "input": world.core.ports[*l].name.to_string(), "max_bytes": depth.peak, "drops": depth.drops });
     inputs.iter().take(16).map(row).collect()
 }
 

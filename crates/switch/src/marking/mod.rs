@@ -19,7 +19,7 @@ pub use red::{RedParams, Spacing};
 pub use s_ecn::{AfterMark, ByChance, SEcnParams, SlopeForm, SlopeParams, SlopeRegisters, SlopeStep};
 pub use threshold::{At, ThresholdParams};
 
-use crate::{Head, MarkVerdict, PortView, View};
+use crate::{Head, MarkVerdict, PortView};
 use fanin_packet::Envelope;
 use fanin_params::{choice, Cx, Ground, Setting, Trial};
 use fanin_units::{Amount, Bytes, Stream};
@@ -28,9 +28,6 @@ use fanin_units::{Amount, Bytes, Stream};
 pub(crate) trait Policy: Sized {
     /// Its parameters.
     type Params;
-
-    /// Whether ports may have to ask it at enqueue for more than a threshold: worth code of its own for such ports.
-    const WORTH_ITS_OWN_CODE: bool = false;
 
     /// The state at the start of a run.
     fn new(params: &Self::Params) -> Self;
@@ -75,7 +72,7 @@ pub(crate) trait Policy: Sized {
     }
 
     /// A packet that admission has let pass is about to be queued.
-    fn on_enqueue(&mut self, _view: &impl View, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+    fn on_enqueue(&mut self, _view: &PortView, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         MarkVerdict::Pass
     }
 
@@ -83,8 +80,8 @@ pub(crate) trait Policy: Sized {
     fn on_refused(&mut self, _view: &PortView, _p: &Envelope) {}
 
     /// A packet has left the queue and is about to be sent: it can be marked, and is not dropped any more. Ports need no events
-    /// for that, so it may be asked later than it happens; `view.now()` is the time when it did.
-    fn on_dequeue(&mut self, _view: &impl View, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+    /// for that, so it may be asked later than it happens; `view.now` is the time when it did.
+    fn on_dequeue(&mut self, _view: &PortView, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         MarkVerdict::Pass
     }
 
@@ -153,38 +150,7 @@ macro_rules! registry {
             $( $(#[doc = $doc])* $name($state), )*
         }
 
-        /// The policies, by number.
-        #[repr(u8)]
-        enum Number {
-            $( $name, )*
-        }
-
         impl Marker {
-            /// The number of its policy.
-            pub fn number(&self) -> u8 {
-                match self { $( Marker::$name(_) => Number::$name as u8, )* }
-            }
-
-            /// Runs code that is compiled for ports with the policy of this number, or for [`Marker::ANY`] where that would not be worth it.
-            pub fn compiled_for<C: ForPolicy>(number: u8, code: C) {
-                $(
-                    if <$state as Policy>::WORTH_ITS_OWN_CODE && number == Number::$name as u8 {
-                        return code.run::<{ Number::$name as u8 }>();
-                    }
-                )*
-                code.run::<{ Marker::ANY }>()
-            }
-
-            /// [`Marker::on_enqueue`] in code that is compiled for the policy `N`, which it is, or for all.
-            #[inline(always)]
-            pub fn on_enqueue_at<const N: u8>(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
-                match self {
-                    $( Marker::$name(state) if N == Number::$name as u8 => state.on_enqueue(view, p, rng), )*
-                    other if N == Marker::ANY => other.on_enqueue(view, p, rng),
-                    other => unreachable!("policy {} where {N} is", other.number()),
-                }
-            }
-
             /// The state at the start of a run.
             pub fn new(marking: &Marking) -> Self {
                 match marking { $( Marking::$name(params) => Marker::$name(<$state as Policy>::new(params)), )* }
@@ -192,7 +158,7 @@ macro_rules! registry {
 
             /// A packet that admission has let pass is about to be queued; `view` is the queue that it finds.
             #[inline(always)]
-            pub fn on_enqueue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+            pub fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
                 match self { $( Marker::$name(state) => state.on_enqueue(view, p, rng), )* }
             }
 
@@ -205,7 +171,7 @@ macro_rules! registry {
 
             /// A packet has left the queue and is about to be sent; `view` is the queue that it leaves behind. Never a drop.
             #[inline(always)]
-            pub fn on_dequeue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+            pub fn on_dequeue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
                 match self { $( Marker::$name(state) => state.on_dequeue(view, p, rng), )* }
             }
 
@@ -296,17 +262,6 @@ macro_rules! registry {
             }
         }
     };
-}
-
-/// Code that is compiled for each policy by itself.
-pub trait ForPolicy {
-    /// For ports with the policy `N`, or with [`Marker::ANY`].
-    fn run<const N: u8>(self);
-}
-
-impl Marker {
-    /// No policy's number: code for all of them.
-    pub const ANY: u8 = u8::MAX;
 }
 
 registry! {

@@ -1,7 +1,7 @@
 //! Random early detection. Source: RED.
 
 use super::Policy;
-use crate::{DropReason, MarkReason, MarkVerdict, PortView, Unit, View};
+use crate::{DropReason, MarkReason, MarkVerdict, PortView, Unit};
 use fanin_packet::{Ecn, Envelope};
 use fanin_params::{names, params, Cx};
 use fanin_units::{Amount, BitRate, Bytes, Span, Stream};
@@ -95,10 +95,10 @@ enum Zone {
 impl Red {
     /// The average after an arrival that finds the queue of `view`.
     #[inline(always)]
-    fn average(&mut self, view: &impl View) -> f64 {
+    fn average(&mut self, view: &PortView) -> f64 {
         let (mut avg, idle) = (self.avg, view.idle());
         if idle > Span::ZERO && avg > 0.0 {
-            avg = self.after_idle(idle, view.rate());
+            avg = self.after_idle(idle, view.rate);
         }
         match view.queue(self.unit) {
             0 => self.keeps * avg,
@@ -180,7 +180,6 @@ impl Red {
 
 impl Policy for Red {
     type Params = RedParams;
-    const WORTH_ITS_OWN_CODE: bool = true;
 
     /// Average of 32 bits, packets since the last mark of 16, begin of the idle time of 32. Source: RED fig. 2, its saved variables;
     /// their widths are ours.
@@ -237,7 +236,7 @@ impl Policy for Red {
     }
 
     #[inline(always)]
-    fn on_enqueue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+    fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         self.avg = self.average(view);
         if self.avg < self.min {
             self.count = -1;

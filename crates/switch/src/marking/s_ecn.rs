@@ -1,7 +1,7 @@
 //! S-ECN: marking by the slope of the queue.
 
 use super::{At, Policy};
-use crate::{MarkReason, MarkVerdict, Unit, View};
+use crate::{MarkReason, MarkVerdict, PortView, Unit};
 use fanin_dataplane::s_ecn;
 use fanin_packet::{Ecn, Envelope};
 use fanin_params::{choice, names, params, Cx};
@@ -230,7 +230,6 @@ impl SEcn {
 
 impl Policy for SEcn {
     type Params = SEcnParams;
-    const WORTH_ITS_OWN_CODE: bool = true;
 
     /// R of 32 bits, the clock of the last arrival of 24; a sum of 37: the registers of `fanin_dataplane::s_ecn`. Source: S-ECN §IV-C.
     fn memory(params: &SEcnParams) -> Option<Bytes> {
@@ -268,22 +267,22 @@ impl Policy for SEcn {
 
     /// Every arrival has to pass here.
     #[inline(always)]
-    fn on_enqueue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
-        let (wire, queue) = (u32::from(p.frame) + u32::from(view.overhead()), view.queue(self.unit));
+    fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+        let (wire, queue) = (u32::from(p.frame) + u32::from(view.overhead), view.queue(self.unit));
         let markable = p.ecn != Ecn::NotEct;
         let slope = match &mut self.slope {
-            Slope::InRegisters(registers) => registers.on_arrival(view.now(), wire, markable).mark,
+            Slope::InRegisters(registers) => registers.on_arrival(view.now, wire, markable).mark,
             Slope::ByChance(last, At::Enqueue) => {
-                let interval = last.replace(view.now()).map(|last| view.now().since(last));
-                markable && Self::by_chance(interval, wire, view.rate(), rng)
+                let interval = last.replace(view.now).map(|last| view.now.since(last));
+                markable && Self::by_chance(interval, wire, view.rate, rng)
             }
-            _ => return self.otherwise(view.now(), view.rate(), wire, queue, p, rng),
+            _ => return self.otherwise(view.now, view.rate, wire, queue, p, rng),
         };
         self.verdict(queue, slope, p)
     }
 
     #[inline(always)]
-    fn on_dequeue(&mut self, view: &impl View, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+    fn on_dequeue(&mut self, view: &PortView, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         if self.at() == At::Enqueue || p.ecn == Ecn::NotEct {
             return MarkVerdict::Pass;
         }

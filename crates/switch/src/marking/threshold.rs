@@ -1,7 +1,7 @@
 //! Marking by the instantaneous queue.
 
 use super::Policy;
-use crate::{MarkReason, MarkVerdict, Unit, View};
+use crate::{MarkReason, MarkVerdict, PortView, Unit};
 use fanin_packet::{Ecn, Envelope};
 use fanin_params::{names, params, Ground, Setting};
 use fanin_units::{Amount, BitRate, Bytes, Stream};
@@ -44,7 +44,7 @@ pub struct Threshold {
 
 impl Threshold {
     #[inline(always)]
-    fn verdict(&self, view: &impl View, p: &Envelope) -> MarkVerdict {
+    fn verdict(&self, view: &PortView, p: &Envelope) -> MarkVerdict {
         if view.queue(Unit::of(self.k)) > self.k.count() && p.ecn != Ecn::NotEct {
             MarkVerdict::Mark(ABOVE_K)
         } else {
@@ -78,7 +78,7 @@ impl Policy for Threshold {
     }
 
     #[inline(always)]
-    fn on_enqueue(&mut self, view: &impl View, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+    fn on_enqueue(&mut self, view: &PortView, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         if self.at == At::Enqueue {
             self.verdict(view, p)
         } else {
@@ -87,7 +87,7 @@ impl Policy for Threshold {
     }
 
     #[inline(always)]
-    fn on_dequeue(&mut self, view: &impl View, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+    fn on_dequeue(&mut self, view: &PortView, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         if self.at == At::Dequeue {
             self.verdict(view, p)
         } else {

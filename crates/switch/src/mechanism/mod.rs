@@ -445,8 +445,8 @@ macro_rules! registry {
             }
 
             #[inline(always)]
-            pub fn kept(&self, packet: PacketId, from: Option<PortNo>, port: PortNo, fetch: impl Fn(*const u8)) {
-                match self { $( Self::$name(m) => m.kept(packet, from, port, fetch), )* }
+            pub fn kept(&self, from: Option<PortNo>, port: PortNo, fetch: impl Fn(*const u8)) {
+                match self { $( Self::$name(m) => m.kept(from, port, fetch), )* }
             }
 
             pub fn on_departure(&mut self, port: PortNo, envelope: &Envelope) -> Option<Message> {
@@ -455,6 +455,10 @@ macro_rules! registry {
 
             pub fn on_egress(&mut self, node: &mut dyn Node, packet: PacketId, port: PortNo, fx: &mut Effects) {
                 match self { $( Self::$name(m) => m.on_egress(node, packet, port, fx), )* }
+            }
+
+            pub fn on_departed(&mut self, node: &mut dyn Node, packet: PacketId, fx: &mut Effects) {
+                match self { $( Self::$name(m) => m.on_departed(node, packet, fx), )* }
             }
 
             pub fn on_lost(&mut self, shim: &Shim, reason: DropReason) {

@@ -202,7 +202,7 @@ impl Rcm {
     }
 
     /// Where a flow at a severely congested port may go instead.
-    fn other_way(&mut self, node: &dyn Node, p: &Arrival<'_>, to: PortNo) -> Option<PortNo> {
+    fn other_way(&mut self, node: &mut dyn Node, p: &Arrival<'_>, to: PortNo) -> Option<PortNo> {
         let (now, tuple, hash) = (node.now(), Tuple::of(p.envelope), p.envelope.hash);
         let at = &self.ports[to.index()];
         let full = at.control.bytes() * ALMOST.1 >= self.control.reserved * ALMOST.0;

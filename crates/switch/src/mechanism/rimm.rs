@@ -172,7 +172,7 @@ impl Rimm {
     }
 
     /// Whether packets for a port take detours now, and whether its alert has lasted for so long that they do not.
-    fn alert(&mut self, node: &dyn Node, to: PortNo) -> (bool, bool) {
+    fn alert(&mut self, node: &mut dyn Node, to: PortNo) -> (bool, bool) {
         let now = clock(node.now());
         if self.by == AlertBy::AtOnce {
             let on = self.depth(&node.view(to)) >= u64::from(self.alpha);
@@ -201,7 +201,7 @@ impl Rimm {
     }
 
     /// A packet that has not been here before, or has no number.
-    fn on_new(&mut self, node: &dyn Node, p: &mut Arrival<'_>, to: PortNo) -> Verdict {
+    fn on_new(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo) -> Verdict {
         let (alert, congested) = self.alert(node, to);
         let now = clock(node.now());
         let detours = match self.until {
@@ -235,7 +235,7 @@ impl Rimm {
     }
 
     /// A packet with a number of this switch.
-    fn on_return(&mut self, node: &dyn Node, p: &mut Arrival<'_>, to: PortNo, number: u32) -> Verdict {
+    fn on_return(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, number: u32) -> Verdict {
         if self.hops == Hops::Restored {
             p.envelope.ttl = p.envelope.ttl.saturating_add(2).min(self.ttl);
         }

@@ -109,6 +109,8 @@ impl Hooks {
     pub const INPUTS: Hooks = Hooks(1 << 14);
     /// [`Mechanism::on_crossing`].
     pub const CROSSING: Hooks = Hooks(1 << 16);
+    /// [`Mechanism::on_departed`].
+    pub const DEPARTED: Hooks = Hooks(1 << 15);
     /// Not of a mechanism: the switch is a combined input- and output-queued one, whose ports get packets over its crossbar alone.
     pub const COMBINED: Hooks = Hooks(1 << 17);
     /// Any by which packets are seen before they are offered to a port.
@@ -139,11 +141,16 @@ pub trait Node {
     fn now(&self) -> Time;
 
     /// The queue of a port.
-    fn view(&self, port: PortNo) -> PortView;
+    fn view(&mut self, port: PortNo) -> PortView;
 
     /// Whether the wire of a port is free, so that a packet would leave at once.
-    fn is_idle(&self, port: PortNo) -> bool {
+    fn is_idle(&mut self, port: PortNo) -> bool {
         self.view(port).is_idle()
+    }
+
+    /// A packet that has left its queue, of which [`Mechanism::on_departed`] has not been notified; none: it knows of all that have until now.
+    fn next_departed(&mut self) -> Option<PacketId> {
+        None
     }
 
     /// Whether the buffer of a port has room for a packet now, or its wire is free; always where buffers have no bounds. Marking may
@@ -188,6 +195,14 @@ pub trait Node {
     fn is_paused(&self, _port: PortNo, _class: u8) -> bool {
         false
     }
+
+    /// What the mechanism that counts packets in memory keeps with one, from its wait here until it is gone; zero: nothing.
+    fn note(&self, _packet: PacketId) -> u64 {
+        0
+    }
+
+    /// Keeps that. Zero is due before the packet is elsewhere.
+    fn set_note(&mut self, _packet: PacketId, _note: u64) {}
 
     /// A packet that is here, or is just leaving.
     fn packet(&self, _packet: PacketId) -> Option<Envelope> {
@@ -570,7 +585,7 @@ pub(crate) trait Mechanism: Sized {
 
     /// Where it keeps what it knows of a packet that is about to be offered to a port, or to leave it, to be fetched ahead: a line of
     /// memory each. `from`: the port that the packet came in by, if it is about to be offered.
-    fn kept(&self, _packet: PacketId, _from: Option<PortNo>, _port: PortNo, _fetch: impl Fn(*const u8)) {}
+    fn kept(&self, _from: Option<PortNo>, _port: PortNo, _fetch: impl Fn(*const u8)) {}
 
     /// A frame's first bit is about to leave a port: the message that goes at its end. Only run while the mechanism waits there
     /// ([`Mechanism::waits`]).
@@ -581,6 +596,10 @@ pub(crate) trait Mechanism: Sized {
     /// A frame's first bit has left a port whose departures are events. `packet` stands for it until the hook's effects are
     /// carried out.
     fn on_egress(&mut self, _node: &mut dyn Node, _packet: PacketId, _port: PortNo, _fx: &mut Effects) {}
+
+    /// A packet has left its queue, or the wire of its port was free and its departures are events. `node.now()` is when it did; where departures
+    /// are no events this runs later, and nothing that the hook wants of others may depend on it ([`Node::next_departed`]).
+    fn on_departed(&mut self, _node: &mut dyn Node, _packet: PacketId, _fx: &mut Effects) {}
 
     /// A message made by [`Effect::Clone`] was dropped at this switch.
     fn on_lost(&mut self, _shim: &Shim, _reason: DropReason) {}

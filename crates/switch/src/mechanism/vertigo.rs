@@ -101,7 +101,7 @@ pub struct Vertigo {
 impl Vertigo {
     /// The port of those drawn that has the shortest queue, the first that was drawn of several. Source: Vertigo, its simulator (ports to
     /// switches, the one that the packet came by among them). Deviation: the port that refuses is none of them.
-    fn draw(&mut self, node: &dyn Node, refuses: PortNo) -> Option<PortNo> {
+    fn draw(&mut self, node: &mut dyn Node, refuses: PortNo) -> Option<PortNo> {
         let mut others: Vec<PortNo> = self.ports.iter().copied().filter(|port| *port != refuses).collect();
         let draws = &mut self.draws[refuses.index()];
         let drawn = (0..self.choices.min(others.len())).map(|_| others.remove(draws.below(others.len() as u64) as usize));
@@ -109,7 +109,7 @@ impl Vertigo {
     }
 
     /// Sends a packet that `port` has no room for to another one.
-    fn deflect(&mut self, node: &dyn Node, port: PortNo, from: Option<PortNo>, reason: DropReason) -> Option<Verdict> {
+    fn deflect(&mut self, node: &mut dyn Node, port: PortNo, from: Option<PortNo>, reason: DropReason) -> Option<Verdict> {
         let Some(to) = self.draw(node, port) else {
             self.counts.dropped += 1;
             return None;
@@ -137,7 +137,7 @@ impl Vertigo {
     }
 
     /// Places and frames of waiting packets with more left than `rank`, in the order in which they make room.
-    fn above(&self, node: &dyn Node, port: PortNo, class: u8, rank: u32) -> Vec<(usize, u16)> {
+    fn above(&self, node: &mut dyn Node, port: PortNo, class: u8, rank: u32) -> Vec<(usize, u16)> {
         let mut above = Vec::new();
         for place in (0..node.waiting(port, class)).rev() {
             let Some((e, shim)) = node.waiting_at(port, class, place) else { break };

@@ -38,7 +38,7 @@ impl Chooser for ByDestination {
     }
 
     #[inline]
-    fn pick(&mut self, _now: Time, p: &Envelope, links: &impl Links, _switch_seed: u32, _rng: &mut Stream) -> usize {
+    fn pick(&mut self, _now: Time, p: &Envelope, links: &mut impl Links, _switch_seed: u32, _rng: &mut Stream) -> usize {
         link(p.dst, links.count())
     }
 }

@@ -42,7 +42,7 @@ impl Chooser for ByHash {
     }
 
     #[inline(always)]
-    fn pick(&mut self, _now: Time, p: &Envelope, links: &impl Links, switch_seed: u32, _rng: &mut Stream) -> usize {
+    fn pick(&mut self, _now: Time, p: &Envelope, links: &mut impl Links, switch_seed: u32, _rng: &mut Stream) -> usize {
         ecmp(p.hash, switch_seed, links.count())
     }
 }

@@ -44,7 +44,7 @@ impl Chooser for Flowlets {
     }
 
     #[inline]
-    fn pick(&mut self, now: Time, p: &Envelope, links: &impl Links, switch_seed: u32, rng: &mut Stream) -> usize {
+    fn pick(&mut self, now: Time, p: &Envelope, links: &mut impl Links, switch_seed: u32, rng: &mut Stream) -> usize {
         if self.table.is_empty() {
             self.table.resize(self.entries, Entry { last: Time::ZERO, draw: 0, used: false });
         }

@@ -31,7 +31,7 @@ pub trait Links {
     fn number(&self, i: usize) -> u32;
 
     /// The queue of its port.
-    fn queue(&self, i: usize) -> PortView;
+    fn queue(&mut self, i: usize) -> PortView;
 }
 
 /// A path-choice policy's state at one switch.
@@ -63,7 +63,7 @@ pub(crate) trait Chooser: Sized {
     }
 
     /// One of the links.
-    fn pick(&mut self, now: Time, p: &Envelope, links: &impl Links, switch_seed: u32, rng: &mut Stream) -> usize;
+    fn pick(&mut self, now: Time, p: &Envelope, links: &mut impl Links, switch_seed: u32, rng: &mut Stream) -> usize;
 }
 
 macro_rules! registry {
@@ -116,7 +116,7 @@ macro_rules! registry {
             /// The link that `p` takes; `switch_seed` is the per-switch ECMP hash seed, `rng` the
             /// switch's own stream.
             #[inline(always)]
-            pub fn pick(&mut self, now: Time, p: &Envelope, links: &impl Links, switch_seed: u32, rng: &mut Stream) -> usize {
+            pub fn pick(&mut self, now: Time, p: &Envelope, links: &mut impl Links, switch_seed: u32, rng: &mut Stream) -> usize {
                 match self { $( PathChooser::$name(state) => state.pick(now, p, links, switch_seed, rng), )* }
             }
         }

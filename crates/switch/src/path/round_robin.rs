@@ -32,7 +32,7 @@ impl Chooser for InTurn {
     }
 
     #[inline]
-    fn pick(&mut self, _now: Time, p: &Envelope, links: &impl Links, switch_seed: u32, _rng: &mut Stream) -> usize {
+    fn pick(&mut self, _now: Time, p: &Envelope, links: &mut impl Links, switch_seed: u32, _rng: &mut Stream) -> usize {
         let (dst, n) = (p.dst.index(), links.count());
         if dst >= self.next.len() {
             self.next.resize(dst + 1, UNUSED);

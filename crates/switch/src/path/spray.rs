@@ -30,7 +30,7 @@ impl Chooser for AtRandom {
     }
 
     #[inline]
-    fn pick(&mut self, _now: Time, _p: &Envelope, links: &impl Links, _switch_seed: u32, rng: &mut Stream) -> usize {
+    fn pick(&mut self, _now: Time, _p: &Envelope, links: &mut impl Links, _switch_seed: u32, rng: &mut Stream) -> usize {
         reduce(rng.next_u32(), links.count())
     }
 }

@@ -21,7 +21,7 @@ use check::needed;
 use fanin_packet::{Control, Envelope, Kind, PacketId};
 use fanin_params::{choice, counters, params, CounterDef, Cx, Ground, Setting};
 use fanin_units::{BitRate, Bytes, Span, Time};
-use held::{Held, Waits};
+use held::Held;
 use memory::Memory;
 use std::collections::BTreeSet;
 
@@ -217,6 +217,19 @@ enum Task {
     Watch,
 }
 
+/// Whether packets are seen to leave when they do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exact {
+    /// Not before somebody asks: what is known to wait is too much by what has left meanwhile.
+    No,
+    /// While somebody pauses or is close to it; after so many packets more that is looked at again.
+    For(u32),
+    Always,
+}
+
+/// Packets that have to wait until it is looked at again whether departures must be events.
+const LOOK: u32 = 64;
+
 /// PFC at one switch.
 #[derive(Debug)]
 pub struct Pfc {
@@ -225,8 +238,8 @@ pub struct Pfc {
     patience: Option<Patience>,
     ports: Vec<Port>,
     memory: Memory,
-    /// Packets that take memory.
-    held: Waits,
+    /// Departures are events, as somebody may have to pause or to go on at that instant; always, or for how many more packets at least.
+    exact: Exact,
     tasks: BTreeSet<(Time, u16, Task)>,
     counts: PfcCounts,
 }
@@ -337,17 +350,31 @@ impl Pfc {
     }
 
     /// A packet that came in by a port is about to wait for another.
-    fn wait(&mut self, node: &dyn Node, p: &Arrival<'_>, (from, port): (PortNo, PortNo), fx: &mut Effects) -> Verdict {
+    fn wait(&mut self, node: &mut dyn Node, p: &Arrival<'_>, (from, port): (PortNo, PortNo), fx: &mut Effects) -> Verdict {
         let class = p.envelope.class.min(PRIORITIES as u8 - 1);
         let held = Held { port: from, output: port, class, bytes: p.envelope.frame, crossed: false };
+        if self.exact == Exact::No {
+            if self.memory.take_calmly(held) {
+                held.keep(node, p.id);
+                self.ports[port.index()].waiting[usize::from(class)] += 1;
+                return Verdict::Pass;
+            }
+            self.settle(node, fx);
+            if !self.memory.becomes_calm(held) {
+                self.exact = Exact::For(LOOK);
+                (0..).map(PortNo).zip(&self.ports).for_each(|(port, _)| fx.push(Effect::Watch(port)));
+            }
+        }
         if let Err(reason) = self.memory.take(held) {
             let lossless = self.memory.is_lossless(class);
             self.counts.dropped_lossless += u64::from(lossless);
             self.counts.dropped_lossy += u64::from(!lossless);
             return Verdict::Drop(reason);
         }
-        self.held.insert(p.id, held);
-        fx.push(Effect::Watch(port));
+        held.keep(node, p.id);
+        if self.exact != Exact::No {
+            self.wait_exactly(port, fx);
+        }
         let waits = &mut self.ports[port.index()];
         waits.waiting[usize::from(class)] += 1;
         if let Some(patience) = self.patience {
@@ -355,13 +382,36 @@ impl Pfc {
                 self.at(time, port, Task::Watch, fx);
             }
         }
-        self.decide(node.now(), from, class, fx);
+        if self.exact != Exact::No {
+            self.decide(node.now(), from, class, fx);
+        }
         Verdict::Pass
     }
 
+    /// A packet waits for a port where it is seen to leave.
+    #[inline(never)]
+    fn wait_exactly(&mut self, port: PortNo, fx: &mut Effects) {
+        fx.push(Effect::Watch(port));
+        if let Exact::For(more) = &mut self.exact {
+            *more -= 1;
+            if *more == 0 {
+                let quiet = self.ports.iter().all(|port| port.asked == 0) && self.memory.is_low();
+                self.exact = if quiet { Exact::No } else { Exact::For(LOOK) };
+            }
+        }
+    }
+
+    /// Learns of all packets that have left until now.
+    #[inline(never)]
+    fn settle(&mut self, node: &mut dyn Node, fx: &mut Effects) {
+        while let Some(packet) = node.next_departed() {
+            self.gone(node, packet, fx);
+        }
+    }
+
     /// A packet that may have taken memory is no longer here.
-    fn gone(&mut self, now: Time, packet: PacketId, fx: &mut Effects) {
-        let Some(held) = self.held.remove(packet) else { return };
+    fn gone(&mut self, node: &mut dyn Node, packet: PacketId, fx: &mut Effects) {
+        let Some(held) = Held::take(node, packet) else { return };
         if !held.crossed {
             self.memory.release(held);
         }
@@ -371,10 +421,12 @@ impl Pfc {
         if *waiting == 0 {
             p.held_up &= p.closed | !(1 << held.class);
             if let Some(patience) = self.patience {
-                p.watch.update(patience, now, &p.waiting); // nothing that could be stuck any more
+                p.watch.update(patience, node.now(), &p.waiting); // nothing that could be stuck any more
             }
         }
-        self.decide(now, held.port, held.class, fx);
+        if self.exact != Exact::No {
+            self.decide(node.now(), held.port, held.class, fx);
+        }
     }
 }
 
@@ -419,7 +471,7 @@ impl Mechanism for Pfc {
             patience: params.watchdog.as_ref().map(Watchdog::patience),
             ports: site.ports.iter().map(port).collect(),
             memory: Memory::new(params, headroom),
-            held: Waits::default(),
+            exact: if params.watchdog.is_some() || site.combined { Exact::Always } else { Exact::No },
             tasks: BTreeSet::new(),
             counts: PfcCounts::default(),
         })
@@ -450,8 +502,7 @@ impl Mechanism for Pfc {
     }
 
     #[inline]
-    fn kept(&self, packet: PacketId, from: Option<PortNo>, port: PortNo, fetch: impl Fn(*const u8)) {
-        fetch(self.held.address(packet));
+    fn kept(&self, from: Option<PortNo>, port: PortNo, fetch: impl Fn(*const u8)) {
         fetch(self.ports.as_ptr().wrapping_add(port.index()).cast());
         if let Some(from) = from {
             fetch(self.memory.address(from));
@@ -461,7 +512,7 @@ impl Mechanism for Pfc {
     fn hooks(&self) -> Hooks {
         // The watchdog drops also what finds its port idle.
         let offers = if self.params.watchdog.is_some() { Hooks::OFFER } else { Hooks::QUEUE };
-        offers.with(Hooks::DROP).with(Hooks::EGRESS).with(Hooks::MESSAGES).with(Hooks::GATES).with(Hooks::CROSSING)
+        offers.with(Hooks::DROP).with(Hooks::DEPARTED).with(Hooks::MESSAGES).with(Hooks::GATES).with(Hooks::CROSSING)
     }
 
     fn counts(&self) -> PfcCounts {
@@ -475,48 +526,53 @@ impl Mechanism for Pfc {
     fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
         let class = p.envelope.class.min(PRIORITIES as u8 - 1);
         if self.is_cut(port, class) {
-            self.gone(node.now(), p.id, fx);
+            self.gone(node, p.id, fx);
             return Verdict::Drop(DropReason::WATCHDOG);
         }
         let open = self.ports[port.index()].closed >> class & 1 == 0;
-        if p.from.is_none() && self.held.has(p.id) {
+        if p.from.is_none() && Held::of(node, p.id).is_some() {
             fx.push(Effect::Watch(port)); // it was held, and takes memory until it is seen to leave
         }
-        // A packet that finds its port idle goes onto the wire and takes no memory.
-        let Some(from) = p.from.filter(|_| !open || !node.is_idle(port)) else { return Verdict::Pass };
-        // A packet that another port of the switch has refused.
-        self.gone(node.now(), p.id, fx);
+        let Some(from) = p.from else { return Verdict::Pass };
+        // A packet that another port of the switch has refused, or that a mechanism has sent here instead.
+        self.gone(node, p.id, fx);
+        // One that finds its port idle goes onto the wire and takes no memory.
+        if open && node.is_idle(port) {
+            return Verdict::Pass;
+        }
         self.wait(node, p, (from, port), fx)
     }
 
     /// What another mechanism holds takes memory as what waits for the wire.
     fn on_taken(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
         match p.from {
-            Some(from) if !self.held.has(p.id) => self.wait(node, p, (from, port), fx),
+            Some(from) if Held::of(node, p.id).is_none() => self.wait(node, p, (from, port), fx),
             _ => Verdict::Pass,
         }
     }
 
     /// What is counted at an input is what waits there.
     fn on_crossing(&mut self, node: &mut dyn Node, packet: PacketId, _from: PortNo, _to: PortNo, fx: &mut Effects) {
-        if let Some(held) = self.held.cross(packet) {
+        if let Some(held) = Held::of(node, packet) {
+            Held { crossed: true, ..held }.keep(node, packet);
             self.memory.release(held);
             self.decide(node.now(), held.port, held.class, fx);
         }
     }
 
-    fn on_egress(&mut self, node: &mut dyn Node, packet: PacketId, _port: PortNo, fx: &mut Effects) {
-        self.gone(node.now(), packet, fx);
+    fn on_departed(&mut self, node: &mut dyn Node, packet: PacketId, fx: &mut Effects) {
+        self.gone(node, packet, fx);
     }
 
     fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
         self.counts.dropped_watchdog += u64::from(dropped.reason == DropReason::WATCHDOG);
-        self.gone(node.now(), dropped.packet, fx);
+        self.gone(node, dropped.packet, fx);
     }
 
     fn on_message(&mut self, node: &mut dyn Node, from: PortNo, message: &Message, fx: &mut Effects) {
         let Some(pause) = read(message.body()) else { return };
         self.counts.frames_received += 1;
+        self.settle(node, fx);
         let p = &mut self.ports[from.index()];
         p.gate.on_pause(node.now(), p.rate, &pause);
         self.update_gate(node.now(), from, fx);
@@ -524,6 +580,7 @@ impl Mechanism for Pfc {
 
     fn on_timer(&mut self, node: &mut dyn Node, fx: &mut Effects) {
         let now = node.now();
+        self.settle(node, fx);
         while let Some((time, port, task)) = self.tasks.first().copied().filter(|(time, ..)| *time <= now) {
             self.tasks.remove(&(time, port, task));
             let port = PortNo(port);

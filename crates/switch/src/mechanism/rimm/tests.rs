@@ -341,7 +341,7 @@ impl Node for At {
     fn now(&self) -> Time {
         self.0.now
     }
-    fn view(&self, port: PortNo) -> PortView {
+    fn view(&mut self, port: PortNo) -> PortView {
         PortView { queue_bytes: self.1, ..self.0.view(port) }
     }
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {

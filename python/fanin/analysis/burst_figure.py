@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fanin import figures
-from fanin.analysis import tables
-from fanin.figures import queue_contents, series
+from fanin.analysis import queue_contents, tables
+from fanin.figures import series
 from fanin.text import show
 
 __all__ = ["add_layer", "figure"]

@@ -1,14 +1,15 @@
 //! Sampled series of all ports, and the end of a run.
 
+use super::World;
+use crate::core::link::flag;
+use crate::core::port::{Owner, Port};
 use crate::core::Core;
 use crate::fabric::combined::Sampled;
-use crate::fabric::link::Link;
-use crate::fabric::port::{at_dequeue, Owner, Port};
 use crate::hosts::ends::Ends;
-use crate::world::World;
+use fanin_engine::Table;
 use fanin_switch::PortNo;
 use fanin_telemetry::{PortRow, VoqRow};
-use fanin_units::{Span, Time};
+use fanin_units::{LinkId, Span, Time};
 
 /// When samples are taken, and of which ports the last one has rows.
 pub(crate) struct Samples {
@@ -16,7 +17,7 @@ pub(crate) struct Samples {
     /// [`Time::MAX`]: never.
     pub next: Time,
     /// Time of each port's last row; before the first sample there is none.
-    last_row: Vec<Time>,
+    last_row: Table<Time, LinkId>,
     /// Count of events after a sample in which every port was quiet.
     quiet_since: Option<u64>,
 }
@@ -25,7 +26,7 @@ impl Samples {
     /// Every `period`, from then on; [`Span::MAX`]: never.
     pub fn every(period: Span, ports: usize) -> Self {
         let ports = if period < Span::MAX { ports } else { 0 };
-        Samples { period, next: Time::ZERO.saturating_add(period), last_row: vec![Time::MAX; ports], quiet_since: None }
+        Samples { period, next: Time::ZERO.saturating_add(period), last_row: vec![Time::MAX; ports].into(), quiet_since: None }
     }
 
     /// Whether any are taken.
@@ -39,12 +40,10 @@ impl Samples {
 /// The queue need not be up to now. What waited at the last row, or has waited since at a switch, is in `interval_max`; what a
 /// host has given to its NIC since is either sent or in the queue.
 #[inline]
-fn is_quiet(port: &Port, link: &Link) -> bool {
+fn is_quiet(core: &Core, l: LinkId) -> bool {
+    let (port, link) = (&core.ports[l], &core.links[l]);
     let [bytes, packets, marks, drops] = port.sampled;
-    port.most() == 0
-        && port.behind_express(link).1 == 0
-        && (port.marks, port.drops) == (marks, drops)
-        && port.sent(link) == [bytes, packets]
+    port.most() == 0 && core.queue(l).1 == 0 && (port.marks, port.drops) == (marks, drops) && port.sent(link) == [bytes, packets]
 }
 
 impl World {
@@ -59,13 +58,13 @@ impl World {
         let last = core.now >= self.stop;
         if last || sent || samples.quiet_since != Some(events - 1) {
             let mut quiet = true;
-            for l in 0..core.ports.len() {
-                if core.ports[l].at_dequeue & at_dequeue::EXPRESS != 0 {
-                    // Express packets are in no row while they wait, and leave without an event.
+            for l in core.links.ids() {
+                if core.links[l].flags & flag::GENERAL != 0 && core.links[l].is_followed() {
+                    // Headers and control frames are in no row while they wait, and leave without an event.
                     core.catch_up(l);
                     quiet = false;
                 }
-                if last || samples.last_row[l] == Time::MAX || !is_quiet(&core.ports[l], &core.links[l]) {
+                if last || samples.last_row[l] == Time::MAX || !is_quiet(core, l) {
                     write_row(core, l);
                     samples.last_row[l] = core.now;
                     quiet = false;
@@ -76,17 +75,18 @@ impl World {
             samples.quiet_since = Some(events);
         }
         samples.next = core.now.saturating_add(samples.period);
+        self.fabric.notify(&mut self.core);
         self.sample_inputs();
     }
 
     /// Rows of the virtual output queues in which something has happened.
     fn sample_inputs(&mut self) {
-        for s in 0..self.core.crossbars.len() {
-            for Sampled { input, output, depth } in self.core.crossbars[s].sample() {
+        for s in 0..self.fabric.crossbars.len() {
+            for Sampled { input, output, depth } in self.fabric.crossbars[s].sample() {
                 let row = VoqRow {
                     time_ps: self.core.now.ps(),
                     input: input.map(|port| self.core.ports[self.link_into(s, port)].name.clone()),
-                    port: self.core.ports[output as usize].name.clone(),
+                    port: self.core.ports[output].name.clone(),
                     queue_bytes: depth.standing(),
                     queue_packets: depth.packets + depth.held_packets,
                     queue_max_bytes: depth.interval_max.max(depth.standing()),
@@ -100,15 +100,15 @@ impl World {
     }
 
     /// The link that comes in by a port of a switch.
-    pub(crate) fn link_into(&self, s: usize, port: PortNo) -> usize {
-        self.fabric.reverse[self.fabric.switches[s].ports[port.index()] as usize] as usize
+    pub(crate) fn link_into(&self, s: usize, port: PortNo) -> LinkId {
+        self.fabric.reverse[self.fabric.switches[s].ports[port.index()]]
     }
 
     /// The last sample, at the end of the run, has a row for every port, too. What has one of this time has it whole: sampling is
     /// the last thing that happens at an instant.
     fn last_sample(&mut self) {
         let core = &mut self.core;
-        for l in 0..core.ports.len() {
+        for l in core.links.ids() {
             if self.samples.last_row[l] != core.now {
                 write_row(core, l);
             }
@@ -121,7 +121,8 @@ impl World {
             capture.settle(self.core.now);
         }
         self.hosts.catch_up_all(&mut self.core);
-        (0..self.core.ports.len()).for_each(|l| self.core.catch_up(l));
+        self.core.links.ids().for_each(|l| self.core.catch_up(l));
+        self.fabric.notify(&mut self.core);
         if self.samples.are_on() {
             self.last_sample();
             self.sample_inputs();
@@ -150,26 +151,26 @@ impl World {
     }
 
     /// The ports of switches, by number, those with the largest queue first.
-    pub(crate) fn hottest_ports(&self) -> Vec<usize> {
-        let mut ports: Vec<usize> =
-            (0..self.core.ports.len()).filter(|l| matches!(self.core.ports[*l].owner, Owner::Switch(..))).collect();
+    pub(crate) fn hottest_ports(&self) -> Vec<LinkId> {
+        let mut ports: Vec<LinkId> =
+            self.core.links.ids().filter(|l| matches!(self.core.ports[*l].owner, Owner::Switch(..))).collect();
         ports.sort_by_key(|l| (std::cmp::Reverse(self.core.ports[*l].peak_bytes), *l));
         ports
     }
 
     /// The ports of hosts that dropped anything or were paused, by number: the most drops first, then the most pauses.
-    pub(crate) fn troubled_hosts(&self) -> Vec<usize> {
+    pub(crate) fn troubled_hosts(&self) -> Vec<LinkId> {
         let ports = &self.core.ports;
-        let pauses = |l: usize| self.core.gates.get(&l).map_or(0, |gate| gate.pauses.iter().sum::<u64>());
-        let of_host = |l: &usize| !matches!(ports[*l].owner, Owner::Switch(..)) && (ports[*l].drops > 0 || pauses(*l) > 0);
-        let mut dropping: Vec<usize> = (0..ports.len()).filter(of_host).collect();
+        let pauses = |l: LinkId| self.core.gates.get(&l).map_or(0, |gate| gate.pauses.iter().sum::<u64>());
+        let of_host = |l: &LinkId| !matches!(ports[*l].owner, Owner::Switch(..)) && (ports[*l].drops > 0 || pauses(*l) > 0);
+        let mut dropping: Vec<LinkId> = self.core.links.ids().filter(of_host).collect();
         dropping.sort_by_key(|l| (std::cmp::Reverse((ports[*l].drops, pauses(*l))), *l));
         dropping
     }
 }
 
 /// Writes what has happened at a port since its last row.
-fn write_row(core: &mut Core, l: usize) {
+fn write_row(core: &mut Core, l: LinkId) {
     core.catch_up(l);
     let (queue_bytes, queue_packets) = core.standing(l);
     let time_ps = core.now.ps();
@@ -205,7 +206,7 @@ impl World {
         vec![
             ("bytes_per_host", network as f64 / self.hosts.hosts.len().max(1) as f64),
             ("bytes_per_flow", Ends::bytes_each() as f64),
-            ("bytes_per_packet", crate::fabric::pool::BYTES_EACH as f64),
+            ("bytes_per_packet", crate::core::pool::BYTES_EACH as f64),
             ("pool_bytes", core.pool.bytes() as f64),
         ]
     }

@@ -1,9 +1,11 @@
 //! Packets in flight: a pool with a free list, so that no packet is ever allocated on its own. What switches read lies apart from what only
 //! the ends read: a cache line each.
 
+use super::prefetch::prefetch;
 use super::route::Route;
 use fanin_engine::{Items, Table};
 use fanin_packet::{Departure, Envelope, Header, Kind, Packet, PacketId, Record, Shim, Stack, MAX_HOPS};
+use fanin_units::LinkId;
 
 /// What switches read of a packet, in one cache line.
 #[derive(Clone, Copy, Default)]
@@ -18,7 +20,7 @@ const _: () = assert!(std::mem::size_of::<Outer>() == 64);
 impl Outer {
     /// The link by which it leaves the switch that it has reached over link `via`, if that is settled.
     #[inline(always)]
-    pub fn next(&self, via: usize) -> Option<usize> {
+    pub fn next(&self, via: LinkId) -> Option<LinkId> {
         self.route.next(via, self.envelope.ttl)
     }
 }
@@ -47,6 +49,8 @@ pub struct Pool {
     ranks: Table<u32>,
     /// By packet, the records of ports behind its shim, where that has any.
     records: Table<[Record; MAX_HOPS]>,
+    /// By packet, what its switch keeps with it; grown where a mechanism does.
+    notes: Table<u64>,
     /// Places that hold control messages.
     control: u64,
 }
@@ -212,6 +216,33 @@ impl Pool {
         self.shims[id as usize] = shim;
     }
 
+    /// What the switch at which a packet is keeps with it; zero where it keeps nothing.
+    #[inline(always)]
+    pub fn note(&self, id: PacketId) -> u64 {
+        self.notes.get(id as usize).copied().unwrap_or(0)
+    }
+
+    /// Keeps something with a packet; the mechanism that does takes it back before the packet is elsewhere.
+    #[inline(always)]
+    pub fn set_note(&mut self, id: PacketId, note: u64) {
+        if self.notes.len() <= id as usize {
+            self.grow_notes();
+        }
+        self.notes[id as usize] = note;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_notes(&mut self) {
+        self.notes.grow(self.outer.len(), 0);
+    }
+
+    /// Hints that a packet's note is read soon.
+    #[inline(always)]
+    pub fn prefetch_note(&self, id: PacketId) {
+        prefetch(self.notes.as_ptr().wrapping_add(id as usize));
+    }
+
     /// Its rank at the port that it was offered to last, where packets leave by rank.
     pub fn rank(&self, id: PacketId) -> u32 {
         self.ranks[id as usize]
@@ -271,7 +302,8 @@ impl Pool {
         let ids = self.free.capacity() + self.messages.capacity();
         let shims = self.shims.capacity() * std::mem::size_of::<Shim>()
             + self.records.capacity() * std::mem::size_of::<[Record; MAX_HOPS]>()
-            + self.ranks.capacity() * std::mem::size_of::<u32>();
+            + self.ranks.capacity() * std::mem::size_of::<u32>()
+            + self.notes.capacity() * std::mem::size_of::<u64>();
         self.outer.capacity() * BYTES_EACH + ids * std::mem::size_of::<PacketId>() + shims
     }
 
@@ -284,18 +316,25 @@ impl Pool {
     /// Asks the processor to fetch what switches read of a packet that is needed soon, and what ports write into its frame.
     #[inline(always)]
     pub fn prefetch_all(&self, id: PacketId) {
-        super::link::prefetch(self.outer.as_ptr().wrapping_add(id as usize));
+        prefetch(self.outer.as_ptr().wrapping_add(id as usize));
         self.prefetch_shim(id);
     }
 
-    /// The latter alone.
+    /// Hints that a packet is about to leave its queue.
+    #[inline(always)]
+    pub fn prefetch_leaving(&self, id: PacketId) {
+        self.prefetch_all(id);
+        self.prefetch_note(id);
+    }
+
+    /// Hints that ports are about to write into a packet's frame.
     #[inline(always)]
     pub fn prefetch_shim(&self, id: PacketId) {
         if !self.shims.is_empty() {
-            super::link::prefetch(self.shims.as_ptr().wrapping_add(id as usize));
+            prefetch(self.shims.as_ptr().wrapping_add(id as usize));
             let records = self.records.as_ptr().wrapping_add(id as usize);
-            super::link::prefetch(records);
-            super::link::prefetch(records.cast::<Record>().wrapping_add(MAX_HOPS - 1));
+            prefetch(records);
+            prefetch(records.cast::<Record>().wrapping_add(MAX_HOPS - 1));
         }
     }
 }
@@ -325,9 +364,9 @@ mod tests {
     #[test]
     fn a_packet_with_another_destination_or_hash_is_looked_up_again() {
         let envelope = Envelope { dst: HostId(4), hash: 7, ttl: 64, ..Envelope::default() };
-        let route = Route::along(&[2, 5, 9], envelope.ttl);
+        let route = Route::along(&[2, 5, 9].map(LinkId), envelope.ttl);
         for (changed, next) in [
-            (Envelope { class: 3, frame: 84, ..envelope }, Some(5)),
+            (Envelope { class: 3, frame: 84, ..envelope }, Some(LinkId(5))),
             (Envelope { dst: HostId(3), ..envelope }, None),
             (Envelope { hash: 8, ..envelope }, None),
         ] {
@@ -335,7 +374,7 @@ mod tests {
             let id = pool.take();
             pool.make(id, &envelope, &route);
             pool.rewrite(id, &changed);
-            assert_eq!((pool[id], pool.outer(id).next(2)), (changed, next));
+            assert_eq!((pool[id], pool.outer(id).next(LinkId(2))), (changed, next));
         }
     }
 
@@ -344,9 +383,9 @@ mod tests {
         let mut pool = Pool::default();
         let id = pool.take();
         let envelope = Envelope::default();
-        pool.make(id, &envelope, &Route::along(&[2, 5, 9], envelope.ttl));
+        pool.make(id, &envelope, &Route::along(&[2, 5, 9].map(LinkId), envelope.ttl));
         pool.free(id);
         let message = pool.take_message(&Packet { envelope, header: Header::default() });
-        assert_eq!((message, pool.outer(message).next(2)), (id, None));
+        assert_eq!((message, pool.outer(message).next(LinkId(2))), (id, None));
     }
 }

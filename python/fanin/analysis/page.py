@@ -1,50 +1,32 @@
-"""The bursts of a port on a page: a table whose rows open their burst, the figure that shows it, what is known of each."""
+"""The page about an analysed trace, and the bursts of a port on it: each row of their table opens its figure."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fanin import files
 from fanin.analysis import tables
+from fanin.pages import PACKETS, PEAK_PACKETS, Budget, Chart, Charts, page
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from fanin.analysis import Analysis
 
-__all__ = ["BURSTS", "PEAK_PACKETS", "Budget", "Details", "View", "view"]
+__all__ = ["BURSTS", "MAX_PORTS", "Panel", "View", "render_analysis", "view", "write_analysis"]
 
 Table = tuple[list[str], list[list[str]]]
 
+MAX_PORTS: Final = 6
+"""Ports whose queues are drawn."""
+
 BURSTS: Final = 10
 """Bursts of a port that are listed."""
-
-PEAK_PACKETS: Final = 8000
-"""Packets around the largest queue that are drawn one by one where the whole run has too many."""
-
-PACKETS: Final = 2 * PEAK_PACKETS
-"""Packets of a port's highest burst that are drawn one by one; of a burst with more, the smallest and largest of each part."""
-
-PAGE_PACKETS: Final = 30_000
-"""Packets of all other bursts of a page that are drawn one by one, so that it can still be mailed."""
-
-OUTLINE: Final = 1000
-"""Points of a burst for which that is not enough."""
-
-
-@dataclass
-class Budget:
-    """How many packets of other bursts still fit onto the page."""
-
-    left: int = PAGE_PACKETS
-
-    def take(self, packets: int) -> int:
-        """Return how many points a burst may have."""
-        if packets > min(self.left, PACKETS):
-            return OUTLINE
-        self.left -= packets
-        return max(2, packets)
 
 
 @dataclass(frozen=True)
@@ -74,6 +56,17 @@ class View:
     details: list[Details]
     whole: bool
     """Whether the highest burst is there with every packet."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The queue of one port."""
+
+    port: str
+    charts: list[Chart]
+    watched: bool
+    bursts: View | None
+    notes: list[str]
 
 
 def view(
@@ -128,3 +121,54 @@ def _tables(burst: dict[str, Any]) -> list[tuple[str, Table]]:
         what = "Flows in the queue at the peak" if burst["direct"] else "Flows"
         made.append((f"{what} of burst {burst['index']}", tables.culprit_rows(burst, BURSTS)))
     return made
+
+
+def render_analysis(analysis: Analysis) -> str:
+    """Return the page about an analysed trace; equal traces and settings give equal pages.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        What was found; the trace is read again for each figure.
+
+    Raises
+    ------
+    TraceError
+        The trace is not there any more.
+    """
+    charts = Charts()
+    document = analysis.document
+    panels = []
+    for index, entry in enumerate([port for port in document["ports"] if port["records"]][:MAX_PORTS]):
+        key = f"burst-{index}"
+        bursts = view(analysis, entry, key, charts.add, charts.budget) if entry["bursts"] else None
+        whole = analysis.plot(entry["port"], max_points=2 * PEAK_PACKETS) if bursts is None else None
+        drawn = [] if whole is None else [charts.add(key, whole, f"All records of {entry['port']}")]
+        panels.append(Panel(entry["port"], drawn, False, bursts, [*tables.detect_lines([entry], 1), *entry["notes"]]))
+    names = [Path(source["path"]).name for source in document["sources"]]
+    found = sum(port["bursts_found"] for port in document["ports"])
+    return page(
+        "analysis.html",
+        charts,
+        title=names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more",
+        bursts=found,
+        provenance=[(source["path"], _kind_of(source)) for source in document["sources"]],
+        plausibility=analysis.plausibility,
+        notes=analysis.notes,
+        ports=tables.port_rows(document),
+        waiting=tables.waiting(document, BURSTS),
+        notice_lines=tables.notice_lines(document),
+        notified=tables.notice_rows(document, BURSTS),
+        panels=panels,
+        settings=json.dumps(document["settings"], indent=1),
+    )
+
+
+def _kind_of(source: dict[str, Any]) -> str:
+    records = source["records"]
+    return f"{source['kind']}, {'behind the port' if records is None else f'{records:,} records'}"
+
+
+def write_analysis(analysis: Analysis, path: str | os.PathLike[str]) -> None:
+    """Write the page about an analysed trace, completely or not at all; see `render_analysis`."""
+    files.write_text(path, render_analysis(analysis))

@@ -1,9 +1,11 @@
 //! Routes that are settled when a flow starts.
 
+use fanin_units::LinkId;
+
 /// Links of a route that a packet keeps.
 const LINKS: usize = 8;
 /// No link.
-const NONE: u32 = u32::MAX;
+const NONE: LinkId = LinkId(u32::MAX);
 
 /// The links that packets of an end take, from its host's own to the one that leads to the other host, where nothing but tables and the packet
 /// decides it: what each switch on the way would find out again and again. By hop limit, modulo [`LINKS`].
@@ -12,7 +14,7 @@ const NONE: u32 = u32::MAX;
 /// sent another way comes by another link, and is looked up in tables as all packets are whose route is not settled.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(16))]
-pub struct Route([u32; LINKS]);
+pub struct Route([LinkId; LINKS]);
 
 impl Default for Route {
     fn default() -> Self {
@@ -26,7 +28,7 @@ impl Route {
 
     /// Along a path of links, the first of which a packet takes that leaves its host with this hop limit. Nothing is settled on a path of more
     /// links than it has room for.
-    pub fn along(path: &[u32], ttl: u8) -> Route {
+    pub fn along(path: &[LinkId], ttl: u8) -> Route {
         let mut route = Route::NONE;
         if path.len() <= LINKS {
             (0..).zip(path).for_each(|(hops, link)| route.0[place(ttl.wrapping_sub(hops))] = *link);
@@ -37,11 +39,11 @@ impl Route {
     /// The link by which a packet with this hop limit leaves the switch that it has reached over link `via`, if that is settled. The last link of
     /// a route leads to a host, not to a switch.
     #[inline(always)]
-    pub fn next(&self, via: usize, ttl: u8) -> Option<usize> {
+    pub fn next(&self, via: LinkId, ttl: u8) -> Option<LinkId> {
         let next = self.0[place(ttl.wrapping_sub(1))];
-        let settled = self.0[place(ttl)] as usize == via;
+        let settled = self.0[place(ttl)] == via;
         debug_assert!(!settled || next != NONE, "link {via} is the last one of {self:?}");
-        settled.then_some(next as usize)
+        settled.then_some(next)
     }
 }
 
@@ -57,12 +59,12 @@ mod tests {
     #[test]
     fn a_packet_follows_its_path_and_no_other() {
         for ttl in [64u8, 255, 3, 1] {
-            let path = [7, 3, 9, 2];
+            let path = [7, 3, 9, 2].map(LinkId);
             let route = Route::along(&path, ttl);
             let mut left = ttl;
             for pair in path.windows(2) {
-                assert_eq!(route.next(pair[0] as usize, left), Some(pair[1] as usize));
-                assert_eq!(route.next(5, left), None, "over a link that is not on the path");
+                assert_eq!(route.next(pair[0], left), Some(pair[1]));
+                assert_eq!(route.next(LinkId(5), left), None, "over a link that is not on the path");
                 left = left.wrapping_sub(1);
             }
         }
@@ -70,12 +72,12 @@ mod tests {
 
     #[test]
     fn longest_path_is_settled_and_a_longer_one_is_not() {
-        let path: Vec<u32> = (10..18).collect();
+        let path: Vec<LinkId> = (10..18).map(LinkId).collect();
         let route = Route::along(&path, 64);
-        let follow = |at: u32| route.next(10 + at as usize, 64 - at as u8);
-        assert_eq!((0..7).map(follow).collect::<Vec<_>>(), (11..18).map(Some).collect::<Vec<_>>());
-        let longer: Vec<u32> = (10..19).collect();
+        let follow = |at: u32| route.next(LinkId(10 + at), 64 - at as u8);
+        assert_eq!((0..7).map(follow).collect::<Vec<_>>(), (11..18).map(|link| Some(LinkId(link))).collect::<Vec<_>>());
+        let longer: Vec<LinkId> = (10..19).map(LinkId).collect();
         let route = Route::along(&longer, 64);
-        assert!((0..9).all(|at| route.next(10 + at as usize, 64 - at as u8).is_none()));
+        assert!((0..9).all(|at| route.next(LinkId(10 + at), 64 - at as u8).is_none()));
     }
 }

@@ -4,19 +4,20 @@
 //! host, flow and side, then those of switches; (4) applications, in order of the traffic entries; (5) sampling. Links are
 //! numbered in order of creation by the topology, flows in order of their start, so no order depends on when an event was set.
 
+mod fetch;
+pub(crate) mod sample;
+
+use crate::core::gate::PortGate;
+use crate::core::link::FarEnd;
+use crate::core::port::Owner;
 use crate::core::Core;
-use crate::fabric::fifo::{ByPolicy, Classes, Crossing, Dequeues, Fifo, FifoKind, OfferedWaiting, Plain, Shared};
-use crate::fabric::gate::PortGate;
-use crate::fabric::link::FarEnd;
-use crate::fabric::port::Owner;
 use crate::fabric::Fabric;
 use crate::hosts::Hosts;
 use crate::ledger::Totals;
-use crate::run::sample::Samples;
-use fanin_switch::{ForPolicy, Marker};
 use fanin_telemetry::TableError;
 use fanin_traffic::{FlowSpec, Traffic};
-use fanin_units::Time;
+use fanin_units::{LinkId, Time};
+use sample::Samples;
 use std::collections::BTreeMap;
 
 /// Why a call of [`World::advance`] came back.
@@ -40,8 +41,6 @@ pub struct World {
     pub(crate) informed: BTreeMap<(Time, u16, u64), FlowSpec>,
     /// Links and ports do not fit into a core's cache: what the next events need is fetched ahead of them.
     pub(crate) prefetches: bool,
-    /// The ports that the inner loop serves in place.
-    pub(crate) in_place: FifoKind,
     pub(crate) stop: Time,
     pub(crate) next_app: Time,
     pub(crate) samples: Samples,
@@ -197,7 +196,7 @@ impl World {
             return; // another may start now, before ranks go on
         }
         let (hosts, core, fabric) = (&self.hosts, &self.core, &self.fabric);
-        self.traffic.wake(now, |host, known| hosts.told(core, fabric, host, known));
+        self.traffic.wake(now, |host, known| hosts.notified_at(core, fabric, host, known));
         self.write_messages();
     }
 
@@ -235,7 +234,7 @@ impl World {
         }
         let before = std::mem::replace(&mut self.looked, self.core.now);
         self.looked_at = events;
-        let circle = self.fabric.circle_of_pauses(&self.core)?;
+        let circle = self.fabric.circle_of_pauses(&mut self.core)?;
         let since = circle.iter().filter_map(|l| self.core.gates.get(l)).map(PortGate::closed_since).max()?;
         if since > if end { Time::from_ps(self.core.now.ps() / 2) } else { before } {
             return None;
@@ -260,13 +259,9 @@ impl World {
     }
 
     #[inline(always)]
-    fn handle<K: Fifo>(&mut self, slot: usize) {
+    fn handle(&mut self, slot: usize) {
         if slot >= self.core.arrivals {
-            self.arrival::<K>(slot);
-        } else if K::CROSSES && slot >= self.core.links.len() {
-            self.core.ledger.totals.departures += 1; // no hop either
-            let slot = slot - self.core.links.len();
-            self.fabric.crossbar_event(&mut self.core, slot);
+            self.arrival(slot);
         } else {
             self.departure(slot);
         }
@@ -274,9 +269,9 @@ impl World {
 
     /// The packet at the head of a link has reached its far end.
     #[inline(always)]
-    fn arrival<K: Fifo>(&mut self, slot: usize) {
+    fn arrival(&mut self, slot: usize) {
         let core = &mut self.core;
-        let l = slot - core.arrivals;
+        let l = LinkId((slot - core.arrivals) as u32);
         let link = &mut core.links[l];
         if link.served == link.head {
             // The sending end has not noted this departure: it does so before the packet is handed over.
@@ -295,25 +290,31 @@ impl World {
         // One place each where packets are forwarded and delivered: another, and the compiler would inline neither.
         let far_end = link.far_end();
         if !link.leads_straight_to_a_switch() {
-            // Where mechanisms see packets that wait, most links bring messages, and most packets none.
-            if link.has_ingress_hook() && !(K::OFFERED && link.reads_only_messages() && !core.pool.has_message(packet)) {
+            // Where mechanisms send messages, most links bring some, and most packets are and have none.
+            if link.has_ingress_hook() && (!link.reads_only_messages() || core.pool.has_message(packet)) {
                 return self.arrival_hooked(l, packet);
             }
             if let FarEnd::Host(h) = far_end {
                 return self.hosts.deliver(core, h, packet);
             }
         }
-        self.fabric.forward::<K>(core, far_end.node(), l, packet);
+        self.fabric.forward(core, far_end.node(), l, packet);
     }
 
-    /// The last packet that a host gave its link has arrived: the host has had its next turn when it had left.
+    /// The last packet on a link has arrived, and its sender has more to send: it went on when that packet had left.
     #[inline(never)]
-    fn sender_goes_on(&mut self, l: usize) {
-        self.hosts.catch_up_turns(&mut self.core, self.hosts.feeders[l]);
+    fn sender_goes_on(&mut self, l: LinkId) {
+        match self.core.ports[l].owner {
+            Owner::Host(h) => self.hosts.catch_up_turns(&mut self.core, h),
+            Owner::Switch(..) => {
+                self.core.catch_up(l);
+                self.fabric.notify(&mut self.core);
+            }
+        }
     }
 
     #[inline(never)]
-    fn arrival_hooked(&mut self, l: usize, packet: u32) {
+    fn arrival_hooked(&mut self, l: LinkId, packet: u32) {
         // A call of its own: with one in the middle the whole would save its registers first.
         if self.core.ledger.observed {
             return self.arrival_observed(l, packet);
@@ -323,22 +324,27 @@ impl World {
 
     #[cold]
     #[inline(never)]
-    fn arrival_observed(&mut self, l: usize, packet: u32) {
+    fn arrival_observed(&mut self, l: LinkId, packet: u32) {
         self.core.trace_crossing(l, packet);
         self.hook_arrival(l, packet);
     }
 
     #[inline(always)]
-    fn hook_arrival(&mut self, l: usize, packet: u32) {
+    fn hook_arrival(&mut self, l: LinkId, packet: u32) {
         match self.core.links[l].far_end() {
             FarEnd::Switch(s) => self.fabric.arrive_hooked(&mut self.core, s, l, packet),
             FarEnd::Host(h) => self.hosts.deliver_hooked(&mut self.core, h, packet),
         }
     }
 
-    /// A port whose departures are events has sent a packet.
-    fn departure(&mut self, l: usize) {
-        self.core.ledger.totals.departures += 1;
+    /// A port whose departures are events has sent a packet, or a crossbar goes on.
+    #[inline(never)]
+    fn departure(&mut self, slot: usize) {
+        self.core.ledger.totals.departures += 1; // no hop
+        if let Some(slot) = slot.checked_sub(self.core.links.len()) {
+            return self.fabric.crossbar_event(&mut self.core, slot);
+        }
+        let l = LinkId(slot as u32);
         match self.core.ports[l].owner {
             Owner::Host(h) => self.hosts.departure(&mut self.core, h),
             Owner::Switch(..) => self.fabric.departure(&mut self.core, l),
@@ -351,45 +357,23 @@ impl World {
 #[no_mangle]
 #[inline(never)]
 pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
-    // Nothing after the calls, so that they are jumps.
-    match (world.in_place, world.prefetches) {
-        (FifoKind::Plain, false) => run_loop::<Plain, false>(world, budget),
-        (FifoKind::Plain, true) => run_loop::<Plain, true>(world, budget),
-        (FifoKind::ByPolicy(policy), false) => Marker::compiled_for(policy, Loop::<false>(world, budget)),
-        (FifoKind::ByPolicy(policy), true) => Marker::compiled_for(policy, Loop::<true>(world, budget)),
-        (FifoKind::Dequeues, false) => run_loop::<Dequeues, false>(world, budget),
-        (FifoKind::Dequeues, true) => run_loop::<Dequeues, true>(world, budget),
-        (FifoKind::Shared, false) => run_loop::<Shared, false>(world, budget),
-        (FifoKind::Shared, true) => run_loop::<Shared, true>(world, budget),
-        (FifoKind::Classes, false) => run_loop::<Classes, false>(world, budget),
-        (FifoKind::Classes, true) => run_loop::<Classes, true>(world, budget),
-        (FifoKind::OfferedWaiting, false) => run_loop::<OfferedWaiting, false>(world, budget),
-        (FifoKind::OfferedWaiting, true) => run_loop::<OfferedWaiting, true>(world, budget),
-        (FifoKind::Crossing, _) => run_loop::<Crossing, false>(world, budget),
+    if world.prefetches {
+        run_loop::<true>(world, budget);
+    } else {
+        run_loop::<false>(world, budget);
     }
 }
 
-/// The loop for ports with a marking policy that is more than a threshold.
-struct Loop<'a, const FETCHES: bool>(&'a mut World, u64);
-
-impl<const FETCHES: bool> ForPolicy for Loop<'_, FETCHES> {
-    #[inline(always)]
-    fn run<const N: u8>(self) {
-        run_loop::<ByPolicy<N>, FETCHES>(self.0, self.1);
-    }
-}
-
-/// The loop, compiled for each kind of port that it may serve in place: a port that takes a call costs each of its packets 30 to 40
-/// instructions more. `budget` is one event at least. `FETCHES`: with fetching ahead, which would take registers from networks that go without.
+/// The loop with or without fetching ahead, which would take registers from networks that go without. `budget` is one event at least.
 #[inline(never)]
-fn run_loop<K: Fifo, const FETCHES: bool>(world: &mut World, budget: u64) {
+fn run_loop<const FETCHES: bool>(world: &mut World, budget: u64) {
     world.left = budget;
     while let Some((time, due)) = world.core.wheel.pop_until::<FETCHES>(world.core.barrier) {
         world.core.now = time;
         if FETCHES {
-            world.prefetch::<K>();
+            world.prefetch();
         }
-        world.handle::<K>(due.slot as usize);
+        world.handle(due.slot as usize);
         world.left -= 1;
         if world.left == 0 {
             break;

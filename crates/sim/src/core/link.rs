@@ -14,26 +14,6 @@ use super::links::{Rings, RingsMut, FIRST};
 use fanin_packet::PacketId;
 use fanin_units::{BitRate, Bytes, Span, Time};
 
-/// Hints to the processor that `address` is read soon; never faults.
-#[inline(always)]
-pub fn prefetch<T>(address: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch does not access memory architecturally; any address is allowed.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
-}
-
-/// The same of the first `LINES` cache lines there.
-#[inline(always)]
-pub fn prefetch_lines<const LINES: usize, T>(address: *const T) {
-    for line in 0..LINES {
-        prefetch(address.cast::<[u8; 64]>().wrapping_add(line));
-    }
-}
-
 /// A packet on its way, 16 bytes.
 #[derive(Clone, Copy, Default)]
 pub struct Entry {
@@ -44,26 +24,21 @@ pub struct Entry {
     pub frame: u16,
 }
 
-/// Port behaviours that leave the straight path.
+/// How a port works.
 pub mod flag {
     /// `limit` counts packets, not bytes.
     pub const LIMIT_PACKETS: u8 = 1;
     /// `threshold` counts packets, not bytes.
     pub const MARK_PACKETS: u8 = 1 << 1;
-    /// Classes, cells.
-    pub const PIPELINE: u8 = 1 << 2;
-    /// Dequeues have consequences (marking at dequeue, cells, shared buffer).
-    pub const DEQUEUE: u8 = 1 << 3;
-    /// Departures are events of their own now: see `queue.rs`.
-    pub const EXPLICIT: u8 = 1 << 4;
-    /// Mechanisms see packets before they are offered.
-    pub const OFFERED: u8 = 1 << 5;
-    /// A marking policy that is more than a threshold at enqueue.
-    pub const POLICY: u8 = 1 << 6;
-    /// Arrivals are recorded.
-    pub const WATCHED: u8 = 1 << 7;
-    /// Anything that the straight path does not do.
-    pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT | OFFERED | POLICY | WATCHED;
+    /// Packets wait in [`Queues`](crate::core::queues::Queues), not in the ring: anything but a limit and a threshold in bytes or
+    /// packets.
+    pub const GENERAL: u8 = 1 << 2;
+    /// Departures are events. Only with [`GENERAL`].
+    pub const EVENTS: u8 = 1 << 3;
+    /// Mechanisms see packets before they join a queue.
+    pub const MECHANISMS: u8 = 1 << 4;
+    /// Anything that the fast path does not do.
+    pub const OFF_FAST_PATH: u8 = GENERAL | MECHANISMS;
 }
 
 /// The far end of a link: whether it is a host, whether an ingress hook runs there, and whether that has nothing to say of packets
@@ -340,7 +315,7 @@ impl Link {
         if self.free_at > now.ps() {
             self.push_busy(rings, packet, frame, carry)
         } else {
-            self.push_idle(rings, now, packet, frame, carry)
+            self.start(rings, now, packet, frame, carry)
         }
     }
 
@@ -362,20 +337,20 @@ impl Link {
         arrives
     }
 
-    /// The same where the wire is free: all that was given before has left, whether that was noted or not.
+    /// Puts a packet onto a wire that is free at `start`: all that was given before has left, whether that was noted or not.
     #[inline(always)]
-    pub(super) fn push_idle(
+    pub(super) fn start(
         &mut self,
         rings: RingsMut<'_>,
-        now: Time,
+        start: Time,
         packet: PacketId,
         frame: u16,
         mut carry: impl FnMut(Carry),
     ) -> Option<Time> {
-        debug_assert!(self.free_at <= now.ps());
+        debug_assert!(self.free_at <= start.ps());
         self.queue_bytes = 0;
         self.served = self.tail.wrapping_add(1);
-        self.append(rings, now.ps(), packet, frame, &mut carry)
+        self.append(rings, start.ps(), packet, frame, &mut carry)
     }
 
     /// Puts a packet at the end whose serialisation begins at `start`.
@@ -410,16 +385,18 @@ impl Link {
         rings.at(self.place(self.head))
     }
 
+    /// Hints that the entry which is next to arrive is read soon, where its ring does not stand beside the link.
+    #[inline(always)]
+    pub fn prefetch_long_ring(&self, rings: Rings<'_>) {
+        if self.has_long_ring() {
+            super::prefetch::prefetch(rings.address(self.place(self.head)));
+        }
+    }
+
     /// Whether its ring is elsewhere: longer than what stands beside the link.
     #[inline(always)]
     pub fn has_long_ring(&self) -> bool {
         self.mask >= FIRST
-    }
-
-    /// Whether mechanisms are to see a packet before it is offered here, as it will not find the port idle at `time`.
-    #[inline(always)]
-    pub fn is_offered(&self, time: Time) -> bool {
-        self.free_at > time.ps() && self.flags & flag::OFFERED != 0
     }
 
     /// Serves the next packet whose serialisation begins at or before `now`, if there is one: takes it off the queue and
@@ -441,21 +418,6 @@ impl Link {
 }
 
 impl Link {
-    /// The last packet goes before the `others` that wait before it; each of those leaves as much later.
-    pub fn advance_last(&mut self, rings: RingsMut<'_>, others: u32) {
-        let mut at = self.tail.wrapping_sub(1);
-        let last = rings.read().at(self.place(at));
-        let (tx, mut start, mut first) = (self.tx(last.frame), last.arrive, last.frame);
-        for _ in 0..others {
-            let before = at.wrapping_sub(1);
-            let entry = rings.read().at(self.place(before));
-            start = entry.arrive;
-            rings.write(self.place(at), Entry { arrive: start + tx, ..entry });
-            (at, first) = (before, entry.frame);
-        }
-        rings.write(self.place(at), Entry { arrive: start - self.tx(first) + tx, ..last });
-    }
-
     /// Takes the packets that wait off the ring, as if they had not been given: `keep` gets each with its frame, in order. The
     /// queue is up to now. What has been counted too much: whether bytes, packets had passed 2^32 with them.
     pub fn take_back(&mut self, rings: Rings<'_>, mut keep: impl FnMut(PacketId, u16)) -> [bool; 2] {
@@ -486,6 +448,7 @@ impl Link {
 mod tests {
     use super::super::links::Links;
     use super::*;
+    use fanin_units::LinkId;
 
     fn links(n: usize) -> Links {
         let link = Link::new(Span::from_us(1), BitRate::from_gbps(10), 20, FarEnd::Switch(3));
@@ -495,9 +458,9 @@ mod tests {
     #[test]
     fn a_packet_that_finds_the_port_idle_never_waits() {
         let mut links = links(1);
-        let arrives = links.push(0, Time::ZERO, 7, 1518, |_| unreachable!());
+        let arrives = links.push(LinkId(0), Time::ZERO, 7, 1518, |_| unreachable!());
         assert_eq!(arrives, Some(Time::from_ps(1538 * 800 + 1_000_000)));
-        let link = &links[0];
+        let link = &links[LinkId(0)];
         assert_eq!((link.queue_bytes, link.queue_packets()), (0, 0));
         assert_eq!(link.front(links.rings()).arrive, 1538 * 800 + 1_000_000);
         assert_eq!(link.far_end(), FarEnd::Switch(3));
@@ -507,10 +470,10 @@ mod tests {
     fn waiting_packets_are_served_when_their_first_bit_leaves() {
         let mut links = links(1);
         for id in 0..20 {
-            assert_eq!(links.push(0, Time::ZERO, id, 1518, |_| unreachable!()).is_some(), id == 0);
+            assert_eq!(links.push(LinkId(0), Time::ZERO, id, 1518, |_| unreachable!()).is_some(), id == 0);
             // its ring becomes longer three times
         }
-        let (link, rings) = links.with_rings(0);
+        let (link, rings) = links.with_rings(LinkId(0));
         let rings = rings.read();
         assert_eq!((link.queue_bytes, link.queue_packets()), (19 * 1518, 19));
         let second = Time::from_ps(1538 * 800);
@@ -523,44 +486,19 @@ mod tests {
     }
 
     #[test]
-    fn the_last_packet_goes_before_others_and_they_leave_as_much_later() {
-        let mut links = links(2);
-        let give = |links: &mut Links, l, packets: &[(PacketId, u16)]| {
-            for (id, frame) in packets {
-                links.push(l, Time::ZERO, *id, *frame, |_| unreachable!());
-            }
-        };
-        let (first, later) = (0, 1);
-        give(&mut links, first, &[(0, 1518), (9, 64), (1, 1518), (2, 600), (3, 1000)]);
-        give(&mut links, later, &[(0, 1518), (1, 1518), (2, 600), (3, 1000), (9, 64)]);
-        let (link, rings) = links.with_rings(later);
-        link.advance_last(rings, 3);
-        let leave = |links: &mut Links, l| {
-            let at = Time::from_ps(u64::MAX >> 1);
-            let (link, rings) = links.with_rings(l);
-            let next = || link.next_departure(rings.read(), at);
-            std::iter::from_fn(next).map(|(at, e)| (at, e.packet, e.arrive)).collect::<Vec<_>>()
-        };
-        assert_eq!((links[first].free_at, links[first].queue_bytes), (links[later].free_at, links[later].queue_bytes));
-        let order = leave(&mut links, later);
-        assert_eq!(order.iter().map(|(_, packet, _)| *packet).collect::<Vec<_>>(), [9, 1, 2, 3]);
-        assert_eq!(order, leave(&mut links, first));
-    }
-
-    #[test]
     fn counters_carry_at_4_gib_and_2_to_the_32_packets() {
         let mut links = links(1);
-        let link = &mut links[0];
+        let link = &mut links[LinkId(0)];
         (link.head, link.served, link.tail) = (u32::MAX, u32::MAX, u32::MAX);
         link.bytes = u32::MAX - 2_000;
         let mut push = |packet| {
             let mut carried = Vec::new();
-            links.push(0, Time::ZERO, packet, 1518, |carry| carried.push(carry));
+            links.push(LinkId(0), Time::ZERO, packet, 1518, |carry| carried.push(carry));
             carried
         };
         assert_eq!(push(0), [Carry::Packets]);
         assert_eq!(push(1), [Carry::Bytes]);
-        assert_eq!((links[0].bytes, links[0].tail), (2 * 1518 - 2_001, 1));
+        assert_eq!((links[LinkId(0)].bytes, links[LinkId(0)].tail), (2 * 1518 - 2_001, 1));
     }
 
     #[test]

@@ -9,24 +9,25 @@
 //! | 3 | | what the end keeps apart, NIC | its front | what the end keeps apart, NIC |
 //! | 1 | queues, what mechanisms keep | the same of what it keeps | packet, what mechanisms keep | the same of what it keeps |
 //!
-//! By which link a packet leaves a switch stands in it where its route is settled ([`Route`](crate::fabric::route::Route)); for others
+//! By which link a packet leaves a switch stands in it where its route is settled ([`Route`](crate::core::route::Route)); for others
 //! tables are asked, where they alone decide.
 //!
 //! An arrival after which its sender, a host, has its next turn: that host with the packet, and the end whose turn it is with the
 //! outgoing link. Nearly all events are arrivals: only their steps are part of the inner loop, and each instruction in them is one for each hop. A ring
 //! that has outgrown its place beside the link ([`links`]) is not fetched: four entries in a row share a line.
 
-use crate::fabric::fifo::Fifo;
-use crate::fabric::link::{prefetch, prefetch_lines, FarEnd, Link};
-use crate::fabric::links;
-use crate::fabric::pool::{Outer, Pool};
-use crate::fabric::port::{Owner, Port};
+use super::World;
+use crate::core::link::{flag, FarEnd, Link};
+use crate::core::links;
+use crate::core::pool::{Outer, Pool};
+use crate::core::port::{Owner, Port};
+use crate::core::prefetch::{prefetch, prefetch_lines};
 use crate::fabric::Fabric;
 use crate::hosts::ends::EndId;
 use crate::hosts::Hosts;
-use crate::world::World;
 use fanin_engine::{Due, Items};
 use fanin_packet::PacketId;
+use fanin_units::LinkId;
 
 /// In an event's note: the rest is an end. Without it the note is a packet's place + 1, or nothing.
 const END: u32 = 1 << 31;
@@ -55,7 +56,7 @@ const FIRST: usize = 10;
 struct Tables<'a> {
     arrivals: usize,
     links: links::Items<'a>,
-    ports: Items<'a, Port>,
+    ports: Items<'a, Port, LinkId>,
     packets: Items<'a, Outer>,
     pool: &'a Pool,
     fabric: &'a Fabric,
@@ -65,13 +66,14 @@ struct Tables<'a> {
 impl World {
     /// Fetches what the events after the present one need.
     #[inline(always)]
-    pub(crate) fn prefetch<K: Fifo>(&mut self) {
+    pub(crate) fn prefetch(&mut self) {
         let (known, tables) = self.known_and_tables();
         // One comparison for all steps: seldom are fewer events known.
-        let Some(known) = known.first_chunk_mut::<{ FIRST + 1 }>() else { return self.prefetch_few::<K>() };
+        let Some(known) = known.first_chunk_mut::<{ FIRST + 1 }>() else { return self.prefetch_few() };
         tables.link(&known[FIRST]);
+        tables.ring(&known[8]);
         tables.packet(&mut known[7]);
-        tables.way::<K>(&mut known[5]);
+        tables.way(&mut known[5]);
         tables.apart(&known[3]);
         tables.rest(&known[1]);
     }
@@ -93,12 +95,13 @@ impl World {
 
     /// All steps but the first, where fewer events are known than that is ahead.
     #[inline(never)]
-    fn prefetch_few<K: Fifo>(&mut self) {
+    fn prefetch_few(&mut self) {
         let (known, tables) = self.known_and_tables();
         for (ahead, due) in known.iter_mut().enumerate() {
             match ahead {
+                8 => tables.ring(due),
                 7 => tables.packet(due),
-                5 => tables.way::<K>(due),
+                5 => tables.way(due),
                 3 => tables.apart(due),
                 1 => tables.rest(due),
                 _ => {}
@@ -116,13 +119,13 @@ impl Tables<'_> {
 
     /// The link of an arrival.
     #[inline(always)]
-    fn of_arrival(&self, due: &Due) -> usize {
-        due.slot as usize - self.arrivals
+    fn of_arrival(&self, due: &Due) -> LinkId {
+        LinkId(due.slot - self.arrivals as u32)
     }
 
     #[inline(always)]
     fn link(&self, due: &Due) {
-        let slot = due.slot as usize;
+        let slot = LinkId(due.slot);
         if self.is_arrival(due) {
             self.links.prefetch(self.of_arrival(due));
         } else {
@@ -131,10 +134,18 @@ impl Tables<'_> {
         }
     }
 
+    /// What is on a wire, where that is more than stands beside the link: on long or fast ones, as lossless networks have.
+    #[inline(always)]
+    fn ring(&self, due: &Due) {
+        if self.fabric.general && self.is_arrival(due) {
+            self.links.at(self.of_arrival(due)).prefetch_long_ring(self.links.rings);
+        }
+    }
+
     #[inline(always)]
     fn packet(&self, due: &mut Due) {
         if !self.is_arrival(due) {
-            return owner_of(self.ports, self.hosts, due.slot as usize);
+            return owner_of(self.ports, self.hosts, LinkId(due.slot));
         }
         let link = self.links.at(self.of_arrival(due));
         let packet = link.front(self.links.rings).packet;
@@ -145,26 +156,26 @@ impl Tables<'_> {
                 self.pool.prefetch_shim(packet);
             }
             if link.is_followed() {
-                prefetch(&self.hosts.hosts[self.hosts.feeders[self.of_arrival(due)] as usize]);
+                self.sender(self.of_arrival(due));
             }
         }
     }
 
     #[inline(always)]
-    fn way<K: Fifo>(&self, due: &mut Due) {
+    fn way(&self, due: &mut Due) {
         // Those without are departures, or ends: an event that another was put before is here twice.
         let Some(packet) = packet(due.note) else { return self.departure(due) };
         let via = self.of_arrival(due);
         let link = self.links.at(via);
         let outer = self.packets.at(packet as usize);
         if !link.leads_to_a_host_or_is_followed() {
-            return self.out::<K>(link, outer, via);
+            return self.out(link, outer, via);
         }
         if link.is_followed() {
-            self.hosts.prefetch_turn(self.hosts.feeders[via]);
+            self.sender_next(via);
         }
         match link.far_end() {
-            FarEnd::Switch(_) => self.out::<K>(link, outer, via),
+            FarEnd::Switch(_) => self.out(link, outer, via),
             FarEnd::Host(host) => {
                 prefetch(self.pool.header(packet));
                 prefetch(&self.hosts.hosts[host as usize]);
@@ -175,10 +186,10 @@ impl Tables<'_> {
 
     /// The outgoing link.
     #[inline(always)]
-    fn out<K: Fifo>(&self, link: &Link, outer: &Outer, via: usize) {
+    fn out(&self, link: &Link, outer: &Outer, via: LinkId) {
         let Some(next) = outer.next(via) else { return out_by_tables(self.fabric, self.links, self.ports, link, outer) };
         self.links.prefetch(next);
-        if K::POLICY || link.has_ingress_hook() {
+        if self.fabric.general {
             prefetch_lines::<PORT, _>(self.ports.address(next));
         }
     }
@@ -188,11 +199,36 @@ impl Tables<'_> {
     fn apart(&self, due: &Due) {
         if let Some(id) = end(due.note) {
             if let Some(host) = self.hosts.ends.prefetch_apart(id, 0) {
-                self.links.prefetch(self.hosts.hosts[host as usize].nic as usize);
+                self.links.prefetch(self.hosts.hosts[host as usize].nic);
             }
         } else if due.note == 0 && !self.is_arrival(due) {
-            front_of(self.ports, due.slot as usize);
+            front_of(self.ports, LinkId(due.slot));
+        } else if self.fabric.general {
+            self.queues(due);
         }
+    }
+
+    /// The queues of the port off the fast path that a packet is about to join.
+    #[inline(always)]
+    fn queues(&self, due: &Due) {
+        let Some((_, via, next)) = self.forwarded(due) else { return };
+        let out = self.links.at(next);
+        if out.flags & flag::OFF_FAST_PATH != 0 && (out.is_followed() || out.free_at > due.time().ps()) {
+            self.ports.at(next).prefetch_queues();
+        }
+        if self.links.at(via).is_followed() && self.hosts.feeders[via] == u32::MAX {
+            self.ports.at(via).prefetch_next();
+        }
+    }
+
+    /// The packet of an arrival at a switch, the link that it comes by, and the one by which it leaves.
+    #[inline(always)]
+    fn forwarded(&self, due: &Due) -> Option<(PacketId, LinkId, LinkId)> {
+        let packet = packet(due.note)?;
+        let via = self.of_arrival(due);
+        let (link, outer) = (self.links.at(via), self.packets.at(packet as usize));
+        let next = outer.next(via).or_else(|| by_tables(self.fabric, link, outer))?;
+        Some((packet, via, next))
     }
 
     #[inline(always)]
@@ -200,48 +236,64 @@ impl Tables<'_> {
         if let Some(id) = end(due.note) {
             self.hosts.ends.prefetch_apart(id, 1);
         } else if due.note == 0 && !self.is_arrival(due) {
-            next_of(self.ports, self.pool, self.fabric, due.slot as usize);
-        } else if self.fabric.offered_up_to > 0 {
-            self.before_mechanisms(due);
+            next_of(self.ports, self.pool, self.fabric, LinkId(due.slot));
+        } else if self.fabric.general {
+            self.before_queue(due);
         }
     }
 
-    /// Mechanisms are about to see a packet that is offered to a port.
+    /// A packet is about to join a queue off the fast path, where mechanisms may see it before.
     #[inline(always)]
-    fn before_mechanisms(&self, due: &Due) {
-        let Some(packet) = packet(due.note) else { return };
-        let via = self.of_arrival(due);
-        let link = self.links.at(via);
-        let outer = self.packets.at(packet as usize);
-        let Some(next) = outer.next(via).or_else(|| by_tables(self.fabric, link, outer)) else { return };
-        if self.links.at(next).is_offered(due.time()) {
+    fn before_queue(&self, due: &Due) {
+        let Some((packet, via, next)) = self.forwarded(due) else { return };
+        let out = self.links.at(next);
+        if out.flags & flag::OFF_FAST_PATH != 0 && (out.is_followed() || out.free_at > due.time().ps()) {
             let port = self.ports.at(next);
             if let Owner::Switch(s, to) = port.owner {
-                port.prefetch_queues();
-                self.fabric.switches[s as usize].prefetch_kept(packet, Some(self.fabric.ingress[via]), to);
+                port.prefetch_next();
+                self.pool.prefetch_note(packet);
+                self.fabric.switches[s as usize].prefetch_kept(Some(self.fabric.ingress[via]), to);
             }
+        }
+    }
+
+    /// The sender of a link goes on.
+    #[inline(always)]
+    fn sender(&self, l: LinkId) {
+        match self.hosts.feeders[l] {
+            u32::MAX => prefetch_lines::<PORT, _>(self.ports.address(l)),
+            host => prefetch(&self.hosts.hosts[host as usize]),
+        }
+    }
+
+    /// What it goes on with.
+    #[inline(always)]
+    fn sender_next(&self, l: LinkId) {
+        match self.hosts.feeders[l] {
+            u32::MAX => self.ports.at(l).prefetch_queues(),
+            host => drop(self.hosts.prefetch_next(host)),
         }
     }
 
     #[inline(always)]
     fn departure(&self, due: &mut Due) {
         if due.note == 0 && !self.is_arrival(due) {
-            due.note = queue_or_turn(self.ports, self.hosts, due.slot as usize);
+            due.note = queue_or_turn(self.ports, self.hosts, LinkId(due.slot));
         }
     }
 }
 
 /// The link by which a packet leaves the switch that `link` leads to, where its route is not settled, but tables alone decide.
 #[inline(never)]
-fn by_tables(fabric: &Fabric, link: &Link, outer: &Outer) -> Option<usize> {
+fn by_tables(fabric: &Fabric, link: &Link, outer: &Outer) -> Option<LinkId> {
     let FarEnd::Switch(s) = link.far_end() else { return None };
-    Some(fabric.foresee(s, outer.envelope.dst, outer.envelope.hash)? as usize)
+    fabric.foresee(s, outer.envelope.dst, outer.envelope.hash)
 }
 
 /// That link, and the port there.
 #[cold]
 #[inline(never)]
-fn out_by_tables(fabric: &Fabric, links: links::Items<'_>, ports: Items<'_, Port>, link: &Link, outer: &Outer) {
+fn out_by_tables(fabric: &Fabric, links: links::Items<'_>, ports: Items<'_, Port, LinkId>, link: &Link, outer: &Outer) {
     if let Some(next) = by_tables(fabric, link, outer) {
         links.prefetch(next);
         prefetch_lines::<PORT, _>(ports.address(next));
@@ -250,7 +302,7 @@ fn out_by_tables(fabric: &Fabric, links: links::Items<'_>, ports: Items<'_, Port
 
 /// Steps of departures, after the first: calls, and what they take is little.
 #[inline(never)]
-fn owner_of(ports: Items<'_, Port>, hosts: &Hosts, l: usize) {
+fn owner_of(ports: Items<'_, Port, LinkId>, hosts: &Hosts, l: LinkId) {
     let port = ports.at(l);
     match port.owner {
         Owner::Host(host) => prefetch(&hosts.hosts[host as usize]),
@@ -260,28 +312,29 @@ fn owner_of(ports: Items<'_, Port>, hosts: &Hosts, l: usize) {
 
 /// Gives the note of the event.
 #[inline(never)]
-fn queue_or_turn(ports: Items<'_, Port>, hosts: &Hosts, l: usize) -> u32 {
+fn queue_or_turn(ports: Items<'_, Port, LinkId>, hosts: &Hosts, l: LinkId) -> u32 {
     let port = ports.at(l);
     match port.owner {
-        Owner::Host(host) => hosts.prefetch_turn(host).map_or(0, |id| id | END),
+        Owner::Host(host) => hosts.prefetch_next(host).map_or(0, |id| id | END),
         Owner::Switch(..) => {
-            port.prefetch_queue();
+            port.prefetch_next();
             0
         }
     }
 }
 
 #[inline(never)]
-fn front_of(ports: Items<'_, Port>, l: usize) {
+fn front_of(ports: Items<'_, Port, LinkId>, l: LinkId) {
     ports.at(l).prefetch_next();
 }
 
 /// The packet that is about to leave a port, and what mechanisms keep of it.
 #[inline(never)]
-fn next_of(ports: Items<'_, Port>, pool: &Pool, fabric: &Fabric, l: usize) {
+fn next_of(ports: Items<'_, Port, LinkId>, pool: &Pool, fabric: &Fabric, l: LinkId) {
     let port = ports.at(l);
     if let (Some(packet), Owner::Switch(s, no)) = (port.next(), port.owner) {
         pool.prefetch_all(packet);
-        fabric.switches[s as usize].prefetch_kept(packet, None, no);
+        pool.prefetch_note(packet);
+        fabric.switches[s as usize].prefetch_kept(None, no);
     }
 }

@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from fanin.figures import series
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -34,8 +36,6 @@ def by_flow(frame: pl.DataFrame, flows: Sequence[int], most: int) -> pl.DataFram
         as the packet found it.
     """
     import polars as pl
-
-    from fanin.figures import series
 
     names = [str(index) for index in range(len(flows))] + ["rest"]
     known = frame.filter(pl.col("queue_bytes").is_not_null())

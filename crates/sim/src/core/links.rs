@@ -6,7 +6,7 @@
 use super::link::{Carry, Entry, Link};
 use fanin_engine::vec_in_huge_pages;
 use fanin_packet::PacketId;
-use fanin_units::Time;
+use fanin_units::{LinkId, Time};
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
@@ -76,7 +76,15 @@ impl Rings<'_> {
     }
 }
 
-/// The same, to be written.
+impl Rings<'_> {
+    /// Where the entry of a place stands.
+    #[inline(always)]
+    pub fn address(self, place: usize) -> *const Entry {
+        self.entries.wrapping_add(place)
+    }
+}
+
+/// What stands in rings, to be written.
 pub struct RingsMut<'a> {
     entries: *mut Entry,
     places: usize,
@@ -106,9 +114,14 @@ impl Links {
         self.count
     }
 
+    /// Their ids.
+    pub fn ids(&self) -> impl Iterator<Item = LinkId> {
+        (0..self.count as u32).map(LinkId)
+    }
+
     /// All, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &Link> {
-        (0..self.count).map(|l| &self[l])
+        self.ids().map(|l| &self[l])
     }
 
     #[inline(always)]
@@ -124,7 +137,8 @@ impl Links {
 
     /// A link, and the rings besides.
     #[inline(always)]
-    pub fn with_rings(&mut self, l: usize) -> (&mut Link, RingsMut<'_>) {
+    pub fn with_rings(&mut self, l: LinkId) -> (&mut Link, RingsMut<'_>) {
+        let l = l.index();
         debug_assert!(l < self.count);
         let places = self.places();
         let blocks = self.blocks.as_mut_ptr();
@@ -142,28 +156,28 @@ impl Links {
 
     /// Gives link `l` a packet: see [`Link::push`].
     #[inline(always)]
-    pub fn push(&mut self, l: usize, now: Time, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
+    pub fn push(&mut self, l: LinkId, now: Time, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
         let (link, rings) = self.with_room(l);
         link.push(rings, now, packet, frame, carry)
     }
 
     /// The same where the wire is not free: see [`Link::push_busy`].
     #[inline(always)]
-    pub fn push_busy(&mut self, l: usize, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
+    pub fn push_busy(&mut self, l: LinkId, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
         let (link, rings) = self.with_room(l);
         link.push_busy(rings, packet, frame, carry)
     }
 
-    /// The same where the wire is free: see [`Link::push_idle`].
+    /// The same where the wire is free at `start`: see [`Link::start`].
     #[inline(always)]
-    pub fn push_idle(&mut self, l: usize, now: Time, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
+    pub fn start(&mut self, l: LinkId, start: Time, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
         let (link, rings) = self.with_room(l);
-        link.push_idle(rings, now, packet, frame, carry)
+        link.start(rings, start, packet, frame, carry)
     }
 
     /// A link whose ring has room for another packet, and the rings besides.
     #[inline(always)]
-    fn with_room(&mut self, l: usize) -> (&mut Link, RingsMut<'_>) {
+    fn with_room(&mut self, l: LinkId) -> (&mut Link, RingsMut<'_>) {
         if self[l].is_full() {
             self.lengthen(l);
         }
@@ -174,7 +188,7 @@ impl Links {
     /// a few times in a run and are then stable, and all abandoned places together are smaller than the rings.
     #[cold]
     #[inline(never)]
-    fn lengthen(&mut self, l: usize) {
+    fn lengthen(&mut self, l: LinkId) {
         let old = self[l];
         let places = (old.mask + 1) * if old.has_long_ring() { 2 } else { 4 };
         let base = u32::try_from(self.places()).expect("less than 2^32 places in all rings");
@@ -195,19 +209,21 @@ impl Links {
     }
 }
 
-impl Index<usize> for Links {
+impl Index<LinkId> for Links {
     type Output = Link;
     #[inline(always)]
-    fn index(&self, l: usize) -> &Link {
+    fn index(&self, l: LinkId) -> &Link {
+        let l = l.index();
         debug_assert!(l < self.count);
         // SAFETY: numbers of links are ids that were handed out for these, and the first `count` blocks are links.
         unsafe { &self.blocks.get_unchecked(l).pair.link }
     }
 }
 
-impl IndexMut<usize> for Links {
+impl IndexMut<LinkId> for Links {
     #[inline(always)]
-    fn index_mut(&mut self, l: usize) -> &mut Link {
+    fn index_mut(&mut self, l: LinkId) -> &mut Link {
+        let l = l.index();
         debug_assert!(l < self.count);
         // SAFETY: as above.
         unsafe { &mut self.blocks.get_unchecked_mut(l).pair.link }
@@ -226,7 +242,8 @@ pub struct Items<'a> {
 impl<'a> Items<'a> {
     /// A link.
     #[inline(always)]
-    pub fn at(&self, l: usize) -> &'a Link {
+    pub fn at(&self, l: LinkId) -> &'a Link {
+        let l = l.index();
         debug_assert!(l < self.count);
         // SAFETY: as for indices of `Links`, which are borrowed.
         unsafe { &(*self.blocks.add(l)).pair.link }
@@ -234,8 +251,8 @@ impl<'a> Items<'a> {
 
     /// Hints that a link is read soon, and its ring, if that stands beside it.
     #[inline(always)]
-    pub fn prefetch(&self, l: usize) {
-        super::link::prefetch_lines::<2, _>(self.blocks.wrapping_add(l));
+    pub fn prefetch(&self, l: LinkId) {
+        super::prefetch::prefetch_lines::<2, _>(self.blocks.wrapping_add(l.index()));
     }
 }
 
@@ -257,19 +274,19 @@ mod tests {
             let mut links = links(3);
             let from = u32::MAX - 20 + offset;
             let mut held = [const { VecDeque::new() }; 3];
-            (links[1].head, links[1].served, links[1].tail) = (from, from, from);
+            (links[LinkId(1)].head, links[LinkId(1)].served, links[LinkId(1)].tail) = (from, from, from);
             for id in 0..200 {
-                let l = (id % 3) as usize;
+                let l = LinkId(id % 3);
                 links.push(l, Time::ZERO, id, 64, |_| {});
-                held[l].push_back(id);
+                held[l.index()].push_back(id);
                 assert_eq!(links[l].has_long_ring(), links[l].mask + 1 > FIRST);
                 if id % 5 == 4 {
                     let (link, rings) = links.with_rings(l);
-                    assert_eq!(Some(link.front(rings.read()).packet), held[l].pop_front());
+                    assert_eq!(Some(link.front(rings.read()).packet), held[l.index()].pop_front());
                     link.head = link.head.wrapping_add(1);
                 }
             }
-            for (l, held) in held.iter_mut().enumerate() {
+            for (l, held) in (0..).map(LinkId).zip(held.iter_mut()) {
                 let (link, rings) = links.with_rings(l);
                 while link.head != link.tail {
                     assert_eq!(Some(link.front(rings.read()).packet), held.pop_front());
@@ -284,14 +301,14 @@ mod tests {
     fn a_short_ring_goes_round_beside_its_link() {
         let mut links = links(2);
         for id in 0..1000 {
-            links.push(1, Time::ZERO, id, 64, |_| {});
+            links.push(LinkId(1), Time::ZERO, id, 64, |_| {});
             if id >= FIRST - 1 {
-                let (link, rings) = links.with_rings(1);
+                let (link, rings) = links.with_rings(LinkId(1));
                 assert_eq!(link.front(rings.read()).packet, id + 1 - FIRST);
                 assert_eq!(link.place(link.head) / FIRST as usize, 3, "the second line of the second block");
                 link.head += 1;
             }
         }
-        assert!(!links[1].has_long_ring() && links.bytes() == 2 * 128);
+        assert!(!links[LinkId(1)].has_long_ring() && links.bytes() == 2 * 128);
     }
 }

@@ -32,6 +32,7 @@
 //! ```
 
 mod arrivals;
+mod assemble;
 mod collective;
 mod context;
 mod datagrams;

@@ -1,12 +1,13 @@
 //! Merge of all entries in order of time, with their dependencies.
 
+use crate::assemble::{assemble, describe};
 use crate::collective::{CollectiveJob, Job, Write};
-use crate::context::{Build, Directory, TrafficContext, HORIZON, LONGEST};
-use crate::depend::{Dependencies, Known, Names, Node, Target};
-use crate::entry::{build, Entry, TrafficKind};
+use crate::context::TrafficContext;
+use crate::depend::{Dependencies, Known, Node, Target};
+use crate::entry::Entry;
 use crate::generate::{Generate, QueryDraft};
 use crate::spec::{FlowSpec, Query};
-use fanin_params::{Cx, Problem};
+use fanin_params::Problem;
 use fanin_units::{HostId, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -61,145 +62,38 @@ impl Traffic {
     /// # Errors
     /// All problems of all entries, at once; paths begin with `traffic[N]`.
     pub fn new(entries: &[Entry], ctx: &TrafficContext) -> Result<Traffic, Vec<Problem>> {
-        let directory = Directory::new(&ctx.hosts);
-        let names = effective_names(entries);
-        let mut cx = Cx::new();
-        let mut notes = Vec::new();
-        let mut known = Names::default();
-        let mut flow_names = BTreeMap::new();
-        let mut built = Vec::new();
-        let mut apart = Span::ZERO;
-        if entries.len() > usize::from(u16::MAX) {
-            let accepted = format!("at most {}", u16::MAX);
-            cx.key("traffic", |cx| cx.error(None, format!("has {} entries", entries.len()), Some(accepted)).severity);
-            return Err(cx.into_problems());
-        }
-        for (i, (entry, name)) in (0u16..).zip(entries.iter().zip(&names)) {
-            let made = at(&mut cx, i, |cx| {
-                if !known.add(name, Node::Entry(i)) {
-                    cx.key("name", |cx| {
-                        cx.error(
-                            Some(&crate::context::text(name)),
-                            "is also the name of another entry or flow",
-                            Some("names that differ".into()),
-                        )
-                        .severity
-                    });
-                }
-                if entry.after.is_empty() && entry.delay != Span::ZERO {
-                    let value = crate::context::text(&entry.delay.to_string());
-                    cx.key("delay", |cx| {
-                        cx.error(Some(&value), "has no effect without `after`", Some("`start`, or `after` and `delay`".into()))
-                            .severity
-                    });
-                }
-                let transport = transport(cx, ctx, entry);
-                let mut state =
-                    Build { ctx, hosts: &directory, cx, notes: &mut notes, name, start: entry.start, stop: ctx.duration };
-                let made = build(&mut state, &entry.kind);
-                let spread = entry.kind.spread(ctx.hosts.len() as u64);
-                if let Some((key, spread)) = spread.filter(|(_, spread)| *spread > LONGEST) {
-                    let accepted = format!("times that make at most {LONGEST}");
-                    state.error(key, None, format!("spreads the starts over {spread}"), Some(&accepted));
-                }
-                for span in [entry.delay, spread.map_or(Span::ZERO, |(_, spread)| spread)] {
-                    apart = Span::from_ps(apart.ps().saturating_add(span.ps()));
-                }
-                if let Some(duration) = ctx.duration.filter(|duration| entry.start >= *duration) {
-                    state.warn("start", Some(entry.start.to_string()), format!("is not before the end of the run, {duration}"));
-                }
-                Some((made?, transport?))
-            });
-            built.push(made);
-        }
-        for (i, made) in (0u16..).zip(&built) {
-            let Some((made, _)) = made else { continue };
-            at(&mut cx, i, |cx| {
-                for (id, flow) in &made.ids {
-                    if !known.add(id, Node::Flow(i, *flow)) {
-                        let key = made.file.as_ref().map_or(format!("flows[{flow}].id"), |path| format!("format.path ({path})"));
-                        cx.key(&key, |cx| {
-                            cx.error(
-                                Some(&crate::context::text(id)),
-                                "is also the name of another entry or flow",
-                                Some("ids that differ".into()),
-                            )
-                            .severity
-                        });
-                    }
-                    flow_names.insert((i, *flow), id.clone());
-                }
-            });
-        }
-        let mut dependencies = Dependencies::default();
-        for (i, (entry, made)) in (0u16..).zip(entries.iter().zip(&built)) {
-            at(&mut cx, i, |cx| {
-                dependencies.entry(cx, &known, i, &entry.after);
-                for wait in made.iter().flat_map(|(made, _)| &made.waits) {
-                    dependencies.flows(cx, &known, i, wait);
-                }
-            });
-        }
-        let stuck = dependencies.circular(entries.len() as u16);
-        if let Some(first) = stuck.first() {
-            let shown: Vec<String> = stuck.iter().take(8).map(|node| describe(*node, &names, &flow_names)).collect();
-            let more = if stuck.len() > shown.len() { format!(" and {} more", stuck.len() - shown.len()) } else { String::new() };
-            let (Node::Entry(i) | Node::Flow(i, _)) = *first;
-            at(&mut cx, i, |cx| {
-                cx.key("after", |cx| {
-                    cx.error(
-                        None,
-                        format!("makes a dependency cycle: {}{more} could never start", shown.join(", ")),
-                        Some("no cycles".into()),
-                    )
-                    .severity
-                })
-            });
-        }
-        if apart > HORIZON && !cx.failed() {
-            let accepted = format!("at most {HORIZON}");
-            let message = format!("has delays and intervals of {apart} in all");
-            cx.key("traffic", |cx| cx.error(None, message, Some(accepted)).severity);
-        }
-        let total: u64 = built.iter().flatten().filter_map(|(made, _)| made.generate.total()).fold(0, u64::saturating_add);
-        if total > ctx.max_flows && !cx.failed() {
-            let accepted = format!("at most {} in a run", ctx.max_flows);
-            cx.key("traffic", |cx| cx.error(None, format!("asks for {total} flows in all"), Some(accepted)).severity);
-        }
-        if cx.failed() {
-            return Err(cx.into_problems());
-        }
-        let running =
-            built.into_iter().flatten().zip(entries.iter().zip(names)).map(|((made, transport), (entry, name))| Running {
-                name,
-                transport,
-                class: entry.class,
-                start: entry.start,
-                delay: entry.delay,
-                expected: made.generate.expected(),
-                generate: made.generate,
-                begun: false,
-                complete: false,
-                open: 0,
-                head: None,
-                known: Known::new(),
-                after: Known::new(),
-                queries: BTreeMap::new(),
-            });
+        let assembled = assemble(entries, ctx)?;
+        let made = assembled.made.into_iter().zip(entries.iter().zip(assembled.names));
+        let running = made.map(|((made, transport), (entry, name))| Running {
+            name,
+            transport,
+            class: entry.class,
+            start: entry.start,
+            delay: entry.delay,
+            expected: made.generate.expected(),
+            generate: made.generate,
+            begun: false,
+            complete: false,
+            open: 0,
+            head: None,
+            known: Known::new(),
+            after: Known::new(),
+            queries: BTreeMap::new(),
+        });
         let entries_running: Vec<Running> = running.collect();
         let jobs = (0u16..).zip(&entries_running).filter(|(_, running)| running.generate.job().is_some()).map(|(i, _)| i);
         let mut traffic = Traffic {
             jobs: jobs.collect(),
             entries: entries_running,
             merge: BinaryHeap::new(),
-            dependencies,
+            dependencies: assembled.dependencies,
             released: BTreeMap::new(),
-            flow_names,
+            flow_names: assembled.flow_names,
             queries: Vec::new(),
             now: Time::ZERO,
             popped: 0,
-            warnings: cx.into_problems(),
-            notes,
+            warnings: assembled.warnings,
+            notes: assembled.notes,
         };
         for (i, entry) in (0u16..).zip(entries) {
             if entry.after.is_empty() {
@@ -484,56 +378,4 @@ fn query_number(queries: &mut Vec<Query>, running: &mut Running, entry: u16, dra
         running.queries.remove(&draft.number);
     }
     number
-}
-
-fn at<T>(cx: &mut Cx, entry: u16, body: impl FnOnce(&mut Cx) -> T) -> T {
-    cx.key("traffic", |cx| cx.index(usize::from(entry), body))
-}
-
-fn transport(cx: &mut Cx, ctx: &TrafficContext, entry: &Entry) -> Option<u16> {
-    let Some(name) = &entry.transport else { return Some(0) };
-    if matches!(entry.kind, TrafficKind::Cbr(_) | TrafficKind::OnOff(_)) {
-        cx.key("transport", |cx| {
-            cx.error(
-                Some(&crate::context::text(name)),
-                "has no effect: datagrams use no transport",
-                Some("no `transport` here".into()),
-            )
-            .severity
-        });
-        return None;
-    }
-    let found = ctx.transports.iter().position(|known| known == name).and_then(|i| u16::try_from(i).ok());
-    if found.is_none() {
-        let known: Vec<&str> = ctx.transports.iter().map(String::as_str).collect();
-        cx.key("transport", |cx| cx.unknown(Some(&crate::context::text(name)), "transport", name, &known));
-    }
-    found
-}
-
-/// Names of the entries: the given ones, or the kind, numbered from the second entry of a kind on.
-fn effective_names(entries: &[Entry]) -> Vec<String> {
-    let mut of_kind: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut name = |entry: &Entry| {
-        entry.name.clone().unwrap_or_else(|| {
-            let number = of_kind.entry(entry.kind.kind()).or_default();
-            *number += 1;
-            if *number == 1 {
-                entry.kind.kind().to_string()
-            } else {
-                format!("{}-{number}", entry.kind.kind())
-            }
-        })
-    };
-    entries.iter().map(&mut name).collect()
-}
-
-fn describe<S: AsRef<str>>(node: Node, names: &[S], flows: &BTreeMap<(u16, u32), Box<str>>) -> String {
-    match node {
-        Node::Entry(entry) => format!("entry '{}'", names[usize::from(entry)].as_ref()),
-        Node::Flow(entry, flow) => match flows.get(&(entry, flow)) {
-            Some(id) => format!("flow '{id}'"),
-            None => format!("flow {flow} of '{}'", names[usize::from(entry)].as_ref()),
-        },
-    }
 }

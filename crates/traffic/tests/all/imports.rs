@@ -350,5 +350,5 @@ fn bad_htsim_files_are_refused_with_line_and_reason() {
         "is a link failure, which is not traffic",
     );
     let circle = "Connections 2\nTriggers 2\n0->1 id 1 trigger 1 size 5 send_done_trigger 2\n1->0 id 2 trigger 2 size 5 send_done_trigger 1\ntrigger id 1 oneshot\ntrigger id 2 oneshot\n";
-    assert_problem(&bad(circle), "traffic[0].after: makes a circle of waiting");
+    assert_problem(&bad(circle), "traffic[0].after: makes a dependency cycle");
 }

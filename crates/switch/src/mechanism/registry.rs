@@ -143,7 +143,7 @@ macro_rules! registry {
 
         impl MechanismState {
             /// Place in the registry.
-            pub(self) fn number(&self) -> usize {
+            fn number(&self) -> usize {
                 enum Place { $( $name, )* }
                 match self { $( MechanismState::$name(_) => Place::$name as usize, )* }
             }
@@ -155,7 +155,7 @@ macro_rules! registry {
                 match $d state { $( MechanismState::$name($d m) => $d body, )* }
             };
         }
-        pub(self) use dispatch;
+        use dispatch;
     };
 }
 pub(super) use registry;

@@ -86,6 +86,8 @@ capabilities! {
     /// Has a queue at each port whose packets overtake all others.
     Overtakes => overtakes, overtakes_mut;
 }
+// The registry is in another module, so that this is no import of what is here already.
+#[allow(clippy::single_component_path_imports)]
 pub(super) use provide;
 
 /// Sends something of its own when the wire of a port is free. With [`super::Hooks::TURN`].

@@ -143,7 +143,7 @@ macro_rules! registry {
 
         impl MechanismState {
             /// Place in the registry.
-            pub(self) fn number(&self) -> usize {
+            fn number(&self) -> usize {
                 enum Place { $( $name, )* }
                 match self { $( MechanismState::$name(_) => Place::$name as usize, )* }
             }
@@ -155,7 +155,7 @@ macro_rules! registry {
                 match $d state { $( MechanismState::$name($d m) => $d body, )* }
             };
         }
-        pub(self) use dispatch;
+        use dispatch;
     };
 }
 pub(super) use registry;
@@ -386,5 +386,36 @@ impl MechanismState {
     /// See [`Mechanism::on_drop`].
     pub fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
         dispatch!(self, m => m.on_drop(node, dropped, fx))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::site;
+    use super::*;
+    use fanin_params::{Param, Value};
+
+    /// A line of the registry that forgets a capability would make its hooks do nothing.
+    #[test]
+    fn hooks_and_profiles_have_their_capabilities() {
+        for kind in Mechanisms::ALL {
+            let table = Value::Table([(kind.key.to_string(), Value::Table(Vec::new()).into())].into());
+            let mechanisms = Mechanisms::parse(&table.into(), &mut Cx::new()).expect(kind.key);
+            let states = mechanisms.at(&site(&["h0", "s1", "s2"]));
+            let [m] = &states[..] else { panic!("{} of {}", states.len(), kind.key) };
+            assert_eq!((m.kind().key, m.counts()), (kind.key, kind.counts()));
+            let capabilities = [
+                (Hooks::TURN, m.sends(|_| ())),
+                (Hooks::EGRESS, m.watches(|_| ())),
+                (Hooks::DEPARTED, m.packet_memory(|_| ())),
+                (Hooks::CROSSING, m.packet_memory(|_| ())),
+                (Hooks::RANKS, m.ranks(|_| ())),
+            ];
+            for (hook, capability) in capabilities {
+                assert!(!m.hooks().any(hook) || capability.is_some(), "{}: {hook:?}", kind.key);
+            }
+            assert_eq!(m.telemetry(|_| ()).is_some(), kind.profile.telemetry, "{}", kind.key);
+            assert_eq!(m.largest_values().len(), kind.profile.peaks.len(), "{}", kind.key);
+        }
     }
 }

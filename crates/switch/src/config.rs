@@ -50,7 +50,7 @@ impl Switch {
         u32::try_from(self.cell.0).unwrap_or(u32::MAX).max(1)
     }
 
-    /// Whether cells have to be counted at some port.
+    /// True if cells have to be counted at some port.
     pub fn counts_cells(&self) -> bool {
         let in_cells = |amount: &Amount| Unit::of(*amount) == Unit::Cells;
         let markings = std::iter::once(&self.marking).chain(self.except.iter().filter_map(|entry| entry.marking.as_ref()));
@@ -140,7 +140,7 @@ impl Switch {
         }
     }
 
-    /// Whether a queue held to `most` is never above `threshold`, whatever the sizes of packets. `itself`: 1 where it is enough
+    /// True if a queue held to `most` is never above `threshold`, whatever the sizes of packets. `itself`: 1 where it is enough
     /// to reach it.
     fn never_above(&self, threshold: Amount, most: Amount, itself: u64) -> bool {
         let cell = u64::from(self.cell_bytes());

@@ -1,4 +1,4 @@
-//! What a policy may see of a port.
+//! Views of a port, as policies see it.
 
 use fanin_units::{Amount, BitRate, Span, Time};
 
@@ -19,12 +19,12 @@ pub struct PortView {
     pub rate: BitRate,
     /// Bytes of wire time that each frame takes besides its own: preamble and gap.
     pub overhead: u16,
-    /// When the wire is free of the frame that is being sent; not after `now`: free since then.
+    /// Time at which the wire is free of the frame that is being sent; not after `now`: free since then.
     pub free_at: Time,
 }
 
 impl PortView {
-    /// Whether the wire is free, so that a packet would leave at once.
+    /// True if the wire is free, so that a packet would leave at once.
     #[inline(always)]
     pub fn is_idle(&self) -> bool {
         self.free_at <= self.now
@@ -66,7 +66,7 @@ pub struct Head {
     pub waited: Span,
 }
 
-/// What an [`Amount`] counts.
+/// Unit of an [`Amount`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     Bytes,
@@ -84,7 +84,7 @@ impl Unit {
         }
     }
 
-    /// What a frame takes in this unit, with cells of `cell` bytes.
+    /// Size of a frame in this unit, with cells of `cell` bytes.
     #[inline(always)]
     pub fn size(self, frame: u16, cell: u32) -> u64 {
         match self {

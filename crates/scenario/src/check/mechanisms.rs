@@ -9,9 +9,9 @@ use crate::doc::Parts;
 use crate::sections::Nic;
 use fanin_packet::{Signals, Stack, MAX_HOPS};
 use fanin_params::Cx;
-use fanin_switch::{Mechanisms, PortSettings, Scheduling, Site, Surroundings, Switch, TransportInUse};
+use fanin_switch::{Context, Frames, Hosts, Mechanisms, PortSettings, Site, Traffic, TransportInUse};
 use fanin_transport::TransportParams;
-use fanin_units::{Amount, NodeId};
+use fanin_units::NodeId;
 
 /// Checks the mechanisms of `parts`; names of nodes only if the network could be built.
 pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Option<&Network>, &OfTraffic), cx: &mut Cx) {
@@ -50,41 +50,33 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             .iter()
             .flat_map(|network| network.switches().filter(here).filter_map(|node| network.site(node, parts, runs)))
             .collect();
-        let limits: Option<Vec<Amount>> = settings.ports_with(entry).map(|port| port.buffer).collect();
-        let buffers = limits.unwrap_or_default();
-        let markings: Vec<_> = settings.ports_with(entry).flat_map(|port| port.markings()).collect();
-        let marks_from: Vec<(u8, Amount)> =
-            markings.iter().filter_map(|(classes, marking)| Some((*classes, marking.marks_from()?))).collect();
-        let around = Surroundings {
-            framing: framing.of_packets(),
-            trailer: parts.trailer(),
-            buffers: &buffers,
-            classes: settings.ports_with(entry).any(|port| !matches!(port.scheduling, Scheduling::Fifo(_))),
-            most_queues: settings.ports_with(entry).map(|port| port.scheduling.classes()).max().unwrap_or(1),
-            lossless: classes.iter().any(|class| mechanisms.lossless() >> (*class).min(7) & 1 != 0),
-            memory: mechanisms.packet_memory(),
+        let ports: Vec<PortSettings> = settings.ports_with(entry).collect();
+        let context = Context {
+            mechanisms,
+            switch: settings.switch,
+            ports: &ports,
+            frames: Frames { framing: framing.of_packets(), trailer: parts.trailer(), header_bytes },
+            hosts: Hosts {
+                fifo_nics: parts.host.as_ref().is_some_and(|host| matches!(host.nic, Nic::Fifo(_))),
+                puts_in_order: parts.host.as_ref().is_some_and(|host| host.reorder.is_some()),
+            },
+            traffic: Traffic {
+                classes: &classes,
+                transports: &transports,
+                is_complete: parts.all_traffic,
+                datagram: datagrams(parts).map(|(_, packet)| packet.get() + ip_and_udp(parts)).max().unwrap_or(0),
+            },
+            network: fanin_switch::Network {
+                sites: &sites,
+                switches: &switches,
+                nodes: &nodes,
+                longest_path,
+                circle: &|| network?.circle(),
+            },
             duration: parts.duration,
-            mechanisms_drop: mechanisms.drop_any_of(&classes),
-            cell: parts.switch.as_ref().map_or(1, Switch::cell_bytes),
-            voq: settings.switch.architecture.combined().map(|combined| combined.voq),
-            unlimited: settings.ports_with(entry).all(|port| PortSettings::is_unlimited(&port)),
-            sites: &sites,
-            circle: &|| network?.circle(),
-            classes_in_use: &classes,
-            fifo_nics: parts.host.as_ref().is_some_and(|host| matches!(host.nic, Nic::Fifo(_))),
-            puts_in_order: parts.host.as_ref().is_some_and(|host| host.reorder.is_some()),
-            header_bytes,
-            marks_from: &marks_from,
-            marking_drops: markings.iter().filter(|(_, marking)| marking.drops()).fold(0, |all, (classes, _)| all | classes),
-            longest_path,
-            datagram: datagrams(parts).map(|(_, packet)| packet.get() + ip_and_udp(parts)).max().unwrap_or(0),
-            transports: &transports,
-            all_traffic: parts.all_traffic,
-            nodes: &nodes,
-            switches: &switches,
         };
         at_setting(entry, "mechanisms", cx, |cx| {
-            mechanisms.check(&around, cx);
+            mechanisms.check(&context, cx);
             if let (Some((_, first)), Some(key)) = (headers.filter(|(other, _)| *other != entry), mechanisms.with_headers()) {
                 if first != key {
                     let message =

@@ -104,7 +104,8 @@ impl Fabric {
         let at = &core.ports[l];
         let Some(queues) = at.queues.as_deref() else { return };
         let switch = &self.switches[s];
-        let mechanisms = || switch.hooks.any(Hooks::TURN) && switch.mechanisms.iter().any(|m| m.waits(port));
+        let mechanisms =
+            || switch.hooks.any(Hooks::TURN) && switch.mechanisms.iter().any(|m| m.sends(|m| m.waits(port)) == Some(true));
         if queues.may_send() || mechanisms() {
             core.arm(l);
         } else if !queues.always && queues.packets == 0 && at.closed == 0 {

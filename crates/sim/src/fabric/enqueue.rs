@@ -82,7 +82,8 @@ impl Fabric {
         }
         let switch = &self.switches[core.ports[l].owner.switch()];
         if let Some(headers) = switch.headers {
-            return switch.mechanisms[usize::from(headers)].is_express(&core.pool[packet]) && self.join_headers(core, l, packet);
+            return switch.mechanisms[usize::from(headers)].overtakes(|m| m.is_express(&core.pool[packet])) == Some(true)
+                && self.join_headers(core, l, packet);
         }
         if !switch.hooks.any(Hooks::OFFER.with(Hooks::RANKS)) && !self.detouring {
             // They want to know only of packets that have to wait, and of those that they have seen at another port.

@@ -8,7 +8,7 @@ use fanin_units::{Bytes, LinkId};
 
 /// The mechanism that has queues of headers, where no other has a say in packets before they join a queue.
 pub fn headers_alone(mechanisms: &[MechanismState]) -> Option<u8> {
-    let at = mechanisms.iter().position(|m| m.express().is_some())?;
+    let at = mechanisms.iter().position(|m| m.overtakes(|_| ()).is_some())?;
     let others = mechanisms.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, m)| m.hooks()).fold(Hooks::NONE, Hooks::with);
     let say = Hooks::BEFORE_PORTS.with(Hooks::INPUTS).with(Hooks::EGRESS).with(Hooks::DEPARTED);
     (!others.any(say)).then_some(at as u8)

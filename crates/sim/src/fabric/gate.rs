@@ -45,12 +45,16 @@ impl Fabric {
         let (Some(queues), FarEnd::Switch(far)) = (at.queues.as_deref(), core.links[l].far_end()) else { return Vec::new() };
         let (here, port) = core.switch_port(l);
         let own = &self.switches[here].mechanisms;
-        let waits = !queues.of(at.class_of(class)).is_empty() || own.iter().any(|m| m.holds_for(port, class));
-        if !waits || own.iter().any(|m| m.breaks_deadlocks()) {
+        let waits = !queues.of(at.class_of(class)).is_empty()
+            || own.iter().any(|m| m.holds(|m| m.holds_for(port, class)).unwrap_or(false));
+        if !waits || own.iter().any(|m| m.packet_memory(|m| m.breaks_deadlocks()).unwrap_or(false)) {
             return Vec::new();
         }
         let far = &self.switches[far];
-        let behind = far.mechanisms.iter().flat_map(|m| m.waits_behind(PortNo(self.ingress[l]), class));
+        let behind = far
+            .mechanisms
+            .iter()
+            .flat_map(|m| m.packet_memory(|m| m.waits_behind(PortNo(self.ingress[l]), class)).unwrap_or_default());
         behind.map(|port| far.ports[port.index()]).collect()
     }
 

@@ -66,7 +66,7 @@ impl Fabric {
             self.with_mechanisms(core, s, |mechanisms, view, fx| {
                 for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(Hooks::DEPARTED)) {
                     fx.mechanism = i as u8;
-                    mechanism.on_departed(view, packet, fx);
+                    mechanism.packet_memory_mut(|m| m.on_departed(view, packet, fx));
                 }
             });
             core.now = now;
@@ -115,7 +115,7 @@ impl Fabric {
                     view.core.pool.keep_shim(packet, shim);
                 }
                 if verdict == Verdict::Hold {
-                    view.core.hold(l, packet, mechanism.key()); // before its effects
+                    view.core.hold(l, packet, mechanism.kind().key); // before its effects
                 }
                 if verdict != Verdict::Pass {
                     return (i, verdict);
@@ -158,10 +158,10 @@ impl Fabric {
             core.note_pause_frame(self.switches[s].ports[from.index()], &pause);
         }
         self.with_mechanisms(core, s, |mechanisms, view, fx| {
-            let owner = mechanisms.iter_mut().enumerate().find(|(_, m)| m.owns(message.control.ether_type));
+            let owner = mechanisms.iter_mut().enumerate().find(|(_, m)| m.kind().profile.owns(message.control.ether_type));
             if let Some((i, mechanism)) = owner {
                 fx.mechanism = i as u8;
-                mechanism.on_message(view, from, &message, fx);
+                mechanism.listens_mut(|m| m.on_message(view, from, &message, fx));
             }
         });
     }
@@ -224,7 +224,7 @@ impl Fabric {
             if usize::from(fx.mechanism) == i {
                 Verdict::Pass
             } else {
-                m.on_taken(node, p, port, fx)
+                m.packet_memory_mut(|m| m.on_taken(node, p, port, fx)).unwrap_or(Verdict::Pass)
             }
         });
         debug_assert!(
@@ -280,7 +280,7 @@ impl Fabric {
         let (s, _) = core.switch_port(l);
         let shim = core.pool.shim(packet);
         let mut ranking = self.switches[s].mechanisms.iter().filter(|m| m.hooks().any(Hooks::RANKS));
-        let rank = ranking.next().map_or(0, |mechanism| mechanism.rank(&core.pool[packet], shim.as_ref()));
+        let rank = ranking.next().and_then(|m| m.ranks(|m| m.rank(&core.pool[packet], shim.as_ref()))).unwrap_or(0);
         core.pool.set_rank(packet, rank);
     }
 
@@ -315,12 +315,12 @@ impl Fabric {
         let verdict = self.with_mechanisms(core, s, |mechanisms, view, fx| {
             fx.mechanism = i as u8;
             let mut arrival = Arrival { id: packet, envelope: &mut envelope, from: None, shim: &mut shim };
-            let verdict = mechanisms[i].on_displaced(view, &mut arrival, port, for_detoured, fx);
+            let verdict = mechanisms[i].displaces_mut(|m| m.on_displaced(view, &mut arrival, port, for_detoured, fx));
             view.core.pool.rewrite(packet, &envelope);
             if let Some(shim) = shim {
                 view.core.pool.keep_shim(packet, shim);
             }
-            verdict
+            verdict.unwrap_or(Verdict::Drop(DropReason::BUFFER_FULL))
         });
         debug_assert!(!for_detoured || !matches!(verdict, Verdict::Detour(_)), "a packet is detoured once at a switch");
         match verdict {
@@ -371,9 +371,10 @@ impl Fabric {
     /// A frame's first bit is about to leave port `l`: one message may go at its end.
     pub fn run_departure_hooks(&mut self, core: &mut Core, l: LinkId, packet: PacketId) {
         let (s, port) = core.switch_port(l);
-        for mechanism in self.switches[s].mechanisms.iter_mut().filter(|mechanism| mechanism.waits(port)) {
-            let Some(mut message) = mechanism.on_departure(port, &core.pool[packet]) else { continue };
-            if mechanism.loses(port) {
+        for mechanism in self.switches[s].mechanisms.iter_mut().filter(|m| m.sends(|m| m.waits(port)).unwrap_or(false)) {
+            let attached = mechanism.attaches_mut(|m| Some((m.on_departure(port, &core.pool[packet])?, m.loses(port))));
+            let Some((mut message, lost)) = attached.flatten() else { continue };
+            if lost {
                 message.envelope.ttl = 0;
             }
             return core.pool.attach(packet, &packet_of(&message, 0));
@@ -390,7 +391,7 @@ impl Fabric {
         self.with_mechanisms(core, s, |mechanisms, view, fx| {
             for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(Hooks::EGRESS)) {
                 fx.mechanism = i as u8;
-                mechanism.on_egress(view, packet, port, fx);
+                mechanism.watches_mut(|m| m.on_egress(view, packet, port, fx));
             }
         });
     }
@@ -401,7 +402,7 @@ impl Fabric {
         self.with_mechanisms(core, s, |mechanisms, view, fx| {
             for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(Hooks::CROSSING)) {
                 fx.mechanism = i as u8;
-                mechanism.on_crossing(view, packet, from, to, fx);
+                mechanism.packet_memory_mut(|m| m.on_crossing(view, packet, from, to, fx));
             }
         });
     }
@@ -419,7 +420,7 @@ impl Fabric {
         }
         let Some(shim) = core.end_clone(packet) else { return };
         for mechanism in &mut self.switches[s].mechanisms {
-            mechanism.on_lost(&shim, reason);
+            mechanism.clones_mut(|m| m.on_lost(&shim, reason));
         }
     }
 
@@ -429,7 +430,7 @@ impl Fabric {
         let turn = self.with_mechanisms(core, s, |mechanisms, view, fx| {
             for (i, mechanism) in mechanisms.iter_mut().enumerate() {
                 fx.mechanism = i as u8;
-                match mechanism.on_turn(view, port, data, fx) {
+                match mechanism.sends_mut(|m| m.on_turn(view, port, data, fx)).unwrap_or(Turn::Pass) {
                     Turn::Pass => {}
                     Turn::Express => {
                         if let Some(packet) = view.core.pop_express(view.link(port), data) {
@@ -437,7 +438,7 @@ impl Fabric {
                         }
                     }
                     Turn::Message(mut message) => {
-                        if mechanism.loses(port) {
+                        if mechanism.attaches_mut(|m| m.loses(port)).unwrap_or(false) {
                             message.envelope.ttl = 0;
                         }
                         return Turn::Message(message);
@@ -491,7 +492,7 @@ impl Fabric {
         let i = what as usize;
         self.with_mechanisms(core, s, |mechanisms, view, fx| {
             fx.mechanism = i as u8;
-            mechanisms[i].on_timer(view, fx);
+            mechanisms[i].timed_mut(|m| m.on_timer(view, fx));
         });
     }
 
@@ -602,7 +603,7 @@ impl Fabric {
             }
             Effect::Watch(port) => core.make_events(link(self, port)),
             Effect::State { port, about, state, degree } => {
-                let name = self.switches[s].mechanisms[usize::from(mechanism)].key();
+                let name = self.switches[s].mechanisms[usize::from(mechanism)].kind().key;
                 let port = core.ports[link(self, port)].name.clone();
                 let result = core.ledger.tables.state(core.now, port, [name, about, state], degree);
                 core.check(result);

@@ -112,7 +112,7 @@ impl SwitchNode {
     #[inline(always)]
     pub fn prefetch_kept(&self, from: Option<u16>, port: PortNo) {
         for mechanism in &self.mechanisms {
-            mechanism.kept(from.map(PortNo), port, prefetch);
+            mechanism.packet_memory(|m| m.kept(from.map(PortNo), port, &prefetch));
         }
     }
 }
@@ -209,7 +209,7 @@ impl Network for Fabric {
         let mut records = 0;
         let bytes = |l: &LinkId| {
             if let Owner::Switch(s, _) = core.ports[*l].owner {
-                let limit = self.switches[s].mechanisms.iter().map(MechanismState::telemetry).max();
+                let limit = self.switches[s].mechanisms.iter().filter_map(|m| m.telemetry(|m| m.records())).max();
                 records += usize::from(limit.is_some_and(|limit| records < limit));
             }
             Stack::bytes(records)

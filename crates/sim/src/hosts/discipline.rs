@@ -20,7 +20,7 @@ pub trait Discipline {
     /// A packet of an end goes to the NIC.
     fn on_transmit(&mut self, core: &mut Core, host: u32, nic: LinkId, packet: PacketId, end: &impl Protocol);
 
-    /// Whether its queue takes nothing more.
+    /// True where its queue takes nothing more.
     fn is_full(&mut self, _now: Time) -> bool {
         false
     }

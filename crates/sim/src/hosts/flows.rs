@@ -145,7 +145,7 @@ impl Hosts {
         self.notified_at(core, network, spec.opener(), spec.known.as_deref().unwrap_or_default())
     }
 
-    /// When `host` knows of completions, each known since then at its host.
+    /// When host `to` knows of completions, each known since then at its host.
     pub fn notified_at(&self, core: &Core, network: &impl Network, to: HostId, known: &[(Time, HostId)]) -> Time {
         let informed = known.iter().filter(|(_, host)| *host != to).map(|(at, host)| {
             let path = network.path(core, self.hosts[host.index()].nic, to, 0);
@@ -154,7 +154,7 @@ impl Hosts {
         informed.max().unwrap_or(Time::ZERO)
     }
 
-    /// What a flow's random streams are named by: its entry's name and its number there, so that flows of other entries,
+    /// The name of a flow's random streams: its entry's name and its number there, so that flows of other entries,
     /// which shift `FlowId`s, do not move it to other ports and paths.
     fn flow_key(&self, spec: &FlowSpec) -> u64 {
         self.entry_keys[usize::from(spec.entry)].wrapping_add(spec.index)
@@ -339,7 +339,7 @@ impl Hosts {
         self.release(core, id);
     }
 
-    /// Whether an end is a source of datagrams that has sent all.
+    /// True where an end is a source of datagrams that has sent all.
     #[inline(always)]
     pub(super) fn source_is_over(&self, id: EndId) -> bool {
         let end = &self.ends[id];

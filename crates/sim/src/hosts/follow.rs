@@ -51,7 +51,7 @@ impl Hosts {
         }
     }
 
-    /// The same, for a signal.
+    /// An endpoint is about to handle a signal.
     #[cold]
     #[inline(never)]
     pub(super) fn begin_signal(&self, core: &mut Core, id: EndId, signal: &Signal) {
@@ -91,7 +91,7 @@ impl Hosts {
         core.check(result);
     }
 
-    /// What an endpoint shows of itself.
+    /// The state of an endpoint as the tables of followed flows show it.
     pub(super) fn seen(&self, now: Time, id: EndId) -> Seen {
         let end = &self.ends[id];
         let ready = end.protocol.due(&end.params, now, Kinds::DATA);

@@ -9,13 +9,13 @@ use fanin_switch::Sent;
 use fanin_units::FlowId;
 use std::collections::BTreeMap;
 
-/// See the module.
+/// Headers that hosts put into frames for the mechanisms of switches.
 pub struct Headers {
     write: fn(&Sent) -> Shim,
     flows: BTreeMap<(FlowId, Side), Sending>,
 }
 
-/// What one end of a flow has sent.
+/// The bytes that one end of a flow has sent.
 #[derive(Debug, Default)]
 struct Sending {
     /// The place of its first byte, as headers have it.

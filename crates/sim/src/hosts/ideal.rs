@@ -6,7 +6,7 @@ use crate::core::Core;
 use fanin_packet::Framing;
 use fanin_units::{LinkId, Span, WireClock};
 
-/// What a flow sends: payload bytes of a full packet, its transport header, and bytes that the first one is longer.
+/// The segments of a flow: payload bytes of a full packet, its transport header, and bytes that the first one is longer.
 pub type Segment = (u64, u16, u16);
 
 /// The paths of a flow's data and of the replies, by link.
@@ -23,7 +23,7 @@ pub fn crossing(core: &Core, path: &[LinkId], frame: u16) -> u64 {
     stages.fold(0, |sum, stage| sum.saturating_add(stage.delay() + stage.tx(frame)))
 }
 
-/// What a packet goes through as a whole, one after the other.
+/// A store-and-forward stage, which a packet passes as a whole.
 enum Stage<'a> {
     /// The crossbar of the switch that a link begins at.
     Crossbar(&'a WireClock),
@@ -46,7 +46,7 @@ impl Stage<'_> {
     }
 }
 
-/// Those of a link and of the switch before it.
+/// The stages of a link and of the switch before it.
 fn stages(core: &Core, l: LinkId) -> impl Iterator<Item = Stage<'_>> {
     let crossbar = match core.ports[l].owner {
         Owner::Switch(s, _) => core.crossings.get(s.index()),

@@ -43,7 +43,7 @@ use std::sync::Arc;
 use storm::{Storms, STORM};
 use tx_queue::TxQueue;
 
-/// What an end of a connection knows: so many bytes have arrived, or are acknowledged where they were sent.
+/// Progress of a connection at one of its ends: so many bytes have arrived, or are acknowledged where they were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Progress {
     pub conn: (u16, u64),
@@ -51,13 +51,13 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// A timer of an end: what it is for.
+/// The timer of an end for its own timeout.
 const TIMEOUT: u64 = 0;
-/// The other end's host lets it know that the flow is over there.
+/// The timer by which the other end's host lets it know that the flow is over there.
 const PEER_OVER: u64 = 1;
-/// The same, and that it was aborted.
+/// The timer by which the other end's host lets it know that the flow was aborted.
 const PEER_ABORTED: u64 = 2;
-/// Not an end's, but its host's own; of flow 0: packets wait between NIC and transport.
+/// The timer of a host at which packets wait between NIC and transport; flow 0 has no such timer.
 const RECEIVE: u64 = 3;
 
 /// All hosts.
@@ -67,7 +67,7 @@ pub struct Hosts {
     pub feeders: Table<u32, LinkId>,
     pub ends: Ends,
     pub transports: Table<(Name, Arc<Parameters>)>,
-    /// With room for stamps.
+    /// Bytes around a packet in its frame, with room for stamps.
     pub framing: Framing,
     /// From the arrival of a packet until its transport sees it: a part of the delay of links to hosts.
     pub processing: Span,
@@ -98,9 +98,9 @@ pub struct Hosts {
     pub signals: SignalCounts,
     /// Order of arrivals at ends that have ended.
     pub reordering: Reordering,
-    /// What waits between NIC and transport, where packets may wait there.
+    /// Packets between NIC and transport, where any may wait there.
     pub receivers: Option<Box<Receivers>>,
-    /// What hosts put into frames for switches, where these want it.
+    /// Headers that hosts put into frames for switches, where these want them.
     pub headers: Option<Box<Headers>>,
 }
 
@@ -156,7 +156,7 @@ impl Hosts {
         }
     }
 
-    /// The same where the flow may be followed.
+    /// [`Hosts::deliver`] where the flow may be followed.
     #[cold]
     #[inline(never)]
     fn deliver_observed(&mut self, core: &mut Core, host: u32, packet: PacketId) {
@@ -309,7 +309,7 @@ impl Hosts {
         }
     }
 
-    /// The same of a timer that is the host's own.
+    /// A timer that is the host's own is due.
     #[inline(never)]
     fn timeout_of_host(&mut self, core: &mut Core, host: u32, at: Time, key: u64) {
         match key {

@@ -26,11 +26,12 @@ pub struct Host {
     /// Its output port.
     pub nic: LinkId,
     pub ready: Round,
-    /// Whether its next turn is known: as an event, or because its link is [followed](crate::core::link::Link::is_followed).
+    /// The time of its next transmission opportunity is known: as an event, or because its link is [followed](crate::core::link::Link::is_followed).
     pub armed: bool,
-    /// Its turns are always events.
+    /// Its transmission opportunities are always events.
     pub watched: bool,
-    /// They are for now: an end is in the round that may set a timeout before anybody else would know of its turn.
+    /// Its transmission opportunities are events for now: an end is in the round that may set a timeout before anybody else would know of its
+    /// opportunity.
     pub hasty: bool,
     /// Classes that the switch has paused, a bit for each.
     pub closed: u8,
@@ -39,7 +40,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// What is ready goes on when the wire is free, which it is not.
+    /// Has the ends in the round go on when the wire is free, which it is not.
     ///
     /// That is no event of its own where nothing depends on it before the last packet on the wire arrives, or something else happens at
     /// this host: then it is [caught up with](Hosts::catch_up).
@@ -65,19 +66,19 @@ impl Host {
         self.ready.push_back(Ready::End(id));
     }
 
-    /// Whether what is ready can be taken now: the wire is free, or something is to be put aside first.
+    /// True where the NIC can take who is next now: the wire is free, or ends of paused classes are to be put aside first.
     #[inline(always)]
     pub fn takes_now(&self, core: &Core) -> bool {
         self.closed != 0 || core.links[self.nic].free_at <= core.now.ps()
     }
 
-    /// Whether a packet would go onto the wire at once.
+    /// True where a packet would go onto the wire at once.
     #[inline(always)]
     pub fn is_idle(&self, core: &Core) -> bool {
         self.ready.is_empty() && self.closed == 0 && core.links[self.nic].free_at <= core.now.ps()
     }
 
-    /// From now on turns are events, until nothing is ready.
+    /// From now on transmission opportunities are events, until nobody is ready.
     #[cold]
     #[inline(never)]
     pub fn hurry(&mut self, core: &mut Core) {
@@ -94,7 +95,7 @@ impl Hosts {
     /// An end that found its NIC idle has its transmission opportunity.
     #[inline(always)]
     pub(super) fn transmit_at_once(&mut self, core: &mut Core, host: u32, id: EndId) {
-        if self.transmit(core, id) == Used::Throttled {
+        if self.transmit(core, id) == Used::TsqThrottled {
             self.hosts[host as usize].ready.push_back(Ready::End(id));
         }
         self.run_nic(core, host);
@@ -199,14 +200,14 @@ impl Hosts {
         }
         let queues = self.tx_queues.is_some();
         let nic = self.hosts[host as usize].nic;
-        let mut throttled = Vec::new();
+        let mut tsq_throttled = Vec::new();
         while queues || core.links[nic].free_at <= core.now.ps() {
             match self.hosts[host as usize].ready.pop_front() {
-                None => return self.wait_for_departure(core, host, throttled),
+                None => return self.wait_for_departure(core, host, tsq_throttled),
                 Some(Ready::Packet(packet)) => self.transmit_made(core, host, packet),
                 Some(Ready::End(id)) => {
-                    if self.transmit(core, id) == Used::Throttled {
-                        throttled.push(Ready::End(id));
+                    if self.transmit(core, id) == Used::TsqThrottled {
+                        tsq_throttled.push(Ready::End(id));
                     }
                 }
             }
@@ -218,12 +219,12 @@ impl Hosts {
     }
 
     /// Ends that are throttled by what they have in the host's queue wait until something has left it: the next departure is an event.
-    fn wait_for_departure(&mut self, core: &mut Core, host: u32, throttled: Vec<Ready>) {
-        if throttled.is_empty() {
+    fn wait_for_departure(&mut self, core: &mut Core, host: u32, tsq_throttled: Vec<Ready>) {
+        if tsq_throttled.is_empty() {
             return;
         }
         let state = &mut self.hosts[host as usize];
-        state.ready = throttled.into_iter().collect();
+        state.ready = tsq_throttled.into_iter().collect();
         let next = self.tx_queues.as_ref().and_then(|queues| queues[host as usize].next_departure());
         if let (false, Some(next)) = (state.armed, next) {
             state.armed = true;

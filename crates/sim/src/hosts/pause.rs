@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct NicGate {
     gate: Gate,
-    /// What is ready of paused classes, in order.
+    /// Ends and packets of paused classes that are ready, in order.
     pub held: VecDeque<Ready>,
     /// How many that were when the watchdog last saw them.
     seen: usize,
@@ -18,7 +18,7 @@ pub struct NicGate {
     watch: Watch,
 }
 
-/// What is counted of the pauses of all NICs.
+/// Counts of the pauses of all NICs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NicCounts {
     /// Times that a watchdog found a class paused for too long; that this was over.
@@ -28,9 +28,9 @@ pub struct NicCounts {
     pub frames: u64,
 }
 
-/// What of a host's timers is that of its NIC's pauses: flow 0 has no such timer.
+/// The timer of a host for the pauses of its NIC; flow 0 has no such timer.
 pub const GATE: u64 = 7;
-/// The same of its watchdog: flow 1 has no such timer.
+/// The timer of a host for its NIC's watchdog; flow 1 has no such timer.
 pub const WATCH: u64 = 15;
 
 impl Hosts {
@@ -123,7 +123,7 @@ impl Hosts {
         self.update_gate(core, host);
     }
 
-    /// What is ready at a NIC, by class: ends, and packets that are made.
+    /// Counts who is ready at a NIC, by class: ends, and packets that are made.
     fn waiting(&self, core: &Core, host: u32) -> Waiting {
         let state = &self.hosts[host as usize];
         let held = state.gate.as_deref().into_iter().flat_map(|gate| &gate.held);

@@ -8,20 +8,20 @@ use fanin_units::{Span, Time};
 /// Declares the trait, with an implementation for one endpoint and one for any of them.
 macro_rules! protocol {
     ($( $(#[$meta:meta])* fn $name:ident($($receiver:tt)+) ( $($arg:ident: $ty:ty),* ) $(-> $out:ty)? ; $this:ident.$with:tt )*) => {
-        /// What the rules ask of an endpoint. Each method is that of [`Transport`].
+        /// An endpoint with its parameters. Most methods are those of [`Transport`].
         pub trait Protocol {
             $( $(#[$meta])* fn $name($($receiver)+, $($arg: $ty),*) $(-> $out)?; )*
 
-            /// Whether it is a source of datagrams that has sent all.
+            /// True of a source of datagrams that has sent all.
             fn has_sent_all(&self) -> bool;
 
-            /// Whether data may be due, by a short look; `false`: it is not.
+            /// See [`Transport::may_have_data`].
             fn may_have_data(&self, now: Time) -> bool;
 
-            /// Whether its next timeout lies before `at`.
+            /// See [`Transport::times_out_before`].
             fn times_out_before(&self, at: Time) -> bool;
 
-            /// What followed flows show of it.
+            /// Its state as the tables of followed flows show it.
             fn seen(&self, now: Time) -> Seen {
                 Seen { state: self.snapshot(), stats: self.stats(), ready: self.due(now, Kinds::DATA) }
             }
@@ -79,7 +79,7 @@ pub struct Known<'a, E: Transport> {
 pub struct Any<'a> {
     pub end: &'a mut Endpoint,
     pub cfg: &'a Parameters,
-    /// It is a source of datagrams.
+    /// True of a source of datagrams.
     pub source: bool,
 }
 

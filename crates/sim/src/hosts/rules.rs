@@ -36,7 +36,7 @@ pub struct AtHost<'a, D> {
     pub order: &'a mut Order,
 }
 
-/// What is left to do at the host after an end has answered.
+/// The step at the host that follows an end's answer to an input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Then {
     Nothing,
@@ -44,7 +44,7 @@ pub enum Then {
     Transmit,
     /// Its events are to be handled.
     Events,
-    /// It is a source of datagrams that has sent all.
+    /// The end is a source of datagrams that has sent all.
     Over,
     /// The NIC can take what is ready.
     Drive,
@@ -55,20 +55,20 @@ pub enum Then {
 pub enum Used {
     /// The end is in the round again if it has more.
     All,
-    /// It is a source of datagrams that has sent all.
+    /// The end is a source of datagrams that has sent all.
     Over,
-    /// It may send more when something of it has left the host.
-    Throttled,
+    /// The end may send more when some of its data has left the host (TCP small queues).
+    TsqThrottled,
 }
 
 /// A rule that is applied to an end.
 pub trait Rule: Copy {
-    /// What comes of it.
+    /// The result of the rule.
     type Out;
-    /// It is compiled for the common transport.
+    /// True where the rule is compiled for the common transport.
     const IS_HOT: bool;
 
-    /// Applies it.
+    /// Applies the rule.
     fn apply<D: Discipline>(self, at: AtHost<'_, D>, end: &mut impl Protocol) -> Self::Out;
 }
 
@@ -234,8 +234,8 @@ impl<D: Discipline> AtHost<'_, D> {
     }
 
     fn transmit_all(&mut self, end: &mut impl Protocol) -> Used {
-        if self.is_throttled(end) {
-            return Used::Throttled;
+        if self.is_tsq_throttled(end) {
+            return Used::TsqThrottled;
         }
         *self.queued = false;
         loop {
@@ -243,10 +243,10 @@ impl<D: Discipline> AtHost<'_, D> {
             if self.nic.is_full(now) && self.refuse(end) || !self.send_burst(end) {
                 return self.after_burst(end);
             }
-            if self.is_throttled(end) {
+            if self.is_tsq_throttled(end) {
                 *self.queued = true;
                 self.arm(end);
-                return Used::Throttled;
+                return Used::TsqThrottled;
             }
         }
     }
@@ -328,8 +328,8 @@ impl<D: Discipline> AtHost<'_, D> {
         (self.sends.flow, side(self.id))
     }
 
-    /// Whether so much of the end stands in its host that it shall send no more.
-    fn is_throttled(&mut self, end: &impl Protocol) -> bool {
+    /// True where so much of the end's data stands in its host that it shall send no more (TCP small queues).
+    fn is_tsq_throttled(&mut self, end: &impl Protocol) -> bool {
         let now = self.core.now;
         let bytes = self.nic.bytes_of(now, self.key());
         bytes > 0 && u64::from(bytes) > end.output_limit(now) && end.due(now, Kinds::DATA)

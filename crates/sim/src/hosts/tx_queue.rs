@@ -51,7 +51,7 @@ impl TxQueue {
         Some(vec![queue; hosts].into())
     }
 
-    /// Whether it takes nothing more.
+    /// True where the queue takes nothing more.
     pub fn is_full(&mut self, now: Time) -> bool {
         if self.most == usize::MAX {
             return false;

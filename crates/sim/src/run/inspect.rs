@@ -160,7 +160,8 @@ impl World {
 
     /// Control messages that wait at switches or travel, those that were lost on a link left out.
     pub fn messages_on_the_way(&self) -> u64 {
-        let waiting: u64 = self.fabric.switches.iter().flat_map(|switch| &switch.mechanisms).map(|m| m.messages()).sum();
+        let waiting: u64 =
+            self.fabric.switches.iter().flat_map(|switch| &switch.mechanisms).filter_map(|m| m.attaches(|m| m.messages())).sum();
         waiting + self.existing(|envelope, _| envelope.kind == Kind::Control && envelope.ttl > 0)
     }
 
@@ -200,7 +201,7 @@ impl World {
 
     /// Packets that mechanisms hold, those in express queues, those in virtual output queues or on crossbars, those that wait in hosts behind the NIC, and messages that are about to be offered to ports.
     pub fn held(&self) -> u64 {
-        let of = |s: &SwitchNode| s.mechanisms.iter().map(|m| m.held().len()).sum::<usize>() + s.outbox.len();
+        let of = |s: &SwitchNode| s.mechanisms.iter().filter_map(|m| m.holds(|m| m.held().len())).sum::<usize>() + s.outbox.len();
         let express =
             |port: &Port| port.queues.as_deref().and_then(|queues| queues.express.as_deref()).map_or(0, Express::packets);
         let express: u64 = self.core.ports.iter().map(|port| u64::from(express(port))).sum();

@@ -431,7 +431,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
 
 /// Gives a switch's port the queue of headers that a mechanism there wants.
 fn give_express(link: &mut Link, port: &mut Port, switches: &[SwitchNode]) {
-    let params = switches[port.owner.switch().index()].mechanisms.iter().find_map(MechanismState::express);
+    let params = switches[port.owner.switch().index()].mechanisms.iter().find_map(|m| m.overtakes(|m| m.express()));
     if let (Some(params), Some(queues)) = (params, port.queues.as_deref_mut()) {
         queues.express = Some(Box::new(Express::new(params)));
         port.general = true;

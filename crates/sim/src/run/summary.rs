@@ -139,18 +139,19 @@ fn mechanisms(world: &World) -> Value {
         let Value::Object(group) = group else { continue };
         let ours = || states().filter(|(_, m)| m.counts().name == name);
         let Some((_, first)) = ours().next() else { continue };
-        if first.pauses_hosts() {
+        let profile = first.kind().profile;
+        if profile.pauses().is_some() {
             let nics = &world.hosts.pause_counts;
             add(group, NICS, [nics.frames, nics.storms, nics.storms_over]);
         }
-        if first.sends_messages() {
-            let waiting: u64 = ours().map(|(_, m)| m.messages()).sum();
+        if profile.messages.is_some() {
+            let waiting: u64 = ours().filter_map(|(_, m)| m.attaches(|m| m.messages())).sum();
             let travelling = world.existing(|envelope, header| {
-                matches!(header, Header::Control(c) if first.owns(c.ether_type)) && envelope.ttl > 0
+                matches!(header, Header::Control(c) if profile.owns(c.ether_type)) && envelope.ttl > 0
             });
             add(group, MESSAGES, [world.after_end(name), waiting + travelling]);
         }
-        if first.signals().has(fanin_packet::Signals::TRIMMED) {
+        if profile.signals.has(fanin_packet::Signals::TRIMMED) {
             let (headers, signals) = world.trimmed_and_signals_on_the_way();
             let totals = world.totals();
             add(group, TRIMMED, [totals.stray_trimmed, headers, totals.dropped_signals, totals.stray_signals, signals]);
@@ -160,14 +161,14 @@ fn mechanisms(world: &World) -> Value {
         if !reasons.is_empty() {
             group.insert("by_reason".into(), json!(reasons));
         }
-        for (def, value) in ours().flat_map(|(_, m)| m.peaks()) {
+        for (def, value) in ours().flat_map(|(_, m)| m.largest_values()) {
             let most = group.get(def.name).and_then(Value::as_u64).unwrap_or(0);
             group.insert(def.name.to_string(), json!(most.max(value)));
         }
         let link = |s: SwitchId, port: fanin_switch::PortNo| world.fabric.switches[s].ports[port.index()];
-        let longest = |s: SwitchId, m: &MechanismState| match m.express() {
-            Some(_) => world.fabric.switches[s].express_peak(&world.core),
-            None => m.peak(),
+        let longest = |s: SwitchId, m: &MechanismState| match m.overtakes(|_| ()) {
+            Some(()) => world.fabric.switches[s].express_peak(&world.core),
+            None => m.peaks(|m| m.longest_queue()).flatten(),
         };
         let peaks = ours().filter_map(|(s, m)| longest(s, m).map(|(port, bytes)| (link(s, port), bytes)));
         let largest = peaks.min_by_key(|(l, bytes)| (std::cmp::Reverse(*bytes), *l));

@@ -27,7 +27,7 @@ params! {
 }
 
 impl DynamicBuffer {
-    /// What a queue with this α may hold while all others are empty, in the unit of `total`: α/(1 + α) of it. Source: DT.
+    /// Limit of a queue with this α while all others are empty, in the unit of `total`: α/(1 + α) of it. Source: DT.
     pub fn alone(&self, alpha: f64) -> u64 {
         libm::floor(alpha / (1.0 + alpha) * self.total.count() as f64) as u64
     }
@@ -38,7 +38,7 @@ params! {
     pub struct UnlimitedBuffer { }
 }
 
-/// What devices and other simulators call buffers.
+/// Names of buffers at devices and in other simulators.
 fn meant(kind: &str) -> Option<&'static str> {
     match kind {
         "shared" | "shared_buffer" | "dt" | "dynamic_threshold" | "alpha" => {
@@ -65,7 +65,7 @@ choice! {
 }
 
 impl Buffer {
-    /// Whether something is counted in cells.
+    /// True if something is counted in cells.
     pub fn counts_cells(&self) -> bool {
         match self {
             Buffer::Static(b) => Unit::of(b.per_port) == Unit::Cells,
@@ -154,24 +154,24 @@ impl SharedBuffer {
         }
     }
 
-    /// What it counts in: the unit of every `queued` argument.
+    /// Unit of the buffer: that of every `queued` argument.
     pub fn unit(&self) -> Unit {
         self.unit
     }
 
-    /// What a frame takes.
+    /// Amount that a frame takes.
     #[inline]
     pub fn size(&self, frame: u16) -> u64 {
         self.unit.size(frame, self.cell)
     }
 
-    /// What is shared and not used.
+    /// Shared amount that is not used.
     #[inline]
     pub fn free(&self) -> u64 {
         self.total - self.used
     }
 
-    /// What is shared and used.
+    /// Shared amount that is used.
     pub fn used(&self) -> u64 {
         self.used
     }
@@ -188,7 +188,7 @@ impl SharedBuffer {
         queued.saturating_sub(self.reserved)
     }
 
-    /// Whether a frame may join a queue with this α that holds `queued`.
+    /// True if a frame may join a queue with this α that holds `queued`.
     ///
     /// # Errors
     /// With the reason when it may not.
@@ -226,7 +226,7 @@ impl SharedBuffer {
     }
 }
 
-/// What bounds the queues of one port: its own limit, or its share of the switch's buffer.
+/// Bound on the queues of one port: its own limit, or its share of the switch's buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Admission {
     Unlimited,
@@ -251,12 +251,12 @@ impl Admission {
         }
     }
 
-    /// Whether it is a share of the switch's buffer.
+    /// True if it is a share of the switch's buffer.
     pub fn is_shared(&self) -> bool {
         matches!(self, Admission::Shared { .. })
     }
 
-    /// Whether the port's own limit, if it has one, lets a frame join the queue of `view`; `cell`: bytes of a cell.
+    /// True if the port's own limit, if it has one, lets a frame join the queue of `view`; `cell`: bytes of a cell.
     ///
     /// # Errors
     /// With the reason when it does not.

@@ -66,7 +66,7 @@ impl Architecture {
 pub struct Inputs(Vec<u64>);
 
 impl Inputs {
-    /// None of `inputs`.
+    /// Empty set of `inputs`.
     pub fn none(inputs: usize) -> Self {
         Inputs(vec![0; inputs.div_ceil(64)])
     }
@@ -83,7 +83,7 @@ impl Inputs {
         self.0[input / 64] >> (input % 64) & 1 != 0
     }
 
-    /// Whether none is in both.
+    /// True if none is in both.
     #[inline]
     pub fn is_disjoint(&self, other: &Inputs) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| a & b == 0)
@@ -111,7 +111,7 @@ impl Inputs {
     }
 }
 
-/// What is asked of an arbiter: by output that is free, the free inputs with a packet for it.
+/// Requests to an arbiter: by output that is free, the free inputs with a packet for it.
 #[derive(Clone, Debug)]
 pub struct Requests {
     /// By output.

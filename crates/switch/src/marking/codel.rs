@@ -68,7 +68,7 @@ struct Class {
 const FORGET: u64 = 16;
 
 impl Class {
-    /// Whether a packet may be dropped. Source: RFC 8289 §5.6 (dodequeue), Linux codel_should_drop.
+    /// True if a packet may be dropped. Source: RFC 8289 §5.6 (dodequeue), Linux codel_should_drop.
     fn may_drop(&mut self, params: &CodelParams, now: Time, waited: Span, behind: u64) -> bool {
         if waited < params.target || behind <= params.mtu.0 {
             self.first_above = None;
@@ -83,7 +83,7 @@ impl Class {
         at + Span::from_ps((params.interval.ps() as f64 / libm::sqrt(f64::from(self.count))) as u64)
     }
 
-    /// Whether the packet is to be dropped, or marked instead. Source: Linux codel_dequeue, packet by packet.
+    /// True if the packet is to be dropped, or marked instead. Source: Linux codel_dequeue, packet by packet.
     fn acts(&mut self, params: &CodelParams, now: Time, waited: Span, behind: u64, markable: bool) -> bool {
         let may_drop = self.may_drop(params, now, waited, behind);
         if !self.dropping {

@@ -32,7 +32,7 @@ pub(crate) trait Policy: Sized {
     /// The state at the start of a run.
     fn new(params: &Self::Params) -> Self;
 
-    /// What a scenario gets when it is tried there: the policy's own table, where not all of it is default, and what its authors
+    /// Further settings that a scenario gets when the policy is tried there: the policy's own table, where not all of it is default, and what its authors
     /// had set besides.
     fn authors(_at: &Ground) -> Vec<Setting> {
         Vec::new()
@@ -51,22 +51,22 @@ pub(crate) trait Policy: Sized {
         Vec::new()
     }
 
-    /// Whether a packet is part of the queue that is compared, and a queue as long as the amount is long enough.
+    /// True if a packet is part of the queue that is compared, and a queue as long as the amount is long enough.
     fn counts_itself(_params: &Self::Params) -> bool {
         false
     }
 
-    /// Whether it marks ECN-capable packets at all.
+    /// True if it marks ECN-capable packets at all.
     fn marks(_params: &Self::Params) -> bool {
         true
     }
 
-    /// Whether it drops packets.
+    /// True if it drops packets.
     fn drops(_params: &Self::Params) -> bool {
         false
     }
 
-    /// Whether it does nothing while the queue is below all of these amounts.
+    /// True if it does nothing while the queue is below all of these amounts.
     fn idle_below(_params: &Self::Params) -> bool {
         true
     }
@@ -91,23 +91,23 @@ pub(crate) trait Policy: Sized {
         MarkVerdict::Pass
     }
 
-    /// Whether `on_enqueue` can say anything but `Pass`.
+    /// True if `on_enqueue` can say anything but `Pass`.
     fn acts_at_enqueue(&self) -> bool {
         true
     }
 
-    /// Whether `on_dequeue` can say anything but `Pass`.
+    /// True if `on_dequeue` can say anything but `Pass`.
     #[inline(always)]
     fn acts_at_dequeue(&self) -> bool {
         false
     }
 
-    /// Whether `on_head` can say anything but `Pass`. The departures of such a port are events.
+    /// True if `on_head` can say anything but `Pass`. The departures of such a port are events.
     fn decides_at_head(&self) -> bool {
         false
     }
 
-    /// Whether it draws random numbers.
+    /// True if it draws random numbers.
     fn needs_rng(&self) -> bool {
         false
     }
@@ -118,7 +118,7 @@ pub(crate) trait Policy: Sized {
     }
 }
 
-/// What devices and other simulators call marking.
+/// Names of marking at devices and in other simulators.
 fn meant(kind: &str) -> Option<&'static str> {
     match kind {
         "ecn" => Some("did you mean 'threshold', a step at k as DCTCP has it, or 'red', by chance from the average queue?"),

@@ -84,7 +84,7 @@ pub struct Red {
     count: i64,
 }
 
-/// What an average queue of `min` or more says.
+/// Verdict for an average queue of `min` or more.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Zone {
     /// Mark with this probability before spacing.

@@ -78,7 +78,7 @@ pub struct SlopeRegisters {
     reciprocal: u64,
 }
 
-/// What one arrival made of the registers.
+/// Registers after one arrival.
 pub type SlopeStep = s_ecn::Step;
 
 impl SlopeRegisters {
@@ -124,7 +124,7 @@ impl SlopeRegisters {
     }
 }
 
-/// How the slope is known, and which packet gets the mark.
+/// Source of the slope, and the packet that gets the mark.
 #[derive(Clone, Debug)]
 #[repr(u8)]
 enum Slope {

@@ -1,6 +1,6 @@
 //! DIBS: what finds no room at its port takes another one, at random. Source: DIBS.
 
-use super::{names_it, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Refused, Site, Surroundings, Verdict};
+use super::{names_it, Context, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Profile, Refused, Site, Verdict};
 use crate::DropReason;
 use fanin_packet::Kind;
 use fanin_params::{counters, params, Cx, Ground, Setting};
@@ -44,21 +44,23 @@ pub struct Dibs {
     reasons: BTreeMap<&'static str, u64>,
 }
 
+/// Hops for many detours, and no fast retransmit. Source: Vertigo (its simulations of DIBS turn fast retransmit off and send with 250;
+/// 255 is the largest there is).
+fn authors(_at: &Ground) -> Vec<Setting> {
+    vec![
+        ("switch.ttl", "255".to_string()),
+        ("transport.loss_detection", "\"rfc6675\"".to_string()),
+        ("transport.dup_thresh", "65535".to_string()),
+    ]
+}
+
 impl Mechanism for Dibs {
     type Params = DibsParams;
     type Counts = DibsCounts;
 
-    /// Hops for many detours, and no fast retransmit. Source: Vertigo (its simulations of DIBS turn fast retransmit off and send with 250;
-    /// 255 is the largest there is).
-    fn authors(_at: &Ground) -> Vec<Setting> {
-        vec![
-            ("switch.ttl", "255".to_string()),
-            ("transport.loss_detection", "\"rfc6675\"".to_string()),
-            ("transport.dup_thresh", "65535".to_string()),
-        ]
-    }
+    const PROFILE: Profile = Profile { authors, ..Profile::PLAIN };
 
-    /// It keeps nothing between packets.
+    /// No memory: nothing is kept between packets.
     fn memory(_params: &DibsParams, _site: &Site) -> Option<Bytes> {
         Some(Bytes(0))
     }
@@ -77,12 +79,12 @@ impl Mechanism for Dibs {
         })
     }
 
-    fn check(params: &DibsParams, around: &Surroundings<'_>, cx: &mut Cx) {
-        if around.unlimited {
+    fn check(params: &DibsParams, context: &Context<'_>, cx: &mut Cx) {
+        if context.is_unlimited() {
             cx.warn(None, "has nothing to detour: with an unlimited buffer nothing is refused for want of room", None);
         }
-        around.check_neighbours(|switch| Self::runs_at(params, switch), None, cx);
-        cx.key("unaware", |cx| around.check_unaware(&params.unaware, false, ("nothing is detoured", "no dibs"), cx));
+        context.check_neighbours(|switch| Self::runs_at(params, switch), None, cx);
+        cx.key("unaware", |cx| context.check_unaware(&params.unaware, false, ("nothing is detoured", "no dibs"), cx));
     }
 
     fn hooks(&self) -> Hooks {
@@ -97,7 +99,7 @@ impl Mechanism for Dibs {
         self.reasons.iter().map(|(reason, n)| (*reason, *n)).collect()
     }
 
-    /// What marking drops is dropped: it says so to the sender. Source: DIBS §3 (a full queue alone detours).
+    /// Packets that marking drops are dropped: that tells the sender. Source: DIBS §3 (a full queue alone detours).
     fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, _fx: &mut Effects) -> Verdict {
         let envelope = &*refused.packet.envelope;
         if !refused.room || envelope.kind == Kind::Control {

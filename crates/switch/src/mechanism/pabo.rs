@@ -1,6 +1,9 @@
 //! PABO: packets for a queue that grows go back to the switch upstream, the more likely the longer the queue. Source: PABO.
 
-use super::{names_it, Arrival, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Site, Surroundings, Verdict};
+use super::{
+    names_it, Arrival, Claims, Context, Dropped, Effects, Headers, Hooks, Mechanism, Node, Peaks, PortNo, PortSite, Profile,
+    Site, Verdict,
+};
 use crate::Unit;
 use fanin_packet::{Envelope, Kind, Shim};
 use fanin_params::{choice, counters, params, CounterDef, Cx, Param};
@@ -74,7 +77,7 @@ fn header(bounces: u8) -> Shim {
     Shim::new(BOUNCED, &[bounces, 0], 0)
 }
 
-/// How often a packet was bounced.
+/// Number of bounces of a packet.
 fn bounces(p: &Arrival<'_>) -> u8 {
     match &*p.shim {
         Some(shim) if shim.ether_type == BOUNCED => shim.body()[0],
@@ -116,7 +119,7 @@ struct Port {
     draws: Stream,
 }
 
-/// Where a packet is sent that is to be bounced.
+/// Destination of a bounce.
 enum Upstream {
     Port(PortNo),
     Host,
@@ -160,10 +163,17 @@ impl Mechanism for Pabo {
     type Params = PaboParams;
     type Counts = PaboCounts;
 
-    const HEADER_BYTES: u16 = HEADER_BYTES;
-    const PEAKS: &'static [CounterDef] = &[CounterDef::step("most_bounces", "Bounces of one packet, at most 255 are counted.")];
+    const PROFILE: Profile = Profile {
+        headers: Some(Headers { bytes: HEADER_BYTES, of_host: None }),
+        peaks: &[CounterDef::step("most_bounces", "Bounces of one packet, at most 255 are counted.")],
+        ..Profile::PLAIN
+    };
 
-    /// What it knows of a packet is in the packet.
+    fn claims(params: &PaboParams) -> Claims {
+        Claims { amounts: vec![params.lower, params.upper], ..Claims::default() }
+    }
+
+    /// No memory: bounces are counted in the packet.
     fn memory(_params: &PaboParams, _site: &Site) -> Option<Bytes> {
         Some(Bytes(0))
     }
@@ -186,19 +196,15 @@ impl Mechanism for Pabo {
         })
     }
 
-    fn check(params: &PaboParams, around: &Surroundings<'_>, cx: &mut Cx) {
+    fn check(params: &PaboParams, context: &Context<'_>, cx: &mut Cx) {
         let upper = params.upper.to_value().into();
         if Unit::of(params.lower) != Unit::of(params.upper) || params.lower.count() >= params.upper.count() {
             let accepted = format!("more than lower, {}, in the same unit", params.lower);
             cx.key("upper", |cx| cx.error(Some(&upper), "is no queue above lower", Some(accepted)).severity);
         }
-        around.check_neighbours(|switch| Self::runs_at(params, switch), Some("pabo"), cx);
-        around.check_hops(LEAST_HOPS, cx);
-        cx.key("unaware", |cx| around.check_unaware(&params.unaware, false, ("nothing is bounced", "no pabo"), cx));
-    }
-
-    fn amounts(params: &PaboParams) -> Vec<Amount> {
-        vec![params.lower, params.upper]
+        context.check_neighbours(|switch| Self::runs_at(params, switch), Some("pabo"), cx);
+        context.check_hops(LEAST_HOPS, cx);
+        cx.key("unaware", |cx| context.check_unaware(&params.unaware, false, ("nothing is bounced", "no pabo"), cx));
     }
 
     fn hooks(&self) -> Hooks {
@@ -207,10 +213,6 @@ impl Mechanism for Pabo {
 
     fn counts(&self) -> PaboCounts {
         self.counts
-    }
-
-    fn peaks(&self) -> Vec<u64> {
-        vec![self.most]
     }
 
     fn on_route(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, _fx: &mut Effects) -> Verdict {
@@ -258,6 +260,12 @@ impl Mechanism for Pabo {
 
     fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, _: &mut Effects) {
         self.counts.dropped += u64::from(dropped.envelope.kind != Kind::Control && dropped.envelope.extra.shim() > 0);
+    }
+}
+
+impl Peaks for Pabo {
+    fn peaks(&self) -> Vec<u64> {
+        vec![self.most]
     }
 }
 

@@ -3,7 +3,8 @@
 //! Hosts write into each frame how much its flow has left and how often the packet was sent before; queues are served by that.
 
 use super::{
-    names_it, Arrival, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Refused, Sent, Site, Surroundings, Verdict,
+    names_it, Arrival, Context, Displaces, Dropped, Effects, Headers, Hooks, Mechanism, Node, PortNo, PortSite, Profile, Ranks,
+    Refused, Sent, Site, Verdict,
 };
 use crate::{DropReason, Unit};
 use fanin_packet::{Envelope, Kind, Shim};
@@ -76,7 +77,7 @@ fn header(sent: &Sent) -> Shim {
     Shim::new(LEFT, &[a, b, c, d, u8::try_from(sent.again).unwrap_or(u8::MAX), 0], 0)
 }
 
-/// What a header says: bytes left, and how often the packet was sent before.
+/// Content of a header: bytes left, and how often the packet was sent before.
 fn read(shim: &Shim) -> Option<(u32, u8)> {
     match (shim.ether_type, shim.body()) {
         (LEFT, [a, b, c, d, again, _]) => Some((u32::from_be_bytes([*a, *b, *c, *d]), *again)),
@@ -153,22 +154,22 @@ impl Vertigo {
     }
 }
 
+/// Forwarding by the power of two choices, hops for many deflections, and hosts that put packets in order. Source: Vertigo, its
+/// simulator.
+fn authors(_at: &Ground) -> Vec<Setting> {
+    vec![
+        ("switch.routing", "{ kind = \"drill\", d = 2, m = 0 }".to_string()),
+        ("switch.ttl", "250".to_string()),
+        ("host.reorder", "{ timeout = \"360us\" }".to_string()),
+    ]
+}
+
 impl Mechanism for Vertigo {
     type Params = VertigoParams;
     type Counts = VertigoCounts;
 
-    const HEADER_BYTES: u16 = HEADER_BYTES;
-    const HOST_HEADER: Option<fn(&Sent) -> Shim> = Some(header);
-
-    /// Forwarding by the power of two choices, hops for many deflections, and hosts that put packets in order. Source: Vertigo, its
-    /// simulator.
-    fn authors(_at: &Ground) -> Vec<Setting> {
-        vec![
-            ("switch.routing", "{ kind = \"drill\", d = 2, m = 0 }".to_string()),
-            ("switch.ttl", "250".to_string()),
-            ("host.reorder", "{ timeout = \"360us\" }".to_string()),
-        ]
-    }
+    const PROFILE: Profile =
+        Profile { headers: Some(Headers { bytes: HEADER_BYTES, of_host: Some(header) }), authors, ..Profile::PLAIN };
 
     fn runs_at(params: &VertigoParams, switch: &str) -> bool {
         !names_it(&params.unaware, switch)
@@ -187,14 +188,14 @@ impl Mechanism for Vertigo {
         })
     }
 
-    fn check(params: &VertigoParams, around: &Surroundings<'_>, cx: &mut Cx) {
-        if around.unlimited {
+    fn check(params: &VertigoParams, context: &Context<'_>, cx: &mut Cx) {
+        if context.is_unlimited() {
             cx.warn(None, "has nothing to deflect: with an unlimited buffer nothing is refused for want of room", None);
         }
         if params.choices > 0 {
-            around.check_neighbours(|switch| Self::runs_at(params, switch), None, cx);
+            context.check_neighbours(|switch| Self::runs_at(params, switch), None, cx);
         }
-        if params.serve == ServeBy::LeastLeft && !around.puts_in_order {
+        if params.serve == ServeBy::LeastLeft && !context.hosts.puts_in_order {
             let value = params.serve.to_value().into();
             cx.key("serve", |cx| {
                 let message = "lets packets of a flow overtake each other, and hosts do not put them in order";
@@ -203,7 +204,7 @@ impl Mechanism for Vertigo {
                 problem.severity
             });
         }
-        cx.key("unaware", |cx| around.check_unaware(&params.unaware, false, ("nothing is deflected", "no vertigo"), cx));
+        cx.key("unaware", |cx| context.check_unaware(&params.unaware, false, ("nothing is deflected", "no vertigo"), cx));
     }
 
     fn hooks(&self) -> Hooks {
@@ -222,13 +223,7 @@ impl Mechanism for Vertigo {
         self.reasons.iter().map(|(reason, n)| (*reason, *n)).collect()
     }
 
-    /// Bytes left, divided by `boost` for each time that the packet was sent before. What has no header, and what has no payload, is first.
-    fn rank(&self, _envelope: &Envelope, shim: Option<&Shim>) -> u32 {
-        let (left, again) = shim.and_then(read).unwrap_or_default();
-        self.boost.checked_pow(u32::from(again)).map_or(0, |boost| left / boost)
-    }
-
-    /// What marking drops is dropped: it says so to the sender.
+    /// Packets that marking drops are dropped: that tells the sender.
     fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, fx: &mut Effects) -> Verdict {
         let e = *refused.packet.envelope;
         if !refused.room || e.kind == Kind::Control {
@@ -246,6 +241,20 @@ impl Mechanism for Vertigo {
         self.deflect(node, refused.port, refused.packet.from, refused.reason).unwrap_or(Verdict::Pass)
     }
 
+    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, _: &mut Effects) {
+        self.counts.out_of_hops += u64::from(dropped.reason == DropReason::TTL);
+    }
+}
+
+impl Ranks for Vertigo {
+    /// Bytes left, divided by `boost` for each time that the packet was sent before. What has no header, and what has no payload, is first.
+    fn rank(&self, _envelope: &Envelope, shim: Option<&Shim>) -> u32 {
+        let (left, again) = shim.and_then(read).unwrap_or_default();
+        self.boost.checked_pow(u32::from(again)).map_or(0, |boost| left / boost)
+    }
+}
+
+impl Displaces for Vertigo {
     /// It is deflected, unless the one that it made room for was.
     fn on_displaced(
         &mut self,
@@ -261,10 +270,6 @@ impl Mechanism for Vertigo {
             return Verdict::Drop(DropReason::DISPLACED);
         }
         self.deflect(node, port, None, DropReason::DISPLACED).unwrap_or(Verdict::Drop(DropReason::DISPLACED))
-    }
-
-    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, _: &mut Effects) {
-        self.counts.out_of_hops += u64::from(dropped.reason == DropReason::TTL);
     }
 }
 

@@ -23,7 +23,7 @@ fn link(dst: HostId, n: usize) -> usize {
 impl Chooser for ByDestination {
     type Params = ByDestinationParams;
 
-    /// It keeps nothing between packets.
+    /// No memory: nothing is kept between packets.
     fn memory(_params: &ByDestinationParams) -> Option<Bytes> {
         Some(Bytes(0))
     }

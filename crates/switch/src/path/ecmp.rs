@@ -27,7 +27,7 @@ pub struct ByHash;
 impl Chooser for ByHash {
     type Params = Ecmp;
 
-    /// It keeps nothing between packets.
+    /// No memory: nothing is kept between packets.
     fn memory(_params: &Ecmp) -> Option<Bytes> {
         Some(Bytes(0))
     }

@@ -24,7 +24,7 @@ use fanin_units::{Bytes, HostId, Stream, Time};
 
 /// The links that a packet may take: what a path choice may see of them.
 pub trait Links {
-    /// How many there are.
+    /// Number of links.
     fn count(&self) -> usize;
 
     /// The number of one of them, which no other link has.
@@ -42,7 +42,7 @@ pub(crate) trait Chooser: Sized {
     /// Packets of a flow take several paths, whatever the time between them, so they may overtake each other.
     const PER_PACKET: bool = false;
 
-    /// What a scenario gets besides when it is tried there: what its authors had set.
+    /// Further settings that a scenario gets when the path choice is tried there: those of its authors.
     fn authors(_at: &Ground) -> Vec<Setting> {
         Vec::new()
     }

@@ -20,7 +20,7 @@ impl Chooser for AtRandom {
 
     const PER_PACKET: bool = true;
 
-    /// It keeps nothing between packets.
+    /// No memory: nothing is kept between packets.
     fn memory(_params: &Spray) -> Option<Bytes> {
         Some(Bytes(0))
     }

@@ -27,13 +27,13 @@ pub struct Drr {
     deficit: [u64; MAX_CLASSES],
     queues: Vec<VecDeque<u16>>,
     active: VecDeque<usize>,
-    /// Whether the head of the active list has had this visit's quantum.
+    /// True if the head of the active list has had this visit's quantum.
     visiting: bool,
     /// Classes that send nothing, a bit for each: they are not in the active list.
     closed: u8,
 }
 
-/// What the scan of the active list found.
+/// Result of the scan of the active list.
 #[derive(Clone, Copy)]
 struct Turn {
     /// Position in the active list.

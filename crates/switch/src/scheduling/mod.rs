@@ -28,7 +28,7 @@ pub(crate) trait Discipline: Sized {
     /// Records what single keys cannot show to be wrong.
     fn check(_params: &Self::Params, _cx: &mut Cx) {}
 
-    /// How many classes it distinguishes.
+    /// Number of classes that it distinguishes.
     fn classes(params: &Self::Params) -> usize;
 
     /// The same, of this port.
@@ -89,7 +89,7 @@ macro_rules! registry {
                 match scheduling { $( Scheduling::$name(params) => Scheduler::$name(<$state as Discipline>::new(params)), )* }
             }
 
-            /// How many classes it distinguishes.
+            /// Number of classes that it distinguishes.
             #[inline]
             pub fn classes(&self) -> usize {
                 match self { $( Scheduler::$name(state) => state.queues(), )* }
@@ -155,7 +155,7 @@ macro_rules! registry {
         }
 
         impl Scheduling {
-            /// How many classes it distinguishes.
+            /// Number of classes that it distinguishes.
             pub fn classes(&self) -> usize {
                 match self { $( Scheduling::$name(params) => <$state as Discipline>::classes(params), )* }
             }

@@ -1,4 +1,4 @@
-//! What is kept with a packet while it takes memory.
+//! Notes kept with packets while they take memory.
 
 use crate::mechanism::{Node, PortNo};
 use fanin_packet::PacketId;
@@ -6,18 +6,18 @@ use fanin_packet::PacketId;
 /// A packet that takes memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
-    /// Where it came in, and the port that it waits for.
+    /// Port that the packet came in by, and the one that it waits for.
     pub port: PortNo,
     pub output: PortNo,
     pub class: u8,
     /// More than none.
     pub bytes: u16,
-    /// It has crossed to its port, and takes no memory of its input any more.
+    /// True once it has crossed to its port, and takes no memory of its input any more.
     pub crossed: bool,
 }
 
 impl Held {
-    /// What its switch keeps with a packet; `None`: it takes no memory.
+    /// Note that its switch keeps with a packet; `None`: it takes no memory.
     pub(super) fn of(node: &dyn Node, packet: PacketId) -> Option<Held> {
         let note = node.note(packet);
         (note != 0).then_some(Held {

@@ -5,10 +5,10 @@ use super::{PfcParams, Xoff};
 use crate::mechanism::PortNo;
 use crate::{DropReason, PRIORITIES};
 
-/// What packets of one class from one neighbour take.
+/// Memory that packets of one class from one neighbour take.
 #[derive(Clone, Debug, Default)]
 struct Ingress {
-    /// Of reservation and pool.
+    /// Bytes of reservation and pool.
     used: u64,
     headroom: u64,
     /// Frame bytes by the port that they wait for, as far as any have.
@@ -26,7 +26,7 @@ struct Pool {
 }
 
 impl Pool {
-    /// What one port and class may take of it now.
+    /// Limit of one port and class in the pool now.
     fn threshold(&self) -> u64 {
         let free = self.bytes - self.used.min(self.bytes);
         self.alpha.map_or(self.fixed.min(self.bytes), |alpha| (alpha * free as f64) as u64)
@@ -48,7 +48,7 @@ fn waits_first(outputs: &mut Vec<u64>, output: PortNo, bytes: u64) {
     outputs[output.index()] = bytes;
 }
 
-/// See the module.
+/// Memory of one switch.
 #[derive(Debug)]
 pub(super) struct Memory {
     /// A bit for each lossless class.
@@ -67,13 +67,13 @@ pub(super) struct Memory {
     calm: Calm,
 }
 
-/// What headroom and reservations of a switch take; `headroom`: of one class at each port.
+/// Bytes of headroom and reservations of a switch; `headroom`: of one class at each port.
 pub(super) fn fixed(params: &PfcParams, headroom: impl Iterator<Item = u64>) -> u64 {
     let (ports, headroom) = headroom.fold((0, 0), |(ports, sum), bytes| (ports + 1, sum + bytes));
     headroom * params.lossless().count_ones() as u64 + params.reserved.get() * ports * PRIORITIES as u64
 }
 
-/// What is left of the memory for the common pool.
+/// Rest of the memory, for the common pool.
 pub(super) fn common(params: &PfcParams, fixed: u64) -> u64 {
     let lossy = params.lossy.as_ref().map_or(0, |lossy| lossy.memory.get());
     params.memory.get().saturating_sub(fixed + lossy)
@@ -103,7 +103,7 @@ impl Memory {
         }
     }
 
-    /// Where the first class of a port is counted.
+    /// Place of the first class of a port.
     #[inline]
     pub(super) fn address(&self, port: PortNo) -> *const u8 {
         self.ingress.as_ptr().wrapping_add(port.index()).cast()
@@ -122,7 +122,7 @@ impl Memory {
         &mut self.ingress[port.index()][usize::from(class)]
     }
 
-    /// What an amount takes of the pool beside its reservation.
+    /// Part of an amount that comes from the pool, not from its reservation.
     fn shared(&self, used: u64) -> u64 {
         used.saturating_sub(self.reserved)
     }
@@ -158,7 +158,7 @@ impl Memory {
         plain
     }
 
-    /// Whether nobody is to pause by far, a packet that is about to wait counted; all that have left are known. From then on
+    /// True if nobody is to pause by far, a packet that is about to wait counted; all that have left are known. From then on
     /// [`Memory::take_calmly`] has room.
     pub(super) fn becomes_calm(&mut self, held: Held) -> bool {
         let Held { port, class, bytes, .. } = held;
@@ -190,7 +190,7 @@ impl Memory {
         used.map(|used| self.shared(used)).max().unwrap_or(0)
     }
 
-    /// Whether nobody is to pause by far: no class of a port takes half of what it may.
+    /// True if nobody is to pause by far: no class of a port takes half of what it may.
     pub(super) fn is_low(&mut self) -> bool {
         let largest = self.largest();
         2 * largest < self.pools[0].threshold() && self.find_calm(self.pools[0].used, largest)
@@ -247,7 +247,7 @@ impl Memory {
         self.set_used(port, class, used);
     }
 
-    /// Whether a neighbour that was asked to pause, or was not, has to.
+    /// True if a neighbour that was asked to pause, or was not, has to.
     pub(super) fn wants_pause(&self, port: PortNo, class: u8, paused: bool) -> bool {
         let at = &self.ingress[port.index()][usize::from(class)];
         let shared = self.shared(at.used);

@@ -13,8 +13,8 @@ mod watchdog;
 pub use watchdog::{StormAction, Watchdog};
 
 use super::{
-    message_frame, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, PortSite, Site, Surroundings,
-    Verdict,
+    message_frame, Arrival, Claims, Context, Dropped, Effect, Effects, Hooks, Listens, Mechanism, Message, Messages, Node,
+    PacketMemory, PauseFrames, Peaks, PortNo, PortSite, Profile, Site, Timed, Verdict,
 };
 use crate::{DropReason, Gate, Patience, Pause, Waiting, Watch, PRIORITIES};
 use check::needed;
@@ -171,7 +171,7 @@ fn message(pause: &Pause) -> Message {
     Message { envelope, control: Control::new(MAC_CONTROL, &bytes) }
 }
 
-/// What a PFC frame asks for; `None`: it is none.
+/// Request of a PFC frame; `None`: it is none.
 fn read(body: &[u8]) -> Option<Pause> {
     let body: &[u8; BODY] = body.get(..BODY)?.try_into().ok()?;
     if u16::from_be_bytes([body[0], body[1]]) != PFC {
@@ -193,10 +193,10 @@ struct Port {
     asked: u8,
     /// Classes whose state the neighbour does not know yet, a bit for each.
     news: u8,
-    /// Its own pauses, which the neighbour asks for.
+    /// Pauses of the port itself, which the neighbour asks for.
     gate: Gate,
     closed: u8,
-    /// When pauses are asked for again.
+    /// Time at which pauses are asked for again.
     refresh: Option<Time>,
     waiting: Waiting,
     /// Classes that have been paused since their queue was last empty, a bit for each.
@@ -204,7 +204,7 @@ struct Port {
     watch: Watch,
 }
 
-/// What happens at a time, at a port.
+/// Task at a time, at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
     /// A pause of its own may end.
@@ -217,7 +217,7 @@ enum Task {
     Watch,
 }
 
-/// Whether packets are seen to leave when they do.
+/// True if packets are seen to leave when they do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exact {
     /// Not before somebody asks: what is known to wait is too much by what has left meanwhile.
@@ -343,7 +343,7 @@ impl Pfc {
         self.update_gate(now, port, fx);
     }
 
-    /// Whether the watchdog drops packets of a class at a port.
+    /// True if the watchdog drops packets of a class at a port.
     fn is_cut(&self, port: PortNo, class: u8) -> bool {
         let drops = self.params.watchdog.as_ref().is_some_and(|watchdog| watchdog.action == StormAction::Drop);
         drops && self.ports[port.index()].watch.storm() >> class & 1 != 0
@@ -430,18 +430,33 @@ impl Pfc {
     }
 }
 
+/// The memory is counted where packets come in, so ports have no bounds of their own.
+fn authors(_at: &Ground) -> Vec<Setting> {
+    vec![("switch.buffer", "\"unlimited\"".to_string())]
+}
+
 impl Mechanism for Pfc {
     type Params = PfcParams;
     type Counts = PfcCounts;
 
-    const ETHER_TYPES: &'static [u16] = &[MAC_CONTROL];
-    const KEEPS_ALL: bool = true;
-    const AT_COMBINED: bool = true;
-    const PEAKS: &'static [CounterDef] = PEAKS;
+    const PROFILE: Profile = Profile {
+        messages: Some(Messages { pauses: Some(PauseFrames { read, write: message }), ..Messages::of(&[MAC_CONTROL]) }),
+        peaks: PEAKS,
+        keeps_all: true,
+        at_combined: true,
+        authors,
+        ..Profile::PLAIN
+    };
 
-    /// The memory is counted where packets come in, so ports have no bounds of their own.
-    fn authors(_at: &Ground) -> Vec<Setting> {
-        vec![("switch.buffer", "\"unlimited\"".to_string())]
+    /// Other classes may be dropped; with a watchdog all.
+    fn claims(params: &PfcParams) -> Claims {
+        let lossless = params.lossless();
+        Claims {
+            lossless,
+            drops: if params.watchdog.is_some() { u8::MAX } else { !lossless },
+            packet_memory: Some(params.memory),
+            ..Claims::default()
+        }
     }
 
     /// Headroom and reservations, which nothing else may use.
@@ -477,36 +492,8 @@ impl Mechanism for Pfc {
         })
     }
 
-    fn check(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
-        check::check(params, around, cx);
-    }
-
-    fn lossless(params: &PfcParams) -> u8 {
-        params.lossless()
-    }
-
-    fn packet_memory(params: &PfcParams) -> Option<Bytes> {
-        Some(params.memory)
-    }
-
-    fn drops(params: &PfcParams, classes: &[u8]) -> bool {
-        params.watchdog.is_some() || classes.iter().any(|class| params.lossless() >> (*class).min(7) & 1 == 0)
-    }
-
-    fn breaks_deadlocks(&self) -> bool {
-        self.params.watchdog.is_some()
-    }
-
-    fn waits_behind(&self, from: PortNo, class: u8) -> Vec<PortNo> {
-        self.memory.outputs(from, class).map(|(port, _)| port).collect()
-    }
-
-    #[inline]
-    fn kept(&self, from: Option<PortNo>, port: PortNo, fetch: impl Fn(*const u8)) {
-        fetch(self.ports.as_ptr().wrapping_add(port.index()).cast());
-        if let Some(from) = from {
-            fetch(self.memory.address(from));
-        }
+    fn check(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
+        check::check(params, context, cx);
     }
 
     fn hooks(&self) -> Hooks {
@@ -517,10 +504,6 @@ impl Mechanism for Pfc {
 
     fn counts(&self) -> PfcCounts {
         self.counts
-    }
-
-    fn peaks(&self) -> Vec<u64> {
-        self.memory.peaks()
     }
 
     fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
@@ -543,7 +526,30 @@ impl Mechanism for Pfc {
         self.wait(node, p, (from, port), fx)
     }
 
-    /// What another mechanism holds takes memory as what waits for the wire.
+    fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
+        self.counts.dropped_watchdog += u64::from(dropped.reason == DropReason::WATCHDOG);
+        self.gone(node, dropped.packet, fx);
+    }
+}
+
+impl PacketMemory for Pfc {
+    fn breaks_deadlocks(&self) -> bool {
+        self.params.watchdog.is_some()
+    }
+
+    fn waits_behind(&self, from: PortNo, class: u8) -> Vec<PortNo> {
+        self.memory.outputs(from, class).map(|(port, _)| port).collect()
+    }
+
+    #[inline]
+    fn kept(&self, from: Option<PortNo>, port: PortNo, fetch: &dyn Fn(*const u8)) {
+        fetch(self.ports.as_ptr().wrapping_add(port.index()).cast());
+        if let Some(from) = from {
+            fetch(self.memory.address(from));
+        }
+    }
+
+    /// A packet that another mechanism holds takes memory as one that waits for the wire does.
     fn on_taken(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
         match p.from {
             Some(from) if Held::of(node, p.id).is_none() => self.wait(node, p, (from, port), fx),
@@ -551,7 +557,7 @@ impl Mechanism for Pfc {
         }
     }
 
-    /// What is counted at an input is what waits there.
+    /// A packet that has crossed counts at its input no longer.
     fn on_crossing(&mut self, node: &mut dyn Node, packet: PacketId, _from: PortNo, _to: PortNo, fx: &mut Effects) {
         if let Some(held) = Held::of(node, packet) {
             Held { crossed: true, ..held }.keep(node, packet);
@@ -563,12 +569,15 @@ impl Mechanism for Pfc {
     fn on_departed(&mut self, node: &mut dyn Node, packet: PacketId, fx: &mut Effects) {
         self.gone(node, packet, fx);
     }
+}
 
-    fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
-        self.counts.dropped_watchdog += u64::from(dropped.reason == DropReason::WATCHDOG);
-        self.gone(node, dropped.packet, fx);
+impl Peaks for Pfc {
+    fn peaks(&self) -> Vec<u64> {
+        self.memory.peaks()
     }
+}
 
+impl Listens for Pfc {
     fn on_message(&mut self, node: &mut dyn Node, from: PortNo, message: &Message, fx: &mut Effects) {
         let Some(pause) = read(message.body()) else { return };
         self.counts.frames_received += 1;
@@ -577,7 +586,9 @@ impl Mechanism for Pfc {
         p.gate.on_pause(node.now(), p.rate, &pause);
         self.update_gate(node.now(), from, fx);
     }
+}
 
+impl Timed for Pfc {
     fn on_timer(&mut self, node: &mut dyn Node, fx: &mut Effects) {
         let now = node.now();
         self.settle(node, fx);
@@ -595,14 +606,6 @@ impl Mechanism for Pfc {
                 Task::Watch => self.watch(now, port, fx),
             }
         }
-    }
-
-    fn pause(body: &[u8]) -> Option<Pause> {
-        read(body)
-    }
-
-    fn ask(pause: &Pause) -> Option<Message> {
-        Some(message(pause))
     }
 }
 

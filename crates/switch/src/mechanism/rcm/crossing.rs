@@ -9,7 +9,7 @@ use crate::mechanism::{Arrival, Effect, Effects, Node, PortNo, Verdict};
 const FRAMES: u64 = 2;
 
 impl Rcm {
-    /// Whether harmful flows have to leave an output to what is on its way there.
+    /// True if harmful flows have to leave an output to what is on its way there.
     fn is_busy(&self, sendable: u64) -> bool {
         sendable >= FRAMES * u64::from(self.control.bounds.floor)
     }

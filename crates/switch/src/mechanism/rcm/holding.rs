@@ -13,7 +13,7 @@ pub(super) fn queued(node: &mut dyn Node, port: PortNo, class: u8, tuple: &Tuple
 }
 
 impl Rcm {
-    /// Whether what may go on joins the queue of its class, from where the scheduler takes it: at a combined switch, and where a port has
+    /// True if what may go on joins the queue of its class, from where the scheduler takes it: at a combined switch, and where a port has
     /// several classes. Elsewhere it leaves past the queue.
     pub(super) fn joins(&self, node: &mut dyn Node, port: PortNo) -> bool {
         self.combined || node.queues(port) > 1
@@ -44,7 +44,7 @@ impl Rcm {
         }
     }
 
-    /// Whether harmful flows of a port do not take what others leave.
+    /// True if harmful flows of a port do not take what others leave.
     pub(super) fn paces(&self, port: PortNo) -> bool {
         self.paces && self.ports[port.index()].remote > 0
     }

@@ -1,7 +1,7 @@
-//! What RCM can be set to, and what `fanin check` says of it.
+//! Settings of RCM, and their checks beside the scenario.
 
 use super::{Mechanism, Rcm};
-use crate::mechanism::{Site, Surroundings};
+use crate::mechanism::{Context, Site};
 use fanin_params::{counters, names, params, CounterDef, Cx};
 use fanin_units::{Amount, Bytes, Span};
 
@@ -157,11 +157,11 @@ const FOR_RCC: &str = "rcc = true, or no such key";
 const FOR_SAR: &str = "sar = true, or no such key";
 
 impl RcmParams {
-    pub(super) fn check(&self, around: &Surroundings<'_>, cx: &mut Cx) {
+    pub(super) fn check(&self, context: &Context<'_>, cx: &mut Cx) {
         self.check_unused(cx);
-        self.check_queues(around, cx);
-        self.check_windows(around, cx);
-        if !around.lossless {
+        self.check_queues(context, cx);
+        self.check_windows(context, cx);
+        if !context.is_lossless() {
             let message =
                 "does not keep back-pressure on the path of harmful flows: without PFC what is held takes nobody's memory, and \
                            ports drop";
@@ -171,8 +171,8 @@ impl RcmParams {
         if self.loss == 1.0 {
             cx.warn_at("loss", &self.loss, "loses every notification: no neighbour hears of congestion");
         }
-        around.check_neighbours(|switch| Rcm::runs_at(self, switch), Some("rcm"), cx);
-        cx.key("unaware", |cx| around.check_unaware(&self.unaware, false, ("nobody detects congestion", "no rcm"), cx));
+        context.check_neighbours(|switch| Rcm::runs_at(self, switch), Some("rcm"), cx);
+        cx.key("unaware", |cx| context.check_unaware(&self.unaware, false, ("nobody detects congestion", "no rcm"), cx));
     }
 
     /// Settings of parts that are off.
@@ -197,26 +197,28 @@ impl RcmParams {
     }
 
     /// Queue lengths beside the room that there is.
-    fn check_queues(&self, around: &Surroundings<'_>, cx: &mut Cx) {
+    fn check_queues(&self, context: &Context<'_>, cx: &mut Cx) {
         let bytes = |buffer: &Amount| match buffer {
             Amount::Bytes(bytes) => Some(*bytes),
-            Amount::Cells(cells) => Some(cells.saturating_mul(u64::from(around.cell))),
+            Amount::Cells(cells) => Some(cells.saturating_mul(u64::from(context.cell()))),
             Amount::Packets(_) => None,
         };
-        let buffer = around.buffers.iter().filter_map(bytes).min();
-        let room = [buffer, around.memory.map(Bytes::get)].into_iter().flatten().min();
+        let buffer = context.buffers().iter().filter_map(bytes).min();
+        let room = [buffer, context.mechanisms.packet_memory().map(Bytes::get)].into_iter().flatten().min();
         if let Some(room) = room.filter(|room| self.q_eq.get() >= *room) {
             let what = if buffer == Some(room) { "buffer of a port" } else { "memory of a switch" };
             let message = format!("is never exceeded: the {what} is {room} B");
             cx.error_at("q_eq", &self.q_eq, message, &format!("less than {room} B; IEEE 802.1Qau has 26000 B"));
         }
-        if let Some(memory) = around.memory.map(Bytes::get).filter(|memory| self.rcc && self.reserved.get() > *memory) {
+        if let Some(memory) =
+            context.mechanisms.packet_memory().map(Bytes::get).filter(|memory| self.rcc && self.reserved.get() > *memory)
+        {
             let message = format!("is more than the memory of a switch, {memory} B");
             cx.error_at("reserved", &self.reserved, message, &format!("at most {memory} B"));
         }
     }
 
-    fn check_windows(&self, around: &Surroundings<'_>, cx: &mut Cx) {
+    fn check_windows(&self, context: &Context<'_>, cx: &mut Cx) {
         if self.cam_hits > self.cam {
             let message = format!("is more than the places of a CAM, {}: no flow is harmful", self.cam);
             cx.error_at("cam_hits", &self.cam_hits, message, &format!("at most {}", self.cam));
@@ -224,8 +226,8 @@ impl RcmParams {
         if !self.rcc {
             return;
         }
-        let largest = around.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry)).max().unwrap_or(0);
-        let largest = largest + u64::from(around.framing.header + around.trailer + around.header_bytes);
+        let largest = context.traffic.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry)).max().unwrap_or(0);
+        let largest = largest + u64::from(context.frames.framing.header + context.frames.trailer + context.frames.header_bytes);
         if let Some(frame) = self.max_frame.filter(|frame| frame.get() < largest) {
             let message = format!("is less than the largest frame of the traffic, {largest} B: one may wait for several windows");
             cx.error_at("max_frame", &frame, message, &format!("at least {largest} B, or no such key"));
@@ -256,7 +258,7 @@ impl RcmParams {
         self.window_min.unwrap_or(WINDOW.max(Bytes(2 * frame.get())))
     }
 
-    /// What a switch has to remember, in registers and tables. A 5-tuple is that of a notification, without the protocol.
+    /// Memory of a switch, in registers and tables. A 5-tuple is that of a notification, without the protocol.
     pub(super) fn state(&self, site: &Site) -> Bytes {
         const REGISTER: u64 = 32;
         const PORT: u64 = 16;

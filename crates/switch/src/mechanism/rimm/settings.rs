@@ -2,7 +2,7 @@
 
 use super::header::NUMBER_BYTES;
 use crate::config::MIN_FRAME;
-use crate::mechanism::Surroundings;
+use crate::mechanism::Context;
 use crate::Unit;
 use fanin_params::{choice, counters, names, params, CounterDef, Cx, Node, Param};
 use fanin_units::{Amount, Bytes, Span};
@@ -81,7 +81,7 @@ choice! {
     }
 }
 
-/// What a header can state at most, of cells of 80 B.
+/// Largest depth that a header can state, of cells of 80 B.
 const ROOM: Bytes = Bytes(5_242_800);
 
 params! {
@@ -169,21 +169,21 @@ pub(super) const PEAKS: &[CounterDef] = &[
 
 impl RimmParams {
     /// Reports what single parameters cannot show to be wrong.
-    pub(super) fn check(&self, around: &Surroundings<'_>, cx: &mut Cx) {
+    pub(super) fn check(&self, context: &Context<'_>, cx: &mut Cx) {
         let alpha: Node = self.alpha.to_value().into();
         cx.key("alpha", |cx| {
             if self.alpha.count() == 0 || self.alpha.count() >= u64::from(u32::MAX) {
                 cx.error(Some(&alpha), "is no depth that a queue can cross", Some("from 1 to 4294967294".to_string()));
             }
             let reaches = |buffer: &Amount| Unit::of(*buffer) != Unit::of(self.alpha) || buffer.count() >= self.alpha.count();
-            if let Some(largest) = around.buffers.iter().max_by_key(|buffer| buffer.count()) {
-                if !around.buffers.iter().any(|buffer| reaches(&in_unit_of(self.alpha, *buffer, around.cell))) {
+            if let Some(largest) = context.buffers().iter().max_by_key(|buffer| buffer.count()) {
+                if !context.buffers().iter().any(|buffer| reaches(&in_unit_of(self.alpha, *buffer, context.cell()))) {
                     cx.warn(Some(&alpha), format!("is more than any port may hold, {largest}: there are no detours"), None);
                 }
             }
         });
         if let Some(class) = self.message_class {
-            let why = match (self.alert, around.classes) {
+            let why = match (self.alert, context.has_classes()) {
                 (AlertBy::AtOnce, _) => Some("there are no messages with alert = \"at_once\""),
                 (_, false) => Some("no port has queues for several classes"),
                 _ => None,
@@ -194,14 +194,19 @@ impl RimmParams {
                 cx.key("message_class", |cx| cx.error(Some(&class.to_value().into()), message, Some(accepted)).severity);
             }
         }
-        let stated = Bytes(u64::from(u16::MAX) * u64::from(around.cell));
+        let stated = Bytes(u64::from(u16::MAX) * u64::from(context.cell()));
         if self.room > stated && self.room != ROOM {
             cx.key("room", |cx| {
                 let message = format!("has no effect: no header can state more than {stated}, 65535 cells of switch.cell");
                 cx.warn(Some(&self.room.to_value().into()), message, None);
             });
         }
-        let full = around.transports.iter().map(|t| u64::from(t.mtu + around.framing.header + around.trailer)).max();
+        let full = context
+            .traffic
+            .transports
+            .iter()
+            .map(|t| u64::from(t.mtu + context.frames.framing.header + context.frames.trailer))
+            .max();
         if let Some(full) = full.filter(|full| self.room.get() < *full) {
             cx.key("room", |cx| {
                 let message = format!("is less than a frame of {full} B: a neighbour in whose queue one waits gets no detours");
@@ -233,8 +238,9 @@ impl RimmParams {
                 cx.key(key, |cx| cx.error(Some(&value.into()), message, Some(accepted)).severity);
             }
         }
-        for transport in around.transports {
-            let full = u64::from(transport.mtu + around.framing.header + around.trailer) + u64::from(NUMBER_BYTES);
+        for transport in context.traffic.transports {
+            let full =
+                u64::from(transport.mtu + context.frames.framing.header + context.frames.trailer) + u64::from(NUMBER_BYTES);
             if full > self.max_frame.get() {
                 let name = transport.name;
                 cx.key("max_frame", |cx| {
@@ -245,7 +251,7 @@ impl RimmParams {
                 });
             }
         }
-        cx.key("unaware", |cx| around.check_unaware(&self.unaware, false, ("nothing is detoured", "no rimm"), cx));
+        cx.key("unaware", |cx| context.check_unaware(&self.unaware, false, ("nothing is detoured", "no rimm"), cx));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::header::{ANSWER, DEPTH, DETOUR, RETURN};
 use super::{index, Arrival, Effect, Effects, Mechanism, Node, Pair, PortNo, PortView, Rimm, RimmParams, Site, Verdict};
-use crate::mechanism::PortSite;
+use crate::mechanism::{PortSite, Watches};
 use fanin_packet::{Envelope, Framing, Shim};
 use fanin_units::{BitRate, LinkId, Time};
 

@@ -32,7 +32,7 @@ params! {
     }
 }
 
-/// What an exception can set for a port by itself.
+/// Setting of a port that an exception can change by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Setting {
     Buffer,
@@ -44,7 +44,7 @@ pub enum Setting {
 impl Setting {
     pub const ALL: [Setting; 4] = [Setting::Buffer, Setting::Alpha, Setting::Marking, Setting::Scheduling];
 
-    /// Its key in [`Except`].
+    /// Key of the setting in [`Except`].
     pub fn key(self) -> &'static str {
         match self {
             Setting::Buffer => "buffer",
@@ -71,7 +71,7 @@ impl Origins {
     }
 }
 
-/// What a port of a switch is set to.
+/// Settings of a port of a switch.
 #[derive(Clone, Copy, Debug)]
 pub struct PortSettings<'a> {
     /// The buffer of its own; `None`: shared, or without limit.
@@ -85,14 +85,14 @@ pub struct PortSettings<'a> {
 }
 
 impl PortSettings<'_> {
-    /// Whether nothing is dropped for want of room.
+    /// True if nothing is dropped for want of room.
     pub fn is_unlimited(&self) -> bool {
         self.buffer.is_none() && self.alpha.is_none()
     }
 }
 
 impl Except {
-    /// Whether it sets this for ports.
+    /// True if it sets this for ports.
     pub fn sets(&self, setting: Setting) -> bool {
         match setting {
             Setting::Buffer => self.buffer.is_some(),
@@ -102,12 +102,12 @@ impl Except {
         }
     }
 
-    /// Whether anything is selected by name, rate or tier.
+    /// True if anything is selected by name, rate or tier.
     pub fn selects(&self) -> bool {
         self.ports.is_some() || self.switches.is_some() || self.rate.is_some() || self.tier.is_some()
     }
 
-    /// Whether it selects whole switches, as mechanisms need it.
+    /// True if it selects whole switches, as mechanisms need it.
     pub fn selects_switches(&self) -> bool {
         self.selects() && self.ports.is_none() && self.rate.is_none()
     }
@@ -160,7 +160,7 @@ impl Except {
         }
     }
 
-    /// What a port holds.
+    /// Buffer of a port.
     fn check_room(&self, switch: &Switch, cx: &mut Cx) {
         if switch.architecture.combined().is_some() {
             let message = "has no effect: combined switches have the buffers of switch.architecture";

@@ -31,4 +31,4 @@ pub use bursts::{
     Nothing, NoticeFlow, NoticeReport, NoticeValue, Phase, PortAnalyzer, PortReport, RateFrom, Round, SettingError, Settings,
     Steady, SCHEMA,
 };
-pub use record::{Disorder, Fates, Record, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED};
+pub use record::{Disorder, Fates, Record, Sample, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED, SAMPLE};

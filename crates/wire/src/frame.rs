@@ -30,7 +30,7 @@ pub struct NotEthernet;
 /// Makes frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framer {
-    /// Whether there is room for a priority tag of IEEE 802.1Q.
+    /// True if there is room for a priority tag of IEEE 802.1Q.
     tagged: bool,
     ip: IpVersion,
 }
@@ -172,7 +172,7 @@ fn ipv4(p: &Packet, transport: u16) -> Ipv4Header {
     ip
 }
 
-/// The same in IPv6. Source: RFC 8200 §3 and §7.
+/// IPv6 header of a packet. Source: RFC 8200 §3 and §7.
 fn ipv6(p: &Packet, transport: u16) -> Ipv6Header {
     let envelope = &p.envelope;
     Ipv6Header {

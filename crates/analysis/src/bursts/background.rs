@@ -12,7 +12,7 @@ pub const BACKGROUND_RTTS: u64 = 20;
 /// Round trips without a packet after which a flow begins anew. What acknowledgements clock pauses for one, beside the queues on its way:
 /// only the time counts in which the port had nothing to send, for then no queue that it serves holds packets of the flow back.
 const PAUSE_RTTS: u64 = 5;
-/// The same as a multiple of the time that makes a background flow, where no round trip is known.
+/// Pause that ends a connection's activity, as a multiple of the time that makes a background flow, where no round trip is known.
 const PAUSE: u64 = 5;
 
 /// Times of a flow that its round trip sets, ps.

@@ -12,7 +12,7 @@ use crate::{Burst, Culprit, FlowLookup, Phase, Settings};
 use fanin_units::BPS;
 use std::collections::BTreeSet;
 
-/// What closing needs of the port.
+/// Context of the port that closing a burst needs.
 pub struct Context<'a> {
     pub settings: &'a Settings,
     pub lookup: &'a FlowLookup,
@@ -27,7 +27,7 @@ pub struct Context<'a> {
     pub window: Option<u64>,
 }
 
-/// What a law is judged by.
+/// Evidence that a law is judged by.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     /// Mean frame, bytes.
@@ -212,13 +212,13 @@ fn detail(
     evidence
 }
 
-/// Whether a packet has payload: where that is not said, small frames among larger ones have none.
+/// True if a packet has payload: where that is not said, small frames among larger ones have none.
 fn brings_data(entry: &Entry, largest: u64) -> bool {
     let r = &entry.record;
     r.has_data() && (r.frame == 0 || r.frame > HEADERS || largest <= u64::from(HEADERS))
 }
 
-/// Whether most new flows had packets on their way half a round trip before the burst began: then it is acknowledgements that clock it from
+/// True if most new flows had packets on their way half a round trip before the burst began: then it is acknowledgements that clock it from
 /// its beginning on.
 fn clocked(context: &Context, candidate: &Candidate, past: &Past, flows: &mut Flows) -> bool {
     let rtt = past.rtt.unwrap_or(context.settings.background().ps() / BACKGROUND_RTTS);

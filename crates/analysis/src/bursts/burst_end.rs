@@ -1,4 +1,4 @@
-//! Where bursts end: with the next arrival that finds the queue low, or earlier, when the queue was empty.
+//! Ends of bursts: with the next arrival that finds the queue low, or earlier, when the queue was empty.
 
 use crate::bursts::burst::{close, Context};
 use crate::bursts::port::{Counts, End, PortAnalyzer, State};
@@ -9,10 +9,10 @@ use fanin_units::BPS;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LastIn {
     pub time: u64,
-    /// What it found; [`NO_QUEUE`]: unknown.
+    /// Queue that the packet found; [`NO_QUEUE`]: unknown.
     pub queue: u64,
     pub frame: u64,
-    /// How long it waited, where the trace says.
+    /// Time that the packet waited, where the trace says.
     pub wait: Option<u64>,
     /// When its turn came, by the port's speed and all that arrived; 0 where that speed was not given.
     pub turn: u64,

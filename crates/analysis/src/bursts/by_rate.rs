@@ -9,7 +9,7 @@ use fanin_units::{Bytes, BPS};
 /// Windows that are alike: a load that stays the same for so long is no burst. Bursts of IMC17-microbursts last 8 windows of theirs at the
 /// 90th percentile; this is eight times that.
 const STEADY: u64 = 64;
-/// How far a window may be from the mean of those that it is alike, as a part of what the port could send. A window of 20 frames of an even
+/// Largest distance of a window from the mean of those that it is alike, as a part of what the port could send. A window of 20 frames of an even
 /// stream has one frame more or less, and some such streams together a few.
 pub(crate) const ALIKE: f64 = 0.15;
 /// A port that is offered this part of its speed is congested, however steadily.
@@ -46,7 +46,7 @@ struct Alike {
     count: u64,
     /// Mean of their wire bytes, of the last ones where they are many.
     mean: f64,
-    /// Where the burst that was open before them would have ended.
+    /// End of the burst that was open before these windows.
     before: Option<End>,
 }
 
@@ -81,7 +81,7 @@ impl ByRate {
         }
     }
 
-    /// Whether the window that is open is hot by now.
+    /// True if the window that is open is hot by now.
     pub fn is_hot(&self) -> bool {
         self.wire as f64 > self.threshold()
     }

@@ -1,4 +1,4 @@
-//! What is remembered of each flow of a port.
+//! State of each flow of a port.
 
 use crate::NO_FLOW;
 use std::collections::BTreeMap;
@@ -19,9 +19,9 @@ const PAGE: usize = 1 << 8;
 /// One flow at one port.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slot {
-    /// Its number.
+    /// Number of the flow.
     pub flow: u32,
-    /// Where the port idles for longer than this between two of its packets, it begins anew: in units of 2^16 ps; 0: no payload came
+    /// Idle time of the port between two packets of the flow after which it begins anew: in units of 2^16 ps; 0: no payload came
     /// yet.
     pub pause: u32,
     /// Number of the burst that counted it last.
@@ -34,9 +34,9 @@ pub struct Slot {
     scratch: u64,
     /// Begin of the activity that its last packet with payload belongs to, ps.
     pub active_since: u64,
-    /// Its last packet with payload, ps.
+    /// Time of the flow's last packet with payload, ps.
     pub last: u64,
-    /// How long the port had idled when that came, ps.
+    /// Idle time of the port until the flow's last packet with payload, ps.
     pub idle: u64,
 }
 

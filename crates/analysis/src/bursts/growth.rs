@@ -10,7 +10,7 @@ const SLOWER: f64 = 2.0 / 3.0;
 /// Growth shorter than this part of a round trip is one batch of packets: laws speak of round trips.
 pub const BATCH: f64 = 0.25;
 
-/// What acknowledgements can do at most.
+/// Fastest growth that acknowledgements can cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// R', the port's speed in frame bytes [bit/s]: two packets for each that leaves let the queue grow by no more.
@@ -25,13 +25,13 @@ impl Limits {
         self.rtt as f64 + p.start_bytes.max(0.0) / self.r_bps * BPS
     }
 
-    /// So much faster that what acknowledgements make would be much slower.
+    /// True if a phase rises much faster than acknowledgements can make a queue grow.
     fn too_fast(&self, p: &Phase) -> bool {
         p.low_bps * SLOWER > self.r_bps
     }
 }
 
-/// What is judged.
+/// Growth of a queue that a law is judged by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Growth {
     /// Phases before it, from the first that rises: the first windows.
@@ -76,7 +76,7 @@ impl Growth {
     }
 }
 
-/// Where the growth begins that acknowledgements made, if it is not the one that begins at `start`.
+/// Phase at which the growth begins that acknowledgements made, if it is not the one that begins at `start`.
 fn later(phases: &[Phase], start: usize, limits: &Limits) -> Option<usize> {
     let rising = |p: &Phase| p.low_bps > 0.0;
     let stretch = |from: usize| from + phases[from..].iter().take_while(|p| rising(p)).count();

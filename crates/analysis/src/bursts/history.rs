@@ -1,4 +1,4 @@
-//! What the port carried shortly before a burst.
+//! Load of the port shortly before a burst.
 
 use fanin_units::BPS;
 
@@ -63,7 +63,7 @@ impl Recent {
         self.windows[self.current as usize % WINDOWS] = Window { number: self.current + 1, ..Window::default() };
     }
 
-    /// What the whole windows before `start` held, when they are still remembered and the trace had begun (`first`).
+    /// Contents of the whole windows before `start`, when they are still remembered and the trace had begun (`first`).
     pub fn before(&self, start: u64, first: u64) -> Option<Before> {
         let to = start / self.width;
         let from = to.saturating_sub(ASKED).max(first.div_ceil(self.width));

@@ -1,4 +1,4 @@
-//! What to say where there is no burst: how near it was, and which value of an option shows it.
+//! Hint for a port without a burst: how near to one it was, and which value of an option shows it.
 
 use crate::bursts::by_rate::ALIKE;
 use crate::bursts::port::{PortAnalyzer, Totals};

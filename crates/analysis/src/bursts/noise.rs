@@ -34,7 +34,7 @@ const FINE: [(f64, f64); 10] = [
 /// The grid for comparing partitions.
 const GRID: usize = 8;
 const GAINS: [f64; GRID] = [0.0, 0.05, 0.15, 0.3, 0.4, 0.8, 1.2, 1.5];
-/// Its places for a first look, and for a closer one: some twice, so that they are as many as are computed at once.
+/// Places of a kind of noise for a first look, and for a closer one: some twice, so that they are as many as are computed at once.
 pub const ROUGH: [usize; 4] = [0, 3, 6, 6];
 pub const COARSE: [usize; 8] = [0, 1, 2, 2, 4, 5, 6, 7];
 
@@ -44,9 +44,9 @@ type Kinds = [f64; GRID];
 /// Hinges begin at a bin's centre or half a bin before: their first value in bins.
 const FIRST: [f64; 2] = [1.0, 0.5];
 
-/// What a hinge becomes by the whitening, and sums of it, by how many rows it has; row 0 is none.
+/// Hinges after the whitening, and sums of it, by how many rows it has; row 0 is none.
 struct Hinges {
-    /// Its t-th row: h(1) is the first value, h(t + 1) = 1 + (1 − K)·h(t).
+    /// The t-th row of a whitened hinge: h(1) is the first value, h(t + 1) = 1 + (1 − K)·h(t).
     values: [[Kinds; ROWS + 1]; 2],
     /// Σ h(t)².
     squares: [[Kinds; ROWS + 1]; 2],
@@ -134,7 +134,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Of at most [`ROWS`] data. `floor`: least variance of e, so that an exact line has a likelihood.
+    /// Fits at most [`ROWS`] data. `floor`: least variance of e, so that an exact line has a likelihood.
     pub fn new(y: &[f64], floor: f64) -> Self {
         assert!(y.len() <= ROWS, "{} rows", y.len());
         let mut products = [[[0.0; GRID]; 3]; 3];
@@ -305,7 +305,7 @@ pub struct Slope {
     pub half: f64,
 }
 
-/// What is known of where a falling function comes down to `beyond`: above it up to `under`, not from `over` on.
+/// Bounds of the place where a falling function comes down to `beyond`: above it up to `under`, not from `over` on.
 struct Sides {
     under: f64,
     over: f64,

@@ -28,9 +28,9 @@ const PARTS: usize = 8;
 const CLOSELY: usize = 3;
 /// Part of a stretch without bends that is looked at alone at either end.
 const FINER: u64 = 8;
-/// How far outside the levels of the rest an end must lie for that, as a part of their range.
+/// Distance outside the levels of the rest at which an end is an outlier, as a part of their range.
 const OUTSIDE: f64 = 0.25;
-/// How often parts are divided again.
+/// Number of times that parts are divided again.
 const DEPTH: u32 = 4;
 /// Noise below this part of the range of the queue does not count: an exact line stays a line.
 const FLOOR: f64 = 1e-3;
@@ -63,7 +63,7 @@ pub struct Stretch {
     error: f64,
 }
 
-/// What a bend must add to the log-likelihood; by simulation (tests/phases.rs).
+/// Log-likelihood that a bend must add; by simulation (tests/phases.rs).
 fn penalty(bins: usize) -> f64 {
     let n = bins as f64;
     PENALTY + libm::log(n) * (0.8 + 20.0 / n)
@@ -382,12 +382,12 @@ fn pause(points: &[Point], from: u64, to: u64) -> Option<(Point, Point)> {
     (length(longest) as f64 > PAUSE * (to - from) as f64).then(|| (longest[0], longest[1]))
 }
 
-/// Whether the queue fell by more than noise in a pause.
+/// True if the queue fell by more than noise in a pause.
 fn fell((p, q): (Point, Point), peak: f64) -> bool {
     p.queue.saturating_sub(q.queue) as f64 > FELL * peak
 }
 
-/// Whether a stretch has enough records to be one, or is a pause in which the queue fell by more than noise.
+/// True if a stretch has enough records to be one, or is a pause in which the queue fell by more than noise.
 fn counts(points: &[Point], from: u64, to: u64, peak: f64) -> bool {
     inside(points, from, to).len() >= LEAST_POINTS || pause(points, from, to).is_some_and(|pair| fell(pair, peak))
 }
@@ -552,7 +552,7 @@ pub fn cut(stretches: &mut Vec<Stretch>, points: &[Point], at: u64, confidence: 
     }
 }
 
-/// How much of a bend there is between two stretches: below 1 it is none.
+/// Strength of the bend between two stretches: below 1 it is none.
 fn strength(a: &Stretch, b: &Stretch, peak: f64) -> f64 {
     let change = (a.slope - b.slope).abs();
     let error = (a.error * a.error + b.error * b.error).sqrt();

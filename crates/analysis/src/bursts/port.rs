@@ -36,7 +36,7 @@ pub(crate) struct Counts {
 /// The burst that is open, or would be if one began now.
 #[derive(Debug, Default)]
 pub(crate) struct Candidate {
-    /// Its number, from 1.
+    /// Number of the burst, from 1.
     number: u64,
     pub start: u64,
     pub start_queue: u64,
@@ -71,14 +71,14 @@ impl Candidate {
     }
 }
 
-/// Where a burst ends, if it does not go on.
+/// End of a burst, if it does not go on.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
     pub time: u64,
     pub counts: Counts,
     /// Peak and its time, and culprits, where records beyond the end are already in the candidate's (detection by rate).
     pub at: Option<(u64, u64, Shares, Shares)>,
-    /// Where no packet came until the queue was empty: the last one, and what it found.
+    /// Time and queue of the last packet, where no other came until the queue was empty.
     pub drained: Option<(u64, u64)>,
     /// Most wire bytes of a window (detection by rate).
     pub busiest: u64,
@@ -146,7 +146,7 @@ pub struct PortAnalyzer {
     pub(crate) gaps: Histogram,
     /// The highest bursts, by height and then by age.
     pub(crate) kept: BTreeMap<(u64, u64), Closed>,
-    /// Those among them that have phases.
+    /// Bursts among them that have phases.
     pub(crate) detailed: BTreeSet<(u64, u64)>,
 }
 
@@ -201,7 +201,7 @@ impl PortAnalyzer {
         self.push_waited(r, None)
     }
 
-    /// The same of a packet whose wait is known: how long until its turn came [ps].
+    /// Takes the next record, of a packet whose wait [ps] is known.
     ///
     /// # Errors
     /// As for [`PortAnalyzer::push`].
@@ -254,7 +254,7 @@ impl PortAnalyzer {
         t.largest_frame = t.largest_frame.max(u64::from(r.frame));
     }
 
-    /// What the queue shows about the packets before.
+    /// Learns from the queue that a packet finds about the packets before.
     #[inline(always)]
     fn found(&mut self, r: &Record, now: u64) {
         let largest = self.totals.largest_frame;
@@ -330,7 +330,7 @@ impl PortAnalyzer {
         }
     }
 
-    /// What stands in a queue that counts as empty, at most.
+    /// Most bytes in a queue that counts as empty.
     #[inline(always)]
     pub(crate) fn one_frame(&self) -> u64 {
         if self.totals.largest_frame == 0 {
@@ -398,7 +398,7 @@ impl PortAnalyzer {
         self.series.clear();
     }
 
-    /// It is a burst.
+    /// Enters the state of a burst.
     pub(crate) fn enter(&mut self) {
         self.state = State::Inside;
         self.candidate.before = self.recent.before(self.candidate.start, self.totals.first);
@@ -498,7 +498,7 @@ impl PortAnalyzer {
         }
     }
 
-    /// The same where a packet is lost by it.
+    /// Accounts for an arrival by which a packet is lost.
     #[inline(never)]
     fn accept_unsent(&mut self, r: &Record, slot: u32) {
         if r.dropped_at_head() {

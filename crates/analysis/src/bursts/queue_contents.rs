@@ -26,11 +26,11 @@ struct Peak {
     queue: u64,
     /// Bytes from front to back, more than `queue` when the front has left in part.
     bytes: u64,
-    /// What was last, if its place has been taken since.
+    /// The packet that was last, if its place has been taken since.
     last: Option<Packet>,
 }
 
-/// What the port must have sent, by its speed.
+/// Bytes that the port must have sent, by its speed.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     bytes_per_ps: f64,
@@ -40,7 +40,7 @@ struct Pace {
     sent: f64,
 }
 
-/// What an arrival shows about the packets before it.
+/// Facts about the packets before that an arrival shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Bytes in the queue that no record explains.
@@ -178,7 +178,7 @@ impl Standing {
         self.last_queue = self.bytes;
     }
 
-    /// The same for a packet that is dropped when it has come to the front.
+    /// Adds a packet that is dropped when it has come to the front.
     pub fn push_doomed(&mut self, slot: u32, frame: u32) {
         if frame == 0 {
             return;

@@ -100,7 +100,7 @@ impl RateEstimator {
         }
     }
 
-    /// What came out. Where records are missing, windows that lack some come out too slow, so the upper part is taken.
+    /// Estimate of the port's speed. Where records are missing, windows that lack some come out too slow, so the upper part is taken.
     pub fn estimate(&self, holes: bool) -> Option<Estimate> {
         let mut rates = self.rates.clone();
         if rates.is_empty() {

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Name and version of the report's form.
 pub const SCHEMA: &str = "analysis/1";
 
-/// Where the port's speed comes from.
+/// Origin of the port's speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RateFrom {
@@ -49,7 +49,7 @@ pub struct PortReport {
     pub missing_bytes: u64,
     pub duplicates: u64,
     pub bursts_found: u64,
-    /// Where there are none: what there was.
+    /// Largest queue and load where there are no bursts.
     pub nothing: Option<Nothing>,
     /// Load that stays the same and is more than the share that makes a burst; absent where there is none, or bursts are found by the queue.
     pub steady: Option<Steady>,
@@ -116,7 +116,7 @@ pub enum DetectReport {
 pub struct Steady {
     /// For how long in all.
     pub ps: u64,
-    /// Its mean, as a part of the port's speed.
+    /// Mean load, as a part of the port's speed.
     pub share: f64,
     pub words: String,
 }
@@ -173,7 +173,7 @@ pub struct Burst {
     pub dropped_packets: Option<u64>,
     pub dropped_bytes: Option<u64>,
     pub marked_packets: Option<u64>,
-    /// What its busiest window was offered, on the wire; absent where bursts are found by the queue.
+    /// Load of the busiest window of the burst, on the wire; absent where bursts are found by the queue.
     pub busiest_bps: Option<f64>,
     /// Mean slope from start to peak and from peak to end.
     pub rise_bps: Option<f64>,
@@ -207,7 +207,7 @@ pub struct Culprit {
     pub flow: u32,
     pub name: String,
     pub bytes: u64,
-    /// Of all bytes in question, unattributed ones included.
+    /// Share of all bytes in question, unattributed ones included.
     pub share: f64,
 }
 
@@ -216,7 +216,7 @@ pub struct Culprit {
 pub struct NoticeReport {
     /// Frames that say that they carry one.
     pub frames: u64,
-    /// Of these, with nothing else in them, and at the end of another frame.
+    /// Frames with nothing else in them, and those at the end of another frame.
     pub alone: u64,
     pub attached: u64,
     /// Notifications that could be read.
@@ -237,12 +237,12 @@ pub struct NoticeReport {
     pub last_ps: Option<u64>,
     /// Flows with a notification that was read.
     pub flows: u64,
-    /// Those with the most notifications.
+    /// Flows with the most notifications.
     pub top: Vec<NoticeFlow>,
     pub notes: Vec<String>,
 }
 
-/// How often a value occurred.
+/// Number of times that a value occurred.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NoticeValue {
     pub value: u8,
@@ -288,7 +288,7 @@ pub struct Round {
     pub bytes: u64,
 }
 
-/// Where the background of a burst stood.
+/// State of the background of a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Background {
@@ -306,7 +306,7 @@ pub struct Law {
     pub background_flows: u64,
     /// a: arrival rate of the fan-in flows in phase 1; where no phase precedes the judged one, over their first round.
     pub first_round_bps: Option<f64>,
-    /// What the law says of the slope: equal (law 1), less (law 2), at most (law 3).
+    /// Bound of the law on the slope: equal (law 1), less (law 2), at most (law 3).
     pub bound_bps: f64,
     pub slope_bps: f64,
     pub low_bps: f64,
@@ -336,7 +336,7 @@ pub struct EstimateReport {
     pub longest_wait_ps: u64,
     /// Time in which the port sent, of the time of the trace.
     pub busy_share: Option<f64>,
-    /// How far it is from the queue that the trace knows.
+    /// Difference from the queue that the trace knows.
     pub error: Option<EstimateError>,
 }
 

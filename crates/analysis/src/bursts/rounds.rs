@@ -15,12 +15,12 @@ use std::collections::BTreeMap;
 /// Rounds that are listed.
 const MOST: usize = 64;
 
-/// What is needed of a flow.
+/// Times of a flow by which rounds are told apart.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// Its round trip, ps.
+    /// Round trip of the flow, ps.
     pub rtt: u64,
-    /// It was there before the burst.
+    /// The flow was there before the burst.
     pub background: bool,
 }
 
@@ -56,7 +56,7 @@ struct State {
     clock: Clock,
     round: usize,
     until: u64,
-    /// Its last packet, and whether its first window goes on.
+    /// Time of its last packet, and whether its first window goes on.
     last: u64,
     first: bool,
 }

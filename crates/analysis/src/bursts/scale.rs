@@ -21,7 +21,7 @@ const WINDOW_FRAMES: u64 = 20;
 /// between them, is not told apart further.
 const WINDOW_RTT: u64 = 4;
 
-/// What the port drains in this time is a queue's threshold …
+/// Time in which a port drains the threshold of its queue …
 const DRAIN: Span = Span::from_us(100);
 /// … but so many full frames at least: evenly paced streams that happen to meet leave a few frames waiting at any speed.
 const QUEUE_FRAMES: u64 = 8;
@@ -33,17 +33,17 @@ const BACKGROUND: Span = Span::from_ms(1);
 /// … but that of so many full frames at least.
 const BACKGROUND_FRAMES: u64 = 80;
 
-/// What the port takes for so many full frames.
+/// Time that the port takes for so many full frames.
 fn frames(count: u64, rate: BitRate, overhead: Bytes) -> Span {
     rate.time_to_send(Bytes(count * (FULL_FRAME + overhead.0)))
 }
 
-/// Where a default comes from.
+/// Origin of a default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     /// A time.
     Time(Span),
-    /// So many full frames.
+    /// A number of full frames.
     Frames(u64),
     /// A part of the round trip.
     Rtt(Span),

@@ -73,12 +73,12 @@ impl Series {
         self.seen += 1;
     }
 
-    /// Whether the head holds every record.
+    /// True if the head holds every record.
     pub fn complete_head(&self) -> bool {
         self.last.is_none()
     }
 
-    /// Whether the head holds every record up to `time`.
+    /// True if the head holds every record up to `time`.
     pub fn covers(&self, time: u64) -> bool {
         self.complete_head() || self.head.last().is_some_and(|e| e.record.time.ps() >= time)
     }

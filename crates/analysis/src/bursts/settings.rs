@@ -1,11 +1,11 @@
-//! What is asked of the analysis.
+//! Settings of the analysis.
 
 use crate::bursts::scale;
 use crate::display;
 use fanin_units::{BitRate, Bytes, Span, Time};
 use std::sync::Arc;
 
-/// What makes a burst.
+/// Definition of a burst.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Detect {
     /// The queue is above a threshold.
@@ -13,7 +13,7 @@ pub enum Detect {
         /// A burst begins when an arrival finds more than this. Absent: what the port drains in 100 us, at least 8 full frames
         /// (12144 B); 16 full frames where its speed is unknown.
         above: Option<Bytes>,
-        /// It ends when an arrival finds no more than this. Absent: a quarter of `above`.
+        /// Queue at which a burst ends: an arrival finds no more. Absent: a quarter of `above`.
         until: Option<Bytes>,
     },
     /// The port is offered more than a share of its speed in a window; works for records that know no queue.
@@ -36,7 +36,7 @@ pub struct Settings {
     pub rate_of_result: bool,
     /// Bytes of wire time that a frame takes beyond its length (preamble and gap; 20 for Ethernet).
     pub overhead: Bytes,
-    /// What makes a burst.
+    /// Definition of a burst.
     pub detect: Detect,
     /// Bursts closer than this are one.
     pub merge: Span,
@@ -48,7 +48,7 @@ pub struct Settings {
     pub top: usize,
     /// Bursts that are listed: the highest. The others are counted and enter the histograms.
     pub max_bursts: usize,
-    /// Of these, how many get phases, rounds and a law: the highest. A fit costs as much as thousands of records.
+    /// Listed bursts that get phases, rounds and a law: the highest. A fit costs as much as thousands of records.
     pub detailed: usize,
     /// Bursts are sought from here on; what came before only shows which flows were there already, and what queue stood.
     pub from: Option<Time>,
@@ -86,7 +86,7 @@ impl Default for Settings {
 pub struct SettingError {
     /// Name of the setting.
     pub setting: &'static str,
-    /// What is wrong, with the value, and what is accepted.
+    /// The problem, with the value and with accepted ones.
     pub message: String,
 }
 
@@ -168,7 +168,7 @@ impl Settings {
         }
     }
 
-    /// What makes a burst, as people read it.
+    /// Definition of a burst, in words.
     pub(crate) fn detect_words(&self) -> String {
         if let (Some((window, share)), Some(rate)) = (self.window(), self.rate) {
             let speed = display::rate(rate.bps() as f64);
@@ -189,7 +189,7 @@ impl Settings {
     }
 }
 
-/// What is known of a flow. Everything may be absent.
+/// Facts about a flow. Everything may be absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowInfo {
     /// Sending host.
@@ -200,9 +200,9 @@ pub struct FlowInfo {
     pub start: Option<Time>,
     /// When its SYN passed, in captures: it sent nothing before.
     pub opened: Option<Time>,
-    /// Its round trip on the idle network: a full data packet and its acknowledgement.
+    /// Round trip of the flow on the idle network: a full data packet and its acknowledgement.
     pub base_rtt: Option<Span>,
-    /// How people call it, for example `h3 -> h9` or `10.0.0.1:80 > 10.0.0.2:5000`; empty: its number.
+    /// Name of the flow, for example `h3 -> h9` or `10.0.0.1:80 > 10.0.0.2:5000`; empty: its number.
     pub name: Arc<str>,
 }
 

@@ -1,4 +1,4 @@
-//! What to say of very many bursts: whether a load of random arrivals makes such, and which option leaves what stands out.
+//! Hint for very many bursts: whether a load of random arrivals makes such, and which option leaves what stands out.
 
 use crate::bursts::no_burst_hint::two_digits;
 use crate::bursts::port::{PortAnalyzer, Totals};
@@ -6,14 +6,14 @@ use crate::display::{percent, rate, size};
 use crate::{Burst, Detect};
 use fanin_units::{Bytes, Span, BPS};
 
-/// So many bursts are many.
+/// Number of bursts from which on they are many.
 const MANY: u64 = 50;
 /// Bursts that a suggestion leaves.
 const LEAVES: usize = 10;
 /// Above this load queues have no bound that a short trace shows.
 const MOST: f64 = 0.95;
 
-/// How fast the queue of random arrivals (Poisson, equal frames: M/D/1) becomes rare with its length, per frame: θ > 0 with
+/// Rate at which the queue of random arrivals (Poisson, equal frames: M/D/1) becomes rare with its length, per frame: θ > 0 with
 /// ρ·(e^θ − 1) = θ. In a frame's time ρ frames arrive on average and one leaves, so the mean of e^(θ·growth) is e^(ρ·(e^θ − 1) − θ), and
 /// queues beyond n are as rare as e^(−θn) where that is one (the exponent of Cramér and Lundberg).
 fn decay(load: f64) -> f64 {

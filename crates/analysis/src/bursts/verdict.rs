@@ -1,4 +1,4 @@
-//! What the analysis says of a burst, in sentences.
+//! Verdict on a burst, in sentences.
 
 use crate::bursts::burst::Evidence;
 use crate::bursts::growth::{together, Growth};
@@ -51,7 +51,7 @@ pub fn no_growth(burst: &Burst, e: &Evidence) -> String {
     words
 }
 
-/// What is judged: phases of the burst, together `p`. And the port's speed in frame bytes if known, estimated or not.
+/// Sentence on the growth that is judged: phases of the burst, together `p`. And the port's speed in frame bytes if known, estimated or not.
 pub fn grew(burst: &Burst, e: &Evidence, (growth, p): (&Growth, &Phase), speed: Option<(f64, bool)>) -> String {
     let after = |at: u64| span(at.saturating_sub(burst.start_ps));
     let (first, last) = (growth.judged.start + 1, growth.judged.end);
@@ -77,7 +77,7 @@ pub fn grew(burst: &Burst, e: &Evidence, (growth, p): (&Growth, &Phase), speed: 
     }
 }
 
-/// What rose before it and is not judged. `r`: the port's speed in frame bytes.
+/// Sentence on the rise before the judged growth. `r`: the port's speed in frame bytes.
 pub fn early(burst: &Burst, growth: &Growth, r: f64) -> Option<String> {
     let rising: Vec<usize> = growth.early.clone().filter(|k| burst.phases[*k].low_bps > 0.0).collect();
     let (first, last) = (*rising.first()?, *rising.last()?);
@@ -149,7 +149,7 @@ pub fn of(law: &Law, e: &Evidence, r: f64) -> Vec<String> {
     said
 }
 
-/// What became of the growth: slow start left, windows full, drops, marks. `drops`: the trace would show them.
+/// Sentence on the end of the growth: slow start left, windows full, drops, marks. `drops`: the trace would show them.
 pub fn after(burst: &Burst, e: &Evidence, growth: &Growth, drops: bool) -> Vec<String> {
     let mut said: Vec<String> = growth_ends(burst, e, growth, drops).into_iter().collect();
     let part = |n: u64| format!("{n} of {}", count(burst.records, "packet"));
@@ -165,7 +165,7 @@ pub fn after(burst: &Burst, e: &Evidence, growth: &Growth, drops: bool) -> Vec<S
     said
 }
 
-/// Whether neither a drop nor a mark ended the growth.
+/// True if neither a drop nor a mark ended the growth.
 pub fn ended_by_itself(burst: &Burst, e: &Evidence, growth: &Growth) -> bool {
     growth_ends(burst, e, growth, true).is_some()
 }
@@ -219,7 +219,7 @@ fn growth_ends(burst: &Burst, e: &Evidence, growth: &Growth, drops: bool) -> Opt
     }
 }
 
-/// What helps against it.
+/// Advice against a burst that a law explains.
 pub fn advice(law: &Law) -> Option<String> {
     Some(match (law.law, law.holds) {
         (_, Some(false)) => return None,

@@ -1,4 +1,4 @@
-//! What a capture shows of TCP connections: when they were opened, their round trip on the idle network, and which of their bytes the
+//! TCP connections in a capture: when they were opened, their round trip on the idle network, and which of their bytes the
 //! capture has missed. Source: RFC 9293 §3.5 (handshake), RFC 6298 §3 (Karn's algorithm), RFC 7323 §3 (timestamps).
 
 use crate::capture::frame_checks::Sample;
@@ -21,7 +21,7 @@ const SLOWEST_TICK: i64 = 10_000_000_000;
 const MOST_GAPS: usize = 4;
 const MOST_WITH_GAPS: usize = 1 << 16;
 
-/// How far a handshake is.
+/// State of a handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Handshake {
     #[default]
@@ -38,16 +38,16 @@ enum Handshake {
 /// One direction of a connection at one place. Times: ps after the capture's first frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Talk {
-    /// Its first frame.
+    /// Time of the first frame.
     pub first: i64,
     handshake: Handshake,
     syn_at: i64,
     syn_seq: u32,
     /// The SYN's answer was another SYN's, perhaps.
     rtt: i64,
-    /// What follows the highest byte that was sent, once there was one.
+    /// Sequence number after the highest byte that was sent, once there was one.
     next: Option<u32>,
-    /// Its sender's clock, and when it said so.
+    /// Latest timestamp of the sender, and when it passed.
     clock: Option<u32>,
     clock_at: i64,
     /// Largest payload that its sender takes, by its SYN; 0: unknown.
@@ -64,7 +64,7 @@ pub struct Talk {
 #[derive(Clone, Debug, Default)]
 pub struct Missed {
     pub bytes: u64,
-    /// How often.
+    /// Number of occurrences.
     pub times: u64,
     gaps: BTreeMap<u32, Vec<(u32, u32)>>,
 }
@@ -111,7 +111,7 @@ impl Talk {
         false
     }
 
-    /// How much longer [ps] the capture's clock says it was since this flow's last frame than the sender's clock does, if that is
+    /// Time [ps] by which the capture's clock runs ahead since this flow's last frame than the sender's clock does, if that is
     /// more than half.
     pub fn jumped(&self, at: i64, clock: Option<u32>) -> Option<i64> {
         let passed = i64::from(clock?.wrapping_sub(self.clock?) as i32);
@@ -207,7 +207,7 @@ impl Missed {
         }
     }
 
-    /// What is acknowledged was received: a gap in it is the capture's.
+    /// Notes acknowledged bytes, which were received: a gap in them is the capture's.
     fn acknowledge(&mut self, flow: u32, ack: u32) {
         let Some(gaps) = self.gaps.get_mut(&flow) else { return };
         let mut lost = Vec::new();
@@ -253,7 +253,7 @@ impl RoundTrips {
         }
     }
 
-    /// Of two hosts [ps].
+    /// Round trip between two hosts [ps].
     pub fn between(&self, hosts: (IpAddr, IpAddr)) -> Option<u64> {
         self.0.get(&pair(hosts)).and_then(|rtt| u64::try_from(*rtt).ok())
     }

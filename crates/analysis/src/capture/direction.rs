@@ -12,9 +12,9 @@ use fanin_wire::{Direction, Headers, Interface};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-/// What has less than this share of the busiest's bytes is no port of its own.
+/// Share of the busiest place's bytes below which a place is no port of its own.
 const SHARE: f64 = 0.5;
-/// What differs by less than this share is equally busy.
+/// Share by which equally busy places differ at most.
 const EQUAL: f64 = 0.05;
 /// Hosts that a report names.
 const NAMED: usize = 5;
@@ -23,7 +23,7 @@ const LISTED: usize = 100;
 /// A multicast or broadcast MAC address.
 const GROUP: u64 = 1 << 40;
 
-/// Where a frame's flow may go.
+/// Side that a frame's flow may go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
     /// As the capture says.
@@ -49,13 +49,13 @@ struct Point {
     flows: u64,
     first: i64,
     hosts: BTreeMap<IpAddr, u64>,
-    /// Its flows, by their numbers in the survey.
+    /// Flows of a place, by their numbers in the survey.
     links: Vec<u32>,
     port: Option<usize>,
     why: String,
 }
 
-/// How frames are sorted: the point of each flow, and of frames whose flow is not distinguished.
+/// Sorting of frames to ports: the point of each flow, and of frames whose flow is not distinguished.
 #[derive(Clone, Debug, Default)]
 pub struct Sorting {
     /// By flow of the survey: its port.
@@ -79,7 +79,7 @@ struct TwoSides {
 /// No port.
 const OUT: u16 = u16::MAX;
 
-/// What hosts are told apart by.
+/// Address by which hosts are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     Mac,
@@ -244,7 +244,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Whether what is asked for can be answered.
+    /// True if what is asked for can be answered.
     fn check(&self) -> Result<(), Vec<Problem>> {
         let mut problems = Vec::new();
         let places = &self.survey.links.places;
@@ -411,7 +411,7 @@ impl Choice<'_> {
         same as f64 / self.points[point].bytes.max(1) as f64
     }
 
-    /// Whether most of a point's bytes are of the other direction of flows that were taken.
+    /// True if most of a point's bytes are of the other direction of flows that were taken.
     fn answers(&self, point: usize, taken: &BTreeMap<Key, Vec<Sample>>) -> bool {
         let answers = self.links_of(point).filter(|link| taken.contains_key(&link.key.reverse()));
         let bytes: u64 = answers.map(|link| link.bytes).sum();

@@ -18,7 +18,7 @@ pub struct CaptureFile {
     look: Look,
     /// Findings of the first reading.
     surveyed: Option<Arc<Surveyed>>,
-    /// It goes on where another capture ends.
+    /// The capture goes on where another one ends.
     pub follows: bool,
 }
 

@@ -5,7 +5,7 @@ use fanin_units::{Quantity, Span};
 use fanin_wire::Direction;
 use std::net::{IpAddr, SocketAddr};
 
-/// What of a capture is analysed; nothing given: what it shows itself to be about.
+/// Filter of a capture's frames; empty: the busiest queue is taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CaptureFilter {
     /// Frames to any of these only.
@@ -20,7 +20,7 @@ impl CaptureFilter {
         *self == CaptureFilter::default()
     }
 
-    /// Whether frames to an address are asked for.
+    /// True if frames to an address are asked for.
     pub fn takes(&self, address: IpAddr, port: Option<u16>) -> bool {
         self.to.is_empty() || self.to.iter().any(|target| target.holds(address, port))
     }

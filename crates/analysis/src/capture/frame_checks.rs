@@ -60,7 +60,7 @@ fn known(identity: u64, ttl: u8) -> Known {
     identity & !0xff | u64::from(ttl)
 }
 
-/// Whether two are the same packet on its way through one device. One that comes back after more hops is on its way again.
+/// True if two are the same packet on its way through one device. One that comes back after more hops is on its way again.
 fn is_same(a: Known, b: Known) -> bool {
     a >> 8 == b >> 8 && (a as u8).abs_diff(b as u8) <= HOPS
 }
@@ -87,7 +87,7 @@ impl Sample {
         }
     }
 
-    /// Whether packets of one are among those of the other, or neither has any.
+    /// True if packets of one are among those of the other, or neither has any.
     pub fn shares(&self, other: &Sample) -> bool {
         let there = |sample: &Sample| sample.0.into_iter().filter(|known| *known != Known::MAX).collect::<Vec<_>>();
         let (a, b) = (there(self), there(other));
@@ -100,7 +100,7 @@ impl Sample {
 pub struct Copies(Vec<[(Known, i64); WAYS]>);
 
 impl Copies {
-    /// How long ago [ps] the same packet was seen at that place, if it was; `numbered`: only if its datagram has a number, for others may
+    /// Time [ps] since the same packet was seen at that place, if it was; `numbered`: only if its datagram has a number, for others may
     /// have been sent again. `time` [ps].
     #[inline]
     pub fn since(
@@ -127,11 +127,11 @@ impl Copies {
     }
 }
 
-/// What a frame shows.
+/// Facts about a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Looked {
     bytes: u32,
-    /// It is longer than a packet.
+    /// The frame is longer than a packet.
     long: bool,
     /// Bytes that were kept of it, where what identifies it is not among them.
     cut: Option<u32>,
@@ -154,7 +154,7 @@ pub struct FrameChecks {
     /// Frames that were cut short, and the most bytes that were kept of one.
     cut: (u64, u32),
     copies: (u64, u64),
-    /// Of them, those that have waited in between, and the longest [ps].
+    /// Copies that have waited in between, and the longest [ps].
     waited: (u64, u64),
 }
 
@@ -185,7 +185,7 @@ impl FrameChecks {
         }
     }
 
-    /// What was found.
+    /// Findings of the checks.
     pub fn findings(&self, place: &str, snap: Option<u32>, findings: &mut Vec<Finding>) {
         let mut say = |code, level, (count, bytes): (u64, Option<u64>), words: String, hint: &str| {
             findings.push(Finding { code, level, place: place.to_string(), count, bytes, words, hint: hint.to_string() });
@@ -243,7 +243,7 @@ fn two_taps(place: &str, again: u64, packets: u64, longest: u64) -> Option<Findi
     })
 }
 
-/// Whether a long frame is several packets of the wire.
+/// True if a long frame is several packets of the wire.
 fn is_aggregate(headers: Option<&Headers>, bytes: u32, mss: u32) -> bool {
     if bytes > JUMBO {
         return true;
@@ -255,7 +255,7 @@ fn is_aggregate(headers: Option<&Headers>, bytes: u32, mss: u32) -> bool {
     }
 }
 
-/// Whether what identifies a flow, or says whether there is payload, is not among the bytes that were kept.
+/// True if what identifies a flow, or says whether there is payload, is not among the bytes that were kept.
 fn is_cut_short(frame: &Frame<'_>, headers: Option<&Headers>) -> bool {
     match headers {
         None => frame.data.len() < 60,
@@ -281,7 +281,7 @@ pub fn lost(place: &str, lost: u64, packets: u64) -> Option<Finding> {
     })
 }
 
-/// What a survey of a capture found. `missed`: packets that the capturing side lost; `counted`: packets and bytes that were taken;
+/// Findings of a survey of a capture. `missed`: packets that the capturing side lost; `counted`: packets and bytes that were taken;
 /// `flows`: TCP flows with data that were taken, and how many of them were there from their start.
 pub fn of_survey(
     survey: &Survey,

@@ -16,12 +16,12 @@ const MOST_CHANNELS: usize = 4096;
 /// Entry of frames that belong to none.
 pub const NONE: u32 = u32::MAX;
 
-/// Where frames were captured, and which way they went if the file says.
+/// Place where frames were captured, with their direction if the file says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Its place among the capture's interfaces.
+    /// Index among the capture's interfaces.
     pub interface: usize,
-    /// Its number on the capturing host, where one capture is of several.
+    /// Number of the interface on the capturing host, where one capture is of several.
     pub number: Option<u32>,
     /// 0: unknown, 1: in, 2: out.
     way: u8,
@@ -51,14 +51,14 @@ impl Place {
     }
 }
 
-/// What identifies a flow at a place: the place, MAC addresses where the direction must be found out, protocol, ports, addresses.
+/// Key of a flow at a place: the place, MAC addresses where the direction must be found out, protocol, ports, addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key([u64; 7]);
 
 const IP: u64 = 1 << 40;
 const V6: u64 = 1 << 41;
 const PORTS: u64 = 1 << 42;
-/// What is not the channel's number in the first word.
+/// Bits of the first word that are not the channel's number.
 const ABOUT_IP: u64 = !0xffff_ffff;
 /// The bits of the second and third word that are ports.
 const PORT: u64 = 0xffff << 48;
@@ -125,7 +125,7 @@ impl Key {
         (self.0[0] & PORTS != 0).then_some(((self.0[1] >> 48) as u16, (self.0[2] >> 48) as u16))
     }
 
-    /// The same flow wherever it was captured.
+    /// Key of the flow wherever it was captured.
     pub fn flow(&self) -> Key {
         let w = &self.0;
         Key([w[0] & ABOUT_IP, w[1] & PORT, w[2] & PORT, w[3], w[4], w[5], w[6]])
@@ -195,11 +195,11 @@ pub struct Link<T> {
     pub key: Key,
     pub packets: u64,
     pub bytes: u64,
-    /// The same flow where it was captured first.
+    /// Entry of the flow where it was captured first.
     pub first: u32,
-    /// Of that: the connection's other direction, wherever it was captured first; [`NONE`]: not captured.
+    /// Entry of the connection's other direction, wherever it was captured first; [`NONE`]: not captured.
     pub reverse: u32,
-    /// What else is known of it.
+    /// Further facts about the flow.
     pub more: T,
 }
 

@@ -32,7 +32,7 @@ const LOOK: usize = 20_000;
 /// A receiver's clock that is less than this from a switch's is the same clock.
 const SAME_CLOCK: u128 = 1_000_000_000_000;
 
-/// What a look at a capture found.
+/// Facts that the first frames of a capture show.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Look {
     /// Earliest time [ps].
@@ -50,7 +50,7 @@ pub fn unreadable(path: &Path, error: &CaptureError) -> Problem {
     Problem::new(error.what.clone()).file(path).place(format!("block {} at byte {}", error.block, error.offset))
 }
 
-/// Where a capture ends that was cut short.
+/// Note on where a truncated capture ends.
 pub fn ends_inside(path: &Path, error: &CaptureError) -> String {
     let place = format!("block {} at byte {}", error.block, error.offset);
     format!("{}: the file ends inside {place}; all packets before were read", path.display())
@@ -87,7 +87,7 @@ pub fn look(path: &Path, input: Input, registers: Registers) -> Result<Look, Pro
     Ok(found)
 }
 
-/// What the first reading of a capture found: who sent to whom, and which frames are arrivals at which port.
+/// Findings of the first reading of a capture: who sent to whom, and which frames are arrivals at which port.
 #[derive(Default)]
 pub struct Surveyed {
     survey: Survey,
@@ -107,7 +107,7 @@ impl Surveyed {
         self.survey.tick().map(Span::from_ps)
     }
 
-    /// What a first reading found, of a capture of that name.
+    /// Findings of a first reading, of a capture of that name.
     ///
     /// # Errors
     /// It lacks what is asked for.
@@ -206,7 +206,7 @@ impl Reading {
 /// A flow: its hosts, protocol and ports.
 pub type FlowKey = (IpAddr, IpAddr, u8, Option<(u16, u16)>);
 
-/// What captures before a port show of the connections that cross it.
+/// Connections that cross a port, as captures before it show them.
 #[derive(Default)]
 pub struct Connections {
     /// When each opened [ps on the captures' clock]; none where it was there before.
@@ -235,7 +235,7 @@ impl Connections {
         Ok(true)
     }
 
-    /// What is known of a flow.
+    /// Facts about a flow.
     pub fn of(&self, key: &FlowKey, origin: Origin) -> Connection {
         let hosts = (key.0, key.1);
         Connection {
@@ -253,7 +253,7 @@ const UNNUMBERED: u32 = NO_FLOW - 1;
 /// Numbers in the trace of what the survey found.
 struct Numbers {
     surveyed: Arc<Surveyed>,
-    /// Whether times of the capture are times of the trace.
+    /// True if times of the capture are times of the trace.
     same_clock: bool,
     flows: Vec<u32>,
     ports: Vec<u32>,
@@ -322,7 +322,7 @@ pub struct Packets {
     undated: u64,
     saturated: u64,
     truncated: Option<String>,
-    /// It goes on where another capture ends, which says what was found of both.
+    /// The capture goes on where another one ends, which reports the findings of both.
     follows: bool,
     checks: FrameChecks,
     copies: Copies,
@@ -469,9 +469,7 @@ impl TraceReader for Packets {
                 flags |= if headers.ecn == 3 { MARKED } else { 0 };
                 flags |= if headers.tcp.is_some() && headers.payload == 0 { NO_DATA } else { 0 };
             }
-            batch.records.push(Record { time, queue, frame: bytes, flow, flags });
-            batch.ports.push(port);
-            batch.rows.push(row);
+            batch.packet(Record { time, queue, frame: bytes, flow, flags }, port, row);
         }
         self.frames += looked as u64;
         Ok(looked > 0)

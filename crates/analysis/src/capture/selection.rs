@@ -1,9 +1,9 @@
-//! What of a capture is analysed and what is left out, for the report and in words.
+//! Selection of a capture's frames: taken and left out, for the report and in words.
 
 use crate::display::{count, size};
 use serde::Serialize;
 
-/// What was captured at one interface in one direction.
+/// Frames that were captured at one interface in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stream {
     /// The port that it is, or none.
@@ -26,7 +26,7 @@ pub struct Stream {
     pub why: String,
 }
 
-/// What of a capture is analysed.
+/// Selection of a capture's frames.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Selection {
     /// One for each port.
@@ -35,7 +35,7 @@ pub struct Selection {
     pub left_out: Vec<Stream>,
 }
 
-/// What is left out of several places.
+/// Frames of several places that are left out.
 pub fn rest((packets, bytes, flows): (u64, u64, u64), why: String) -> Stream {
     Stream {
         port: None,
@@ -53,7 +53,7 @@ pub fn rest((packets, bytes, flows): (u64, u64, u64), why: String) -> Stream {
     }
 }
 
-/// What a stream is called in words.
+/// Name of a stream in words.
 fn called(stream: &Stream) -> String {
     if let (None, None, true) = (&stream.interface, stream.direction, stream.to.is_empty()) {
         return "the rest".into();

@@ -122,7 +122,7 @@ impl Survey {
         self.grain.step()
     }
 
-    /// Whether equal packets without a number are copies: so many are not sent again at once.
+    /// True if equal packets without a number are copies: so many are not sent again at once.
     pub fn copies_unnumbered(&self) -> bool {
         self.unnumbered.1 * 3 >= self.unnumbered.0
     }

@@ -1,4 +1,4 @@
-//! What in a trace cannot be as it says, and how far its result can be trusted.
+//! Plausibility: findings that contradict a trace, and how far its result can be trusted.
 
 pub mod records;
 
@@ -27,9 +27,9 @@ pub struct Finding {
     /// How many packets, flows or steps.
     pub count: u64,
     pub bytes: Option<u64>,
-    /// What was found.
+    /// Description of the finding.
     pub words: String,
-    /// What to do about it.
+    /// Advice on the finding.
     pub hint: String,
 }
 
@@ -47,7 +47,7 @@ pub enum Trust {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plausibility {
     pub trust: Trust,
-    /// The same in a sentence.
+    /// Trust in a sentence.
     pub words: String,
     /// The gravest first.
     pub findings: Vec<Finding>,

@@ -5,7 +5,7 @@ use crate::display::{rate as rate_of, size, span};
 use crate::{Record, NO_QUEUE};
 use fanin_units::{BitRate, Bytes, Span};
 
-/// Whether stamps are coarser than the frames of a port are long.
+/// True if stamps are coarser than the frames of a port are long.
 pub fn coarse(tick: Span, rate: BitRate, place: &str) -> Option<Finding> {
     let frame = rate.time_to_send(Bytes(1538));
     (tick > frame).then(|| Finding {

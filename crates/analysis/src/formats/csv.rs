@@ -18,7 +18,7 @@ const MAX_COLUMNS: usize = MAX_VALUES - 1;
 /// Wrong lines that are passed over in search of the first values.
 const LOOK: usize = 1_000;
 
-/// What may stand between the values of a line.
+/// Delimiters between the values of a line.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 
 /// Lines that have as many values as the first one.
@@ -71,7 +71,7 @@ impl Format for Csv {
     fn inspect(&self, file: SourceFile, mapping: Option<&Mapping>) -> Result<Inspected, Problems> {
         let rows = CsvFile { mapping: mapping.cloned() };
         let facts = Facts { may_hold_totals: true, ..inspect(self.name(), rows.table(&file)?) };
-        Ok(Inspected::Rows(RowsFile { file, facts, notes: Vec::new(), rows: Box::new(rows) }))
+        Ok(Inspected::Rows(Box::new(RowsFile { file, facts, notes: Vec::new(), rows: Box::new(rows) })))
     }
 }
 

@@ -41,7 +41,7 @@ enum Leaf {
     List,
 }
 
-/// What is no JSON, and where in the line.
+/// Error in the JSON of a line, and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Wrong {
     what: &'static str,
@@ -257,7 +257,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What a text between quotes stands for; its escapes were checked before.
+/// Text between quotes without its escapes, which were checked before.
 fn unescape(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'\\', rest) {
@@ -303,7 +303,7 @@ struct Lines {
     number: u64,
 }
 
-/// What a line is.
+/// Kind of a line.
 enum Line {
     There,
     TooLong,
@@ -388,7 +388,7 @@ impl Format for JsonLines {
         let Binding { columns: bound, notes } = bind(mapping, &columns).map_err(|problems| in_file(problems, &file))?;
         let rows = JsonFile { keys: columns.into_iter().map(|column| column.name).collect(), bound };
         let facts = inspect(self.name(), rows.table(&file)?);
-        Ok(Inspected::Rows(RowsFile { file, facts, notes, rows: Box::new(rows) }))
+        Ok(Inspected::Rows(Box::new(RowsFile { file, facts, notes, rows: Box::new(rows) })))
     }
 }
 
@@ -646,7 +646,7 @@ mod tests {
         assert_eq!(values(&lists).unwrap_err().what, "it is nested too deeply");
     }
 
-    /// Whether a line is an object, and the values at the ends of its paths, are what serde_json says.
+    /// True if a line is an object, and the values at the ends of its paths, are what serde_json says.
     #[test]
     fn lines_are_those_of_serde_json_whatever_the_text() {
         const PIECES: [&str; 24] = [

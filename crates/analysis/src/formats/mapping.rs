@@ -3,7 +3,7 @@
 use crate::input::number::DATES;
 use crate::input::problem::{did_you_mean, listed, shortened, Problem, Problems};
 
-/// What a column can mean.
+/// Role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// When the packet came, or the sample was taken.
@@ -16,17 +16,17 @@ pub enum Role {
     Flow,
     /// The size of the packet.
     Frame,
-    /// Whether it was marked with CE.
+    /// True if it was marked with CE.
     Marked,
-    /// Whether it was dropped.
+    /// True if it was dropped.
     Dropped,
-    /// Whether it took the place of the last one in the queue, which was trimmed.
+    /// True if it took the place of the last one in the queue, which was trimmed.
     Replaced,
-    /// Whether it was dropped when its turn came, out of the queue.
+    /// True if it was dropped when its turn came, out of the queue.
     AtHead,
     /// Its payload; a packet without any, such as an acknowledgment, begins no round.
     Payload,
-    /// Whether it opens a connection.
+    /// True if it opens a connection.
     Syn,
 }
 
@@ -98,7 +98,7 @@ impl Role {
         }
     }
 
-    /// What its unit may be.
+    /// Accepted units of the role.
     const fn accepted(self) -> &'static str {
         match self {
             Role::Time => "ps, ns, us, ms, s, iso (2026-11-21T08:00:00.5Z)",
@@ -111,7 +111,7 @@ impl Role {
     }
 }
 
-/// What a value of a column counts.
+/// Unit of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// So many base steps each: picoseconds of a time, bytes of a size.

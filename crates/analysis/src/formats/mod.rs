@@ -11,6 +11,7 @@ mod json;
 mod mapping;
 mod parquet;
 mod result;
+mod samples;
 mod stamps;
 mod text;
 
@@ -32,8 +33,19 @@ use crate::input::problem::{Problem, Problems};
 use crate::input::reader::TraceReader;
 
 /// Formats in the order in which they are asked. CSV takes any text, so formats of text stand before it.
-pub static FORMATS: &[&dyn Format] =
-    &[&result::ResultFolder, &parquet::Parquet, &arrow::Arrow, &json::JsonLines, &capture::Pcap, &capture::PcapNg, &csv::Csv];
+pub static FORMATS: &[&dyn Format] = &[
+    // Folders.
+    &result::ResultFolder,
+    // Columns.
+    &parquet::Parquet,
+    &arrow::Arrow,
+    // Captures.
+    &capture::Pcap,
+    &capture::PcapNg,
+    // Text.
+    &json::JsonLines,
+    &csv::Csv,
+];
 
 /// The beginning of a file or a folder, by which formats recognise theirs.
 #[derive(Clone, Copy, Debug)]
@@ -61,10 +73,10 @@ pub trait Format: Sync {
     /// Name in messages.
     fn title(&self) -> &'static str;
 
-    /// Whether a file that begins so is of this format.
+    /// True if a file that begins so is of this format.
     fn recognises(&self, start: Start<'_>) -> bool;
 
-    /// Whether a file may be packed with gzip or zstd. Columns cannot: they are not read in order.
+    /// True if a file may be packed with gzip or zstd. Columns cannot: they are not read in order.
     fn may_be_packed(&self) -> bool {
         true
     }
@@ -110,7 +122,7 @@ impl RowsFile {
 
 /// A file that has been inspected.
 pub enum Inspected {
-    Rows(RowsFile),
+    Rows(Box<RowsFile>),
     /// A capture, which is surveyed before its packets are records.
     Capture(Box<CaptureFile>),
 }
@@ -192,4 +204,25 @@ fn unknown(bytes: &[u8]) -> Problem {
 /// Names the file in problems that do not.
 fn in_file(problems: Problems, file: &SourceFile) -> Problems {
     problems.into_iter().map(|p| if p.file.is_none() { p.file(&file.path) } else { p }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FORMATS;
+    use std::path::Path;
+
+    #[test]
+    fn each_format_has_a_name_of_its_own_and_a_page() {
+        let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats");
+        let mut names: Vec<String> = FORMATS.iter().map(|format| format!("{}.md", format.name())).collect();
+        for name in &names {
+            let text = std::fs::read_to_string(pages.join(name)).unwrap_or_else(|e| panic!("docs/formats/{name}: {e}"));
+            assert!(text.starts_with("# "), "docs/formats/{name} has no title");
+        }
+        names.sort();
+        let there = std::fs::read_dir(&pages).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut there: Vec<String> = there.collect();
+        there.sort();
+        assert_eq!(names, there, "formats and pages");
+    }
 }

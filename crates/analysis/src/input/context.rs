@@ -1,4 +1,4 @@
-//! What the readers of one trace share: port and flow numbers, the origin of time, what is to be said.
+//! Context that the readers of one trace share: port and flow numbers, the origin of time, what is to be said.
 
 use crate::checks::Finding;
 use crate::input::notices::Notices;
@@ -89,7 +89,7 @@ impl Ports {
     }
 }
 
-/// What a result says of a flow.
+/// Facts about a flow in a result.
 #[derive(Clone, Debug)]
 pub struct Known {
     pub src: Arc<str>,
@@ -99,7 +99,7 @@ pub struct Known {
     pub base_rtt: Option<Span>,
 }
 
-/// What a capture shows of a flow. Everything may be absent.
+/// Facts about a flow in a capture. Everything may be absent.
 #[derive(Clone, Debug, Default)]
 pub struct Connection {
     pub src: Option<Arc<str>>,
@@ -131,7 +131,7 @@ impl Flows {
         self.connected(name, Connection::default)
     }
 
-    /// The same, of a flow that a capture shows.
+    /// Number of a flow that a capture shows.
     ///
     /// # Errors
     /// There are too many.
@@ -246,7 +246,7 @@ pub const SECOND: u128 = 1_000_000_000_000;
 /// Latest time of a trace after its origin [ps]: 106 days.
 const LATEST: u128 = 1 << 63;
 
-/// What time zero of the analysis is: zero of the trace's own clock, or a whole second of it.
+/// Time zero of the analysis: zero of the trace's own clock, or a whole second of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     seconds: u64,
@@ -293,7 +293,7 @@ impl Origin {
         (zero + i128::from(from.ps()), zero + i128::from(to.ps()))
     }
 
-    /// What is to be said about it, if anything.
+    /// Note on the origin, where it is not zero.
     pub fn note(self) -> Option<String> {
         (self.seconds > 0).then(|| {
             let seconds = self.seconds;
@@ -303,7 +303,7 @@ impl Origin {
     }
 }
 
-/// What the readers of one trace share.
+/// Context that the readers of one trace share.
 #[derive(Debug, Default)]
 pub struct Context {
     pub ports: Ports,
@@ -315,7 +315,7 @@ pub struct Context {
     pub without_fcs: bool,
     /// The user gave a round trip, which goes before those of captures.
     pub rtt_given: bool,
-    /// What cannot be as the trace says.
+    /// Findings that contradict the trace.
     pub findings: Vec<Finding>,
     /// Hosts that sent to ports of captures.
     pub senders: Vec<(String, u64)>,

@@ -12,6 +12,8 @@ pub enum Shape {
     Result,
     /// Stamps of a switch's registers, as receivers saw them.
     Stamps,
+    /// Samples of queues, without packets.
+    Samples,
     /// Typed columns that are mapped.
     Columns,
     /// Rows of text, of which many may be wrong.

@@ -41,7 +41,7 @@ impl Place {
     }
 }
 
-/// How a file is packed.
+/// Compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Packing {
     #[default]
@@ -69,7 +69,7 @@ impl Packing {
     }
 }
 
-/// How far a file has been read, for whoever reads what comes out of it.
+/// Progress of reading a file, for readers of the unpacked data.
 #[derive(Debug, Default)]
 pub struct Gauge {
     /// Bytes of the file.
@@ -87,12 +87,12 @@ impl Gauge {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Whether the file ended before its packed data did.
+    /// True if the file ended before its packed data did.
     pub fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Relaxed)
     }
 
-    /// What is to be said at the end.
+    /// Note for the end of the reading.
     pub fn note(&self, packing: Packing, file: &str) -> Option<String> {
         let (used, unpacked) = (self.used(), self.unpacked.load(Ordering::Relaxed));
         let kind = packing.name();
@@ -189,7 +189,7 @@ enum Decoder {
     Zstd(zstd::stream::read::Decoder<'static, Counting>),
 }
 
-/// What comes out of packed data.
+/// Reader of packed data.
 struct Unpacked {
     decoder: Decoder,
     gauge: Arc<Gauge>,

@@ -17,7 +17,7 @@ pub struct Watched {
     pub index: Option<u8>,
 }
 
-/// What a manifest says about a trace.
+/// Facts in a manifest about a trace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manifest {
     pub watched: BTreeMap<String, Watched>,

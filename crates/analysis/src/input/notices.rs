@@ -11,7 +11,7 @@ use std::net::IpAddr;
 /// TCP's number.
 const TCP: u8 = 6;
 
-/// What is held of the notifications of a trace, at most.
+/// Limits on the notifications of a trace that are held.
 #[derive(Clone, Copy, Debug)]
 struct Most {
     /// Flows that are distinguished.
@@ -63,10 +63,10 @@ pub struct Notices {
     /// Of flows beyond those that are distinguished.
     of_other_flows: u64,
     segments: BTreeSet<(Flow, u32, u16, u8)>,
-    /// Whether repetitions may have gone unseen.
+    /// True if repetitions may have gone unseen.
     forgetful: bool,
     times: Vec<Time>,
-    /// Those whose time is not known on the clock of the trace's queues.
+    /// Notifications whose time is not known on the clock of the trace's queues.
     untimed: u64,
 }
 

@@ -1,5 +1,11 @@
 //! Numbers as traces write them, exactly: decimal text and columns of a file, to whole base steps (ps, bytes).
 
+use jiff::civil::{Date, Time};
+use jiff::SignedDuration;
+
+/// The day from which dates count.
+const EPOCH: Date = Date::constant(1970, 1, 1);
+
 /// Seconds since 1970 that are dates of a network; others count from when a device was switched on. Years 2001 to 2100.
 pub const DATES: std::ops::Range<u64> = 978_307_200..4_102_444_800;
 
@@ -13,7 +19,7 @@ pub enum NumberError {
 }
 
 impl NumberError {
-    /// What a message says of the value.
+    /// Message about the value.
     pub const fn message(self) -> &'static str {
         match self {
             Self::NotANumber => "is not a number",
@@ -24,7 +30,7 @@ impl NumberError {
     }
 }
 
-/// What to do about a number with a comma in it: the last separator, if it stands alone, is that of the decimals, or of thousands where it
+/// Advice on a number with a comma in it: the last separator, if it stands alone, is that of the decimals, or of thousands where it
 /// is a comma with three digits behind it.
 pub fn decimal_comma(text: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(text).ok()?.trim();
@@ -210,13 +216,13 @@ pub fn from_date(text: &[u8]) -> Result<(u128, bool), NumberError> {
         rest = behind;
     }
     let offset = zone(rest.trim_ascii_start())?;
-    let lengths = [31, if leap(year) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let known = (1..=12).contains(&month) && (1..=lengths[(month as usize + 11) % 12]).contains(&day);
+    let date = Date::new(year as i16, month as i8, day as i8).map_err(|_| NumberError::NotANumber)?;
     // A minute may have a leap second.
-    if !known || hour > 23 || minute > 59 || second > 60 {
+    if hour > 23 || minute > 59 || second > 60 {
         return Err(NumberError::NotANumber);
     }
-    let seconds = 86_400 * days(year, month, day) + 3_600 * hour + 60 * minute + second - offset.unwrap_or(0);
+    let days = date.duration_since(EPOCH).as_secs();
+    let seconds = days + 3_600 * hour + 60 * minute + second - offset.unwrap_or(0);
     let seconds = u128::try_from(seconds).map_err(|_| NumberError::Negative)?;
     Ok((seconds * 1_000_000_000_000 + ps, offset.is_some()))
 }
@@ -258,32 +264,14 @@ fn zone(mut rest: &[u8]) -> Result<Option<i64>, NumberError> {
     Ok(Some(sign * 60 * (60 * hours + minutes)))
 }
 
-fn leap(year: i64) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-}
-
-/// Days from 1970-01-01 to a date of the Gregorian calendar: years that begin in March, in eras of 400.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = year - i64::from(month <= 2);
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-/// Whole seconds since 1970 as `2026-11-21T08:00:00Z`.
+/// Seconds since 1970 as `2026-11-21T07:15:30Z`.
 pub fn date(seconds: u64) -> String {
+    let date = i64::try_from(seconds).ok().map(SignedDuration::from_secs);
     // Beyond the year 9999 there is no such form.
-    let Some(seconds) = i64::try_from(seconds).ok().filter(|s| *s < 253_402_300_800) else { return format!("{seconds} s") };
-    let (day, of_day) = (seconds / 86_400 + 719_468, seconds % 86_400);
-    let (era, of_era) = (day / 146_097, day % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let (day, month) = (of_year - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
-    let year = year + 400 * era + i64::from(month <= 2);
-    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    match date.and_then(|since| EPOCH.to_datetime(Time::midnight()).checked_add(since).ok()) {
+        Some(date) => format!("{date}Z"),
+        None => format!("{seconds} s"),
+    }
 }
 
 #[cfg(test)]

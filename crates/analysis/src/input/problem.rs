@@ -1,4 +1,4 @@
-//! What is wrong with a trace or with what was said about it.
+//! Problems with a trace or with its options.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ pub struct Problem {
     pub column: Option<Box<str>>,
     /// The value that was found.
     pub value: Option<Box<str>>,
-    /// What is wrong.
+    /// The problem.
     pub message: Box<str>,
-    /// What is accepted.
+    /// Accepted values.
     pub accepted: Option<Box<str>>,
-    /// What was probably meant.
+    /// Suggestion of a correction.
     pub suggestion: Option<Box<str>>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::problem::Problems;
-use crate::Record;
+use crate::{Record, Sample};
 
 /// Rows that a reader hands over at once, at most.
 pub const BATCH: usize = 1 << 14;
@@ -40,6 +40,19 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Adds a packet of a port; `row`: its row after `first_row`.
+    #[inline]
+    pub fn packet(&mut self, record: Record, port: u32, row: u32) {
+        self.records.push(record);
+        self.ports.push(port);
+        self.rows.push(row);
+    }
+
+    /// Adds a sample of a port's queue; `row`: its row after `first_row`.
+    pub fn sample(&mut self, sample: &Sample, port: u32, row: u32) {
+        sample.records().for_each(|record| self.packet(record, port, row));
+    }
+
     pub fn clear(&mut self) {
         self.records.clear();
         self.ports.clear();

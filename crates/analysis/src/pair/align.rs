@@ -35,7 +35,7 @@ pub struct Alignment {
     pub drift: f64,
     /// Least time between both captures, with what the clocks are apart beyond `shift` [ps].
     least: f64,
-    /// Whether times behind are those of frames' ends: what a byte then takes [ps].
+    /// True if times behind are those of frames' ends: what a byte then takes [ps].
     pub by_byte: f64,
     /// The longest that a packet waited, at most [ps].
     pub longest: i128,

@@ -200,7 +200,7 @@ impl PairReader {
         self.sends(left);
     }
 
-    /// Whether packets that arrive then are asked for.
+    /// True if packets that arrive then are asked for.
     fn counts(&self, arrived: i128) -> bool {
         (self.window.0..=self.window.1).contains(&arrived)
     }
@@ -255,12 +255,12 @@ impl PairReader {
         }
     }
 
-    /// Whether later packets have left that it would not have let pass.
+    /// True if later packets have left that it would not have let pass.
     fn is_passed(&self, number: u64) -> bool {
         self.flight.last.is_some_and(|last| number + self.alignment().late < last)
     }
 
-    /// Whether it is known what became of a packet.
+    /// True if it is known what became of a packet.
     fn is_decided(&self, number: u64, held: &Held<Arrival>) -> bool {
         let alignment = self.alignment();
         held.out.is_some() || self.is_passed(number) || self.ended || self.now - held.time > alignment.longest
@@ -289,7 +289,7 @@ impl PairReader {
         Ok(())
     }
 
-    /// Whether a packet that never came out is none of this port, or came when the capture behind did not run.
+    /// True if a packet that never came out is none of this port, or came when the capture behind did not run.
     fn is_left_out(&mut self, held: &Held<Arrival>, passed: bool) -> bool {
         let alignment = &self.pair.alignment;
         let out = &mut self.sums.left_out;

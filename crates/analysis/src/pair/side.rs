@@ -42,7 +42,7 @@ impl Place {
         self.interface.strip_prefix("if").unwrap_or(&self.interface).parse().ok()
     }
 
-    /// Whether it is the interface at that place in the file, which has that name: `#0` is the first.
+    /// True if it is the interface at that place in the file, which has that name: `#0` is the first.
     fn is(&self, index: usize, name: &str) -> bool {
         self.interface.strip_prefix('#').map_or(self.interface == name, |place| place.parse() == Ok(index))
     }
@@ -60,7 +60,7 @@ pub struct How {
     pub place: Option<Place>,
 }
 
-/// What was passed over.
+/// Frames that were passed over.
 #[derive(Clone, Debug, Default)]
 pub struct Passed {
     pub frames: u64,
@@ -84,7 +84,7 @@ pub struct Passed {
     pub snap: Option<u32>,
     /// In which steps its times are.
     pub grain: Grain,
-    /// Whether frames can be packets.
+    /// True if frames can be packets.
     pub checks: FrameChecks,
 }
 
@@ -156,7 +156,7 @@ impl Side {
         }
     }
 
-    /// What is wrong with a side, once it has been read, that holds packets of several places, and none of them was asked for.
+    /// Problem with a side, once it has been read, that holds packets of several places, and none of them was asked for.
     pub fn ambiguous(&self, option: &'static str) -> Option<Problem> {
         let all = self.passed.checks.frames();
         if self.how.place.is_some() || self.passed.elsewhere * TWICE <= all {
@@ -226,7 +226,7 @@ impl Side {
         }
     }
 
-    /// Whether the packet was captured here a moment ago.
+    /// True if the packet was captured here a moment ago.
     fn is_copy(&mut self, seen: &Seen, at: u64) -> bool {
         if !seen.unique {
             return false;

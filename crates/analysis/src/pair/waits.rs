@@ -1,4 +1,4 @@
-//! How long packets waited.
+//! Waiting times of packets.
 
 use crate::HistogramReport;
 use serde::Serialize;

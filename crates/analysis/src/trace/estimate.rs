@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 /// Packets that an unlimited buffer may hold.
 pub const MOST_WAITING: usize = 1 << 22;
 
-/// How much may wait at the port.
+/// Buffer of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
     Bytes(u64),
@@ -186,12 +186,12 @@ impl Lindley {
         c.both += u64::from(dropped && record.loses());
     }
 
-    /// Whether what arrived can have met the queue that is estimated.
+    /// True if what arrived can have met the queue that is estimated.
     pub fn finding(&self, port: &str) -> Option<Finding> {
         self.line.finding(self.rate, port)
     }
 
-    /// What came out, what is to be said, and what is wrong.
+    /// Report of the estimate, notes, and a problem if it is impossible.
     pub fn finish(&self) -> (EstimateReport, Vec<String>, Option<Problem>) {
         let used = self.unknown > 0;
         let span = self.first.map_or(0, |first| self.last - first);
@@ -253,7 +253,7 @@ impl Lindley {
     }
 }
 
-/// What takes the records of a port, behind an estimate of its queue where one was asked for.
+/// Sink of the records of a port, behind an estimate of its queue where one was asked for.
 pub struct Estimated<S> {
     pub sink: S,
     pub lindley: Option<Box<Lindley>>,

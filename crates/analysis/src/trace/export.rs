@@ -59,7 +59,7 @@ impl Rows {
     }
 }
 
-/// The same table, for all ports.
+/// The table being written, shared by all ports.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<Rows>>);
 
@@ -115,7 +115,7 @@ pub fn export(options: &Options, folder: &Path, observer: &mut dyn Observer) -> 
     Ok(rows.table.finish().map_err(unwritten)?)
 }
 
-/// Those of two captures of one port, whose waits are known.
+/// Writes the records of two captures of one port, whose waits are known.
 fn measured(options: &Options, rows: &Shared, observer: &mut dyn Observer) -> Result<(), Failure> {
     let mut trace = Trace::open(super::inspected(options, observer)?, options)?;
     rows.learn(&trace.context.flows);

@@ -16,7 +16,7 @@ const NEAR: f64 = 0.1;
 const ENOUGH: u64 = 8;
 /// By how much the port is faster by which it is judged.
 const FASTER: f64 = 1.05;
-/// What may wait behind a busy port, as stamps are not exact [bytes], and the share of packets that may find more.
+/// Backlog behind a busy port that inexact stamps explain [bytes], and the share of packets that may find more.
 const FRAMES: f64 = 2.0 * 1538.0;
 const FEW: u64 = 50;
 
@@ -27,13 +27,13 @@ pub struct LineCheck {
     carried: f64,
     start: u64,
     bytes: u64,
-    /// What waits at the port that is a little faster [bytes], and when.
+    /// Backlog of a port that is a little faster [bytes], and its time.
     backlog: f64,
     last: u64,
     /// Packets of the window, and those that found more than behind a busy port.
     packets: u64,
     waiting: u64,
-    /// The same of all windows at the speed of the line, and how many those are.
+    /// Sums of all windows at the speed of the line, and their number.
     all: (u64, u64, u64),
 }
 

@@ -52,16 +52,16 @@ use window::Windows;
 pub struct TraceReport {
     pub schema: &'static str,
     pub settings: Value,
-    /// What is to be said about the trace as a whole.
+    /// Notes on the trace as a whole.
     pub notes: Vec<String>,
     /// Second of the trace's own clock from which times count.
     pub origin_s: u64,
     pub sources: Vec<SourceReport>,
-    /// What in the trace cannot be as it says, and how far the result can be trusted.
+    /// Findings that contradict the trace, and how far the result can be trusted.
     pub plausibility: Plausibility,
-    /// What captures hold of drop notifications; absent where there are none.
+    /// Drop notifications in captures; absent where there are none.
     pub notifications: Option<NoticeReport>,
-    /// What captures before and behind a port have in common; absent where there are not two.
+    /// Packets that captures before and behind a port have in common; absent where there are not two.
     pub pair: Option<PairReport>,
     /// The port with the largest queue first.
     pub ports: Vec<PortReport>,
@@ -75,11 +75,11 @@ pub struct SourceReport {
     pub kind: &'static str,
     /// Records in it, of ports that were not asked for too; null for a capture behind a port, whose packets belong to records of that before.
     pub records: Option<u64>,
-    /// What of it is analysed; null where it is no capture, or stamps say at which port each packet was.
+    /// Selection of the capture's frames that is analysed; null where it is no capture, or stamps say at which port each packet was.
     pub taken: Option<Selection>,
 }
 
-/// How far the reading is.
+/// Progress of the reading.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// 0 … 1.
@@ -87,7 +87,7 @@ pub struct Progress {
     pub records: u64,
 }
 
-/// What the caller wants after a look at the progress.
+/// Answer of an observer to the progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     Continue,
@@ -289,10 +289,8 @@ impl Trace {
         for source in &sources {
             let folder = source.path().parent().unwrap_or(Path::new("."));
             let facts = source.facts();
-            if facts.manifest.is_some()
-                && sources.len() == 1
-                && matches!(facts.shape, Shape::Result | Shape::Stamps | Shape::Columns)
-            {
+            let of_result = matches!(facts.shape, Shape::Result | Shape::Stamps) || facts.kind == "parquet";
+            if facts.manifest.is_some() && sources.len() == 1 && of_result {
                 learn_flows(folder, &mut context);
             }
             if let Some(manifest) = facts.manifest.as_ref().filter(|m| m.status != "complete") {
@@ -383,6 +381,8 @@ fn untold(sources: &[Source], ports: &[PortReport]) -> Option<String> {
     };
     let why = if lacking.iter().all(|f| f.shape == Shape::Stamps || (f.is_capture() && f.has_queue)) {
         "packets that are dropped carry no stamps".into()
+    } else if lacking.iter().all(|f| f.shape == Shape::Samples) {
+        "samples are of queues, not of packets".into()
     } else if lacking.iter().all(|f| f.is_capture()) {
         let estimate = if drops { ", and --buffer SIZE estimates drops" } else { "" };
         format!("a capture does not show what became of packets at the port; --behind CAPTURE does{estimate}")
@@ -393,7 +393,7 @@ fn untold(sources: &[Source], ports: &[PortReport]) -> Option<String> {
     Some(format!("{what} are unknown: {why}"))
 }
 
-/// What bursts are found by, and whether that is possible.
+/// Quantity by which bursts are found, if the trace has it.
 fn detection(options: &Options, sources: &[Source]) -> Result<By, Problems> {
     // With the buffer's size what has no queue gets one.
     let queueless: Vec<&Source> = sources.iter().filter(|s| !s.facts().has_queue && options.buffer.is_none()).collect();
@@ -439,7 +439,7 @@ pub(super) struct Run<'a, S> {
     make: Make<'a, S>,
     by: By,
     order: Order,
-    /// Whether the order is only hoped for.
+    /// True if the order is only hoped for.
     hopeful: bool,
     manifest: Manifest,
     registers: Option<fanin_telemetry::Registers>,
@@ -455,7 +455,7 @@ pub(super) struct Run<'a, S> {
     before: f64,
     /// By port: whether its records can be as they are.
     checks: Vec<PortChecks>,
-    /// Whether any port has some.
+    /// True if any port has some.
     checked: bool,
     /// By port: what all files with records of it tell of packets' fates.
     fates: Vec<Fates>,
@@ -539,7 +539,7 @@ impl<S: Sink> Run<'_, S> {
         }
     }
 
-    /// What is wrong in a file, and in the other tables of text.
+    /// Problems of a file, and of the other tables of text.
     fn all_wrong(
         &self,
         failure: Failure,

@@ -1,4 +1,4 @@
-//! What a user asks for, as text and JSON.
+//! Options of an analysis, as text and JSON.
 
 use super::source::Source;
 use super::time_argument::{self, in_order, looks_like_a_date, Dated};
@@ -16,7 +16,7 @@ use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What a burst is found by.
+/// Quantity by which bursts are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum By {
     /// By the queue where there is one, by the arrival rate in captures without.
@@ -33,14 +33,14 @@ pub struct Options {
     pub paths: Vec<PathBuf>,
     /// Captures behind the port that `paths` are before.
     pub behind: Vec<PathBuf>,
-    /// Where packets were captured before and behind it, by interface, in files of several.
+    /// Interfaces before and behind the port, in captures of several.
     pub before_interface: Option<String>,
     pub behind_interface: Option<String>,
     /// Room of the port: its queue is estimated where the trace knows none, and the estimate compared where it does.
     pub buffer: Option<Buffer>,
     /// The port's queue counts frames without their check sequence and padding, as Linux does.
     pub without_fcs: bool,
-    /// How messages call a file, where not by its path.
+    /// Names of files in messages, where they are not the paths.
     pub shown: BTreeMap<PathBuf, PathBuf>,
     /// Only these ports; all if empty.
     pub ports: Vec<String>,
@@ -54,9 +54,9 @@ pub struct Options {
     pub share: Option<f64>,
     /// Last moment of the trace that is read.
     pub stop: Option<Time>,
-    /// Where bursts are sought from and the last moment that is read, as dates of the trace's clock.
+    /// Start of the search for bursts and last moment that is read, as dates of the trace's clock.
     pub dates: [Option<Dated>; 2],
-    /// What of captures is read.
+    /// Filter of captures' frames.
     pub filter: CaptureFilter,
     /// Everything else; `rate` and `detect` are put in for each port.
     pub settings: Settings,
@@ -123,11 +123,33 @@ impl Options {
             share: reading.number("share"),
             ..Options::default()
         };
+        options.moments_and_settings(&mut reading);
+        options.sort = reading.truth("sort", false);
+        options.by = reading.by();
+        options.filter = reading.capture_filter();
+        options.columns = options.mapping(&mut reading);
+        if options.paths.is_empty() {
+            reading.problems.push(Problem::new("names no file").column("paths").accepted("a result folder, or files"));
+        }
+        options.pair(&mut reading.problems);
+        options.choose_by(&mut reading.problems);
+        reading.problems.extend(in_order(options.settings.from, options.stop));
+        let mut problems = reading.problems;
+        options.judge(&mut problems);
+        if problems.is_empty() {
+            Ok(options)
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// Takes the stretch of time, and everything that ports have in common.
+    fn moments_and_settings(&mut self, reading: &mut Reading<'_>) {
         let (from, start) = reading.moment("start");
         let (stop, last) = reading.moment("stop");
-        (options.stop, options.dates) = (stop, [start, last]);
+        (self.stop, self.dates) = (stop, [start, last]);
         let defaults = Settings::default();
-        options.settings = Settings {
+        self.settings = Settings {
             rate: reading.quantity("rate"),
             overhead: reading.quantity("overhead").unwrap_or(defaults.overhead),
             merge: reading.quantity("merge").unwrap_or(defaults.merge),
@@ -140,32 +162,10 @@ impl Options {
             idle_before: reading.truth("idle_before", false),
             ..defaults
         };
-        options.sort = reading.truth("sort", false);
-        options.by = match reading.get("by") {
-            None => By::Auto,
-            Some(Value::String(by)) if by == "queue" => By::Queue,
-            Some(Value::String(by)) if by == "rate" => By::Rate,
-            Some(other) => {
-                reading.wrong("by", other, "is nothing that bursts are found by", "queue, rate");
-                By::Auto
-            }
-        };
-        for text in reading.texts("to") {
-            match Target::read(&text) {
-                Ok(target) => options.filter.to.push(target),
-                Err(problem) => reading.problems.push(problem),
-            }
-        }
-        options.filter.interfaces = reading.texts("interface");
-        options.filter.direction = match reading.get("direction") {
-            None => None,
-            Some(Value::String(way)) if way == "in" => Some(Direction::In),
-            Some(Value::String(way)) if way == "out" => Some(Direction::Out),
-            Some(other) => {
-                reading.wrong("direction", other, "is no direction", "in, out");
-                None
-            }
-        };
+    }
+
+    /// The columns' mapping; where it is wrong, problems with the columns themselves are reported in the same go.
+    fn mapping(&self, reading: &mut Reading<'_>) -> Option<Mapping> {
         let columns = match reading.get("columns") {
             None => None,
             Some(Value::String(text)) => Some(text.clone()),
@@ -181,64 +181,62 @@ impl Options {
                 None
             }
         };
-        options.columns = columns.map(|text| {
+        columns.map(|text| {
             let (mapping, problems) = Mapping::read_partly(&text);
             if !problems.is_empty() {
                 reading.problems.extend(problems);
                 // What is wrong with the columns themselves, in the same go.
-                let found = options.paths.iter().map(|path| Source::find(&options.place(path), Some(&mapping)));
+                let found = self.paths.iter().map(|path| Source::find(&self.place(path), Some(&mapping)));
                 let of_columns = found.filter_map(Result::err).flatten().filter(|problem| problem.column.is_some());
                 reading.problems.extend(of_columns.take(REPORTED));
             }
             mapping
-        });
-        if options.paths.is_empty() {
-            reading.problems.push(Problem::new("names no file").column("paths").accepted("a result folder, or files"));
-        }
-        if options.behind_interface.is_some() && options.before_interface.is_some() && options.behind.is_empty() {
-            options.behind.clone_from(&options.paths);
-        } else if options.before_interface.is_some() && options.behind.is_empty() {
+        })
+    }
+
+    /// Settles which captures are before and behind a port.
+    fn pair(&mut self, problems: &mut Problems) {
+        if self.behind_interface.is_some() && self.before_interface.is_some() && self.behind.is_empty() {
+            self.behind.clone_from(&self.paths);
+        } else if self.before_interface.is_some() && self.behind.is_empty() {
             let problem = Problem::new("has no effect without a capture behind the port").column("before_interface");
-            reading.problems.push(problem.accepted("behind or behind_interface as well"));
-        } else if options.behind_interface.is_some() && options.behind.is_empty() {
+            problems.push(problem.accepted("behind or behind_interface as well"));
+        } else if self.behind_interface.is_some() && self.behind.is_empty() {
             let problem = Problem::new("has no effect without a capture before the port").column("behind_interface");
-            reading.problems.push(problem.accepted("behind or before_interface as well"));
+            problems.push(problem.accepted("behind or before_interface as well"));
         }
-        let by_rate = options.window.is_some() || options.share.is_some();
-        let by_queue = options.above.is_some() || options.until.is_some();
-        if options.by == By::Rate && by_queue {
-            reading
-                .problems
-                .push(Problem::new("have no effect where bursts are found by the arrival rate").column("above, until"));
+    }
+
+    /// Settles whether bursts are found by the queue or by the rate, from the thresholds that are given.
+    fn choose_by(&mut self, problems: &mut Problems) {
+        let by_rate = self.window.is_some() || self.share.is_some();
+        let by_queue = self.above.is_some() || self.until.is_some();
+        if self.by == By::Rate && by_queue {
+            problems.push(Problem::new("have no effect where bursts are found by the arrival rate").column("above, until"));
         }
-        if options.by == By::Queue && by_rate {
-            reading.problems.push(Problem::new("have no effect where bursts are found by the queue").column("window, share"));
+        if self.by == By::Queue && by_rate {
+            problems.push(Problem::new("have no effect where bursts are found by the queue").column("window, share"));
         }
-        if options.by == By::Auto && by_rate && !by_queue {
-            options.by = By::Rate;
+        if self.by == By::Auto && by_rate && !by_queue {
+            self.by = By::Rate;
         }
-        if by_rate && by_queue && options.by == By::Auto {
-            reading
-                .problems
-                .push(Problem::new("exclude above and until: a burst is found by rate or by queue").column("window, share"));
+        if by_rate && by_queue && self.by == By::Auto {
+            problems.push(Problem::new("exclude above and until: a burst is found by rate or by queue").column("window, share"));
         }
-        reading.problems.extend(in_order(options.settings.from, options.stop));
-        let mut problems = reading.problems;
+    }
+
+    /// Adds problems with the settings of detection.
+    fn judge(&self, problems: &mut Problems) {
         // The rate may still come with the trace, so that only what does not depend on it is judged here.
-        let judged = Settings { rate: options.settings.rate, ..options.detecting(By::Queue) };
+        let judged = Settings { rate: self.settings.rate, ..self.detecting(By::Queue) };
         let reported = judged.problems().into_iter().map(|e| Problem::new(e.message).column(e.setting));
         problems.extend(reported);
-        if options.by == By::Rate {
-            let judged = Settings { rate: options.settings.rate.or(Some(BitRate(1))), ..options.detecting(By::Rate) };
+        if self.by == By::Rate {
+            let judged = Settings { rate: self.settings.rate.or(Some(BitRate(1))), ..self.detecting(By::Rate) };
             let known: Vec<_> = problems.clone();
             problems.extend(
                 judged.problems().into_iter().map(|e| Problem::new(e.message).column(e.setting)).filter(|p| !known.contains(p)),
             );
-        }
-        if problems.is_empty() {
-            Ok(options)
-        } else {
-            Err(problems)
         }
     }
 
@@ -333,7 +331,42 @@ impl<'a> Reading<'a> {
         None
     }
 
-    /// How long after time 0 of the trace, or a date.
+    /// Queue or rate, by which bursts are found.
+    fn by(&mut self) -> By {
+        match self.get("by") {
+            None => By::Auto,
+            Some(Value::String(by)) if by == "queue" => By::Queue,
+            Some(Value::String(by)) if by == "rate" => By::Rate,
+            Some(other) => {
+                self.wrong("by", other, "is nothing that bursts are found by", "queue, rate");
+                By::Auto
+            }
+        }
+    }
+
+    /// The frames of captures that are asked for.
+    fn capture_filter(&mut self) -> CaptureFilter {
+        let mut filter = CaptureFilter::default();
+        for text in self.texts("to") {
+            match Target::read(&text) {
+                Ok(target) => filter.to.push(target),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+        filter.interfaces = self.texts("interface");
+        filter.direction = match self.get("direction") {
+            None => None,
+            Some(Value::String(way)) if way == "in" => Some(Direction::In),
+            Some(Value::String(way)) if way == "out" => Some(Direction::Out),
+            Some(other) => {
+                self.wrong("direction", other, "is no direction", "in, out");
+                None
+            }
+        };
+        filter
+    }
+
+    /// Reads a time after time 0 of the trace, or a date.
     fn moment(&mut self, key: &str) -> (Option<Time>, Option<Dated>) {
         let text = match self.get(key) {
             None => return (None, None),

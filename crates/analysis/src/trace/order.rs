@@ -13,7 +13,7 @@ const TOGETHER: usize = 256;
 /// Records that are sorted in memory at most (32 B each: 3.2 GB).
 pub const MOST: usize = 100_000_000;
 
-/// How records come.
+/// Order in which records come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Each not before the last.
@@ -27,20 +27,20 @@ pub enum Order {
 /// A record that arrives too late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
-    /// What has been handed on already.
+    /// Time of the last record that was handed on.
     pub after: Time,
     pub time: Time,
 }
 
-/// Where the records of a port go, in order of time.
+/// Receiver of the records of a port, in order of time.
 pub trait Sink {
     fn take(&mut self, record: &Record);
-    /// The same of a packet whose wait [ps] was measured; none of one that never left.
+    /// Takes a record of a packet whose wait [ps] was measured; none if it never left.
     #[inline]
     fn take_measured(&mut self, record: &Record, _wait: Option<u64>) {
         self.take(record);
     }
-    /// The same of a record whose queue and wait [ps] are estimates.
+    /// Takes a record whose queue and wait [ps] are estimates.
     #[inline]
     fn take_estimated(&mut self, record: &Record, _wait: Option<u64>) {
         self.take(record);
@@ -72,7 +72,7 @@ pub struct Lane<S> {
     held: Vec<Record>,
     /// Their waits [ps], where they are measured: empty, or as many.
     waits: Vec<Option<u64>>,
-    /// Whether `held` is in order.
+    /// True if `held` is in order.
     sorted: bool,
     /// The latest time held or handed on.
     latest: Time,

@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 /// A source that has been inspected.
 pub enum Source {
-    Rows(RowsFile),
+    Rows(Box<RowsFile>),
     Capture(Box<CaptureFile>),
-    Pair(PairSource),
+    Pair(Box<PairSource>),
 }
 
 /// Captures before and behind a port, of which the first gives the name.
@@ -47,7 +47,7 @@ impl Source {
             tick: pair.tick().map_or(Span::ZERO, Span::from_ps),
             ..Facts::of(before.kind, before.shape)
         };
-        Source::Pair(PairSource { pair, facts })
+        Source::Pair(Box::new(PairSource { pair, facts }))
     }
 
     pub fn facts(&self) -> &Facts {

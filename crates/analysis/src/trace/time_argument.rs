@@ -8,7 +8,7 @@ use crate::trace::options::Options;
 use fanin_units::{Span, Time};
 use std::borrow::Cow;
 
-/// What a message accepts.
+/// Accepted times, for messages.
 pub const ACCEPTED: &str = "a time such as 1.5ms, or a date such as 2026-11-21T08:00:00.001Z";
 
 /// A date as it was given.
@@ -31,13 +31,13 @@ impl Dated {
     }
 }
 
-/// Whether a text is meant as a date: `2026-1`, not `2026ms`.
+/// True if a text is meant as a date: `2026-1`, not `2026ms`.
 pub fn looks_like_a_date(text: &str) -> bool {
     let text = text.trim().as_bytes();
     text.len() > 5 && text[..4].iter().all(u8::is_ascii_digit) && matches!(text[4], b'-' | b'/') && text[5].is_ascii_digit()
 }
 
-/// That the trace is to be read up to a moment after the one from which bursts are sought.
+/// Problem if the trace is to be read only up to a moment before the search for bursts begins.
 pub fn in_order(start: Option<Time>, stop: Option<Time>) -> Option<Problem> {
     let (start, stop) = start.zip(stop).filter(|(start, stop)| stop <= start)?;
     let problem = Problem::new("is not after 'start'").column("stop").value(Span::from_ps(stop.ps()).to_string());

@@ -4,14 +4,14 @@ use crate::trace::order::Sink;
 use crate::Record;
 use fanin_units::Time;
 
-/// What was found.
+/// Records that were found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Records {
     /// In order of time.
     pub records: Vec<Record>,
-    /// How many there are in all.
+    /// Number of records in all.
     pub count: u64,
-    /// Whether only the smallest and the largest queue of each part of the time are left.
+    /// True if only the smallest and the largest queue of each part of the time are left.
     pub reduced: bool,
 }
 

@@ -21,7 +21,7 @@ const DICTIONARY_LIMIT: u64 = 1 << 23;
 /// Largest window of zstd as a power of two [bytes], of which each column has one.
 const ZSTD_WINDOW: u32 = 25;
 
-/// What a column's values are.
+/// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// None that can be read.
@@ -41,7 +41,7 @@ pub enum Kind {
     Views,
 }
 
-/// How buffers are compressed.
+/// Compression of buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     None,
@@ -56,7 +56,7 @@ pub struct Part {
     pub length: u64,
 }
 
-/// What a record batch says of itself.
+/// Layout of a record batch.
 pub struct Places {
     pub rows: u64,
     pub nodes: Vec<u64>,
@@ -280,7 +280,7 @@ enum Data {
 
 /// A column of a record batch, row by row.
 pub struct BatchColumn {
-    /// Whether there is a value, of the column and of the structures around it.
+    /// True if there is a value, of the column and of the structures around it.
     valid: Vec<Bits>,
     data: Data,
     kind: Kind,

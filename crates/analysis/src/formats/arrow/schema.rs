@@ -18,7 +18,7 @@ const FIELDS: usize = 4 * MAX_COLUMNS;
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
     pub buffers: usize,
-    /// Whether a number of further ones follows, which the batch says.
+    /// True if a number of further ones follows, which the batch says.
     pub variadic: bool,
 }
 
@@ -38,13 +38,13 @@ pub struct Leaf {
     pub refused: Option<String>,
 }
 
-/// What a schema says.
+/// Schema of a file or stream.
 #[derive(Default)]
 pub struct Schema {
     /// Fields in the order in which record batches have their buffers.
     pub nodes: Vec<Node>,
     pub leaves: Vec<Leaf>,
-    /// What its writer noted.
+    /// Notes of the writer.
     pub notes: BTreeMap<String, String>,
     /// Of dictionaries, the kind of their texts.
     pub texts: BTreeMap<i64, Kind>,

@@ -3,6 +3,7 @@
 use super::mapped::{steps, MappedTable};
 use super::Table;
 use crate::formats::mapping::{bind, Binding, Bound, Column, Mapping, Role, Unit};
+use crate::formats::samples::SamplesFile;
 use crate::formats::stamps::StampsFile;
 use crate::formats::{in_file, Inspected, OpenRows, RowsFile, UNZONED};
 use crate::input::context::Origin;
@@ -40,7 +41,10 @@ pub fn inspect(file: SourceFile, kind: &'static str, open: OpenTable, mapping: O
     let mut table = open(&file.place)?;
     let schema = table.note("fanin.schema").unwrap_or_default();
     if mapping.is_none() && schema.starts_with("stamps/") {
-        return Ok(Inspected::Rows(StampsFile::inspect(file, table, open)?));
+        return Ok(Inspected::Rows(Box::new(StampsFile::inspect(file, table, open)?)));
+    }
+    if mapping.is_none() && schema.starts_with("ports/") {
+        return Ok(Inspected::Rows(Box::new(SamplesFile::inspect(file, table, open)?)));
     }
     let mut facts = Facts::of(kind, Shape::Columns);
     let own_flows = mapping.is_none() && schema.starts_with("queues/");
@@ -51,8 +55,10 @@ pub fn inspect(file: SourceFile, kind: &'static str, open: OpenTable, mapping: O
         of_queues(&table.columns()).ok_or_else(lacks)?
     } else {
         if !schema.is_empty() && !schema.starts_with("records/") && mapping.is_none() {
-            let problem = Problem::new(format!("is the table {schema} of a result, which has no records of single packets"));
-            return Err(problem.file(&file.path).accepted("queues.parquet, stamps.parquet").into());
+            let problem = Problem::new(format!(
+                "is the table {schema} of a result, which has neither records of packets nor samples of queues"
+            ));
+            return Err(problem.file(&file.path).accepted("queues.parquet, stamps.parquet, ports.parquet").into());
         }
         let columns = with_first_values(&table, || open(&file.place))?;
         bind(mapping, &columns).map_err(|problems| in_file(problems, &file))?
@@ -67,7 +73,7 @@ pub fn inspect(file: SourceFile, kind: &'static str, open: OpenTable, mapping: O
         }
     }
     let notes = std::mem::take(&mut binding.notes);
-    Ok(Inspected::Rows(RowsFile { file, facts, notes, rows: Box::new(ColumnRows { table: open, binding, own_flows }) }))
+    Ok(Inspected::Rows(Box::new(RowsFile { file, facts, notes, rows: Box::new(ColumnRows { table: open, binding, own_flows }) })))
 }
 
 /// The columns with their first values, which show units that names do not.

@@ -4,7 +4,7 @@ use crate::display::count;
 use crate::formats::columns::Table;
 use crate::formats::mapping::{Binding, Bound, Role, Unit};
 use crate::formats::{REPORTED, UNZONED};
-use crate::input::context::Context;
+use crate::input::context::{Context, Flows, Origin, Ports};
 use crate::input::number::{decimal_comma, NumberError};
 use crate::input::problem::{Problem, Problems};
 use crate::input::reader::TraceReader;
@@ -42,7 +42,7 @@ pub fn frame(steps: u128) -> Result<u32, NumberError> {
     Ok(steps as u32)
 }
 
-/// Whether a mark or a drop is set.
+/// True if a mark or a drop is set.
 ///
 /// # Errors
 /// It is neither.
@@ -55,7 +55,7 @@ pub fn flag(unit: Unit, number: u128) -> Result<bool, NumberError> {
     }
 }
 
-/// Whether text says that a mark or a drop is set.
+/// True if text says that a mark or a drop is set.
 ///
 /// # Errors
 /// It says neither.
@@ -83,7 +83,7 @@ pub fn flag_text(unit: Unit, text: &[u8]) -> Result<bool, NumberError> {
     }
 }
 
-/// What is wrong with a value of a role.
+/// Problem with a value of a role.
 pub fn wrong(role: Role, unit: Unit, error: NumberError) -> Problem {
     let (message, accepted) = match role {
         Role::Time => match (unit, error) {
@@ -105,7 +105,7 @@ pub fn wrong(role: Role, unit: Unit, error: NumberError) -> Problem {
     Problem::new(message).accepted(accepted)
 }
 
-/// Whether a packet brought nothing: by its payload where that is known, else because it opens a connection.
+/// True if a packet brought nothing: by its payload where that is known, else because it opens a connection.
 pub fn is_without_data(payload: Option<u32>, opens: bool) -> bool {
     payload.map_or(opens, |bytes| bytes == 0)
 }
@@ -126,7 +126,7 @@ pub struct MappedTable {
     port: Option<String>,
     /// Flow numbers stand for themselves, as in a result.
     own_flows: bool,
-    /// Whether a date lacked its zone.
+    /// True if a date lacked its zone.
     unzoned: bool,
     rows: Rows,
     missing: Missing,
@@ -143,7 +143,7 @@ struct Rows {
     flags: Vec<u8>,
     /// Payload where it is known.
     payload: Vec<Option<u32>>,
-    /// Whether it opens a connection, where that is known.
+    /// True if it opens a connection, where that is known.
     opens: Vec<Option<bool>>,
     skip: Vec<bool>,
     /// For the columns above, before they are brought into their type.
@@ -163,7 +163,7 @@ impl Missing {
         self.first.get_or_insert_with(|| (column(), place()));
     }
 
-    /// What is to be said at the end.
+    /// Note for the end of the reading.
     pub fn note(&self, file: &str) -> Option<String> {
         let (column, place) = self.first.as_ref()?;
         let rows = count(self.rows, "row");
@@ -199,179 +199,24 @@ impl MappedTable {
         let Bound { role, unit, .. } = self.bound[chosen];
         let table = &self.table;
         let r = &mut self.rows;
-        let mut errors: Vec<(usize, NumberError)> = Vec::new();
-        let mut failed = |row: usize, error: NumberError| {
-            if errors.len() < REPORTED {
-                errors.push((row, error));
-            }
-        };
-        let mut absent: Vec<usize> = Vec::new();
+        let mut column = Conversion { table, chosen, unit, wrong: Vec::new(), absent: Vec::new() };
+        let mut refused = None;
         match role {
-            Role::Time if unit != Unit::Iso && table.integers(chosen, steps(unit), context.origin.range(), &mut r.time) => {}
-            Role::Time => {
-                let origin = context.origin;
-                r.time.clear();
-                let time = &mut r.time;
-                let mut each = |row: usize, value: Option<Result<u128, NumberError>>| match value {
-                    None => {
-                        time.push(0);
-                        absent.push(row);
-                    }
-                    Some(value) => time.push(value.and_then(|ps| origin.time(ps)).map(Time::ps).unwrap_or_else(|error| {
-                        failed(row, error);
-                        0
-                    })),
-                };
-                if unit == Unit::Iso {
-                    let unzoned = &mut self.unzoned;
-                    table.dates(chosen, |row, value| {
-                        *unzoned |= matches!(value, Some(Ok((_, false))));
-                        each(row, value.map(|v| v.map(|(ps, _)| ps)));
-                    });
-                } else {
-                    table.numbers(chosen, steps(unit), &mut each);
-                }
-            }
-            Role::Queue if table.integers(chosen, steps(unit), (0, QUEUE_LIMIT + 1), &mut r.queue) => {}
-            Role::Queue => {
-                r.queue.clear();
-                let queues = &mut r.queue;
-                table.numbers(chosen, steps(unit), |row, value| match value {
-                    None => {
-                        queues.push(0);
-                        absent.push(row);
-                    }
-                    Some(value) => queues.push(value.and_then(queue).unwrap_or_else(|e| {
-                        failed(row, e);
-                        0
-                    })),
-                });
-            }
-            Role::Frame if table.integers(chosen, steps(unit), (0, FRAME_LIMIT + 1), &mut r.frame) => {}
-            Role::Frame => {
-                r.frame.clear();
-                let frames = &mut r.frame;
-                table.numbers(chosen, steps(unit), |row, value| {
-                    frames.push(u64::from(value.map_or(Ok(0), |v| v.and_then(frame)).unwrap_or_else(|e| {
-                        failed(row, e);
-                        0
-                    })));
-                });
-            }
-            Role::Payload => {
-                let payload = &mut r.payload;
-                table.numbers(chosen, steps(unit), |row, value| {
-                    payload[row] = value.and_then(|v| v.and_then(frame).map_err(|e| failed(row, e)).ok());
-                });
-            }
-            Role::Syn => {
-                let opens = &mut r.opens;
-                let mut set = |row: usize, value: Option<Result<bool, NumberError>>| {
-                    opens[row] = value.and_then(|v| v.map_err(|e| failed(row, e)).ok());
-                };
-                if table.is_text(chosen) {
-                    table.texts(chosen, |row, value| set(row, value.map(|text| flag_text(unit, text))));
-                } else if let Some(values) = table.flags(chosen) {
-                    values.iter().enumerate().for_each(|(row, value)| set(row, Some(Ok(*value))));
-                } else {
-                    table.numbers(chosen, 1, |row, value| set(row, value.map(|v| v.and_then(|n| flag(unit, n)))));
-                }
-            }
-            Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead => {
-                let bit = match role {
-                    Role::Marked => MARKED,
-                    Role::Dropped => DROPPED,
-                    Role::AtHead => AT_HEAD,
-                    _ => REPLACED,
-                };
-                let flags = &mut r.flags;
-                let mut set = |row: usize, value: Option<Result<bool, NumberError>>| match value {
-                    Some(Ok(true)) => flags[row] |= bit,
-                    Some(Err(error)) => failed(row, error),
-                    None | Some(Ok(false)) => {}
-                };
-                if table.is_text(chosen) {
-                    table.texts(chosen, |row, value| set(row, value.map(|text| flag_text(unit, text))));
-                } else if let Some(values) = table.flags(chosen).filter(|_| unit == Unit::Flag) {
-                    flags.iter_mut().zip(values).for_each(|(flags, value)| *flags |= bit * u8::from(*value));
-                } else {
-                    table.numbers(chosen, 1, |row, value| set(row, value.map(|v| v.and_then(|n| flag(unit, n)))));
-                }
-            }
-            Role::Port => {
-                let (out, ports) = (&mut r.port, &mut context.ports);
-                let mut refused = None;
-                if table.is_text(chosen) {
-                    refused = table.names(chosen, |text| ports.index(text), (0, |row| absent.push(row)), out);
-                } else {
-                    out.clear();
-                    let mut last = None;
-                    let mut number = |row: usize, name: &[u8]| {
-                        ports.index(name).unwrap_or_else(|problem| {
-                            refused.get_or_insert((row, problem));
-                            0
-                        })
-                    };
-                    table.numbers(chosen, 1, |row, value| {
-                        out.push(match value {
-                            None => {
-                                absent.push(row);
-                                0
-                            }
-                            Some(Ok(value)) => match last {
-                                Some((same, port)) if same == value => port,
-                                _ => {
-                                    let port = number(row, value.to_string().as_bytes());
-                                    last = Some((value, port));
-                                    port
-                                }
-                            },
-                            Some(Err(error)) => {
-                                failed(row, error);
-                                number(row, b"?")
-                            }
-                        });
-                    });
-                }
-                if let Some((row, problem)) = refused {
-                    return Err(self.placed(problem, chosen, row));
-                }
-            }
-            Role::Flow => {
-                let out = &mut r.flow;
-                let mut refused = None;
-                let mut flows = context.flows.lock();
-                if table.is_text(chosen) {
-                    refused = table.names(chosen, |text| flows.named(text), (NO_FLOW, |_| {}), out);
-                } else {
-                    out.clear();
-                    let own = self.own_flows;
-                    let mut numbered = |row: usize, number: u64| {
-                        let flow = if own { Ok(u32::try_from(number).unwrap_or(NO_FLOW)) } else { flows.numbered(number) };
-                        flow.unwrap_or_else(|problem| {
-                            refused.get_or_insert((row, problem));
-                            NO_FLOW
-                        })
-                    };
-                    if table.integers(chosen, 1, (0, 1 << 64), &mut r.wide) {
-                        out.extend(r.wide.iter().enumerate().map(|(row, number)| numbered(row, *number)));
-                    } else {
-                        table.numbers(chosen, 1, |row, value| {
-                            out.push(match value {
-                                None => NO_FLOW,
-                                Some(Ok(number)) => numbered(row, u64::try_from(number).unwrap_or(u64::MAX)),
-                                Some(Err(error)) => {
-                                    failed(row, error);
-                                    NO_FLOW
-                                }
-                            });
-                        });
-                    }
-                }
-                if let Some((row, problem)) = refused {
-                    return Err(self.placed(problem, chosen, row));
-                }
-            }
+            Role::Time => column.times(context.origin, &mut r.time, &mut self.unzoned),
+            Role::Queue => column.sizes(QUEUE_LIMIT, true, &mut r.queue),
+            Role::Frame => column.sizes(FRAME_LIMIT, false, &mut r.frame),
+            Role::Payload => column.payloads(&mut r.payload),
+            Role::Syn => column.flags(|row, set| r.opens[row] = Some(set)),
+            Role::Marked => column.flags(|row, set| r.flags[row] |= MARKED * u8::from(set)),
+            Role::Dropped => column.flags(|row, set| r.flags[row] |= DROPPED * u8::from(set)),
+            Role::Replaced => column.flags(|row, set| r.flags[row] |= REPLACED * u8::from(set)),
+            Role::AtHead => column.flags(|row, set| r.flags[row] |= AT_HEAD * u8::from(set)),
+            Role::Port => refused = column.ports(&mut context.ports, &mut r.port),
+            Role::Flow => refused = column.flows(&mut context.flows.lock(), self.own_flows, r),
+        }
+        let Conversion { wrong, absent, .. } = column;
+        if let Some((row, problem)) = refused {
+            return Err(self.placed(problem, chosen, row));
         }
         if !absent.is_empty() {
             r.skip.resize(rows, false);
@@ -382,12 +227,185 @@ impl MappedTable {
                 }
             }
         }
-        Ok(errors)
+        Ok(wrong)
     }
 
     fn placed(&self, problem: Problem, chosen: usize, row: usize) -> Problem {
         let place = format!("row {}", self.table.first_row() + row as u64 + 1);
         problem.file(self.table.path()).place(place).column(self.table.name(chosen))
+    }
+}
+
+/// One column of a batch on its way into the types of the analysis.
+struct Conversion<'a> {
+    table: &'a Table,
+    chosen: usize,
+    unit: Unit,
+    /// Rows whose value is wrong, as many as are reported.
+    wrong: Vec<(usize, NumberError)>,
+    /// Rows that lack a value that is needed.
+    absent: Vec<usize>,
+}
+
+/// The first row that is refused, and why.
+type Refused = Option<(usize, Problem)>;
+
+fn note_wrong(wrong: &mut Vec<(usize, NumberError)>, row: usize, error: NumberError) {
+    if wrong.len() < REPORTED {
+        wrong.push((row, error));
+    }
+}
+
+impl Conversion<'_> {
+    /// Times after the origin [ps].
+    fn times(&mut self, origin: Origin, out: &mut Vec<u64>, unzoned: &mut bool) {
+        let Conversion { table, chosen, unit, wrong, absent } = self;
+        if *unit != Unit::Iso && table.integers(*chosen, steps(*unit), origin.range(), out) {
+            return;
+        }
+        out.clear();
+        let mut each = |row: usize, value: Option<Result<u128, NumberError>>| {
+            let time = value.map(|value| value.and_then(|ps| origin.time(ps)).map(Time::ps));
+            out.push(match time {
+                Some(Ok(time)) => time,
+                Some(Err(error)) => {
+                    note_wrong(wrong, row, error);
+                    0
+                }
+                None => {
+                    absent.push(row);
+                    0
+                }
+            });
+        };
+        if *unit == Unit::Iso {
+            table.dates(*chosen, |row, value| {
+                *unzoned |= matches!(value, Some(Ok((_, false))));
+                each(row, value.map(|v| v.map(|(ps, _)| ps)));
+            });
+        } else {
+            table.numbers(*chosen, steps(*unit), &mut each);
+        }
+    }
+
+    /// Numbers of bytes, of which the largest is `limit`; `needed`: a row without one is no record.
+    fn sizes(&mut self, limit: u128, needed: bool, out: &mut Vec<u64>) {
+        let Conversion { table, chosen, unit, wrong, absent } = self;
+        if table.integers(*chosen, steps(*unit), (0, limit + 1), out) {
+            return;
+        }
+        out.clear();
+        table.numbers(*chosen, steps(*unit), |row, value| {
+            let within = |v: u128| if v > limit { Err(NumberError::TooLarge) } else { Ok(v as u64) };
+            out.push(match value.map(|value| value.and_then(within)) {
+                Some(Ok(size)) => size,
+                Some(Err(error)) => {
+                    note_wrong(wrong, row, error);
+                    0
+                }
+                None => {
+                    if needed {
+                        absent.push(row);
+                    }
+                    0
+                }
+            });
+        });
+    }
+
+    /// Bytes of payload, where they are known.
+    fn payloads(&mut self, out: &mut [Option<u32>]) {
+        let Conversion { table, chosen, unit, wrong, .. } = self;
+        table.numbers(*chosen, steps(*unit), |row, value| {
+            out[row] = value.and_then(|v| v.and_then(frame).map_err(|error| note_wrong(wrong, row, error)).ok());
+        });
+    }
+
+    /// Flags of rows that have one.
+    fn flags(&mut self, mut set: impl FnMut(usize, bool)) {
+        let Conversion { table, chosen, unit, wrong, .. } = self;
+        let mut each = |row: usize, value: Option<Result<bool, NumberError>>| match value {
+            Some(Ok(value)) => set(row, value),
+            Some(Err(error)) => note_wrong(wrong, row, error),
+            None => {}
+        };
+        if table.is_text(*chosen) {
+            table.texts(*chosen, |row, value| each(row, value.map(|text| flag_text(*unit, text))));
+        } else if let Some(values) = table.flags(*chosen).filter(|_| *unit == Unit::Flag) {
+            values.iter().enumerate().for_each(|(row, value)| each(row, Some(Ok(*value))));
+        } else {
+            table.numbers(*chosen, 1, |row, value| each(row, value.map(|v| v.and_then(|n| flag(*unit, n)))));
+        }
+    }
+
+    /// Indices of ports that go by names or by numbers.
+    fn ports(&mut self, ports: &mut Ports, out: &mut Vec<u32>) -> Refused {
+        let Conversion { table, chosen, wrong, absent, .. } = self;
+        if table.is_text(*chosen) {
+            return table.names(*chosen, |text| ports.index(text), (0, |row| absent.push(row)), out);
+        }
+        out.clear();
+        let (mut refused, mut last) = (None, None);
+        let mut number = |row: usize, name: &[u8]| {
+            ports.index(name).unwrap_or_else(|problem| {
+                refused.get_or_insert((row, problem));
+                0
+            })
+        };
+        table.numbers(*chosen, 1, |row, value| {
+            out.push(match value {
+                None => {
+                    absent.push(row);
+                    0
+                }
+                Some(Ok(value)) => match last {
+                    Some((same, port)) if same == value => port,
+                    _ => {
+                        let port = number(row, value.to_string().as_bytes());
+                        last = Some((value, port));
+                        port
+                    }
+                },
+                Some(Err(error)) => {
+                    note_wrong(wrong, row, error);
+                    number(row, b"?")
+                }
+            });
+        });
+        refused
+    }
+
+    /// Numbers of flows that go by names or by numbers; `own`: numbers stand for themselves.
+    fn flows(&mut self, flows: &mut Flows, own: bool, rows: &mut Rows) -> Refused {
+        let Conversion { table, chosen, wrong, .. } = self;
+        let out = &mut rows.flow;
+        if table.is_text(*chosen) {
+            return table.names(*chosen, |text| flows.named(text), (NO_FLOW, |_| {}), out);
+        }
+        out.clear();
+        let mut refused = None;
+        let mut numbered = |row: usize, number: u64| {
+            let flow = if own { Ok(u32::try_from(number).unwrap_or(NO_FLOW)) } else { flows.numbered(number) };
+            flow.unwrap_or_else(|problem| {
+                refused.get_or_insert((row, problem));
+                NO_FLOW
+            })
+        };
+        if table.integers(*chosen, 1, (0, 1 << 64), &mut rows.wide) {
+            out.extend(rows.wide.iter().enumerate().map(|(row, number)| numbered(row, *number)));
+            return refused;
+        }
+        table.numbers(*chosen, 1, |row, value| {
+            out.push(match value {
+                None => NO_FLOW,
+                Some(Ok(number)) => numbered(row, u64::try_from(number).unwrap_or(u64::MAX)),
+                Some(Err(error)) => {
+                    note_wrong(wrong, row, error);
+                    NO_FLOW
+                }
+            });
+        });
+        refused
     }
 }
 

@@ -56,7 +56,7 @@ impl Values {
         texts: Text, ByteArray;
     }
 
-    /// The same for places in a dictionary.
+    /// Makes the values places in a dictionary, and gives what holds them.
     pub fn places(&mut self, texts: &Shared) -> &mut Vec<i64> {
         match self {
             Values::Placed(_, shared) => *shared = texts.clone(),
@@ -149,7 +149,7 @@ impl Table {
         }
     }
 
-    /// What is to be said at the end.
+    /// Note for the end of the reading.
     pub fn ended(&self) -> Option<String> {
         match &self.source {
             Source::Parquet(_) => None,
@@ -167,12 +167,12 @@ impl Table {
         of_source!(self, file => file.columns())
     }
 
-    /// Whether a column of the file holds whole numbers.
+    /// True if a column of the file holds whole numbers.
     pub fn is_integer(&self, index: usize) -> bool {
         of_source!(self, file => file.is_integer(index))
     }
 
-    /// Whether a column holds dates of which the file does not say the zone.
+    /// True if a column holds dates of which the file does not say the zone.
     pub fn is_unzoned(&self, index: usize) -> bool {
         of_source!(self, file => file.is_unzoned(index))
     }
@@ -186,7 +186,7 @@ impl Table {
         Ok(())
     }
 
-    /// Whether a column of the file is of a type that can be read.
+    /// True if a column of the file is of a type that can be read.
     pub fn can_read(&self, index: usize) -> bool {
         of_source!(self, file => file.choose(&[index])).is_ok()
     }
@@ -267,6 +267,33 @@ impl Table {
         right
     }
 
+    /// The first whole numbers of rows, times 1, of a column that must have one in each row.
+    ///
+    /// # Errors
+    /// The first row that has none.
+    pub fn whole(&self, chosen: usize, out: &mut Vec<u64>) -> Result<(), Problem> {
+        if self.integers(chosen, 1, (0, 1 << 64), out) {
+            return Ok(());
+        }
+        let mut wrong = None;
+        out.clear();
+        out.resize(self.rows, 0);
+        self.numbers(chosen, 1, |row, value| match value.and_then(Result::ok).and_then(|value| u64::try_from(value).ok()) {
+            Some(value) => out[row] = value,
+            None => {
+                wrong.get_or_insert(row);
+            }
+        });
+        let wrong = wrong.or((self.is_text(chosen) || self.is_float(chosen)).then_some(0));
+        wrong.map_or(Ok(()), |row| Err(self.problem("is no whole number", chosen, row)))
+    }
+
+    /// A problem with a value of the current batch.
+    pub fn problem(&self, message: &str, chosen: usize, row: usize) -> Problem {
+        let place = format!("row {}", self.first_row + row as u64 + 1);
+        Problem::new(message).file(&self.path).place(place).column(self.name(chosen)).value(self.shown(chosen, row))
+    }
+
     /// The column's flags, if every row has one.
     pub fn flags(&self, chosen: usize) -> Option<&[bool]> {
         match &self.columns[chosen].values {
@@ -284,12 +311,12 @@ impl Table {
         }
     }
 
-    /// Whether the column holds text.
+    /// True if the column holds text.
     pub fn is_text(&self, chosen: usize) -> bool {
         matches!(self.columns[chosen].values, Values::Text(_) | Values::Placed(..))
     }
 
-    /// Whether the column holds floating-point numbers.
+    /// True if the column holds floating-point numbers.
     pub fn is_float(&self, chosen: usize) -> bool {
         matches!(self.columns[chosen].values, Values::Float(_) | Values::Double(_))
     }

@@ -22,7 +22,7 @@ const UNKNOWN: u32 = u32::MAX - 1;
 pub struct Texts {
     /// Where each begins, and its bytes: texts behind their lengths, as Parquet writes them. The dictionary comes first.
     pages: Vec<(i64, Bytes)>,
-    /// Whether the first page is a dictionary.
+    /// True if the first page is a dictionary.
     dictionary: bool,
     /// Of the dictionary's texts, by their places in words of 4 B: a text takes one at least, for its length.
     names: Vec<u32>,
@@ -40,7 +40,7 @@ impl Texts {
         text.unwrap_or_default()
     }
 
-    /// What `look_up` makes of the text at a place, which it is not asked again for a dictionary's.
+    /// Result of `look_up` for the text at a place, which it is not asked again for a dictionary's.
     #[inline(always)]
     pub fn name(&mut self, place: i64, look_up: impl FnOnce(&[u8]) -> u32) -> u32 {
         let word = place as usize / 4;

@@ -1,4 +1,4 @@
-//! What the `parquet` crate trusts a file for and must not: lengths that it would allocate and nesting that it would recurse
+//! Limits that the `parquet` crate lacks on hostile files: lengths that it would allocate and nesting that it would recurse
 //! into. Damage that makes it panic is caught where it is called.
 
 use bytes::Bytes;
@@ -222,7 +222,7 @@ impl Guarded {
     }
 }
 
-/// Whether gzip data inflate to no more than the limit. A small input cannot exceed it and is not inflated.
+/// True if gzip data inflate to no more than the limit. A small input cannot exceed it and is not inflated.
 fn inflates_within(data: &[u8], limit: u64) -> bool {
     if data.len() as u64 * 1_100 <= limit {
         return true;

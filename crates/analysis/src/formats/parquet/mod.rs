@@ -58,7 +58,7 @@ pub fn rows(path: &Path) -> Result<u64, Problem> {
     Ok(ParquetFile::open(&Place::of(path))?.num_rows())
 }
 
-/// What decodes a column of the current row group.
+/// Decoder of a column of the current row group.
 enum Reader {
     Bool(ColumnReaderImpl<BoolType>),
     Int32(ColumnReaderImpl<Int32Type>),
@@ -138,13 +138,13 @@ impl ParquetFile {
             .collect()
     }
 
-    /// Whether a column holds dates of which the file does not say the zone.
+    /// True if a column holds dates of which the file does not say the zone.
     pub fn is_unzoned(&self, index: usize) -> bool {
         let column = self.metadata.file_metadata().schema_descr().column(index);
         matches!(column.logical_type_ref(), Some(LogicalType::Timestamp(t)) if !t.is_adjusted_to_u_t_c)
     }
 
-    /// Whether a column of the file holds whole numbers.
+    /// True if a column of the file holds whole numbers.
     pub fn is_integer(&self, index: usize) -> bool {
         let kind = self.metadata.file_metadata().schema_descr().column(index).physical_type();
         matches!(kind, Type::INT32 | Type::INT64)

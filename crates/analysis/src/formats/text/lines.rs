@@ -23,7 +23,7 @@ pub struct Lines {
     input: Box<dyn BufRead + Send>,
     gauge: Arc<Gauge>,
     delimiter: u8,
-    /// What has been read; what is still to be used of it begins at `at`.
+    /// Bytes that have been read; those still to be used begin at `at`.
     buffer: Vec<u8>,
     at: usize,
     /// All has been read, and ends in a line feed.

@@ -41,7 +41,7 @@ pub trait Rows: Send {
     fn line(&self) -> u64;
 }
 
-/// What is wrong in a file: the first values, and how many more.
+/// Problems of a file: the first ones, and the number of the others.
 #[derive(Default)]
 struct Bad {
     problems: Problems,
@@ -81,19 +81,19 @@ pub struct MappedText<R> {
     names: Vec<String>,
     bound: Vec<Bound>,
     notes: Vec<String>,
-    /// Whether the present row was read already, to find out units.
+    /// True if the present row was read already, to find out units.
     ahead: bool,
     port: String,
     missing: Missing,
     bad: Bad,
-    /// Whether a date lacked its zone.
+    /// True if a date lacked its zone.
     unzoned: bool,
     size: u64,
     packing: Packing,
     gauge: Arc<Gauge>,
 }
 
-/// Where a table in text comes from.
+/// Origin of a table in text.
 pub struct Origins {
     /// As messages call the file.
     pub path: PathBuf,
@@ -101,7 +101,7 @@ pub struct Origins {
     pub size: u64,
     pub packing: Packing,
     pub gauge: Arc<Gauge>,
-    /// What the port is called where no column names it.
+    /// Name of the port where no column names it.
     pub port: String,
 }
 
@@ -286,9 +286,8 @@ impl<R: Rows> TraceReader for MappedText<R> {
             }
             rows += 1;
             if let Some((port, record)) = self.record_of((&mut context.ports, &mut flows, context.origin))? {
-                batch.records.push(record);
-                batch.ports.push(port);
-                batch.rows.push(u32::try_from(line - 1 - batch.first_row).unwrap_or(u32::MAX));
+                let row = u32::try_from(line - 1 - batch.first_row).unwrap_or(u32::MAX);
+                batch.packet(record, port, row);
             }
         }
         if self.bad.is_empty() {

@@ -2,7 +2,7 @@
 
 use crate::trace::tests::{all, failure, Folder};
 use crate::trace::{analyze, Control, Observer, Options, Progress};
-use crate::NO_DATA;
+use crate::{NO_DATA, SAMPLE};
 use serde_json::{json, Value};
 use std::path::Path;
 
@@ -141,4 +141,51 @@ fn bytes_that_are_no_text_are_shown_as_numbers_and_cut() {
     let text = failure(&folder.file("b.csv", b"\xff\xfet\0s\0,\0"), None);
     assert!(text.contains("is text in UTF-16: write it in UTF-8"), "{text}");
     assert!(all(&folder.file("c.csv", "ts_ns,qlen,größe\n1,2,3\n"), None).is_ok(), "umlauts are text");
+}
+
+/// Ten samples of a port, 10 us each, and one of another: its queue grows to 300 KB within the fourth interval and is empty at its end.
+fn samples(folder: &Path, rows: &[(u64, &str, u64, u64)]) -> std::path::PathBuf {
+    let mut table = fanin_telemetry::Table::<fanin_telemetry::PortRow>::file(folder).unwrap();
+    for (time_ps, port, queue_bytes, queue_max_bytes) in rows {
+        let row = fanin_telemetry::PortRow {
+            time_ps: *time_ps,
+            port: (*port).into(),
+            tx_bytes: 0,
+            tx_packets: 0,
+            queue_bytes: *queue_bytes,
+            queue_packets: 0,
+            queue_max_bytes: *queue_max_bytes,
+            held_bytes: 0,
+            drops: 0,
+            marks: 0,
+        };
+        table.push(row).unwrap();
+    }
+    table.finish().unwrap();
+    folder.join("ports.parquet")
+}
+
+#[test]
+fn samples_of_queues_are_records_and_a_burst_within_an_interval_shows_by_its_watermark() {
+    let folder = Folder::new();
+    let us = 1_000_000;
+    let mut rows: Vec<(u64, &str, u64, u64)> = (1..=10).map(|i| (i * 10 * us, "a->b", 0, 1_000)).collect();
+    rows[3] = (40 * us, "a->b", 0, 300_000);
+    rows[6] = (70 * us, "a->b", 120_000, 120_000);
+    rows[7] = (80 * us, "a->b", 60_000, 150_000);
+    rows.insert(5, (50 * us, "c->d", 7, 7));
+    let path = samples(folder.0.path(), &rows);
+    let (records, ports, _) = all(&path, None).unwrap();
+    let queues: Vec<u64> = records.iter().zip(&ports).filter(|(_, port)| *port == "c->d").map(|(r, _)| r.queue).collect();
+    assert_eq!(queues, [7], "a queue that is its own watermark is one record");
+    assert!(records.iter().all(|r| r.flags == SAMPLE | NO_DATA && r.frame == 0 && r.flow == crate::NO_FLOW));
+    let options = Options::from_json(&json!({"paths": [path], "rate": "10Gbps", "above": "100KB"}).to_string()).unwrap();
+    let report = analyze(&options, &mut Nobody).unwrap();
+    assert_eq!(report.sources[0].kind, "samples");
+    let port = &report.ports[0];
+    let bursts: Vec<_> = port.bursts.iter().map(|b| (b.start_ps, b.duration_ps, b.peak_bytes)).collect();
+    assert_eq!((port.port.as_str(), port.peak_bytes, port.dropped), ("a->b", Some(300_000), None));
+    assert_eq!(bursts, [(30 * us, 10 * us, Some(300_000)), (60 * us, 30 * us, Some(150_000))]);
+    let said = |what: &str| report.notes.iter().any(|note| note.contains(what));
+    assert!(said("samples are of queues, not of packets") && said("records are samples: times are ends"), "{:?}", report.notes);
 }

@@ -7,7 +7,7 @@ use crate::core::link::{flag, FarEnd, Link};
 use crate::core::pool::Pool;
 use crate::core::port::{at_dequeue, Owner, Port};
 use crate::core::queues::Queues;
-use crate::core::Core;
+use crate::core::{Core, TimerKey};
 use crate::fabric::combined::{self, Crossbar};
 use crate::fabric::express::headers_alone;
 use crate::fabric::table::Fib;
@@ -32,6 +32,7 @@ use fanin_switch::{
 use fanin_switch::{Scheduling, SharedBuffer};
 use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
+use fanin_traffic::Traffic;
 use fanin_transport::{SignalCounts, TransportParams};
 use fanin_units::{Amount, Bytes, HostId, LinkId, NodeId, Purpose, Span, Stream, SwitchId, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -79,8 +80,6 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
     let grows = || topology.links.len() > CACHED_LINKS || traffic.connections() > CACHED_FLOWS;
     let prefetches = prefetches.unwrap_or_else(grows) && switch.architecture.combined().is_none();
     let framing = doc.framing.of_packets();
-    let registers = telemetry.registers.as_ref().map(|registers| Registers { tick: registers.tick, unit: registers.unit });
-    let watched = scenario.watched();
     let switches = switches(scenario);
     let (links, ports, ingress, gates) = links_and_ports(scenario, &switches);
     let (crossbars, crossbar_slots) = crossbars(scenario);
@@ -91,68 +90,17 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
 
     let (horizon, spacing, shortest) = rhythm(topology, framing);
     let ahead = if prefetches { Ahead { events: FETCHED_AHEAD, span: shortest / 2 } } else { Ahead::NOTHING };
-    let ties = match engine.ties {
-        fanin_scenario::Ties::ByLink => Ties::BySlot,
-        fanin_scenario::Ties::Drawn => {
-            let seed = Stream::new(scenario.seed(), Purpose::Ties, 0).next_u64();
-            Ties::Drawn { seed, from: arrivals as u32 }
-        }
-    };
     let samples = match telemetry.sample {
         Sampling::Every(period) => Samples::every(period, links.len()),
         Sampling::Off => Samples::every(Span::MAX, links.len()),
     };
-    let wanted = Wanted {
-        collectives: !traffic.jobs().is_empty(),
-        ports: samples.are_on(),
-        queues: !watched.is_empty(),
-        drops: telemetry.drops,
-        pauses: !gates.is_empty(),
-        states: records_states(scenario),
-        voqs: samples.are_on() && !crossbars.is_empty(),
-        stamps: registers.is_some(),
-        hosts: !telemetry.hosts.is_empty(),
-        watched: watched.len(),
-        keep: keep(&telemetry.keep),
-    };
-    let groups = traffic.entry_names().map(Name::from).collect();
-    let entry_keys = traffic.entry_names().map(fnv1a).collect();
-    let mut tables = Tables::new(destination, wanted, groups)?;
-    tables.capture = Capturing::new(scenario, &framing, destination)?;
-    let ledger = Ledger {
-        observed: observes(telemetry),
-        trace: Trace::new(&telemetry.hosts),
-        tables,
-        totals: Totals::default(),
-        stamps: registers.map(|registers| Box::new(Stamps::new(registers))),
-        watched: watched.iter().map(|link| (*link, ports[link.index()].name.clone())).collect(),
-        host_names: (0..topology.hosts.len() as u32).map(|h| topology.host_name(HostId(h)).into()).collect(),
-    };
-    let fifo_nic = matches!(doc.host.nic, Nic::Fifo(_));
-    let tapped = ledger.observed || host_headers(scenario).is_some();
-    let nic = |node: &NodeId| {
-        let nic = topology.host_link(*node);
-        let gate = gates.contains_key(&nic).then(Box::default);
-        // Rows of what happens at NICs stand in the order of time.
-        let watched = ledger.observed || fifo_nic || gate.is_some() || engine.ports == PortModel::Explicit;
-        Host { nic, ready: Round::default(), armed: false, watched, hasty: false, closed: 0, gate }
-    };
+    let ledger = ledger(scenario, destination, &traffic, (samples.are_on(), gates.is_empty(), combined))?;
     let mut timers = Timers::default();
-    let mut storms = Storms::new();
-    for (host, changes) in scenario.storms() {
-        if let Some((first, storm)) = Storm::new(changes) {
-            timers.push(first, (host.0, STORM));
-            storms.insert(host.0, storm);
-        }
-    }
-    let mut feeders = vec![u32::MAX; links.len()];
-    (0..).zip(&topology.hosts).for_each(|(h, node)| feeders[topology.host_link(*node).index()] = h);
-    let nics: Vec<Host> = topology.hosts.iter().map(nic).collect();
-    let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), Arc::new(config.clone().into())));
+    let hosts = hosts(scenario, &traffic, &gates, &mut timers);
     Ok(World {
         core: Core {
             now: Time::ZERO,
-            wheel: Wheel::new(links.len() + arrivals, horizon, spacing, ties, ahead),
+            wheel: Wheel::new(links.len() + arrivals, horizon, spacing, ties(scenario, arrivals), ahead),
             timers,
             barrier: Time::ZERO,
             arrivals,
@@ -189,30 +137,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             reverse: topology.links.iter().map(|link| link.reverse).collect::<Vec<_>>().into(),
             framing,
         },
-        hosts: Hosts {
-            reordering: Default::default(),
-            hosts: nics.into(),
-            feeders: feeders.into(),
-            ends: Ends::default(),
-            transports: transports.collect::<Vec<_>>().into(),
-            framing: framing.with_trailer(telemetry.trailer()),
-            processing: doc.host.processing_delay,
-            ttl: switch.ttl,
-            pulls_untapped: !fifo_nic && !tapped,
-            patience: doc.host.pause_watchdog.as_ref().map(PauseWatchdog::patience),
-            storms,
-            pause_counts: NicCounts::default(),
-            tx_queues: TxQueue::of_hosts(&doc.host, scenario.transports(), topology.hosts.len()),
-            seed: scenario.seed(),
-            entry_keys,
-            completed: Vec::new(),
-            progress: Vec::new(),
-            connections: BTreeMap::new(),
-            after_end: BTreeMap::new(),
-            signals: SignalCounts::default(),
-            receivers: Receivers::new(&doc.host, topology.hosts.len(), scenario.seed()),
-            headers: host_headers(scenario),
-        },
+        hosts,
         traffic,
         informed: BTreeMap::new(),
         prefetches,
@@ -226,6 +151,105 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         stall_events: engine.stall_events,
         max_events: engine.max_events.unwrap_or(u64::MAX),
     })
+}
+
+/// The order of events at the same instant; slots of arrivals begin at `arrivals`.
+fn ties(scenario: &Scenario, arrivals: usize) -> Ties {
+    match scenario.doc().engine.ties {
+        fanin_scenario::Ties::ByLink => Ties::BySlot,
+        fanin_scenario::Ties::Drawn => {
+            let seed = Stream::new(scenario.seed(), Purpose::Ties, 0).next_u64();
+            Ties::Drawn { seed, from: arrivals as u32 }
+        }
+    }
+}
+
+/// The ledger of a run, with all tables that it writes. `samples`: ports are sampled; `no_pauses`: no port may be paused; `combined`:
+/// switches have virtual output queues.
+fn ledger(
+    scenario: &Scenario,
+    destination: &Destination<'_>,
+    traffic: &Traffic,
+    (samples, no_pauses, combined): (bool, bool, bool),
+) -> Result<Ledger, RunError> {
+    let (topology, telemetry) = (scenario.topology(), &scenario.doc().telemetry);
+    let registers = telemetry.registers.as_ref().map(|registers| Registers { tick: registers.tick, unit: registers.unit });
+    let watched = scenario.watched();
+    let wanted = Wanted {
+        collectives: !traffic.jobs().is_empty(),
+        ports: samples,
+        queues: !watched.is_empty(),
+        drops: telemetry.drops,
+        pauses: !no_pauses,
+        states: records_states(scenario),
+        voqs: samples && combined,
+        stamps: registers.is_some(),
+        hosts: !telemetry.hosts.is_empty(),
+        watched: watched.len(),
+        keep: keep(&telemetry.keep),
+    };
+    let mut tables = Tables::new(destination, wanted, traffic.entry_names().map(Name::from).collect())?;
+    tables.capture = Capturing::new(scenario, &scenario.doc().framing.of_packets(), destination)?;
+    Ok(Ledger {
+        observed: observes(telemetry),
+        trace: Trace::new(&telemetry.hosts),
+        tables,
+        totals: Totals::default(),
+        stamps: registers.map(|registers| Box::new(Stamps::new(registers))),
+        watched: watched.iter().map(|link| (*link, topology.link_name(*link).as_str().into())).collect(),
+        host_names: (0..topology.hosts.len() as u32).map(|h| topology.host_name(HostId(h)).into()).collect(),
+    })
+}
+
+/// The hosts with their NICs; the first storm of each that makes any is set in `timers`.
+fn hosts(scenario: &Scenario, traffic: &Traffic, gates: &BTreeMap<LinkId, PortGate>, timers: &mut Timers<TimerKey>) -> Hosts {
+    let (topology, doc) = (scenario.topology(), scenario.doc());
+    let (switch, engine, telemetry) = (&doc.switch, &doc.engine, &doc.telemetry);
+    let observed = observes(telemetry);
+    let fifo_nic = matches!(doc.host.nic, Nic::Fifo(_));
+    let tapped = observed || host_headers(scenario).is_some();
+    let nic = |node: &NodeId| {
+        let nic = topology.host_link(*node);
+        let gate = gates.contains_key(&nic).then(Box::default);
+        // Rows of what happens at NICs stand in the order of time.
+        let watched = observed || fifo_nic || gate.is_some() || engine.ports == PortModel::Explicit;
+        Host { nic, ready: Round::default(), armed: false, watched, hasty: false, closed: 0, gate }
+    };
+    let mut storms = Storms::new();
+    for (host, changes) in scenario.storms() {
+        if let Some((first, storm)) = Storm::new(changes) {
+            timers.push(first, (host.0, STORM));
+            storms.insert(host.0, storm);
+        }
+    }
+    let mut feeders = vec![u32::MAX; topology.links.len()];
+    (0..).zip(&topology.hosts).for_each(|(h, node)| feeders[topology.host_link(*node).index()] = h);
+    let nics: Vec<Host> = topology.hosts.iter().map(nic).collect();
+    let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), Arc::new(config.clone().into())));
+    Hosts {
+        reordering: Default::default(),
+        hosts: nics.into(),
+        feeders: feeders.into(),
+        ends: Ends::default(),
+        transports: transports.collect::<Vec<_>>().into(),
+        framing: doc.framing.of_packets().with_trailer(telemetry.trailer()),
+        processing: doc.host.processing_delay,
+        ttl: switch.ttl,
+        pulls_untapped: !fifo_nic && !tapped,
+        patience: doc.host.pause_watchdog.as_ref().map(PauseWatchdog::patience),
+        storms,
+        pause_counts: NicCounts::default(),
+        tx_queues: TxQueue::of_hosts(&doc.host, scenario.transports(), topology.hosts.len()),
+        seed: scenario.seed(),
+        entry_keys: traffic.entry_names().map(fnv1a).collect(),
+        completed: Vec::new(),
+        progress: Vec::new(),
+        connections: BTreeMap::new(),
+        after_end: BTreeMap::new(),
+        signals: SignalCounts::default(),
+        receivers: Receivers::new(&doc.host, topology.hosts.len(), scenario.seed()),
+        headers: host_headers(scenario),
+    }
 }
 
 /// The switches with their mechanisms.

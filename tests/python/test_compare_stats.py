@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from fanin import stats
+from fanin.statistics import stats
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_the_import_brings_nothing_slow(tmp_path: Path, code: str) -> None:
 
 @pytest.mark.native
 def test_the_test_sees_what_is_imported(tmp_path: Path) -> None:
-    assert imported("import fanin.series", tmp_path) >= {"polars"}
+    assert imported("import fanin.figures.series", tmp_path) >= {"polars"}
     assert imported("import fanin.figures", tmp_path) >= {"polars", "plotly"}
 
 

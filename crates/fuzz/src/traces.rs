@@ -102,7 +102,7 @@ fn run(file: &[u8], mut settings: serde_json::Value) {
     }
 }
 
-/// What is wrong is reported, for this file, in a few lines.
+/// Checks that a failure is reported for this file, in a few lines.
 fn is_reported(failure: &Failure, path: &Path) {
     let Failure::Problems(problems) = failure else { panic!("nobody stopped it") };
     assert!(!problems.is_empty() && problems.len() <= 60);

@@ -47,7 +47,7 @@ impl Analysis {
         Analysis { start: Instant::now(), watcher: Watcher::new(callback) }
     }
 
-    /// Why it ended early.
+    /// Exception for an analysis that ended early.
     fn failure(self, py: Python<'_>, failure: &Failure) -> PyErr {
         match failure {
             Failure::Problems(problems) => trace_error(py, problems),

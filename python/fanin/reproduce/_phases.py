@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import polars as pl
 
-import fanin
+from fanin.analysis import analyze
 from fanin.results import Result
 
 __all__ = ["FULL_FRAME", "FULL_WIRE", "SLOPE_CV", "Judged", "judge"]
@@ -123,7 +123,7 @@ def _nearly_full(packets: pl.DataFrame) -> int:
 
 def _highest(result: Result, port: str, *, start: str, stop: str) -> dict[str, Any]:
     """Return the highest burst of a part of the run, from two full frames on."""
-    document = fanin.analyze(result, port=port, above=f"{2 * FULL_FRAME}B", until="0B", start=start, stop=stop).document
+    document = analyze(result, port=port, above=f"{2 * FULL_FRAME}B", until="0B", start=start, stop=stop).document
     found: list[dict[str, Any]] = document["ports"][0]["bursts"]
     if not found:
         raise LookupError(f"{port}: the analysis finds no burst between {start} and {stop}")

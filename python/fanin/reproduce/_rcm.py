@@ -15,7 +15,7 @@ from fanin.reproduce._context import Context
 from fanin.reproduce._jobs import Job
 from fanin.results import Result
 from fanin.scenario import Scenario
-from fanin.stats import quantile
+from fanin.statistics.stats import quantile
 
 __all__ = [
     "CONTROL",

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from fanin.scenario import Problem
-from fanin.stats import CONFIDENCE
+from fanin.statistics.stats import CONFIDENCE
 
 __all__ = ["KINDS", "MOST_RUNS", "RESERVED", "SAMPLED", "Design", "Point", "Stop", "flat", "quantity", "read"]
 

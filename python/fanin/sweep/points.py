@@ -8,9 +8,10 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fanin import metrics, show
-from fanin.stats import CONFIDENCE
+from fanin.statistics import metrics
+from fanin.statistics.stats import CONFIDENCE
 from fanin.sweep.todo import enough, half_width, known_values, narrow
+from fanin.text import show
 
 if TYPE_CHECKING:
     from fanin.sweep.axes import Stop

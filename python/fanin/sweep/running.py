@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from fanin import _core
-from fanin._locks import LOCK, Lock, LockedError
-from fanin.folder import OutputError
+from fanin.files.locks import LOCK, Lock, LockedError
+from fanin.results.folder import OutputError
 from fanin.scenario import Scenario
 from fanin.sweep import plan as _plan
 from fanin.sweep import store as _store

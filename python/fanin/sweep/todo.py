@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from fanin.stats import quantile
+from fanin.statistics.rows import MetricRow, value_of
+from fanin.statistics.stats import quantile
 from fanin.sweep.axes import Stop, read
-from fanin.sweep.metrics import MetricRow, value_of
 from fanin.sweep.plan import Plan, Run
 
 if TYPE_CHECKING:

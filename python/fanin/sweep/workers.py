@@ -17,7 +17,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self
 
-import fanin
 from fanin.sweep._worker import Keep, Outcome
 
 __all__ = ["Done", "Item", "Next", "Pool"]
@@ -137,7 +136,7 @@ class Pool:
         here, there = Pipe()
         kept, given = os.pipe()
         errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the worker)
-        package = str(Path(fanin.__file__).parents[1])
+        package = str(Path(__file__).parents[2])
         paths = [package, os.environ.get("PYTHONPATH", "")]
         # Not multiprocessing, which would run the caller's script once more in each worker.
         process = subprocess.Popen(  # noqa: S603 (our own interpreter and module)

@@ -13,8 +13,9 @@ const LEAVES: usize = 10;
 /// Above this load queues have no bound that a short trace shows.
 const MOST: f64 = 0.95;
 
-/// Rate at which the queue of random arrivals (Poisson, equal frames: M/D/1) becomes rare with its length, per frame: the root of
-/// ρ·(e^θ − 1) = θ, the exponent of Cramér and Lundberg; the formula is from memory.
+/// Rate at which the queue of random arrivals (Poisson, equal frames: M/D/1) becomes rare with its length, per frame: θ > 0 with
+/// ρ·(e^θ − 1) = θ. In a frame's time ρ frames arrive on average and one leaves, so the mean of e^(θ·growth) is e^(ρ·(e^θ − 1) − θ), and
+/// queues beyond n are as rare as e^(−θn) where that is one (the exponent of Cramér and Lundberg).
 fn decay(load: f64) -> f64 {
     let over = |theta: f64| load * libm::expm1(theta) > theta;
     let (mut low, mut high) = (1e-6, 50.0);
@@ -154,6 +155,31 @@ mod tests {
             let found = decay(load);
             assert!((found - theta).abs() < 2e-3, "{load}: {found}");
             assert!((load * libm::expm1(found) - found).abs() < 1e-9);
+        }
+    }
+
+    /// Frames in an M/D/1 queue as one leaves, by iterating the chain from empty: each of its tail is e^(−θ) as likely as the one before.
+    #[test]
+    fn the_exponent_is_that_of_the_exact_queue() {
+        const STATES: usize = 60;
+        for load in [0.3, 0.5, 0.7] {
+            let arrive: Vec<f64> =
+                std::iter::successors(Some((0.0, libm::exp(-load))), |(k, p)| Some((k + 1.0, p * load / (k + 1.0))))
+                    .map(|(_, p)| p)
+                    .take(STATES)
+                    .collect();
+            let mut queue = vec![0.0; STATES];
+            queue[0] = 1.0;
+            for _ in 0..500 {
+                let mut next = vec![0.0; STATES];
+                for (q, p) in queue.iter().enumerate() {
+                    let stay = q.saturating_sub(1);
+                    arrive.iter().take(STATES - stay).enumerate().for_each(|(k, a)| next[stay + k] += p * a);
+                }
+                queue = next;
+            }
+            let ratio = queue[21] / queue[20];
+            assert!((ratio - libm::exp(-decay(load))).abs() < 1e-6, "{load}: {ratio}");
         }
     }
 }

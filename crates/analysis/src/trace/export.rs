@@ -117,7 +117,7 @@ pub fn export(options: &Options, folder: &Path, observer: &mut dyn Observer) -> 
 
 /// Writes the records of two captures of one port, whose waits are known.
 fn measured(options: &Options, rows: &Shared, observer: &mut dyn Observer) -> Result<(), Failure> {
-    let mut trace = Trace::open(super::inspected(options, observer)?, options)?;
+    let mut trace = Trace::open(super::inspect::inspected(options, observer)?, options)?;
     rows.learn(&trace.context.flows);
     let to = options.stop.unwrap_or(fanin_units::Time::MAX);
     for source in &trace.sources {

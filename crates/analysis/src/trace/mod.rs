@@ -2,6 +2,7 @@
 
 mod estimate;
 mod export;
+mod inspect;
 mod line_check;
 mod options;
 mod order;
@@ -24,8 +25,6 @@ pub use options::{By, Options};
 pub use time_argument::Dated;
 pub use window::Records;
 
-use crate::capture::chains;
-use crate::capture::CaptureFile;
 use crate::checks::records::PortChecks;
 use crate::formats::learn_flows;
 use crate::input::context::Context;
@@ -33,18 +32,17 @@ use crate::input::facts::{Facts, Shape};
 use crate::input::file::SourceFile;
 use crate::input::manifest::Manifest;
 use crate::input::problem::{did_you_mean, listed};
-use crate::input::reader::Batch;
-use crate::input::reader::TraceReader;
-use crate::input::reader::NO_WAIT;
-use crate::pair::{self, Pair};
+use crate::input::reader::{Batch, TraceReader, NO_WAIT};
+use crate::pair::Pair;
 use crate::{Fates, NoticeReport, PortAnalyzer, PortReport, Record, Settings, SCHEMA};
 use estimate::{Estimated, Lindley};
 use fanin_units::{Bytes, Span, Time};
+use inspect::{inspected, survey};
 use order::{Lane, Order, Sink, MOST, WINDOW};
 use serde::Serialize;
 use serde_json::Value;
 use source::{origin, Source};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use window::Windows;
 
 /// The whole report.
@@ -99,9 +97,6 @@ pub trait Observer {
     fn progress(&mut self, progress: Progress) -> Control;
 }
 
-/// Files of a trace, at most: each is opened once at a time, but inspected beforehand.
-const MAX_FILES: usize = 10_000;
-
 /// Analyses a trace.
 ///
 /// # Errors
@@ -154,100 +149,6 @@ pub(super) fn read<'a, S: Sink>(
             Err(Halt::Disorder) => (hopeful, sources) = (false, trace.sources),
             Err(Halt::Failure(failure)) => return Err(failure),
         }
-    }
-}
-
-/// The files of a trace; those of two captures of one port as one.
-pub(super) fn inspected(options: &Options, observer: &mut dyn Observer) -> Result<Vec<Source>, Failure> {
-    let sources = find(&options.paths, options)?;
-    if options.behind.is_empty() {
-        return Ok(sources);
-    }
-    let behind = find(&options.behind, options)?;
-    let mut problems = Problems::new();
-    let mut captures = |sources: Vec<Source>| {
-        let mut found = Vec::new();
-        for source in sources {
-            match source {
-                Source::Capture(capture) => found.push(*capture),
-                other => {
-                    let problem = Problem::new("is no capture, in which packets could be found again").file(other.path());
-                    problems.push(problem.column("behind").accepted("pcap, pcapng"));
-                }
-            }
-        }
-        found
-    };
-    let (before, behind) = (captures(sources), captures(behind));
-    if !problems.is_empty() {
-        return Err(problems.into());
-    }
-    let settings = &options.settings;
-    let how = pair::How {
-        interfaces: [options.before_interface.clone(), options.behind_interface.clone()],
-        without_fcs: options.without_fcs,
-        sorted: options.sort,
-        rate: settings.rate,
-        overhead: settings.overhead,
-        top: settings.top,
-        window: (settings.from.unwrap_or(Time::ZERO), options.stop.unwrap_or(Time::MAX)),
-    };
-    let mut tick = |done| observer.progress(Progress { done, records: 0 }) == Control::Continue;
-    Ok(vec![Source::of_pair(pair::join(before, behind, how, &mut tick)?)])
-}
-
-/// Share of the time that the first reading of captures takes.
-const SURVEY: f64 = 0.4;
-
-/// Reads captures for the first time; the share of the work that is then done.
-fn survey(sources: &mut [Source], options: &Options, observer: &mut dyn Observer) -> Result<f64, Failure> {
-    let pointless: Problems = sources
-        .iter()
-        .filter(|s| !options.filter.is_empty() && s.capture().is_none_or(CaptureFile::is_stamped))
-        .map(|source| {
-            let capture = source.facts().is_capture();
-            let why = if source.pair().is_some() {
-                "what crosses the port is what is found in both captures; --before-interface and --behind-interface choose of several"
-            } else if capture { "stamps in its packets say at which port they were" } else { "it is no capture" };
-            Problem::new(format!("have no effect: {why}")).file(source.path()).column("to, direction, interface")
-        })
-        .collect();
-    if !pointless.is_empty() {
-        return Err(pointless.into());
-    }
-    let any = sources.iter().any(|s| s.capture().is_some());
-    let mut seen = |share: f64| {
-        let done = SURVEY * share.clamp(0.0, 1.0);
-        observer.progress(Progress { done, records: 0 }) == Control::Continue
-    };
-    let mut problems = Problems::new();
-    let mut captures: Vec<&mut CaptureFile> = sources.iter_mut().filter_map(Source::capture_mut).collect();
-    match chains::survey(&mut captures, (&options.filter, options.without_fcs), &mut seen) {
-        Ok(true) => {}
-        Ok(false) => return Err(Failure::Stopped),
-        Err(more) => problems = more,
-    }
-    // One of several files may well have nothing of what is asked for.
-    let empty = |source: &Source| {
-        let follows = source.capture().is_some_and(|capture| capture.follows);
-        follows || source.selection().is_some_and(|selection| selection.streams.is_empty())
-    };
-    if problems.is_empty() && !options.filter.is_empty() && sources.iter().all(empty) {
-        problems.extend(sources.iter().map(|source| {
-            Problem::new("leaves no packet")
-                .file(source.path())
-                .column("to, direction, interface")
-                .value(options.filter.to_string())
-                .accepted(
-                    "receivers, directions and interfaces of the capture; without these options a note says which there are",
-                )
-        }));
-    }
-    if problems.is_empty() {
-        Ok(if any { SURVEY } else { 0.0 })
-    } else {
-        problems.truncate(50);
-        Err(problems.into())
     }
 }
 
@@ -333,38 +234,6 @@ impl Trace {
             checked: false,
             fates: Vec::new(),
         }
-    }
-}
-
-fn find(paths: &[PathBuf], options: &Options) -> Result<Vec<Source>, Problems> {
-    if paths.len() > MAX_FILES {
-        return Err(Problem::new(format!("{} files are too many", paths.len())).accepted(format!("up to {MAX_FILES}")).into());
-    }
-    let mut problems = Vec::new();
-    let mut sources: Vec<Source> = Vec::new();
-    for path in paths {
-        match Source::find(&options.place(path), options.columns.as_ref()) {
-            Ok(source) => sources.push(source),
-            Err(more) => problems.extend(more),
-        }
-    }
-    for (i, path) in paths.iter().enumerate() {
-        if paths[..i].contains(path) {
-            problems.push(Problem::new("is given twice").file(&options.place(path).shown));
-        }
-    }
-    if paths.len() > 1 {
-        if let Some(folder) = paths.iter().find(|p| p.is_dir()) {
-            let problem =
-                Problem::new("is a result, which is analysed alone: its times have nothing to do with those of other files");
-            problems.push(problem.file(folder));
-        }
-    }
-    if problems.is_empty() {
-        Ok(sources)
-    } else {
-        problems.truncate(50);
-        Err(problems)
     }
 }
 

@@ -42,10 +42,29 @@ impl Core {
     #[inline(always)]
     pub fn catch_up(&mut self, l: LinkId) {
         let (link, rings) = self.links.with_rings(l);
-        if link.flags & flag::GENERAL != 0 {
-            return self.catch_up_general(l);
+        if link.flags & (flag::GENERAL | flag::SHARED) != 0 {
+            return self.catch_up_apart(l);
         }
         link.catch_up(rings.read(), self.now);
+    }
+
+    /// [`Core::catch_up`] where departures have consequences.
+    #[inline(always)]
+    fn catch_up_apart(&mut self, l: LinkId) {
+        if self.links[l].flags & flag::GENERAL != 0 {
+            return self.catch_up_general(l);
+        }
+        self.catch_up_shared(l);
+    }
+
+    /// Gives the room of what has left the ring back to the shared buffer.
+    #[inline(never)]
+    fn catch_up_shared(&mut self, l: LinkId) {
+        loop {
+            let (link, rings) = self.links.with_rings(l);
+            let Some((_, entry)) = link.next_departure(rings.read(), self.now) else { return };
+            self.left_shared(l, 0, entry.frame);
+        }
     }
 
     /// [`Core::catch_up`] of a port off the fast path. Where departures are events nothing is behind.

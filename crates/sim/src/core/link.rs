@@ -30,15 +30,21 @@ pub mod flag {
     pub const LIMIT_PACKETS: u8 = 1;
     /// `threshold` counts packets, not bytes.
     pub const MARK_PACKETS: u8 = 1 << 1;
-    /// Packets wait in [`Queues`](crate::core::queues::Queues), not in the ring: anything but a limit and a threshold in bytes or
-    /// packets.
+    /// Packets wait in [`Queues`](crate::core::queues::Queues), not in the ring.
     pub const GENERAL: u8 = 1 << 2;
     /// Departures are events. Only with [`GENERAL`].
     pub const EVENTS: u8 = 1 << 3;
     /// Mechanisms see packets before they join a queue.
     pub const MECHANISMS: u8 = 1 << 4;
+    /// Admission or marking is more than a limit and a threshold in bytes or packets. Packets still wait in the ring, as long as the port is
+    /// not [`GENERAL`].
+    pub const POLICY: u8 = 1 << 5;
+    /// What leaves the ring gives its room in a shared buffer back. Only with [`POLICY`].
+    pub const SHARED: u8 = 1 << 6;
+    /// Admission and marking are those of the general path.
+    pub const ADMITS: u8 = GENERAL | POLICY;
     /// Anything that the fast path does not do.
-    pub const OFF_FAST_PATH: u8 = GENERAL | MECHANISMS;
+    pub const OFF_FAST_PATH: u8 = ADMITS | MECHANISMS;
 }
 
 /// The far end of a link: whether it is a host, whether an ingress hook runs there, and whether that has nothing to say of packets

@@ -98,7 +98,7 @@ impl Fabric {
     /// Enqueues a packet that mechanisms have seen, if they want to.
     #[inline(always)]
     pub fn enqueue_at_port(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
-        if core.links[l].flags & flag::GENERAL == 0 {
+        if core.links[l].flags & flag::ADMITS == 0 {
             return self.enqueue_seen_fast(core, l, via, packet);
         }
         self.enqueue_general(core, l, via, packet);
@@ -112,12 +112,13 @@ impl Fabric {
     /// Admission, marking, record and queue of a port off the fast path.
     #[inline(never)]
     pub fn enqueue_general(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
-        core.catch_up_general(l);
+        core.catch_up(l);
         let class = core.class_of(l, &core.pool[packet]);
         let idle = core.links[l].free_at <= core.now.ps() && !core.ports[l].is_closed(class);
         let found = core.view(l);
         match self.admit_and_mark(core, l, class, (&found, idle), packet) {
             Err(refusal) => self.refuse(core, (l, class), via, packet, refusal),
+            Ok(()) if core.links[l].flags & flag::GENERAL == 0 => join_ring(core, l, idle, packet),
             Ok(()) if idle => self.start_at_once(core, l, class, packet),
             Ok(()) => join(core, l, class, packet),
         }
@@ -257,6 +258,18 @@ impl Fabric {
             self.note_drop(core, s, packet, &dropped, reason);
         }
     }
+}
+
+/// An accepted packet joins the ring of a port where one class waits and departures concern nobody but a shared buffer.
+#[inline(always)]
+fn join_ring(core: &mut Core, l: LinkId, idle: bool, packet: PacketId) {
+    let frame = core.pool[packet].frame;
+    if idle {
+        return core.send_idle(l, packet, frame);
+    }
+    core.joined_shared(l, 0, frame);
+    core.note_one_more(l, frame);
+    core.send_busy(l, packet, frame);
 }
 
 /// An accepted packet joins the queue of its class.

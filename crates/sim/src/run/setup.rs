@@ -489,14 +489,14 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
         _ if !marker.acts_at_enqueue() => (u32::MAX, link.flags),
         Some((Amount::Bytes(k), At::Enqueue)) => (small(k), link.flags),
         Some((Amount::Packets(k), At::Enqueue)) => (small(k), link.flags | flag::MARK_PACKETS),
-        _ => (u32::MAX, link.flags | flag::GENERAL),
+        _ => (u32::MAX, link.flags | flag::POLICY),
     };
+    link.flags |= if admission.is_shared() { flag::POLICY | flag::SHARED } else { 0 };
     let general = always
         || classes
         || cells
         || port.by_class
         || port.at_dequeue != 0
-        || admission.is_shared()
         || port.watched.is_some()
         || hooks.any(Hooks::GATES.with(Hooks::RANKS));
     link.flags |= if general { flag::GENERAL } else { 0 };

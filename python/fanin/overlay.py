@@ -9,7 +9,8 @@ from typing import Any, Final
 import plotly.graph_objects as go
 import polars as pl
 
-from fanin import figures, focus, series, show, stats
+from fanin import figures, focus, series, show
+from fanin import statistics as stats
 from fanin.figures import COLORS, framed, plain
 from fanin.results import Result
 from fanin.variants import CompareError, meant

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from fanin.stats import Difference, Interval, Verdict
 from typer.testing import CliRunner
 
 import fanin
@@ -18,7 +19,6 @@ from fanin.best import Best, Place, best
 from fanin.candidates import AS_IT_IS
 from fanin.cli import app
 from fanin.comparison import Comparison
-from fanin.stats import Difference, Interval, Verdict
 
 ROOT = Path(__file__).parents[2]
 INCAST = ROOT / "scenarios" / "incast.toml"

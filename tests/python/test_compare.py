@@ -55,9 +55,9 @@ def variant(
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six seeds of two variants; with k = 20 flows take 20 % less time."""
+    """Twelve seeds of two variants; with k = 20 flows take 20 % less time."""
     root = tmp_path_factory.mktemp("runs")
-    for seed in range(1, 7):
+    for seed in range(1, 13):
         variant(root / "k65" / f"seed{seed}", seed)
         variant(root / "k20" / f"seed{seed}", seed, "20 packets", 0.8 + 0.002 * (seed % 2))
     return root
@@ -269,7 +269,7 @@ def test_a_real_difference_is_better_or_worse(made: comparison.Comparison, runs:
     assert cell.difference.paired
     assert cell.difference.change == pytest.approx(-0.199, abs=0.001)
     assert cell.chance is not None
-    assert cell.chance < 0.001
+    assert cell.chance < 0.05
     assert row(fanin.compare([runs / "k20", runs / "k65"]), "fct/all.mean_ps").cells[1].verdict == "worse"
     assert row(fanin.compare([runs / "k20", runs / "k65"], base="k65"), "fct/all.mean_ps").cells[1].verdict == "better"
     assert row(made, "total.drops").cells[1].verdict == "equal"
@@ -309,7 +309,7 @@ def test_one_seed_has_no_interval_and_no_verdict(runs: Path) -> None:
     cell = row(found, "fct/all.mean_ps").cells[1]
     assert (cell.verdict, cell.chance) == ("one seed", None)
     assert cell.interval is not None
-    assert (cell.interval.low, cell.interval.covers) == (None, None)
+    assert (cell.interval.low, cell.interval.note) == (None, "one seed: no interval")
     assert found.notes == [
         "k65/seed1: one seed, so no interval, and no verdict; run more seeds",
         "k20/seed1: one seed, so no interval, and no verdict; run more seeds",
@@ -324,8 +324,13 @@ def test_one_seed_has_no_interval_and_no_verdict(runs: Path) -> None:
 
 def test_few_and_different_seeds_are_told(runs: Path) -> None:
     found = fanin.compare({"a": [runs / "k65" / f"seed{seed}" for seed in (1, 2, 3)], "b": f"{runs}/k20/seed[2345]"})
-    assert found.notes[0] == "a: 3 seeds; its intervals are ranges, which hold the true value in 75 % of cases"
-    assert found.notes[-1] == "b and a have 2 seeds in common: differences are of these alone"
+    assert found.notes[0] == "a: 3 seeds; fewer than 10 have intervals that may hold the true value too seldom"
+    assert "b and a have 2 seeds in common: differences are of these alone" in found.notes
+    assert found.notes[-2].startswith("2 seeds cannot show any of ")
+    assert found.notes[-1] == "no run had a timeout; 3 seeds say that fewer than 63 % of runs do"
+    cell = row(found, "fct/all.mean_ps").cells[1]
+    assert cell.verdict == "not shown" and cell.seeds is not None and cell.seeds > 4
+    assert f"not shown ({cell.seeds})" in compared.verdict_text(cell)
     apart = fanin.compare({"a": f"{runs}/k65/seed[12]", "b": f"{runs}/k20/seed[34]"})
     assert "b and a have no seed in common: differences are not paired, and wider for it" in apart.notes
     gap = row(apart, "fct/all.mean_ps").cells[1].difference

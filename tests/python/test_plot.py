@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 import fanin
 from fake_result import PORT, write_followed, write_result
-from fanin import focus, overlay, paper, series, stats
+from fanin import focus, overlay, paper, series
+from fanin import statistics as stats
 from fanin.cli import app
 from fanin.results import Result
 

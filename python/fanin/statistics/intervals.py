@@ -51,7 +51,7 @@ TYPICAL: Final = 10
 """Values other than the median that a mean needs: of many equal values few others decide it, as of timeouts."""
 
 Flag = Literal["few", "rare", "skewed"]
-"""Why the interval of a mean is not to be relied on: too few seeds for any; for a mean that rare runs decide; or for these values."""
+"""Why the interval of a mean is not to be relied on: too few seeds for any; for a mean that rare runs decide; or for these."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,8 @@ def about_mean(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> t
 
     Of values without skewness it is Student's. Of two values no skewness is known.
 
-    Source: Hall, "On the Removal of Skewness by Transformation", Journal of the Royal Statistical Society B 54(1), 1992, from memory.
+    Source: Hall, "On the Removal of Skewness by Transformation", Journal of the Royal Statistical Society B 54(1), 1992,
+    from memory.
     """
     seeds, mean = len(values), float(values.mean())
     error = float(values.std(ddof=1)) / math.sqrt(seeds)
@@ -276,8 +277,11 @@ def share(values: Sequence[float] | NDArray[np.float64], *, confidence: float = 
     count, seeds = int(found.sum()), len(found)
     low, high = about_share(count, seeds, confidence)
     mean = count / seeds
-    ends = (low, high) if seeds > 1 else (None, None)
-    return Interval(mean, *ends, seeds, float(np.median(found)), None, None, float(found.min()), float(found.max()), None)
+    middle = float(np.median(found))
+    one = seeds == 1
+    return Interval(
+        mean, None if one else low, None if one else high, seeds, middle, None, None, float(found.min()), float(found.max()), None
+    )
 
 
 def predicted(mean: float, deviation: float, known: int, further: int) -> tuple[float, float]:

@@ -102,7 +102,7 @@ class Difference:
 
 
 class Judgement(NamedTuple):
-    """What is said of a difference, the chance of it adjusted for the table, and how many seeds would show one that is not shown."""
+    """What is said of a difference, its chance adjusted for the table, and how many seeds would show what is not shown."""
 
     verdict: Verdict
     chance: float | None
@@ -192,14 +192,10 @@ def _within(base: NDArray[np.float64], other: NDArray[np.float64], margin: float
     Source: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987, with exact tests, from memory.
     """
     above, below = other - (1 + margin) * base, other - (1 - margin) * base
-    return max(
-        exact.sign_flip(above).low, exact.sign_test(above).low, exact.sign_flip(below).high, exact.sign_test(below).high
-    )
+    return max(exact.sign_flip(above).low, exact.sign_test(above).low, exact.sign_flip(below).high, exact.sign_test(below).high)
 
 
-def _unpaired(
-    base: NDArray[np.float64], other: NDArray[np.float64], confidence: float, seeds_needed: int | None
-) -> Difference:
+def _unpaired(base: NDArray[np.float64], other: NDArray[np.float64], confidence: float, seeds_needed: int | None) -> Difference:
     import numpy as np
     from scipy import stats
 
@@ -277,20 +273,16 @@ def _judged(
     found: Difference | None, better: Direction | None, chances: tuple[float | None, float | None], alpha: float, level: float
 ) -> Judgement:
     chance, within = chances
-    if found is None:
-        return Judgement("no data", None)
-    if chance is None:
-        return Judgement("one seed", None)
+    if found is None or chance is None:
+        return Judgement("no data" if found is None else "one seed", None)
     if chance > alpha:
-        if within is not None and within <= alpha:
-            return Judgement("no difference", chance)
-        return Judgement("not shown", chance, _needs(found, level))
+        same = within is not None and within <= alpha
+        return Judgement("no difference", chance) if same else Judgement("not shown", chance, _needs(found, level))
     if better is None:
         return Judgement("differs", chance)
     less = found.higher < found.lower if found.mostly else found.mean < 0
-    if less == (better == "lower"):
-        return Judgement("mostly better" if found.mostly else "better", chance)
-    return Judgement("mostly worse" if found.mostly else "worse", chance)
+    words: tuple[Verdict, Verdict] = ("mostly better", "mostly worse") if found.mostly else ("better", "worse")
+    return Judgement(words[less != (better == "lower")], chance)
 
 
 def _needs(found: Difference, level: float) -> int | None:

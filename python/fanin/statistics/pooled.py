@@ -39,17 +39,15 @@ class Pooled:
     flag: Flag | None
 
 
-def pooled(
-    runs: Mapping[int, Sequence[float] | NDArray[np.float64]], percent: float, *, confidence: float = CONFIDENCE
-) -> Pooled:
+def pooled(runs: Mapping[int, Sequence[float] | NDArray[np.float64]], percent: float, *, confidence: float = CONFIDENCE) -> Pooled:
     """Return a percentile of the values of all runs together, with its interval.
 
     It is what one of all flows meets; the mean of the runs' percentiles is what a run shows. Flows of a run are no independent
     sample, runs are: a value belongs to the interval if, seed by seed, as many values above it as the percentile says could have
     been expected, by the interval of their mean.
 
-    Source: Woodruff, "Confidence Intervals for Medians and Other Position Measures", Journal of the American Statistical Association
-    47, 1952, for clusters, from memory.
+    Source: Woodruff, "Confidence Intervals for Medians and Other Position Measures", Journal of the American Statistical
+    Association 47, 1952, for clusters, from memory.
 
     Parameters
     ----------
@@ -88,9 +86,7 @@ def pooled(
     levels = np.unique(every)
     low = _first(levels, lambda level: about_mean(excess(level), confidence)[0] <= 0)
     high = _first(levels, lambda level: about_mean(excess(level), confidence)[1] < 0)
-    return Pooled(
-        value, min(value, low), max(value, high), every.size, len(sorted_runs), unreliable(excess(value))
-    )
+    return Pooled(value, min(value, low), max(value, high), every.size, len(sorted_runs), unreliable(excess(value)))
 
 
 def _first(levels: NDArray[np.float64], holds: Callable[[float], bool]) -> float:

@@ -133,7 +133,10 @@ def _show_points(done: Sweep, made: Plan) -> None:
     count = len(made.points)
     title = f"The first {len(rows)} of {count:,} points" if count > len(rows) else show.many(count, "point")
     console = terminal.console()
-    terminal.table(console, title, head, rows, words=set(range(len(head) - 3 - (made.design.stop is not None))))
+    terminal.table(console, title, head, rows, words=set(range(len(made.axes) or 1)))
+    if any(cell.startswith("~") for row in rows for cell in row):
+        note = "~: the interval of this mean is not to be relied on, for rare runs decide it; median and range say what was seen"
+        console.print(Text(note, style="dim"), soft_wrap=True)
     if compare := points.compare_command(done, made):
         console.print(Text(f"all metrics, judged: {compare}", style="dim"), soft_wrap=True)
     stop, wide = made.design.stop, points.unreached(done, made)

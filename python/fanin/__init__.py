@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from fanin import reproduce
+    from fanin import metrics, pauses, regions, reproduce, statistics, types
     from fanin.analysis import Analysis, AnalysisProgress, TraceError, analyze
     from fanin.comparison import Comparison, compare
     from fanin.explain import Explanation
@@ -45,9 +45,14 @@ __all__ = [
     "analyze",
     "compare",
     "load",
+    "metrics",
+    "pauses",
+    "regions",
     "reproduce",
     "run",
+    "statistics",
     "sweep",
+    "types",
 ]
 
 _MODULES: Final = {
@@ -67,11 +72,15 @@ _MODULES: Final = {
 """Where the names are defined. Their modules are imported on first use: some of what they need takes half a second."""
 
 
+_PLACES: Final = ("metrics", "pauses", "regions", "reproduce", "statistics", "sweep", "types")
+"""Modules that are used by their own name, such as ``fanin.pauses.by_port``."""
+
+
 def __getattr__(name: str) -> Any:
     found: Any
     if name == "__version__":
         found = import_module("fanin._core").version()
-    elif name in ("reproduce", "sweep"):
+    elif name in _PLACES:
         found = import_module(f"fanin.{name}")
     else:
         module = next((module for module, names in _MODULES.items() if name in names), None)
@@ -83,4 +92,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_PLACES, *(name for name in globals() if name.startswith("__"))})

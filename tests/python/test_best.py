@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from fanin.stats import Difference, Interval, Verdict
 from typer.testing import CliRunner
 
 import fanin
@@ -19,6 +18,7 @@ from fanin.best import Best, Place, best
 from fanin.candidates import AS_IT_IS
 from fanin.cli import app
 from fanin.comparison import Comparison
+from fanin.statistics import Difference, Interval, Verdict
 
 ROOT = Path(__file__).parents[2]
 INCAST = ROOT / "scenarios" / "incast.toml"
@@ -59,13 +59,13 @@ def test_large_changes_are_times_and_small_ones_per_cent() -> None:
     assert show.change(9.996, times=False) == "+1,000 %" and show.change(-0.5, sign=False) == "50 %"
 
 
-LEVEL = Difference(1.0, None, None, 0.5, None, None, 5, True, 0.001, 0.95)
+LEVEL = Difference(1.0, None, None, 0.5, None, None, 5, True, 0, 5, 0.001, 0.001)
 
 
 def ranking(verdicts: dict[str, Verdict], change: float, seeds: int) -> Best:
     """A ranking in which each policy has a verdict, and the first one a change from the scenario as it is."""
-    moved = Difference(change, None, None, change, 0.8 * change, 1.1 * change, seeds, True, 0.001, 0.95)
-    level = Interval(2e9, None, None, seeds, None)
+    moved = Difference(change, None, None, change, 0.8 * change, 1.1 * change, seeds, True, 0, seeds, 0.001, 0.001)
+    level = Interval(2e9, None, None, seeds, 2e9, None, None, 2e9, 2e9, None)
     own = candidates.Candidate("x", "marking", "", {}, (), small(), 0, 0)
     ranked = [
         Place(at, own, name, "", level, moved, said, None, None, moved, 0.0) for at, (name, said) in enumerate(verdicts.items(), 1)
@@ -78,18 +78,20 @@ def ranking(verdicts: dict[str, Verdict], change: float, seeds: int) -> Best:
 
 def test_the_text_says_what_the_table_says() -> None:
     few = ranking({"a": "one seed", "b": "one seed"}, -0.5, 1).text
-    assert few.startswith("a comes out first, but 1 seed is too few to say: queries, p99 is 2 ms, 50 % (40 % to 55 %) less than in")
-    assert "2 cannot be judged by 1 seed;" in few
+    assert few.startswith("a comes out first, but that is not shown: queries, p99 is 2 ms, 50 % (40 % to 55 %) less than in")
+    assert "2 are not shown to be either;" in few
     many = ranking({"a": "no difference"}, 18.7, 5).text
     assert "is 2 ms, x 19.7 (x 16 to x 21.6) that of the scenario as it is." in many
-    assert "the throughput of others is x 19.7, " in many and "and 1 makes no difference that shows; 0 were" in many
+    assert "the throughput of others is x 19.7, " in many and "and 1 makes no difference; 0 were" in many
     of_nothing = ranking({"a": "better"}, 0.5, 5)
     top = of_nothing.places[0]
     gained = Place(1, top.candidate, "a", "", top.interval, replace(LEVEL, change=None, mean=2e9), "better", None, None, None, 0.0)
     assert "is 2 ms, 2 ms more than in the scenario as it is." in replace(of_nothing, places=(gained, of_nothing.base)).text
     assert _best._change(gained, of_nothing.metric) == "+2 ms"
-    three = ranking({"a": "better", "b": "equal", "c": "too few seeds"}, -0.5, 3).text
-    assert "1 is better than the scenario as it is, 0 worse, 1 makes no difference that shows, and 1 cannot be judged by 3" in three
+    three = ranking({"a": "better", "b": "equal", "c": "not shown"}, -0.5, 3).text
+    assert "1 is better than the scenario as it is, 0 worse, 1 makes no difference, and 1 is not shown to be either" in three
+    mostly = ranking({"a": "mostly better"}, -0.5, 20).text
+    assert mostly.startswith("a does best in most runs: queries, p99 is 2 ms, 50 % (40 % to 55 %) less")
 
 
 def test_every_policy_of_the_schema_is_a_trial() -> None:
@@ -340,7 +342,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert "1 trimming" in found.stdout and "as it is" in found.stdout and "Memory" in found.stdout
     assert len(list((tmp_path / "kept" / "results").iterdir())) == 6
     told = json.loads(call("best", file, "--only", "trimming", "--seeds", 1, "--json", "--metric", "total.drops").stdout)
-    assert told["schema"] == "best/1" and told["metric"]["key"] == "total.drops"
+    assert told["schema"] == "best/2" and told["metric"]["key"] == "total.drops"
     assert told["places"][0]["name"] == "trimming" and told["places"][0]["switch_memory_bytes"] == 21 * 72_000
     listed = json.loads(call("best", file, "--list", "--json").stdout)
     assert {"tried", "rejected"} == set(listed)

@@ -170,9 +170,7 @@ def replayed(stop: Stop, most: int, samples: int) -> Iterator[list[tuple[int, bo
                 found = [statistics.interval(own[at], seeds_needed=needed) for own in values]
                 true = [float(np.median(own)) if stop.statistic == "median" else float(own.mean()) for own in values]
                 ends = [(one.median_low, one.median_high) if stop.statistic == "median" else (one.low, one.high) for one in found]
-                yield [
-                    (count, yes, holds(*own, mean)) for yes, own, mean in zip(reached, ends, true, strict=True)
-                ]
+                yield [(count, yes, holds(*own, mean)) for yes, own, mean in zip(reached, ends, true, strict=True)]
                 break
 
 
@@ -200,7 +198,9 @@ def test_where_the_rule_says_yes_the_interval_holds() -> None:
         assert said >= 0.5 * 6 * samples, "a rule that never stops would be of no use"
         assert held / said >= NOMINAL - WITHIN - noise(said // 6, 0.08), stop
         if FULL:
-            print(f"stop rule, {stop.metric} ±{100 * stop.width:.0f} %: yes at {said} of {6 * samples}, {100 * held / said:.1f} % hold")
+            print(
+                f"stop rule, {stop.metric} ±{100 * stop.width:.0f} %: yes at {said} of {6 * samples}, {100 * held / said:.1f} % hold"
+            )
 
 
 # -- the page ------------------------------------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ EXAMPLES: Final = (
     "fanin sweep k.toml -o s3://results/k --shard $SLURM_ARRAY_TASK_ID/100",
 )
 
-_ERRORS_SHOWN: Final = 5
 _POINTS_SHOWN: Final = 20
 
 
@@ -104,11 +103,12 @@ def _show(done: Sweep, made: Plan, *, quiet: bool, as_json: bool) -> int:
     if as_json:
         typer.echo(json.dumps(facts))
         return failed.height
-    for row in failed.head(_ERRORS_SHOWN).iter_rows(named=True):
+    for row in failed.iter_rows(named=True):
         values = ", ".join(f"{axis} = {row[axis]}" for axis in done.axes if row.get(axis) is not None)
-        say(f"error: run {row['run'][:8]} ({values}{', ' if values else ''}seed {row['seed']}): {row['error']}", "red")
-    if failed.height > _ERRORS_SHOWN:
-        say(f"error: {failed.height - _ERRORS_SHOWN:,} other runs failed; their errors are in the table of runs", "red")
+        say(
+            f"error: run {row['run'][:8]} ({values}{', ' if values else ''}seed {row['seed']}): {str(row['error']).splitlines()[0]}",
+            "red",
+        )
     if not quiet:
         stopped = ", as many as its stop rule needs" if runs.height < done.planned else ""
         rest = stopped if facts["complete"] else f", {max(0, done.planned - runs.height):,} to do"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fanin import _core
+from fanin.output import say
 from fanin.sweep._worker import Outcome, VersionError, batch, told
 from fanin.sweep.workers import Done, Item, Next
 
@@ -81,6 +82,8 @@ def _connected(address: str) -> Iterator[Any]:
 
 
 def _same_version(client: Any, address: str) -> None:
+    if not client.nthreads():
+        say(f"--dask {address}: the scheduler has no worker yet; waiting {_CONNECT_S:.0f} s for one", "yellow")
     try:
         client.wait_for_workers(1, timeout=_CONNECT_S)
     except TimeoutError:
@@ -110,6 +113,8 @@ class _Cluster:
         self._mean = _BATCH_S
         self._asked = 0.0
         self._room = 0
+        self._alone_now = False
+        """Whether it was said that there is no worker."""
 
     def run(self) -> None:
         while True:
@@ -132,7 +137,11 @@ class _Cluster:
 
     def _submit(self) -> None:
         if not self._room or time.monotonic() - self._asked > _TICK_S:
-            self._room = max(1, _TASKS_PER_THREAD * sum(self._client.nthreads().values()))
+            threads = sum(self._client.nthreads().values())
+            if not threads and not self._alone_now:
+                say(f"--dask {self._address}: no worker is left; the sweep goes on when one joins", "yellow")
+            self._alone_now = not threads
+            self._room = max(1, _TASKS_PER_THREAD * threads)
         while len(self._tasks) < self._room:
             items = [self._alone.pop()] if self._alone else self._batch()
             if not items:

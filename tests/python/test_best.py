@@ -188,33 +188,33 @@ def test_only_chooses_by_name_part_and_pattern() -> None:
 
 @pytest.fixture(scope="module")
 def ranked() -> Best:
-    return best(small(), only=["pdn", "trimming", "cubic", "s_ecn"], seeds=5)
+    return best(small(), only=["pdn", "trimming", "cubic", "s_ecn"], seeds=22)
 
 
 def test_the_ranking_follows_the_metric(ranked: Best) -> None:
     assert ranked.metric.key == "queries.p99_ps"
     assert {place.name for place in ranked.places} == {AS_IT_IS, "pdn", "trimming", "cubic", "s_ecn"}
-    assert all(len(variant.seeds) == 5 and variant.seeds == (1, 2, 3, 4, 5) for variant in ranked.comparison.variants)
+    counts = {variant.name: len(variant.seeds) for variant in ranked.comparison.variants}
+    assert min(counts.values()) == 11, "an exact test of each of ten pairs, three times at most, takes eleven"
+    assert set(counts.values()) <= {11, 22} and counts[AS_IT_IS] == max(counts.values())
+    assert all(variant.seeds == tuple(range(1, len(variant.seeds) + 1)) for variant in ranked.comparison.variants)
     finished = [place for place in ranked.places if place.incomplete <= ranked.base.incomplete]
     means = [place.interval.mean for place in finished]
     assert means == sorted(means)
-    assert all(place.rank > 1 for place in ranked.places if place.verdict == "worse")
-    for at, place in enumerate(ranked.places, start=1):
-        assert (
-            place.rank == 1
-            if place.to_best in (None, "no difference", "equal") and ranked.places[at - 2].rank == 1
-            else place.rank == at
-        )
+    ranks = [place.rank for place in ranked.places]
+    assert ranks == sorted(ranks) and ranks[0] == 1 < ranks[-1]
+    assert all(rank in (at, ranks[at - 2]) for at, rank in enumerate(ranks, start=1)), "a new rank is the place"
+    assert all(place.to_best != "better" for place in ranked.places)
 
 
 def test_what_repairs_losses_at_once_beats_timeouts(ranked: Best) -> None:
     place = {found.name: found for found in ranked.places}
     base = place[AS_IT_IS].interval.mean
-    assert place["pdn"].verdict == "better" and place["pdn"].interval.mean < base / 2, "timeouts of 10 ms"
-    assert place["trimming"].verdict == "better" and place["trimming"].interval.mean < base / 2
+    assert place["pdn"].verdict in ("better", "mostly better") and place["pdn"].interval.mean < base / 2, "timeouts of 10 ms"
+    assert place["trimming"].verdict in ("better", "mostly better") and place["trimming"].interval.mean < base / 2
     assert ranked.places[0].name in ("pdn", "trimming")
     change = place["pdn"].change
-    assert change is not None and change.paired and change.seeds == 5
+    assert change is not None and change.paired and change.seeds >= 11
 
 
 def test_same_seeds_give_the_same_traffic(ranked: Best) -> None:
@@ -222,8 +222,8 @@ def test_same_seeds_give_the_same_traffic(ranked: Best) -> None:
         variant.name: [tuple(result.flows.sort("src")["start_ps"]) for result in variant.results()]
         for variant in ranked.comparison.variants
     }
-    assert len(set(starts[AS_IT_IS])) == 5, "seeds differ"
-    assert all(own == starts[AS_IT_IS] for own in starts.values())
+    assert len(set(starts[AS_IT_IS])) == len(starts[AS_IT_IS]) >= 11, "seeds differ"
+    assert all(own == starts[AS_IT_IS][: len(own)] for own in starts.values())
 
 
 def test_three_sentences(ranked: Best) -> None:
@@ -231,7 +231,7 @@ def test_three_sentences(ranked: Best) -> None:
     assert len(re.findall(r"\.(?= |$)", re.sub(r"\d\.\d", "0", text))) == 3, text
     assert text.startswith(f"{ranked.places[0].name} does best")
     assert "less than in the scenario as it is. What it costs: no header bytes, " in text
-    assert "Of 4 tried over 5 seeds, " in text
+    assert re.search(r"Of 4 tried over (11|22) seeds, ", text)
 
 
 def test_others_are_the_flows_that_the_metric_is_not_about() -> None:
@@ -385,11 +385,12 @@ def test_the_command_says_why_what_ran_is_not_ranked(tmp_path: Path) -> None:
     assert [(own["name"], own["ran"]) for own in found["rejected"]] == [("pdn", True)]
 
 
-def test_few_seeds_rank_by_their_means_and_say_so() -> None:
+def test_few_seeds_tell_nothing_apart_and_say_so() -> None:
     found = best(small(), only=["dctcp", "cubic", "red"], seeds=2)
-    assert [place.rank for place in found.places] == list(range(1, len(found.places) + 1)) and len(found.places) > 2
-    assert {place.verdict for place in found.places} == {None, "too few seeds"}
-    assert "judged by 2 seeds" in found.text and "do not tell" not in found.text
+    assert {place.rank for place in found.places} == {1} and len(found.places) > 2
+    assert {place.verdict for place in found.places} == {None, "not shown"}
+    assert "not shown" in found.text and "does best" not in found.text
+    assert all(place.needs is None or place.needs > 2 for place in found.places)
 
 
 def test_costs_are_beyond_those_of_the_scenario_as_it_is() -> None:

@@ -43,10 +43,10 @@ def holds(low: float | None, high: float | None, true: float) -> bool:
 
 def coverage(metric: str, seeds: int, samples: int) -> tuple[float, float, float]:
     """The least coverage over the points of the means' intervals, flags aside; of those without a flag the largest share of all
-    samples that miss; the least share of samples without a flag."""
+    samples that miss; the mean share of samples without a flag."""
     known = metrics.of(metric)
     assert known is not None
-    covered, missed, kept = [1.0], [0.0], [1.0]
+    covered, missed, kept = [1.0], [0.0], []
     for _, values in real_seeds.varying(metric):
         true, inside, wrong, firm = float(values.mean()), 0, 0, 0
         for sample in drawn(values, seeds, samples, 1):
@@ -58,7 +58,7 @@ def coverage(metric: str, seeds: int, samples: int) -> tuple[float, float, float
         covered.append(inside / samples)
         missed.append(wrong / samples)
         kept.append(firm / samples)
-    return min(covered), max(missed), min(kept)
+    return min(covered), max(missed), sum(kept) / len(kept)
 
 
 @pytest.mark.parametrize("metric", real_seeds.names())
@@ -135,15 +135,18 @@ def test_equal_means_with_timeouts_in_one_variant_alone_are_no_verdict(seeds: in
 
 
 def test_differences_that_are_there_are_found() -> None:
-    """K = 200 has longer queues than K = 65: of ten seeds all show it, at both loads."""
-    for load in (0.2, 0.45):
-        few, many = (real_seeds.values("fct/all.p50_ps", 32, load, k) for k in ("65 packets", "200 packets"))
-        draws = np.random.default_rng(4)
+    """K = 200 has longer queues than K = 65: twelve seeds say in which more runs do, and forty that the largest is larger."""
+    draws = np.random.default_rng(4)
+    for metric, seeds, needed, word in (
+        ("queue/to_hosts.p99_bytes", 12, statistics.RARE, "mostly worse"),
+        ("total.largest_queue_bytes", 40, statistics.FEW, "worse"),
+    ):
+        short, long = (real_seeds.values(metric, 32, 0.45, k) for k in ("65 packets", "200 packets"))
         found = 0
         for _ in range(30):
-            at = draws.choice(300, 40, replace=False)
-            found += table([gap(few[at], many[at], statistics.FEW)])[0] == "worse"
-        assert found >= (25 if load == 0.45 else 0), load
+            at = draws.choice(300, seeds, replace=False)
+            found += table([gap(short[at], long[at], needed)])[0] == word
+        assert found >= 25, metric
 
 
 # -- the stop rule -------------------------------------------------------------------------------------------------------
@@ -198,9 +201,7 @@ def test_where_the_rule_says_yes_the_interval_holds() -> None:
         assert said >= 0.5 * 6 * samples, "a rule that never stops would be of no use"
         assert held / said >= NOMINAL - WITHIN - noise(said // 6, 0.08), stop
         if FULL:
-            print(
-                f"stop rule, {stop.metric} ±{100 * stop.width:.0f} %: yes at {said} of {6 * samples}, {100 * held / said:.1f} % hold"
-            )
+            print("stop rule", stop.metric, stop.width, f"yes at {said} of {6 * samples}, {100 * held / said:.1f} % hold")
 
 
 # -- the page ------------------------------------------------------------------------------------------------------------

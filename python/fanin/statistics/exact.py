@@ -117,7 +117,9 @@ def needed(gaps: NDArray[np.float64], level: float, *, mean: bool = True) -> int
         return None
     more, untied = max(above, below), above + below
     likely = min((more + 0.5) / (untied + 1), 0.999)
-    counts = np.arange(least(level), MOST_NEEDED + 1)
+    # All numbers up to a hundred, then some per cent apart: that is as well as a few seeds can tell.
+    counts = np.unique(np.concatenate([np.arange(least(level), 101), np.geomspace(100, MOST_NEEDED, 120).round()])).astype(int)
+    counts = counts[counts >= least(level)]
     critical = np.ceil(bdtrik(1 - level / 2, counts, 0.5) - 1e-9) + 1
     with np.errstate(invalid="ignore"):
         power = np.where(critical <= counts, bdtrc(np.minimum(critical, counts) - 1, counts, likely), 0.0)

@@ -104,11 +104,9 @@ def _show(done: Sweep, made: Plan, *, quiet: bool, as_json: bool) -> int:
         typer.echo(json.dumps(facts))
         return failed.height
     for row in failed.iter_rows(named=True):
-        values = ", ".join(f"{axis} = {row[axis]}" for axis in done.axes if row.get(axis) is not None)
-        say(
-            f"error: run {row['run'][:8]} ({values}{', ' if values else ''}seed {row['seed']}): {str(row['error']).splitlines()[0]}",
-            "red",
-        )
+        values = [f"{axis} = {row[axis]}" for axis in done.axes if row.get(axis) is not None]
+        place = ", ".join([*values, f"seed {row['seed']}"])
+        say(f"error: run {row['run'][:8]} ({place}): {str(row['error']).splitlines()[0]}", "red")
     if not quiet:
         stopped = ", as many as its stop rule needs" if runs.height < done.planned else ""
         rest = stopped if facts["complete"] else f", {max(0, done.planned - runs.height):,} to do"

@@ -203,8 +203,8 @@ class Sweep:
         if not self.metrics.height:
             # No run has ended well yet: nothing is known, and nothing is wrong.
             good = self.runs.filter(pl.col("status") == "ok")
-            fixed = good.select("run", "point", "label", "seed", *self._axis_columns())
-            return fixed.with_columns(value=pl.lit(None, dtype=pl.Float64))
+            columns = good.select("run", "point", "label", "seed", *self._axis_columns())
+            return columns.with_columns(value=pl.lit(None, dtype=pl.Float64))
         table = self.table(group, name)
         column = f"{column}_metric" if f"{column}_metric" in table.columns else column
         fixed = ["run", "point", "label", "seed", *self._axis_columns()]

@@ -49,6 +49,7 @@ python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and r
 	@echo "SKIPPED: the comparison with this machine's kernel (root, a quiet machine, minutes), a target of its own: make linux-test"
 	.ci/timed "ruff" $(BIN)/python -m ruff check python tests/python tests/linux examples
 	.ci/timed "mypy" $(BIN)/python -m mypy
+	.ci/timed "walk-throughs: Python" $(BIN)/python .ci/drills python
 	.ci/timed "Python tests" $(BIN)/python -m pytest -q --deselect tests/linux/test_against_kernel.py
 
 install-%: ## install chromium, tshark or valgrind, which some tests need, as root on Debian

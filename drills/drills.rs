@@ -96,6 +96,7 @@ fn what_was_added_is_tried_without_further_work() {
     let added = [
         ("switch.mechanisms", "sidestep", "switch.mechanisms.sidestep", "{}"),
         ("switch.mechanisms", "heads_up", "switch.mechanisms.heads_up", "{}"),
+        ("switch.mechanisms", "who_pauses", "switch.mechanisms.who_pauses", "{}"),
         ("switch.marking", "every_nth", "switch.marking", "\"every_nth\""),
         (
             "transport.congestion_control",
@@ -122,4 +123,20 @@ fn the_control_frame_reaches_the_switch_upstream() {
     assert!(counts["sent"].as_u64() > Some(5) && counts["sent"] == counts["received"], "{counts:#}");
     assert!(with.totals().packet_hops > without.totals().packet_hops, "frames cross links");
     assert_eq!(plain["flows"], summary["flows"]);
+}
+
+/// A need of its own: it hears what another mechanism takes, and changes nothing.
+#[test]
+fn messages_of_another_mechanism_are_overheard() {
+    let lossless = |more: &str| {
+        let pfc = "mechanisms.pfc = { memory = \"4MB\", xoff = { kind = \"static\", bytes = \"20KB\" } }";
+        let text = incast(&format!("{pfc}\n{more}"), TCP);
+        play(&text.replace("buffer = { kind = \"static\", per_port = \"60KB\" }", "buffer = \"unlimited\"")).0
+    };
+    let (plain, heard) = (lossless(""), lossless("mechanisms.who_pauses = {}"));
+    complete(&heard);
+    let count = |group: &str, name: &str| heard["mechanisms"][group][name].as_u64().expect("a counter");
+    assert!(count("who_pauses", "by_switches") > 5, "{heard:#}");
+    assert_eq!(count("who_pauses", "by_hosts") + count("who_pauses", "by_switches"), count("pfc", "frames_received"));
+    assert_eq!(plain["flows"], heard["flows"]);
 }

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import fanin
-from fanin import paper
+from fanin.figures import paper
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out/compare")
 base = fanin.Scenario.from_file(Path(__file__).parents[1] / "scenarios" / "demo.toml").replace(

@@ -9,18 +9,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from fanin import metrics, pauses, regions, reproduce, statistics, types
+    from fanin import reproduce, statistics, types
     from fanin.analysis import Analysis, AnalysisProgress, TraceError, analyze
-    from fanin.comparison import Comparison, compare
-    from fanin.explain import Explanation
-    from fanin.folder import OutputError
-    from fanin.pauses import PauseTree
-    from fanin.progress import ProgressState
+    from fanin.comparison import Comparison
+    from fanin.comparison.variants import CompareError
+    from fanin.explain import Explanation, pauses
+    from fanin.explain.pauses import PauseTree
+    from fanin.figures import regions
     from fanin.results import Result, ResultError, load
-    from fanin.runner import run
+    from fanin.results.folder import OutputError
+    from fanin.results.progress import ProgressState
+    from fanin.results.runner import run
     from fanin.scenario import Check, Problem, Scenario, ScenarioError
+    from fanin.statistics import metrics
     from fanin.sweep import Sweep, sweep
-    from fanin.variants import CompareError
+    from fanin.sweep.compare import compare
 
     __version__: str
 
@@ -57,31 +60,42 @@ __all__ = [
 
 _MODULES: Final = {
     "analysis": ("Analysis", "AnalysisProgress", "analyze"),
-    "comparison": ("Comparison", "compare"),
+    "comparison": ("Comparison",),
+    "comparison.variants": ("CompareError",),
     "explain": ("Explanation",),
-    "folder": ("OutputError",),
-    "pauses": ("PauseTree",),
-    "progress": ("ProgressState",),
+    "explain.pauses": ("PauseTree",),
     "results": ("Result", "ResultError", "load"),
-    "runner": ("run",),
+    "results.folder": ("OutputError",),
+    "results.progress": ("ProgressState",),
+    "results.runner": ("run",),
     "scenario": ("Check", "Problem", "Scenario"),
+    "sweep.compare": ("compare",),
     "sweep.frames": ("Sweep",),
-    "variants": ("CompareError",),
     "_core": ("ScenarioError", "TraceError"),
 }
-"""Where the names are defined. Their modules are imported on first use: some of what they need takes half a second."""
+"""Modules that define the names, imported on first use: some of what they need takes half a second."""
 
 
-_PLACES: Final = ("metrics", "pauses", "regions", "reproduce", "statistics", "sweep", "types")
-"""Modules that are used by their own name, such as ``fanin.pauses.by_port``."""
+_PARTS: Final = {
+    "detours": "explain.detours",
+    "metrics": "statistics.metrics",
+    "pauses": "explain.pauses",
+    "regions": "figures.regions",
+    "reproduce": "reproduce",
+    "samples": "tables.samples",
+    "statistics": "statistics",
+    "sweep": "sweep",
+    "types": "types",
+}
+"""Modules below that are names of this package, as `fanin.pauses.by_port`."""
 
 
 def __getattr__(name: str) -> Any:
     found: Any
     if name == "__version__":
         found = import_module("fanin._core").version()
-    elif name in _PLACES:
-        found = import_module(f"fanin.{name}")
+    elif name in _PARTS:
+        found = import_module(f"fanin.{_PARTS[name]}")
     else:
         module = next((module for module, names in _MODULES.items() if name in names), None)
         if module is None:
@@ -92,4 +106,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_PLACES, *(name for name in globals() if name.startswith("__"))})
+    return sorted({*__all__, *_PARTS, *(name for name in globals() if name.startswith("__"))})

@@ -2,15 +2,15 @@
 
 Generated from the definitions in the Rust crates by `fanin-scenario`; do not edit (docs/scenario.md says how to regenerate).
 
-Every table has two forms: a frozen dataclass (`LeafSpine(leaves=4)`) and a TypedDict (`LeafSpineDict`, the form of plain
-dictionaries). Keys that are not given keep the default that their docstring states; `to_dict()` leaves them out.
+Every table is a frozen dataclass (`LeafSpine(leaves=4)`), and a plain dictionary may stand for any of them. Keys that are not
+given keep the default that their docstring states; `to_dict()` leaves them out.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Required, TypeAlias, TypedDict
+from typing import Any, ClassVar, Literal, TypeAlias
 
 
 def _plain(value: object) -> Any:
@@ -66,7 +66,7 @@ DurationOrOff: TypeAlias = str
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LinkParams(Table):
-    """A link, the same in both directions."""
+    """A link with equal rate and delay in both directions."""
 
     rate: BitRate | None = None
     """Rate in each direction.
@@ -88,14 +88,6 @@ class LinkParams(Table):
     """
 
 
-class LinkParamsDict(TypedDict, total=False):
-    """`LinkParams` as a plain dictionary; the class says what each key means."""
-
-    rate: BitRate
-    delay: Duration
-    wire_overhead: Size
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SingleSwitch(Table):
     """Hosts `h0`, `h1`, … at `switch0`."""
@@ -108,16 +100,8 @@ class SingleSwitch(Table):
     Default: 8. Accepted: from 2 to 65535.
     """
 
-    link: LinkParams | LinkParamsDict | None = None
-    """Each host's link."""
-
-
-class SingleSwitchDict(TypedDict, total=False):
-    """`SingleSwitch` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["single_switch"]]
-    hosts: int
-    link: LinkParams | LinkParamsDict
+    link: LinkParams | Mapping[str, Any] | None = None
+    """Link of each host."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -127,37 +111,27 @@ class Dumbbell(Table):
     kind: ClassVar[Literal["dumbbell"]] = "dumbbell"
 
     left: int | None = None
-    """Hosts at the left.
+    """Number of hosts at the left switch.
 
     Default: 8. Accepted: from 1 to 32767.
     """
 
     right: int | None = None
-    """Hosts at the right.
+    """Number of hosts at the right switch.
 
     Default: 8. Accepted: from 1 to 32767.
     """
 
-    host_link: LinkParams | LinkParamsDict | None = None
-    """Each host's link."""
+    host_link: LinkParams | Mapping[str, Any] | None = None
+    """Link of each host."""
 
-    bottleneck: LinkParams | LinkParamsDict | None = None
-    """The link between the switches."""
-
-
-class DumbbellDict(TypedDict, total=False):
-    """`Dumbbell` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["dumbbell"]]
-    left: int
-    right: int
-    host_link: LinkParams | LinkParamsDict
-    bottleneck: LinkParams | LinkParamsDict
+    bottleneck: LinkParams | Mapping[str, Any] | None = None
+    """Link between the two switches."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RackLinkParams(Table):
-    """A link of the testbed of racks, the same in both directions."""
+    """A link of the testbed of racks, with equal rate and delay in both directions."""
 
     rate: BitRate | None = None
     """Rate in each direction. Source: S-ECN §III-A (1 Gb/s).
@@ -180,14 +154,6 @@ class RackLinkParams(Table):
     """
 
 
-class RackLinkParamsDict(TypedDict, total=False):
-    """`RackLinkParams` as a plain dictionary; the class says what each key means."""
-
-    rate: BitRate
-    delay: Duration
-    wire_overhead: Size
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Racks(Table):
     """Racks joined by one root switch: hosts `h0` …, switches `tor0` … and `root`. Source: S-ECN §III-A, fig. 3."""
@@ -206,26 +172,16 @@ class Racks(Table):
     Default: 3. Accepted: from 1 to 4096.
     """
 
-    host_link: RackLinkParams | RackLinkParamsDict | None = None
-    """Each host's link."""
+    host_link: RackLinkParams | Mapping[str, Any] | None = None
+    """Link of each host."""
 
-    root_link: RackLinkParams | RackLinkParamsDict | None = None
-    """Each rack's link to the root."""
-
-
-class RacksDict(TypedDict, total=False):
-    """`Racks` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["racks"]]
-    racks: int
-    hosts_per_rack: int
-    host_link: RackLinkParams | RackLinkParamsDict
-    root_link: RackLinkParams | RackLinkParamsDict
+    root_link: RackLinkParams | Mapping[str, Any] | None = None
+    """Link of each rack to the root switch."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UplinkParams(Table):
-    """A link between switches, the same in both directions."""
+    """A link between switches with equal rate and delay in both directions."""
 
     rate: BitRate | None = None
     """Rate in each direction.
@@ -247,18 +203,10 @@ class UplinkParams(Table):
     """
 
 
-class UplinkParamsDict(TypedDict, total=False):
-    """`UplinkParams` as a plain dictionary; the class says what each key means."""
-
-    rate: BitRate
-    delay: Duration
-    wire_overhead: Size
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LeafSpine(Table):
-    """Every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pFabric §5 (the defaults: 144
-    hosts, 9 leaves, 4 spines, 10 and 40 Gb/s).
+    """Leaf-spine network, every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pFabric §5
+    (the defaults: 144 hosts, 9 leaves, 4 spines, 10 and 40 Gb/s).
     """
 
     kind: ClassVar[Literal["leaf_spine"]] = "leaf_spine"
@@ -276,49 +224,36 @@ class LeafSpine(Table):
     """
 
     spines: int | None = None
-    """Number of spines; when absent, as many as `oversubscription` asks for.
+    """Number of spines; if absent, derived from `oversubscription`.
 
     Accepted: from 1 to 4096.
     """
 
     oversubscription: float | None = None
-    """What the hosts of a leaf can send over what its uplinks carry; 1 when neither this nor `spines` is given.
+    """Oversubscription of a leaf: the sum of its host links' rates over the sum of its uplinks' rates; 1 when neither
+    this nor `spines` is given.
 
     Accepted: above 0, at most 1000.
     """
 
     links_per_pair: int | None = None
-    """Links between each leaf and each spine.
+    """Number of parallel links between each leaf and each spine.
 
     Default: 1. Accepted: from 1 to 64.
     """
 
-    host_link: LinkParams | LinkParamsDict | None = None
-    """Each host's link."""
+    host_link: LinkParams | Mapping[str, Any] | None = None
+    """Link of each host."""
 
-    uplink: UplinkParams | UplinkParamsDict | None = None
-    """Each link between a leaf and a spine."""
+    uplink: UplinkParams | Mapping[str, Any] | None = None
+    """Link between a leaf and a spine."""
 
     failed: Sequence[str] | None = None
-    """Links that have failed, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
-    without them, and routes go around.
+    """Failed links, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
+    built without them, and routes go around.
 
     Default: [].
     """
-
-
-class LeafSpineDict(TypedDict, total=False):
-    """`LeafSpine` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["leaf_spine"]]
-    leaves: int
-    hosts_per_leaf: int
-    spines: int
-    oversubscription: float
-    links_per_pair: int
-    host_link: LinkParams | LinkParamsDict
-    uplink: UplinkParams | UplinkParamsDict
-    failed: Sequence[str]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -330,29 +265,20 @@ class FatTree(Table):
     kind: ClassVar[Literal["fat_tree"]] = "fat_tree"
 
     k: int | None = None
-    """Ports of every switch; even.
+    """Number of ports of every switch; even.
 
     Default: 4. Accepted: from 2 to 64.
     """
 
-    link: LinkParams | LinkParamsDict | None = None
-    """Every link."""
+    link: LinkParams | Mapping[str, Any] | None = None
+    """Link between each pair of neighbouring switches, and of each host."""
 
     failed: Sequence[str] | None = None
-    """Links that have failed, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
-    without them, and routes go around.
+    """Failed links, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
+    built without them, and routes go around.
 
     Default: [].
     """
-
-
-class FatTreeDict(TypedDict, total=False):
-    """`FatTree` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["fat_tree"]]
-    k: int
-    link: LinkParams | LinkParamsDict
-    failed: Sequence[str]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -367,20 +293,12 @@ class Chain(Table):
     Default: 5. Accepted: from 1 to 1024.
     """
 
-    link: LinkParams | LinkParamsDict | None = None
-    """Every link."""
-
-
-class ChainDict(TypedDict, total=False):
-    """`Chain` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["chain"]]
-    switches: int
-    link: LinkParams | LinkParamsDict
+    link: LinkParams | Mapping[str, Any] | None = None
+    """Link between each pair of neighbouring switches, and of each host."""
 
 
 FileFormat: TypeAlias = Literal["graphml", "edge_list", "hpcc"]
-"""What a network is written in.
+"""Format of a network file.
 
 - `graphml`: GraphML: undirected edges with the attributes `rate` and `delay`, nodes with the attribute `kind`.
 - `edge_list`: JSON: `{"nodes": [{"id": "h0", "kind": "host"}], "links": [{"a": "h0", "b": "s0", "rate": "10Gbps", "delay": "1us"}]}`.
@@ -390,83 +308,69 @@ FileFormat: TypeAlias = Literal["graphml", "edge_list", "hpcc"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FromFile(Table):
-    """A network from a file. Nodes keep their ids as names; a node of unsaid kind is a host when it has one link."""
+    """A network read from a file. Nodes keep their ids as names; a node whose kind is not given is a host if it has one
+    link.
+    """
 
     kind: ClassVar[Literal["file"]] = "file"
 
     path: str
-    """The file; relative to the scenario's folder.
+    """Path of the file, relative to the scenario's folder.
 
     Must be given.
     """
 
     format: FileFormat | None = None
-    """What it is written in; when absent, by its ending: `.graphml`, `.json`, `.txt`."""
+    """Format of the file; if absent, by its ending: `.graphml`, `.json`, `.txt`."""
 
     rate: BitRate | None = None
-    """Rate of links of which the file says none; when absent, the file must say it.
+    """Rate of links for which the file gives none; if absent, the file must give it.
 
     Accepted: from 1Kbps to 4Tbps.
     """
 
     delay: Duration | None = None
-    """Propagation delay of links of which the file says none; when absent, the file must say it.
+    """Propagation delay of links for which the file gives none; if absent, the file must give it.
 
     Accepted: from 0ps to 10s.
     """
 
 
-class FromFileDict(TypedDict, total=False):
-    """`FromFile` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["file"]]
-    path: Required[str]
-    format: FileFormat
-    rate: BitRate
-    delay: Duration
-
-
 TopologyConfig: TypeAlias = (
     SingleSwitch
-    | SingleSwitchDict
     | Dumbbell
-    | DumbbellDict
     | Racks
-    | RacksDict
     | LeafSpine
-    | LeafSpineDict
     | FatTree
-    | FatTreeDict
     | Chain
-    | ChainDict
     | FromFile
-    | FromFileDict
+    | Mapping[str, Any]
     | Literal["single_switch", "dumbbell", "racks", "leaf_spine", "fat_tree", "chain"]
 )
-"""The network.
+"""The network's topology.
 
 - `single_switch`: All hosts at one switch.
 - `dumbbell`: Two switches and the link between them.
-- `racks`: Racks joined by a root switch.
-- `leaf_spine`: Two tiers, fully meshed.
+- `racks`: Racks joined by one root switch.
+- `leaf_spine`: Two tiers of switches, fully meshed.
 - `fat_tree`: Three tiers of equal switches.
 - `chain`: Switches in a line.
-- `file`: Imported.
+- `file`: A network read from a file.
 """
 
 
 Ip: TypeAlias = Literal["v4", "v6"]
-"""Version of the Internet Protocol that all hosts speak. Flows have the same ports and take the same paths over either.
+"""Version of the Internet Protocol of all hosts. Flows have equal ports and take equal paths over either version.
 
-- `v4`: IPv4: a header of 20 B. Source: RFC 791.
-- `v6`: IPv6: a header of 40 B, so that a full segment carries 20 B less, and drop notifications of 44 B. Source: RFC 8200.
+- `v4`: IPv4, with a header of 20 B. Source: RFC 791.
+- `v6`: IPv6, with a header of 40 B: a full segment carries 20 B less, and drop notifications have 44 B. Source: RFC 8200.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Framing(Table):
-    """How an IP packet sits on the wire. The defaults are Ethernet's: a full-size packet of 1500 B is a frame of 1518 B in
-    queues and takes 1538 B of wire time.
+    """Framing: the bytes that link layer and IP add to each packet. The defaults are Ethernet's: a full-size packet of 1500
+    B is a frame of 1518 B in queues and takes 1538 B of wire time.
     """
 
     ip: Ip | None = None
@@ -476,167 +380,121 @@ class Framing(Table):
     """
 
     header: Size | None = None
-    """Link-layer header and frame check sequence: counted in queues and on the wire. Source: IEEE 802.3 (14 + 4 bytes).
+    """Link-layer header and frame check sequence, counted in queues and on the wire. Source: IEEE 802.3 (14 + 4 bytes).
 
     Default: "18B". Accepted: from 0B to 1KB.
     """
 
     min_frame: Size | None = None
-    """Smallest frame; shorter ones are padded. Source: IEEE 802.3.
+    """Smallest frame; shorter ones are padded to it. Source: IEEE 802.3.
 
     Default: "64B". Accepted: from 0B to 1500B.
     """
 
     gap: Size | None = None
-    """Preamble and inter-packet gap: wire time only. Source: IEEE 802.3 (8 + 12 bytes).
+    """Preamble and inter-packet gap, counted in wire time only. Source: IEEE 802.3 (8 + 12 bytes).
 
     Default: "20B". Accepted: from 0B to 1KB.
     """
 
 
-class FramingDict(TypedDict, total=False):
-    """`Framing` as a plain dictionary; the class says what each key means."""
-
-    ip: Ip
-    header: Size
-    min_frame: Size
-    gap: Size
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OutputQueued(Table):
-    """Packets wait at their output ports alone, as if the switch could move all of them there at once."""
+    """Output-queued: packets wait at their output ports only, as if the switch could move all of them there at once."""
 
     kind: ClassVar[Literal["output_queued"]] = "output_queued"
 
 
-class OutputQueuedDict(TypedDict, total=False):
-    """`OutputQueued` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["output_queued"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IslipParams(Table):
-    """iSLIP. Source: iSLIP."""
+    """iSLIP crossbar scheduling. Source: iSLIP."""
 
     kind: ClassVar[Literal["islip"]] = "islip"
 
     iterations: int | None = None
-    """Rounds of request, grant and accept in one arbitration. Source: iSLIP §V (log2 N rounds are enough on average: 3 or 4 at
-    switches of 12 or 16 ports).
+    """Iterations of request, grant and accept in one arbitration. Source: iSLIP §V (log2 N rounds are enough on average:
+    3 or 4 at switches of 12 or 16 ports).
 
     Default: 3. Accepted: from 1 to 64.
     """
 
 
-class IslipParamsDict(TypedDict, total=False):
-    """`IslipParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["islip"]]
-    iterations: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RoundRobinArbitration(Table):
-    """Plain round-robin matching (RRM), one round in an arbitration. Source: iSLIP §II.A."""
+    """Plain round-robin matching (RRM), with one iteration per arbitration. Source: iSLIP §II.A."""
 
     kind: ClassVar[Literal["round_robin"]] = "round_robin"
 
 
-class RoundRobinArbitrationDict(TypedDict, total=False):
-    """`RoundRobinArbitration` as a plain dictionary; the class says what each key means."""
+Arbitration: TypeAlias = IslipParams | RoundRobinArbitration | Mapping[str, Any] | Literal["islip", "round_robin"]
+"""Scheduler of a crossbar, which matches inputs with outputs.
 
-    kind: Required[Literal["round_robin"]]
-
-
-Arbitration: TypeAlias = (
-    IslipParams | IslipParamsDict | RoundRobinArbitration | RoundRobinArbitrationDict | Literal["islip", "round_robin"]
-)
-"""How a crossbar matches inputs with outputs.
-
-- `islip`: iSLIP: request, grant, accept, in turn, with pointers that come apart by themselves.
-- `round_robin`: Each output and each input in turn, by pointers that move with every grant (RRM).
+- `islip`: iSLIP: request, grant, accept, with round-robin pointers that desynchronise by themselves.
+- `round_robin`: Round-robin matching (RRM): pointers of outputs and inputs that move with every grant.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Combined(Table):
-    """Combined input- and output-queued: packets wait in virtual output queues, one for each input, output and class, cross a crossbar as
-    a whole, and wait in the queue of their output port. Source: CIOQ.
+    """Combined input- and output-queued: packets wait in virtual output queues, one for each input, output and class, cross
+    a crossbar as a whole, and wait in the queue of their output port. Source: CIOQ.
     """
 
     kind: ClassVar[Literal["combined"]] = "combined"
 
     voq: Size | None = None
-    """Buffer of each virtual output queue. A packet that does not fit is dropped. Source: RCM §4.1 (100 KB).
+    """Buffer of each virtual output queue; a packet that does not fit is dropped. Source: RCM §4.1 (100 KB).
 
     Default: "100KB". Accepted: from 64B to 4GB.
     """
 
     output: Size | None = None
-    """Buffer of each output port and class. Without room for a largest frame it gets none: nothing is dropped there for want of room.
+    """Buffer of each output port and class. An output with less room than a largest frame receives no packet, so that
+    none is dropped there for lack of room.
     Source: RCM §4.1 (100 KB).
 
     Default: "100KB". Accepted: from 64B to 4GB.
     """
 
     speedup: float | None = None
-    """Rate of each input and output of the crossbar, as a multiple of that of the switch's fastest port. Source: CIOQ (2 - 1/N is
-    needed to behave as an output-queued switch of N ports, and enough).
+    """Speedup: rate of each input and output of the crossbar, as a multiple of the rate of the switch's fastest port.
+    Source: CIOQ (2 - 1/N is needed to behave as an output-queued switch of N ports, and enough).
 
     Default: 2.0. Accepted: from 1 to 64.
     """
 
     scheduler: Arbitration | None = None
-    """Who decides which packets cross.
+    """Scheduler that matches inputs with outputs of the crossbar.
 
     Default: { kind = "islip", iterations = 3 }.
     """
 
 
-class CombinedDict(TypedDict, total=False):
-    """`Combined` as a plain dictionary; the class says what each key means."""
+Architecture: TypeAlias = OutputQueued | Combined | Mapping[str, Any] | Literal["output_queued", "combined"]
+"""Architecture of a switch: the places where packets wait.
 
-    kind: Required[Literal["combined"]]
-    voq: Size
-    output: Size
-    speedup: float
-    scheduler: Arbitration
-
-
-Architecture: TypeAlias = OutputQueued | OutputQueuedDict | Combined | CombinedDict | Literal["output_queued", "combined"]
-"""Where packets wait.
-
-- `output_queued`: At output ports alone.
-- `combined`: At input ports in virtual output queues, and at output ports.
+- `output_queued`: Output-queued: packets wait at output ports only.
+- `combined`: Combined: packets wait at input ports, in virtual output queues, and at output ports.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StaticBuffer(Table):
-    """Every port has a buffer of its own."""
+    """A separate buffer for each port."""
 
     kind: ClassVar[Literal["static"]] = "static"
 
     per_port: AmountOfBuffer | None = None
-    """Buffer of each port: a packet is dropped when it does not fit beside what already waits there.
+    """Buffer of each port: a packet is dropped if it does not fit beside the packets that wait there.
     Source: S-ECN §III-A (512 KB, the largest of its testbed).
 
     Default: "512KB".
     """
 
 
-class StaticBufferDict(TypedDict, total=False):
-    """`StaticBuffer` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["static"]]
-    per_port: AmountOfBuffer
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DynamicBuffer(Table):
-    """All ports share one buffer; each queue may grow to α times what is free of it. Source: DT."""
+    """One buffer shared by all ports, with a dynamic threshold: each queue may grow to α times the free buffer. Source: DT."""
 
     kind: ClassVar[Literal["dynamic"]] = "dynamic"
 
@@ -647,84 +505,55 @@ class DynamicBuffer(Table):
     """
 
     alpha: float | None = None
-    """α: a queue may hold at most α × free. Source: DT (1 lets a single congested queue take
-    half of the buffer); chips offer powers of two from 1/128 to 8.
+    """α: a queue may hold at most α times the free buffer. Source: DT (1 lets a single congested queue take half of the
+    buffer); chips offer powers of two from 1/128 to 8.
 
     Default: 1.0. Accepted: from 0.001 to 1024.
     """
 
     reserved: AmountOfBuffer | None = None
-    """Buffer that each port has for itself beside its share, taken out of `total`; none when absent."""
-
-
-class DynamicBufferDict(TypedDict, total=False):
-    """`DynamicBuffer` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["dynamic"]]
-    total: AmountOfBuffer
-    alpha: float
-    reserved: AmountOfBuffer
+    """Reserved buffer of each port in addition to its share, taken out of `total`; if absent, none."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UnlimitedBuffer(Table):
-    """Nothing is ever dropped for want of room."""
+    """An unlimited buffer: no packet is dropped for lack of room."""
 
     kind: ClassVar[Literal["unlimited"]] = "unlimited"
 
 
-class UnlimitedBufferDict(TypedDict, total=False):
-    """`UnlimitedBuffer` as a plain dictionary; the class says what each key means."""
+Buffer: TypeAlias = StaticBuffer | DynamicBuffer | UnlimitedBuffer | Mapping[str, Any] | Literal["static", "dynamic", "unlimited"]
+"""Buffer in which packets wait at a port. A packet that finds its port idle goes onto the wire and needs none.
 
-    kind: Required[Literal["unlimited"]]
-
-
-Buffer: TypeAlias = (
-    StaticBuffer
-    | StaticBufferDict
-    | DynamicBuffer
-    | DynamicBufferDict
-    | UnlimitedBuffer
-    | UnlimitedBufferDict
-    | Literal["static", "dynamic", "unlimited"]
-)
-"""How much may wait at a port. A packet that finds its port idle goes onto the wire and needs no room.
-
-- `static`: A fixed amount per port (drop tail).
-- `dynamic`: Shared by all ports with a dynamic threshold.
-- `unlimited`: No limit.
+- `static`: Fixed buffer per port (drop tail).
+- `dynamic`: Buffer shared by all ports, with a dynamic threshold.
+- `unlimited`: Unlimited buffer.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NoneMarking(Table):
-    """Packets are never marked."""
+    """No marking."""
 
     kind: ClassVar[Literal["none"]] = "none"
 
 
-class NoneMarkingDict(TypedDict, total=False):
-    """`NoneMarking` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["none"]]
-
-
 At: TypeAlias = Literal["enqueue", "dequeue"]
-"""When a packet is compared with the threshold.
+"""Time at which a packet is compared with the threshold.
 
-- `enqueue`: On its way in: the queue that it finds.
-- `dequeue`: On its way out: the queue that it leaves behind. The signal is younger by the queueing delay. Source: ECN-tuning.
+- `enqueue`: On arrival, with the queue that it finds.
+- `dequeue`: On departure, with the queue that it leaves behind; the signal is fresher by the queueing delay. Source:
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ThresholdParams(Table):
-    """An ECN-capable packet is marked when the queue is above K."""
+    """Threshold marking: an ECN-capable packet is marked when the queue is above K."""
 
     kind: ClassVar[Literal["threshold"]] = "threshold"
 
     k: AmountOfBuffer | None = None
-    """K. A packet is marked when strictly more than K waits, itself and the packet being sent not counted. Source: DCTCP
+    """K: a packet is marked when strictly more than K waits, without itself and the packet being sent. Source: DCTCP
     §3.1 (1) ("greater than K upon its arrival"); DCTCP §3.5, "Practical considerations" (65 packets at 10 Gb/s, 20 at
     1 Gb/s).
 
@@ -732,37 +561,29 @@ class ThresholdParams(Table):
     """
 
     at: At | None = None
-    """When the queue is measured.
+    """Time at which the queue is measured.
 
     Default: "enqueue".
     """
 
 
-class ThresholdParamsDict(TypedDict, total=False):
-    """`ThresholdParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["threshold"]]
-    k: AmountOfBuffer
-    at: At
-
-
 Spacing: TypeAlias = Literal["geometric", "uniform", "wait"]
-"""How marks are spread over packets at a given marking probability.
+"""Spacing of marks at a given marking probability.
 
-- `geometric`: Each packet by itself, so that gaps are geometric. Source: RED §7, method 1.
-- `uniform`: Gaps uniform from 1 to 1/p_b − 1: the algorithm counts the arriving packet, where the text has 1 to 1/p_b. Source:
-- `wait`: Gaps uniform from 1/p_b to 2/p_b − 1. Source: ns-2 2.35, `queue/red.cc` (`wait_`).
+- `geometric`: Geometric gaps: each packet is marked independently. Source: RED §7, method 1.
+- `uniform`: Uniform gaps from 1 to 1/p_b − 1: the algorithm counts the arriving packet, where the text has 1 to 1/p_b. Source:
+- `wait`: Uniform gaps from 1/p_b to 2/p_b − 1. Source: ns-2 2.35, `queue/red.cc` (`wait_`).
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RedParams(Table):
-    """Random early detection."""
+    """Random early detection (RED)."""
 
     kind: ClassVar[Literal["red"]] = "red"
 
     min: AmountOfBuffer | None = None
-    """Lower threshold of the average queue; in packets, bytes or cells, which is also what the average counts.
+    """Lower threshold of the average queue, in packets, bytes or cells, which is also the unit of the average.
     Source: RED-parameters (5 packets).
 
     Default: "5 packets".
@@ -781,330 +602,253 @@ class RedParams(Table):
     """
 
     weight: float | None = None
-    """w_q, the weight of one sample in the average; 1 takes the queue as it is. Source: RED §6 (0.002).
+    """w_q: weight of one sample in the average; 1 uses the instantaneous queue. Source: RED §6 (0.002).
 
     Default: 0.002. Accepted: above 0, at most 1.
     """
 
     gentle: bool | None = None
-    """Let the probability rise from `max_p` to 1 between `max` and twice `max` instead of jumping to 1.
+    """Gentle RED: the probability rises from `max_p` to 1 between `max` and twice `max`, instead of jumping to 1.
     Source: gentle-RED.
 
     Default: true.
     """
 
     spacing: Spacing | None = None
-    """How marks are spread over packets. Source: RED §7 (uniform).
+    """Spacing of marks. Source: RED §7 (uniform).
 
     Default: "uniform".
     """
 
     ecn: bool | None = None
-    """Mark ECN-capable packets; otherwise drop those too. Source: RFC 3168 §5.
+    """ECN: ECN-capable packets are marked; otherwise they are dropped as well. Source: RFC 3168 §5.
 
     Default: true.
     """
 
     hard_drop: bool | None = None
-    """Above the upper limit drop ECN-capable packets too. Source: RFC 3168 §7 (as it recommends). DCTCP wants them
-    marked: `false`.
+    """Hard drop: above the upper limit ECN-capable packets are dropped, too. Source: RFC 3168 §7 (as it recommends).
+    DCTCP wants them marked: `false`.
 
     Default: true.
     """
 
     drop_others: bool | None = None
-    """Drop packets that are not ECN-capable where others are marked. `false`: they pass, up to the limit of `hard_drop`, as at
-    the lossless queues of switches; acknowledgments and CNPs of RoCEv2 are such packets.
+    """Drops of packets that are not ECN-capable where others are marked. `false`: they pass, up to the limit of
+    `hard_drop`, as at the lossless queues of switches; acknowledgments and CNPs of RoCEv2 are such packets.
 
     Default: true.
     """
 
     by_size: bool | None = None
-    """In the units of bytes and cells, make the probability proportional to the frame. Source: RED §4.
+    """Byte mode: the probability is proportional to the frame, if the unit is bytes or cells. Source: RED §4.
 
     Default: false.
     """
 
     mean_packet: Size | None = None
-    """The typical frame: its serialisation is one sample of an idle port, and `by_size` is relative to it.
+    """Typical frame size: its serialisation time is one sample of an idle port, and `by_size` is relative to it.
 
     Default: "1518B". Accepted: at least 1B.
     """
 
 
-class RedParamsDict(TypedDict, total=False):
-    """`RedParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["red"]]
-    min: AmountOfBuffer
-    max: AmountOfBuffer
-    max_p: float
-    weight: float
-    gentle: bool
-    spacing: Spacing
-    ecn: bool
-    hard_drop: bool
-    drop_others: bool
-    by_size: bool
-    mean_packet: Size
-
-
 AfterMark: TypeAlias = Literal["subtract", "reset"]
-"""What a mark takes from the sum.
+"""Amount that a mark subtracts from the sum.
 
-- `subtract`: R·I, what this packet's share of marks stands for: the marked share is s/R, on the average exactly.
-- `reset`: All of it, as a counter of unmarked packets that starts again: one packet in ⌊R/s⌋ + 1, so never more than half
+- `subtract`: Subtracts R·I, this packet's share of marks: the marked share is s/R, exactly on average.
+- `reset`: Resets the sum to zero, as a counter of unmarked packets that restarts: one packet in ⌊R/s⌋ + 1, so at most half
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SlopeParams(Table):
-    """Adders and a comparator, as in the paper's hardware: each packet adds P − R·I to a sum; a packet is marked when the sum
-    is above R·I. Source: S-ECN §IV-C.
+    """Register form, with adders and a comparator as in the paper's hardware: each packet adds P − R·I to a sum; a packet is
+    marked when the sum is above R·I. Source: S-ECN §IV-C.
     """
 
     kind: ClassVar[Literal["registers"]] = "registers"
 
     clock: Duration | None = None
-    """Clock in which intervals are counted; at 20 ns R still fits its register at 1.6 Tb/s. Source: S-ECN §II-C, §IV-C
-    (125 MHz).
+    """Clock that measures intervals; at 20 ns R still fits its register at 1.6 Tb/s. Source: S-ECN §II-C, §IV-C (125
+    MHz).
 
     Default: "8ns". Accepted: from 100ps to 20ns.
     """
 
     credit: Size | None = None
-    """What idle time and draining may pay in for later packets: the sum is never below minus this. Wire bytes; one
-    full-size packet is what arrivals that are merely uneven need.
+    """Credit earned while idle or draining, which later packets may use up: the sum is never below minus this. In wire
+    bytes; merely uneven arrivals need one full-size packet.
 
     Default: "1538B". Accepted: from 0B to 65535B.
     """
 
     after_mark: AfterMark | None = None
-    """What a mark takes from the sum.
+    """Amount that a mark subtracts from the sum.
 
     Default: "subtract".
     """
 
 
-class SlopeParamsDict(TypedDict, total=False):
-    """`SlopeParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["registers"]]
-    clock: Duration
-    credit: Size
-    after_mark: AfterMark
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProbabilitySlopeForm(Table):
-    """By chance: each packet for itself with probability (P − R·I)/(R·I). Source: S-ECN §IV-B (1), §IV-C (2)."""
+    """Probabilistic form: each packet is marked independently with probability (P − R·I)/(R·I). Source: S-ECN §IV-B (1),
+    §IV-C (2).
+    """
 
     kind: ClassVar[Literal["probability"]] = "probability"
 
 
-class ProbabilitySlopeFormDict(TypedDict, total=False):
-    """`ProbabilitySlopeForm` as a plain dictionary; the class says what each key means."""
+SlopeForm: TypeAlias = SlopeParams | ProbabilitySlopeForm | Mapping[str, Any] | Literal["registers", "probability"]
+"""Form in which the slope becomes a mark.
 
-    kind: Required[Literal["probability"]]
-
-
-SlopeForm: TypeAlias = (
-    SlopeParams | SlopeParamsDict | ProbabilitySlopeForm | ProbabilitySlopeFormDict | Literal["registers", "probability"]
-)
-"""How the slope becomes a mark.
-
-- `registers`: A sum, without chance.
-- `probability`: By chance.
+- `registers`: Registers with a sum, without randomness.
+- `probability`: Probability per packet.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SEcnParams(Table):
-    """By the slope s of the queue: no packet for s ≤ 0, a share of s/R for 0 < s < R, every packet for s ≥ R; and every
-    packet once K waits. Source: S-ECN §IV-B.
+    """S-ECN: marks by the slope s of the queue: no packet for s ≤ 0, a share of s/R for 0 < s < R, every packet for s ≥ R;
+    and every packet once K waits. Source: S-ECN §IV-B.
     """
 
     kind: ClassVar[Literal["s_ecn"]] = "s_ecn"
 
     k: AmountOfBuffer | None = None
-    """Every ECN-capable packet that finds K or more is marked. Absent: the slope alone decides. Source: S-ECN §IV-D
+    """K: queue from which every ECN-capable packet is marked; if absent, the slope alone decides. Source: S-ECN §IV-D
     (32 KB at 1 Gb/s).
     """
 
     form: SlopeForm | None = None
-    """Registers or chance.
+    """Form of the slope rule: registers or probability.
 
     Default: { kind = "registers", clock = "8ns", credit = "1538B", after_mark = "subtract" }.
     """
 
     at: At | None = None
-    """Which packet gets the mark: the one that arrives, or the one that leaves.
+    """Packet that gets the mark: the arriving or the leaving one.
 
     Default: "enqueue".
     """
 
 
-class SEcnParamsDict(TypedDict, total=False):
-    """`SEcnParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["s_ecn"]]
-    k: AmountOfBuffer
-    form: SlopeForm
-    at: At
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CodelParams(Table):
-    """Controlled delay (CoDel): drops at the head of a queue whose packets have waited too long for an interval."""
+    """Controlled delay (CoDel): drops packets at the head of a queue whose packets have all waited too long for an interval."""
 
     kind: ClassVar[Literal["codel"]] = "codel"
 
     target: Duration | None = None
-    """How long packets may wait in a standing queue. Source: RFC 8289 §4.3 (5 ms).
+    """Target: acceptable waiting time in a standing queue. Source: RFC 8289 §4.3 (5 ms).
 
     Default: "5ms". Accepted: from 1ns to 10s.
     """
 
     interval: Duration | None = None
-    """For so long all packets have to wait longer than `target` before one is dropped; about the longest round-trip time.
+    """Interval for which all packets must wait longer than `target` before one is dropped; about the longest round-trip
+    time.
     Source: RFC 8289 §4.2 (100 ms).
 
     Default: "100ms". Accepted: from 1ns to 100s.
     """
 
     mtu: Size | None = None
-    """Nothing is dropped while no more than this waits behind the packet. Source: Linux codel_should_drop (the device's MTU
-    with its header); RFC 8289 §5.5 (the largest packet so far).
+    """Smallest backlog: nothing is dropped while no more than this waits behind the packet. Source: Linux
+    codel_should_drop (the device's MTU with its header); RFC 8289 §5.5 (the largest packet so far).
 
     Default: "1518B". Accepted: from 64B to 65535B.
     """
 
     ecn: bool | None = None
-    """Mark ECN-capable packets where others are dropped. Source: Linux sch_codel (off).
+    """ECN: ECN-capable packets are marked instead of dropped. Source: Linux sch_codel (off).
 
     Default: false.
     """
 
     ce_threshold: Duration | None = None
-    """Mark every ECN-capable packet that has waited longer than this, whatever else is decided; absent: none. Source: Linux
-    sch_codel (meant for DCTCP).
+    """Step marking: every ECN-capable packet that has waited longer than this is marked, whatever else is decided; if
+    absent, none. Source: Linux sch_codel (meant for DCTCP).
     """
-
-
-class CodelParamsDict(TypedDict, total=False):
-    """`CodelParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["codel"]]
-    target: Duration
-    interval: Duration
-    mtu: Size
-    ecn: bool
-    ce_threshold: Duration
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FrontDropParams(Table):
-    """A packet whose turn it is to be sent is dropped when the queue has reached a limit."""
+    """Front drop: the packet at the head of a queue that has reached a limit is dropped instead of sent."""
 
     kind: ClassVar[Literal["front_drop"]] = "front_drop"
 
     limit: AmountOfBuffer | None = None
-    """The limit. A packet is dropped when at least this much waits, itself counted.
+    """Limit of the queue: a packet is dropped when at least this much waits, itself included.
 
     Default: "512KB".
     """
 
 
-class FrontDropParamsDict(TypedDict, total=False):
-    """`FrontDropParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["front_drop"]]
-    limit: AmountOfBuffer
-
-
 Marking: TypeAlias = (
     NoneMarking
-    | NoneMarkingDict
     | ThresholdParams
-    | ThresholdParamsDict
     | RedParams
-    | RedParamsDict
     | SEcnParams
-    | SEcnParamsDict
     | CodelParams
-    | CodelParamsDict
     | FrontDropParams
-    | FrontDropParamsDict
+    | Mapping[str, Any]
     | Literal["none", "threshold", "red", "s_ecn", "codel", "front_drop"]
 )
-"""How a port signals congestion. One state per port, which looks at the whole port; `codel` has one for each class, and so
-have all where `switch.class_marking` has entries.
+"""Marking policy: the congestion signal of a port. One state per port, which observes the whole port; `codel`
+has one for each class, and so do all policies if `switch.class_marking` has entries.
 
-- `none`: Never.
-- `threshold`: Every ECN-capable packet when the queue is above a threshold.
-- `red`: Random early detection: by chance, from the average queue.
-- `s_ecn`: By the slope of the queue.
-- `codel`: Controlled delay: packets that have waited too long for an interval are dropped at the head of the queue, or marked.
-- `front_drop`: Never: packets are dropped at the head of a queue that has reached a limit.
+- `none`: No marking.
+- `threshold`: Threshold: marks every ECN-capable packet when the queue is above K.
+- `red`: Random early detection: marks or drops with a probability that depends on the average queue.
+- `s_ecn`: S-ECN: marks by the slope of the queue.
+- `codel`: Controlled delay: drops or marks packets at the head of a queue that have waited too long for an interval.
+- `front_drop`: Front drop: no marks; packets at the head of a queue that has reached a limit are dropped.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClassMarking(Table):
-    """How some classes are marked. Where there is such an entry, each queue has a state of its own and sees nothing of the others;
-    classes without an entry are marked as `switch.marking` says, by their own queues, too, as switches have a profile
-    (WRED, ECN) for each traffic class (from memory).
+    """Marking policy of some classes. With such an entry, each queue of a port has a marking state of its own and sees
+    nothing of the other queues; classes without an entry are marked by `switch.marking`, by their own queues as well, as
+    switches have a profile (WRED, ECN) for each queue. Source: SAI (SAI_QUEUE_ATTR_WRED_PROFILE_ID).
     """
 
     classes: Sequence[int]
-    """The classes. Those beyond the last queue of a port share it.
+    """Classes to which the policy applies; classes beyond the last queue of a port share that queue.
 
     Must be given.
     """
 
     marking: Marking
-    """How they are marked.
+    """Marking policy of these classes.
 
     Must be given.
     """
 
 
-class ClassMarkingDict(TypedDict, total=False):
-    """`ClassMarking` as a plain dictionary; the class says what each key means."""
-
-    classes: Required[Sequence[int]]
-    marking: Required[Marking]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IntParams(Table):
-    """Ports write what they are like into frames whose transport asks for it. Source: HPCC §4.1."""
+    """In-band network telemetry: ports write their state into frames whose transport asks for it. Source: HPCC §4.1."""
 
     hops: int | None = None
-    """Records that a frame holds at most: ports of later switches write none.
+    """Largest number of records in a frame: ports of later switches write none.
 
     Default: 5. Accepted: from 1 to 8.
     """
 
     unaware: Sequence[str] | None = None
-    """Switches without telemetry, by name, `*` stands for anything. Senders see nothing of their ports.
+    """Switches without telemetry, by name, `*` stands for anything; senders see nothing of their ports.
 
     Default: [].
     """
 
 
-class IntParamsDict(TypedDict, total=False):
-    """`IntParams` as a plain dictionary; the class says what each key means."""
-
-    hops: int
-    unaware: Sequence[str]
-
-
 Operations: TypeAlias = Literal["retransmit_and_halve", "retransmit"]
-"""What a notification asks of the sender.
+"""Action that a notification asks of the sender.
 
 - `retransmit_and_halve`: Retransmit the packet and reduce the window. Source: PDN §IV.
-- `retransmit`: Retransmit the packet; the window stays.
+- `retransmit`: Retransmit the packet without reducing the window.
 """
 
 
@@ -1113,27 +857,28 @@ class PdnParams(Table):
     """Packet drop notification: the sender of a dropped packet is notified at once. Source: PDN §IV."""
 
     queue: Size | None = None
-    """Room of each port's notification queue, 20 bytes each, or 44 with IPv6; what does not fit is lost and counted.
+    """Notification queue of each port: 20 bytes per notification, or 44 with IPv6; notifications that do not fit are
+    lost and counted.
     Source: PDN §V (20 bytes sufficed in its simulations).
 
     Default: "2KB". Accepted: from 20B to 1MB.
     """
 
     operation: Operations | None = None
-    """What the sender is asked to do.
+    """Action that the sender is asked for.
 
     Default: "retransmit_and_halve".
     """
 
     acks: bool | None = None
-    """Whether to notify of acknowledgments without data as well: their sender acknowledges again. Without, one that was
-    the last of a window costs the other end a timeout.
+    """Notification of dropped pure acknowledgments as well, which their sender repeats. If false, a lost acknowledgment
+    that was the last of a window costs the opposite end a timeout.
 
     Default: true.
     """
 
     max_frame: Size | None = None
-    """The largest frame: a notification waits while the next one, with it, would be larger. Source: IEEE 802.3 §3.2.7
+    """Largest frame: a notification waits while the next frame would exceed this size with it. Source: IEEE 802.3 §3.2.7
     (1518 bytes).
 
     Default: "1518B". Accepted: from 84B to 65535B.
@@ -1147,387 +892,311 @@ class PdnParams(Table):
     """
 
     loss: float | None = None
-    """Probability that a notification is lost on each link that it crosses, whatever the reason; the frame that carries it
+    """Probability that a notification is lost on each link that it crosses, for any reason; the frame that carries it
     arrives.
 
     Default: 0.0. Accepted: from 0 to 1.
     """
 
 
-class PdnParamsDict(TypedDict, total=False):
-    """`PdnParams` as a plain dictionary; the class says what each key means."""
-
-    queue: Size
-    operation: Operations
-    acks: bool
-    max_frame: Size
-    unaware: Sequence[str]
-    loss: float
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LossyPool(Table):
-    """A pool of their own for classes that are not lossless, so that neither side takes the memory of the other."""
+    """Separate pool of classes that are not lossless, so that neither kind takes the other's memory."""
 
     memory: Size | None = None
-    """Of the memory.
+    """Size of the pool, taken from `memory`.
 
     Default: "2MB". Accepted: from 1B to 4GB.
     """
 
     alpha: float | None = None
-    """α: what one port and class may take of it, as a multiple of what is free. Source: DT.
+    """α: memory that one port and class may occupy, as a multiple of the pool's free part. Source: DT.
 
     Default: 1.0. Accepted: from 0.001 to 64.
     """
 
 
-class LossyPoolDict(TypedDict, total=False):
-    """`LossyPool` as a plain dictionary; the class says what each key means."""
-
-    memory: Size
-    alpha: float
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StaticXoff(Table):
-    """A fixed amount for each port and priority."""
+    """Fixed XOFF threshold for each port and priority."""
 
     kind: ClassVar[Literal["static"]] = "static"
 
     bytes: Size | None = None
-    """What packets of one priority from one neighbour may take, beside the reservation.
+    """Memory that packets of one priority from one neighbour may occupy, in addition to the reservation.
 
     Default: "100KB".
     """
 
 
-class StaticXoffDict(TypedDict, total=False):
-    """`StaticXoff` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["static"]]
-    bytes: Size
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DynamicXoff(Table):
-    """A share of what is free: each port and priority may take α times what nobody uses of the pool. Source: DT."""
+    """Dynamic XOFF threshold: each port and priority may occupy α times the free part of the pool. Source: DT."""
 
     kind: ClassVar[Literal["dynamic"]] = "dynamic"
 
     alpha: float | None = None
-    """α. Source: HPCC, its simulator (1/8).
+    """α: threshold as a multiple of the free part of the pool. Source: HPCC, its simulator (1/8).
 
     Default: 0.125. Accepted: from 0.001 to 64.
     """
 
 
-class DynamicXoffDict(TypedDict, total=False):
-    """`DynamicXoff` as a plain dictionary; the class says what each key means."""
+Xoff: TypeAlias = StaticXoff | DynamicXoff | Mapping[str, Any] | Literal["static", "dynamic"]
+"""XOFF threshold, from which the neighbour is paused.
 
-    kind: Required[Literal["dynamic"]]
-    alpha: float
-
-
-Xoff: TypeAlias = StaticXoff | StaticXoffDict | DynamicXoff | DynamicXoffDict | Literal["static", "dynamic"]
-"""From what on the neighbour has to pause.
-
-- `static`: A fixed amount.
-- `dynamic`: A share of what is free.
+- `static`: Fixed threshold.
+- `dynamic`: Threshold proportional to the free memory.
 """
 
 
 StormAction: TypeAlias = Literal["drop", "forward"]
-"""What a switch does with a class whose pause does not end.
+"""Action on a class whose pause does not end.
 
-- `drop`: What waits is dropped, and what comes.
-- `forward`: Its pauses are ignored.
+- `drop`: Waiting and arriving packets of the class are dropped.
+- `forward`: Pauses of the class are ignored.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Watchdog(Table):
-    """The storm watchdog of a switch's ports. Source: PFC-watchdog."""
+    """Storm watchdog of a switch's ports. Source: PFC-watchdog."""
 
     detection: Duration | None = None
-    """A class that is paused without a break while packets wait, for so long, is in a storm. Source: PFC-watchdog (200 ms).
+    """Time for which a class with waiting packets must be paused without a break to count as in a storm. Source:
+    PFC-watchdog (200 ms).
 
     Default: "200ms". Accepted: from 1us to 100s.
     """
 
     restoration: Duration | None = None
-    """A storm is over when the class has not been paused for so long. Source: PFC-watchdog (200 ms).
+    """Time without a pause after which a storm counts as over. Source: PFC-watchdog (200 ms).
 
     Default: "200ms". Accepted: from 1us to 100s.
     """
 
     action: StormAction | None = None
-    """What is done with the class meanwhile. Source: PFC-watchdog.
+    """Action on the class during a storm. Source: PFC-watchdog.
 
     Default: "drop".
     """
 
 
-class WatchdogDict(TypedDict, total=False):
-    """`Watchdog` as a plain dictionary; the class says what each key means."""
-
-    detection: Duration
-    restoration: Duration
-    action: StormAction
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PfcParams(Table):
-    """Priority flow control: lossless classes, by pauses of the neighbours. Source: IEEE 802.1Q §36."""
+    """Priority flow control (PFC): lossless classes, by pausing the neighbours. Source: IEEE 802.1Q §36."""
 
     classes: Sequence[int] | None = None
-    """Classes that lose nothing; the number of a class is its priority in PFC frames. The others are dropped where their share
-    of the pool is used up.
+    """Lossless classes; the number of a class is its priority in PFC frames. Packets of other classes are dropped when
+    their share of the pool is used up.
 
     Default: [0, 1, 2, 3, 4, 5, 6, 7]. Accepted: from 0 to 7.
     """
 
     memory: Size | None = None
-    """Memory of a switch: reservations, headroom, and a pool of what is left. Source: DCQCN §4 (12 MB, a shared-buffer chip of 32
-    ports).
+    """Memory of a switch: reservations, headroom, and a pool of the rest. Source: DCQCN §4 (12 MB, a shared-buffer chip
+    of 32 ports).
 
     Default: "12MB". Accepted: from 1B to 4GB.
     """
 
     reserved: Size | None = None
-    """Of it, for each port and class.
+    """Reserved memory of each port and class, taken from `memory`.
 
     Default: "0B".
     """
 
-    lossy: LossyPool | LossyPoolDict | None = None
-    """A pool for the other classes alone. Absent: they share that of the lossless ones, under the same XOFF."""
+    lossy: LossyPool | Mapping[str, Any] | None = None
+    """Separate pool for the other classes; if absent, they share that of the lossless ones, under the same XOFF
+    threshold.
+    """
 
     headroom: Size | None = None
-    """For each port and lossless class, beside the rest: what may arrive after XOFF. Absent: what the link can deliver until the
-    neighbour has stopped, by its rate and length. Source: IEEE 802.1Q Annex N.
+    """Headroom of each port and lossless class, in addition to the rest: memory for packets that arrive after XOFF. If
+    absent, the bytes that the link can deliver until the neighbour has stopped, by its rate and length. Source: IEEE
+    802.1Q Annex N.
     """
 
     xoff: Xoff | None = None
-    """From what on a neighbour has to pause.
+    """XOFF threshold, from which a neighbour is paused.
 
     Default: { kind = "dynamic", alpha = 0.125 }.
     """
 
     xon_gap: Size | None = None
-    """How far below XOFF it may send again. Source: HPCC, its simulator (3 KB).
+    """Hysteresis: distance below XOFF at which the neighbour may send again. Source: HPCC, its simulator (3 KB).
 
     Default: "3KB".
     """
 
     quanta: int | None = None
-    """Time to pause that frames ask for, in quanta of 512 bit times; a pause that has to last is asked for again when half of it
-    is over. Source: IEEE 802.3 §31B.2 (65,535 at most).
+    """Pause time that frames request, in quanta of 512 bit times; a pause that has to last is requested again when half
+    of it is over. Source: IEEE 802.3 §31B.2 (65,535 at most).
 
     Default: 65535. Accepted: from 2 to 65535.
     """
 
     response: Duration | None = None
-    """From a packet's reaching XOFF to its frame's being ready, and what the neighbour takes to obey: both together. Source: IEEE
-    802.3 §31B.3.7 (60 quanta at 40 Gb/s: 0.8 us).
+    """Reaction time: from a packet that reaches XOFF until the PFC frame is ready, plus the time that the neighbour
+    takes to obey. Source: IEEE 802.3 §31B.3.7 (60 quanta at 40 Gb/s: 0.8 us).
 
     Default: "0ps". Accepted: from 0ps to 1ms.
     """
 
     max_frame: Size | None = None
-    """The largest frame on the links, for the headroom. Source: IEEE 802.3 §3.2.7 (1518 bytes).
+    """Largest frame on the links, for the headroom. Source: IEEE 802.3 §3.2.7 (1518 bytes).
 
     Default: "1518B". Accepted: from 64B to 65535B.
     """
 
-    watchdog: Watchdog | WatchdogDict | None = None
-    """The storm watchdog: what becomes of a class whose pause does not end. Absent: it waits."""
-
-
-class PfcParamsDict(TypedDict, total=False):
-    """`PfcParams` as a plain dictionary; the class says what each key means."""
-
-    classes: Sequence[int]
-    memory: Size
-    reserved: Size
-    lossy: LossyPool | LossyPoolDict
-    headroom: Size
-    xoff: Xoff
-    xon_gap: Size
-    quanta: int
-    response: Duration
-    max_frame: Size
-    watchdog: Watchdog | WatchdogDict
+    watchdog: Watchdog | Mapping[str, Any] | None = None
+    """Storm watchdog, which ends overlong pauses of a class; if absent, the class waits."""
 
 
 AlertBy: TypeAlias = Literal["message", "at_once"]
-"""How the ingress of a switch knows that a queue has reached α.
+"""Way by which the ingress of a switch learns that a queue has reached α.
 
-- `message`: By a message that goes to a neighbour and comes back, as it must where the ingress cannot read the egress. Source:
-- `at_once`: It reads the queue itself, as no hardware of the paper can: what the message costs is the difference.
+- `message`: A message that goes to a neighbour and returns, as needed where the ingress cannot read the egress. Source: RIMM
+- `at_once`: Direct reading of the queue, which no hardware of the paper can do: the difference to `message` is the message's
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DrainedRelease(Table):
-    """As soon as all are back: Sa = Sf. Source: RIMM §V, which could not build it: two accesses to one register."""
+    """Drained: a flow's detour ends as soon as all its packets are back (Sa = Sf). Source: RIMM §V, which could not build
+    it: two accesses to one register.
+    """
 
     kind: ClassVar[Literal["drained"]] = "drained"
 
 
-class DrainedReleaseDict(TypedDict, total=False):
-    """`DrainedRelease` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["drained"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FlowletGap(Table):
-    """By a pause of the flow. Source: RIMM §III-C."""
+    """Flowlet: a flow's detour ends with a pause of the flow. Source: RIMM §III-C."""
 
     kind: ClassVar[Literal["flowlet"]] = "flowlet"
 
     chi: Duration | None = None
-    """χ, the gap between two consecutive new packets. Deviation: the paper has "a few milliseconds", with which each detour
-    lasts until `give_up`.
+    """χ: gap between two consecutive new packets that ends the detour. Deviation: the paper has "a few milliseconds",
+    with which each detour lasts until `give_up`.
 
     Default: "500us". Accepted: from 1ns to 4s.
     """
 
 
-class FlowletGapDict(TypedDict, total=False):
-    """`FlowletGap` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["flowlet"]]
-    chi: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UnorderedRelease(Table):
-    """Plain detour: packets have no numbers, and go on as soon as the alert is off, in whatever order. Source: RIMM §IV-B
+    """Unordered: packets have no numbers, and go on as soon as the alert is off, in any order. Source: RIMM §IV-B
     ("detour-based forwarding").
     """
 
     kind: ClassVar[Literal["unordered"]] = "unordered"
 
 
-class UnorderedReleaseDict(TypedDict, total=False):
-    """`UnorderedRelease` as a plain dictionary; the class says what each key means."""
+Release: TypeAlias = DrainedRelease | FlowletGap | UnorderedRelease | Mapping[str, Any] | Literal["drained", "flowlet", "unordered"]
+"""Condition that ends the detour of a flow after the alert.
 
-    kind: Required[Literal["unordered"]]
-
-
-Release: TypeAlias = (
-    DrainedRelease
-    | DrainedReleaseDict
-    | FlowletGap
-    | FlowletGapDict
-    | UnorderedRelease
-    | UnorderedReleaseDict
-    | Literal["drained", "flowlet", "unordered"]
-)
-"""When the detour of a flow ends after the alert.
-
-- `drained`: As soon as all its packets are back.
-- `flowlet`: By a pause of the flow.
-- `unordered`: With the alert; packets are not kept in order.
+- `drained`: Return of all its packets.
+- `flowlet`: A pause of the flow.
+- `unordered`: End of the alert; packets are not kept in order.
 """
 
 
 GiveUpWhen: TypeAlias = Literal["stalled", "outstanding"]
-"""Which pairs of numbers are given up.
+"""Condition under which a pair of sequence numbers is given up.
 
-- `stalled`: None of its packets was released for `give_up`.
-- `outstanding`: Packets of it were out for `give_up` without pause: the other reading of the paper's "packet detouring lasts longer".
+- `stalled`: None of the pair's packets was released for `give_up`.
+- `outstanding`: Packets of the pair were out for `give_up` without a break: the other reading of the paper's "packet detouring
 """
 
 
 Neighbour: TypeAlias = Literal["per_packet", "per_flow"]
-"""How often a neighbour is chosen.
+"""Interval at which a neighbour is chosen.
 
-- `per_packet`: For each detour of each packet. Source: RIMM §III-A.2.
-- `per_flow`: Once for all packets of a pair that are out together, as long as it has room. Deviation: not in the paper.
+- `per_packet`: Anew for each detour of each packet. Source: RIMM §III-A.2.
+- `per_flow`: Once for all packets of a pair that are out together, as long as the neighbour has room. Deviation: not in the
 """
 
 
 Hops: TypeAlias = Literal["spent", "restored"]
-"""What a detour takes of a packet's time to live.
+"""Cost of a detour in a packet's time to live.
 
-- `spent`: Two hops each time, as any other way; a packet with fewer than eight left takes no detour.
-- `restored`: Nothing: the switch gives back the two hops when the packet is back. `give_up` alone ends its detour.
+- `spent`: Two hops per detour, as any other path; a packet with fewer than eight left takes no detour.
+- `restored`: None: the switch restores the two hops when the packet is back. `give_up` alone ends its detour.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RimmParams(Table):
-    """Packets for a port whose queue has reached α wait on a detour by a neighbour, and go on in order. Source: RIMM."""
+    """RIMM: packets for a port whose queue has reached α take a detour by a neighbour, and go on in order. Source: RIMM."""
 
     alpha: AmountOfBuffer | None = None
-    """α, the depth of a queue from which on its packets take detours. Source: RIMM §IV (20,000 of 24,000 cells).
+    """α: depth of a queue from which its packets take detours. Source: RIMM §IV (20,000 of 24,000 cells).
 
     Default: "20000 cells".
     """
 
     alert: AlertBy | None = None
-    """How the ingress knows of it.
+    """Way by which the ingress learns of it.
 
     Default: "message".
     """
 
     message_class: int | None = None
-    """Traffic class of messages. Absent: that of the packet whose headers they have, behind whose like they wait. Deviation: the
-    paper does not say.
+    """Traffic class of messages; if absent, that of the packet whose headers the message copies, so that it waits among
+    packets of that class. Deviation: the paper does not say.
 
     Accepted: from 0 to 7.
     """
 
     release: Release | None = None
-    """When the detour of a flow ends after the alert.
+    """Condition that ends the detour of a flow after the alert.
 
     Default: { kind = "drained" }.
     """
 
     give_up: Duration | None = None
-    """An alert that lasts for so long is congestion: what is out is released, and the port has no detours until the next alert.
-    Source: RIMM §III-B, §V (1 ms). A pair of numbers is given up after as long a wait.
+    """Duration from which an alert counts as congestion: packets that are out are released, and the port has no detours
+    until the next alert. A pair of sequence numbers is given up after an equal wait.
+    Source: RIMM §III-B, §V (1 ms).
 
     Default: "1ms". Accepted: from 1us to 4s.
     """
 
     give_up_when: GiveUpWhen | None = None
-    """Which pairs that is.
+    """Condition under which a pair is given up.
 
     Default: "stalled".
     """
 
     neighbour: Neighbour | None = None
-    """How often the neighbour with the least depth is chosen.
+    """Interval at which the neighbour with the least depth is chosen.
 
     Default: "per_packet".
     """
 
     room: Size | None = None
-    """Neighbours that have stated this depth or more get no detours; a header states 65,535 cells at most. Deviation: the
-    paper has no bound, as this default.
+    """Depth from which a neighbour gets no detours; a header states 65,535 cells at most. Deviation: the paper has no
+    bound, as this default.
 
     Default: "5242800B". Accepted: at least 1B.
     """
 
     hash_bits: int | None = None
-    """Bits of the hash that a flow's pair of numbers is found by: flows that agree in them share a pair. Source: RIMM
-    §III-B (12).
+    """Number of hash bits that select a flow's pair of sequence numbers: flows that agree in them share a pair. Source:
+    RIMM §III-B (12).
 
     Default: 12. Accepted: from 0 to 16.
     """
 
     hops: Hops | None = None
-    """What a detour takes of the time to live.
+    """Cost of a detour in the packet's time to live.
 
     Default: "spent".
     """
 
     max_frame: Size | None = None
-    """The largest frame between switches: a packet that would be larger with its headers goes without them and takes no
+    """Largest frame between switches: a packet that would exceed it with RIMM's headers goes without them and takes no
     detour.
 
     Default: "9216B". Accepted: from 76B to 65535B.
@@ -1540,486 +1209,380 @@ class RimmParams(Table):
     """
 
 
-class RimmParamsDict(TypedDict, total=False):
-    """`RimmParams` as a plain dictionary; the class says what each key means."""
-
-    alpha: AmountOfBuffer
-    alert: AlertBy
-    message_class: int
-    release: Release
-    give_up: Duration
-    give_up_when: GiveUpWhen
-    neighbour: Neighbour
-    room: Size
-    hash_bits: int
-    hops: Hops
-    max_frame: Size
-    unaware: Sequence[str]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Exponential(Table):
-    """(e^(λx) − 1) / (e^λ − 1): small for long, then steep."""
+    """Exponential growth: (e^(λx) − 1) / (e^λ − 1), small for most x, then steep."""
 
     kind: ClassVar[Literal["exponential"]] = "exponential"
 
     lambda_: float | None = None
-    """λ. Deviation: the paper's value is not known to us.
+    """λ, the steepness of the growth. Deviation: the paper's value is not known.
 
     Default: 4.0. Accepted: from 0.01 to 50.
     """
 
 
-_ExponentialReserved = TypedDict("_ExponentialReserved", {"lambda": "float"}, total=False)
-
-
-class ExponentialDict(_ExponentialReserved, total=False):
-    """`Exponential` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["exponential"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Linear(Table):
-    """In proportion to x."""
+    """Linear growth: probability proportional to x."""
 
     kind: ClassVar[Literal["linear"]] = "linear"
 
 
-class LinearDict(TypedDict, total=False):
-    """`Linear` as a plain dictionary; the class says what each key means."""
+Growth: TypeAlias = Exponential | Linear | Mapping[str, Any] | Literal["exponential", "linear"]
+"""Growth of the bounce probability with x, the position of the queue between `lower` (0) and `upper` (1).
 
-    kind: Required[Literal["linear"]]
-
-
-Growth: TypeAlias = Exponential | ExponentialDict | Linear | LinearDict | Literal["exponential", "linear"]
-"""How the probability of a bounce grows with x, the share of the way from `lower` to `upper` that the queue has gone.
-
-- `exponential`: Small for long, then steep.
-- `linear`: In proportion.
+- `exponential`: Exponential growth: small for most x, then steep.
+- `linear`: Linear growth.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PaboParams(Table):
-    """A packet for a queue of q goes back to the switch upstream with probability g(x)^(n + 1), x = (q − lower) / (upper − lower),
-    after n bounces before; with 1 where there is no room. Source: PABO §III.
+    """PABO: a packet for a queue of q is bounced to the switch upstream with probability g(x)^(n + 1), x = (q − lower) /
+    (upper − lower), after n earlier bounces; with probability 1 if there is no room. Source: PABO §III.
     """
 
     lower: AmountOfBuffer | None = None
-    """Up to this queue no packet is bounced.
+    """Queue up to which no packet is bounced.
 
     Default: "50 packets".
     """
 
     upper: AmountOfBuffer | None = None
-    """From this queue on all packets are.
+    """Queue from which every packet is bounced.
 
     Default: "100 packets".
     """
 
     growth: Growth | None = None
-    """g: between the two.
+    """g: growth of the probability between the two.
 
     Default: { kind = "exponential", lambda = 4.0 }.
     """
 
     unaware: Sequence[str] | None = None
-    """Switches without PABO, by name, `*` stands for anything. They forward bounced packets as ever.
+    """Switches without PABO, by name, `*` stands for anything; they forward bounced packets as usual.
 
     Default: [].
     """
-
-
-class PaboParamsDict(TypedDict, total=False):
-    """`PaboParams` as a plain dictionary; the class says what each key means."""
-
-    lower: AmountOfBuffer
-    upper: AmountOfBuffer
-    growth: Growth
-    unaware: Sequence[str]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DibsParams(Table):
-    """What finds no room at its port takes another one that leads to a switch, at random. Source: DIBS §3."""
+    """DIBS: a packet that finds no room at its port is detoured to another, random port that leads to a switch. Source: DIBS
+    §3.
+    """
 
     unaware: Sequence[str] | None = None
-    """Switches without DIBS, by name, `*` stands for anything. They forward detoured packets as ever.
+    """Switches without DIBS, by name, `*` stands for anything; they forward detoured packets as usual.
 
     Default: [].
     """
 
 
-class DibsParamsDict(TypedDict, total=False):
-    """`DibsParams` as a plain dictionary; the class says what each key means."""
-
-    unaware: Sequence[str]
-
-
 ServeBy: TypeAlias = Literal["least_left", "arrival"]
-"""In which order the packets of a class leave a port.
+"""Order in which the packets of a class leave a port.
 
-- `least_left`: Those first whose flow has least left, boosted; of equal ones the first that came. A later packet of a flow has less left than
-- `arrival`: As they came: the header decides what is deflected alone.
+- `least_left`: Least left first: by the flow's remaining bytes, boosted; ties in order of arrival. A later packet of a flow has
+- `arrival`: Order of arrival: the header decides only which packet is deflected.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VertigoParams(Table):
-    """Where a port has no room, the packet of queue and arrival whose flow has most left to send takes another port. Source: Vertigo."""
+    """Vertigo: at a port without room, the packet whose flow has most left to send, among queue and arrival, is deflected to
+    another port. Source: Vertigo.
+    """
 
     choices: int | None = None
-    """Ports to other switches that are drawn for it; it takes the one with the shortest queue. 0: it is dropped. Source: Vertigo, its
-    simulator (2).
+    """Number of random ports to other switches, of which the one with the shortest queue takes the deflected packet; 0:
+    it is dropped. Source: Vertigo, its simulator (2).
 
     Default: 2. Accepted: from 0 to 64.
     """
 
     boost: int | None = None
-    """Each retransmission of a packet divides what counts as left by this; 1: none does. Source: Vertigo, its simulator (2; 4 and 8
-    were tried).
+    """Boost: each retransmission of a packet divides its remaining bytes by this; 1: no boost. Source: Vertigo, its
+    simulator (2; 4 and 8 were tried).
 
     Default: 2. Accepted: from 1 to 256.
     """
 
     serve: ServeBy | None = None
-    """In which order packets leave.
+    """Order in which packets leave.
 
     Default: "least_left".
     """
 
     unaware: Sequence[str] | None = None
-    """Switches without Vertigo, by name, `*` stands for anything. They forward deflected packets as ever.
+    """Switches without Vertigo, by name, `*` stands for anything; they forward deflected packets as usual.
 
     Default: [].
     """
 
 
-class VertigoParamsDict(TypedDict, total=False):
-    """`VertigoParams` as a plain dictionary; the class says what each key means."""
-
-    choices: int
-    boost: int
-    serve: ServeBy
-    unaware: Sequence[str]
-
-
 Cut: TypeAlias = Literal["arriving", "either"]
-"""Whose payload is cut off when a data packet finds its queue full.
+"""Packet that is trimmed when a data packet finds its queue full.
 
-- `arriving`: Its own.
-- `either`: Its own or, as often, that of the last packet in the queue, whose place it takes: so that not always the same flow
+- `arriving`: The arriving packet.
+- `either`: The arriving packet or, with equal probability, the last one in the queue, whose place it takes: so that not
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrimmingParams(Table):
-    """What finds no room loses its payload. Source: NDP §3.1."""
+    """Trimming: packets that find no room lose their payload. Source: NDP §3.1."""
 
     headers: Size | None = None
-    """Room for headers that wait, at each port, beside the buffer for data. Source: NDP §3.1 (as much as for data:
+    """Buffer of each port for trimmed packets, in addition to that for data. Source: NDP §3.1 (as much as for data:
     eight packets, of 9000 bytes).
 
     Default: "72KB". Accepted: from 128B to 10MB.
     """
 
     ratio: int | None = None
-    """Headers that leave for each data packet while both wait. Source: NDP §3.1 (10).
+    """Number of trimmed packets sent for each data packet while both wait. Source: NDP §3.1 (10).
 
     Default: 10. Accepted: from 1 to 1000000.
     """
 
     cut: Cut | None = None
-    """Whose payload is cut off.
+    """Packet that is trimmed.
 
     Default: "either".
     """
 
     unaware: Sequence[str] | None = None
-    """Switches that do not trim, by name, `*` stands for anything.
+    """Switches without trimming, by name, `*` stands for anything.
 
     Default: [].
     """
 
 
-class TrimmingParamsDict(TypedDict, total=False):
-    """`TrimmingParams` as a plain dictionary; the class says what each key means."""
-
-    headers: Size
-    ratio: int
-    cut: Cut
-    unaware: Sequence[str]
-
-
 Recognise: TypeAlias = Literal["now", "at_detection"]
-"""Which flows are harmful at a port that no neighbour has named any to.
+"""Time at which flows are recognised as harmful, at a port for which no neighbour has named any.
 
-- `now`: Those that are in its CAM now: it goes on being written while the region lasts.
-- `at_detection`: Those that were in it when its output queue became congested, until that is over. Source: RCM §3.1 (a root that is reported "starts
+- `now`: Flows in the CAM now are harmful; it is updated while the region lasts.
+- `at_detection`: Flows that were in the CAM when the output queue became congested are harmful, until congestion is over. Source:
 """
 
 
 Decrease: TypeAlias = Literal["each", "measured"]
-"""What a congestion degree reduces.
+"""Value of W_c to which a congestion degree applies.
 
-- `each`: W_c as it is: each further degree takes more. Source: RCM formula 5.
-- `measured`: W_c as it was measured: the last degree counts, and at most half is taken. Source: RCM §4.2 (a flow of half of the port falls
+- `each`: Present W_c: each further degree reduces it more. Source: RCM formula 5.
+- `measured`: Measured W_c: the last degree counts, and at most half is taken. Source: RCM §4.2 (a flow of half of the port
 """
 
 
 WhenIdle: TypeAlias = Literal["send", "wait"]
-"""What happens where harmful flows have used up W_c and no others have anything to send.
+"""Use of idle transmission time when harmful flows have used up W_c and no other flow has anything to send.
 
-- `send`: Harmful flows send: no port idles while something waits.
-- `wait`: At ports that a neighbour downstream has notified harmful flows wait until W could have been sent; others send. Source: RCM §3.1
+- `send`: Harmful flows send: no port idles while a packet waits.
+- `wait`: Harmful flows wait, at ports that a neighbour downstream has notified, until W could have been sent; others send.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RcmParams(Table):
-    """Regional congestion mitigation: switches detect a region of congestion, hold harmful flows at their ports, and move others away. Source:
-    RCM.
+    """Regional congestion mitigation (RCM): switches detect a region of congestion, hold harmful flows at their ports, and
+    reroute others. Source: RCM.
     """
 
     rcc: bool | None = None
-    """Regional congestion control: harmful flows share a window. Without it, congestion is detected and notified only.
+    """Regional congestion control: harmful flows share a window. If false, congestion is only detected and notified.
 
     Default: true.
     """
 
     sar: bool | None = None
-    """Adaptive routing: flows that do no harm take the equal path with the least degree.
+    """Adaptive routing: harmless flows take the equal-cost path with the least degree.
 
     Default: true.
     """
 
     q_eq: Size | None = None
-    """Q_eq, the length of a queue in equilibrium. Source: IEEE 802.1Qau (cpQSp, 26,000 B).
+    """Q_eq: queue length in equilibrium. Source: IEEE 802.1Qau (cpQSp, 26,000 B).
 
     Default: "26KB". Accepted: from 1B to 1GB.
     """
 
     w_q: int | None = None
-    """w_q, the weight of the queue's growth. Source: IEEE 802.1Qau (cpW, 2).
+    """w_q: weight of the queue's growth. Source: IEEE 802.1Qau (cpW, 2).
 
     Default: 2. Accepted: from 0 to 64.
     """
 
     sample: Size | None = None
-    """Bytes that arrive at a queue between two samples without congestion; the largest degree divides them by eight. Deviation:
+    """Bytes that arrive at a queue between two samples without congestion; at the largest degree, an eighth. Deviation:
     IEEE 802.1Qau has 150 KB, for queues that hosts answer for.
 
     Default: "30KB". Accepted: from 64B to 1GB.
     """
 
     w: float | None = None
-    """w, the weight of the degree heard from downstream in the one that is passed upstream.
+    """w: weight of the degree received from downstream in the one passed upstream.
 
     Default: 0.5. Accepted: from 0 to 1.
     """
 
     cam: int | None = None
-    """Flows that the CAM of a port has room for, and those that a neighbour downstream may name.
+    """Capacity of a port's CAM in flows, and of a notification from a neighbour downstream.
 
     Default: 8. Accepted: from 1 to 256.
     """
 
     cam_hits: int | None = None
-    """Places of the CAM that a flow has to have to be harmful at its port. Source: RCM §3.3 (flows whose IDs are stored, so one).
+    """CAM entries that a flow must occupy to be harmful at its port. Source: RCM §3.3 (flows whose IDs are stored, so
+    one).
 
     Default: 1. Accepted: from 1 to 256.
     """
 
     recognise: Recognise | None = None
-    """Whether the CAM counts as it is, or as it was when congestion was detected.
+    """State of the CAM that counts: the present one, or that at the detection of congestion.
 
     Default: "now".
     """
 
     cam_period: Size | None = None
-    """Bytes that pass a port between two writes of its CAM.
+    """Bytes that pass a port between two updates of its CAM.
 
     Default: "8KB". Accepted: from 64B to 1GB.
     """
 
     expiry: Duration | None = None
-    """Without news a notification ends after this.
+    """Lifetime of a notification without news.
 
     Default: "20us". Accepted: from 1ns to 100ms.
     """
 
     window_min: Size | None = None
-    """W is measured over so many bytes at least … Absent: 16 KB, or two of the largest frames.
+    """Smallest number of bytes over which W is measured; if absent, 16 KB, or two of the largest frames.
 
     Accepted: from 64B to 1GB.
     """
 
     window_max: Size | None = None
-    """… and over so many at most.
+    """Largest number of bytes over which W is measured.
 
     Default: "100KB". Accepted: from 64B to 1GB.
     """
 
     max_frame: Size | None = None
-    """W_c never falls below this: a frame fits into each window. Absent: the largest frame of the traffic.
+    """Lower bound of W_c, so that a frame fits into each window; if absent, the largest frame of the traffic.
 
     Accepted: from 64B to 65535B.
     """
 
     decrease: Decrease | None = None
-    """What a degree reduces.
+    """Value of W_c to which a degree applies.
 
     Default: "each".
     """
 
     when_idle: WhenIdle | None = None
-    """Whether harmful flows take what nobody else sends.
+    """Use of transmission time that no other flow needs.
 
     Default: "send".
     """
 
     reserved: Size | None = None
-    """Bytes that a port holds at reduced windows; above it harmful flows have what was measured of the port. Source: RCM §4.1 (100 KB
-    for each input and output, and 12 ports).
+    """Bytes that a port holds at reduced windows; above that, harmful flows get the measured share of the port. Source:
+    RCM §4.1 (100 KB for each input and output, and 12 ports).
 
     Default: "1MB". Accepted: from 64B to 1GB.
     """
 
     severe_degree: int | None = None
-    """A degree from which on a notification, or a sample of the switch itself, is severe.
+    """Degree from which a notification, or a sample of the switch itself, is severe.
 
     Default: 32. Accepted: from 1 to 63.
     """
 
     severe_count: int | None = None
-    """So many severe ones …
+    """Number of severe degrees within `severe_within` after which flows are moved away.
 
     Default: 3. Accepted: from 1 to 1000.
     """
 
     severe_within: Duration | None = None
-    """… within this time move flows away, for as long.
+    """Time within which severe degrees are counted, and for which flows are moved then.
 
     Default: "20us". Accepted: from 1ns to 100ms.
     """
 
     moved_flows: int | None = None
-    """Flows that a switch can have moved at a time.
+    """Capacity of a switch's table of moved flows.
 
     Default: 1024. Accepted: from 1 to 1048576.
     """
 
     moved_stay: Duration | None = None
-    """A moved flow goes back after a pause of this length: above the difference of path delays nothing is reordered then.
+    """Pause of a moved flow after which it returns to its own path; above the difference of path delays nothing is
+    reordered then.
 
     Default: "100us". Accepted: from 1ns to 1s.
     """
 
     loss: float | None = None
-    """Probability that a notification is lost on its link, whatever the reason.
+    """Probability that a notification is lost on its link, for any reason.
 
     Default: 0.0. Accepted: from 0 to 1.
     """
 
     unaware: Sequence[str] | None = None
-    """Switches without RCM, by name, `*` stands for anything: they send no notifications and get none.
+    """Switches without RCM, by name, `*` stands for anything: they neither send nor receive notifications.
 
     Default: [].
     """
 
 
-class RcmParamsDict(TypedDict, total=False):
-    """`RcmParams` as a plain dictionary; the class says what each key means."""
-
-    rcc: bool
-    sar: bool
-    q_eq: Size
-    w_q: int
-    sample: Size
-    w: float
-    cam: int
-    cam_hits: int
-    recognise: Recognise
-    cam_period: Size
-    expiry: Duration
-    window_min: Size
-    window_max: Size
-    max_frame: Size
-    decrease: Decrease
-    when_idle: WhenIdle
-    reserved: Size
-    severe_degree: int
-    severe_count: int
-    severe_within: Duration
-    moved_flows: int
-    moved_stay: Duration
-    loss: float
-    unaware: Sequence[str]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Mechanisms(Table):
-    """What switches do beyond forwarding, queueing and marking; each mechanism whose table is present runs."""
+    """Mechanisms of switches beyond forwarding, queueing and marking; each mechanism whose table is present is
+    enabled.
+    """
 
-    int: IntParams | IntParamsDict | None = None
-    """In-band network telemetry: ports write queue, bytes sent, time and rate into frames. Absent: it does not run."""
+    int: IntParams | Mapping[str, Any] | None = None
+    """In-band network telemetry: ports write queue, bytes sent, time and rate into frames. Off if absent."""
 
-    pdn: PdnParams | PdnParamsDict | None = None
-    """Packet drop notification: the sender of a dropped packet is notified at once. Absent: it does not run."""
+    pdn: PdnParams | Mapping[str, Any] | None = None
+    """Packet drop notification: the sender of a dropped packet is notified at once. Off if absent."""
 
-    pfc: PfcParams | PfcParamsDict | None = None
-    """Priority flow control: a neighbour whose packets take too much of the memory is asked to pause. Absent: it does not run."""
+    pfc: PfcParams | Mapping[str, Any] | None = None
+    """Priority flow control: a neighbour whose packets occupy too much memory is paused. Off if absent."""
 
-    rimm: RimmParams | RimmParamsDict | None = None
-    """RIMM: packets for a queue that is too long wait on a detour by a neighbour. Absent: it does not run."""
+    rimm: RimmParams | Mapping[str, Any] | None = None
+    """RIMM: packets for a queue that is too long take a detour by a neighbour. Off if absent."""
 
-    pabo: PaboParams | PaboParamsDict | None = None
-    """PABO: packets for a queue that grows go back to the switch upstream. Absent: it does not run."""
+    pabo: PaboParams | Mapping[str, Any] | None = None
+    """PABO: packets for a growing queue return to the switch upstream. Off if absent."""
 
-    dibs: DibsParams | DibsParamsDict | None = None
-    """DIBS: what finds no room takes another port, at random. Absent: it does not run."""
+    dibs: DibsParams | Mapping[str, Any] | None = None
+    """DIBS: packets that find no room take another port, at random. Off if absent."""
 
-    vertigo: VertigoParams | VertigoParamsDict | None = None
-    """Vertigo: where there is no room, the packet whose flow has most left to send takes another port. Absent: it does not run."""
+    vertigo: VertigoParams | Mapping[str, Any] | None = None
+    """Vertigo: without room, the packet whose flow has most left to send takes another port. Off if absent."""
 
-    trimming: TrimmingParams | TrimmingParamsDict | None = None
-    """Trimming: what finds no room loses its payload instead of being dropped. Absent: it does not run."""
+    trimming: TrimmingParams | Mapping[str, Any] | None = None
+    """Trimming: packets that find no room lose their payload instead of being dropped. Off if absent."""
 
-    rcm: RcmParams | RcmParamsDict | None = None
-    """RCM: flows that cause congestion wait at the ports of its region, and others take other ways. Absent: it does not run."""
-
-
-class MechanismsDict(TypedDict, total=False):
-    """`Mechanisms` as a plain dictionary; the class says what each key means."""
-
-    int: IntParams | IntParamsDict
-    pdn: PdnParams | PdnParamsDict
-    pfc: PfcParams | PfcParamsDict
-    rimm: RimmParams | RimmParamsDict
-    pabo: PaboParams | PaboParamsDict
-    dibs: DibsParams | DibsParamsDict
-    vertigo: VertigoParams | VertigoParamsDict
-    trimming: TrimmingParams | TrimmingParamsDict
-    rcm: RcmParams | RcmParamsDict
+    rcm: RcmParams | Mapping[str, Any] | None = None
+    """RCM: flows that cause congestion are held at the ports of its region, and others change their path. Off if absent."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FifoScheduling(Table):
-    """One queue for all classes."""
+    """First in, first out: one queue for all classes."""
 
     kind: ClassVar[Literal["fifo"]] = "fifo"
 
 
-class FifoSchedulingDict(TypedDict, total=False):
-    """`FifoScheduling` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["fifo"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StrictParams(Table):
-    """A class is served only when every more urgent one is empty."""
+    """Strict priority: a class is served only when every more urgent one is empty."""
 
     kind: ClassVar[Literal["strict"]] = "strict"
 
@@ -2030,37 +1593,25 @@ class StrictParams(Table):
     """
 
 
-class StrictParamsDict(TypedDict, total=False):
-    """`StrictParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["strict"]]
-    classes: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DrrParams(Table):
-    """Each class with packets is visited in turn and may send its quantum per visit; what it does not use it keeps."""
+    """Deficit round robin: each class with packets is visited in turn and may send its quantum per visit; unused credit is
+    kept.
+    """
 
     kind: ClassVar[Literal["drr"]] = "drr"
 
     quanta: Sequence[Size] | None = None
-    """Quantum of each class; the ratio of quanta is the ratio of rates. A quantum of a full frame or more makes every
-    visit send something. Source: DRR.
+    """Quantum of each class; the ratio of quanta is the ratio of rates. With a quantum of a full frame or more, every
+    visit sends something. Source: DRR.
 
     Default: ["1518B", "1518B"]. Accepted: from 1B to 1GB.
     """
 
 
-class DrrParamsDict(TypedDict, total=False):
-    """`DrrParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["drr"]]
-    quanta: Sequence[Size]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StrictDrrParams(Table):
-    """Classes 0 … `strict` − 1 by strict priority; when they are empty, the others by deficit round robin."""
+    """Strict priority for classes 0 … `strict` − 1; when they are empty, the others are served by deficit round robin."""
 
     kind: ClassVar[Literal["strict_drr"]] = "strict_drr"
 
@@ -2077,333 +1628,242 @@ class StrictDrrParams(Table):
     """
 
 
-class StrictDrrParamsDict(TypedDict, total=False):
-    """`StrictDrrParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["strict_drr"]]
-    strict: int
-    quanta: Sequence[Size]
-
-
 Scheduling: TypeAlias = (
-    FifoScheduling
-    | FifoSchedulingDict
-    | StrictParams
-    | StrictParamsDict
-    | DrrParams
-    | DrrParamsDict
-    | StrictDrrParams
-    | StrictDrrParamsDict
-    | Literal["fifo", "strict", "drr", "strict_drr"]
+    FifoScheduling | StrictParams | DrrParams | StrictDrrParams | Mapping[str, Any] | Literal["fifo", "strict", "drr", "strict_drr"]
 )
-"""In which order the packets of a port leave. Class 0 is the most urgent; a packet of a higher class than there
-is belongs to the last.
+"""Scheduler: the order in which the packets of a port leave. Class 0 is the most urgent; packets of classes
+beyond the last share the last.
 
-- `fifo`: In order of arrival.
-- `strict`: The most urgent class first, always.
+- `fifo`: First in, first out.
+- `strict`: Strict priority: the most urgent class first, always.
 - `drr`: Deficit round robin.
-- `strict_drr`: Some classes by strict priority, the others by deficit round robin over what is left.
+- `strict_drr`: Strict priority for some classes, deficit round robin for the others.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Except(Table):
-    """Settings of some ports or switches. A port is selected when it meets every selector that is given: `ports`, `switches`,
-    `rate`, `tier`.
+    """Settings of selected ports or switches. A port is selected if it meets every selector that is given: `ports`,
+    `switches`, `rate`, `tier`.
     """
 
     ports: Sequence[str] | None = None
-    """Ports by name, as in the results (`tor2->root`); `*` stands for anything (`tor2->*`)."""
+    """Selector of ports by name, as in the results (`tor2->root`); `*` stands for anything (`tor2->*`)."""
 
     switches: Sequence[str] | None = None
-    """The ports of these switches, by name; `*` stands for anything."""
+    """Selector of the ports of switches by name; `*` stands for anything."""
 
     rate: BitRate | None = None
-    """The ports of this rate."""
+    """Selector of the ports with this rate."""
 
     tier: int | None = None
-    """The ports of switches of this tier: 0 next to hosts (ToR, leaf, edge), 1 above them (spine, aggregation), 2 core."""
+    """Selector of the ports of switches of this tier: 0 next to hosts (ToR, leaf, edge), 1 above them (spine,
+    aggregation), 2 core.
+    """
 
     buffer: AmountOfBuffer | None = None
-    """The buffer of each selected port, in place of `switch.buffer`, static or unlimited."""
+    """Buffer of each selected port, instead of `switch.buffer`, which must be static or unlimited."""
 
     alpha: float | None = None
-    """α of each selected port, in place of that of a dynamic `switch.buffer`.
+    """α of each selected port, instead of that of a dynamic `switch.buffer`.
 
     Accepted: from 0.001 to 1024.
     """
 
     marking: Marking | None = None
-    """How the selected ports mark packets."""
+    """Marking policy of the selected ports."""
 
     scheduling: Scheduling | None = None
-    """In which order packets leave the selected ports."""
+    """Scheduler of the selected ports."""
 
-    mechanisms: Mechanisms | MechanismsDict | None = None
-    """All mechanisms of the selected switches, in place of `switch.mechanisms`; `{}`: none. Not with `ports` or `rate`."""
-
-
-class ExceptDict(TypedDict, total=False):
-    """`Except` as a plain dictionary; the class says what each key means."""
-
-    ports: Sequence[str]
-    switches: Sequence[str]
-    rate: BitRate
-    tier: int
-    buffer: AmountOfBuffer
-    alpha: float
-    marking: Marking
-    scheduling: Scheduling
-    mechanisms: Mechanisms | MechanismsDict
+    mechanisms: Mechanisms | Mapping[str, Any] | None = None
+    """Mechanisms of the selected switches, instead of all of `switch.mechanisms`; `{}`: none. Not with `ports` or
+    `rate`.
+    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Ecmp(Table):
-    """No parameters: the hash is seeded per switch from the run's seed."""
+    """ECMP, without parameters: its hash is seeded per switch from the run's seed."""
 
     kind: ClassVar[Literal["ecmp"]] = "ecmp"
 
 
-class EcmpDict(TypedDict, total=False):
-    """`Ecmp` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["ecmp"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Spray(Table):
-    """No parameters: every packet draws its link."""
+    """Spraying, without parameters: every packet draws a random link."""
 
     kind: ClassVar[Literal["spray"]] = "spray"
 
 
-class SprayDict(TypedDict, total=False):
-    """`Spray` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["spray"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RoundRobinPathChoice(Table):
-    """No parameters: the packets to one destination take the links in turn."""
+    """Round robin, without parameters: the packets to one destination take the links in turn."""
 
     kind: ClassVar[Literal["round_robin"]] = "round_robin"
 
 
-class RoundRobinPathChoiceDict(TypedDict, total=False):
-    """`RoundRobinPathChoice` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["round_robin"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FlowletParams(Table):
-    """A flow that has paused for longer than the gap draws a new path."""
+    """Flowlet switching: a flow that has paused for longer than the gap draws a new path."""
 
     kind: ClassVar[Literal["flowlet"]] = "flowlet"
 
     gap: Duration | None = None
-    """The pause that ends a flowlet; above the difference in path delays nothing is reordered. Source: CONGA §3.6
-    (500 us).
+    """Gap that ends a flowlet; above the difference of path delays nothing is reordered. Source: CONGA §3.6 (500 us).
 
     Default: "500us".
     """
 
     entries: int | None = None
-    """Entries of each switch's flowlet table; flows whose hashes meet share an entry, and so a path. Source: CONGA §3.4
-    has 65536. Deviation: 4096, which fits the cache of a simulating machine.
+    """Number of entries in each switch's flowlet table; flows whose hashes collide share an entry, and so a path.
+    Source: CONGA §3.4 has 65536. Deviation: 4096, which fits the cache of a simulating machine.
 
     Default: 4096. Accepted: from 1 to 1048576.
     """
 
 
-class FlowletParamsDict(TypedDict, total=False):
-    """`FlowletParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["flowlet"]]
-    gap: Duration
-    entries: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DrillParams(Table):
-    """DRILL(d, m): each packet takes the shortest queue of d links drawn at random and the m that were best before. Source: DRILL
-    §3.2.
+    """DRILL(d, m): each packet takes the shortest queue among d links drawn at random and the m best of the last comparison.
+    Source: DRILL §3.2.
     """
 
     kind: ClassVar[Literal["drill"]] = "drill"
 
     d: int | None = None
-    """Links that each packet draws, all different; with as many as there are, all are compared. Source: DRILL §3.2 (2).
+    """d: number of links that each packet draws, all different; with as many as there are, all are compared. Source:
+    DRILL §3.2 (2).
 
     Default: 2. Accepted: from 1 to 64.
     """
 
     m: int | None = None
-    """Links that a switch remembers: the best of the last comparison. Source: DRILL §3.2 (1).
+    """m: number of links that a switch remembers, the best of the last comparison. Source: DRILL §3.2 (1).
 
     Default: 1. Accepted: from 0 to 64.
     """
 
 
-class DrillParamsDict(TypedDict, total=False):
-    """`DrillParams` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["drill"]]
-    d: int
-    m: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ByDestinationPathChoice(Table):
-    """No parameters: the destination's number modulo the number of links, as tables for single addresses are filled (D-mod-k)."""
+    """Path choice by destination, without parameters: the destination's number modulo the number of links, as tables for
+    single addresses are filled (D-mod-k).
+    """
 
     kind: ClassVar[Literal["by_destination"]] = "by_destination"
 
 
-class ByDestinationPathChoiceDict(TypedDict, total=False):
-    """`ByDestinationPathChoice` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["by_destination"]]
-
-
 PathChoice: TypeAlias = (
     Ecmp
-    | EcmpDict
     | Spray
-    | SprayDict
     | RoundRobinPathChoice
-    | RoundRobinPathChoiceDict
     | FlowletParams
-    | FlowletParamsDict
     | DrillParams
-    | DrillParamsDict
     | ByDestinationPathChoice
-    | ByDestinationPathChoiceDict
+    | Mapping[str, Any]
     | Literal["ecmp", "spray", "round_robin", "flowlet", "drill", "by_destination"]
 )
-"""Which of several shortest paths a packet takes.
+"""Choice among several shortest paths.
 
-- `ecmp`: Per flow, by a hash of the 5-tuple.
-- `spray`: Per packet, at random.
-- `round_robin`: Per packet, in turn for each destination.
-- `flowlet`: Per flowlet: a pause in a flow lets it change its path.
-- `drill`: Per packet, the shortest queue of a few drawn at random and a few remembered.
-- `by_destination`: Per destination host: all packets to it take the same link of a switch.
+- `ecmp`: ECMP: per flow, by a hash of the 5-tuple.
+- `spray`: Spraying: per packet, at random.
+- `round_robin`: Round robin: per packet, in turn for each destination.
+- `flowlet`: Flowlets: per flow, with a new path after each pause.
+- `drill`: DRILL: per packet, the shortest queue among a few drawn at random and a few remembered.
+- `by_destination`: Per destination host: all packets to a host take the same link of a switch.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Switch(Table):
-    """All switches of a network. A packet is routed when its last bit has come in; where it waits then is the architecture's."""
+    """Settings of all switches of a network. A packet is routed when its last bit has arrived; `architecture` decides where
+    it waits then.
+    """
 
     latency: Duration | None = None
-    """From a packet's last bit coming in to its joining a queue.
+    """Latency of the switch, from the arrival of a packet's last bit until it joins a queue.
 
     Default: "0ps". Accepted: from 0ps to 10ms.
     """
 
     cell: Size | None = None
-    """Size of a buffer cell, where something counts in cells; a packet takes a whole number of them. Source: DT
+    """Size of a buffer cell, for settings that count in cells; a packet occupies a whole number of them. Source: DT
     (memory in fixed cells); 80 bytes is common, 208 in large chips.
 
     Default: "80B". Accepted: from 1B to 65536B.
     """
 
     architecture: Architecture | None = None
-    """Where packets wait: at output ports alone, or at input ports too.
+    """Architecture: packets wait at output ports only, or at input ports too.
 
     Default: { kind = "output_queued" }.
     """
 
     buffer: Buffer | None = None
-    """How much may wait, at output-queued switches.
+    """Buffer of output-queued switches.
 
     Default: { kind = "static", per_port = "512KB" }.
     """
 
     marking: Marking | None = None
-    """How ports mark packets.
+    """Marking policy of ports.
 
     Default: { kind = "none" }.
     """
 
-    class_marking: Sequence[ClassMarking | ClassMarkingDict] | None = None
-    """Classes that are marked by settings of their own, and by their own queues.
+    class_marking: Sequence[ClassMarking | Mapping[str, Any]] | None = None
+    """Marking policies for single classes, applied to their own queues.
 
     Default: [].
     """
 
-    mechanisms: Mechanisms | MechanismsDict | None = None
-    """What switches do besides."""
+    mechanisms: Mechanisms | Mapping[str, Any] | None = None
+    """Mechanisms beyond forwarding, queueing and marking."""
 
     scheduling: Scheduling | None = None
-    """In which order packets leave.
+    """Scheduler that chooses the next packet of a port.
 
     Default: { kind = "fifo" }.
     """
 
-    except_: Sequence[Except | ExceptDict] | None = None
-    """Ports and switches that differ. Source: DCTCP §4 (K = 20 packets at 1 Gb/s, 65 at 10 Gb/s).
+    except_: Sequence[Except | Mapping[str, Any]] | None = None
+    """Exceptions: settings of single ports and switches. Source: DCTCP §4 (K = 20 packets at 1 Gb/s, 65 at 10 Gb/s).
 
     Default: [].
     """
 
     routing: PathChoice | None = None
-    """Which of several shortest paths a packet takes.
+    """Choice among several shortest paths.
 
     Default: { kind = "ecmp" }.
     """
 
     ttl: int | None = None
-    """Time to live that hosts send with: every switch takes one off and drops the packet when none is left, so that it
-    crosses one switch less than this. Source: RFC 1812 §5.3.1, RFC 1700 p. 64 (64).
+    """Initial time to live of packets: every switch decrements it and drops the packet at zero, so that a packet crosses
+    one switch fewer than this. Source: RFC 1812 §5.3.1, RFC 1700 p. 64 (64).
 
     Default: 64. Accepted: at least 2.
     """
 
 
-_SwitchReserved = TypedDict("_SwitchReserved", {"except": "Sequence[Except | ExceptDict]"}, total=False)
-
-
-class SwitchDict(_SwitchReserved, total=False):
-    """`Switch` as a plain dictionary; the class says what each key means."""
-
-    latency: Duration
-    cell: Size
-    architecture: Architecture
-    buffer: Buffer
-    marking: Marking
-    class_marking: Sequence[ClassMarking | ClassMarkingDict]
-    mechanisms: Mechanisms | MechanismsDict
-    scheduling: Scheduling
-    routing: PathChoice
-    ttl: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FairNic(Table):
-    """What is not sent yet stays in the sockets."""
+    """Fair NIC: unsent packets stay in the sockets."""
 
     kind: ClassVar[Literal["fair"]] = "fair"
 
 
-class FairNicDict(TypedDict, total=False):
-    """`FairNic` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["fair"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FifoNic(Table):
-    """What windows allow stands in the host's queue."""
+    """FIFO NIC: all packets that windows allow wait in the host's transmit queue."""
 
     kind: ClassVar[Literal["fifo"]] = "fifo"
 
     txqueuelen: int | None = None
-    """Packets that wait there at most, a burst with `tso` being one; absent: any number. Of a connection of TCP a packet too many
-    stays unsent and its window falls as for an ECN echo; ACKs and datagrams are lost. Source: Linux txqueuelen (1000),
-    pfifo_fast_enqueue, __tcp_transmit_skb.
+    """Length of the transmit queue in packets, a TSO burst counting as one; if absent, unlimited. A TCP segment that
+    finds the queue full stays unsent and the congestion window falls as for an ECN echo; ACKs and datagrams are lost.
+    Source: Linux txqueuelen (1000), pfifo_fast_enqueue, __tcp_transmit_skb.
 
     Deviation: no ring of the driver's besides, which holds some hundred packets more where there are no byte queue limits.
 
@@ -2411,39 +1871,26 @@ class FifoNic(Table):
     """
 
 
-class FifoNicDict(TypedDict, total=False):
-    """`FifoNic` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["fifo"]]
-    txqueuelen: int
-
-
-Nic: TypeAlias = FairNic | FairNicDict | FifoNic | FifoNicDict | Literal["fair", "fifo"]
-"""In which order a host's connections use its NIC.
+Nic: TypeAlias = FairNic | FifoNic | Mapping[str, Any] | Literal["fair", "fifo"]
+"""Queueing discipline of a host's NIC.
 
 - `fair`: Round robin over the connections that have something to send, one packet each. Source: Linux sch_fq without
-- `fifo`: A connection sends all that its window allows (and `small_queues`) before the next one, in the order in which they
+- `fifo`: First in, first out: a connection sends all that its window (and `small_queues`) allows before the next one, in
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AtOnce(Table):
-    """Each packet reaches its transport as soon as it has arrived."""
+    """Immediate delivery: each packet reaches its transport as soon as it has arrived."""
 
     kind: ClassVar[Literal["at_once"]] = "at_once"
 
 
-class AtOnceDict(TypedDict, total=False):
-    """`AtOnce` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["at_once"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Napi(Table):
-    """The NIC coalesces interrupts, and the host takes what waits in polls: segments of a flow that follow one another and differ in
-    nothing else are handed to the transport as one, which acknowledges them once. Source: Linux NAPI, GRO (napi_poll,
-    tcp_gro_receive, skb_gro_receive).
+    """Interrupt coalescing and GRO: the host takes waiting packets in polls; consecutive segments of a flow that differ in
+    nothing else are merged and handed to the transport as one, which acknowledges them once. Source: Linux NAPI, GRO
+    (napi_poll, tcp_gro_receive, skb_gro_receive).
 
     Deviation: a poll takes no time, and does not span several flows' buckets (gro_list). Control messages of switches do not wait.
     """
@@ -2451,342 +1898,252 @@ class Napi(Table):
     kind: ClassVar[Literal["napi"]] = "napi"
 
     interrupt_delay: Duration | None = None
-    """From the first packet that finds nothing waiting until the poll, rx-usecs of ethtool: mlx5 has 8 us, ice and i40e 50 us.
+    """Interrupt delay, from the first packet that arrives at an idle NIC to the poll: rx-usecs of ethtool (mlx5 has 8
+    us, ice and i40e 50 us).
 
     Default: "8us". Accepted: from 1ns to 10ms.
     """
 
     gro: bool | None = None
-    """Whether segments are merged.
+    """Generic receive offload (GRO): merges consecutive segments of a flow.
 
     Default: true.
     """
 
     budget: int | None = None
-    """Packets of one poll; the next follows at once, but merges nothing with it. Source: Linux NAPI_POLL_WEIGHT.
+    """Largest number of packets in one poll; the next poll follows at once, but merges nothing with it. Source: Linux
+    NAPI_POLL_WEIGHT.
 
     Default: 64. Accepted: from 1 to 65535.
     """
 
     gro_max: Size | None = None
-    """Payload bytes of merged segments at most. Source: Linux GRO_LEGACY_MAX_SIZE (64 KiB with headers).
+    """Largest payload of merged segments. Source: Linux GRO_LEGACY_MAX_SIZE (64 KiB with headers).
 
     Default: "65483B". Accepted: from 1460B to 524280B.
     """
 
 
-class NapiDict(TypedDict, total=False):
-    """`Napi` as a plain dictionary; the class says what each key means."""
+Receive: TypeAlias = AtOnce | Napi | Mapping[str, Any] | Literal["at_once", "napi"]
+"""Delivery of packets from the NIC to the transport.
 
-    kind: Required[Literal["napi"]]
-    interrupt_delay: Duration
-    gro: bool
-    budget: int
-    gro_max: Size
-
-
-Receive: TypeAlias = AtOnce | AtOnceDict | Napi | NapiDict | Literal["at_once", "napi"]
-"""How packets come from the NIC to the transport.
-
-- `at_once`: One by one.
-- `napi`: In polls, with segments merged.
+- `at_once`: Packet by packet, without delay.
+- `napi`: Interrupts with polls, and segments merged by GRO.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NoneNoise(Table):
-    """None."""
+    """No random delay."""
 
     kind: ClassVar[Literal["none"]] = "none"
 
 
-class NoneNoiseDict(TypedDict, total=False):
-    """`NoneNoise` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["none"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UniformNoise(Table):
-    """Uniform from zero."""
+    """Uniform random delay, from zero up to a maximum."""
 
     kind: ClassVar[Literal["uniform"]] = "uniform"
 
     max: Duration | None = None
-    """At most.
+    """Largest delay.
 
     Default: "10us". Accepted: from 1ns to 10ms.
     """
 
 
-class UniformNoiseDict(TypedDict, total=False):
-    """`UniformNoise` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["uniform"]]
-    max: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExponentialNoise(Table):
-    """Exponential."""
+    """Exponentially distributed random delay."""
 
     kind: ClassVar[Literal["exponential"]] = "exponential"
 
     mean: Duration | None = None
-    """On average.
+    """Mean delay.
 
     Default: "5us". Accepted: from 1ns to 10ms.
     """
 
 
-class ExponentialNoiseDict(TypedDict, total=False):
-    """`ExponentialNoise` as a plain dictionary; the class says what each key means."""
+Noise: TypeAlias = NoneNoise | UniformNoise | ExponentialNoise | Mapping[str, Any] | Literal["none", "uniform", "exponential"]
+"""Random delay that a host adds to each packet it receives.
 
-    kind: Required[Literal["exponential"]]
-    mean: Duration
-
-
-Noise: TypeAlias = (
-    NoneNoise
-    | NoneNoiseDict
-    | UniformNoise
-    | UniformNoiseDict
-    | ExponentialNoise
-    | ExponentialNoiseDict
-    | Literal["none", "uniform", "exponential"]
-)
-"""What a host adds to the delay of each packet that it receives.
-
-- `none`: Nothing.
-- `uniform`: Any delay up to a bound is as likely as another.
-- `exponential`: Short delays are likely, long ones possible.
+- `none`: No random delay.
+- `uniform`: Uniformly distributed delays up to a bound.
+- `exponential`: Exponentially distributed delays: mostly short, some long.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReorderBuffer(Table):
-    """Packets that come too early wait in front of the transport for those before them, by their places in the flow's bytes; it sees
-    them in order. What is there already, and what has no place (acknowledgments, datagrams), does not wait. Source: Vertigo §3.3,
-    DRILL §3.3, which have such a buffer between NIC and transport.
+    """Reordering buffer between NIC and transport: packets that arrive out of order wait for those before them in the flow's
+    byte stream, so that the transport sees them in order. Packets already received, and those without a place in the
+    stream (acknowledgments, datagrams), do not wait. Source: Vertigo §3.3, DRILL §3.3, which have such a buffer between
+    NIC and transport.
     """
 
     timeout: Duration | None = None
-    """A packet goes on after this time, whatever is missing. Source: Vertigo (360 us in the simulations that were published with
-    it).
+    """Longest time that a packet waits for missing ones. Source: Vertigo (360 us in the simulations that were published
+    with it).
 
     Default: "360us". Accepted: from 1ns to 1s.
     """
 
 
-class ReorderBufferDict(TypedDict, total=False):
-    """`ReorderBuffer` as a plain dictionary; the class says what each key means."""
-
-    timeout: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PauseWatchdog(Table):
-    """The storm watchdog of NICs: a class that stays paused is sent all the same, until its pauses have been over for a while. Source:
-    PFC-watchdog, which switches have; here for hosts.
+    """Storm watchdog of NICs: a class that stays paused for too long transmits nevertheless, until its pauses have been over
+    for a while. Source: PFC-watchdog, which switches have; applied to hosts here.
     """
 
     detection: Duration | None = None
-    """A class that is paused without a break while packets wait, for so long, is in a storm. Source: PFC-watchdog (200 ms).
+    """Time for which a class with waiting packets must be paused without a break to count as in a storm. Source:
+    PFC-watchdog (200 ms).
 
     Default: "200ms". Accepted: from 1us to 100s.
     """
 
     restoration: Duration | None = None
-    """A storm is over when the class has not been paused for so long. Source: PFC-watchdog (200 ms).
+    """Time without a pause after which a storm counts as over. Source: PFC-watchdog (200 ms).
 
     Default: "200ms". Accepted: from 1us to 100s.
     """
 
 
-class PauseWatchdogDict(TypedDict, total=False):
-    """`PauseWatchdog` as a plain dictionary; the class says what each key means."""
-
-    detection: Duration
-    restoration: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Storm(Table):
-    """NICs that ask their switch for pauses without a break: a defect, and what PFC storms come from. They go on receiving what comes,
-    and sending. Source: RDMA-at-scale §4.3.
+    """Pause storm: NICs that keep their switch paused without a break, by a defect; they go on receiving and
+    sending. Source: RDMA-at-scale §4.3.
     """
 
     hosts: Sequence[str]
-    """Names as in the results (`h3`), `*` stands for anything.
+    """Hosts with the defect: names as in the results (`h3`), `*` stands for anything.
 
     Must be given.
     """
 
     classes: Sequence[int]
-    """Classes that the switch is to pause: priorities of PFC frames.
+    """Traffic classes that the switch is to pause: priorities of PFC frames.
 
     Must be given. Accepted: from 0 to 7.
     """
 
     start: Instant | None = None
-    """When it begins.
+    """Start of the storm.
 
     Default: "0ps".
     """
 
     end: Instant | None = None
-    """When it is over. Absent: never."""
-
-
-class StormDict(TypedDict, total=False):
-    """`Storm` as a plain dictionary; the class says what each key means."""
-
-    hosts: Required[Sequence[str]]
-    classes: Required[Sequence[int]]
-    start: Instant
-    end: Instant
+    """End of the storm; if absent, it never ends."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Host(Table):
-    """What hosts do besides their transport."""
+    """Host: NIC, receive path and pauses, everything besides the transport."""
 
     nic: Nic | None = None
-    """In which order connections use the NIC.
+    """Queueing discipline of the NIC.
 
     Default: { kind = "fair" }.
     """
 
     processing_delay: Duration | None = None
-    """From the arrival of a packet's last bit until the transport sees it.
+    """Processing delay from the arrival of a packet's last bit until the transport sees it.
 
     Default: "0ps". Accepted: from 0ps to 10ms.
     """
 
     receive: Receive | None = None
-    """How packets come from the NIC to the transport.
+    """Delivery of packets from the NIC to the transport.
 
     Default: { kind = "at_once" }.
     """
 
     noise: Noise | None = None
-    """A random delay of each packet received, besides `processing_delay`, drawn by host. A host's packets stay in order: one
-    waits for those before it.
+    """Random delay of each received packet, in addition to `processing_delay`, drawn per host. A host's packets stay in
+    order: each waits for those before it.
 
     Default: { kind = "none" }.
     """
 
-    reorder: ReorderBuffer | ReorderBufferDict | None = None
-    """A buffer that puts packets in order before the transport sees them. Absent: there is none."""
+    reorder: ReorderBuffer | Mapping[str, Any] | None = None
+    """Reordering buffer in front of the transport; if absent, packets are delivered in order of arrival."""
 
-    pause_watchdog: PauseWatchdog | PauseWatchdogDict | None = None
-    """The storm watchdog of NICs: what becomes of a class whose pause does not end. Absent: it waits."""
+    pause_watchdog: PauseWatchdog | Mapping[str, Any] | None = None
+    """Storm watchdog of the NIC, which ends overlong pauses of a class; if absent, the class waits."""
 
-    storms: Sequence[Storm | StormDict] | None = None
-    """NICs that ask for pauses without need: PFC storms.
+    storms: Sequence[Storm | Mapping[str, Any]] | None = None
+    """Pause storms: NICs that send pauses without need.
 
     Default: [].
     """
 
     stall_prevention: Duration | None = None
-    """A NIC that has asked for pauses of a class for so long without a break asks for none any more, until it has had no need
-    to. Absent: it goes on. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is set to auto, 8 s by default).
+    """Stall prevention of the NIC: once it has requested pauses of a class for this long without a break, it requests
+    none until the need has ended. If absent, it never stops. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is
+    set to auto, 8 s by default).
 
     Accepted: from 1us to 100s.
     """
 
 
-class HostDict(TypedDict, total=False):
-    """`Host` as a plain dictionary; the class says what each key means."""
-
-    nic: Nic
-    processing_delay: Duration
-    receive: Receive
-    noise: Noise
-    reorder: ReorderBuffer | ReorderBufferDict
-    pause_watchdog: PauseWatchdog | PauseWatchdogDict
-    storms: Sequence[Storm | StormDict]
-    stall_prevention: Duration
-
-
 Profile: TypeAlias = Literal["rfc", "linux"]
-"""Which defaults apply to keys that are not given.
+"""Profile: the set of defaults for keys that are not given.
 
-- `rfc`: What the RFCs say.
-- `linux`: What Linux does.
+- `rfc`: Defaults of the RFCs.
+- `linux`: Defaults of Linux.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NewReno(Table):
-    """NewReno has no parameters of its own."""
+    """NewReno congestion control, which has no parameters of its own."""
 
     kind: ClassVar[Literal["newreno"]] = "newreno"
 
 
-class NewRenoDict(TypedDict, total=False):
-    """`NewReno` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["newreno"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reno(Table):
-    """Reno has no parameters of its own."""
+    """Reno congestion control, which has no parameters of its own."""
 
     kind: ClassVar[Literal["reno"]] = "reno"
 
 
-class RenoDict(TypedDict, total=False):
-    """`Reno` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["reno"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cubic(Table):
-    """CUBIC. Source: RFC 9438 §4, §5."""
+    """CUBIC congestion control. Source: RFC 9438 §4, §5."""
 
     kind: ClassVar[Literal["cubic"]] = "cubic"
 
     c: float | None = None
-    """C, how steeply the window function rises [segments/s³]. Source: RFC 9438 §5.1 (0.4).
+    """C: steepness of the cubic window function [segments/s³]. Source: RFC 9438 §5.1 (0.4).
 
     Default: 0.4. Accepted: from 0.0001 to 1000.
     """
 
     beta: float | None = None
-    """beta_cubic, what a reduction leaves of the window. Source: RFC 9438 §4.6 (0.7).
+    """beta_cubic: share of the window that a reduction leaves. Source: RFC 9438 §4.6 (0.7).
 
     Default: 0.7. Accepted: from 0.1 to 0.95.
     """
 
     fast_convergence: bool | None = None
-    """Release bandwidth sooner when the last maximum was not reached again. Source: RFC 9438 §4.7.
+    """Fast convergence: releases bandwidth sooner if the window did not reach the last maximum. Source: RFC 9438 §4.7.
 
     Default: true.
     """
 
     reno_friendly: bool | None = None
-    """Grow at least as fast as Reno would. Source: RFC 9438 §4.3.
+    """Reno-friendly region: grows at least as fast as Reno would. Source: RFC 9438 §4.3.
 
     Default: true.
     """
 
 
-class CubicDict(TypedDict, total=False):
-    """`Cubic` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["cubic"]]
-    c: float
-    beta: float
-    fast_convergence: bool
-    reno_friendly: bool
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Dctcp(Table):
-    """DCTCP. Source: RFC 8257 §3.3, §4."""
+    """DCTCP congestion control. Source: RFC 8257 §3.3, §4."""
 
     kind: ClassVar[Literal["dctcp"]] = "dctcp"
 
@@ -2797,32 +2154,20 @@ class Dctcp(Table):
     """
 
     initial_alpha: float | None = None
-    """The marked fraction alpha assumed before the first window. Source: RFC 8257 §3.3 (1).
+    """Initial value of alpha, the estimated fraction of marked bytes. Source: RFC 8257 §3.3 (1).
 
     Default: 1.0. Accepted: from 0 to 1.
     """
 
     min_window: int | None = None
-    """Marks do not reduce the window below this many segments. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2
-    has 1.
+    """Smallest window in segments to which marks reduce. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2 has 1.
 
     Default: 2. Accepted: from 1 to 64.
     """
 
 
-class DctcpDict(TypedDict, total=False):
-    """`Dctcp` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["dctcp"]]
-    g: float
-    initial_alpha: float
-    min_window: int
-
-
-CongestionControl: TypeAlias = (
-    NewReno | NewRenoDict | Reno | RenoDict | Cubic | CubicDict | Dctcp | DctcpDict | Literal["newreno", "reno", "cubic", "dctcp"]
-)
-"""How the sender finds its rate.
+CongestionControl: TypeAlias = NewReno | Reno | Cubic | Dctcp | Mapping[str, Any] | Literal["newreno", "reno", "cubic", "dctcp"]
+"""Congestion control of TCP.
 
 - `newreno`: AIMD with NewReno's fast recovery. Source: RFC 5681, RFC 6582.
 - `reno`: AIMD with the fast recovery that the first new ACK ends, without SACK by default. Source: RFC 5681 §3.2.
@@ -2832,180 +2177,159 @@ CongestionControl: TypeAlias = (
 
 
 InitialWindow: TypeAlias = Literal["rfc5681", "rfc6928"]
-"""How the initial window follows from the segment size.
+"""Rule that derives the initial window from the segment size.
 
-- `rfc5681`: 4, 3 or 2 segments; 3 on Ethernet. Source: RFC 5681 §3.1, which takes RFC 3390's place.
-- `rfc6928`: min (10·MSS, max (2·MSS, 14600)). Source: RFC 6928 §2.
+- `rfc5681`: Initial window of 4, 3 or 2 segments; 3 on Ethernet. Source: RFC 5681 §3.1, which takes RFC 3390's place.
+- `rfc6928`: Initial window of min (10·MSS, max (2·MSS, 14600)). Source: RFC 6928 §2.
 """
 
 
 WindowRules: TypeAlias = Literal["rfc", "linux"]
-"""By whose arithmetic the window falls and grows.
+"""Arithmetic of window growth and reductions.
 
-- `rfc`: ssthresh from FlightSize; CUBIC as RFC 9438 has it; congestion avoidance counts bytes that are acknowledged cumulatively.
-- `linux`: ssthresh from cwnd in whole segments, once per recovery with its timeouts; CUBIC as tcp_cubic.c has it, in ticks of
+- `rfc`: Arithmetic of the RFCs: ssthresh from FlightSize; CUBIC of RFC 9438; congestion avoidance counts cumulatively
+- `linux`: Arithmetic of Linux: ssthresh from cwnd in whole segments, once per recovery with its timeouts; CUBIC of
 """
 
 
 SlowStart: TypeAlias = Literal["standard", "hystart", "hystart++"]
-"""What ends slow start before a loss.
+"""Mechanism that ends slow start before a loss.
 
-- `standard`: Nothing but ssthresh. Source: RFC 5681 §3.1.
-- `hystart`: HyStart: a train of ACKs as long as half the least RTT, or an RTT that has risen by an eighth (4 to 16 ms); a part of
-- `hystart++`: HyStart++: when the RTT has risen by an eighth (4 to 16 ms), up to five rounds at a quarter of the speed. Source: RFC 9406.
+- `standard`: Slow start ends at ssthresh only. Source: RFC 5681 §3.1.
+- `hystart`: HyStart: ends slow start at a train of ACKs as long as half the minimum RTT, or when the RTT has risen by an
+- `hystart++`: HyStart++: when the RTT has risen by an eighth (4 to 16 ms), slow start continues for up to five rounds at a
 """
 
 
 IdleRestart: TypeAlias = Literal["none", "rfc5681", "decay"]
-"""What becomes of the window of a connection that has been idle for longer than an RTO.
+"""Congestion window after an idle period longer than an RTO.
 
-- `none`: It stays.
-- `rfc5681`: It falls to min (initial window, cwnd). Source: RFC 5681 §4.1.
-- `decay`: It halves once per RTO of idle time, down to that. Source: RFC 2861 §3.1, Linux tcp_cwnd_restart.
+- `none`: The window is kept.
+- `rfc5681`: The window falls to min (initial window, cwnd). Source: RFC 5681 §4.1.
+- `decay`: The window halves once per RTO of idle time, down to min (initial window, cwnd). Source: RFC 2861 §3.1, Linux
 """
 
 
 LossDetection: TypeAlias = Literal["rfc6675", "rack"]
-"""How losses are found where both ends have SACK.
+"""Loss detection on connections with SACK.
 
-- `rfc6675`: By the number of segments that were SACKed above. Source: RFC 6675 §4.
-- `rack`: By time: a segment is lost when one that left later has arrived and the reordering window has passed; lost
+- `rfc6675`: Loss detection by the number of segments SACKed above a hole. Source: RFC 6675 §4.
+- `rack`: Loss detection by time (RACK): a segment is lost when one that was sent later has arrived and the reordering
 """
 
 
 RtoFloor: TypeAlias = Literal["rto", "variance"]
-"""What RTO_min bounds.
+"""Part of the RTO that RTO_min bounds.
 
-- `rto`: The whole RTO. Source: RFC 6298 §2.4.
-- `variance`: The variance term: RTO = SRTT + max (RTO_min, 4·RTTVAR). Source: Linux tcp_rtt_estimator.
+- `rto`: RTO_min bounds the whole RTO. Source: RFC 6298 §2.4.
+- `variance`: RTO_min bounds the variance term: RTO = SRTT + max (RTO_min, 4·RTTVAR). Source: Linux tcp_rtt_estimator.
 """
 
 
 BackoffReset: TypeAlias = Literal["sample", "ack"]
-"""When a doubled RTO is reset.
+"""Event that resets a backed-off RTO.
 
-- `sample`: With the next RTT sample, which retransmitted segments do not give. Source: RFC 6298 §3, §5.7.
-- `ack`: With any ACK of new data. Source: Linux tcp_clean_rtx_queue.
+- `sample`: The next RTT sample resets it, which retransmitted segments do not give. Source: RFC 6298 §3, §5.7.
+- `ack`: Any ACK of new data resets it. Source: Linux tcp_clean_rtx_queue.
 """
 
 
 RttSampling: TypeAlias = Literal["timed_segment", "timestamps", "every_ack"]
-"""Where RTT samples come from.
+"""Source of RTT samples.
 
-- `timed_segment`: One timed segment per round, Karn's algorithm. Source: RFC 6298 §3.
-- `timestamps`: Every ACK's echoed timestamp, with the gains of RFC 7323 appendix G; needs `timestamps`, and is as fine as
-- `every_ack`: Every ACK: the first segment that it acknowledges newly, if it was sent once, by the exact clock; the variance follows
+- `timed_segment`: One timed segment per round, with Karn's algorithm. Source: RFC 6298 §3.
+- `timestamps`: The timestamp echoed by every ACK, with the gains of RFC 7323 appendix G; needs `timestamps`, and has the
+- `every_ack`: Every ACK: the first segment that it newly acknowledges, if sent only once, by the exact clock; the variance
 """
 
 
 SpuriousRto: TypeAlias = Literal["none", "f_rto", "eifel"]
-"""How a timeout that was not a loss is found out. The answer is RFC 4015's.
+"""Detection of spurious timeouts. The response to one is that of RFC 4015.
 
-- `none`: It is not.
-- `f_rto`: By the first two ACKs after it. Source: RFC 5682 §2.1.
-- `eifel`: By the echoed timestamp of the first ACK after it; needs `timestamps`. Source: RFC 3522 §3.2.
+- `none`: No detection.
+- `f_rto`: F-RTO: detection by the first two ACKs after the timeout. Source: RFC 5682 §2.1.
+- `eifel`: Eifel: detection by the timestamp echoed in the first ACK after the timeout; needs `timestamps`. Source: RFC 3522
 """
 
 
 DelayedAcks: TypeAlias = Literal["fixed", "adaptive"]
-"""How long an ACK may wait.
+"""Delay of acknowledgments.
 
-- `fixed`: For `ack_every` segments, or `delayed_ack_timeout`. Source: RFC 5681 §4.2.
-- `adaptive`: For more than `ack_every` − 1 segments of the size seen, or a time that follows the spacing of arrivals, from
+- `fixed`: Fixed delay: an ACK waits for `ack_every` segments or `delayed_ack_timeout`. Source: RFC 5681 §4.2.
+- `adaptive`: Adaptive delay: an ACK waits for more than `ack_every` − 1 segments of the size seen, or for a time that follows
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NoneSackCompression(Table):
-    """Each segment out of order is acknowledged at once. Source: RFC 5681 §4.2."""
+    """No compression: each out-of-order segment is acknowledged at once. Source: RFC 5681 §4.2."""
 
     kind: ClassVar[Literal["none"]] = "none"
 
 
-class NoneSackCompressionDict(TypedDict, total=False):
-    """`NoneSackCompression` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["none"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CompressedSacks(Table):
-    """The first three ACKs with the same number leave at once, as fast retransmit needs them; those after it wait and are merged."""
+    """Compression of SACKs: the first three ACKs with equal number leave at once, as fast retransmit needs them; later ones
+    wait and are merged.
+    """
 
     kind: ClassVar[Literal["timer"]] = "timer"
 
     delay: Duration | None = None
-    """The longest wait; at most 5 % of the RTT. Source: Linux tcp_comp_sack_delay_ns.
+    """Longest wait of a merged ACK; at most 5 % of the RTT. Source: Linux tcp_comp_sack_delay_ns.
 
     Default: "1ms". Accepted: from 1ns to 100ms.
     """
 
     slack: Duration | None = None
-    """How much later than that the timer runs. Source: Linux tcp_comp_sack_slack_ns, which the kernel takes in full unless
-    another timer runs in between.
+    """Slack of the timer, by which it fires late. Source: Linux tcp_comp_sack_slack_ns, which the kernel takes in full
+    unless another timer runs in between.
 
     Default: "100us". Accepted: from 0ps to 100ms.
     """
 
     most: int | None = None
-    """So many ACKs are merged at most. Source: Linux tcp_comp_sack_nr.
+    """Largest number of ACKs merged into one. Source: Linux tcp_comp_sack_nr.
 
     Default: 44. Accepted: from 1 to 255.
     """
 
 
-class CompressedSacksDict(TypedDict, total=False):
-    """`CompressedSacks` as a plain dictionary; the class says what each key means."""
+SackCompression: TypeAlias = NoneSackCompression | CompressedSacks | Mapping[str, Any] | Literal["none", "timer"]
+"""Compression of the ACKs of out-of-order segments.
 
-    kind: Required[Literal["timer"]]
-    delay: Duration
-    slack: Duration
-    most: int
-
-
-SackCompression: TypeAlias = (
-    NoneSackCompression | NoneSackCompressionDict | CompressedSacks | CompressedSacksDict | Literal["none", "timer"]
-)
-"""Whether ACKs of segments out of order are merged.
-
-- `none`: They are not.
-- `timer`: By a timer. Source: Linux tcp_comp_sack_delay_ns.
+- `none`: ACKs are not merged.
+- `timer`: ACKs are merged by a timer. Source: Linux tcp_comp_sack_delay_ns.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FixedWindow(Table):
-    """A receive buffer of one size."""
+    """A receive buffer of constant size."""
 
     kind: ClassVar[Literal["fixed"]] = "fixed"
 
     size: Size | None = None
-    """Its size, rounded down to what the window scale can express.
+    """Size of the buffer, rounded down to a value that the window scale can express.
 
     Default: "16777216B". Accepted: from 1460B to 1073725440B.
     """
 
 
-class FixedWindowDict(TypedDict, total=False):
-    """`FixedWindow` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["fixed"]]
-    size: Size
-
-
 WindowGrowth: TypeAlias = Literal["linux-5.15", "linux-6.18"]
-"""How a receiver measures its RTT, and what it gives room for after one in which more was read than in any before.
+"""Measurement of the receiver's RTT, and growth of the buffer after an RTT in which the application read more than in
+any before.
 
-- `linux-5.15`: The RTT is smoothed over 8 samples, echoes of the present tick of the clock count as a tick; twice what was read and 16
-- `linux-6.18`: A lower RTT counts at once, echoes of the present tick and higher RTTs while data is unread do not; no segments more,
+- `linux-5.15`: Growth of Linux 5.15 to 6.12: the RTT is smoothed over 8 samples, echoes within the present clock tick count as a
+- `linux-6.18`: Growth of Linux 6.18: a lower RTT counts at once, echoes within the present tick and higher RTTs while data is
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GrowingWindow(Table):
-    """A receive buffer that grows with the rate, of which a part is window. At the start the window is `buffer` · `share` less a
-    segment (64,088 B). Once per RTT in which more has been read than in any before it, the buffer is given room for twice as
-    much, and twice the growth on top (`growth`); the window follows by two segments for each that arrives.
+    """Receive buffer autotuning: a buffer that grows with the rate, of which a share is window. The initial window is
+    `buffer` · `share` less a segment (64,088 B). Once per RTT in which more was read than in any before, the buffer grows
+    to twice that amount, plus twice the growth (`growth`); the window follows by two segments for each that arrives.
 
     Source: DRS; Linux tcp_init_buffer_space, tcp_rcv_space_adjust, tcp_grow_window, __tcp_select_window.
     Deviation: Linux 5.15 rounds the memory of a segment up, which makes windows 3 % larger.
@@ -3014,144 +2338,115 @@ class GrowingWindow(Table):
     kind: ClassVar[Literal["auto"]] = "auto"
 
     buffer: Size | None = None
-    """Memory at the start. Source: Linux tcp_rmem[1].
+    """Initial size of the buffer's memory. Source: Linux tcp_rmem[1].
 
     Default: "131072B". Accepted: from 4096B to 1073725440B.
     """
 
     max_buffer: Size | None = None
-    """Memory at most. Source: Linux tcp_rmem[2] (6.18: 32 MiB).
+    """Largest size of the buffer's memory. Source: Linux tcp_rmem[2] (6.18: 32 MiB).
 
     Default: "6291456B". Accepted: from 4096B to 1073725440B.
     """
 
     share: float | None = None
-    """Which part of the memory is window before the first full segment arrives. Source: Linux 5.15 tcp_adv_win_scale = 1; 6.12
-    TCP_DEFAULT_SCALING_RATIO.
+    """Share of the memory that is window before the first full segment arrives. Source: Linux 5.15 tcp_adv_win_scale =
+    1; 6.12 TCP_DEFAULT_SCALING_RATIO.
 
     Default: 0.5. Accepted: from 0.05 to 1.
     """
 
     frame_share: float | None = None
-    """Which part it is afterwards: payload of a full segment over the memory that holds it; `linux`: 0.625, 1448 B in a buffer
-    of 2 KiB with 256 B of sk_buff. Absent: `share`. Source: Linux 6.12 scaling_ratio; 5.15 has none.
+    """Share of the memory that is window afterwards: payload of a full segment over the memory that holds it; `linux`:
+    0.625, 1448 B in a buffer of 2 KiB with 256 B of sk_buff. If absent, `share`. Source: Linux 6.12 scaling_ratio;
+    5.15 has none.
 
     Accepted: from 0.05 to 1.
     """
 
     growth: WindowGrowth | None = None
-    """How it grows; `linux`: "linux-6.18".
+    """Growth rule of the buffer; `linux`: "linux-6.18".
 
     Default: "linux-5.15".
     """
 
 
-class GrowingWindowDict(TypedDict, total=False):
-    """`GrowingWindow` as a plain dictionary; the class says what each key means."""
+ReceiveWindow: TypeAlias = FixedWindow | GrowingWindow | Mapping[str, Any] | Literal["fixed", "auto"]
+"""Receive buffer and window.
 
-    kind: Required[Literal["auto"]]
-    buffer: Size
-    max_buffer: Size
-    share: float
-    frame_share: float
-    growth: WindowGrowth
-
-
-ReceiveWindow: TypeAlias = FixedWindow | FixedWindowDict | GrowingWindow | GrowingWindowDict | Literal["fixed", "auto"]
-"""The receive window.
-
-- `fixed`: One size.
-- `auto`: Growing with the rate.
+- `fixed`: Constant receive window.
+- `auto`: Receive window that grows with the rate (autotuning).
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LastPushBit(Table):
-    """The last segment of what the application has written carries PSH. Source: RFC 9293 §3.9.1.2."""
+    """PSH on the last segment of the application's written data. Source: RFC 9293 §3.9.1.2."""
 
     kind: ClassVar[Literal["last"]] = "last"
 
 
-class LastPushBitDict(TypedDict, total=False):
-    """`LastPushBit` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["last"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HalfWindowPush(Table):
-    """So does each that ends more than half a window beyond the last PSH, counted where the application writes; the window is the
-    largest that the other end had offered then. A receiver whose `delayed_acks` are "adaptive" takes it for the end of a message,
-    and one whose NIC merges segments merges none behind it. Source: Linux tcp_sendmsg_locked, forced_push.
-    Deviation: a segment that is sent again carries none.
+    """PSH also on each segment that ends more than half a window beyond the last PSH, counted in the application's writes;
+    the window is the largest that the peer had offered by then. A receiver whose `delayed_acks` are "adaptive"
+    takes PSH for the end of a message, and one whose NIC merges segments merges nothing behind it. Source: Linux
+    tcp_sendmsg_locked, forced_push. Deviation: retransmitted segments carry no PSH.
     """
 
     kind: ClassVar[Literal["half_window"]] = "half_window"
 
     writes: Sequence[Size] | None = None
-    """How much each call of the application writes, the last value again and again; calls follow each other at once. Each
-    begins a new half of the window. Empty: one call.
+    """Sizes of the application's write calls, the last value repeated; calls follow each other at once. Each call begins
+    a new half of the window. Empty: a single call.
 
     Default: [].
     """
 
 
-class HalfWindowPushDict(TypedDict, total=False):
-    """`HalfWindowPush` as a plain dictionary; the class says what each key means."""
+PushBit: TypeAlias = LastPushBit | HalfWindowPush | Mapping[str, Any] | Literal["last", "half_window"]
+"""Segments that carry PSH.
 
-    kind: Required[Literal["half_window"]]
-    writes: Sequence[Size]
-
-
-PushBit: TypeAlias = LastPushBit | LastPushBitDict | HalfWindowPush | HalfWindowPushDict | Literal["last", "half_window"]
-"""Which segments carry PSH.
-
-- `last`: The last one of what the application has written.
-- `half_window`: And one after each half window.
+- `last`: The last segment of the application's written data.
+- `half_window`: The last segment, and one after each half window.
 """
 
 
 EcnEcho: TypeAlias = Literal["classic", "dctcp"]
-"""How a receiver echoes congestion marks.
+"""Rule by which a receiver echoes congestion marks.
 
-- `classic`: ECE on every ACK until CWR arrives. Source: RFC 3168 §6.1.3.
-- `dctcp`: ECE reports exactly which segments were marked, by the DCTCP.CE state. Source: RFC 8257 §3.2.
+- `classic`: Classic echo: ECE on every ACK until CWR arrives. Source: RFC 3168 §6.1.3.
+- `dctcp`: DCTCP echo: ECE tells exactly which segments were marked, by the DCTCP.CE state. Source: RFC 8257 §3.2.
 """
 
 
 EctOn: TypeAlias = Literal["new_data", "data", "all"]
-"""Which packets are sent ECN-capable.
+"""Packets that are sent as ECN-capable.
 
-- `new_data`: Data sent for the first time. Source: RFC 3168 §6.1.4, §6.1.5.
-- `data`: All data, retransmissions too.
-- `all`: Every packet, ACKs, SYN and FIN too. Source: Linux, for congestion controls that need ECN.
+- `new_data`: Data segments that are sent for the first time. Source: RFC 3168 §6.1.4, §6.1.5.
+- `data`: All data segments, retransmissions included.
+- `all`: All packets, ACKs, SYN and FIN included. Source: Linux, for congestion controls that need ECN.
 """
 
 
 DropResend: TypeAlias = Literal["at_once", "window"]
-"""When a segment is retransmitted after a drop notification.
+"""Time at which a segment named by a drop notification is retransmitted.
 
-- `at_once`: At once, whatever congestion window and pacing say. Source: PDN §IV.
-- `window`: When the window has room for it, before anything new; at once where nothing else is in flight.
+- `at_once`: Retransmission at once, regardless of congestion window and pacing. Source: PDN §IV.
+- `window`: Retransmission when the window has room, before new data; at once if nothing else is in flight.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NonePacing(Table):
-    """As many segments back to back as the window allows."""
+    """No pacing: segments leave back to back, as many as the window allows."""
 
     kind: ClassVar[Literal["none"]] = "none"
 
 
-class NonePacingDict(TypedDict, total=False):
-    """`NonePacing` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["none"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Paced(Table):
-    """Paced at gain · cwnd / SRTT, from the first RTT sample on. Source: Linux tcp_update_pacing_rate, sch_fq."""
+    """Pacing at gain · cwnd / SRTT, from the first RTT sample on. Source: Linux tcp_update_pacing_rate, sch_fq."""
 
     kind: ClassVar[Literal["fq"]] = "fq"
 
@@ -3168,44 +2463,35 @@ class Paced(Table):
     """
 
 
-class PacedDict(TypedDict, total=False):
-    """`Paced` as a plain dictionary; the class says what each key means."""
+Pacing: TypeAlias = NonePacing | Paced | Mapping[str, Any] | Literal["none", "fq"]
+"""Pacing of segments over the RTT.
 
-    kind: Required[Literal["fq"]]
-    slow_start_gain: float
-    gain: float
-
-
-Pacing: TypeAlias = NonePacing | NonePacingDict | Paced | PacedDict | Literal["none", "fq"]
-"""Whether segments are spread over the RTT.
-
-- `none`: Not paced.
-- `fq`: Paced by the window and the RTT.
+- `none`: No pacing.
+- `fq`: Pacing by window and RTT.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Tcp(Table):
-    """TCP. Defaults are those of the `rfc` profile; where the `linux` profile has another, the text says so."""
+    """TCP. Defaults are those of the `rfc` profile; if the `linux` profile has another, the description gives it."""
 
     kind: ClassVar[Literal["tcp"]] = "tcp"
 
     profile: Profile | None = None
-    """Which defaults apply to the other keys.
+    """Profile that gives the defaults of all other keys.
 
     Default: "rfc".
     """
 
     congestion_control: CongestionControl | None = None
-    """Congestion control; `linux`: cubic. "dctcp" also turns `ecn` on with `ecn_echo = "dctcp"` (and in the `linux`
-    profile `ect_on = "all"`), "reno" turns `sack` off, unless these keys are given.
+    """Congestion control; `linux`: cubic.
 
     Default: { kind = "newreno" }.
     """
 
     handshake: bool | None = None
-    """Open with a three-way handshake and close with FIN; without it connections are open from the start and never
-    close, as persistent connections between servers. Source: RFC 9293 §3.5, §3.6.
+    """Three-way handshake at the start and FIN at the end; if false, connections are open from the start and never
+    close, like persistent connections between servers. Source: RFC 9293 §3.5, §3.6.
 
     Default: true.
     """
@@ -3217,164 +2503,168 @@ class Tcp(Table):
     """
 
     mss: int | None = None
-    """Payload bytes of a full segment. Absent: MTU − 40, and 12 less with timestamps (RFC 6691): 1448 or 1460; with IPv6
-    20 less, 1428 or 1440.
+    """Maximum segment size: payload bytes of a full segment. If absent, MTU − 40, and 12 less with timestamps (RFC
+    6691): 1448 or 1460; with IPv6 20 less, 1428 or 1440.
 
     Accepted: from 64 to 64000.
     """
 
     initial_window: int | None = None
-    """Window after the handshake, in segments; `linux`: 10. Absent: by `initial_window_rule`.
+    """Initial window after the handshake, in segments; `linux`: 10. If absent, by `initial_window_rule`.
     Source: Linux TCP_INIT_CWND.
 
     Accepted: from 1 to 100000.
     """
 
     initial_window_rule: InitialWindow | None = None
-    """The initial window where `initial_window` is absent.
+    """Rule of the initial window if `initial_window` is absent.
 
     Default: "rfc5681".
     """
 
     initial_ssthresh: Size | None = None
-    """ssthresh at the start. Absent: arbitrarily high. Source: RFC 5681 §3.1.
+    """Initial ssthresh; if absent, arbitrarily high. Source: RFC 5681 §3.1.
 
     Accepted: at least 1KB.
     """
 
     window_rules: WindowRules | None = None
-    """By whose arithmetic ssthresh and CUBIC are computed; `linux`: "linux".
+    """Arithmetic of ssthresh and CUBIC; `linux`: "linux".
 
     Default: "rfc".
     """
 
     slow_start: SlowStart | None = None
-    """What ends slow start before a loss; `linux` with CUBIC: "hystart".
+    """Mechanism that ends slow start before a loss; `linux` with CUBIC: "hystart".
 
     Default: "standard".
     """
 
     slow_start_limit: int | None = None
-    """In slow start, cwnd grows by what an ACK covers, at most by this many segments (L of RFC 3465); `linux`:
-    no limit; with `slow_start = "hystart++"` 8, or no limit with pacing. Source: RFC 5681 §3.1 (1), RFC 9406 §4.3.
+    """Limit of slow-start growth per ACK, in segments (L of RFC 3465); `linux`: no limit; with `slow_start =
+    "hystart++"` 8, or no limit with pacing. Source: RFC 5681 §3.1 (1), RFC 9406 §4.3.
 
     Default: 1. Accepted: from 1 to 65535.
     """
 
     cwnd_validation: bool | None = None
-    """The window grows only while it is used up. Source: RFC 7661 §4.2; Linux tcp_is_cwnd_limited.
+    """Congestion window validation: the window grows only while it is used up. Source: RFC 7661 §4.2; Linux
+    tcp_is_cwnd_limited.
 
     Default: true.
     """
 
     idle_restart: IdleRestart | None = None
-    """What idle time does to the window; `linux`: "decay".
+    """Response of the window to idle time; `linux`: "decay".
 
     Default: "rfc5681".
     """
 
     sack: bool | None = None
-    """Selective acknowledgments and loss recovery with them. Source: RFC 2018, RFC 6675.
+    """Selective acknowledgments, and loss recovery by them. Source: RFC 2018, RFC 6675.
 
     Default: true.
     """
 
     loss_detection: LossDetection | None = None
-    """How losses are found, with SACK; `linux`: "rack".
+    """Loss detection with SACK; `linux`: "rack".
 
     Default: "rfc6675".
     """
 
     tail_loss_probe: bool | None = None
-    """With "rack": a segment is sent after two RTTs without an ACK, so that the loss of a tail is found before the RTO.
+    """Tail loss probe with "rack": a segment is sent after two RTTs without an ACK, so that a tail loss is detected
+    before the RTO.
     Source: RFC 8985 §7.
 
     Default: true.
     """
 
     undo: bool | None = None
-    """With "rack": a reduction is undone when D-SACKs or timestamps show that nothing was lost. Source: Linux
+    """Undo with "rack": a reduction is reverted when D-SACKs or timestamps show that nothing was lost. Source: Linux
     tcp_try_undo_recovery, tcp_try_undo_loss.
 
     Default: true.
     """
 
     timer_slack: Duration | None = None
-    """With "rack": what probe and reordering timeouts wait longer, for timers that are late; `linux`: 2 ms. Source: Linux
+    """Slack of probe and reordering timeouts with "rack", for timers that are late; `linux`: 2 ms. Source: Linux
     TCP_TIMEOUT_MIN_US.
 
     Default: "0ps". Accepted: from 0ps to 1s.
     """
 
     dup_thresh: int | None = None
-    """Duplicate ACKs (or segments SACKed above) that mean a loss; with "rack", that end the waiting for reordered
-    segments. More than windows have segments: none do, as for networks that reorder. Source: RFC 5681 §3.2, RFC 6675 §2 (3),
-    RFC 8985 §6.2 step 4.
+    """Duplicate ACK threshold: the number of duplicate ACKs (or segments SACKed above) that indicate a loss; with
+    "rack", that end the waiting for reordered segments. A number beyond any window disables it, as for networks that
+    reorder. Source: RFC 5681 §3.2, RFC 6675 §2 (3), RFC 8985 §6.2 step 4.
 
     Default: 3. Accepted: from 1 to 65535.
     """
 
     limited_transmit: bool | None = None
-    """New data on the first duplicate ACKs. Source: RFC 3042.
+    """Limited transmit: new data is sent on the first duplicate ACKs. Source: RFC 3042.
 
     Default: true.
     """
 
     prr: bool | None = None
-    """Proportional rate reduction in SACK recovery and after ECN echoes; `linux`: on. With "rack" the window is bounded by
-    what was delivered, and a segment more on cumulative ACKs that report no loss (RFC 9937); else by slow start (RFC 6937).
+    """Proportional rate reduction in SACK recovery and after ECN echoes; `linux`: on. With "rack" the window is bounded
+    by the delivered bytes, plus a segment on cumulative ACKs that report no loss (RFC 9937); otherwise by slow start
+    (RFC 6937).
     Source: RFC 6937, RFC 9937.
 
     Default: false.
     """
 
     rto_initial: Duration | None = None
-    """RTO before the first RTT sample. Source: RFC 6298 §2.1 (1 s).
+    """Initial RTO, before the first RTT sample. Source: RFC 6298 §2.1 (1 s).
 
     Default: "1s". Accepted: from 1us to 60s.
     """
 
     rto_min: Duration | None = None
-    """RTO_min; `linux`: 200 ms. Source: RFC 6298 §2.4 (1 s); Linux TCP_RTO_MIN.
+    """Minimum RTO; `linux`: 200 ms. Source: RFC 6298 §2.4 (1 s); Linux TCP_RTO_MIN.
 
     Default: "1s". Accepted: from 0ps to 60s.
     """
 
     rto_floor: RtoFloor | None = None
-    """What RTO_min bounds; `linux`: "variance".
+    """Part of the RTO that `rto_min` bounds; `linux`: "variance".
 
     Default: "rto".
     """
 
     rto_max: Duration | None = None
-    """RTO_max, also after back-off; `linux`: 120 s. Source: RFC 6298 §2.5 (at least 60 s); Linux TCP_RTO_MAX.
+    """Maximum RTO, also after back-off; `linux`: 120 s. Source: RFC 6298 §2.5 (at least 60 s); Linux TCP_RTO_MAX.
 
     Default: "60s". Accepted: from 1us to 3600s.
     """
 
     clock_granularity: Duration | None = None
-    """Clock granularity G: the least variance term, and RTOs are multiples of it. Source: RFC 6298 §2.2, §4 (at most
-    100 ms); Linux HZ = 1000.
+    """Clock granularity G: smallest variance term, and unit of RTOs. Source: RFC 6298 §2.2, §4 (at most 100 ms); Linux
+    HZ = 1000.
 
     Default: "1ms". Accepted: from 0ps to 500ms.
     """
 
     timer_ticks: bool | None = None
-    """The timers of RACK, its RTO with them, and of adaptive delayed ACKs expire at a tick of a clock that all hosts share: the
-    first after they are due, ticks being `clock_granularity` apart from the start of the simulation on. Off: exactly.
+    """Coarse timers: RACK's timers, its RTO among them, and adaptive delayed ACKs expire at the first tick after they
+    are due, of a clock that all hosts share, with ticks `clock_granularity` apart from the start of the simulation
+    on. If false, they expire exactly.
     Source: Linux timer wheel (calc_index). Deviation: other timers are exact.
 
     Default: false.
     """
 
     backoff_reset: BackoffReset | None = None
-    """When a doubled RTO is reset; `linux`: "ack".
+    """Event that resets a backed-off RTO; `linux`: "ack".
 
     Default: "sample".
     """
 
     rtt_sampling: RttSampling | None = None
-    """Where RTT samples come from; `linux`: "every_ack".
+    """Source of RTT samples; `linux`: "every_ack".
 
     Default: "timed_segment".
     """
@@ -3386,14 +2676,15 @@ class Tcp(Table):
     """
 
     max_retries: int | None = None
-    """Timeouts in a row that end a connection with `Aborted`. Source: Linux tcp_retries2 (15); RFC 9293 §3.8.3 (R2:
-    at least 100 s).
+    """Number of consecutive timeouts that end a connection with `Aborted`. Source: Linux tcp_retries2 (15); RFC 9293
+    §3.8.3 (R2: at least 100 s).
 
     Default: 15. Accepted: from 1 to 200.
     """
 
     syn_retries: int | None = None
-    """The same for SYN and SYN/ACK. Source: Linux tcp_syn_retries (6); RFC 9293 §3.8.3 (at least 3 minutes).
+    """Number of consecutive timeouts of SYN or SYN/ACK that end a connection. Source: Linux tcp_syn_retries (6); RFC
+    9293 §3.8.3 (at least 3 minutes).
 
     Default: 8. Accepted: from 1 to 200.
     """
@@ -3405,130 +2696,133 @@ class Tcp(Table):
     """
 
     timestamps: bool | None = None
-    """The timestamps option: 12 bytes of every segment. Source: RFC 7323 §3.
+    """Timestamps option: 12 bytes of every segment. Source: RFC 7323 §3.
 
     Default: true.
     """
 
     timestamp_tick: Duration | None = None
-    """Tick of the timestamp clock. Source: RFC 7323 §5.4 (1 ms to 1 s).
+    """Tick of the clock in the timestamps option. Source: RFC 7323 §5.4 (1 ms to 1 s).
 
     Default: "1ms". Accepted: from 1ns to 1s.
     """
 
     ack_every: int | None = None
-    """One ACK for this many segments that arrive in order; 1: no delayed ACKs. Source: RFC 5681 §4.2 (2).
+    """Number of in-order segments per ACK; 1: no delayed ACKs. Source: RFC 5681 §4.2 (2).
 
     Default: 2. Accepted: from 1 to 255.
     """
 
     delayed_acks: DelayedAcks | None = None
-    """How long other ACKs wait; `linux`: "adaptive".
+    """Delay rule of ACKs; `linux`: "adaptive".
 
     Default: "fixed".
     """
 
     delayed_ack_timeout: Duration | None = None
-    """How long an ACK may wait, where adaptive at the start; `linux`: 40 ms. Source: RFC 9293 §3.8.6.3 (less than 500 ms; BSD
-    has 200 ms); Linux TCP_ATO_MIN, TCP_DELACK_MIN.
+    """Timeout of a delayed ACK, the initial one if adaptive; `linux`: 40 ms. Source: RFC 9293 §3.8.6.3 (less than 500
+    ms; BSD has 200 ms); Linux TCP_ATO_MIN, TCP_DELACK_MIN.
 
     Default: "200ms". Accepted: from 1ns to below 500ms.
     """
 
     delayed_ack_max: Duration | None = None
-    """The longest wait of an adaptive ACK. Source: Linux TCP_DELACK_MAX.
+    """Longest delay of an adaptive ACK. Source: Linux TCP_DELACK_MAX.
 
     Default: "200ms". Accepted: from 1ns to below 500ms.
     """
 
     quick_acks: int | None = None
-    """ACKs that are not delayed at the start, after idle time and, where fixed, after out-of-order data, where adaptive, after
-    duplicates and at most as many as half a window has segments; `linux`: 16. Source: Linux TCP_MAX_QUICKACKS,
-    tcp_incr_quickack.
+    """Quick ACKs: number of ACKs that are not delayed at the start, after idle time, and after out-of-order data (fixed
+    delay) or duplicates (adaptive delay, at most as many as half a window has segments); `linux`: 16. Source: Linux
+    TCP_MAX_QUICKACKS, tcp_incr_quickack.
 
     Default: 0. Accepted: from 0 to 255.
     """
 
     sack_compression: SackCompression | None = None
-    """Whether ACKs of segments out of order are merged; `linux`: "timer". Needs `sack`.
+    """Compression of the ACKs of out-of-order segments; `linux`: "timer". Needs `sack`.
 
     Default: { kind = "none" }.
     """
 
     dsack: bool | None = None
-    """The first SACK block of the next ACK reports data that arrived twice; `linux`: on. Needs `sack`. Source: RFC 2883 §4.
+    """D-SACK: the first SACK block of the next ACK reports data that arrived twice; `linux`: on. Needs `sack`. Source:
+    RFC 2883 §4.
 
     Default: false.
     """
 
     paws: bool | None = None
-    """Segments with a timestamp older than the one to be echoed, by more than a tick, are dropped and acknowledged; `linux`: on.
-    Needs `timestamps`. Source: RFC 7323 §5; Linux tcp_paws_discard, tcp_disordered_ack. Deviation: none for timestamps that
-    were not updated for 24 days.
+    """PAWS: segments with a timestamp more than a tick older than the one to be echoed are dropped and acknowledged;
+    `linux`: on. Needs `timestamps`. Source: RFC 7323 §5; Linux tcp_paws_discard, tcp_disordered_ack. Deviation: none
+    for timestamps that were not updated for 24 days.
 
     Default: false.
     """
 
     receive_window: ReceiveWindow | None = None
-    """The receive window; `linux`: "auto".
+    """Receive buffer and window; `linux`: "auto".
 
     Default: { kind = "fixed", size = "16777216B" }.
     """
 
     push: PushBit | None = None
-    """Which segments carry PSH; `linux`: "half_window".
+    """Segments that carry PSH; `linux`: "half_window".
 
     Default: { kind = "last" }.
     """
 
     ecn: bool | None = None
-    """Explicit congestion notification, where the other end agrees. Source: RFC 3168 §6.1.1.
+    """Explicit congestion notification, if the peer agrees. Source: RFC 3168 §6.1.1.
 
     Default: false.
     """
 
     ecn_echo: EcnEcho | None = None
-    """How marks are echoed.
+    """Rule by which the receiver echoes marks.
 
     Default: "classic".
     """
 
     ect_on: EctOn | None = None
-    """Which packets are ECN-capable.
+    """Packets that are sent as ECN-capable.
 
     Default: "new_data".
     """
 
     drop_notification: bool | None = None
-    """Acts on drop notifications of switches: what was dropped is sent again at once, and the window falls, at most once per
-    RTT. Segments are 20 bytes smaller, with IPv6 44, so that a full frame has room for a notification; both ends should
-    have it. Source: PDN §IV.
+    """Drop notifications of switches: the dropped packet is retransmitted at once, and the window is reduced, at most
+    once per RTT. Segments are 20 bytes smaller, with IPv6 44, so that a full frame has room for a notification; both
+    ends should have it. Source: PDN §IV.
 
     Default: false.
     """
 
     trim_nack: bool | None = None
-    """Answers trimmed packets: a receiver of headers whose payload a switch has cut off notifies the sender at once, by an ACK
-    with a NACK, and the sender acts on it as on a drop notification. Both ends have it. Source: NDP §3.1, CP.
+    """NACKs for trimmed packets: a receiver of a packet whose payload a switch has cut off notifies the sender at once,
+    by an ACK with a NACK, and the sender acts on it as on a drop notification. Both ends have it. Source: NDP §3.1,
+    CP.
 
     Default: false.
     """
 
     drop_resend: DropResend | None = None
-    """When segments named by drop notifications and NACKs are retransmitted.
+    """Time of retransmission of segments named by drop notifications and NACKs.
 
     Default: "at_once".
     """
 
     pacing: Pacing | None = None
-    """Pacing.
+    """Pacing of segments over the RTT.
 
     Default: { kind = "none" }.
     """
 
     tso: bool | None = None
-    """Segmentation offload: segments leave in back-to-back bursts of what cwnd / SRTT sends in a millisecond, at least two
-    segments and at most `tso_max`, and the sender waits for a third of the window before it starts one.
+    """Segmentation offload: segments leave in back-to-back bursts of the bytes that cwnd / SRTT sends in a millisecond,
+    at least two segments and at most `tso_max`, and the sender waits for a third of the window before it starts a
+    burst.
     Source: Linux tcp_tso_autosize (sk_pacing_shift = 10, tcp_min_tso_segs = 2), tcp_tso_should_defer.
 
     Default: false.
@@ -3541,81 +2835,20 @@ class Tcp(Table):
     """
 
     tso_rtt_log: int | None = None
-    """With `tso`, bursts are longer where the RTT is short: by `tso_max` halved once per 2^this µs of the shortest RTT; 0: they
-    are not, as before Linux 5.18. Source: Linux tcp_tso_rtt_log.
+    """Longer bursts at short RTTs, with `tso`: by `tso_max` halved once per 2^this µs of the minimum RTT; 0: off, as
+    before Linux 5.18. Source: Linux tcp_tso_rtt_log.
 
     Default: 9. Accepted: from 0 to 31.
     """
 
     small_queues: bool | None = None
-    """TCP small queues: of a connection no more stands in a `nic = "fifo"` than cwnd / SRTT sends in a millisecond, twice that
-    when retransmitting, two bursts at least; without pacing 1 MiB at most. The rest stays in its socket. `linux`: on.
+    """TCP small queues: a connection keeps at most the bytes that cwnd / SRTT sends in a millisecond in the transmit
+    queue of a `nic = "fifo"`, twice that when retransmitting, two bursts at least; without pacing 1 MiB at most. The
+    rest stays in its socket. `linux`: on.
     Source: Linux tcp_small_queue_check (since 3.6), sk_pacing_shift = 10, tcp_limit_output_bytes.
 
     Default: false.
     """
-
-
-class TcpDict(TypedDict, total=False):
-    """`Tcp` as a plain dictionary; the class says what each key means."""
-
-    kind: Literal["tcp"]
-    profile: Profile
-    congestion_control: CongestionControl
-    handshake: bool
-    mtu: int
-    mss: int
-    initial_window: int
-    initial_window_rule: InitialWindow
-    initial_ssthresh: Size
-    window_rules: WindowRules
-    slow_start: SlowStart
-    slow_start_limit: int
-    cwnd_validation: bool
-    idle_restart: IdleRestart
-    sack: bool
-    loss_detection: LossDetection
-    tail_loss_probe: bool
-    undo: bool
-    timer_slack: Duration
-    dup_thresh: int
-    limited_transmit: bool
-    prr: bool
-    rto_initial: Duration
-    rto_min: Duration
-    rto_floor: RtoFloor
-    rto_max: Duration
-    clock_granularity: Duration
-    timer_ticks: bool
-    backoff_reset: BackoffReset
-    rtt_sampling: RttSampling
-    spurious_rto: SpuriousRto
-    max_retries: int
-    syn_retries: int
-    time_wait: Duration
-    timestamps: bool
-    timestamp_tick: Duration
-    ack_every: int
-    delayed_acks: DelayedAcks
-    delayed_ack_timeout: Duration
-    delayed_ack_max: Duration
-    quick_acks: int
-    sack_compression: SackCompression
-    dsack: bool
-    paws: bool
-    receive_window: ReceiveWindow
-    push: PushBit
-    ecn: bool
-    ecn_echo: EcnEcho
-    ect_on: EctOn
-    drop_notification: bool
-    trim_nack: bool
-    drop_resend: DropResend
-    pacing: Pacing
-    tso: bool
-    tso_max: Size
-    tso_rtt_log: int
-    small_queues: bool
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3625,27 +2858,20 @@ class NoRateControl(Table):
     kind: ClassVar[Literal["none"]] = "none"
 
     rate: BitRate | None = None
-    """The rate of each queue pair, all bytes on the wire counted. Absent: the NIC's.
+    """Rate of each queue pair, counting all bytes on the wire; if absent, the NIC's.
 
     Accepted: from 1Mbps to 10Tbps.
     """
 
 
-class NoRateControlDict(TypedDict, total=False):
-    """`NoRateControl` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["none"]]
-    rate: BitRate
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Hpcc(Table):
-    """HPCC. Source: HPCC §3.2, Algorithm 1; values: HPCC §5.1."""
+    """HPCC congestion control. Source: HPCC §3.2, Algorithm 1; values: HPCC §5.1."""
 
     kind: ClassVar[Literal["hpcc"]] = "hpcc"
 
     eta: float | None = None
-    """eta: share of a link's capacity that flows aim at.
+    """eta: target utilisation of links.
 
     Default: 0.95. Accepted: from 0.5 to 1.
     """
@@ -3663,168 +2889,137 @@ class Hpcc(Table):
     """
 
     base_rtt: Duration | None = None
-    """T: base RTT of all flows. Absent: of each flow its own, on an idle network.
+    """T: base RTT of all flows; if absent, each flow's own on an idle network.
 
     Accepted: from 100ns to 10ms.
     """
 
     min_rate: BitRate | None = None
-    """No flow sends at less.
+    """Lower bound of a flow's rate.
 
     Default: "100Mbps". Accepted: at least 1Mbps.
     """
 
 
-class HpccDict(TypedDict, total=False):
-    """`Hpcc` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["hpcc"]]
-    eta: float
-    max_stage: int
-    increase: Size
-    base_rtt: Duration
-    min_rate: BitRate
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PowerTcp(Table):
-    """PowerTCP. Source: PowerTCP §3.3, Algorithm 1; values: the simulations published with it."""
+    """PowerTCP congestion control. Source: PowerTCP §3.3, Algorithm 1; values: the simulations published with it."""
 
     kind: ClassVar[Literal["powertcp"]] = "powertcp"
 
     gamma: float | None = None
-    """gamma: weight of a new window against that of the round trip before.
+    """gamma: weight of a new window against that of the previous round trip.
 
     Default: 0.9. Accepted: from 0.01 to 1.
     """
 
     eta: float | None = None
-    """Share of a link that flows aim at: power is divided by it. The paper's algorithm has 1.
+    """eta: target utilisation of links, by which power is divided. The paper's algorithm has 1.
 
     Default: 0.95. Accepted: from 0.5 to 1.
     """
 
     least_current: float | None = None
-    """Current counts as so much of the link's rate at least. The paper's algorithm has 0.
+    """Lower bound of current, as a share of the link's rate. The paper's algorithm has 0.
 
     Default: 0.5. Accepted: from 0 to 1.
     """
 
     flows: int | None = None
-    """N: flows of a host that shall share its line; beta = line rate · tau / N is the additive increase in a round trip.
+    """N: number of flows of a host that shall share its line; beta = line rate · tau / N is the additive increase per
+    round trip.
 
     Default: 167. Accepted: from 1 to 1000000.
     """
 
     base_rtt: Duration | None = None
-    """tau: base RTT of all flows. Absent: of each flow its own, on an idle network.
+    """tau: base RTT of all flows; if absent, each flow's own on an idle network.
 
     Accepted: from 100ns to 10ms.
     """
 
     min_rate: BitRate | None = None
-    """No flow sends at less.
+    """Lower bound of a flow's rate.
 
     Default: "100Mbps". Accepted: at least 1Mbps.
     """
 
 
-class PowerTcpDict(TypedDict, total=False):
-    """`PowerTcp` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["powertcp"]]
-    gamma: float
-    eta: float
-    least_current: float
-    flows: int
-    base_rtt: Duration
-    min_rate: BitRate
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ThetaPowerTcp(Table):
-    """PowerTCP without telemetry. Source: PowerTCP §3.3, Algorithm 2; values: the simulations published with it."""
+    """theta-PowerTCP, PowerTCP without telemetry. Source: PowerTCP §3.3, Algorithm 2; values: the simulations published with
+    it.
+    """
 
     kind: ClassVar[Literal["theta_powertcp"]] = "theta_powertcp"
 
     gamma: float | None = None
-    """gamma: weight of a new window against that of the round trip before. The paper's algorithm has 0.9.
+    """gamma: weight of a new window against that of the previous round trip. The paper's algorithm has 0.9.
 
     Default: 0.7. Accepted: from 0.01 to 1.
     """
 
     eta: float | None = None
-    """Share of tau over RTT that flows aim at: power is divided by it. The paper's algorithm has 1.
+    """eta: target of tau over RTT, by which power is divided. The paper's algorithm has 1.
 
     Default: 0.95. Accepted: from 0.5 to 1.
     """
 
     least_current: float | None = None
-    """Current counts as so much of the link's rate at least. The paper's algorithm has 0.
+    """Lower bound of current, as a share of the link's rate. The paper's algorithm has 0.
 
     Default: 0.5. Accepted: from 0 to 1.
     """
 
     flows: int | None = None
-    """N: flows of a host that shall share its line; beta = line rate · tau / N is the additive increase in a round trip.
+    """N: number of flows of a host that shall share its line; beta = line rate · tau / N is the additive increase per
+    round trip.
 
     Default: 167. Accepted: from 1 to 1000000.
     """
 
     base_rtt: Duration | None = None
-    """tau: base RTT of all flows. Absent: of each flow its own, on an idle network.
+    """tau: base RTT of all flows; if absent, each flow's own on an idle network.
 
     Accepted: from 100ns to 10ms.
     """
 
     min_rate: BitRate | None = None
-    """No flow sends at less.
+    """Lower bound of a flow's rate.
 
     Default: "100Mbps". Accepted: at least 1Mbps.
     """
 
 
-class ThetaPowerTcpDict(TypedDict, total=False):
-    """`ThetaPowerTcp` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["theta_powertcp"]]
-    gamma: float
-    eta: float
-    least_current: float
-    flows: int
-    base_rtt: Duration
-    min_rate: BitRate
-
-
 DcqcnProfile: TypeAlias = Literal["paper", "mlx5"]
-"""Which defaults apply to keys that are not given.
+"""Profile: the set of defaults for keys that are not given.
 
-- `paper`: Those that the paper arrives at. Source: DCQCN §5.2 and table 14.
-- `mlx5`: Those of ConnectX adapters. Source: NVIDIA (mlx5: rp and np parameters in sysfs), from memory.
+- `paper`: Defaults that the paper recommends. Source: DCQCN §5.2 and table 14.
+- `mlx5`: Defaults of ConnectX adapters. Source: NVIDIA (DCQCN CC Parameters).
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Dcqcn(Table):
-    """DCQCN. Source: DCQCN §3."""
+    """DCQCN congestion control. Source: DCQCN §3."""
 
     kind: ClassVar[Literal["dcqcn"]] = "dcqcn"
 
     profile: DcqcnProfile | None = None
-    """Which defaults apply to the other keys.
+    """Profile that gives the defaults of all other keys.
 
     Default: "paper".
     """
 
     cnp_interval: Duration | None = None
-    """A receiver sends one notification (CNP) per flow in this time at most, N; `mlx5`: 4 us (min_time_between_cnps). Source: DCQCN
-    §3.1 (50 us).
+    """N: smallest interval between a receiver's notifications (CNPs) of a flow; `mlx5`: 4 us (min_time_between_cnps).
+    Source: DCQCN §3.1 (50 us).
 
     Default: "50us". Accepted: from 0ps to 10ms.
     """
 
     cnp_delay: Duration | None = None
-    """What a receiver's NIC takes from a marked packet to the notification. Measurements are matched with up to 55 us.
+    """Delay of the receiver's NIC from a marked packet to the notification. Measurements are matched with up to 55 us.
 
     Default: "0ps". Accepted: from 0ps to 10ms.
     """
@@ -3836,119 +3031,100 @@ class Dcqcn(Table):
     """
 
     initial_alpha: float | None = None
-    """α before the first notification (initial_alpha_value), which halves the rate with 1. Source: DCQCN §3.1.
+    """Initial α before the first notification (initial_alpha_value); 1 halves the rate. Source: DCQCN §3.1.
 
     Default: 1.0. Accepted: from 0 to 1.
     """
 
     alpha_timer: Duration | None = None
-    """α falls by g in each such time without a notification, K; `mlx5`: 1 us (dce_tcp_rtt). Source: DCQCN §3.1 (55 us).
+    """K: period without a notification after which α falls by the factor 1 − g; `mlx5`: 1 us (dce_tcp_rtt). Source:
+    DCQCN §3.1 (55 us).
 
     Default: "55us". Accepted: from 100ns to 100ms.
     """
 
     rate_timer: Duration | None = None
-    """The rate rises each time this timer expires, T; `mlx5`: 300 us (rpg_time_reset). Source: DCQCN §5.2 (55 us; QCN's 1.5 ms is
-    found too slow).
+    """T: period of the timer at whose expiries the rate rises; `mlx5`: 300 us (rpg_time_reset). Source: DCQCN §5.2 (55
+    us; QCN's 1.5 ms is found too slow).
 
     Default: "55us". Accepted: from 100ns to 100ms.
     """
 
     byte_counter: Size | None = None
-    """And each time this many bytes have left, B; `mlx5`: 32767 B (rpg_byte_reset). Source: DCQCN §5.2 (10 MB; QCN's 150 KB is
-    found unfair).
+    """B: number of sent bytes after which the rate also rises; `mlx5`: 32767 B (rpg_byte_reset). Source: DCQCN §5.2 (10
+    MB; QCN's 150 KB is found unfair).
 
     Default: "10MB". Accepted: from 1KB to 10GB.
     """
 
     fast_recovery: int | None = None
-    """F: steps of fast recovery; `mlx5`: 1 (rpg_threshold). Source: DCQCN §3.1 (5).
+    """F: number of steps of fast recovery; `mlx5`: 1 (rpg_threshold). Source: DCQCN §3.1 (5).
 
     Default: 5. Accepted: from 0 to 100.
     """
 
     additive_increase: BitRate | None = None
-    """R_AI: what the target rises by in additive increase; `mlx5`: 5 Mb/s (rpg_ai_rate). Source: DCQCN §5.2
-    (40 Mb/s).
+    """R_AI: step of the target rate in additive increase; `mlx5`: 5 Mb/s (rpg_ai_rate). Source: DCQCN §5.2 (40 Mb/s).
 
     Default: "40Mbps". Accepted: from 1Kbps to 1Tbps.
     """
 
     hyper_increase: BitRate | None = None
-    """R_HAI: the same in hyper increase, when timer and byte counter are both beyond F; `mlx5`: 50 Mb/s (rpg_hai_rate).
+    """R_HAI: step of the target rate in hyper increase, when timer and byte counter are both beyond F; `mlx5`: 50 Mb/s
+    (rpg_hai_rate).
     Source: QCN, ten times R_AI; the paper has no number.
 
     Default: "400Mbps". Accepted: from 1Kbps to 1Tbps.
     """
 
     min_rate: BitRate | None = None
-    """Rates do not fall below this; `mlx5`: 1 Mb/s (rpg_min_rate).
+    """Lower bound of rates; `mlx5`: 1 Mb/s (rpg_min_rate).
 
     Default: "10Mbps". Accepted: from 1Kbps to 1Tbps.
     """
 
     clamp_target: bool | None = None
-    """Each notification makes the present rate the target; `mlx5`: only the first since the rate rose. Source: DCQCN §3.1;
-    NVIDIA (clamp_tgt_rate).
+    """Target clamping: each notification makes the present rate the target; `mlx5`: only the first one since the rate
+    rose. Source: DCQCN §3.1; NVIDIA (clamp_tgt_rate).
 
     Default: true.
     """
 
     decrease_interval: Duration | None = None
-    """The rate falls once in this time at most; α counts each notification. `mlx5`: 4 us. Source: NVIDIA
+    """Smallest interval between rate reductions; α counts every notification. `mlx5`: 4 us. Source: NVIDIA
     (rate_reduce_monitor_period).
 
     Default: "0ps". Accepted: from 0ps to 10ms.
     """
 
     min_decrease_factor: float | None = None
-    """One notification reduces the rate to this share of it at most. Source: NVIDIA (rpg_min_dec_fac, 50 %); DCQCN §3.1 (α/2).
+    """Lower bound of the factor by which one notification reduces the rate. Source: NVIDIA (rpg_min_dec_fac, 50 %);
+    DCQCN §3.1 (α/2).
 
     Default: 0.5. Accepted: from 0 to 1.
     """
 
 
-class DcqcnDict(TypedDict, total=False):
-    """`Dcqcn` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["dcqcn"]]
-    profile: DcqcnProfile
-    cnp_interval: Duration
-    cnp_delay: Duration
-    g: float
-    initial_alpha: float
-    alpha_timer: Duration
-    rate_timer: Duration
-    byte_counter: Size
-    fast_recovery: int
-    additive_increase: BitRate
-    hyper_increase: BitRate
-    min_rate: BitRate
-    clamp_target: bool
-    decrease_interval: Duration
-    min_decrease_factor: float
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Timely(Table):
-    """TIMELY. Source: TIMELY §4.3."""
+    """TIMELY congestion control. Source: TIMELY §4.3."""
 
     kind: ClassVar[Literal["timely"]] = "timely"
 
     t_low: Duration | None = None
-    """T_low: below this RTT the rate rises, whatever the gradient. Source: TIMELY §6.1 (50 us).
+    """T_low: RTT below which the rate rises, regardless of the gradient. Source: TIMELY §6.1 (50 us).
 
     Default: "50us". Accepted: from 100ns to 100ms.
     """
 
     t_high: Duration | None = None
-    """T_high: above this RTT the rate falls, whatever the gradient. Source: TIMELY §6.1 (500 us).
+    """T_high: RTT above which the rate falls, regardless of the gradient. Source: TIMELY §6.1 (500 us).
 
     Default: "500us". Accepted: from 100ns to 100ms.
     """
 
     min_rtt: Duration | None = None
-    """D_minRTT, by which gradients are divided. Absent: the base RTT of the flow. Source: TIMELY §4.3 (20 us in its testbed).
+    """D_minRTT: divisor of gradients; if absent, the flow's base RTT. Source: TIMELY §4.3 (20 us in its testbed).
 
     Accepted: from 100ns to 100ms.
     """
@@ -3960,7 +3136,7 @@ class Timely(Table):
     """
 
     beta: float | None = None
-    """β: multiplicative decrease. Source: TIMELY §6.1 (0.8).
+    """β: multiplicative decrease factor. Source: TIMELY §6.1 (0.8).
 
     Default: 0.8. Accepted: from 0.001 to 1.
     """
@@ -3972,94 +3148,80 @@ class Timely(Table):
     """
 
     hai_after: int | None = None
-    """Completions in a row without rising RTT after which the rate rises by N·δ (hyperactive increase, HAI). Source: TIMELY §4.3.2 (5).
+    """Number of completions in a row without rising RTT after which the rate rises by N·δ (hyperactive increase, HAI).
+    Source: TIMELY §4.3.2 (5).
 
     Default: 5. Accepted: from 1 to 1000.
     """
 
     hai: int | None = None
-    """N: how many times as fast it is then. Source: TIMELY §4.3.2 (5).
+    """N: factor of δ in hyperactive increase. Source: TIMELY §4.3.2 (5).
 
     Default: 5. Accepted: from 1 to 100.
     """
 
     segment: Size | None = None
-    """Payload bytes of a segment, whose completion gives an RTT. Source: TIMELY §3.1 (16 to 64 KB).
+    """Payload bytes of a segment, each completion of which gives an RTT. Source: TIMELY §3.1 (16 to 64 KB).
 
     Default: "16384B". Accepted: from 256B to 1048576B.
     """
 
     initial_rate: BitRate | None = None
-    """The rate of a new flow. Absent: the line's. Source: TIMELY §4.2 has the line's rate over the flows of the host and one.
+    """Initial rate of a flow; if absent, the line's. Source: TIMELY §4.2 has the line's rate over the flows of the host
+    and one.
 
     Accepted: from 1Mbps to 10Tbps.
     """
 
     min_rate: BitRate | None = None
-    """Rates do not fall below this.
+    """Lower bound of rates.
 
     Default: "10Mbps". Accepted: from 1Kbps to 1Tbps.
     """
 
 
-class TimelyDict(TypedDict, total=False):
-    """`Timely` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["timely"]]
-    t_low: Duration
-    t_high: Duration
-    min_rtt: Duration
-    delta: BitRate
-    beta: float
-    alpha: float
-    hai_after: int
-    hai: int
-    segment: Size
-    initial_rate: BitRate
-    min_rate: BitRate
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Swift(Table):
-    """Swift. Windows are in packets."""
+    """Swift congestion control; windows are in packets. Source: Swift §3."""
 
     kind: ClassVar[Literal["swift"]] = "swift"
 
     base_target: Duration | None = None
-    """Target of the fabric's delay on a path without switches, before it is scaled. Source: csg-htsim (20 us); the paper has no
+    """Target of the fabric delay on a path without switches, before scaling. Source: csg-htsim (20 us); the paper has no
     number.
 
     Default: "20us". Accepted: from 100ns to 10ms.
     """
 
     per_hop: Duration | None = None
-    """ħ: what each switch on the way adds to it. Source: Swift §3.5 (topology-based scaling); csg-htsim (base / 6.55).
+    """ħ: addition to the target per switch on the path. Source: Swift §3.5 (topology-based scaling); csg-htsim (base /
+    6.55).
 
     Default: "3us". Accepted: from 0ps to 1ms.
     """
 
     flow_scaling: Duration | None = None
-    """What few packets per window add to it at most: more flows have smaller windows and need longer queues. Source: Swift §3.5
-    (flow-based scaling), csg-htsim (5 times `base_target`).
+    """Largest addition to the target for small windows: more flows have smaller windows and need longer queues. Source:
+    Swift §3.5 (flow-based scaling), csg-htsim (5 times `base_target`).
 
     Default: "100us". Accepted: from 0ps to 10ms.
     """
 
     scaling_min: float | None = None
-    """fs_min_cwnd: at this window and below that is added in full. Source: Swift §3.5, csg-htsim (0.1).
+    """fs_min_cwnd: window up to which `flow_scaling` is added in full. Source: Swift §3.5, csg-htsim (0.1).
 
     Default: 0.1. Accepted: from 0.001 to 1000.
     """
 
     scaling_max: float | None = None
-    """fs_max_cwnd: at this window and above nothing is added. Source: Swift §3.5, csg-htsim (100).
+    """fs_max_cwnd: window from which on nothing is added for small windows. Source: Swift §3.5, csg-htsim (100).
 
     Default: 100.0. Accepted: from 0.01 to 100000.
     """
 
     end_target: Duration | None = None
-    """Target of what packets wait at the ends: in the receiver, and acknowledgments in the sender. Source: Swift §3.2, which has no
-    number.
+    """Target of the endpoint delay: waiting of packets in the receiver, and of acknowledgments in the sender. Source:
+    Swift §3.2, which has no number.
 
     Default: "20us". Accepted: from 100ns to 10ms.
     """
@@ -4071,376 +3233,290 @@ class Swift(Table):
     """
 
     beta: float | None = None
-    """β: decrease as a share of the excess over the target. Source: Swift §3.1; csg-htsim (0.8).
+    """β: decrease per excess over the target. Source: Swift §3.1; csg-htsim (0.8).
 
     Default: 0.8. Accepted: from 0.001 to 1.
     """
 
     max_decrease: float | None = None
-    """max_mdf: largest decrease in an RTT. Source: Swift §3.1; csg-htsim (0.5).
+    """max_mdf: largest decrease per RTT. Source: Swift §3.1; csg-htsim (0.5).
 
     Default: 0.5. Accepted: from 0.001 to 0.999.
     """
 
     min_window: float | None = None
-    """Smallest window [packets]: below one, a packet leaves in so many RTTs. Source: Swift §3.3 (0.001 is the least that it names).
+    """Smallest window [packets]; a window below one sends a packet every 1/window RTTs. Source: Swift §3.3 (0.001 is
+    the least that it names).
 
     Default: 0.001. Accepted: from 0.0001 to 1.
     """
 
     max_window: float | None = None
-    """Largest window [packets]. Absent: 10 times what fills the path.
+    """Largest window [packets]; if absent, 10 times the path's bandwidth-delay product.
 
     Accepted: from 1 to 1000000.
     """
 
     initial_window: float | None = None
-    """The window of a new flow [packets]. Absent: what fills the path.
+    """Initial window of a flow [packets]; if absent, the path's bandwidth-delay product.
 
     Accepted: from 0.01 to 1000000.
     """
 
     reset_after: int | None = None
-    """RETX_RESET_THRESHOLD: timeouts in a row after which the window is the smallest. Source: Swift algorithm 1; csg-htsim (5).
+    """RETX_RESET_THRESHOLD: number of consecutive timeouts after which the window is set to the smallest. Source: Swift
+    algorithm 1; csg-htsim (5).
 
     Default: 5. Accepted: from 1 to 100.
     """
 
 
-class SwiftDict(TypedDict, total=False):
-    """`Swift` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["swift"]]
-    base_target: Duration
-    per_hop: Duration
-    flow_scaling: Duration
-    scaling_min: float
-    scaling_max: float
-    end_target: Duration
-    increase: float
-    beta: float
-    max_decrease: float
-    min_window: float
-    max_window: float
-    initial_window: float
-    reset_after: int
-
-
 RoceControl: TypeAlias = (
     NoRateControl
-    | NoRateControlDict
     | Hpcc
-    | HpccDict
     | PowerTcp
-    | PowerTcpDict
     | ThetaPowerTcp
-    | ThetaPowerTcpDict
     | Dcqcn
-    | DcqcnDict
     | Timely
-    | TimelyDict
     | Swift
-    | SwiftDict
+    | Mapping[str, Any]
     | Literal["none", "hpcc", "powertcp", "theta_powertcp", "dcqcn", "timely", "swift"]
 )
-"""How a queue pair finds its rate.
+"""Congestion control of RoCEv2.
 
-- `none`: None: each queue pair sends at its rate, and pauses hold it back.
-- `hpcc`: What is in flight on the busiest link, by telemetry. Source: HPCC §3.
-- `powertcp`: Power at the busiest port, by telemetry. Source: PowerTCP §3.3.
-- `theta_powertcp`: Power, by delays. Source: PowerTCP §3.3.
-- `dcqcn`: DCQCN: by notifications of marks. Source: DCQCN.
-- `timely`: TIMELY: by the gradient of the RTT. Source: TIMELY.
-- `swift`: Swift: by delays of fabric and hosts. Source: Swift.
+- `none`: No congestion control: each queue pair sends at its rate, limited only by pauses.
+- `hpcc`: HPCC: bytes in flight on the busiest link, by telemetry. Source: HPCC §3.
+- `powertcp`: PowerTCP: power at the busiest port, by telemetry. Source: PowerTCP §3.3.
+- `theta_powertcp`: theta-PowerTCP: power, by delays. Source: PowerTCP §3.3.
+- `dcqcn`: DCQCN: rate reductions by notifications of marks. Source: DCQCN.
+- `timely`: TIMELY: rate by the gradient of the RTT. Source: TIMELY.
+- `swift`: Swift: windows by delays of fabric and hosts. Source: Swift.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GoBackN(Table):
-    """Packets that come too early are dropped, and the sender starts again with the one that is missing. Source: IBTA §9.7.5.1, §9.9.2."""
+    """Go-back-N: out-of-order packets are dropped, and the sender starts again from the missing one. Source: IBTA §9.7.5.1,
+    §9.9.2.
+    """
 
     kind: ClassVar[Literal["go_back_n"]] = "go_back_n"
 
     ack_timeout: int | None = None
-    """Local ACK timeout: 4.096 us · 2^n without an acknowledgment. Source: IBTA §9.7.6.1.3; 67 ms is what Linux' perftest
-    sets.
+    """Local ACK timeout n: 4.096 us · 2^n without an acknowledgment. Source: IBTA §9.7.6.1.3; 67 ms is what Linux'
+    perftest sets.
 
     Default: 14. Accepted: from 1 to 31.
     """
 
 
-class GoBackNDict(TypedDict, total=False):
-    """`GoBackN` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["go_back_n"]]
-    ack_timeout: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SelectiveRepeat(Table):
-    """Packets that come too early are kept, and the sender sends again what is missing. Every packet carries its RETH. Source: IRN §3.1."""
+    """Selective repeat: out-of-order packets are kept, and the sender retransmits the missing ones. Every packet carries an
+    RETH. Source: IRN §3.1.
+    """
 
     kind: ClassVar[Literal["selective_repeat"]] = "selective_repeat"
 
     rto_low: Duration | None = None
-    """The timeout where few packets are outstanding. Source: IRN §4.1 (100 us).
+    """Timeout while few packets are outstanding. Source: IRN §4.1 (100 us).
 
     Default: "100us". Accepted: from 1us to 1s.
     """
 
     rto_high: Duration | None = None
-    """The timeout otherwise. Source: IRN §4.1 (320 us).
+    """Timeout while many packets are outstanding. Source: IRN §4.1 (320 us).
 
     Default: "320us". Accepted: from 1us to 1s.
     """
 
     few: int | None = None
-    """What few are. Source: IRN §4.1 (3).
+    """Largest number of outstanding packets for which `rto_low` applies. Source: IRN §4.1 (3).
 
     Default: 3. Accepted: from 1 to 1000.
     """
 
 
-class SelectiveRepeatDict(TypedDict, total=False):
-    """`SelectiveRepeat` as a plain dictionary; the class says what each key means."""
+RoceRecovery: TypeAlias = GoBackN | SelectiveRepeat | Mapping[str, Any] | Literal["go_back_n", "selective_repeat"]
+"""Recovery from packet loss.
 
-    kind: Required[Literal["selective_repeat"]]
-    rto_low: Duration
-    rto_high: Duration
-    few: int
-
-
-RoceRecovery: TypeAlias = GoBackN | GoBackNDict | SelectiveRepeat | SelectiveRepeatDict | Literal["go_back_n", "selective_repeat"]
-"""What becomes of packets behind one that is missing.
-
-- `go_back_n`: They are sent again.
-- `selective_repeat`: They are kept.
+- `go_back_n`: Go-back-N: packets behind a missing one are retransmitted.
+- `selective_repeat`: Selective repeat: packets behind a missing one are kept.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NoneRoceWindow(Table):
-    """As much as the congestion control says."""
+    """No limit besides the congestion control's."""
 
     kind: ClassVar[Literal["none"]] = "none"
 
 
-class NoneRoceWindowDict(TypedDict, total=False):
-    """`NoneRoceWindow` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["none"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BdpWindow(Table):
-    """What fills an idle path: line rate times the base RTT of the flow. Source: IRN §3.2 (BDP-FC)."""
+    """Bandwidth-delay product: line rate times base RTT of the flow. Source: IRN §3.2 (BDP-FC)."""
 
     kind: ClassVar[Literal["bdp"]] = "bdp"
 
     factor: float | None = None
-    """So many times that.
+    """Multiple of the bandwidth-delay product.
 
     Default: 1.0. Accepted: from 0.01 to 100.
     """
 
 
-class BdpWindowDict(TypedDict, total=False):
-    """`BdpWindow` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["bdp"]]
-    factor: float
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FixedRoceWindow(Table):
-    """A number of bytes."""
+    """Fixed number of bytes."""
 
     kind: ClassVar[Literal["fixed"]] = "fixed"
 
     size: Size
-    """Payload bytes; one packet may always be outstanding.
+    """Payload bytes that may be outstanding; one packet always may.
 
     Must be given. Accepted: from 1B to 1073741824B.
     """
 
 
-class FixedRoceWindowDict(TypedDict, total=False):
-    """`FixedRoceWindow` as a plain dictionary; the class says what each key means."""
+RoceWindow: TypeAlias = NoneRoceWindow | BdpWindow | FixedRoceWindow | Mapping[str, Any] | Literal["none", "bdp"]
+"""Limit of a queue pair's outstanding bytes, in addition to congestion control.
 
-    kind: Required[Literal["fixed"]]
-    size: Required[Size]
-
-
-RoceWindow: TypeAlias = (
-    NoneRoceWindow | NoneRoceWindowDict | BdpWindow | BdpWindowDict | FixedRoceWindow | FixedRoceWindowDict | Literal["none", "bdp"]
-)
-"""What a queue pair may have outstanding, whatever its congestion control says.
-
-- `none`: Anything.
-- `bdp`: The product of bandwidth and delay.
-- `fixed`: So many bytes.
+- `none`: No limit.
+- `bdp`: Bandwidth-delay product of the path.
+- `fixed`: Fixed number of bytes.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Roce(Table):
-    """RoCEv2: each flow is a reliable queue pair that writes to the memory of the other end (RDMA WRITE). Queue pairs exist before:
-    nothing on the wire opens or closes them.
+    """RoCEv2: each flow is a reliable queue pair that writes to the memory of the peer (RDMA WRITE). Queue pairs
+    exist beforehand: nothing on the wire opens or closes them.
     """
 
     kind: ClassVar[Literal["roce"]] = "roce"
 
     congestion_control: RoceControl | None = None
-    """Congestion control.
+    """Congestion control of queue pairs.
 
     Default: { kind = "none" }.
     """
 
     mtu: int | None = None
-    """Path MTU: payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Source: IBTA §5.2.1; Linux takes the largest that
-    fits the interface, 1024 with Ethernet's 1500 B and 4096 with 9000 B (iboe_get_mtu).
+    """Path MTU, the payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Source: IBTA §5.2.1; Linux takes the
+    largest that fits the interface, 1024 with Ethernet's 1500 B and 4096 with 9000 B (iboe_get_mtu).
 
     Default: 1024. Accepted: from 256 to 4096.
     """
 
     message: Size | None = None
-    """Bytes of a message, a multiple of `mtu`: what an application writes is cut into as many. Absent: one message, of 2 GiB at
-    most.
+    """Size of a message, a multiple of `mtu`: each write of an application is cut into such messages. If absent, one
+    message, of at most 2 GiB.
 
     Accepted: from 256B to 2147483648B.
     """
 
     recovery: RoceRecovery | None = None
-    """How packets are repaired that were lost.
+    """Recovery from packet loss.
 
     Default: { kind = "go_back_n", ack_timeout = 14 }.
     """
 
     retry_count: int | None = None
-    """How often the same packet is sent again before the queue pair fails. Source: IBTA §9.9.2.1.1 (3 bits); 7 is what Linux'
-    perftest sets.
+    """Largest number of retransmissions of a packet, after which the queue pair fails. Source: IBTA §9.9.2.1.1 (3 bits);
+    7 is what Linux' perftest sets.
 
     Default: 7. Accepted: from 0 to 7.
     """
 
     ack_every: int | None = None
-    """Every how many packets the sender asks for an acknowledgment, besides at the end of each message. Selective repeat, a window
-    and controls by window need one for each.
+    """Interval in packets at which the sender requests acknowledgments, besides at the end of each message. Selective
+    repeat, `window` and window-based congestion controls need 1.
 
     Default: 1. Accepted: from 1 to 4096.
     """
 
     window: RoceWindow | None = None
-    """What may be outstanding.
+    """Limit of outstanding bytes, in addition to congestion control.
 
     Default: { kind = "none" }.
     """
 
     burst: Size | None = None
-    """Bytes of payload that leave back to back before the rate limiter makes a pause; absent: a packet. What counts is the rate
-    over both.
+    """Burst of the rate limiter: payload bytes that leave back to back before a pause; if absent, a single packet. The
+    rate holds over burst and pause together.
 
     Accepted: from 256B to 1048576B.
     """
 
     ack_class: int | None = None
-    """The traffic class of acknowledgments. Absent: that of the flow.
+    """Traffic class of acknowledgments; if absent, that of the flow.
 
     Accepted: from 0 to 7.
     """
 
     cnp_class: int | None = None
-    """The traffic class of congestion notifications (CNP). Absent: that of the flow.
+    """Traffic class of congestion notifications (CNP); if absent, that of the flow.
 
     Accepted: from 0 to 7.
     """
 
 
-class RoceDict(TypedDict, total=False):
-    """`Roce` as a plain dictionary; the class says what each key means."""
+TransportConfig: TypeAlias = Tcp | Roce | Mapping[str, Any] | Literal["tcp", "roce"]
+"""Transport of a flow.
 
-    kind: Required[Literal["roce"]]
-    congestion_control: RoceControl
-    mtu: int
-    message: Size
-    recovery: RoceRecovery
-    retry_count: int
-    ack_every: int
-    window: RoceWindow
-    burst: Size
-    ack_class: int
-    cnp_class: int
-
-
-TransportConfig: TypeAlias = Tcp | TcpDict | Roce | RoceDict | Literal["tcp", "roce"]
-"""The transport of a flow.
-
-- `tcp`: TCP.
-- `roce`: RoCEv2.
+- `tcp`: TCP with a choice of congestion controls.
+- `roce`: RoCEv2: RDMA over UDP, with a choice of congestion controls.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ListedFlow(Table):
-    """One flow."""
+    """A flow of the list."""
 
     id: str | None = None
-    """Name of the flow, for `after` and the results."""
+    """Name of the flow in `after` and in the results."""
 
     src: str
-    """Who sends.
+    """Sending host.
 
     Must be given.
     """
 
     dst: str
-    """Who receives.
+    """Receiving host.
 
     Must be given.
     """
 
     size: Size
-    """Bytes.
+    """Size of the flow.
 
     Must be given. Accepted: at least 1B.
     """
 
     request: Size | None = None
-    """Bytes that the destination sends first to ask for the flow.
+    """Size of the request that the destination sends first.
 
     Default: "0B".
     """
 
     start: Duration | None = None
-    """Start, counted from the beginning of the entry.
+    """Start, measured from the beginning of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
-    """Flow ids and entry names that must be complete first.
+    """Ids of flows and names of entries that must be complete before the flow starts.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Time from the last of these completions to the start.
+    """Delay from the last of these completions to the start of the flow.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
-
-
-class ListedFlowDict(TypedDict, total=False):
-    """`ListedFlow` as a plain dictionary; the class says what each key means."""
-
-    id: str
-    src: Required[str]
-    dst: Required[str]
-    size: Required[Size]
-    request: Size
-    start: Duration
-    after: Sequence[str]
-    delay: Duration
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -4450,12 +3526,12 @@ class FlowList(Table):
     kind: ClassVar[Literal["flows"]] = "flows"
 
     name: str | None = None
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
+    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; the scenario's first if absent."""
+    """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points.
@@ -4464,58 +3540,46 @@ class FlowList(Table):
     """
 
     start: Instant | None = None
-    """When the entry begins.
+    """Start time of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
+    flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Time from the last of these completions to the beginning.
+    """Delay from the last of these completions to the beginning of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
-    flows: Sequence[ListedFlow | ListedFlowDict]
-    """The flows.
+    flows: Sequence[ListedFlow | Mapping[str, Any]]
+    """Flows of the list.
 
     Must be given.
     """
 
 
-_FlowListReserved = TypedDict("_FlowListReserved", {"class": "int"}, total=False)
-
-
-class FlowListDict(_FlowListReserved, total=False):
-    """`FlowList` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["flows"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    flows: Required[Sequence[ListedFlow | ListedFlowDict]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Incast(Table):
-    """Incast: many senders answer one receiver, at once or within `jitter`, once or repeatedly. Each round counts as a query."""
+    """Incast: many senders answer one receiver, simultaneously or within `jitter`, once or repeatedly. Each round counts as
+    a query.
+    """
 
     kind: ClassVar[Literal["incast"]] = "incast"
 
     name: str | None = None
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
+    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; the scenario's first if absent."""
+    """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points.
@@ -4524,43 +3588,44 @@ class Incast(Table):
     """
 
     start: Instant | None = None
-    """When the entry begins.
+    """Start time of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
+    flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Time from the last of these completions to the beginning.
+    """Delay from the last of these completions to the beginning of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     receiver: str
-    """Who receives.
+    """Receiving host.
 
     Must be given.
     """
 
     senders: Sequence[str] | None = None
-    """Who sends (the receiver never does): `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
+    """Sending hosts, without the receiver: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
 
     Default: ["all"].
     """
 
     count: int | None = None
-    """Only so many of them, chosen at random once.
+    """Number of senders, chosen from these at random once; if absent, all of them.
 
     Accepted: at least 1.
     """
 
     flows_per_sender: int | None = None
-    """Flows of each sender in a round.
+    """Number of flows of each sender in a round.
 
     Default: 1. Accepted: at least 1.
     """
@@ -4572,101 +3637,68 @@ class Incast(Table):
     """
 
     total: Size | None = None
-    """Bytes of a round, divided among its flows; the first ones are a byte larger where it does not divide.
+    """Total bytes of a round, divided among its flows; the first ones are a byte larger if it does not divide evenly.
 
     Accepted: at least 1B.
     """
 
     request: Size | None = None
-    """Bytes that the receiver sends first to ask for each flow.
+    """Size of the request that the receiver sends first for each flow.
 
     Default: "0B".
     """
 
     jitter: Duration | None = None
-    """Each flow starts uniformly within this after its round.
+    """Upper bound of each flow's random delay after the beginning of its round (uniform).
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     repetitions: int | None = None
-    """Rounds.
+    """Number of rounds.
 
     Default: 1. Accepted: at least 1.
     """
 
     interval: Duration | None = None
-    """Rounds start so far apart, whether or not the one before is complete; give this or `gap` for several rounds.
+    """Time between the starts of rounds, independent of their completion; several rounds need this or `gap`.
 
     Accepted: from 1ps to 864000s.
     """
 
     gap: Duration | None = None
-    """A round starts so long after all flows of the one before are complete.
+    """Time from the completion of a round's last flow to the start of the next round.
 
     Accepted: from 0ps to 864000s.
     """
 
 
-_IncastReserved = TypedDict("_IncastReserved", {"class": "int"}, total=False)
-
-
-class IncastDict(_IncastReserved, total=False):
-    """`Incast` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["incast"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    receiver: Required[str]
-    senders: Sequence[str]
-    count: int
-    flows_per_sender: int
-    size: Size
-    total: Size
-    request: Size
-    jitter: Duration
-    repetitions: int
-    interval: Duration
-    gap: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Aggregate(Table):
-    """What an aggregator does when the last response is in."""
+    """Result that an aggregator sends on after the last response."""
 
     size: Size
-    """Bytes of the result that it sends on.
+    """Size of the result.
 
     Must be given. Accepted: at least 1B.
     """
 
     to: Sequence[str] | None = None
-    """To whom: one of these at random, never the aggregator itself.
+    """Possible receivers of the result, one drawn at random, never the aggregator itself.
 
     Default: ["all"].
     """
 
     delay: Duration | None = None
-    """Time from the last response to the result.
+    """Delay from the last response to the result.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
 
-class AggregateDict(TypedDict, total=False):
-    """`Aggregate` as a plain dictionary; the class says what each key means."""
-
-    size: Required[Size]
-    to: Sequence[str]
-    delay: Duration
-
-
 LoadOf: TypeAlias = Literal["host_links", "core"]
-"""What a load is a fraction of. Load counts application bytes, as the generators of DCTCP, pFabric and HPCC do; headers
-come on top (a load of 0.6 in full segments of 1460 B occupies 0.632 of a link).
+"""Capacity of which `load` is a fraction. Load counts application bytes, as the generators of DCTCP, pFabric and HPCC
+do; headers come on top (a load of 0.6 in full segments of 1460 B occupies 0.632 of a link).
 
 - `host_links`: The rates of the links of the entry's sources (clients, for queries), in one direction.
 - `core`: The rates of all links from ToRs into the fabric, in one direction; only bytes between racks count.
@@ -4675,17 +3707,17 @@ come on top (a load of 0.6 in full segments of 1460 B occupies 0.632 of a link).
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class QueryTraffic(Table):
-    """Query and response: clients ask at random instants, responders answer at once (partition–aggregate)."""
+    """Queries and responses: clients ask at random instants, responders answer at once (partition–aggregate)."""
 
     kind: ClassVar[Literal["query"]] = "query"
 
     name: str | None = None
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
+    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; the scenario's first if absent."""
+    """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points.
@@ -4694,260 +3726,189 @@ class QueryTraffic(Table):
     """
 
     start: Instant | None = None
-    """When the entry begins.
+    """Start time of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
+    flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Time from the last of these completions to the beginning.
+    """Delay from the last of these completions to the beginning of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     clients: Sequence[str] | None = None
-    """Who asks.
+    """Hosts that send queries: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
 
     Default: ["all"].
     """
 
     responders: Sequence[str] | None = None
-    """Who answers; the client itself never does.
+    """Hosts that answer, never the client itself: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these
+    excludes.
 
     Default: ["all"].
     """
 
     fanout: int | None = None
-    """How many of the responders answer a query, drawn anew each time; absent: all.
+    """Number of responders that answer a query, drawn anew each time; if absent, all of them.
 
     Accepted: at least 1.
     """
 
     size: Size | None = None
-    """Bytes of each response; give this or `total`.
+    """Size of each response; give this or `total`.
 
     Accepted: at least 1B.
     """
 
     total: Size | None = None
-    """Bytes of all responses to a query, divided among the responders.
+    """Total bytes of all responses to a query, divided among the responders.
 
     Accepted: at least 1B.
     """
 
     request: Size | None = None
-    """Bytes that the client sends first to each responder.
+    """Size of the request that the client sends first to each responder.
 
     Default: "0B".
     """
 
     jitter: Duration | None = None
-    """Each response starts uniformly within this after the query.
+    """Upper bound of each response's random delay after the query (uniform).
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
-    aggregate: Aggregate | AggregateDict | None = None
-    """What the client does when all responses are in; the query is complete when this is."""
+    aggregate: Aggregate | Mapping[str, Any] | None = None
+    """Result that the client sends on when all responses have arrived; the query is complete when the result is."""
 
     load: float | None = None
-    """Offered load as a fraction of what `load_of` names; give this or `per_second`.
+    """Offered load as a fraction of the capacity that `load_of` names; give this or `per_second`.
 
     Accepted: from 0 to 100.
     """
 
     load_of: LoadOf | None = None
-    """What `load` is a fraction of.
+    """Capacity of which `load` is a fraction.
 
     Default: "host_links".
     """
 
     per_second: float | None = None
-    """Arrivals per second of all hosts of the entry together, shared evenly.
+    """Arrivals per second of all hosts of the entry together, divided equally among them.
 
     Accepted: from 0 to 1000000000000.
     """
 
     stop: Instant | None = None
-    """No arrival at or after this instant; the end of the run if absent.
+    """End of the arrivals: none at or after this instant; the end of the run if absent.
 
     Accepted: from 0ps to 864000s.
     """
 
     count: int | None = None
-    """At most this many arrivals.
+    """Largest number of arrivals; unbounded if absent.
 
     Accepted: at least 1.
     """
 
 
-_QueryTrafficReserved = TypedDict("_QueryTrafficReserved", {"class": "int"}, total=False)
-
-
-class QueryTrafficDict(_QueryTrafficReserved, total=False):
-    """`QueryTraffic` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["query"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    clients: Sequence[str]
-    responders: Sequence[str]
-    fanout: int
-    size: Size
-    total: Size
-    request: Size
-    jitter: Duration
-    aggregate: Aggregate | AggregateDict
-    load: float
-    load_of: LoadOf
-    per_second: float
-    stop: Instant
-    count: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WebSearchSizes(Table):
-    """Has no parameters."""
+    """A published distribution, which has no parameters."""
 
     kind: ClassVar[Literal["web-search"]] = "web-search"
 
 
-class WebSearchSizesDict(TypedDict, total=False):
-    """`WebSearchSizes` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["web-search"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DataMiningSizes(Table):
-    """Has no parameters."""
+    """A published distribution, which has no parameters."""
 
     kind: ClassVar[Literal["data-mining"]] = "data-mining"
 
 
-class DataMiningSizesDict(TypedDict, total=False):
-    """`DataMiningSizes` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["data-mining"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EnterpriseSizes(Table):
-    """Has no parameters."""
+    """A published distribution, which has no parameters."""
 
     kind: ClassVar[Literal["enterprise"]] = "enterprise"
 
 
-class EnterpriseSizesDict(TypedDict, total=False):
-    """`EnterpriseSizes` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["enterprise"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HadoopSizes(Table):
-    """Has no parameters."""
+    """A published distribution, which has no parameters."""
 
     kind: ClassVar[Literal["hadoop"]] = "hadoop"
 
 
-class HadoopSizesDict(TypedDict, total=False):
-    """`HadoopSizes` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["hadoop"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StorageSizes(Table):
-    """Has no parameters."""
+    """A published distribution, which has no parameters."""
 
     kind: ClassVar[Literal["storage"]] = "storage"
 
 
-class StorageSizesDict(TypedDict, total=False):
-    """`StorageSizes` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["storage"]]
-
-
 Probability: TypeAlias = Literal["auto", "fraction", "percent"]
-"""How a distribution file writes probabilities.
+"""Notation of probabilities in a distribution file.
 
-- `auto`: Decided by the last line: 1 or 100; the choice is reported.
-- `fraction`: From 0 to 1.
-- `percent`: From 0 to 100.
+- `auto`: Decided by the last line, which is 1 or 100; the choice is reported.
+- `fraction`: Probabilities from 0 to 1.
+- `percent`: Probabilities from 0 to 100.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SizeFile(Table):
-    """A distribution from a file: a line per point, `SIZE PROBABILITY` or `SIZE BIN PROBABILITY`, separated by blanks or a comma,
-    linear between points; `#` starts a comment and one heading line is allowed. Reads the files of HPCC and Alibaba
-    (percent), pFabric (three columns, packets: `unit = "1460B"`) and this project's own.
+    """A distribution from a file: a line per point, `SIZE PROBABILITY` or `SIZE BIN PROBABILITY`, separated by blanks or a
+    comma, linear between points; `#` starts a comment and one heading line is allowed. Reads the files of HPCC and
+    Alibaba (percent), pFabric (three columns, packets: `unit = "1460B"`) and this project's own.
     """
 
     kind: ClassVar[Literal["file"]] = "file"
 
     path: str
-    """The file, relative to the scenario.
+    """Path of the file, relative to the scenario's folder.
 
     Must be given.
     """
 
     probability: Probability | None = None
-    """How probabilities are written.
+    """Notation of probabilities in the file.
 
     Default: "auto".
     """
 
     unit: Size | None = None
-    """What the size column counts.
+    """Unit of the size column.
 
     Default: "1B". Accepted: from 1B to 1MB.
     """
 
 
-class SizeFileDict(TypedDict, total=False):
-    """`SizeFile` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["file"]]
-    path: Required[str]
-    probability: Probability
-    unit: Size
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FixedSize(Table):
-    """Always the same size."""
+    """Constant size."""
 
     kind: ClassVar[Literal["fixed"]] = "fixed"
 
     size: Size
-    """The size.
+    """Size of every flow.
 
     Must be given. Accepted: at least 1B.
     """
 
 
-class FixedSizeDict(TypedDict, total=False):
-    """`FixedSize` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["fixed"]]
-    size: Required[Size]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UniformSize(Table):
-    """Uniform between two sizes, both included."""
+    """Uniform distribution between two sizes, both included."""
 
     kind: ClassVar[Literal["uniform"]] = "uniform"
 
@@ -4964,56 +3925,33 @@ class UniformSize(Table):
     """
 
 
-class UniformSizeDict(TypedDict, total=False):
-    """`UniformSize` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["uniform"]]
-    min: Required[Size]
-    max: Required[Size]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExponentialSize(Table):
-    """Exponential, rounded to bytes, at least 1."""
+    """Exponential distribution, rounded to bytes, at least 1."""
 
     kind: ClassVar[Literal["exponential"]] = "exponential"
 
     mean: Size
-    """Mean size.
+    """Mean of the distribution.
 
     Must be given. Accepted: at least 1B.
     """
 
 
-class ExponentialSizeDict(TypedDict, total=False):
-    """`ExponentialSize` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["exponential"]]
-    mean: Required[Size]
-
-
 Sizes: TypeAlias = (
     WebSearchSizes
-    | WebSearchSizesDict
     | DataMiningSizes
-    | DataMiningSizesDict
     | EnterpriseSizes
-    | EnterpriseSizesDict
     | HadoopSizes
-    | HadoopSizesDict
     | StorageSizes
-    | StorageSizesDict
     | SizeFile
-    | SizeFileDict
     | FixedSize
-    | FixedSizeDict
     | UniformSize
-    | UniformSizeDict
     | ExponentialSize
-    | ExponentialSizeDict
+    | Mapping[str, Any]
     | Literal["web-search", "data-mining", "enterprise", "hadoop", "storage"]
 )
-"""How large flows are.
+"""Distribution of flow sizes.
 
 - `web-search`: Web search, DCTCP (SIGCOMM 2010); mean 1.71 MB.
 - `data-mining`: Data mining, VL2 (SIGCOMM 2009) as used by CONGA (SIGCOMM 2014).
@@ -5021,9 +3959,9 @@ Sizes: TypeAlias = (
 - `hadoop`: Hadoop, Facebook (SIGCOMM 2015), as used by HPCC (SIGCOMM 2019).
 - `storage`: Distributed storage, Alibaba 2019, published with HPCC (SIGCOMM 2019).
 - `file`: A distribution from a file.
-- `fixed`: One size.
-- `uniform`: Uniform.
-- `exponential`: Exponential.
+- `fixed`: All flows of equal size.
+- `uniform`: Uniform distribution between two sizes.
+- `exponential`: Exponential distribution.
 """
 
 
@@ -5034,12 +3972,12 @@ class PoissonTraffic(Table):
     kind: ClassVar[Literal["poisson"]] = "poisson"
 
     name: str | None = None
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
+    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; the scenario's first if absent."""
+    """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points.
@@ -5048,121 +3986,98 @@ class PoissonTraffic(Table):
     """
 
     start: Instant | None = None
-    """When the entry begins.
+    """Start time of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
+    flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Time from the last of these completions to the beginning.
+    """Delay from the last of these completions to the beginning of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     sources: Sequence[str] | None = None
-    """Who sends: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
+    """Sending hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
 
     Default: ["all"].
     """
 
     destinations: Sequence[str] | None = None
-    """Who receives.
+    """Receiving hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
 
     Default: ["all"].
     """
 
     sizes: Sizes
-    """How large flows are: a published distribution by name, or a table.
+    """Distribution of flow sizes: a published one by name, a file, or a parametric one.
 
     Must be given.
     """
 
     intra_rack: float | None = None
-    """Probability that source and destination share a rack; absent: drawn without regard to racks.
+    """Probability that source and destination share a rack; if absent, destinations are drawn regardless of racks.
 
     Accepted: from 0 to 1.
     """
 
     request: Size | None = None
-    """Bytes that the destination sends first to ask for the flow.
+    """Size of the request that the destination sends first.
 
     Default: "0B".
     """
 
     load: float | None = None
-    """Offered load as a fraction of what `load_of` names; give this or `per_second`.
+    """Offered load as a fraction of the capacity that `load_of` names; give this or `per_second`.
 
     Accepted: from 0 to 100.
     """
 
     load_of: LoadOf | None = None
-    """What `load` is a fraction of.
+    """Capacity of which `load` is a fraction.
 
     Default: "host_links".
     """
 
     per_second: float | None = None
-    """Arrivals per second of all hosts of the entry together, shared evenly.
+    """Arrivals per second of all hosts of the entry together, divided equally among them.
 
     Accepted: from 0 to 1000000000000.
     """
 
     stop: Instant | None = None
-    """No arrival at or after this instant; the end of the run if absent.
+    """End of the arrivals: none at or after this instant; the end of the run if absent.
 
     Accepted: from 0ps to 864000s.
     """
 
     count: int | None = None
-    """At most this many arrivals.
+    """Largest number of arrivals; unbounded if absent.
 
     Accepted: at least 1.
     """
 
 
-_PoissonTrafficReserved = TypedDict("_PoissonTrafficReserved", {"class": "int"}, total=False)
-
-
-class PoissonTrafficDict(_PoissonTrafficReserved, total=False):
-    """`PoissonTraffic` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["poisson"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    sources: Sequence[str]
-    destinations: Sequence[str]
-    sizes: Required[Sizes]
-    intra_rack: float
-    request: Size
-    load: float
-    load_of: LoadOf
-    per_second: float
-    stop: Instant
-    count: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Permutation(Table):
-    """A permutation: each host sends one flow and receives one, never from itself; drawn uniformly among such permutations."""
+    """Permutation: each host sends one flow and receives one, never its own; drawn uniformly among all such permutations."""
 
     kind: ClassVar[Literal["permutation"]] = "permutation"
 
     name: str | None = None
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
+    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; the scenario's first if absent."""
+    """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points.
@@ -5171,81 +4086,64 @@ class Permutation(Table):
     """
 
     start: Instant | None = None
-    """When the entry begins.
+    """Start time of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
+    flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Time from the last of these completions to the beginning.
+    """Delay from the last of these completions to the beginning of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     hosts: Sequence[str] | None = None
-    """Who takes part: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
+    """Participating hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
 
     Default: ["all"].
     """
 
     size: Size
-    """Bytes of each flow.
+    """Size of each flow.
 
     Must be given. Accepted: at least 1B.
     """
 
     request: Size | None = None
-    """Bytes that the destination sends first to ask for the flow.
+    """Size of the request that the destination sends first.
 
     Default: "0B".
     """
 
     jitter: Duration | None = None
-    """Each flow starts uniformly within this.
+    """Upper bound of each flow's random start delay (uniform).
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
 
-_PermutationReserved = TypedDict("_PermutationReserved", {"class": "int"}, total=False)
-
-
-class PermutationDict(_PermutationReserved, total=False):
-    """`Permutation` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["permutation"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    hosts: Sequence[str]
-    size: Required[Size]
-    request: Size
-    jitter: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AllToAll(Table):
-    """All-to-all: each host sends a flow to each other one. In round r (from 1) host i sends to host i + r, modulo the number
-    of hosts, so that each round is a permutation.
+    """All-to-all: each host sends a flow to each other host. In round r (from 1) host i sends to host i + r, modulo the
+    number of hosts, so that each round is a permutation.
     """
 
     kind: ClassVar[Literal["all_to_all"]] = "all_to_all"
 
     name: str | None = None
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
+    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; the scenario's first if absent."""
+    """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points.
@@ -5254,86 +4152,68 @@ class AllToAll(Table):
     """
 
     start: Instant | None = None
-    """When the entry begins.
+    """Start time of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
+    flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Time from the last of these completions to the beginning.
+    """Delay from the last of these completions to the beginning of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     hosts: Sequence[str] | None = None
-    """Who takes part.
+    """Participating hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
 
     Default: ["all"].
     """
 
     size: Size
-    """Bytes of each flow.
+    """Size of each flow.
 
     Must be given. Accepted: at least 1B.
     """
 
     request: Size | None = None
-    """Bytes that the destination sends first to ask for the flow.
+    """Size of the request that the destination sends first.
 
     Default: "0B".
     """
 
     stagger: Duration | None = None
-    """Rounds start so far apart; zero: all at once.
+    """Time between the starts of rounds; zero: all flows start together.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     jitter: Duration | None = None
-    """Each flow starts uniformly within this after its round.
+    """Upper bound of each flow's random delay after the beginning of its round (uniform).
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
 
-_AllToAllReserved = TypedDict("_AllToAllReserved", {"class": "int"}, total=False)
-
-
-class AllToAllDict(_AllToAllReserved, total=False):
-    """`AllToAll` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["all_to_all"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    hosts: Sequence[str]
-    size: Required[Size]
-    request: Size
-    stagger: Duration
-    jitter: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HotSpot(Table):
-    """A hot spot: Poisson traffic of which a part goes to a few hosts."""
+    """Hot spot: Poisson traffic of which a fraction goes to a few hot hosts."""
 
     kind: ClassVar[Literal["hot_spot"]] = "hot_spot"
 
     name: str | None = None
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
+    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; the scenario's first if absent."""
+    """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points.
@@ -5342,136 +4222,111 @@ class HotSpot(Table):
     """
 
     start: Instant | None = None
-    """When the entry begins.
+    """Start time of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
+    flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Time from the last of these completions to the beginning.
+    """Delay from the last of these completions to the beginning of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     sources: Sequence[str] | None = None
-    """Who sends.
+    """Sending hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
 
     Default: ["all"].
     """
 
     destinations: Sequence[str] | None = None
-    """Who receives what does not go to the hot spot.
+    """Receiving hosts of all other flows: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
 
     Default: ["all"].
     """
 
     hot: Sequence[str] | None = None
-    """The hot hosts; absent: chosen at random."""
+    """Hot hosts, in the form of `sources`; if absent, chosen at random."""
 
     hot_hosts: float | None = None
-    """How many hosts are hot when they are chosen at random, as a fraction of the destinations, at least one.
+    """Number of hot hosts as a fraction of the destinations, at least one, if they are chosen at random.
     Source: RCM §4, fig. 8.
 
     Default: 0.125. Accepted: from 0 to 1.
     """
 
     fraction: float | None = None
-    """Probability that a flow goes to a hot host; the others are uniform over all destinations, hot ones included.
+    """Probability that a flow goes to a hot host; other flows go uniformly to all destinations, hot ones included.
     Source: RCM §4, fig. 8.
 
     Default: 0.15. Accepted: from 0 to 1.
     """
 
     sizes: Sizes
-    """How large flows are.
+    """Distribution of flow sizes: a published one by name, a file, or a parametric one.
 
     Must be given.
     """
 
     request: Size | None = None
-    """Bytes that the destination sends first to ask for the flow.
+    """Size of the request that the destination sends first.
 
     Default: "0B".
     """
 
     load: float | None = None
-    """Offered load as a fraction of what `load_of` names; give this or `per_second`.
+    """Offered load as a fraction of the capacity that `load_of` names; give this or `per_second`.
 
     Accepted: from 0 to 100.
     """
 
     load_of: LoadOf | None = None
-    """What `load` is a fraction of.
+    """Capacity of which `load` is a fraction.
 
     Default: "host_links".
     """
 
     per_second: float | None = None
-    """Arrivals per second of all hosts of the entry together, shared evenly.
+    """Arrivals per second of all hosts of the entry together, divided equally among them.
 
     Accepted: from 0 to 1000000000000.
     """
 
     stop: Instant | None = None
-    """No arrival at or after this instant; the end of the run if absent.
+    """End of the arrivals: none at or after this instant; the end of the run if absent.
 
     Accepted: from 0ps to 864000s.
     """
 
     count: int | None = None
-    """At most this many arrivals.
+    """Largest number of arrivals; unbounded if absent.
 
     Accepted: at least 1.
     """
 
 
-_HotSpotReserved = TypedDict("_HotSpotReserved", {"class": "int"}, total=False)
-
-
-class HotSpotDict(_HotSpotReserved, total=False):
-    """`HotSpot` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["hot_spot"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    sources: Sequence[str]
-    destinations: Sequence[str]
-    hot: Sequence[str]
-    hot_hosts: float
-    fraction: float
-    sizes: Required[Sizes]
-    request: Size
-    load: float
-    load_of: LoadOf
-    per_second: float
-    stop: Instant
-    count: int
-
-
 RankOrder: TypeAlias = Literal["listed", "by_rack", "shuffled"]
-"""Which host is which rank.
+"""Assignment of hosts to ranks.
 
-- `listed`: As `ranks` lists them; of a pattern, in the order of the topology.
-- `by_rack`: By rack, else as listed.
-- `shuffled`: At random, by the seed.
+- `listed`: Ranks in the order of `ranks`; within a pattern, in the order of the topology.
+- `by_rack`: Ranks ordered by rack, within a rack as listed.
+- `shuffled`: Ranks in a random order, drawn by the seed.
 """
 
 
 AllReduceAlgorithm: TypeAlias = Literal["ring", "tree", "double_tree"]
-"""How an all-reduce goes.
+"""Algorithm of an all-reduce.
 
 - `ring`: Reduce-scatter, then all-gather around a ring: 2(n − 1) steps of 1/n of the bytes. Source: PATARASUK §3.
 - `tree`: Up an in-order binary tree to its root, and down again; all bytes cross each edge twice.
-- `double_tree`: The same by two trees with half of the bytes each; who has children in one is a leaf in the other. Source: SANDERS-TREES.
+- `double_tree`: Two trees with half of the bytes each; a rank that has children in one is a leaf in the other. Source:
 """
 
 
@@ -5482,76 +4337,63 @@ class AllReduce(Table):
     kind: ClassVar[Literal["all_reduce"]] = "all_reduce"
 
     size: Size
-    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, what all have gathered, what is scattered,
-    or what a rank sends to all (its own share, which stays, included). It is divided to the byte: where it does
-    not divide, the first parts are a byte larger.
+    """Bytes of each rank's buffer, as nccl-tests counts them: the data to be reduced, all gathered data, the
+    data to be scattered, or everything that a rank sends in an all-to-all, including its own share, which
+    stays. It is divided to the byte: where it does not divide evenly, the first parts are a byte larger.
 
     Must be given. Accepted: at least 1B.
     """
 
     algorithm: AllReduceAlgorithm | None = None
-    """How it goes.
+    """Algorithm of the all-reduce.
 
     Default: "ring".
     """
 
     message: Size | None = None
-    """What a rank sends in one step is cut into messages of at most this many bytes, each passed on when it is there. One message if absent.
+    """Largest message: the data that a rank sends in one step is cut into messages of at most this size, each forwarded
+    as soon as it has arrived. One message per step if absent.
 
     Accepted: at least 64B.
     """
 
     channels: int | None = None
-    """Connections side by side from rank to rank, each with its share of the bytes.
+    """Parallel connections from rank to rank, each with an equal share of the bytes.
 
     Default: 1. Accepted: from 1 to 64.
     """
 
     group: int | None = None
-    """Ranks of a group: each group does the operation by itself. All ranks if absent.
+    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent.
 
     Accepted: at least 2.
     """
 
     stride: int | None = None
-    """How far apart the ranks of a group are: 1 makes groups of neighbours.
+    """Distance between consecutive ranks of a group: 1 makes groups of neighbours.
 
     Default: 1. Accepted: at least 1.
     """
 
     compute: Duration | None = None
-    """Time that each rank computes before it enters the operation.
+    """Computation time of each rank before it enters the operation.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     jitter: Duration | None = None
-    """Each rank computes longer by a time uniform in [0, `jitter`), drawn in each iteration.
+    """Upper bound of a random extra computation time, uniform in [0, `jitter`), drawn for each rank and
+    iteration.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     work: Duration | None = None
-    """Time that a rank works on each message that has arrived (reduces or copies it) before it counts and is passed on; those
-    of one connection one after the other.
+    """Processing time of each received message (reduction or copy) before it counts and is forwarded; messages
+    of one connection are processed one after the other.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
-
-
-class AllReduceDict(TypedDict, total=False):
-    """`AllReduce` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["all_reduce"]]
-    size: Required[Size]
-    algorithm: AllReduceAlgorithm
-    message: Size
-    channels: int
-    group: int
-    stride: int
-    compute: Duration
-    jitter: Duration
-    work: Duration
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -5561,69 +4403,57 @@ class AllGather(Table):
     kind: ClassVar[Literal["all_gather"]] = "all_gather"
 
     size: Size
-    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, what all have gathered, what is scattered,
-    or what a rank sends to all (its own share, which stays, included). It is divided to the byte: where it does
-    not divide, the first parts are a byte larger.
+    """Bytes of each rank's buffer, as nccl-tests counts them: the data to be reduced, all gathered data, the
+    data to be scattered, or everything that a rank sends in an all-to-all, including its own share, which
+    stays. It is divided to the byte: where it does not divide evenly, the first parts are a byte larger.
 
     Must be given. Accepted: at least 1B.
     """
 
     message: Size | None = None
-    """What a rank sends in one step is cut into messages of at most this many bytes, each passed on when it is there. One message if absent.
+    """Largest message: the data that a rank sends in one step is cut into messages of at most this size, each forwarded
+    as soon as it has arrived. One message per step if absent.
 
     Accepted: at least 64B.
     """
 
     channels: int | None = None
-    """Connections side by side from rank to rank, each with its share of the bytes.
+    """Parallel connections from rank to rank, each with an equal share of the bytes.
 
     Default: 1. Accepted: from 1 to 64.
     """
 
     group: int | None = None
-    """Ranks of a group: each group does the operation by itself. All ranks if absent.
+    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent.
 
     Accepted: at least 2.
     """
 
     stride: int | None = None
-    """How far apart the ranks of a group are: 1 makes groups of neighbours.
+    """Distance between consecutive ranks of a group: 1 makes groups of neighbours.
 
     Default: 1. Accepted: at least 1.
     """
 
     compute: Duration | None = None
-    """Time that each rank computes before it enters the operation.
+    """Computation time of each rank before it enters the operation.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     jitter: Duration | None = None
-    """Each rank computes longer by a time uniform in [0, `jitter`), drawn in each iteration.
+    """Upper bound of a random extra computation time, uniform in [0, `jitter`), drawn for each rank and
+    iteration.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     work: Duration | None = None
-    """Time that a rank works on each message that has arrived (reduces or copies it) before it counts and is passed on; those
-    of one connection one after the other.
+    """Processing time of each received message (reduction or copy) before it counts and is forwarded; messages
+    of one connection are processed one after the other.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
-
-
-class AllGatherDict(TypedDict, total=False):
-    """`AllGather` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["all_gather"]]
-    size: Required[Size]
-    message: Size
-    channels: int
-    group: int
-    stride: int
-    compute: Duration
-    jitter: Duration
-    work: Duration
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -5633,177 +4463,153 @@ class ReduceScatter(Table):
     kind: ClassVar[Literal["reduce_scatter"]] = "reduce_scatter"
 
     size: Size
-    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, what all have gathered, what is scattered,
-    or what a rank sends to all (its own share, which stays, included). It is divided to the byte: where it does
-    not divide, the first parts are a byte larger.
+    """Bytes of each rank's buffer, as nccl-tests counts them: the data to be reduced, all gathered data, the
+    data to be scattered, or everything that a rank sends in an all-to-all, including its own share, which
+    stays. It is divided to the byte: where it does not divide evenly, the first parts are a byte larger.
 
     Must be given. Accepted: at least 1B.
     """
 
     message: Size | None = None
-    """What a rank sends in one step is cut into messages of at most this many bytes, each passed on when it is there. One message if absent.
+    """Largest message: the data that a rank sends in one step is cut into messages of at most this size, each forwarded
+    as soon as it has arrived. One message per step if absent.
 
     Accepted: at least 64B.
     """
 
     channels: int | None = None
-    """Connections side by side from rank to rank, each with its share of the bytes.
+    """Parallel connections from rank to rank, each with an equal share of the bytes.
 
     Default: 1. Accepted: from 1 to 64.
     """
 
     group: int | None = None
-    """Ranks of a group: each group does the operation by itself. All ranks if absent.
+    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent.
 
     Accepted: at least 2.
     """
 
     stride: int | None = None
-    """How far apart the ranks of a group are: 1 makes groups of neighbours.
+    """Distance between consecutive ranks of a group: 1 makes groups of neighbours.
 
     Default: 1. Accepted: at least 1.
     """
 
     compute: Duration | None = None
-    """Time that each rank computes before it enters the operation.
+    """Computation time of each rank before it enters the operation.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     jitter: Duration | None = None
-    """Each rank computes longer by a time uniform in [0, `jitter`), drawn in each iteration.
+    """Upper bound of a random extra computation time, uniform in [0, `jitter`), drawn for each rank and
+    iteration.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     work: Duration | None = None
-    """Time that a rank works on each message that has arrived (reduces or copies it) before it counts and is passed on; those
-    of one connection one after the other.
+    """Processing time of each received message (reduction or copy) before it counts and is forwarded; messages
+    of one connection are processed one after the other.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
 
-class ReduceScatterDict(TypedDict, total=False):
-    """`ReduceScatter` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["reduce_scatter"]]
-    size: Required[Size]
-    message: Size
-    channels: int
-    group: int
-    stride: int
-    compute: Duration
-    jitter: Duration
-    work: Duration
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Exchange(Table):
-    """All-to-all: every rank sends each other one its share. Step i goes to rank + i, modulo the ranks of the group."""
+    """All-to-all: every rank sends each other rank its share; in step i a rank sends to rank + i, modulo the ranks of the
+    group.
+    """
 
     kind: ClassVar[Literal["all_to_all"]] = "all_to_all"
 
     size: Size
-    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, what all have gathered, what is scattered,
-    or what a rank sends to all (its own share, which stays, included). It is divided to the byte: where it does
-    not divide, the first parts are a byte larger.
+    """Bytes of each rank's buffer, as nccl-tests counts them: the data to be reduced, all gathered data, the
+    data to be scattered, or everything that a rank sends in an all-to-all, including its own share, which
+    stays. It is divided to the byte: where it does not divide evenly, the first parts are a byte larger.
 
     Must be given. Accepted: at least 1B.
     """
 
     staggered: bool | None = None
-    """A step begins when what the rank sent in the one before is acknowledged, and what that step brings it has arrived.
+    """Staggered steps: a step begins when the data sent in the previous step is acknowledged and the data received in it
+    has arrived.
 
     Default: false.
     """
 
     concurrent: int | None = None
-    """At most so many peers at once: the next step begins when what was sent in one of those is acknowledged. All at once if absent.
+    """Largest number of peers at once: a further step begins when the data sent in one of the current steps is
+    acknowledged. All at once if absent.
 
     Accepted: at least 1.
     """
 
     channels: int | None = None
-    """Connections side by side from rank to rank, each with its share of the bytes.
+    """Parallel connections from rank to rank, each with an equal share of the bytes.
 
     Default: 1. Accepted: from 1 to 64.
     """
 
     group: int | None = None
-    """Ranks of a group: each group does the operation by itself. All ranks if absent.
+    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent.
 
     Accepted: at least 2.
     """
 
     stride: int | None = None
-    """How far apart the ranks of a group are: 1 makes groups of neighbours.
+    """Distance between consecutive ranks of a group: 1 makes groups of neighbours.
 
     Default: 1. Accepted: at least 1.
     """
 
     compute: Duration | None = None
-    """Time that each rank computes before it enters the operation.
+    """Computation time of each rank before it enters the operation.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     jitter: Duration | None = None
-    """Each rank computes longer by a time uniform in [0, `jitter`), drawn in each iteration.
+    """Upper bound of a random extra computation time, uniform in [0, `jitter`), drawn for each rank and
+    iteration.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     work: Duration | None = None
-    """Time that a rank works on each message that has arrived (reduces or copies it) before it counts and is passed on; those
-    of one connection one after the other.
+    """Processing time of each received message (reduction or copy) before it counts and is forwarded; messages
+    of one connection are processed one after the other.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
 
-class ExchangeDict(TypedDict, total=False):
-    """`Exchange` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["all_to_all"]]
-    size: Required[Size]
-    staggered: bool
-    concurrent: int
-    channels: int
-    group: int
-    stride: int
-    compute: Duration
-    jitter: Duration
-    work: Duration
-
-
-Operation: TypeAlias = (
-    AllReduce | AllReduceDict | AllGather | AllGatherDict | ReduceScatter | ReduceScatterDict | Exchange | ExchangeDict
-)
+Operation: TypeAlias = AllReduce | AllGather | ReduceScatter | Exchange | Mapping[str, Any]
 """A collective operation.
 
-- `all_reduce`: Every rank gets the sum.
-- `all_gather`: Every rank gets all shares.
-- `reduce_scatter`: Every rank gets its share of the sum.
-- `all_to_all`: Every rank sends to each.
+- `all_reduce`: Every rank gets the sum of all buffers.
+- `all_gather`: Every rank gets the shares of all ranks.
+- `reduce_scatter`: Every rank gets its share of the sum of all buffers.
+- `all_to_all`: Every rank sends a share to each other rank.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Collective(Table):
-    """A training job: ranks go through collective operations, again and again, over connections that stay open. A rank enters the
-    next operation when it is done with the one before, whatever the others do.
+    """A training job: ranks perform collective operations in a loop, over connections that stay open. A rank enters the next
+    operation when it has finished the previous one, independently of the others.
     """
 
     kind: ClassVar[Literal["collective"]] = "collective"
 
     name: str | None = None
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
+    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; the scenario's first if absent."""
+    """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points.
@@ -5812,68 +4618,52 @@ class Collective(Table):
     """
 
     start: Instant | None = None
-    """When the entry begins.
+    """Start time of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
+    flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Time from the last of these completions to the beginning.
+    """Delay from the last of these completions to the beginning of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     ranks: Sequence[str] | None = None
-    """The ranks: `all`, `rack:N`, a host, `FIRST..LAST`, each host once; `!` before any of these takes away.
+    """Hosts of the job, one rank each: `all`, `rack:N`, a host, `FIRST..LAST`, each host once; `!` before any of these
+    excludes.
 
     Default: ["all"].
     """
 
     order: RankOrder | None = None
-    """Which of them is which rank.
+    """Assignment of the hosts to ranks.
 
     Default: "listed".
     """
 
     operations: Sequence[Operation]
-    """What a rank does in each iteration, one after the other.
+    """Operations that a rank performs in each iteration, in sequence.
 
     Must be given.
     """
 
     iterations: int | None = None
-    """Iterations.
+    """Number of iterations.
 
     Default: 1. Accepted: from 1 to 10000000.
     """
 
 
-_CollectiveReserved = TypedDict("_CollectiveReserved", {"class": "int"}, total=False)
-
-
-class CollectiveDict(_CollectiveReserved, total=False):
-    """`Collective` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["collective"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    ranks: Sequence[str]
-    order: RankOrder
-    operations: Required[Sequence[Operation]]
-    iterations: int
-
-
 RateCounts: TypeAlias = Literal["payload", "wire"]
-"""Which bytes a datagram source's rate counts.
+"""Bytes that a datagram source's rate counts.
 
 - `payload`: Application bytes only. Source: ns-3 `OnOffApplication::DataRate`.
 - `wire`: Every byte that occupies the link: headers, preamble and gap too, so that the link's rate fills the link.
@@ -5882,17 +4672,17 @@ RateCounts: TypeAlias = Literal["payload", "wire"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cbr(Table):
-    """Datagrams at a constant rate, whatever the network does."""
+    """Datagrams at a constant rate, without any congestion control."""
 
     kind: ClassVar[Literal["cbr"]] = "cbr"
 
     name: str | None = None
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
+    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; the scenario's first if absent."""
+    """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points.
@@ -5901,43 +4691,44 @@ class Cbr(Table):
     """
 
     start: Instant | None = None
-    """When the entry begins.
+    """Start time of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
+    flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Time from the last of these completions to the beginning.
+    """Delay from the last of these completions to the beginning of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     src: str
-    """Who sends.
+    """Sending host.
 
     Must be given.
     """
 
     dst: str
-    """Who receives.
+    """Receiving host.
 
     Must be given.
     """
 
     rate: BitRate
-    """Rate.
+    """Sending rate.
 
     Must be given. Accepted: at least 1bps.
     """
 
     counts: RateCounts | None = None
-    """What `rate` counts.
+    """Bytes that `rate` counts.
 
     Default: "payload".
     """
@@ -5950,52 +4741,31 @@ class Cbr(Table):
     """
 
     size: Size | None = None
-    """Application bytes in all; absent: until `stop`.
+    """Total application bytes; if absent, the source sends until `stop`.
 
     Accepted: at least 1B.
     """
 
     stop: Instant | None = None
-    """No datagram leaves at or after this instant; the end of the run if absent.
+    """End of the source: no datagram leaves at or after this instant; the end of the run if absent.
 
     Accepted: from 0ps to 864000s.
     """
 
 
-_CbrReserved = TypedDict("_CbrReserved", {"class": "int"}, total=False)
-
-
-class CbrDict(_CbrReserved, total=False):
-    """`Cbr` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["cbr"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    src: Required[str]
-    dst: Required[str]
-    rate: Required[BitRate]
-    counts: RateCounts
-    packet: Size
-    size: Size
-    stop: Instant
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OnOff(Table):
-    """Datagrams at a constant rate in on periods, none in off periods; the first period is on."""
+    """Datagrams at a constant rate during on periods, none during off periods; the first period is on."""
 
     kind: ClassVar[Literal["on_off"]] = "on_off"
 
     name: str | None = None
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
+    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; the scenario's first if absent."""
+    """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points.
@@ -6004,61 +4774,62 @@ class OnOff(Table):
     """
 
     start: Instant | None = None
-    """When the entry begins.
+    """Start time of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
+    flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Time from the last of these completions to the beginning.
+    """Delay from the last of these completions to the beginning of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     src: str
-    """Who sends.
+    """Sending host.
 
     Must be given.
     """
 
     dst: str
-    """Who receives.
+    """Receiving host.
 
     Must be given.
     """
 
     rate: BitRate
-    """Rate while on; the mean rate is rate · on / (on + off).
+    """Rate during on periods; the mean rate is rate · on / (on + off).
 
     Must be given. Accepted: at least 1bps.
     """
 
     counts: RateCounts | None = None
-    """What `rate` counts.
+    """Bytes that `rate` counts.
 
     Default: "payload".
     """
 
     on: Duration
-    """Length of an on period, or its mean.
+    """Length of on periods, or their mean.
 
     Must be given. Accepted: from 100ns to 864000s.
     """
 
     off: Duration
-    """Length of an off period, or its mean.
+    """Length of off periods, or their mean.
 
     Must be given. Accepted: from 100ns to 864000s.
     """
 
     exponential: bool | None = None
-    """Whether the lengths of the periods are exponentially distributed.
+    """Lengths of the periods: exponentially distributed, or constant.
 
     Default: false.
     """
@@ -6071,70 +4842,40 @@ class OnOff(Table):
     """
 
     size: Size | None = None
-    """Application bytes in all; absent: until `stop`.
+    """Total application bytes; if absent, the source sends until `stop`.
 
     Accepted: at least 1B.
     """
 
     stop: Instant | None = None
-    """No datagram leaves at or after this instant; the end of the run if absent.
+    """End of the source: no datagram leaves at or after this instant; the end of the run if absent.
 
     Accepted: from 0ps to 864000s.
     """
 
 
-_OnOffReserved = TypedDict("_OnOffReserved", {"class": "int"}, total=False)
-
-
-class OnOffDict(_OnOffReserved, total=False):
-    """`OnOff` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["on_off"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    src: Required[str]
-    dst: Required[str]
-    rate: Required[BitRate]
-    counts: RateCounts
-    on: Required[Duration]
-    off: Required[Duration]
-    exponential: bool
-    packet: Size
-    size: Size
-    stop: Instant
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CsvFlows(Table):
-    """Comma-separated values with a heading: `src`, `dst`, `size`, `start`, and optionally `id`, `request`, `class`, `after`,
-    `delay`, in any order. Sizes and times carry their unit in each cell (`10KB`, `5us`) or once in the heading
-    (`size_bytes`, `start_us`, `start (us)`, `size [KB]`). `after` holds flow ids or entry names, separated by `;`.
+    """Flows from comma-separated values with a heading: `src`, `dst`, `size`, `start`, and optionally `id`, `request`,
+    `class`, `after`, `delay`, in any order. Sizes and times carry their unit in each cell (`10KB`, `5us`) or once in the
+    heading (`size_bytes`, `start_us`, `start (us)`, `size [KB]`). `after` holds flow ids or entry names, separated by
+    `;`.
     """
 
     kind: ClassVar[Literal["csv"]] = "csv"
 
     path: str
-    """The file, relative to the scenario.
+    """Path of the file, relative to the scenario's folder.
 
     Must be given.
     """
 
 
-class CsvFlowsDict(TypedDict, total=False):
-    """`CsvFlows` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["csv"]]
-    path: Required[str]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HpccFlows(Table):
-    """HPCC's `flow.txt`: the first line is the number of flows N, then N lines `src dst pg dport size start`, the start in
-    seconds. What follows them is ignored, as HPCC does. A host is named by its name, or by its position where no host's
-    name is a number. `dport` is not used: ports are drawn by the hosts.
+    """Flows from HPCC's `flow.txt`: the first line is the number of flows N, then N lines `src dst pg dport size start`, the
+    start in seconds. What follows them is ignored, as HPCC does. A host is named by its name, or by its position where no
+    host's name is a number. `dport` is not used: ports are drawn by the hosts.
     Source: HPCC (the simulator published with it, `simulation/mix/flow.txt`, and `traffic_gen/traffic_gen.py`, which
     starts at 2 s).
     """
@@ -6142,35 +4883,26 @@ class HpccFlows(Table):
     kind: ClassVar[Literal["hpcc_flow"]] = "hpcc_flow"
 
     path: str
-    """The file, relative to the scenario.
+    """Path of the file, relative to the scenario's folder.
 
     Must be given.
     """
 
     origin: Instant | None = None
-    """The instant of the file that is the beginning of the entry (2 s in files made by `traffic_gen.py`).
+    """Time in the file that corresponds to the beginning of the entry (2 s in files made by `traffic_gen.py`).
 
     Default: "0ps".
     """
 
     pg_as_class: bool | None = None
-    """Whether the priority group `pg` is the traffic class; else the entry's class is.
+    """Traffic class from the file: true takes the priority group `pg`, false the entry's class.
 
     Default: false.
     """
 
 
-class HpccFlowsDict(TypedDict, total=False):
-    """`HpccFlows` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["hpcc_flow"]]
-    path: Required[str]
-    origin: Instant
-    pg_as_class: bool
-
-
 TimeUnit: TypeAlias = Literal["ps", "ns", "us", "ms", "s"]
-"""A unit of time.
+"""Unit of start times in a connection matrix.
 
 - `ps`: Picoseconds.
 - `ns`: Nanoseconds.
@@ -6182,10 +4914,10 @@ TimeUnit: TypeAlias = Literal["ps", "ns", "us", "ms", "s"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HtsimMatrix(Table):
-    """htsim's connection matrix: `Nodes N`, `Connections M`, `Triggers T`, then lines
-    `src->dst [id I] start T|trigger X size S [send_done_trigger X] [recv_done_trigger X] [prio P]` and
-    `trigger id X oneshot|multishot|barrier [count C]`. A trigger becomes a dependency: `oneshot` releases its flows on its
-    one activation, `barrier` on the last of C, `multishot` one flow per activation, in file order.
+    """Flows from htsim's connection matrix: `Nodes N`, `Connections M`, `Triggers T`, then lines `src->dst [id I] start
+    T|trigger X size S [send_done_trigger X] [recv_done_trigger X] [prio P]` and `trigger id X oneshot|multishot|barrier
+    [count C]`. A trigger becomes a dependency: `oneshot` releases its flows on its one activation, `barrier` on the last
+    of C, `multishot` one flow per activation, in file order.
     Source: csg-htsim, `sim/datacenter/connection_matrix.cpp` and `sim/trigger.cpp`.
     Deviation: "send done" and "receive done" are both the completion of the flow; `prio` is ignored, and said so;
     size 0 (a flow without end) and `failure` lines are refused.
@@ -6194,48 +4926,40 @@ class HtsimMatrix(Table):
     kind: ClassVar[Literal["htsim_cm"]] = "htsim_cm"
 
     path: str
-    """The file, relative to the scenario.
+    """Path of the file, relative to the scenario's folder.
 
     Must be given.
     """
 
     time_unit: TimeUnit
-    """What start times count. There is no default: htsim reads picoseconds, but writes microseconds.
+    """Unit of start times in the file. There is no default: htsim reads picoseconds, but writes microseconds.
 
     Must be given.
     """
 
 
-class HtsimMatrixDict(TypedDict, total=False):
-    """`HtsimMatrix` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["htsim_cm"]]
-    path: Required[str]
-    time_unit: Required[TimeUnit]
-
-
-FlowFile: TypeAlias = CsvFlows | CsvFlowsDict | HpccFlows | HpccFlowsDict | HtsimMatrix | HtsimMatrixDict
-"""A file of flows.
+FlowFile: TypeAlias = CsvFlows | HpccFlows | HtsimMatrix | Mapping[str, Any]
+"""Format and path of a file of flows.
 
 - `csv`: Comma-separated values with a heading.
-- `hpcc_flow`: HPCC's `flow.txt`.
-- `htsim_cm`: htsim's connection matrix, `.cm`.
+- `hpcc_flow`: Flow list of HPCC, `flow.txt`.
+- `htsim_cm`: Connection matrix of htsim, `.cm`.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImportedFlows(Table):
-    """Flows from a file."""
+    """Flows read from a file."""
 
     kind: ClassVar[Literal["file"]] = "file"
 
     name: str | None = None
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
+    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; the scenario's first if absent."""
+    """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points.
@@ -6244,80 +4968,56 @@ class ImportedFlows(Table):
     """
 
     start: Instant | None = None
-    """When the entry begins.
+    """Start time of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
+    flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Time from the last of these completions to the beginning.
+    """Delay from the last of these completions to the beginning of the entry.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     format: FlowFile
-    """Format and file.
+    """Format and path of the file.
 
     Must be given.
     """
 
 
-_ImportedFlowsReserved = TypedDict("_ImportedFlowsReserved", {"class": "int"}, total=False)
-
-
-class ImportedFlowsDict(_ImportedFlowsReserved, total=False):
-    """`ImportedFlows` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["file"]]
-    name: str
-    transport: str
-    start: Instant
-    after: Sequence[str]
-    delay: Duration
-    format: Required[FlowFile]
-
-
 Entry: TypeAlias = (
     FlowList
-    | FlowListDict
     | Incast
-    | IncastDict
     | QueryTraffic
-    | QueryTrafficDict
     | PoissonTraffic
-    | PoissonTrafficDict
     | Permutation
-    | PermutationDict
     | AllToAll
-    | AllToAllDict
     | HotSpot
-    | HotSpotDict
     | Collective
-    | CollectiveDict
     | Cbr
-    | CbrDict
     | OnOff
-    | OnOffDict
     | ImportedFlows
-    | ImportedFlowsDict
+    | Mapping[str, Any]
     | Literal["query"]
 )
-"""One source of traffic: what, when, and by which transport.
+"""One source of traffic: its flows, their time, and their transport.
 
 - `flows`: Flows listed one by one.
-- `incast`: Many senders answer one receiver at once.
-- `query`: Query and response at random instants (partition–aggregate).
+- `incast`: Many senders answer one receiver simultaneously.
+- `query`: Queries and their responses at random instants (partition–aggregate).
 - `poisson`: Background flows at random instants.
-- `permutation`: Each host sends to one and receives from one.
-- `all_to_all`: Each host sends to each.
-- `hot_spot`: Background flows of which a part goes to a few hosts.
-- `collective`: Ranks of a training job: all-reduce, all-gather, reduce-scatter, all-to-all.
+- `permutation`: Each host sends one flow and receives one.
+- `all_to_all`: Each host sends to each other host.
+- `hot_spot`: Background flows, part of which goes to a few hot hosts.
+- `collective`: Collective operations of a training job: all-reduce, all-gather, reduce-scatter, all-to-all.
 - `cbr`: Datagrams at a constant rate.
 - `on_off`: Datagrams in bursts.
 - `file`: Flows from a file.
@@ -6326,114 +5026,88 @@ Entry: TypeAlias = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AllKeep(Table):
-    """Nothing to choose."""
+    """All records, without any setting."""
 
     kind: ClassVar[Literal["all"]] = "all"
 
 
-class AllKeepDict(TypedDict, total=False):
-    """`AllKeep` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["all"]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KeepLast(Table):
-    """A ring buffer for each watched port, written when the run ends."""
+    """A ring buffer of records for each watched port, written when the run ends."""
 
     kind: ClassVar[Literal["last"]] = "last"
 
     records: int | None = None
-    """Records that a port's ring holds.
+    """Number of records in a port's ring.
 
     Default: 65536. Accepted: from 1 to 100000000.
     """
 
 
-class KeepLastDict(TypedDict, total=False):
-    """`KeepLast` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["last"]]
-    records: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KeepAround(Table):
-    """A trigger for each watched port: a packet finds more than `above` where the one before it found no more than that."""
+    """A trigger for each watched port: fires when a packet finds more than `above` in the queue, where the previous packet
+    did not.
+    """
 
     kind: ClassVar[Literal["around"]] = "around"
 
     above: Size
-    """Queue that sets it off.
+    """Queue length that fires the trigger.
 
     Must be given.
     """
 
     before: Duration | None = None
-    """What is kept of the time before.
+    """Time before the trigger of which records are kept.
 
     Default: "500us". Accepted: from 0ps to 1000s.
     """
 
     after: Duration | None = None
-    """What is kept of the time after.
+    """Time after the trigger of which records are kept.
 
     Default: "500us". Accepted: from 0ps to 1000s.
     """
 
     records: int | None = None
-    """Records that a port remembers of the time before: the last so many.
+    """Largest number of records before the trigger that a port remembers.
 
     Default: 65536. Accepted: from 1 to 100000000.
     """
 
 
-class KeepAroundDict(TypedDict, total=False):
-    """`KeepAround` as a plain dictionary; the class says what each key means."""
+Keep: TypeAlias = AllKeep | KeepLast | KeepAround | Mapping[str, Any] | Literal["all", "last"]
+"""Rule that selects the records of watched ports to be kept.
 
-    kind: Required[Literal["around"]]
-    above: Required[Size]
-    before: Duration
-    after: Duration
-    records: int
-
-
-Keep: TypeAlias = AllKeep | AllKeepDict | KeepLast | KeepLastDict | KeepAround | KeepAroundDict | Literal["all", "last"]
-"""Which records of watched ports are kept.
-
-- `all`: Each.
-- `last`: The last of each port.
-- `around`: Those around each upward crossing of a threshold.
+- `all`: All records.
+- `last`: Latest records of each port, in a ring.
+- `around`: Records around each upward crossing of a threshold.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Registers(Table):
-    """The registers in which watched ports keep time and queue length. Source: S-ECN §II-C."""
+    """Telemetry registers, in which watched ports keep time and queue length. Source: S-ECN §II-C."""
 
     tick: Duration | None = None
-    """Step of the time register, which has 32 bits and starts again after 2^32 ticks.
+    """Step of the time register, which has 32 bits and wraps around after 2^32 ticks.
 
     Default: "800ns". Accepted: from 1ns to 1ms.
     """
 
     unit: Size | None = None
-    """Step of the length register, which has 16 bits: queues of 65535 units and more read the same.
+    """Step of the queue-length register, which has 16 bits: queues of 65535 units and more read alike.
 
     Default: "8B". Accepted: from 1B to 65536B.
     """
 
 
-class RegistersDict(TypedDict, total=False):
-    """`Registers` as a plain dictionary; the class says what each key means."""
-
-    tick: Duration
-    unit: Size
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CaptureFrames(Table):
-    """Frames at the NICs of hosts, both ways, and on links behind switches, byte for byte. Source: pcapng."""
+    """Capture of frames at the NICs of hosts, in both directions, and on links behind switches, byte for byte. Source:
+    pcapng.
+    """
 
     hosts: Sequence[str] | None = None
     """Hosts whose NICs are captured: names as in the results (`h3`), `*` stands for anything.
@@ -6442,30 +5116,23 @@ class CaptureFrames(Table):
     """
 
     links: Sequence[str] | None = None
-    """Ports of switches on whose links frames are captured as they leave: names as in the results (`leaf0->spine1`), `*`
-    stands for anything. What switches put into frames for each other can be seen there.
+    """Switch ports whose links are captured, as frames leave: names as in the results (`leaf0->spine1`), `*` stands for
+    anything. Headers that switches insert for each other are visible there.
 
     Default: [].
     """
 
     snap: Size | None = None
-    """Most bytes that are kept of a frame; absent: all. 94 B hold all headers, with IPv6 114 B; stamps are at the end.
+    """Largest number of bytes kept of each frame; if absent, all. 94 B hold all headers, with IPv6 114 B; stamps are at
+    the end of the frame.
 
     Accepted: from 64B to 65535B.
     """
 
 
-class CaptureFramesDict(TypedDict, total=False):
-    """`CaptureFrames` as a plain dictionary; the class says what each key means."""
-
-    hosts: Sequence[str]
-    links: Sequence[str]
-    snap: Size
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Telemetry(Table):
-    """What the result folder holds besides flows and totals. docs/results.md describes the tables."""
+    """Telemetry: tables in the result folder besides flows and totals. docs/results.md describes the tables."""
 
     sample: DurationOrOff | None = None
     """Period of the samples in `ports.parquet`; "off": no such table.
@@ -6474,14 +5141,14 @@ class Telemetry(Table):
     """
 
     queues: Sequence[str] | None = None
-    """Ports whose packets are recorded one by one in `queues.parquet`: names as in the results (`leaf0->h3`), `*`
-    stands for anything. Only ports of switches can be watched.
+    """Switch ports whose packets are recorded one by one in `queues.parquet`: names as in the results (`leaf0->h3`), `*`
+    stands for anything.
 
     Default: [].
     """
 
     hosts: Sequence[str] | None = None
-    """Flows that are followed, so that `fanin explain` can say where their time went: their senders' state in `hosts.parquet`,
+    """Followed flows, whose time `fanin explain` can account for: their senders' state is recorded in `hosts.parquet`,
     their packets in `segments.parquet` and `hops.parquet`. Names of traffic entries, of hosts (all flows from or to
     them), ids and numbers of flows; `*` stands for anything. See docs/explain.md.
 
@@ -6489,360 +5156,252 @@ class Telemetry(Table):
     """
 
     keep: Keep | None = None
-    """Which of these records are kept.
+    """Rule that selects the records of `queues` to be kept.
 
     Default: { kind = "all" }.
     """
 
-    registers: Registers | RegistersDict | None = None
-    """The same as a switch would report it: watched ports write a stamp into each packet, receivers read it into
-    `stamps.parquet`. Absent: no stamps. Present, hosts leave room for 8 B in every frame: full segments carry so much
-    less, all others are so much longer. See docs/telemetry.md.
+    registers: Registers | Mapping[str, Any] | None = None
+    """Stamps, by which a real switch would report queues: watched ports write a stamp into each packet, receivers read
+    it into `stamps.parquet`. If absent, no stamps; if present, hosts leave room for 8 B in every frame: full segments
+    carry 8 B less, all other frames are 8 B longer. See docs/telemetry.md.
     """
 
-    capture: CaptureFrames | CaptureFramesDict | None = None
-    """Frames as tcpdump would capture them at the NICs of hosts, and as a tap would behind ports of switches, in `packets.pcapng`. Absent: none. See docs/wire.md."""
+    capture: CaptureFrames | Mapping[str, Any] | None = None
+    """Capture in `packets.pcapng`: frames as tcpdump would record them at the NICs of hosts, and as a tap would behind
+    switch ports. If absent, none. See docs/wire.md.
+    """
 
     drops: bool | None = None
-    """Whether `drops.parquet` lists each dropped packet.
+    """Table of drops: `drops.parquet` lists each dropped packet.
 
     Default: true.
     """
 
 
-class TelemetryDict(TypedDict, total=False):
-    """`Telemetry` as a plain dictionary; the class says what each key means."""
-
-    sample: DurationOrOff
-    queues: Sequence[str]
-    hosts: Sequence[str]
-    keep: Keep
-    registers: Registers | RegistersDict
-    capture: CaptureFrames | CaptureFramesDict
-    drops: bool
-
-
 Ties: TypeAlias = Literal["drawn", "by_link"]
-"""In which order packets are handled that arrive in the same picosecond. At a full drop-tail port the first one gets the place
-that has become free.
+"""Order of packets that arrive in the same picosecond. At a full drop-tail port, the first one gets the space that has
+become free.
 
-- `drawn`: Drawn anew for each instant, from seed, time and link: no host is favoured, and unrelated flows change nothing.
-- `by_link`: By number of the link: of hosts that send in step the first in the topology always wins.
+- `drawn`: Random order, drawn anew for each instant from seed, time and link: no host is favoured, and unrelated flows
+- `by_link`: Order of link ids: of hosts that send in step, the first in the topology always wins.
 """
 
 
 PortModel: TypeAlias = Literal["auto", "explicit"]
-"""How output ports are simulated. The results are the same, bit by bit.
+"""Event model of output ports. Results do not depend on it, bit by bit.
 
-- `auto`: One event per packet and hop; departures are events only while a port has to choose what is next.
+- `auto`: One event per packet and hop; departures are computed lazily, and are events only while a port has to choose
 - `explicit`: Departures as events at every port: slower, for comparison.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Engine(Table):
-    """How the simulation runs. But for `ties`, nothing here changes what is simulated, only how, and when it gives up."""
+    """Execution of the simulation. Except for `ties`, no setting here affects results, only speed and the limits at which a
+    run gives up.
+    """
 
     ties: Ties | None = None
-    """In which order packets are handled that arrive in the same picosecond.
+    """Order of packets that arrive in the same picosecond.
 
     Default: "drawn".
     """
 
     ports: PortModel | None = None
-    """How output ports are simulated.
+    """Event model of output ports.
 
     Default: "auto".
     """
 
     max_events: int | None = None
-    """The run ends, marked partial, after this many events.
+    """Event limit: the run ends after this many events, marked partial.
 
     Accepted: at least 1.
     """
 
     stall_events: int | None = None
-    """The run is taken to hang when this many events pass without time moving on.
+    """Stall limit: the run is assumed to hang when this many events pass without simulated time moving on.
 
     Default: 200000000. Accepted: at least 1000.
     """
 
     max_flows: int | None = None
-    """A scenario with more flows than this is refused: each costs the result a row.
+    """Flow limit: a scenario with more flows is refused, as each costs a row in the results.
 
     Default: 50000000. Accepted: at least 1.
     """
 
 
-class EngineDict(TypedDict, total=False):
-    """`Engine` as a plain dictionary; the class says what each key means."""
-
-    ties: Ties
-    ports: PortModel
-    max_events: int
-    stall_events: int
-    max_flows: int
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ScenarioDoc(Table):
-    """A scenario: everything that a run depends on."""
+    """A scenario: every setting that a run depends on."""
 
     name: str | None = None
-    """Name, shown in results.
+    """Name of the scenario, shown in results.
 
     Default: "scenario".
     """
 
     description: str | None = None
-    """What it is for."""
+    """Purpose of the scenario, in free text."""
 
     seed: int | None = None
-    """Root of every random choice. The same seed gives the same run.
+    """Seed of all random numbers; equal seeds give equal runs.
 
     Default: 1. Accepted: from 0 to 9223372036854775807.
     """
 
     duration: Duration | None = None
-    """The run stops here; absent: when all flows are complete and their senders know it, with the timers that this takes.
+    """Time at which the run stops. If absent, it stops when all flows are complete and their senders know it, including
+    the timers that this takes.
 
     Accepted: from 1ps to 864000s.
     """
 
     topology: TopologyConfig
-    """Hosts, switches and links.
+    """Topology: hosts, switches and links.
 
     Must be given.
     """
 
-    framing: Framing | FramingDict | None = None
-    """How an IP packet sits on the wire."""
+    framing: Framing | Mapping[str, Any] | None = None
+    """Framing: the bytes that link layer and IP add to each packet."""
 
-    switch: Switch | SwitchDict | None = None
-    """All switches."""
+    switch: Switch | Mapping[str, Any] | None = None
+    """Settings of all switches."""
 
-    host: Host | HostDict | None = None
-    """All hosts."""
+    host: Host | Mapping[str, Any] | None = None
+    """Settings of all hosts."""
 
     transport: TransportConfig | None = None
-    """The transport of traffic that names none; called "default" in results.
+    """Default transport, for traffic that names none; called "default" in results.
 
     Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", window_rules = "rfc", slow_start = "standard", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, loss_detection = "rfc6675", tail_loss_probe = true, undo = true, timer_slack = "0ps", dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", timer_ticks = false, backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_acks = "fixed", delayed_ack_timeout = "200ms", delayed_ack_max = "200ms", quick_acks = 0, sack_compression = { kind = "none" }, dsack = false, paws = false, receive_window = { kind = "fixed", size = "16777216B" }, push = { kind = "last" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, trim_nack = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B", tso_rtt_log = 9, small_queues = false }.
     """
 
     transports: Mapping[str, TransportConfig] | None = None
-    """Further transports by name, for `[[traffic]]` tables to name."""
+    """Further transports by name, for `[[traffic]]` tables to refer to."""
 
     traffic: Sequence[Entry]
-    """What the applications ask of the network.
+    """Traffic: the flows, datagram streams and queries of the applications.
 
     Must be given.
     """
 
-    telemetry: Telemetry | TelemetryDict | None = None
-    """What is recorded."""
+    telemetry: Telemetry | Mapping[str, Any] | None = None
+    """Telemetry: the data that is recorded."""
 
-    engine: Engine | EngineDict | None = None
-    """How the simulation runs."""
-
-
-class ScenarioDocDict(TypedDict, total=False):
-    """`ScenarioDoc` as a plain dictionary; the class says what each key means."""
-
-    name: str
-    description: str
-    seed: int
-    duration: Duration
-    topology: Required[TopologyConfig]
-    framing: Framing | FramingDict
-    switch: Switch | SwitchDict
-    host: Host | HostDict
-    transport: TransportConfig
-    transports: Mapping[str, TransportConfig]
-    traffic: Required[Sequence[Entry]]
-    telemetry: Telemetry | TelemetryDict
-    engine: Engine | EngineDict
+    engine: Engine | Mapping[str, Any] | None = None
+    """Engine: execution of the simulation."""
 
 
 __all__ = [
     "Table",
     "LinkParams",
-    "LinkParamsDict",
     "SingleSwitch",
-    "SingleSwitchDict",
     "Dumbbell",
-    "DumbbellDict",
     "RackLinkParams",
-    "RackLinkParamsDict",
     "Racks",
-    "RacksDict",
     "UplinkParams",
-    "UplinkParamsDict",
     "LeafSpine",
-    "LeafSpineDict",
     "FatTree",
-    "FatTreeDict",
     "Chain",
-    "ChainDict",
     "FileFormat",
     "FromFile",
-    "FromFileDict",
     "TopologyConfig",
     "Ip",
     "Framing",
-    "FramingDict",
     "OutputQueued",
-    "OutputQueuedDict",
     "IslipParams",
-    "IslipParamsDict",
     "RoundRobinArbitration",
-    "RoundRobinArbitrationDict",
     "Arbitration",
     "Combined",
-    "CombinedDict",
     "Architecture",
     "StaticBuffer",
-    "StaticBufferDict",
     "DynamicBuffer",
-    "DynamicBufferDict",
     "UnlimitedBuffer",
-    "UnlimitedBufferDict",
     "Buffer",
     "NoneMarking",
-    "NoneMarkingDict",
     "At",
     "ThresholdParams",
-    "ThresholdParamsDict",
     "Spacing",
     "RedParams",
-    "RedParamsDict",
     "AfterMark",
     "SlopeParams",
-    "SlopeParamsDict",
     "ProbabilitySlopeForm",
-    "ProbabilitySlopeFormDict",
     "SlopeForm",
     "SEcnParams",
-    "SEcnParamsDict",
     "CodelParams",
-    "CodelParamsDict",
     "FrontDropParams",
-    "FrontDropParamsDict",
     "Marking",
     "ClassMarking",
-    "ClassMarkingDict",
     "IntParams",
-    "IntParamsDict",
     "Operations",
     "PdnParams",
-    "PdnParamsDict",
     "LossyPool",
-    "LossyPoolDict",
     "StaticXoff",
-    "StaticXoffDict",
     "DynamicXoff",
-    "DynamicXoffDict",
     "Xoff",
     "StormAction",
     "Watchdog",
-    "WatchdogDict",
     "PfcParams",
-    "PfcParamsDict",
     "AlertBy",
     "DrainedRelease",
-    "DrainedReleaseDict",
     "FlowletGap",
-    "FlowletGapDict",
     "UnorderedRelease",
-    "UnorderedReleaseDict",
     "Release",
     "GiveUpWhen",
     "Neighbour",
     "Hops",
     "RimmParams",
-    "RimmParamsDict",
     "Exponential",
-    "ExponentialDict",
     "Linear",
-    "LinearDict",
     "Growth",
     "PaboParams",
-    "PaboParamsDict",
     "DibsParams",
-    "DibsParamsDict",
     "ServeBy",
     "VertigoParams",
-    "VertigoParamsDict",
     "Cut",
     "TrimmingParams",
-    "TrimmingParamsDict",
     "Recognise",
     "Decrease",
     "WhenIdle",
     "RcmParams",
-    "RcmParamsDict",
     "Mechanisms",
-    "MechanismsDict",
     "FifoScheduling",
-    "FifoSchedulingDict",
     "StrictParams",
-    "StrictParamsDict",
     "DrrParams",
-    "DrrParamsDict",
     "StrictDrrParams",
-    "StrictDrrParamsDict",
     "Scheduling",
     "Except",
-    "ExceptDict",
     "Ecmp",
-    "EcmpDict",
     "Spray",
-    "SprayDict",
     "RoundRobinPathChoice",
-    "RoundRobinPathChoiceDict",
     "FlowletParams",
-    "FlowletParamsDict",
     "DrillParams",
-    "DrillParamsDict",
     "ByDestinationPathChoice",
-    "ByDestinationPathChoiceDict",
     "PathChoice",
     "Switch",
-    "SwitchDict",
     "FairNic",
-    "FairNicDict",
     "FifoNic",
-    "FifoNicDict",
     "Nic",
     "AtOnce",
-    "AtOnceDict",
     "Napi",
-    "NapiDict",
     "Receive",
     "NoneNoise",
-    "NoneNoiseDict",
     "UniformNoise",
-    "UniformNoiseDict",
     "ExponentialNoise",
-    "ExponentialNoiseDict",
     "Noise",
     "ReorderBuffer",
-    "ReorderBufferDict",
     "PauseWatchdog",
-    "PauseWatchdogDict",
     "Storm",
-    "StormDict",
     "Host",
-    "HostDict",
     "Profile",
     "NewReno",
-    "NewRenoDict",
     "Reno",
-    "RenoDict",
     "Cubic",
-    "CubicDict",
     "Dctcp",
-    "DctcpDict",
     "CongestionControl",
     "InitialWindow",
     "WindowRules",
@@ -6855,147 +5414,88 @@ __all__ = [
     "SpuriousRto",
     "DelayedAcks",
     "NoneSackCompression",
-    "NoneSackCompressionDict",
     "CompressedSacks",
-    "CompressedSacksDict",
     "SackCompression",
     "FixedWindow",
-    "FixedWindowDict",
     "WindowGrowth",
     "GrowingWindow",
-    "GrowingWindowDict",
     "ReceiveWindow",
     "LastPushBit",
-    "LastPushBitDict",
     "HalfWindowPush",
-    "HalfWindowPushDict",
     "PushBit",
     "EcnEcho",
     "EctOn",
     "DropResend",
     "NonePacing",
-    "NonePacingDict",
     "Paced",
-    "PacedDict",
     "Pacing",
     "Tcp",
-    "TcpDict",
     "NoRateControl",
-    "NoRateControlDict",
     "Hpcc",
-    "HpccDict",
     "PowerTcp",
-    "PowerTcpDict",
     "ThetaPowerTcp",
-    "ThetaPowerTcpDict",
     "DcqcnProfile",
     "Dcqcn",
-    "DcqcnDict",
     "Timely",
-    "TimelyDict",
     "Swift",
-    "SwiftDict",
     "RoceControl",
     "GoBackN",
-    "GoBackNDict",
     "SelectiveRepeat",
-    "SelectiveRepeatDict",
     "RoceRecovery",
     "NoneRoceWindow",
-    "NoneRoceWindowDict",
     "BdpWindow",
-    "BdpWindowDict",
     "FixedRoceWindow",
-    "FixedRoceWindowDict",
     "RoceWindow",
     "Roce",
-    "RoceDict",
     "TransportConfig",
     "ListedFlow",
-    "ListedFlowDict",
     "FlowList",
-    "FlowListDict",
     "Incast",
-    "IncastDict",
     "Aggregate",
-    "AggregateDict",
     "LoadOf",
     "QueryTraffic",
-    "QueryTrafficDict",
     "WebSearchSizes",
-    "WebSearchSizesDict",
     "DataMiningSizes",
-    "DataMiningSizesDict",
     "EnterpriseSizes",
-    "EnterpriseSizesDict",
     "HadoopSizes",
-    "HadoopSizesDict",
     "StorageSizes",
-    "StorageSizesDict",
     "Probability",
     "SizeFile",
-    "SizeFileDict",
     "FixedSize",
-    "FixedSizeDict",
     "UniformSize",
-    "UniformSizeDict",
     "ExponentialSize",
-    "ExponentialSizeDict",
     "Sizes",
     "PoissonTraffic",
-    "PoissonTrafficDict",
     "Permutation",
-    "PermutationDict",
     "AllToAll",
-    "AllToAllDict",
     "HotSpot",
-    "HotSpotDict",
     "RankOrder",
     "AllReduceAlgorithm",
     "AllReduce",
-    "AllReduceDict",
     "AllGather",
-    "AllGatherDict",
     "ReduceScatter",
-    "ReduceScatterDict",
     "Exchange",
-    "ExchangeDict",
     "Operation",
     "Collective",
-    "CollectiveDict",
     "RateCounts",
     "Cbr",
-    "CbrDict",
     "OnOff",
-    "OnOffDict",
     "CsvFlows",
-    "CsvFlowsDict",
     "HpccFlows",
-    "HpccFlowsDict",
     "TimeUnit",
     "HtsimMatrix",
-    "HtsimMatrixDict",
     "FlowFile",
     "ImportedFlows",
-    "ImportedFlowsDict",
     "Entry",
     "AllKeep",
-    "AllKeepDict",
     "KeepLast",
-    "KeepLastDict",
     "KeepAround",
-    "KeepAroundDict",
     "Keep",
     "Registers",
-    "RegistersDict",
     "CaptureFrames",
-    "CaptureFramesDict",
     "Telemetry",
-    "TelemetryDict",
     "Ties",
     "PortModel",
     "Engine",
-    "EngineDict",
     "ScenarioDoc",
-    "ScenarioDocDict",
 ]

@@ -1,6 +1,6 @@
 """A class for each table of a scenario, with the documentation, default and range of each key.
 
-Each table has two forms: a frozen dataclass (``LeafSpine(leaves=4)``) and a TypedDict (``LeafSpineDict``, for plain dictionaries).
+Each is a frozen dataclass (``LeafSpine(leaves=4)``). Wherever one is accepted, so is a plain dictionary.
 
 >>> from fanin.types import SingleSwitch
 >>> SingleSwitch(hosts=3).to_dict()

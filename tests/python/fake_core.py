@@ -12,6 +12,10 @@ from typing import Any
 from fake_result import write_result
 from fanin._core import ScenarioError
 
+VERSION: str = tomllib.loads((Path(__file__).parents[2] / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"][
+    "version"
+]
+
 
 class PanicException(BaseException):
     """As PyO3 names a panic of the core."""
@@ -123,11 +127,11 @@ def counters_page() -> str:
 
 
 def build() -> dict[str, str]:
-    return {"version": "0.1.0", "target": "x86_64-linux", "profile": "release"}
+    return {"version": VERSION, "target": "x86_64-linux", "profile": "release"}
 
 
 def version() -> str:
-    return "0.1.0"
+    return VERSION
 
 
 def bench(workload: str, scale: float, folder: str = ".") -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from fanin.schemas import SCHEMAS, schema
+from fanin.tables.schemas import SCHEMAS, schema
 
 PORT = "leaf0->h0"
 COLD = "leaf1->h4"

@@ -64,7 +64,7 @@ def varying(metric: str, hosts: int | None = None) -> Iterator[tuple[tuple[int, 
 def make() -> pl.DataFrame:
     """Run everything."""
     import fanin
-    from fanin import metrics
+    from fanin.statistics import metrics
 
     design = tomllib.loads(EXAMPLE.read_text())["sweep"]
     base = fanin.Scenario.from_file(EXAMPLE.parent / design["scenario"])

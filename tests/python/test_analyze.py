@@ -20,7 +20,9 @@ import pytest
 from typer.testing import CliRunner
 
 import fanin
-from fanin import report, tables
+from fanin import report
+from fanin.analysis import tables
+from fanin.analysis.page import render_analysis
 from fanin.cli import app
 from test_report import CHROMIUM, DRIVER, Page, browser, drawn, open_page
 
@@ -309,6 +311,7 @@ except KeyboardInterrupt:
             frame = pl.DataFrame({"t": number * 1_230_400, "q": number % 400 * 1518, "flow": number % 50, "len": number * 0 + 1518})
             frame.write_parquet(tmp_path / "a.parquet", row_group_size=1 << 17)
             text = f"""import fanin
+from fanin.analysis.page import render_analysis
 columns = "time=t:ps,queue=q,flow=flow,frame=len"
 found = fanin.analyze({str(tmp_path / "a.parquet")!r}, columns=columns, rate="10Gbps", max_bursts=100)
 assert found.port()["records"] == {rows}
@@ -367,7 +370,7 @@ class TestOutput:
         assert repr(found) == "<fanin.Analysis: 1 port, 1 burst>"
 
     def test_the_page_refers_to_nothing(self, found: fanin.Analysis) -> None:
-        page = Page(report.render_analysis(found))
+        page = Page(render_analysis(found))
         assert (page.references, page.handlers) == ([], [])
         assert "burst-0" in page.ids
 
@@ -376,7 +379,7 @@ class TestOutput:
         (tmp_path / "a.csv").write_text(
             "time_ns,port,queue_bytes,flow\n" + "".join(f"{i},{evil},{90_000 * (i % 2)},{evil}\n" for i in range(50))
         )
-        text = report.render_analysis(fanin.analyze(tmp_path / "a.csv"))
+        text = render_analysis(fanin.analyze(tmp_path / "a.csv"))
         assert "<img" not in text
         assert Page(text).handlers == []
 

@@ -143,7 +143,7 @@ def test_what_the_source_needs_is_part_of_what_is_shipped(tmp_path: Path) -> Non
     expected = {str(path.relative_to(papers)) for path in papers.rglob("*") if path.is_file()}
     assert expected
     assert {f"python/fanin/reproduce/scenarios/{name}" for name in expected} <= shipped
-    package = {"starters/incast.toml", "report/base.html", "report/page.html", "report/style.css", "report/script.js", "py.typed"}
+    package = {"starters/incast.toml", "pages/base.html", "pages/page.html", "pages/style.css", "pages/script.js", "py.typed"}
     assert {f"python/fanin/{name}" for name in package} <= shipped
     starters = {f"python/fanin/starters/{path.name}" for path in (ROOT / "scenarios").glob("*.toml")}
     assert starters and starters <= shipped

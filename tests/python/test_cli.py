@@ -24,10 +24,13 @@ from typer.testing import Result as Outcome
 
 import fanin
 from fake_result import write_result
-from fanin import benchmark, counters, overview, runner, terminal
+from fanin import benchmark
 from fanin.cli import app
-from fanin.output import show_summary
-from fanin.progress import Bar, describe, fraction, last_arrival_ps, remaining_s
+from fanin.cli.output import show_summary
+from fanin.results import runner
+from fanin.results.progress import Bar, describe, fraction, last_arrival_ps, remaining_s
+from fanin.tables import counters, overview
+from fanin.text import terminal
 
 
 def call(*arguments: str | Path) -> Outcome:
@@ -72,7 +75,7 @@ def printed(width: int, show: Callable[[], None]) -> list[str]:
     """What a function prints to a terminal of this width."""
     text = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fanin.terminal.console", lambda: Console(file=text, width=width))
+        patch.setattr("fanin.text.terminal.console", lambda: Console(file=text, width=width))
         show()
     return [line.rstrip() for line in text.getvalue().splitlines()]
 
@@ -100,7 +103,7 @@ def test_no_number_is_cut_off_and_no_column_left_out(folder: Path, width: int) -
 
 @pytest.mark.parametrize("environment", [{}, {"COLUMNS": "60"}, {"NO_COLOR": "1"}, {"TERM": "dumb"}, {"FORCE_COLOR": "1"}])
 def test_in_a_pipe_tables_have_their_full_width(folder: Path, environment: dict[str, str]) -> None:
-    code = "import sys, fanin; from fanin.output import show_summary; show_summary(fanin.load(sys.argv[1]))"
+    code = "import sys, fanin; from fanin.cli.output import show_summary; show_summary(fanin.load(sys.argv[1]))"
     call = [sys.executable, "-c", code, str(folder)]
     done = subprocess.run(call, capture_output=True, text=True, check=True, env=os.environ | environment)
     text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
@@ -362,10 +365,13 @@ def test_schema_and_version(core: ModuleType) -> None:
     assert call("schema", "--python").stdout == '"""Typed classes."""\n'
     assert call("schema", "--counters").stdout == "# Counters of mechanisms\n"
     assert call("schema", "--python", "--reference").exit_code == 2
-    assert call("version").stdout == "0.1.0\n"
+    version = core.version()
+    assert call("version").stdout == f"{version}\n"
     told = call("--version").stdout
-    assert re.fullmatch(r"fanin 0\.1\.0 \(\w+-\w+, (release|debug, with checks); Python \d+\.\d+\.\d+\)\n", told), told
-    assert fanin.__version__ == "0.1.0"
+    assert re.fullmatch(rf"fanin {re.escape(version)} \(\w+-\w+, (release|debug, with checks); Python \d+\.\d+\.\d+\)\n", told), (
+        told
+    )
+    assert fanin.__version__ == version
 
 
 COMMANDS: dict[str, Any] = getattr(get_command(app), "commands")  # noqa: B009 (a group's, which its type does not say)

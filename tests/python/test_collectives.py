@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 import fanin
-from fanin import overview, report
+from fanin import report
+from fanin.tables import overview
 
 pytestmark = pytest.mark.native
 

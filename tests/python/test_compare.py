@@ -21,8 +21,12 @@ from typer.testing import CliRunner
 
 import fanin
 from fake_result import write_result
-from fanin import compared, comparison, metrics, swept, terminal, variants
+from fanin import comparison
 from fanin.cli import app
+from fanin.comparison import tables, variants
+from fanin.statistics import metrics
+from fanin.sweep import by_axis
+from fanin.text import terminal
 from test_report import CONTRAST, Page, browser, needs_browser, open_page, script
 
 __all__ = ["browser"]
@@ -300,9 +304,9 @@ def test_percentiles_of_few_values_are_said_to_be_the_largest(made: comparison.C
         return replace(made, variants=tuple(replace(v, runs=(run,)) for v, run in zip(made.variants, told, strict=True)))
 
     few = " The p99 of fewer than 100 values is the largest one: of flows (16 here)."
-    assert compared.few_values(with_flows(100, 16)) == few
-    assert compared.rule(with_flows(100, 16)).endswith(few)
-    assert compared.few_values(with_flows(100, 200)) == ""
+    assert tables.few_values(with_flows(100, 16)) == few
+    assert tables.rule(with_flows(100, 16)).endswith(few)
+    assert tables.few_values(with_flows(100, 200)) == ""
 
 
 def test_one_seed_has_no_interval_and_no_verdict(runs: Path) -> None:
@@ -315,12 +319,12 @@ def test_one_seed_has_no_interval_and_no_verdict(runs: Path) -> None:
         "k65/seed1: one seed, so no interval, and no verdict; run more seeds",
         "k20/seed1: one seed, so no interval, and no verdict; run more seeds",
     ]
-    assert compared.rule(found) == "Nothing was judged: that takes two seeds of each variant, or more."
+    assert tables.rule(found) == "Nothing was judged: that takes two seeds of each variant, or more."
     assert found.judged == 0
     seeds = [runs / "k65" / f"seed{seed}" for seed in (1, 2, 3)]
     same = fanin.compare({"a": seeds, "b": seeds})
     assert {cell.verdict for row in same.rows for cell in row.cells} == {None, "equal"}
-    assert compared.rule(same) == "Nothing was judged: what would be is equal in each run."
+    assert tables.rule(same) == "Nothing was judged: what would be is equal in each run."
 
 
 def test_few_and_different_seeds_are_told(runs: Path) -> None:
@@ -331,7 +335,7 @@ def test_few_and_different_seeds_are_told(runs: Path) -> None:
     assert found.notes[-1] == "no run had a timeout; 3 seeds say that fewer than 63 % of runs do"
     cell = row(found, "fct/all.mean_ps").cells[1]
     assert cell.verdict == "not shown" and cell.seeds is not None and cell.seeds > 4
-    assert f"not shown ({cell.seeds})" in compared.verdict_text(cell)
+    assert f"not shown ({cell.seeds})" in tables.verdict_text(cell)
     apart = fanin.compare({"a": f"{runs}/k65/seed[12]", "b": f"{runs}/k20/seed[34]"})
     assert "b and a have no seed in common: differences are not paired, and wider for it" in apart.notes
     gap = row(apart, "fct/all.mean_ps").cells[1].difference
@@ -432,7 +436,7 @@ def test_equal_runs_give_equal_bytes_and_frames_hold_them(made: comparison.Compa
 
 
 def test_tables_fit_eighty_columns(made: comparison.Comparison) -> None:
-    for section, (head, rows) in compared.tables(made, 1):
+    for section, (head, rows) in tables.tables(made, 1):
         out = Console(width=80, file=io.StringIO())
         terminal.table(out, section, head, rows)
         lines = out.file.getvalue().splitlines()  # type: ignore[attr-defined]
@@ -442,11 +446,11 @@ def test_tables_fit_eighty_columns(made: comparison.Comparison) -> None:
 
 def test_changes_are_short_and_signed(made: comparison.Comparison) -> None:
     times = row(made, "fct/all.mean_ps")
-    assert re.fullmatch(r"-20% \[-20, -20\]", compared.change_text(times.metric, times.cells[1]))
-    assert compared.change_text(times.metric, comparison.Cell(None)) == "–"
+    assert re.fullmatch(r"-20% \[-20, -20\]", tables.change_text(times.metric, times.cells[1]))
+    assert tables.change_text(times.metric, comparison.Cell(None)) == "–"
     drops = row(made, "total.drops")
-    assert compared.change_text(drops.metric, drops.cells[1]) == "0 [0, 0]", "not a share of a number that may be zero"
-    assert [compared._percent(share) for share in (0.1234, -0.01234, 0.00004, 0, 12.5)] == ["+12", "-1.2", "0", "0", "+1,250"]
+    assert tables.change_text(drops.metric, drops.cells[1]) == "0 [0, 0]", "not a share of a number that may be zero"
+    assert [tables._percent(share) for share in (0.1234, -0.01234, 0.00004, 0, 12.5)] == ["+12", "-1.2", "0", "0", "+1,250"]
 
 
 def test_the_page_refers_to_nothing_and_names_are_text(tmp_path: Path) -> None:
@@ -545,13 +549,12 @@ class FakeSweep:
 
 
 @pytest.fixture
-def fake_sweep(monkeypatch: pytest.MonkeyPatch) -> type[FakeSweep]:
-    FakeSweep.__name__ = "Sweep"
-    monkeypatch.setattr(swept, "_class", lambda: FakeSweep)
+def fake_sweep(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(by_axis, "Sweep", FakeSweep)
     return FakeSweep
 
 
-def test_a_sweep_has_a_variant_for_each_value_of_an_axis(fake_sweep: type[FakeSweep], tmp_path: Path) -> None:
+def test_a_sweep_has_a_variant_for_each_value_of_an_axis(fake_sweep: Any, tmp_path: Path) -> None:
     found = fanin.compare(fake_sweep(), by="switch.marking.k")
     assert [(entry.name, entry.seeds) for entry in found.variants] == [("k=20", (1, 2, 3)), ("k=65", (1, 2)), ("k=100", (1, 2, 3))]
     assert found.warnings == ["k=65: 1 failed run is left out"]
@@ -565,9 +568,7 @@ def test_a_sweep_has_a_variant_for_each_value_of_an_axis(fake_sweep: type[FakeSw
     assert len(page) < 100_000, "nothing is drawn, so nothing is there to draw it"
 
 
-def test_of_a_store_only_groups_that_hold_compared_numbers_are_read(
-    fake_sweep: type[FakeSweep], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_store_only_groups_that_hold_compared_numbers_are_read(fake_sweep: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run has a row for each port and each mechanism, which nothing here is about."""
     sweep, known, asked = fake_sweep(), metrics.of, set[str]()
 
@@ -578,11 +579,11 @@ def test_of_a_store_only_groups_that_hold_compared_numbers_are_read(
     monkeypatch.setattr(metrics, "of", of)
     ports = sweep.metrics.with_columns(group=pl.lit("port"), name=pl.lit("leaf0->h3"))
     sweep.metrics = pl.concat([sweep.metrics, ports])
-    assert len(swept.gather([sweep], ["switch.marking.k"], {})) == 3
+    assert len(by_axis.gather([sweep], ["switch.marking.k"], {})) == 3
     assert {re.split("[/.]", key)[0] for key in asked} == {"fct", "total"}
 
 
-def test_other_axes_are_fixed_or_the_sweep_is_refused(fake_sweep: type[FakeSweep]) -> None:
+def test_other_axes_are_fixed_or_the_sweep_is_refused(fake_sweep: Any) -> None:
     sweep = fake_sweep((0.5, 0.8))
     assert problems(lambda: fanin.compare(sweep, by="switch.marking.k")) == [
         "traffic[0].load: varies, too; where (--where) chooses one of 0.5, 0.8"
@@ -593,7 +594,7 @@ def test_other_axes_are_fixed_or_the_sweep_is_refused(fake_sweep: type[FakeSweep
     assert [entry.name for entry in both.variants] == [f"k={k}, load={load}" for k in (20, 65, 100) for load in (0.5, 0.8)]
 
 
-def test_what_is_wrong_with_a_sweep_is_said_at_once(fake_sweep: type[FakeSweep]) -> None:
+def test_what_is_wrong_with_a_sweep_is_said_at_once(fake_sweep: Any) -> None:
     assert problems(lambda: fanin.compare(fake_sweep(), by=["k", "bla"], where={"traffic[0].load": 0.9})) == [
         "k: is no axis of out/k; there are switch.marking.k, traffic[0].load; did you mean switch.marking.k?",
         "bla: is no axis of out/k; there are switch.marking.k, traffic[0].load",

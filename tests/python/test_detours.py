@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 import fanin
-from fanin import counters, detours
+from fanin.explain import detours
+from fanin.tables import counters
 from test_capture import TSHARK, tshark
 
 pytestmark = pytest.mark.native

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -12,8 +13,11 @@ import pytest
 from typer.main import get_command
 
 import fanin
-from fanin import benchmark, schemas
+from fanin import benchmark
+from fanin.analysis.settings import DECLARED
 from fanin.cli import app
+from fanin.tables import schemas
+from fanin.tables.recorded import Recorded
 
 ROOT = Path(__file__).parents[2]
 COMMANDS: dict[str, Any] = getattr(get_command(app), "commands")  # noqa: B009 (a group's, which its type does not say)
@@ -48,7 +52,7 @@ def test_every_workload_is_on_the_page() -> None:
 
 def test_every_public_name_of_a_result_is_on_the_page() -> None:
     page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-    for name, member in vars(fanin.Result).items():
+    for name, member in [*vars(fanin.Result).items(), *vars(Recorded).items()]:
         if name.startswith(("_", "scan_")) or name in ("path", "complete"):
             continue
         assert re.search(rf"\b{name}\b", page), name
@@ -75,7 +79,54 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def names_in_scenarios(node: Any) -> set[str]:
+    """Every kind, policy and key that a scenario may name, by its JSON Schema."""
+    if isinstance(node, dict):
+        own = {node["const"]} if isinstance(node.get("const"), str) else set()
+        own |= set(node.get("properties", {}))
+        return own.union(*(names_in_scenarios(value) for value in node.values()))
+    return set().union(*(names_in_scenarios(value) for value in node)) if isinstance(node, list) else set()
+
+
+def test_what_is_not_here_is_not_here() -> None:
+    page = (ROOT / "docs" / "not-here.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| ")]
+    absent = {name.lower() for row in rows for name in re.findall(r"\*\*([^*]+)\*\*", row)}
+    assert {"bbr", "quic", "mptcp", "dragonfly", "cut-through"} <= absent
+    there = names_in_scenarios(json.loads((ROOT / "docs" / "scenario.schema.json").read_text(encoding="utf-8")))
+    assert {"cubic", "fat_tree", "drill"} <= there
+    assert {name for name in there if name.lower().replace("_", "-") in absent} == set()
+
+
+def test_the_citation_is_of_this_version() -> None:
+    cited = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
+    assert cited == [cargo["workspace"]["package"]["version"]]
+
+
+def test_hooks_run_what_make_test_runs() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("$(BIN)", ".venv/bin")
+    hooks = re.findall(
+        r"^ +entry: (?:env \S+ )?(.+)$", (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(hooks) == 4
+    assert [hook for hook in hooks if f" {hook}\n" not in makefile] == []
+
+
 def test_what_ci_installs_is_what_the_project_asks_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["scripts"] == {"fanin": "fanin.cli:app"}
     assert all("<" in requirement or "==" in requirement for requirement in project["project"]["dependencies"])
+
+
+def test_settings_of_an_analysis_are_told_one_by_one() -> None:
+    shown = inspect.signature(fanin.analyze).parameters
+    assert list(shown) == ["source", *DECLARED, "progress"]
+    text = inspect.getdoc(fanin.analyze) or ""
+    parameters = text.partition("Parameters\n")[2].partition("Returns\n")[0]
+    told = [name for line in re.findall(r"^(\w.*) : ", parameters, re.MULTILINE) for name in line.split(", ")]
+    assert told == list(shown)
+    options = {option for parameter in COMMANDS["analyze"].params for option in parameter.opts}
+    assert {f"--{name.replace('_', '-')}" for name in DECLARED} <= options
+    with pytest.raises(TypeError, match="unexpected keyword argument 'speed'"):
+        fanin.analyze("trace.csv", speed="10Gbps")  # type: ignore[call-arg]

@@ -12,7 +12,8 @@ import pytest
 
 import fanin
 from fake_result import COLD, PORT, write_result, write_table
-from fanin import figures, paper, series
+from fanin import figures
+from fanin.figures import paper, series
 
 PLOTS = ["fct_cdf", "fct", "slowdown", "queue", "throughput", "drops_marks"]
 

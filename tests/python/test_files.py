@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import fanin
-from fanin import _files
+from fanin import files
 from fanin.figures import fct_cdf
 
 CLI = [sys.executable, "-B", "-c", "from fanin.cli import app; app()"]
@@ -27,24 +27,24 @@ def test_an_error_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> N
     target = tmp_path / "out.json"
     target.write_text("old")
     target.chmod(0o640)
-    with pytest.raises(ZeroDivisionError), _files.replacing(target) as part:
+    with pytest.raises(ZeroDivisionError), files.replacing(target) as part:
         part.write_text("half")
         raise ZeroDivisionError
     assert (names(tmp_path), target.read_text()) == (["out.json"], "old")
-    _files.write_text(target, "new")
+    files.write_text(target, "new")
     assert (names(tmp_path), target.read_text(), target.stat().st_mode & 0o777) == (["out.json"], "new", 0o640)
     with pytest.raises(FileNotFoundError) as caught:
-        _files.write_text(tmp_path / "absent" / "out.json", "new")
+        files.write_text(tmp_path / "absent" / "out.json", "new")
     assert caught.value.filename == str(tmp_path / "absent" / "out.json")
 
 
 def test_links_and_pipes_stay_what_they_are(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("target")
-    _files.write_text(tmp_path / "link", "text")
+    files.write_text(tmp_path / "link", "text")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_text() == "text"
     reading, writing = os.pipe()
-    _files.write_text(f"/proc/self/fd/{writing}", "text")
+    files.write_text(f"/proc/self/fd/{writing}", "text")
     assert os.read(reading, 10) == b"text"
     os.close(reading)
     os.close(writing)
@@ -80,7 +80,7 @@ def test_a_full_disk_leaves_no_half_file(tmp_path: Path, folder: Path, command: 
 
 @pytest.mark.parametrize("name", ["figure.pdf", "figure.svg", "figure.png"])
 def test_a_full_disk_is_what_a_figure_for_a_paper_says(tmp_path: Path, name: str) -> None:
-    save = "import sys; from fanin import figures, paper; import plotly.graph_objects as go\n"
+    save = "import sys; from fanin.figures import paper; import plotly.graph_objects as go\n"
     save += "paper.save(go.Figure(go.Scatter(y=[1, 2])), sys.argv[1])"
     call = [sys.executable, "-c", save, str(tmp_path / name)]
     done = subprocess.run(call, capture_output=True, text=True, preexec_fn=small_files_only, check=False)
@@ -212,7 +212,7 @@ def test_a_reader_that_has_gone_is_no_error_to_speak_of(command: str) -> None:
 
 
 def test_figures_too(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fanin import paper
+    from fanin.figures import paper
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
@@ -240,7 +240,7 @@ def test_a_pipe_that_nobody_feeds_is_not_waited_for(tmp_path: Path, command: str
 def test_text_is_not_read_from_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="is a pipe or a device, not a file") as caught:
-        _files.read_text(tmp_path / "pipe")
+        files.read_text(tmp_path / "pipe")
     assert caught.value.filename == str(tmp_path / "pipe")
     with pytest.raises(IsADirectoryError):
-        _files.read_text(tmp_path)
+        files.read_text(tmp_path)

@@ -13,9 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import fanin
-from fanin import starter
-from fanin.cli import app
-from fanin.starter import LOADS, TOPOLOGIES, TRAFFIC, Choices, make
+from fanin.cli import app, starter
+from fanin.cli.starter import LOADS, TOPOLOGIES, TRAFFIC, Choices, make
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.native
@@ -194,7 +193,7 @@ def test_without_a_terminal_nothing_is_asked(tmp_path: Path) -> None:
 
 
 def test_questions_in_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fanin import _init
+    from fanin.cli import init as _init
 
     monkeypatch.setattr(_init, "_has_terminal", lambda: True)
     file = tmp_path / "x.toml"

@@ -21,9 +21,9 @@ import pytest
 from typer.testing import CliRunner
 
 import fanin
-from fanin import _spool
+from fanin.analysis.clock import Clock, read_zone
 from fanin.cli import app
-from fanin.clock import Clock, read_zone
+from fanin.files import spool
 
 pytestmark = pytest.mark.native
 START = 1_795_368_600_123_456_789
@@ -156,7 +156,7 @@ class TestPipes:
         before = open_files()
         writer = threading.Thread(target=lambda: pipe.write_bytes(trace.read_bytes()))
         writer.start()
-        spooled = _spool.spool([str(pipe), str(trace)])
+        spooled = spool.spool([str(pipe), str(trace)])
         assert spooled.paths[1] == str(trace)
         assert Path(spooled.paths[0]).read_bytes() == trace.read_bytes()
         assert spooled.shown == {spooled.paths[0]: str(pipe)}

@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 
 import fanin
 from fake_result import write_followed, write_result
-from fanin import folder
-from fanin._locks import LOCK, Lock, LockedError
 from fanin.cli import app
-from fanin.schemas import SCHEMAS
+from fanin.files.locks import LOCK, Lock, LockedError
+from fanin.results import folder
+from fanin.tables.schemas import SCHEMAS
 
 CLI = [sys.executable, "-c", "from fanin.cli import app; app()"]
 SHORT = """

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 import fanin
 from fanin import _core, benchmark, report, types
 from fanin.cli import app
-from fanin.schemas import SCHEMAS, schema
+from fanin.tables.schemas import SCHEMAS, schema
 
 pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]

@@ -15,8 +15,11 @@ from typer.testing import CliRunner
 
 import fanin
 from fake_result import write_result
-from fanin import _core, counters, output, overview, report, tables, terminal
-from fanin.cli import app
+from fanin import _core, report
+from fanin.analysis import tables
+from fanin.cli import app, output
+from fanin.tables import counters, overview
+from fanin.text import terminal
 from test_capture import TSHARK, tshark
 from test_report import CHROMIUM, DRIVER, browser, open_page
 
@@ -83,13 +86,13 @@ def test_the_page_shows_each_counter_with_its_meaning_and_each_failure(tmp_path:
     assert {name: count.replace(",", "") for name, count, _ in shown if name != "largest_queue"} == {
         name: str(count) for name, count in COUNTS.items() if name != "largest_queue"
     }
-    assert ("lost", "5", "Lost on a link, by <code>loss</code>.") in shown
+    assert ("lost", "5", "Notifications lost on a link, by <code>loss</code>.") in shown
     assert ("largest_queue", "140 B", "At leaf0-&gt;h3.") in shown
     lines = re.findall(r'<p class="notice bad">(.*?)</p>', section[1])
     assert lines == [
-        "2 overflowed: Lost: the notification queue was full.",
-        "3 next hop unaware: Lost: the next hop does not run PDN, or there is no route.",
-        "5 lost: Lost on a link, by <code>loss</code>.",
+        "2 overflowed: Notifications lost because the notification queue was full.",
+        "3 next hop unaware: Notifications lost because the next hop does not run PDN, or there is no route.",
+        "5 lost: Notifications lost on a link, by <code>loss</code>.",
         "12 ignored: Notifications to a sender whose transport does not act on them: set <code>drop_notification</code> = true.",
     ]
     assert 'id="notifications"' not in report.render(with_counts(tmp_path / "b", {}))
@@ -151,7 +154,7 @@ def test_trimming_is_shown_in_the_same_way(tmp_path: Path) -> None:
         f"{counts['nack_retransmitted']:,} nack retransmitted, {lost:,} headers lost, queue up to 11.97 KB at left->right"
     )
     (group,) = counters.groups(ran.summary)
-    assert counters.lines(group) == [f"{lost:,} headers lost: Trimmed packets that were dropped after all."]
+    assert counters.lines(group) == [f"{lost:,} headers lost: Trimmed packets that were dropped later."]
     text = report.render(ran)
     assert 'id="trimming"' in text
     assert 'id="notifications"' not in text

@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
 import fanin
-from fanin import tables
+from fanin.analysis import tables
 from fanin.cli import app
 
 pytestmark = pytest.mark.native

@@ -12,8 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 import fanin
-from fanin import pauses, report
+from fanin import report
 from fanin.cli import app
+from fanin.explain import pauses
 
 pytestmark = pytest.mark.native
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import fanin
-from fanin.schemas import schema
+from fanin.tables.schemas import schema
 from test_capture import TSHARK, tshark
 
 pytestmark = pytest.mark.native

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 import fanin
-from fanin import swept, variants
+from fanin.comparison import variants
+from fanin.sweep import by_axis as swept
 from sweeping import BASE, run
 
 DOCS = sorted((Path(__file__).parents[2] / "docs").glob("*.md"))
@@ -83,7 +84,7 @@ def test_labels_have_every_setting_that_differs_and_the_first_point_is_the_base(
 def test_figures_for_papers_show_themselves_in_notebooks() -> None:
     from plotly import graph_objects
 
-    from fanin import paper
+    from fanin.figures import paper
 
     figure = paper.to_matplotlib(graph_objects.Figure(graph_objects.Scatter(x=[1, 2], y=[3, 4], name="a", mode="lines")))
     assert figure._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]

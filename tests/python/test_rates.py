@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import fanin
-from fanin import rates
+from fanin.figures import rates
 
 pytestmark = pytest.mark.native
 

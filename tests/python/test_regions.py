@@ -12,7 +12,8 @@ import pytest
 
 import fanin
 from fake_result import write_result, write_table
-from fanin import regions, report
+from fanin import pages, report
+from fanin.figures import regions
 
 US = 1_000_000
 ROWS = [
@@ -142,5 +143,5 @@ def test_names_are_no_markup(tmp_path: Path) -> None:
     for plot in drawn:
         assert "&lt;i&gt;hot&lt;/i&gt;" in [trace.name for trace in plot.data]
         assert not [word for word in ("<b>a", "<i>hot", "<u>m") if word in str(plot.to_dict())]
-    chart = report.Charts().add("region", drawn[0])
+    chart = pages.Charts().add("region", drawn[0])
     assert chart.title == "Where <u>m</u> is at work"  # the page escapes it itself

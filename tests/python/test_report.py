@@ -23,8 +23,10 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 import fanin
 from fake_result import COLD, PORT, write_followed, write_result, write_table
-from fanin import report, series, show, tables
-from fanin.report import _bursts
+from fanin import pages, report
+from fanin.analysis import tables
+from fanin.figures import series
+from fanin.text import show
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -204,8 +206,8 @@ def test_a_page_names_each_kind_of_line_once(tmp_path: Path) -> None:
 
 def test_a_page_with_many_packets_can_still_be_mailed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = write_result(tmp_path / "out", bursts=6, senders=32, each=14, limit=120)
-    monkeypatch.setattr(_bursts, "OUTLINE", 100)
-    monkeypatch.setattr(report, "Budget", lambda: _bursts.Budget(1000))
+    monkeypatch.setattr(pages, "OUTLINE", 100)
+    monkeypatch.setattr(pages, "Budget", lambda budget=pages.Budget: budget(1000))
     text = report.render(fanin.load(out))
     data = re.search(r'id="figures">(.*?)</script>', text, re.DOTALL)
     assert data is not None

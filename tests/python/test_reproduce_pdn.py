@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fanin import paper, reproduce
+from fanin import reproduce
+from fanin.figures import paper
 from fanin.reproduce import pdn, pdn_ipv6
 
 pytestmark = pytest.mark.native

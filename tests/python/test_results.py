@@ -12,9 +12,11 @@ from polars.testing import assert_frame_equal
 
 import fanin
 from fake_result import COLD, PORT, write_followed, write_result, write_table
-from fanin import Result, ResultError, series, show
-from fanin.overview import facts, fct_rows, few_flows, port_rows
-from fanin.schemas import SCHEMAS, schema
+from fanin import Result, ResultError
+from fanin.figures import series
+from fanin.tables.overview import facts, fct_rows, few_flows, port_rows
+from fanin.tables.schemas import SCHEMAS, schema
+from fanin.text import show
 
 
 def test_every_table_is_read_with_the_documented_columns(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 import fanin
-from fanin import overview
 from fanin.cli import app
+from fanin.tables import overview
 
 pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import fanin
 from fanin.cli import app
-from fanin.network import overview, ranges
+from fanin.scenario.network import overview, ranges
 from test_report import CHROMIUM, DRIVER, browser
 
 __all__ = ["browser"]

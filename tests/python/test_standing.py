@@ -11,7 +11,7 @@ import pytest
 
 import fanin
 from fake_result import PORT, write_result
-from fanin import standing
+from fanin.analysis import queue_contents
 
 
 def simulated(arrivals: int, seed: int) -> tuple[pl.DataFrame, list[Counter[int]]]:
@@ -42,12 +42,12 @@ def simulated(arrivals: int, seed: int) -> tuple[pl.DataFrame, list[Counter[int]
 @pytest.mark.parametrize("seed", range(5))
 def test_the_content_is_that_of_the_queue(seed: int) -> None:
     frame, content = simulated(3000, seed)
-    held = standing.by_flow(frame, [4, 0, 7], 10_000)
+    held = queue_contents.by_flow(frame, [4, 0, 7], 10_000)
     assert held.columns == ["time_ps", "0", "1", "2", "rest"]
     for row, true in zip(held.iter_rows(named=True), content, strict=True):
         rest = sum(size for flow, size in true.items() if flow not in (4, 0, 7))
         assert (row["0"], row["1"], row["2"], row["rest"]) == (true[4], true[0], true[7], rest)
-    few = standing.by_flow(frame, [4, 0, 7], 40)
+    few = queue_contents.by_flow(frame, [4, 0, 7], 40)
     assert few.height <= 40
     assert few.join(held, on=held.columns, how="semi").height == few.height
 
@@ -55,7 +55,7 @@ def test_the_content_is_that_of_the_queue(seed: int) -> None:
 def test_what_stood_there_before_belongs_to_the_rest() -> None:
     frame, content = simulated(2000, 1)
     full = max(range(len(content)), key=lambda index: content[index].total())
-    held = standing.by_flow(frame[full:], [4, 0, 7], 10_000)
+    held = queue_contents.by_flow(frame[full:], [4, 0, 7], 10_000)
     first = held.row(0, named=True)
     assert (first["rest"], first["0"] + first["1"] + first["2"]) == (content[full].total(), 0)
     empty = next(index for index in range(full, len(content)) if not content[index])
@@ -66,9 +66,9 @@ def test_what_stood_there_before_belongs_to_the_rest() -> None:
 
 def test_a_trace_without_records_or_queue_has_none() -> None:
     frame, _ = simulated(50, 2)
-    assert standing.by_flow(frame.head(0), [1], 100).height == 0
+    assert queue_contents.by_flow(frame.head(0), [1], 100).height == 0
     unknown = frame.with_columns(queue_bytes=pl.lit(None, pl.UInt64))
-    assert standing.by_flow(unknown, [1], 100).height == 0
+    assert queue_contents.by_flow(unknown, [1], 100).height == 0
 
 
 @pytest.mark.native

@@ -18,7 +18,7 @@ SLOW = (
     "jinja2",
     "pydantic",
     "fanin.reproduce",
-    "fanin.analysis",
+    "fanin.analysis.bursts",
     "fanin._scenario_types",
 )
 
@@ -48,7 +48,7 @@ def test_the_import_brings_nothing_slow(tmp_path: Path, code: str) -> None:
 
 @pytest.mark.native
 def test_the_test_sees_what_is_imported(tmp_path: Path) -> None:
-    assert imported("import fanin.series", tmp_path) >= {"polars"}
+    assert imported("import fanin.figures.series", tmp_path) >= {"polars"}
     assert imported("import fanin.figures", tmp_path) >= {"polars", "plotly"}
 
 
@@ -82,7 +82,7 @@ def test_the_command_line_brings_nothing_slow(tmp_path: Path, words: str) -> Non
 def test_an_analysis_brings_no_frames_and_figures(tmp_path: Path) -> None:
     (tmp_path / "trace.csv").write_text("time_ns,queue_bytes\n" + "".join(f"{1000 * n},{n % 50 * 1500}\n" for n in range(1000)))
     for code in ("import fanin; print(fanin.analyze('trace.csv'))", "from fanin.cli import app; app(['analyze', 'trace.csv'])"):
-        assert imported(code, tmp_path) == {"fanin.analysis"}
+        assert imported(code, tmp_path) == {"fanin.analysis.bursts"}
 
 
 @pytest.mark.native

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import real_seeds
-from fanin import metrics, statistics
+from fanin import statistics
+from fanin.statistics import metrics
 from fanin.sweep.axes import Stop
 from fanin.sweep.todo import Seen, enough, rounds
 

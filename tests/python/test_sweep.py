@@ -18,15 +18,15 @@ import polars as pl
 import pytest
 
 import fanin
-from fanin import show
-from fanin.folder import OutputError
 from fanin.results import ResultError
+from fanin.results.folder import OutputError
+from fanin.statistics.rows import MetricRow, rows, value_of
 from fanin.sweep import axes, estimate, plan, running
 from fanin.sweep._worker import Outcome
-from fanin.sweep.metrics import MetricRow, rows, value_of
 from fanin.sweep.progress import Progress, SweepState, remaining, span
 from fanin.sweep.store import LocalStore, StoreError, Writer, opened, run_schema
 from fanin.sweep.workers import Item, Pool
+from fanin.text import show
 from sweeping import TOML, children, command, finished, killed, run, same, swept
 
 pytestmark = pytest.mark.native

@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 import fanin
-from fanin import metrics
+from fanin.comparison.variants import CompareError
 from fanin.results import Result
+from fanin.statistics import metrics
 from fanin.sweep import _worker, estimate, plan
 from fanin.sweep._worker import Keep
 from fanin.sweep.store import LocalStore, kept_results, result_name
-from fanin.variants import CompareError
 from sweeping import BASE, command, finished, run, swept
 
 pytestmark = pytest.mark.native

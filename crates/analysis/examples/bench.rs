@@ -13,7 +13,7 @@
 //! --tool=callgrind --toggle-collect=fanin_bench_analyze target/release/examples/bench parquet 0.1`, once the trace has been made.
 #![allow(clippy::disallowed_methods)] // It measures.
 
-use fanin_analysis::read::{analyze, Control, Observer, Options, Progress, TraceReport};
+use fanin_analysis::trace::{analyze, Control, Observer, Options, Progress, TraceReport};
 use fanin_scenario::Scenario;
 use fanin_telemetry::{QueueRow, Table};
 use parquet::column::writer::ColumnWriter;

@@ -1,4 +1,4 @@
-//! What the analysis reads: one record per packet that arrived at a port.
+//! Records, which the analysis reads: packets that arrived at a port, and samples of its queue.
 
 use fanin_units::Time;
 
@@ -17,58 +17,83 @@ pub const REPLACED: u8 = 4;
 /// The packet was dropped when its turn came: it stood in the queue until then, and took no time on the wire.
 pub const AT_HEAD: u8 = 16;
 
+/// The record is no packet but a [`Sample`] of the queue: it has no frame, no flow and no payload.
+pub const SAMPLE: u8 = 32;
+
 /// The packet carries no payload: a SYN, a FIN, an acknowledgment alone. It takes room in the queue like any other, but it begins no
 /// round and makes no flow a background flow.
 pub const NO_DATA: u8 = 8;
 
-/// One arrival at a port.
+/// One arrival at a port, or one value of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// When it arrived.
     pub time: Time,
     /// Bytes it found waiting, the packet on the wire not among them; [`NO_QUEUE`]: unknown.
     pub queue: u64,
-    /// Its frame, bytes as the queue counts them; 0: unknown.
+    /// Bytes of the frame as the queue counts them; 0: unknown.
     pub frame: u32,
-    /// Its flow; [`NO_FLOW`]: unknown. Small numbers are fastest.
+    /// Flow of the packet; [`NO_FLOW`]: unknown. Small numbers are fastest.
     pub flow: u32,
     /// [`MARKED`], [`DROPPED`], [`REPLACED`], [`AT_HEAD`], [`NO_DATA`].
     pub flags: u8,
 }
 
 impl Record {
-    /// Whether the packet was dropped, on its arrival or later.
+    /// True if the packet was dropped, on its arrival or later.
     #[inline(always)]
     pub fn dropped(&self) -> bool {
         self.flags & (DROPPED | AT_HEAD) != 0
     }
 
-    /// Whether the packet stood in the queue, and left it without having been sent.
+    /// True if the packet stood in the queue, and left it without having been sent.
     #[inline(always)]
     pub fn dropped_at_head(&self) -> bool {
         self.flags & AT_HEAD != 0
     }
 
-    /// Whether the queue grew by this packet.
+    /// True if the queue grew by this packet.
     #[inline(always)]
     pub fn joins(&self) -> bool {
         !self.loses() || self.dropped_at_head()
     }
 
-    /// Whether it brought payload, as far as known.
+    /// True if it brought payload, as far as known.
     #[inline(always)]
     pub fn has_data(&self) -> bool {
         self.flags & NO_DATA == 0
     }
 
-    /// Whether a packet is lost by this arrival: this one, at once or later, or that whose place it takes.
+    /// True if a packet is lost by this arrival: this one, at once or later, or that whose place it takes.
     #[inline(always)]
     pub fn loses(&self) -> bool {
         self.flags & (DROPPED | REPLACED | AT_HEAD) != 0
     }
 }
 
-/// What records tell of packets' fates: zero is no answer of those that cannot know.
+/// A sample of a port's queue, as switches give them: not of a packet, but of an instant, or of the interval before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The end of the interval.
+    pub time: Time,
+    /// Bytes that wait at `time`; None: unknown.
+    pub queue: Option<u64>,
+    /// Most bytes that waited in the interval; None: unknown.
+    pub watermark: Option<u64>,
+}
+
+impl Sample {
+    /// The records that a sample stands for: the watermark first, which was reached in the interval and is known at its end, then the
+    /// queue, where it has gone down since.
+    pub fn records(&self) -> impl Iterator<Item = Record> {
+        let time = self.time;
+        let watermark = self.watermark.filter(|most| self.queue.is_none_or(|queue| queue < *most));
+        let record = move |queue| Record { time, queue, frame: 0, flow: NO_FLOW, flags: SAMPLE | NO_DATA };
+        watermark.into_iter().chain(self.queue).map(record)
+    }
+}
+
+/// Fates of packets that records tell: zero is no answer of those that cannot know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fates {
     /// Which were dropped.
@@ -78,7 +103,7 @@ pub struct Fates {
 }
 
 impl Fates {
-    /// Of a port that reports everything.
+    /// Fates of a port that reports everything.
     pub const ALL: Fates = Fates { drops: true, marks: true };
 }
 

@@ -1,4 +1,4 @@
-//! What real dataplanes share with the simulator: mechanisms in integers, without an operating system.
+//! Mechanisms that real dataplanes share with the simulator, in integers, without an operating system.
 //!
 //! A register machine here is what a switch's pipeline, a software switch or a hardware block computes for each packet: clocks and
 //! bytes in, a decision out. No floating point, no allocation, no dependency; the simulator's policies drive the same code, and

@@ -4,29 +4,31 @@
 pub const MOST: u8 = 63;
 /// 1/G_d: the largest degree takes half of the window. Source: RCM formula 4.
 const PARTS: u64 = 2 * MOST as u64;
-/// Fraction bits of w.
+/// Fraction bits of the weight w.
 pub const WEIGHT: u32 = 8;
-/// What draws spread the interval between samples by, in 1000ths around its mean. Source: IEEE 802.1Qau (0.85 to 1.15).
+/// Random spread of the sampling interval around its mean, in 1000ths: lower end, and width. Source: IEEE 802.1Qau (0.85 to
+/// 1.15).
 const SPREAD: (u64, u64) = (850, 301);
 
-/// How the detector of a queue is set.
+/// Parameters of a queue's congestion detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Q_eq [B].
+    /// Q_eq, the queue length at equilibrium [B].
     pub q_eq: u32,
-    /// w_q.
+    /// w_q, the weight of the queue's growth.
     pub w_q: u32,
-    /// Bytes between samples while there is no congestion.
+    /// Mean bytes between samples while there is no congestion.
     pub base: u32,
 }
 
 impl Setting {
-    /// F_b,max: a queue of twice Q_eq that was empty at the last sample. Source: IEEE 802.1Qau (cpQSp · (2 · cpW + 1)).
+    /// F_b,max, the largest congestion value: a queue of twice Q_eq that was empty at the last sample. Source: IEEE 802.1Qau
+    /// (cpQSp · (2 · cpW + 1)).
     pub fn most(&self) -> i64 {
         i64::from(self.q_eq) * i64::from(2 * self.w_q + 1)
     }
 
-    /// F_b in six bits: zero where there is no congestion, and never where there is.
+    /// F_b quantised to six bits: zero exactly where there is no congestion.
     pub fn quantised(&self, fb: i64) -> u8 {
         let (fb, most) = (fb.max(0), self.most().max(1));
         ((fb * i64::from(MOST) + most - 1) / most).min(i64::from(MOST)) as u8
@@ -55,42 +57,42 @@ pub struct Detector {
     degree: u8,
 }
 
-/// What a sample has found.
+/// Result of a sample of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Q_off = Q_len − Q_eq [B].
+    /// Q_off = Q_len − Q_eq, the queue's offset from equilibrium [B].
     pub offset: i64,
-    /// Q_delta = Q_len − Q'_len [B].
+    /// Q_delta = Q_len − Q'_len, the queue's growth since the last sample [B].
     pub delta: i64,
-    /// F_b = Q_off + w_q · Q_delta [B].
+    /// F_b = Q_off + w_q · Q_delta, the congestion value [B].
     pub fb: i64,
-    /// F_b in six bits.
+    /// Congestion degree: F_b quantised to six bits.
     pub degree: u8,
     /// Bytes until the next sample.
     pub next: u32,
 }
 
 impl Sample {
-    /// The degree of a queue that had `before`: one that falls and is still longer than Q_eq keeps the least.
+    /// The degree of a queue whose degree was `before`: one that shrinks but is still longer than Q_eq keeps the degree 1.
     pub fn lasting(&self, before: u8) -> u8 {
         self.degree.max(u8::from(before > 0 && self.offset > 0))
     }
 }
 
 impl Detector {
-    /// The first sample is taken after `first` bytes.
+    /// A detector that takes its first sample after `first` bytes.
     pub fn new(first: u32) -> Detector {
         Detector { left: i64::from(first), before: 0, degree: 0 }
     }
 
-    /// A frame arrives: whether it is sampled.
+    /// Counts an arriving frame; true if the queue is to be sampled now.
     #[inline]
     pub fn is_due(&mut self, frame: u16) -> bool {
         self.left -= i64::from(frame);
         self.left <= 0
     }
 
-    /// The sample of a queue of `queue` bytes. `draw`: a random number.
+    /// Samples a queue of `queue` bytes. `draw`: a random number.
     pub fn sample(&mut self, setting: &Setting, queue: u32, draw: u32) -> Sample {
         let offset = i64::from(queue) - i64::from(setting.q_eq);
         let delta = i64::from(queue) - i64::from(self.before);
@@ -101,18 +103,18 @@ impl Detector {
         Sample { offset, delta, fb, degree, next }
     }
 
-    /// The queue is empty, so that there is no congestion.
+    /// Resets the detector for an empty queue, which has no congestion.
     pub fn clear(&mut self) {
         (self.before, self.degree) = (0, 0);
     }
 
-    /// The degree at the last sample.
+    /// Congestion degree at the last sample.
     pub fn degree(&self) -> u8 {
         self.degree
     }
 }
 
-/// F_b' = (1 − w) · F_b + w · F_br, rounded up: what is passed upstream. `w` \[2⁻⁸\]. Source: RCM formula 2.
+/// The degree passed upstream: F_b' = (1 − w) · F_b + w · F_br, rounded up. `w` \[2⁻⁸\]. Source: RCM formula 2.
 pub fn passed_on(local: u8, remote: Option<u8>, w: u32) -> u8 {
     let Some(remote) = remote else { return local.min(MOST) };
     let (w, one) = (w.min(1 << WEIGHT), 1 << WEIGHT);
@@ -120,13 +122,13 @@ pub fn passed_on(local: u8, remote: Option<u8>, w: u32) -> u8 {
     sum.div_ceil(one) as u8
 }
 
-/// Bounds of windows.
+/// Bounds of a port's windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// W is at least this and at most that [B].
+    /// Smallest and largest W [B].
     pub least: u32,
     pub most: u32,
-    /// W_c never falls below [B]: a frame fits into each window.
+    /// Lower bound of W_c [B]: a frame fits into each window.
     pub floor: u32,
 }
 
@@ -139,30 +141,30 @@ pub struct Bounds {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     bounds: Bounds,
-    /// W.
+    /// W, the bytes of a whole window.
     w: u32,
-    /// W_c as measured, and as it is.
+    /// W_c, the bytes of harmful flows: as measured, and at present.
     measured: u32,
     c: u32,
-    /// Sent of this window, and of W_c.
+    /// Bytes sent in this window, of W and of W_c.
     used: u32,
     used_c: u32,
 }
 
-/// Whose bytes were sent.
+/// Share of the window that a sent frame uses up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// Of harmful flows, in W_c.
+    /// Frame of a harmful flow, within W_c.
     Congested,
-    /// Of harmful flows beyond W_c, as nobody else had anything to send: they take of W_nc.
+    /// Frame of a harmful flow beyond W_c, sent because no other flow had anything to send; uses up W_nc.
     Spare,
-    /// Of others.
+    /// Frame of another flow.
     Other,
 }
 
 impl Window {
-    /// A window from what harmful flows and others have sent since congestion was detected. A longer one is scaled down, a shorter one
-    /// up, with the same shares.
+    /// A window measured from the bytes that harmful and other flows have sent since congestion was detected. A longer one is
+    /// scaled down, a shorter one up, with the same shares.
     pub fn measured(bounds: Bounds, harmful: u32, others: u32) -> Window {
         let sum = u64::from(harmful) + u64::from(others);
         let w = sum.clamp(u64::from(bounds.least), u64::from(bounds.most)).max(1);
@@ -172,31 +174,34 @@ impl Window {
         Window { bounds, w: w as u32, measured, c: measured, used: 0, used_c: 0 }
     }
 
-    /// W_c ← W_c · (1 − F_b · G_d), W_nc ← W − W_c. `again`: from what it is; else from what was measured.
+    /// Reduces harmful flows' share: W_c ← W_c · (1 − F_b · G_d), W_nc ← W − W_c. `again`: from the present W_c; else from
+    /// the measured one.
     pub fn reduce(&mut self, degree: u8, again: bool) {
         let from = u64::from(if again { self.c } else { self.measured });
         let taken = (from * u64::from(degree.min(MOST))).div_ceil(PARTS);
         self.c = ((from - taken) as u32).max(self.bounds.floor).min(self.w).max(1);
     }
 
-    /// Whether harmful flows may send of their own.
+    /// True if harmful flows may still send in this window (used_c < W_c).
     #[inline]
     pub fn is_open(&self) -> bool {
         self.used_c < self.c
     }
 
-    /// The same up to what was measured: where the buffer for what waits is full, nothing is reduced.
+    /// True if harmful flows may still send in this window when its share is not reduced: applies while the buffer for their
+    /// waiting frames is full.
     #[inline]
     pub fn is_open_in_full(&self) -> bool {
         self.used_c < self.measured.max(self.c)
     }
 
-    /// What of the share is beyond this window; less than a frame counts in the next, which so begins open.
+    /// Bytes of harmful flows beyond this window's share; carried into the next one, less than a frame so that it begins
+    /// open.
     fn beyond(&self) -> u32 {
         self.used_c.saturating_sub(self.c).min(self.bounds.floor.min(self.c) - 1)
     }
 
-    /// A frame was sent. True where the next window begins: what went beyond this one counts in the next.
+    /// Accounts for a sent frame. True where the next window begins: bytes beyond this one count in the next.
     pub fn sent(&mut self, frame: u16, share: Share) -> bool {
         self.used += u32::from(frame);
         self.used_c += if share == Share::Congested { u32::from(frame) } else { 0 };
@@ -208,23 +213,23 @@ impl Window {
         true
     }
 
-    /// The time of this window is over, whatever was sent.
+    /// Starts a new window, as the time of this one is over.
     pub fn restart(&mut self) {
         self.used = 0;
         self.used_c = self.beyond();
     }
 
-    /// W.
+    /// W, the bytes of a whole window.
     pub fn whole(&self) -> u32 {
         self.w
     }
 
-    /// W_c.
+    /// W_c, the bytes of harmful flows per window.
     pub fn congested(&self) -> u32 {
         self.c
     }
 
-    /// Sent of W and of W_c.
+    /// Bytes sent in this window, of W and of W_c.
     pub fn used(&self) -> (u32, u32) {
         (self.used, self.used_c)
     }

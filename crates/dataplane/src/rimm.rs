@@ -2,7 +2,7 @@
 //!
 //! Clocks are 32-bit counters that wrap around, of any unit; differences of up to 2³² of it count.
 
-/// The detector at the egress of a port: is the depth at α or above? Source: RIMM §III-A.1.
+/// Detector at the egress of a port: compares the queue depth with the threshold α. Source: RIMM §III-A.1.
 ///
 /// | register | width |
 /// |---|---|
@@ -15,7 +15,8 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// A packet leaves `depth` behind: the number of the crossing, where it is one, in either direction.
+    /// Updates the detector when a packet leaves `depth` behind; returns the crossing's number if α was crossed, in either
+    /// direction.
     #[inline]
     pub fn on_egress(&mut self, depth: u32, alpha: u32) -> Option<u16> {
         let above = depth >= alpha;
@@ -27,18 +28,18 @@ impl Detector {
         Some(self.crossings)
     }
 
-    /// Whether the depth was at α or above when it was last seen.
+    /// True if the depth was at α or above at the last update.
     pub fn is_above(&self) -> bool {
         self.above
     }
 
-    /// Crossings so far, modulo 2¹⁶.
+    /// Number of crossings so far, modulo 2¹⁶.
     pub fn crossings(&self) -> u16 {
         self.crossings
     }
 }
 
-/// What the ingress knows of the egress of a port. Source: RIMM §III-A.1.
+/// Alert state of an output port, as its switch's ingress pipelines know it. Source: RIMM §III-A.1.
 ///
 /// | register | width | unit |
 /// |---|---|---|
@@ -54,7 +55,8 @@ pub struct Alert {
 }
 
 impl Alert {
-    /// A message about crossing number `crossing` is back. False where a later one was back before it: then it is ignored.
+    /// Handles a returned message about crossing number `crossing`. False if a message of a later crossing was handled
+    /// before; this one is then ignored.
     /// Deviation: the paper's messages have no number, so that one that is overtaken would leave the wrong state.
     pub fn on_message(&mut self, crossing: u16, depth: u32, alpha: u32, now: u32) -> bool {
         let newer = (crossing.wrapping_sub(self.crossing) as i16) > 0;
@@ -65,7 +67,7 @@ impl Alert {
         newer
     }
 
-    /// The depth is at α or above, or it is not.
+    /// Switches the alert on or off; `on`: the depth is at α or above.
     #[inline]
     pub fn set(&mut self, on: bool, now: u32) {
         if on && !self.on {
@@ -74,18 +76,18 @@ impl Alert {
         self.on = on;
     }
 
-    /// Whether the alert is on.
+    /// True if the alert is on.
     pub fn is_on(&self) -> bool {
         self.on
     }
 
-    /// Whether it was found to have lasted for too long.
+    /// True if the alert was found to have lasted for too long.
     pub fn is_over(&self) -> bool {
         self.over
     }
 
-    /// Whether packets for the port take a detour now. An alert that lasts for `give_up` clocks is congestion and no burst:
-    /// from then on they do not, until the next alert. Source: RIMM §V ("Possibility of Microburst Diffusion").
+    /// True if packets for the port take a detour now. An alert that lasts for `give_up` clocks is congestion and no burst:
+    /// from then on there are no detours until the next alert. Source: RIMM §V ("Possibility of Microburst Diffusion").
     #[inline]
     pub fn detours(&mut self, now: u32, give_up: u32) -> bool {
         self.over |= self.on && now.wrapping_sub(self.since) >= give_up;
@@ -93,7 +95,7 @@ impl Alert {
     }
 }
 
-/// The port with the least depth among those that `usable` accepts; of equal ones the first. NULL (`None`) is never chosen.
+/// The usable port with the least depth; the first of equal ones, never one of unknown depth (NULL, `None`).
 /// Source: RIMM §III-A.2; ties are open there.
 #[inline]
 pub fn least(depths: &[Option<u16>], mut usable: impl FnMut(usize, u16) -> bool) -> Option<usize> {
@@ -107,36 +109,36 @@ pub fn least(depths: &[Option<u16>], mut usable: impl FnMut(usize, u16) -> bool)
     best.map(|(_, port)| port)
 }
 
-/// The pair of a flow: the upper `bits` of the hash of its 5-tuple. Source: RIMM §III-B (12 bits).
+/// Index of a flow's pair of sequence numbers: the upper `bits` of the hash of its 5-tuple. Source: RIMM §III-B (12 bits).
 #[inline]
 pub fn index(hash: u32, bits: u32) -> usize {
     hash.checked_shr(32 - bits).unwrap_or(0) as usize
 }
 
-/// When the detour of a flow ends, once the alert is off. Source: RIMM §III-C.
+/// Condition that ends a flow's detour once the alert is off. Source: RIMM §III-C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// As soon as Sa = Sf. Source: RIMM §V ("Length of Flowlet Interval").
+    /// The detour ends as soon as Sa = Sf, when no packet is out. Source: RIMM §V ("Length of Flowlet Interval").
     Drained,
-    /// With the first new packet that comes χ clocks or more after the one before it.
+    /// The detour ends with the first new packet that arrives χ clocks or more after the previous one.
     Flowlet(u32),
 }
 
-/// What becomes of a packet that is back from its detour.
+/// Decision about a packet that is back from its detour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Back {
-    /// It is its turn: it goes on, without its number.
+    /// The packet is next in order: it goes on, without its number.
     Release,
-    /// Its number is none of those that are awaited: its pair was given up meanwhile. It goes on as it is.
+    /// The packet's number is no longer awaited, as its pair was given up meanwhile: it goes on as it is.
     Late,
-    /// It goes around once more, with its number.
+    /// The packet takes another round, with its number.
     Again,
 }
 
-/// Packets of one pair are out for more than one port.
+/// Port value of a pair whose packets on a detour are for more than one port.
 pub const SEVERAL: u16 = u16::MAX;
 
-/// A pair of sequence numbers, of all flows whose hashes meet. Source: RIMM §III-B.
+/// A pair of sequence numbers, shared by all flows whose hashes collide. Source: RIMM §III-B.
 ///
 /// | register | width | unit |
 /// |---|---|---|
@@ -157,29 +159,29 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// A pair that has got so far.
+    /// A pair whose two numbers are both `number`: no packet is out.
     pub fn at(number: u32) -> Pair {
         Pair { attached: number, freed: number, ..Pair::default() }
     }
 
-    /// Sa.
+    /// Sa, the next number to attach.
     pub fn attached(&self) -> u32 {
         self.attached
     }
 
-    /// Sf.
+    /// Sf, the next number to free.
     pub fn freed(&self) -> u32 {
         self.freed
     }
 
-    /// Packets that are out: Sa − Sf.
+    /// Number of packets on a detour: Sa − Sf.
     #[inline]
     pub fn out(&self) -> u32 {
         self.attached.wrapping_sub(self.freed)
     }
 
-    /// Gives up where packets are out and for `give_up` clocks none was released: true then. Whatever is still out comes back
-    /// late. Deviation: the paper has nothing to end a wait for a packet that was lost.
+    /// Gives up the pair if packets are out and none was released for `give_up` clocks; true then. Packets that are still out
+    /// come back late. Deviation: the paper has nothing to end a wait for a packet that was lost.
     #[inline]
     pub fn expire(&mut self, now: u32, give_up: u32) -> bool {
         let expired = self.out() > 0 && now.wrapping_sub(self.since) >= give_up;
@@ -189,15 +191,16 @@ impl Pair {
         expired
     }
 
-    /// Nothing is awaited any more.
+    /// Gives up the pair: no returning packet is awaited any more.
     pub fn give_up(&mut self) {
         self.freed = self.attached;
         self.active = false;
     }
 
-    /// Whether a new packet takes a detour: while the alert is on, and behind those that are out until the detour ends. One for another
-    /// `port` than those is of another flow, and need not wait. Deviation: the paper's pair has no port, so that a flow whose
-    /// detours do not come back, as acknowledgments on their way up, would leave holes in the numbers of one that shares its pair.
+    /// True if a new packet takes a detour: while the alert is on, and after that behind the pair's packets that are out,
+    /// until the detour ends. A packet for another `port` than those belongs to another flow and need not wait. Deviation:
+    /// the paper's pair has no port, so that a flow whose detours do not come back, as acknowledgments on their way up, would
+    /// leave holes in the numbers of one that shares its pair.
     #[inline]
     pub fn on_new(&mut self, port: u16, alert: bool, now: u32, until: Until) -> bool {
         if !alert && self.port != port && self.port != SEVERAL {
@@ -217,7 +220,7 @@ impl Pair {
         }
     }
 
-    /// The number of a packet for `port` that starts a detour: Sa, which goes up by one.
+    /// Attaches a number to a packet for `port` that starts a detour: Sa, which goes up by one.
     #[inline]
     pub fn attach(&mut self, port: u16, now: u32) -> u32 {
         if self.out() == 0 {
@@ -231,13 +234,13 @@ impl Pair {
         number
     }
 
-    /// A packet was released: the wait for the next one begins.
+    /// Notes that a packet was released, so that the wait for the next one begins.
     #[inline]
     pub fn progressed(&mut self, now: u32) {
         self.since = now;
     }
 
-    /// What becomes of a packet that is back with its number.
+    /// Decides about a packet that is back with its number.
     #[inline]
     pub fn on_return(&mut self, number: u32, alert: bool) -> Back {
         if number.wrapping_sub(self.freed) >= self.out() {
@@ -250,8 +253,8 @@ impl Pair {
         Back::Release
     }
 
-    /// A packet that should have gone around once more goes on, since there is no way. Where it is not its turn, nothing
-    /// behind it is released until the pair is given up.
+    /// Releases a packet that should take another round but has no way to do so. If it is not next in order, nothing behind
+    /// it is released until the pair is given up.
     pub fn let_go(&mut self, number: u32) {
         if number == self.freed && self.out() > 0 {
             self.freed = self.freed.wrapping_add(1);

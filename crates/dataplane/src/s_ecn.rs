@@ -5,17 +5,17 @@ pub const FRACTION: u32 = 20;
 /// The longest interval that the registers can hold \[clocks\]: 134 ms at 8 ns, in which 10 Mb/s send 167 KB.
 pub const LONGEST: u64 = (1 << 24) - 1;
 
-/// What a mark takes from the sum.
+/// Amount that a mark subtracts from the sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterMark {
-    /// R·I, what this packet's share of marks stands for.
+    /// A mark subtracts R·I, this packet's share of marks.
     Subtract,
-    /// All of it.
+    /// A mark resets the sum to zero.
     Reset,
 }
 
-/// I clocks after the packet before, a packet of P wire bytes arrives:
-/// sum ← max (sum + P − R·I, −credit); marked when P > R·I and sum > R·I; then sum ← min (sum − R·I, R·I).
+/// S-ECN's registers, updated when a packet of P wire bytes arrives I clocks after the previous one: sum ← max (sum + P −
+/// R·I, −credit); marked when P > R·I and sum > R·I; then sum ← min (sum − R·I, R·I).
 ///
 /// | register | width | unit |
 /// |---|---|---|
@@ -30,28 +30,28 @@ pub enum AfterMark {
 /// Source: S-ECN §IV-C. What the paper leaves open: docs/switch/s-ecn.md.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registers {
-    /// R [2⁻²⁰ B per clock].
+    /// R, the port's rate [2⁻²⁰ B per clock].
     rate: u64,
-    /// Minus the credit: the least that the sum may be.
+    /// Lower bound of the sum: minus the credit [2⁻²⁰ B].
     floor: i64,
     after_mark: AfterMark,
-    /// Clock of the last arrival; before the first as long ago as the interval can hold.
+    /// Clock of the last arrival; before the first, as long ago as the interval can hold.
     last: u64,
     sum: i64,
 }
 
-/// What one arrival made of the registers.
+/// Result of one arrival: the registers' values and the mark decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// I [clocks].
+    /// I, the clocks since the previous arrival.
     pub interval: u64,
-    /// R·I [2⁻²⁰ B].
+    /// R·I, the bytes that the port can send in that interval [2⁻²⁰ B].
     pub sendable: i64,
-    /// The sum before the mark takes its part [2⁻²⁰ B].
+    /// The sum with this packet, before a mark is subtracted [2⁻²⁰ B].
     pub added: i64,
-    /// The sum afterwards [2⁻²⁰ B].
+    /// The sum after this packet [2⁻²⁰ B].
     pub sum: i64,
-    /// Whether the slope asks for a mark.
+    /// True if the slope asks for a mark.
     pub mark: bool,
 }
 
@@ -61,18 +61,18 @@ impl Registers {
         Registers { rate, floor: -(i64::from(credit) << FRACTION), after_mark, last: 0u64.wrapping_sub(LONGEST), sum: 0 }
     }
 
-    /// R [2⁻²⁰ B per clock].
+    /// R, the port's rate [2⁻²⁰ B per clock].
     pub fn rate(&self) -> u64 {
         self.rate
     }
 
-    /// The sum [2⁻²⁰ B].
+    /// The present sum [2⁻²⁰ B].
     pub fn sum(&self) -> i64 {
         self.sum
     }
 
-    /// A packet of `wire` bytes, preamble and gap included, arrives at `clock`. `markable`: only a packet that can carry a mark
-    /// takes from the sum what a mark stands for.
+    /// Updates the registers for a packet of `wire` bytes, preamble and gap included, that arrives at `clock`. `markable`: a
+    /// packet that cannot carry a mark leaves the sum at R·I at most, so that the next one that can is marked.
     #[inline(always)]
     pub fn on_arrival(&mut self, clock: u64, wire: u32, markable: bool) -> Step {
         let interval = clock.wrapping_sub(self.last).min(LONGEST);

@@ -1,4 +1,4 @@
-//! The order of events. Knows times and slots; has never heard of a packet.
+//! The event queue: knows times and slots, and has never heard of a packet.
 //!
 //! Two containers, because two kinds of event exist. A [`Wheel`] holds events that are never moved once set (a
 //! link's next arrival, a port's next departure): bucketed by time, a cache line a bucket. [`Timers`]
@@ -10,6 +10,6 @@ mod timers;
 mod wheel;
 
 pub use pages::vec_in_huge_pages;
-pub use table::{Items, Table};
+pub use table::{Id, Items, Table};
 pub use timers::Timers;
 pub use wheel::{Ahead, Due, Ties, Wheel};

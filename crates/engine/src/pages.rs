@@ -1,10 +1,10 @@
-//! Huge pages for what does not fit into the cache: without them a look into a large table is a walk through the page table, too.
+//! Huge pages for large tables: with small pages, each access that misses the TLB also walks the page table.
 
-/// Vectors below this stay in small pages \[bytes\]: they would not fill a few huge ones.
+/// Vectors below this size stay in small pages \[bytes\], as they would not fill a few huge ones.
 const LARGE: usize = 1 << 22;
 
-/// Whole pages on all systems: the largest that are not huge \[bytes\]. Asking for their size would end in a fault under valgrind, which
-/// hides where the kernel tells it.
+/// Alignment of advised memory \[bytes\]: the largest normal page size of all systems. Asking the kernel for its page size
+/// would end in a fault under valgrind, which hides where the kernel tells it.
 #[cfg(target_os = "linux")]
 const PAGE: usize = 1 << 16;
 
@@ -15,7 +15,7 @@ pub fn vec_in_huge_pages<T>(capacity: usize) -> Vec<T> {
     vec
 }
 
-/// Gives a vector that is full room for twice as many items, in huge pages if it is large.
+/// Doubles the capacity of a full vector, in huge pages if it is large.
 #[cold]
 #[inline(never)]
 pub(crate) fn lengthen<T>(vec: &mut Vec<T>) {
@@ -23,8 +23,8 @@ pub(crate) fn lengthen<T>(vec: &mut Vec<T>) {
     advise(vec);
 }
 
-/// Asks for huge pages for the room of a vector, written or not: pages that are in use stay as they are. It is a hint, and systems
-/// without huge pages ignore it.
+/// Advises the kernel to use huge pages for a vector's whole capacity, written or not; pages already in use stay as they are.
+/// The advice is a hint, ignored on systems without huge pages.
 fn advise<T>(vec: &Vec<T>) {
     let bytes = vec.capacity().saturating_mul(std::mem::size_of::<T>());
     if bytes >= LARGE {

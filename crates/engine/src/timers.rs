@@ -1,10 +1,10 @@
-//! Events that move: a heap in which an owner may have several entries, all but one stale.
+//! Timers that are re-armed often: a heap in which an owner may have several entries, all but one stale.
 
 use fanin_units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Timeouts, ordered by (time, key). The owner re-arms by pushing again and ignores entries that no longer match.
+/// A heap of timeouts ordered by (time, key). The owner re-arms by pushing again and ignores entries that no longer match.
 #[derive(Debug)]
 pub struct Timers<K: Ord + Copy> {
     heap: BinaryHeap<Reverse<(Time, K)>>,
@@ -17,28 +17,28 @@ impl<K: Ord + Copy> Default for Timers<K> {
 }
 
 impl<K: Ord + Copy> Timers<K> {
-    /// Adds an entry.
+    /// Adds a timeout of `key` at `at`.
     pub fn push(&mut self, at: Time, key: K) {
         self.heap.push(Reverse((at, key)));
     }
 
-    /// Time of the earliest entry, `Time::MAX` when there is none.
+    /// Time of the earliest entry, stale ones included; `Time::MAX` if there is none.
     #[inline]
     pub fn next(&self) -> Time {
         self.heap.peek().map_or(Time::MAX, |Reverse((at, _))| *at)
     }
 
-    /// Takes the earliest entry.
+    /// Removes and returns the earliest entry, stale or not.
     pub fn pop(&mut self) -> Option<(Time, K)> {
         self.heap.pop().map(|Reverse(entry)| entry)
     }
 
-    /// Entries held, stale ones included.
+    /// Number of entries, stale ones included.
     pub fn len(&self) -> usize {
         self.heap.len()
     }
 
-    /// Whether there is none.
+    /// True if the heap has no entries.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Events that stay where they are set, in buckets of time.
+//! The calendar queue of events that are never rescheduled.
 
 mod instant;
 #[cfg(test)]
@@ -10,45 +10,47 @@ use instant::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Low bits of an event's word: its slot; above them the low bits of its time, as many as there is room for. While a bucket is
-/// sorted its place among those of the same time stands between them.
+/// Bits of the slot in an event's word, which are its lowest. The low bits of its time are above them, as many as fit; while
+/// a bucket is sorted, the place of the event among those of equal time is between the two.
 const SLOT_BITS: u32 = 24;
 const PLACE_BITS: u32 = 14;
 const TIME_AT: u32 = SLOT_BITS + PLACE_BITS;
 const SLOT: u64 = (1 << SLOT_BITS) - 1;
-/// Widest bucket: what is left for the time within it while it is sorted, 67 us. All buckets together so span less than the time
-/// that a word has room for.
+/// Largest bucket width, as a shift \[log2 ps\]: 67 us, as many bits as a sorted word has left for the time. All buckets
+/// together then span less than the time that an unsorted word can hold.
 const WIDEST: u32 = 64 - TIME_AT;
-/// Most buckets: their lines are 256 KiB then. Fewer where the horizon needs fewer, so that the lines stay in the cache.
+/// Largest number of buckets: their lines take 256 KiB then. A shorter horizon needs fewer, so that the lines stay in the
+/// cache.
 const MOST_BUCKETS: u64 = 1 << 12;
-/// Events that are popped and still stand before those that are known: moving these costs more than the room.
+/// Popped events that may remain at the front of `due` before the others are moved down: moving costs more than the space.
 const MOST_POPPED: usize = 64;
 /// Events that fit into a bucket's line.
 const ROOM: usize = 8;
-/// In place of their number: the events of this bucket are in a crowd, whose number stands in its line. The bucket at which far
-/// events are looked at is one too, whether it has any or not.
-const CROWD: u8 = u8::MAX;
-/// Crowds of no more events than this are sorted one by one.
+/// Marks an overflow bucket in place of its number of events; its line then holds the index of its vector in `overflow`. The
+/// bucket at which far events are fetched is always marked so, with or without events.
+const OVERFLOW: u8 = u8::MAX;
+/// Overflow buckets of at most this many events are sorted one by one.
 const FEW: usize = 12;
-/// Buckets whose numbers of events are read at once; and where none is near, after so many. So many zeros stand behind the last bucket's.
+/// Buckets whose event counts are read in one word (`WINDOW`), and in one step of a longer search (`BLOCK`); as many zero
+/// counts follow the last bucket's.
 const WINDOW: usize = 8;
 const BLOCK: usize = 8 * WINDOW;
 
-/// A bucket's events, one cache line.
+/// The events of one bucket: one cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u64; ROOM]);
 
 const _: () = assert!(std::mem::size_of::<Line>() == 64);
 
-/// An event that is due soon.
+/// An event whose bucket is opened, so that its place in the order is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Due {
     time: u64,
-    /// Its slot.
+    /// Slot of the event.
     pub slot: u32,
-    /// For the user, who may read and write events before they are popped ([`Wheel::known`]): what it has found out about
-    /// this one. Zero at first.
+    /// Scratch value for the wheel's user, who may read and write it before the event is popped ([`Wheel::known`]). Zero at
+    /// first.
     pub note: u32,
 }
 
@@ -58,34 +60,35 @@ impl Due {
         Due { time, slot, note: 0 }
     }
 
-    /// When it is due.
+    /// Time at which the event is due.
     #[inline(always)]
     pub fn time(&self) -> Time {
         Time::from_ps(self.time)
     }
 }
 
-/// In which order events of the same time are popped.
+/// Order in which events of equal time are popped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ties {
-    /// By slot.
+    /// Events of equal time are popped by slot.
     BySlot,
-    /// By slot up to `from`; slots from there on afterwards, in an order drawn anew for each time: by a hash of seed, time and
-    /// slot, so that it depends on nothing else.
+    /// Events of slots below `from` are popped by slot, the others afterwards in a pseudo-random order, drawn anew for each
+    /// time: by a hash of seed, time and slot, so that it depends on nothing else.
     Drawn { seed: u64, from: u32 },
 }
 
-/// How far ahead buckets are opened, so that the user knows what is next.
+/// Lookahead: how far ahead buckets are opened, so that the wheel's user knows the next events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ahead {
-    /// When no more than so many events are known, further buckets are opened.
+    /// Further buckets are opened when at most this many events are known.
     pub events: usize,
-    /// But no further than this after the next event: what is set within it costs an insertion into a sorted list.
+    /// Bound of the lookahead, measured from the next event: setting an event within it costs an insertion into a sorted
+    /// list.
     pub span: Span,
 }
 
 impl Ahead {
-    /// One bucket at a time.
+    /// No lookahead: one bucket is opened at a time.
     pub const NOTHING: Ahead = Ahead { events: 0, span: Span::ZERO };
 }
 
@@ -96,57 +99,58 @@ impl Ahead {
 /// them, and its share of sorting a bucket of a few; one beyond the horizon goes through a heap first.
 pub struct Wheel {
     lines: Table<Line>,
-    /// By bucket, its events, or [`CROWD`]; then zeros.
+    /// Number of events of each bucket, or [`OVERFLOW`]; zeros follow the last bucket's.
     counts: Table<u8>,
-    /// Width of a bucket, as a shift and as a mask of the time within it.
+    /// Bucket width as a shift, and as the mask of the time within a bucket \[ps\].
     shift: u32,
     width: u64,
-    /// Number of buckets − 1.
+    /// Number of buckets − 1, as a mask.
     mask: u64,
-    /// Where the first bucket begins whose events are in its line; what is set before goes into `due` \[ps\].
+    /// Start of the first bucket that is not yet opened; events before it go into `due` \[ps\].
     opened: u64,
-    /// That bucket, or the number of buckets in place of 0.
+    /// Index of the first bucket that is not yet opened; the number of buckets stands for index 0.
     start: usize,
-    /// How far from there on lines are used: all buckets but one \[ps\]. Zero: all of them have been found empty, so that they need not be
-    /// searched again until an event is set.
+    /// Span from `opened` on within which lines are used: all buckets but one \[ps\]. Zero: all lines are known to be empty,
+    /// and need not be searched until an event is set.
     reach: u64,
-    /// Events of the opened buckets, in order; those before `next` are popped.
+    /// Events of opened buckets, in order; those before index `next` are popped.
     due: Vec<Due>,
     next: usize,
-    /// From here on too few are known: as many as are wanted ahead before the end of `due`.
+    /// Index in `due` from which fewer events are known than the lookahead wants.
     low: usize,
     ahead: Ahead,
-    /// Buckets with more events than a line has room for.
-    crowds: Table<Vec<u64>>,
-    /// Those that are not in use.
+    /// Events of overflow buckets: more than a line has room for.
+    overflow: Table<Vec<u64>>,
+    /// Indices of unused vectors of `overflow`.
     spare: Vec<usize>,
-    /// Puts crowds of one instant in order.
+    /// Sorter of overflow buckets whose events all have one time.
     instant: Instant,
-    /// Beyond the horizon.
+    /// Events beyond the horizon, as (time, slot).
     far: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Where the bucket begins at which they are looked at: none of them is due before.
-    look_far: u64,
+    /// Start of the bucket at which far events are fetched; none of them is due before.
+    far_fetch_at: u64,
     order: Order,
-    /// Time of the event that was popped last; kept in debug builds.
+    /// Time of the event popped last; kept in debug builds only.
     popped: u64,
 }
 
-/// The order of events of the same time.
+/// The order of events of equal time.
 #[derive(Clone, Copy)]
 struct Order {
-    /// Slots from here on have a drawn order.
+    /// First slot whose events have a drawn order.
     drawn_from: u32,
     seed: u64,
 }
 
 impl Order {
-    /// The drawn place of an event among those of the same time, as it stands in a word that is sorted.
+    /// The drawn place of an event among those of equal time, shifted to its position in a sorted word; zero if the order is
+    /// not drawn.
     #[inline(always)]
     fn place(self, time: u64, slot: u32) -> u64 {
         self.place_at(self.instant(time), slot)
     }
 
-    /// The same, by what all events of the time have in common.
+    /// The drawn place of `slot` at the time whose hash is `instant` ([`Order::instant`]).
     #[inline(always)]
     fn place_at(self, instant: u64, slot: u32) -> u64 {
         if slot < self.drawn_from {
@@ -156,7 +160,7 @@ impl Order {
         }
     }
 
-    /// What all events of a time have in common.
+    /// Hash of a time and the seed, which all events of that time share.
     #[inline(always)]
     fn instant(self, time: u64) -> u64 {
         (time ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
@@ -169,17 +173,18 @@ impl Order {
         x >> (64 - PLACE_BITS) << SLOT_BITS
     }
 
-    /// Whether two events of the same time, the second of a later slot, are popped the other way round.
+    /// True if, of two events at `time`, the one of the later slot `second` is popped before the one of `first`.
     #[inline(always)]
-    fn turns(self, time: u64, first: u32, second: u32) -> bool {
+    fn swaps(self, time: u64, first: u32, second: u32) -> bool {
         let instant = self.instant(time);
         first >= self.drawn_from && self.draw(instant, first) > self.draw(instant, second)
     }
 }
 
 impl Wheel {
-    /// A wheel for slots below `slots` that handles events up to about `horizon` ahead without the heap, with buckets at least
-    /// `spacing` wide: the time in which a few events fall due, since opening a bucket costs as much as an event.
+    /// Makes a wheel for slots below `slots` that handles events up to about `horizon` ahead without the heap. Its buckets
+    /// are at least `spacing` wide, the time in which a few events fall due, since opening a bucket costs as much as an
+    /// event.
     pub fn new(slots: usize, horizon: Span, spacing: Span, ties: Ties, ahead: Ahead) -> Self {
         assert!(slots <= 1 << SLOT_BITS, "{slots} slots");
         let order = match ties {
@@ -201,17 +206,17 @@ impl Wheel {
             next: 0,
             low: 0,
             ahead,
-            crowds: Vec::new().into(),
+            overflow: Vec::new().into(),
             spare: Vec::new(),
             instant: Instant::default(),
             far: BinaryHeap::new(),
-            look_far: 0,
+            far_fetch_at: 0,
             order,
             popped: 0,
         }
     }
 
-    /// Sets an event of `slot` at `at`, which must not be before the last popped event.
+    /// Schedules an event of `slot` at `at`, which must not be before the last popped event.
     #[inline(always)]
     pub fn set(&mut self, slot: u32, at: Time) {
         let time = at.ps();
@@ -223,36 +228,36 @@ impl Wheel {
         let index = (time >> self.shift & self.mask) as usize;
         let (count, word) = (self.counts[index], time << SLOT_BITS | u64::from(slot));
         if usize::from(count) >= ROOM {
-            return self.set_in_crowd(index, word);
+            return self.set_in_overflow(index, word);
         }
         // SAFETY: `count` is below `ROOM`.
         unsafe { *self.lines[index].0.get_unchecked_mut(usize::from(count)) = word };
         self.counts[index] = count + 1;
     }
 
-    /// Many events in a bucket.
+    /// Adds an event to a bucket whose line is full.
     #[inline(never)]
-    fn set_in_crowd(&mut self, index: usize, word: u64) {
-        if self.counts[index] != CROWD {
-            self.make_crowd(index);
+    fn set_in_overflow(&mut self, index: usize, word: u64) {
+        if self.counts[index] != OVERFLOW {
+            self.make_overflow(index);
         }
-        let crowd = self.lines[index].0[0] as usize;
-        self.crowds[crowd].push(word);
+        let events = self.lines[index].0[0] as usize;
+        self.overflow[events].push(word);
     }
 
-    /// What a bucket has in its line becomes a crowd, if it is none yet.
+    /// Moves the events of a bucket from its line to an overflow vector, unless they are in one already.
     #[inline(never)]
-    fn make_crowd(&mut self, index: usize) {
+    fn make_overflow(&mut self, index: usize) {
         let (count, line) = (self.counts[index], &mut self.lines[index].0);
-        if count == CROWD {
+        if count == OVERFLOW {
             return;
         }
-        let number = self.spare.pop().unwrap_or(self.crowds.len());
-        if number == self.crowds.len() {
-            self.crowds.push(Vec::new());
+        let number = self.spare.pop().unwrap_or(self.overflow.len());
+        if number == self.overflow.len() {
+            self.overflow.push(Vec::new());
         }
-        self.crowds[number].extend_from_slice(&line[..usize::from(count)]);
-        (self.counts[index], line[0]) = (CROWD, number as u64);
+        self.overflow[number].extend_from_slice(&line[..usize::from(count)]);
+        (self.counts[index], line[0]) = (OVERFLOW, number as u64);
     }
 
     #[cold]
@@ -265,7 +270,7 @@ impl Wheel {
             }
             self.far.push(Reverse((time, slot)));
             if self.far.len() == 1 {
-                self.look_when_it_can_be_reached();
+                self.schedule_far_fetch();
             }
             return;
         }
@@ -277,21 +282,20 @@ impl Wheel {
         let event = key(time, slot);
         let at = self.due[self.next..].partition_point(|other| other.time < time || key(other.time, other.slot) < event);
         self.due.insert(self.next + at, Due::new(time, slot));
-        self.note_known();
+        self.update_low();
     }
 
-    /// Far events are looked at in the last bucket that has a line now. They are all due after it.
-    fn look_when_it_can_be_reached(&mut self) {
-        self.look_far = (self.opened + self.reach - 1) & !self.width;
-        self.make_crowd((self.look_far >> self.shift & self.mask) as usize);
+    /// Marks the last bucket that has a line now as the one at which far events are fetched; all of them are due after it.
+    fn schedule_far_fetch(&mut self) {
+        self.far_fetch_at = (self.opened + self.reach - 1) & !self.width;
+        self.make_overflow((self.far_fetch_at >> self.shift & self.mask) as usize);
     }
 
-    /// Takes the next event if it is not after `limit`. `AHEAD`: with those that are wanted ahead known afterwards; without it they
-    /// need not be.
+    /// Pops the next event if it is not after `limit`; `AHEAD`: then tops up the lookahead.
     #[inline(always)]
     pub fn pop_until<const AHEAD: bool>(&mut self, limit: Time) -> Option<(Time, Due)> {
         if AHEAD {
-            if self.next >= self.low && !self.know(limit.ps()) {
+            if self.next >= self.low && !self.open_until_known(limit.ps()) {
                 return None;
             }
         } else if self.next == self.due.len() {
@@ -318,7 +322,7 @@ impl Wheel {
                 if first.time > limit.ps() {
                     return None;
                 }
-                if first.time == second.time && self.order.turns(first.time, first.slot, second.slot) {
+                if first.time == second.time && self.order.swaps(first.time, first.slot, second.slot) {
                     std::mem::swap(&mut first, &mut second);
                 }
                 self.next = 0;
@@ -336,7 +340,7 @@ impl Wheel {
         self.pop_known(limit)
     }
 
-    /// Takes an event of a bucket that is the first with any; the others of it are in `due`.
+    /// Pops the first event of the first occupied bucket, whose other events are in `due`.
     #[inline(always)]
     fn pop_first(&mut self, index: usize, event: Due) -> (Time, Due) {
         self.counts[index] = 0;
@@ -345,18 +349,18 @@ impl Wheel {
         self.popped(event)
     }
 
-    /// Goes on to the next bucket with events, if it does not begin after `limit`; there is none among the next few.
+    /// Advances to the next bucket with events, if none of the next few has any; false if there is none up to `limit`.
     #[inline(never)]
     fn seek(&mut self, limit: u64) -> bool {
         let next = self.next_occupied_further(limit);
         match next {
             Some((index, begin)) => (self.start, self.opened) = (index, begin),
-            None => self.note_nothing(limit),
+            None => self.note_empty(limit),
         }
         next.is_some()
     }
 
-    /// Takes the next known event, of which there is one.
+    /// Pops the next known event, which must exist.
     #[inline(always)]
     fn pop_known(&mut self, limit: Time) -> Option<(Time, Due)> {
         debug_assert!(self.next < self.due.len());
@@ -369,7 +373,8 @@ impl Wheel {
         Some(self.popped(event))
     }
 
-    /// Opens a bucket with several events, the first that has any. False: it had none after all, nor has any other up to `limit`.
+    /// Opens a bucket with several events, the first that may have any. False: neither it nor any other bucket has an event
+    /// up to `limit`.
     #[inline(never)]
     fn open_several(&mut self, index: usize, limit: u64) -> bool {
         self.due.clear();
@@ -378,24 +383,26 @@ impl Wheel {
         self.open(index, begin, limit) || self.open_next(limit)
     }
 
-    /// Opens buckets until one event is known at least, and as many as are wanted. False: there is none up to `limit`.
+    /// Opens buckets until at least one event is known, and as many as the lookahead wants. False: there is no event up to
+    /// `limit`.
     #[inline(never)]
-    fn know(&mut self, limit: u64) -> bool {
+    fn open_until_known(&mut self, limit: u64) -> bool {
         if self.next == self.due.len() {
             self.due.clear();
             (self.next, self.low) = (0, 0);
             if !self.open_next(limit) {
-                self.note_nothing(limit);
+                self.note_empty(limit);
                 return false;
             }
         }
-        self.look_further();
-        self.note_known();
+        self.top_up_lookahead();
+        self.update_low();
         true
     }
 
-    /// There is nothing up to `limit`: it is not searched again before the bucket of that, nor at all until an event is set if there is none.
-    fn note_nothing(&mut self, limit: u64) {
+    /// Records that there is no event up to `limit`, so that the search resumes at its bucket, or is skipped until an event
+    /// is set if there is none at all.
+    fn note_empty(&mut self, limit: u64) {
         // Where many have been searched in vain, it is worth to search them all.
         if limit.saturating_sub(self.opened) >> self.shift >= self.mask / 4 && self.has_no_lines() {
             self.reach = 0;
@@ -403,7 +410,7 @@ impl Wheel {
         self.move_to(self.opened.max(limit & !self.width));
     }
 
-    /// The first bucket that is not open begins here; there is nothing before.
+    /// Moves the boundary between opened and unopened buckets to `begin`; no bucket before has events.
     fn move_to(&mut self, begin: u64) {
         (self.opened, self.start) = (begin, (begin >> self.shift & self.mask) as usize);
     }
@@ -416,7 +423,7 @@ impl Wheel {
         (Time::from_ps(event.time), event)
     }
 
-    /// The events that follow the one that was popped last, in order, as far as they are known.
+    /// The known events that follow the one popped last, in order.
     #[inline(always)]
     pub fn known(&mut self) -> &mut [Due] {
         debug_assert!(self.next <= self.due.len());
@@ -424,25 +431,25 @@ impl Wheel {
         unsafe { self.due.get_unchecked_mut(self.next..) }
     }
 
-    /// Whether nothing is set.
+    /// True if no event is scheduled.
     pub fn is_empty(&self) -> bool {
         self.next == self.due.len() && self.far.is_empty() && self.has_no_lines()
     }
 
-    /// Whether no bucket that is not open has events, nor is one where far events are looked at.
+    /// True if no unopened bucket has events or is the one at which far events are fetched.
     fn has_no_lines(&self) -> bool {
         self.reach == 0 || (0..self.lines.len()).step_by(BLOCK).all(|at| self.block_is_empty(at))
     }
 
-    /// Remembers from where on too few events are known.
+    /// Updates `low`, the index in `due` from which fewer events are known than the lookahead wants.
     #[inline(always)]
-    fn note_known(&mut self) {
+    fn update_low(&mut self) {
         self.low = self.due.len().saturating_sub(self.ahead.events);
     }
 
-    /// Opens buckets until the events that the user wants to know are known: twice as many, so that it is seldom done.
+    /// Opens buckets until twice as many events are known as the lookahead wants, so that this is seldom done.
     #[inline(never)]
-    fn look_further(&mut self) {
+    fn top_up_lookahead(&mut self) {
         if self.next > MOST_POPPED {
             self.due.drain(..self.next);
             self.next = 0;
@@ -452,7 +459,7 @@ impl Wheel {
         while self.due.len() < wanted && self.open_next(until) {}
     }
 
-    /// Opens the next bucket that has events, unless it begins after `limit`. Whether it did.
+    /// Opens the next bucket that has events, unless it begins after `limit`. True if there was one.
     #[inline(always)]
     fn open_next(&mut self, limit: u64) -> bool {
         while let Some((index, begin)) = self.next_occupied(limit) {
@@ -463,14 +470,14 @@ impl Wheel {
         false
     }
 
-    /// Opens a bucket, before which none has events. Whether it had any.
+    /// Opens a bucket before which none has events. True if it had any.
     #[inline(always)]
     fn open(&mut self, index: usize, begin: u64, limit: u64) -> bool {
         let count = usize::from(std::mem::take(&mut self.counts[index]));
         (self.opened, self.start) = (begin + self.width + 1, index + 1);
         let known = self.due.len();
         if count > ROOM {
-            self.open_crowd(index, begin, limit);
+            self.open_overflow(index, begin, limit);
             return self.due.len() > known;
         }
         let (width, order, events) = (self.width, self.order, self.lines[index].0);
@@ -530,34 +537,34 @@ impl Wheel {
         true
     }
 
-    /// Opens a bucket whose events are in a crowd, or at which far ones are looked at.
+    /// Opens an overflow bucket, or the bucket at which far events are fetched.
     #[inline(never)]
-    fn open_crowd(&mut self, index: usize, begin: u64, limit: u64) {
+    fn open_overflow(&mut self, index: usize, begin: u64, limit: u64) {
         let number = self.lines[index].0[0] as usize;
-        let mut crowd = std::mem::take(&mut self.crowds[number]);
+        let mut events = std::mem::take(&mut self.overflow[number]);
         let within = |event: u64| event >> SLOT_BITS & self.width;
-        let first = crowd.first().copied().unwrap_or_default();
-        if crowd.len() > FEW && crowd.iter().fold(0, |differ, event| differ | event ^ first) <= SLOT {
+        let first = events.first().copied().unwrap_or_default();
+        if events.len() > FEW && events.iter().fold(0, |differ, event| differ | event ^ first) <= SLOT {
             let time = begin | within(first);
-            self.due.extend(self.instant.in_order(self.order, time, &mut crowd).map(|slot| Due::new(time, slot)));
+            self.due.extend(self.instant.in_order(self.order, time, &mut events).map(|slot| Due::new(time, slot)));
         } else {
-            for event in &mut crowd {
+            for event in &mut events {
                 let (within, slot) = (within(*event), (*event & SLOT) as u32);
                 *event = within << TIME_AT | self.order.place(begin | within, slot) | u64::from(slot);
             }
-            sort(&mut crowd);
-            self.due.extend(crowd.iter().map(|word| Due::new(begin | word >> TIME_AT, (word & SLOT) as u32)));
+            sort(&mut events);
+            self.due.extend(events.iter().map(|word| Due::new(begin | word >> TIME_AT, (word & SLOT) as u32)));
         }
-        crowd.clear();
-        self.crowds[number] = crowd;
+        events.clear();
+        self.overflow[number] = events;
         self.spare.push(number);
-        if begin == self.look_far {
+        if begin == self.far_fetch_at {
             self.fetch_far(limit);
         }
     }
 
-    /// Moves far events that the horizon has reached into lines. Where nothing else is left it goes on to the first of them at once, but
-    /// not beyond `limit`.
+    /// Moves the far events that the horizon has reached into lines. If nothing else is scheduled, goes on to the first of
+    /// them at once, but not beyond `limit`.
     #[cold]
     #[inline(never)]
     fn fetch_far(&mut self, limit: u64) {
@@ -569,14 +576,14 @@ impl Wheel {
         }
         while let Some(Reverse((time, slot))) = self.far.peek().copied() {
             if time - self.opened >= self.reach {
-                return self.look_when_it_can_be_reached();
+                return self.schedule_far_fetch();
             }
             self.far.pop();
             self.set(slot, Time::from_ps(time));
         }
     }
 
-    /// The numbers of events of the next buckets from `index` on, the first of them in the low bits.
+    /// The event counts of [`WINDOW`] buckets from `index` on, the first in the lowest byte.
     #[inline(always)]
     fn window_at(&self, index: usize) -> u64 {
         debug_assert!(index + WINDOW <= self.counts.len());
@@ -584,13 +591,13 @@ impl Wheel {
         u64::from_le(unsafe { self.counts.as_ptr().add(index).cast::<u64>().read_unaligned() })
     }
 
-    /// Whether none of a block of buckets from `index` on has events.
+    /// True if none of the [`BLOCK`] buckets from `index` on has events.
     #[inline(always)]
     fn block_is_empty(&self, index: usize) -> bool {
         (0..BLOCK).step_by(WINDOW).fold(0, |all, at| all | self.window_at(index + at)) == 0
     }
 
-    /// The first bucket that is not open and has events, and where it begins, unless that is after `limit`.
+    /// Index and start of the first unopened bucket that has events, unless it begins after `limit`.
     #[inline(always)]
     fn next_occupied(&self, limit: u64) -> Option<(usize, u64)> {
         let window = self.window_at(self.start);
@@ -602,7 +609,7 @@ impl Wheel {
         (begin <= limit).then_some((self.start + further, begin))
     }
 
-    /// The same where none is among the next few.
+    /// Searches all unopened buckets for the first that has events, if none of the next few has.
     #[inline(always)]
     fn next_occupied_further(&self, limit: u64) -> Option<(usize, u64)> {
         // Buckets from the first one that is not open: how far it may be, and how far it is.
@@ -633,18 +640,18 @@ impl Wheel {
     }
 }
 
-/// Of all buckets but one, by the masks of the time in a bucket and of the number of one.
+/// Time that all buckets but one span \[ps\], from the masks of the time in a bucket and of the bucket index.
 fn whole_reach(width: u64, mask: u64) -> u64 {
     mask * (width + 1)
 }
 
-/// Two words in order, without a branch.
+/// The two words in ascending order, without a branch.
 #[inline(always)]
 fn ascending(a: u64, b: u64) -> (u64, u64) {
     (a.min(b), a.max(b))
 }
 
-/// Sorting networks: which places are compared, one pair after the other.
+/// Sorting networks: pairs of places to compare, in order.
 const SIX: [(usize, usize); 12] =
     [(0, 5), (1, 3), (2, 4), (1, 2), (3, 4), (0, 3), (2, 5), (0, 1), (2, 3), (4, 5), (1, 2), (3, 4)];
 const EIGHT: [(usize, usize); 19] = [
@@ -669,7 +676,7 @@ const EIGHT: [(usize, usize); 19] = [
     (5, 6),
 ];
 
-/// Sorts by a network, without a branch.
+/// Sorts by a sorting network, without a branch.
 #[inline(always)]
 fn exchange<const N: usize>(keys: &mut [u64; ROOM], network: [(usize, usize); N]) {
     for (a, b) in network {
@@ -677,7 +684,7 @@ fn exchange<const N: usize>(keys: &mut [u64; ROOM], network: [(usize, usize); N]
     }
 }
 
-/// Crowds are small mostly: insertion sort beats the library's below about twenty.
+/// Sorts the events of an overflow bucket: mostly few, so that insertion sort beats the library's (below about twenty).
 #[inline]
 fn sort(events: &mut [u64]) {
     if events.len() > 20 {

@@ -22,7 +22,7 @@ pub fn notification(data: &[u8]) {
     }
 }
 
-/// What a frame says of itself. The first three bytes choose link type, check sequence, and what was cut.
+/// Reads a frame in every way. The first three bytes choose link type, check sequence, and the cut.
 pub fn frame(data: &[u8]) {
     let Some(([link, fcs, cut], data)) = data.split_first_chunk() else { return };
     let links = [1, 101, 0, 113, 276, 4_711];

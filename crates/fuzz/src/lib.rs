@@ -1,4 +1,4 @@
-//! What hostile bytes are given to, and what must hold of each answer: no panic, no hang, no memory that a length field asks for, and
+//! Targets of hostile bytes, and conditions on each answer: no panic, no hang, no memory that a length field asks for, and
 //! nothing that contradicts itself.
 //!
 //! `make fuzz` looks for such bytes, guided by coverage; the tests of this crate run what it has found, and some more.

@@ -1,6 +1,6 @@
 //! Files of a trace, through the whole analysis.
 
-use fanin_analysis::read::{analyze, export, records, Control, Failure, Level, Observer, Options, Progress, TraceReport, Trust};
+use fanin_analysis::trace::{analyze, export, records, Control, Failure, Level, Observer, Options, Progress, TraceReport, Trust};
 use fanin_units::Time;
 use serde_json::json;
 use std::path::Path;
@@ -102,7 +102,7 @@ fn run(file: &[u8], mut settings: serde_json::Value) {
     }
 }
 
-/// What is wrong is reported, for this file, in a few lines.
+/// Checks that a failure is reported for this file, in a few lines.
 fn is_reported(failure: &Failure, path: &Path) {
     let Failure::Problems(problems) = failure else { panic!("nobody stopped it") };
     assert!(!problems.is_empty() && problems.len() <= 60);

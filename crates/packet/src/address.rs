@@ -1,38 +1,38 @@
-//! Addresses: which MAC, IP address and ports stand for a simulated host and flow. All are invented, and say who it is.
+//! Addresses of simulated hosts and flows: MAC, IP and ports. All are synthetic, and encode host and flow number.
 
 use crate::{IpVersion, Side};
 use fanin_units::{FlowId, HostId};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Hosts that 10.0.0.0/8 has room for, network and broadcast addresses left out; as many have MAC addresses here, and addresses of
-/// IPv6.
+/// Largest number of hosts: as many as 10.0.0.0/8 has addresses, without network and broadcast address; each also has a MAC
+/// and an IPv6 address.
 pub const MOST_HOSTS: u32 = (1 << 24) - 2;
 
-/// The ports of the end that opens connections start here …
+/// First port of the ends that open connections.
 const CLIENT: u16 = 61_000;
-/// … and there are so many.
+/// Number of ports of the ends that open connections.
 const CLIENTS: u32 = 4096;
-/// The other end's. No protocol of note has its port in either range, so that Wireshark takes none for something else: up to
-/// 44320, which are the first 9.5 million flows.
+/// First port of the ends that accept connections. No protocol of note has its port in either range, so that Wireshark does
+/// not take the flows for something else: up to port 44320, which are the first 9.5 million flows.
 const SERVER: u16 = 42_000;
-/// Up to where the clients' begin.
+/// Number of ports of the ends that accept connections: up to `CLIENT`.
 const SERVERS: u32 = 19_000;
 
-/// The network that addresses of IPv6 are in: one of those that a site gives itself, with zeroes where it would draw random bits.
+/// IPv6 network of the simulated hosts: a unique local prefix, with zeroes for its random bits.
 /// Source: RFC 4193 §3.1.
 const ULA: u128 = 0xfd << 120;
 
-/// 10.0.0.0 plus host number plus one: host 0 has 10.0.0.1, host 255 has 10.0.1.0.
+/// IPv4 address of a host: 10.0.0.0 plus host number plus one, so that host 0 has 10.0.0.1 and host 255 has 10.0.1.0.
 pub fn ipv4(host: HostId) -> Ipv4Addr {
     Ipv4Addr::from_bits(u32::from_be_bytes([10, 0, 0, 0]) | ((host.0 + 1) & 0x00ff_ffff))
 }
 
-/// fd00:: plus host number plus one: host 0 has fd00::1, host 255 has fd00::100.
+/// IPv6 address of a host: fd00:: plus host number plus one, so that host 0 has fd00::1 and host 255 has fd00::100.
 pub fn ipv6(host: HostId) -> Ipv6Addr {
     Ipv6Addr::from_bits(ULA | u128::from((host.0 + 1) & 0x00ff_ffff))
 }
 
-/// A host's address of a version of IP.
+/// Address of a host in the given version of IP.
 pub fn ip(host: HostId, version: IpVersion) -> IpAddr {
     match version {
         IpVersion::V4 => ipv4(host).into(),
@@ -40,7 +40,7 @@ pub fn ip(host: HostId, version: IpVersion) -> IpAddr {
     }
 }
 
-/// The host that has an address, if a simulated one can have it.
+/// The simulated host with address `ip`; `None` if no simulated host can have it.
 pub fn host(ip: IpAddr) -> Option<HostId> {
     let number = match ip {
         IpAddr::V4(ip) => ip.to_bits().checked_sub(u32::from_be_bytes([10, 0, 0, 0]))?,
@@ -49,22 +49,22 @@ pub fn host(ip: IpAddr) -> Option<HostId> {
     (1..=MOST_HOSTS).contains(&number).then(|| HostId(number - 1))
 }
 
-/// Locally administered, 02:00 and the address of IPv4: host 0 has 02:00:0a:00:00:01.
+/// MAC address of a host: locally administered, 02:00 and the IPv4 address; host 0 has 02:00:0a:00:00:01.
 pub fn mac(host: HostId) -> [u8; 6] {
     let [a, b, c, d] = ipv4(host).octets();
     [2, 0, a, b, c, d]
 }
 
-/// The sender of frames that a switch makes itself; no host's.
+/// Source MAC address of frames that a switch originates; no host has it.
 pub const SWITCH_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0];
 
-/// The ports of a flow: of its initiator, and of its responder. Flow n has 61000 + n mod 4096 and 42000 + n div 4096; after
-/// 77,824,000 flows the pairs come again.
+/// Ports of a flow's initiator and responder. Flow n has 61000 + n mod 4096 and 42000 + n div 4096; the pairs repeat after
+/// 77,824,000 flows.
 pub fn ports(flow: FlowId) -> (u16, u16) {
     (CLIENT + (flow.0 % CLIENTS) as u16, SERVER + (flow.0 / CLIENTS % SERVERS) as u16)
 }
 
-/// The flow that has these ports at source and destination, and to which end of it they lead; one of the first 77,824,000.
+/// The flow with these ports, and the end to which the packet travels; the first such flow if port pairs have repeated.
 pub fn flow(source: u16, destination: u16) -> Option<(FlowId, Side)> {
     let (client, server, to) =
         if source >= CLIENT { (source, destination, Side::Responder) } else { (destination, source, Side::Initiator) };

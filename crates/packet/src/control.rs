@@ -1,29 +1,29 @@
-//! Control frames: messages that nodes send each other, alone in a frame or at the end of another.
+//! Control frames: messages between nodes, alone in a frame or appended to another packet's frame.
 
-/// Bytes of a control message at most.
+/// Largest body of a control message \[bytes\].
 pub const CONTROL_BODY: usize = 44;
 
-/// A control message as bytes on the wire. Whoever defines the EtherType defines the body; its length stands in the
-/// envelope's `header`.
+/// A control message as bytes on the wire. The owner of the EtherType defines the body; its length is the envelope's
+/// `header`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Control {
-    /// By which a node knows whose message it is.
+    /// EtherType, by which a node recognises whose message it is.
     pub ether_type: u16,
     body: [u8; CONTROL_BODY],
 }
 
 impl Control {
-    /// A message of these bytes.
+    /// A control message with body `bytes`.
     ///
     /// # Panics
-    /// When there are more than [`CONTROL_BODY`]: who defines a message knows its length.
+    /// When there are more than [`CONTROL_BODY`] bytes: the mechanism that defines a message knows its length.
     pub fn new(ether_type: u16, bytes: &[u8]) -> Control {
         let mut body = [0; CONTROL_BODY];
         body[..bytes.len()].copy_from_slice(bytes);
         Control { ether_type, body }
     }
 
-    /// The first `length` bytes of the message: all of it, with the `header` of its envelope.
+    /// The first `length` bytes of the body: all of it, if `length` is the envelope's `header`.
     pub fn body(&self, length: u8) -> &[u8] {
         &self.body[..usize::from(length).min(CONTROL_BODY)]
     }

@@ -25,37 +25,37 @@ pub use signal::{Lost, Part, Reference, Signal, Signals};
 pub use tcp::{Nack, SackBlock, Segment, SegmentMut, SynOptions, TcpFlags, TcpHeader, Timestamps, NACK_OPTION_BYTES};
 pub use telemetry::{rate_code, Departure, HopSample, Record, Stack, MAX_HOPS, RECORD_BYTES};
 
-/// A packet's place in the pool of all packets that exist: what stands for it where it waits.
+/// Index of a packet in the pool of all packets; queues and events hold it instead of the packet.
 pub type PacketId = u32;
 
-/// ECN field of the IP header. Source: RFC 3168 §5.
+/// ECN codepoint in the IP header. Source: RFC 3168 §5.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Ecn {
-    /// Not ECN-capable: a congested queue can only drop it.
+    /// Not ECN-capable transport: a congested queue can only drop the packet.
     #[default]
     NotEct = 0,
-    /// ECN-capable, codepoint ECT(1).
+    /// ECN-capable transport, codepoint ECT(1).
     Ect1 = 1,
-    /// ECN-capable, codepoint ECT(0).
+    /// ECN-capable transport, codepoint ECT(0).
     Ect0 = 2,
-    /// Congestion experienced.
+    /// Congestion experienced: a queue has marked the packet.
     Ce = 3,
 }
 
-/// Which end of its connection a packet travels to.
+/// End of a connection, as a packet's destination.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(u8)]
 pub enum Side {
-    /// To the end that opened the connection.
+    /// The end that opened the connection.
     #[default]
     Initiator = 0,
-    /// To the end that accepted it.
+    /// The end that accepted the connection.
     Responder = 1,
 }
 
 impl Side {
-    /// The other end.
+    /// The side of the peer.
     pub const fn other(self) -> Side {
         match self {
             Side::Initiator => Side::Responder,
@@ -64,23 +64,23 @@ impl Side {
     }
 }
 
-/// What nodes on the way see of a packet: addresses, sizes, class, ECN field. Half a cache line.
+/// Envelope of a packet, the part that nodes on its way may read: addresses, sizes, class, ECN field. Half a cache line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, align(32))]
 pub struct Envelope {
-    /// The flow that it belongs to: with `to` it stands for the ports of the 5-tuple.
+    /// Flow of the packet; with `to` it stands for the ports of the 5-tuple.
     pub flow: FlowId,
     /// Source host.
     pub src: HostId,
     /// Destination host.
     pub dst: HostId,
-    /// Hash of the 5-tuple as hardware computes it once per packet; path choice and flow tables start from it.
+    /// Hash of the 5-tuple, computed once per packet; path choice and flow tables start from it.
     pub hash: u32,
-    /// The same with source and destination exchanged: the hash of what `dst` answers.
+    /// Hash of the 5-tuple with source and destination exchanged: the `hash` of packets in the opposite direction.
     pub reverse_hash: u32,
-    /// Frame bytes: what a queue counts.
+    /// Frame size in bytes, as queues count it.
     pub frame: u16,
-    /// Bytes behind the transport header; of a trimmed packet those that it had.
+    /// Payload bytes behind the transport header; for a trimmed packet, those that it had.
     pub payload: u16,
     /// Bytes of the transport header, or of a control frame's body.
     pub header: u8,
@@ -88,30 +88,30 @@ pub struct Envelope {
     pub ecn: Ecn,
     /// Traffic class, 0 is served first by strict priority.
     pub class: u8,
-    /// Hops left.
+    /// Remaining hops (IP time to live).
     pub ttl: u8,
-    /// Which end of the flow it travels to; with `flow` this is the demultiplexing key.
+    /// Destination end of the flow; with `flow` this is the demultiplexing key.
     pub to: Side,
-    /// What the header is.
+    /// Kind of the packet's header.
     pub kind: Kind,
-    /// A switch has cut its payload off: headers are all there is.
+    /// True if a switch has trimmed the packet: its payload is cut off.
     pub trimmed: bool,
-    /// What its frame has besides, which is so much longer.
+    /// Control message and shim in the frame, which make it longer.
     pub extra: Extra,
 }
 
 const _: () = assert!(std::mem::size_of::<Envelope>() == 32);
 
-/// What a packet is, as its EtherType and IP header name it.
+/// Kind of a packet, as its EtherType and IP header tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Kind {
-    /// Carries a transport that sends again what is lost.
+    /// Segment of a transport that retransmits lost data.
     #[default]
     Reliable,
-    /// Carries datagrams, which nobody sends again.
+    /// Datagram, which nobody retransmits.
     Datagram,
-    /// A message between nodes.
+    /// Control frame: a message between nodes.
     Control,
 }
 
@@ -138,27 +138,27 @@ impl Default for Envelope {
 }
 
 impl Envelope {
-    /// Cuts the payload off: the frame is `frame` bytes from now on, and `payload` keeps how much there was.
+    /// Trims the packet: cuts the payload off and sets the frame's new size to `frame` bytes; `payload` keeps its length.
     pub fn trim(&mut self, frame: u16) {
         self.trimmed = true;
         self.frame = frame;
     }
 }
 
-/// A UDP datagram.
+/// Header of a UDP datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UdpHeader {
-    /// Its number within the flow, which stands for content that real ones would have.
+    /// Number of the datagram within its flow, in place of the content that a real one would have.
     pub number: u32,
 }
 
-/// What only the ends of a flow read.
+/// Header of a packet, read only by the two ends of its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
     Tcp(TcpHeader),
     Udp(UdpHeader),
     Roce(RoceHeader),
-    /// A message of a switch, to a host or to another switch.
+    /// Message of a switch, to a host or to another switch.
     Control(Control),
 }
 
@@ -171,7 +171,7 @@ impl Default for Header {
 }
 
 impl Header {
-    /// What the envelope says of it.
+    /// Kind of packet that this header makes, for its envelope.
     #[inline(always)]
     pub fn kind(&self) -> Kind {
         match self {
@@ -181,7 +181,8 @@ impl Header {
         }
     }
 
-    /// Bytes of a transport's header, options padded to four bytes. Zero for a control frame, whose envelope has its size.
+    /// Bytes of the transport header, options padded to four bytes. Zero for a control frame, whose length is in the
+    /// envelope.
     #[inline(always)]
     pub fn bytes(&self) -> u16 {
         match self {
@@ -195,7 +196,7 @@ impl Header {
     /// The TCP header.
     ///
     /// # Panics
-    /// When it is another.
+    /// When the packet has another header.
     #[inline(always)]
     pub fn tcp(&self) -> &TcpHeader {
         match self {
@@ -204,7 +205,7 @@ impl Header {
         }
     }
 
-    /// The place of a TCP header, whatever was there before.
+    /// Mutable TCP header; replaces a header of another kind.
     #[inline(always)]
     pub fn make_tcp(&mut self) -> &mut TcpHeader {
         if !matches!(self, Header::Tcp(_)) {
@@ -216,7 +217,8 @@ impl Header {
         }
     }
 
-    /// What the envelope says of it: gives [`Header::bytes`], and writes the class that it travels in, where that is not its flow's.
+    /// Outline of the header for the envelope: returns [`Header::bytes`], and overwrites `class` if the packet does not
+    /// travel in its flow's class.
     #[inline(always)]
     pub fn outline(&self, class: &mut u8) -> u16 {
         // Nearly always; one comparison instead of a table of jumps.
@@ -237,7 +239,7 @@ impl Header {
         }
     }
 
-    /// The number that tables of packets show: sequence number, or number of the datagram.
+    /// Number of the packet in tables and captures: sequence number, or number of the datagram.
     pub fn number(&self) -> u32 {
         match self {
             Header::Tcp(tcp) => tcp.seq,
@@ -247,7 +249,7 @@ impl Header {
         }
     }
 
-    /// The place of its first byte of payload among those of its flow, modulo 2^32; `None` where packets have none.
+    /// Position of the first payload byte in the flow's byte stream, modulo 2^32; `None` if the packet's kind has none.
     pub fn place(&self) -> Option<u32> {
         match self {
             Header::Tcp(tcp) => Some(tcp.seq),
@@ -256,8 +258,8 @@ impl Header {
         }
     }
 
-    /// How a switch that drops the packet may name it to its sender; `None` where there is nothing to send again (datagrams,
-    /// resets, control frames), or nobody who would act on it (RoCEv2). `payload`: as in the envelope.
+    /// Reference by which a switch that drops this packet may name it to its sender; `None` if there is nothing to retransmit
+    /// (datagrams, resets, control frames), or no transport in use acts on it (RoCEv2). `payload`: as in the envelope.
     pub fn reference(&self, payload: u16) -> Option<Reference> {
         match self {
             Header::Tcp(tcp) => tcp.reference(payload),
@@ -265,8 +267,8 @@ impl Header {
         }
     }
 
-    /// Whether a packet with this header and `payload` bytes continues an earlier one of its flow, so that a host may hand both to the
-    /// transport as one: see [`TcpHeader::continues`]. Datagrams never do.
+    /// True if a packet with this header and `payload` bytes continues an `earlier` one of its flow, so that receive offload
+    /// may merge the two: see [`TcpHeader::continues`]. Datagrams never do.
     pub fn continues(&self, payload: u16, earlier: (&Header, u16)) -> bool {
         match (self, earlier) {
             (Header::Tcp(tcp), (Header::Tcp(before), length)) => tcp.continues(payload, (before, length)),
@@ -274,13 +276,14 @@ impl Header {
         }
     }
 
-    /// Whether it carries a signal for its receiver besides data and acknowledgments (TCP's NACK option).
+    /// True if the header carries a signal for its receiver besides data and acknowledgments (TCP's NACK option).
     pub fn carries_signal(&self) -> bool {
         matches!(self, Header::Tcp(tcp) if tcp.nack().is_some())
     }
 }
 
-/// A packet by value: what transports make and take, and captures write. In the simulator its two parts lie apart.
+/// A packet by value, as transports make and take them and captures write them. The simulator stores its two parts
+/// separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     pub envelope: Envelope,
@@ -288,33 +291,33 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// A TCP segment without options.
+    /// Makes a TCP segment without options.
     pub fn of_tcp(flags: TcpFlags, seq: u32, ack: u32, window: u16, payload: u16) -> Packet {
         let mut p = Packet::default();
         p.segment_mut().set(flags, seq, ack, window, payload);
         p
     }
 
-    /// A packet of RoCEv2.
+    /// Makes a RoCEv2 packet.
     pub fn of_roce(header: RoceHeader, payload: u16) -> Packet {
         Packet { envelope: Envelope { payload, ..Envelope::default() }, header: Header::Roce(header) }
     }
 
-    /// A datagram.
+    /// Makes a UDP datagram.
     pub fn of_udp(number: u32, payload: u16) -> Packet {
         let envelope = Envelope { payload, kind: Kind::Datagram, ..Envelope::default() };
         Packet { envelope, header: Header::Udp(UdpHeader { number }) }
     }
 
-    /// It as a TCP segment, to be read.
+    /// Reads the packet as a TCP segment.
     ///
     /// # Panics
-    /// When it is none.
+    /// When the packet is no TCP segment.
     pub fn segment(&self) -> Segment<'_> {
         Segment { envelope: &self.envelope, tcp: self.header.tcp() }
     }
 
-    /// It as a TCP segment, to be written; it becomes one.
+    /// Writes the packet as a TCP segment; a header of another kind is replaced.
     pub fn segment_mut(&mut self) -> SegmentMut<'_> {
         SegmentMut { envelope: &mut self.envelope, tcp: self.header.make_tcp() }
     }

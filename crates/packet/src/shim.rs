@@ -1,66 +1,68 @@
-//! Shims: headers that switches and hosts put into a frame for switches, and what an envelope says of them.
+//! Shims: headers that switches and hosts insert into a frame for switches, and their summary in the envelope.
 
 use crate::telemetry::{MAX_HOPS, RECORD_BYTES};
 use crate::Envelope;
 
-/// Bytes of a body at most, without records.
+/// Largest body of a shim, without records \[bytes\].
 pub const SHIM_BODY: usize = 10;
-/// Bytes that a frame is longer with a shim, at most.
+/// Largest number of bytes that a shim adds to a frame.
 pub const LONGEST_SHIM: u16 = 2 + SHIM_BODY as u16 + MAX_HOPS as u16 * RECORD_BYTES;
 
-/// What travels in a frame besides its packet: a shim, a control message. One byte.
+/// Content of a frame besides its packet, in one byte: the length of its shim, and whether a control message follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Extra(u8);
 
 impl Extra {
-    /// Nothing.
+    /// A frame without shim and control message.
     pub const NONE: Extra = Extra(0);
     const MESSAGE: u8 = 1 << 7;
 
-    /// Whether a control message is at the end of the frame, which is so much longer.
+    /// True if a control message is appended to the frame, which makes it longer.
     #[inline(always)]
     pub const fn message(self) -> bool {
         self.0 & Extra::MESSAGE != 0
     }
 
-    /// Bytes of the frame's [`Shim`]; zero where it has none.
+    /// Length of the frame's [`Shim`] in bytes; zero if it has none.
     #[inline(always)]
     pub const fn shim(self) -> u16 {
         (self.0 & !Extra::MESSAGE) as u16
     }
 
-    /// The same with or without a control message.
+    /// These extras with or without a control message.
     #[must_use]
     pub const fn with_message(self, message: bool) -> Extra {
         Extra(self.shim() as u8 | if message { Extra::MESSAGE } else { 0 })
     }
 }
 
-/// A header that a switch or a host puts into a frame, for switches. On the wire it stands where the EtherType was, which
-/// follows it, as with a VLAN tag: its own EtherType (2 B), then its body.
+/// A header that a switch or a host inserts into a frame for switches. On the wire it stands in front of the original
+/// EtherType, like a VLAN tag: its own EtherType (2 B), then its body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Shim {
-    /// By which a switch knows what the body is.
+    /// EtherType of the shim, by which a switch knows how to read the body.
     pub ether_type: u16,
-    /// Bytes that stand for one in the first two bytes of the body, which the port writes when the frame leaves: the queue
-    /// that it leaves behind, rounded up, at most 65,535. Zero: nothing is written.
+    /// Unit \[bytes\] of the queue depth that the port writes into the first two bytes of the body when the frame leaves: the
+    /// queue that it leaves behind, rounded up, at most 65,535 units. Zero: nothing is written.
     pub unit: u16,
     length: u8,
-    /// Records behind the body, which lie apart ([`Record`](crate::Record)); [`DUE`]: of the last there is no more than its room.
+    /// Number of records behind the body, which are stored separately ([`Record`](crate::Record)); with [`DUE`], the last one
+    /// is still to be written.
     records: u8,
     body: [u8; SHIM_BODY],
 }
 
-/// See [`Shim::records`].
+/// Flag in `records`: the last record is room that the port fills when the frame leaves.
 const DUE: u8 = 1 << 7;
 
 const _: () = assert!(std::mem::size_of::<Shim>() == 16);
 
 impl Shim {
-    /// A header of these bytes behind its EtherType.
+    /// A shim with the given EtherType and body; `unit` as in [`Shim::unit`].
     ///
     /// # Panics
-    /// When there are more than [`SHIM_BODY`], or a depth is to be written into fewer than two: who defines a header knows.
+    /// When the body is longer than [`SHIM_BODY`], or too short for the depth that is to be written into it: the mechanism
+    /// that defines a header knows its length.
     pub fn new(ether_type: u16, body: &[u8], unit: u16) -> Shim {
         assert!(unit == 0 || body.len() >= 2, "no room for a depth");
         let mut bytes = [0; SHIM_BODY];
@@ -68,25 +70,25 @@ impl Shim {
         Shim { ether_type, unit, length: body.len() as u8, records: 0, body: bytes }
     }
 
-    /// The same with these records behind the body.
+    /// This shim with `records` records behind the body.
     #[must_use]
     pub const fn with_records(self, records: usize) -> Shim {
         Shim { records: records as u8, ..self }
     }
 
-    /// Records behind the body.
+    /// Number of records behind the body.
     #[inline]
     pub const fn records(&self) -> usize {
         (self.records & !DUE) as usize
     }
 
-    /// Makes room for one more record, which the port writes when the frame leaves.
+    /// Adds room for one more record, which the port writes when the frame leaves.
     #[inline]
     pub fn add_record(&mut self) {
         self.records = (self.records + 1) | DUE;
     }
 
-    /// A frame leaves: the place of the record that its port is to write, if there is one.
+    /// Index of the record that the port is to write as the frame leaves, if any; clears the flag.
     #[inline]
     pub fn take_due(&mut self) -> Option<usize> {
         let due = self.records & DUE != 0;
@@ -94,25 +96,25 @@ impl Shim {
         due.then(|| self.records() - 1)
     }
 
-    /// Writes the body anew.
+    /// Overwrites the body.
     ///
     /// # Panics
-    /// When it has another length.
+    /// When the new body has another length.
     pub fn set_body(&mut self, body: &[u8]) {
         self.body[..usize::from(self.length)].copy_from_slice(body);
     }
 
-    /// Its bytes behind the EtherType, without records.
+    /// Body of the shim: its bytes behind the EtherType, without records.
     pub fn body(&self) -> &[u8] {
         &self.body[..usize::from(self.length)]
     }
 
-    /// Bytes that a frame is longer with it.
+    /// Number of bytes that the shim adds to a frame.
     pub const fn bytes(&self) -> u16 {
         2 + self.length as u16 + self.records() as u16 * RECORD_BYTES
     }
 
-    /// Writes the queue that the frame leaves behind, where it is wanted.
+    /// Writes the depth of the queue that the frame leaves behind into the body, if the shim has a `unit`.
     pub fn write_depth(&mut self, queue_bytes: u64) {
         if self.unit > 0 {
             let steps = queue_bytes.div_ceil(u64::from(self.unit));
@@ -123,7 +125,7 @@ impl Shim {
 }
 
 impl Envelope {
-    /// Makes room for a shim in the place of the one before it, or for none.
+    /// Inserts, replaces or removes the packet's shim, and adjusts the frame's size.
     pub fn set_shim(&mut self, shim: Option<&Shim>) {
         let bytes = shim.map_or(0, Shim::bytes);
         self.frame = self.frame - self.extra.shim() + bytes;

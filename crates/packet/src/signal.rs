@@ -1,68 +1,68 @@
-//! What the network signals to the ends of a flow besides packets of the other end, in terms that no mechanism owns.
+//! Signals from the network to the ends of a flow, besides packets of the peer, in terms that no mechanism owns.
 
-/// How a switch names a packet to the host that sent it.
+/// Reference by which a switch names a packet to the host that sent it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reference {
-    /// Sequence number of its first byte; of an acknowledgment without data, its acknowledgment number.
+    /// Sequence number of the packet's first byte; for a pure acknowledgment, its acknowledgment number.
     pub number: u32,
-    /// Its payload bytes.
+    /// Payload bytes of the packet.
     pub length: u16,
     pub part: Part,
 }
 
-/// What a packet was for its sender.
+/// Role of a packet for its sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// Data, or the opening or closing of a connection: its sender has it still.
+    /// Data, SYN or FIN, which the sender can retransmit.
     Data,
-    /// An acknowledgment without data: its sender can make a newer one.
+    /// Pure acknowledgment, in place of which the sender can send a newer one.
     Acknowledgment,
 }
 
-/// A packet of this end was dropped on its way.
+/// Notification that a packet of this end was dropped in the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lost {
     pub packet: Reference,
-    /// The sender shall reduce its window as for a loss.
+    /// True if the sender shall reduce its window as for a loss.
     pub reduce: bool,
 }
 
-/// What a host hands to the endpoint of a flow.
+/// Signal that a host hands to the endpoint of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
     Lost(Lost),
-    /// A message whose meaning is not defined.
+    /// Message of undefined meaning, which an endpoint counts and ignores.
     Undefined,
 }
 
-/// A set of ways in which the network may notify the ends of a flow of congestion, besides marks: what a mechanism sends
-/// and what a transport acts on.
+/// A set of ways to notify the ends of a flow of congestion, besides ECN marks: those that a mechanism uses, or those that a
+/// transport acts on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Signals(u8);
 
 impl Signals {
     pub const NONE: Signals = Signals(0);
-    /// [`Signal::Lost`].
+    /// Drop notifications ([`Signal::Lost`]).
     pub const LOST: Signals = Signals(1);
-    /// Packets whose payload was cut off ([`Envelope::trimmed`](crate::Envelope::trimmed)).
+    /// Trimmed packets, whose payload was cut off ([`Envelope::trimmed`](crate::Envelope::trimmed)).
     pub const TRIMMED: Signals = Signals(2);
 
-    /// Whether all of `other` are in it.
+    /// True if this set contains all of `other`.
     pub const fn has(self, other: Signals) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Both.
+    /// Union of the two sets.
     pub const fn with(self, other: Signals) -> Signals {
         Signals(self.0 | other.0)
     }
 
-    /// Those that are in both.
+    /// Intersection of the two sets.
     pub const fn and(self, other: Signals) -> Signals {
         Signals(self.0 & other.0)
     }
 
-    /// Those that are not in `other`.
+    /// Set difference: the signals of this set that are not in `other`.
     pub const fn without(self, other: Signals) -> Signals {
         Signals(self.0 & !other.0)
     }

@@ -1,11 +1,11 @@
-//! The TCP header of a packet. Source: RFC 9293 §3.1, RFC 7323 §3.2, RFC 2018 §3.
+//! TCP header of a packet. Source: RFC 9293 §3.1, RFC 7323 §3.2, RFC 2018 §3.
 
 use crate::{Envelope, Kind, Part, Reference};
 
 const TIMESTAMPS: u8 = 0x08;
 const SACK_COUNT: u8 = 0x07;
 const NACK: u8 = 0x20;
-/// Where the NACK option stands: with it there is one SACK block less, and beside timestamps two.
+/// Index of the NACK option in `options`: with it there is room for one SACK block less, beside timestamps for two less.
 const NACK_AT: usize = 6;
 
 /// TCP flag bits. Source: RFC 9293 §3.1, RFC 3168 §6.1.
@@ -22,13 +22,13 @@ impl TcpFlags {
     pub const ECE: TcpFlags = TcpFlags(0x40);
     pub const CWR: TcpFlags = TcpFlags(0x80);
 
-    /// Whether every bit of `other` is set.
+    /// True if every flag of `other` is set.
     #[inline(always)]
     pub const fn has(self, other: TcpFlags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Both.
+    /// Union of the two sets of flags.
     #[inline(always)]
     pub const fn with(self, other: TcpFlags) -> TcpFlags {
         TcpFlags(self.0 | other.0)
@@ -45,49 +45,49 @@ pub struct SackBlock {
 /// The timestamps option. Source: RFC 7323 §3.2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Timestamps {
-    /// Clock of the sender of this segment.
+    /// TSval: clock of the segment's sender.
     pub value: u32,
-    /// The latest clock heard from the other end.
+    /// TSecr: the latest TSval received from the peer.
     pub echo: u32,
 }
 
-/// The NACK option: a packet of the other end came without its payload, which a switch had cut off.
+/// The NACK option: reports a packet that arrived without its payload, which a switch had trimmed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Nack {
-    /// Sequence number of what was cut off.
+    /// Sequence number of the trimmed payload.
     pub seq: u32,
-    /// Bytes of it.
+    /// Length of the trimmed payload \[bytes\].
     pub length: u16,
 }
 
-/// Bytes of the NACK option with its padding. Source: RFC 6994 §3 (kind, length, two bytes of experiment), and a sequence
-/// number and a length.
+/// Length of the NACK option with its padding \[bytes\]. Source: RFC 6994 §3 (kind, length, two bytes of experiment), and a
+/// sequence number and a length.
 pub const NACK_OPTION_BYTES: u16 = 12;
 
-/// What only a SYN carries.
+/// Options that only a SYN carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SynOptions {
     /// Maximum segment size (RFC 9293 §3.7.1).
     pub mss: u16,
-    /// Window scale shift (RFC 7323 §2), none when not offered.
+    /// Window scale shift (RFC 7323 §2); `None` if not offered.
     pub window_scale: Option<u8>,
-    /// SACK permitted (RFC 2018 §2).
+    /// SACK-permitted option present (RFC 2018 §2).
     pub sack_permitted: bool,
 }
 
-/// The TCP header of a packet. Two are equal if they say the same.
+/// The TCP header of a packet; two are equal if they have equal fields and options.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TcpHeader {
     /// Sequence number of the first payload byte.
     pub seq: u32,
-    /// Next sequence number expected.
+    /// Acknowledgment number: next sequence number expected.
     pub ack: u32,
     /// Receive window as on the wire (scaled).
     pub window: u16,
     pub flags: TcpFlags,
-    /// Presence of options, see [`TcpHeader::timestamps`], [`TcpHeader::sack`], [`TcpHeader::nack`].
+    /// Bits that tell which options are present, see [`TcpHeader::timestamps`], [`TcpHeader::sack`], [`TcpHeader::nack`].
     shape: u8,
-    /// Options that take space: timestamps first, then SACK blocks, or the SYN's options; a NACK last.
+    /// Options that take space: timestamps first, then SACK blocks or the SYN's options; a NACK last.
     options: [u32; 8],
 }
 
@@ -100,7 +100,7 @@ impl PartialEq for TcpHeader {
 
 impl Eq for TcpHeader {}
 
-/// A TCP segment as its receiver reads it.
+/// A TCP segment borrowed for reading, as its receiver sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment<'a> {
     pub envelope: &'a Envelope,
@@ -115,7 +115,7 @@ impl std::ops::Deref for Segment<'_> {
     }
 }
 
-/// A TCP segment as its sender writes it: header, payload and ECN field; all else is the host's.
+/// A TCP segment borrowed for writing: its sender fills in header, payload and ECN field; the host sets the rest.
 #[derive(Debug)]
 pub struct SegmentMut<'a> {
     pub envelope: &'a mut Envelope,
@@ -138,13 +138,13 @@ impl std::ops::DerefMut for SegmentMut<'_> {
 }
 
 impl SegmentMut<'_> {
-    /// The same to be handed over by value, so that the two places may stay in registers.
+    /// Reborrows the segment as a value, so that the two references may stay in registers.
     #[inline(always)]
     pub fn again(&mut self) -> SegmentMut<'_> {
         SegmentMut { envelope: self.envelope, tcp: self.tcp }
     }
 
-    /// Makes it a segment of `payload` bytes without options.
+    /// Makes this a segment of `payload` bytes without options.
     #[inline(always)]
     pub fn set(&mut self, flags: TcpFlags, seq: u32, ack: u32, window: u16, payload: u16) {
         self.tcp.set(flags, seq, ack, window);
@@ -155,7 +155,7 @@ impl SegmentMut<'_> {
 }
 
 impl TcpHeader {
-    /// A header without options.
+    /// Overwrites the header with one without options.
     #[inline(always)]
     pub fn set(&mut self, flags: TcpFlags, seq: u32, ack: u32, window: u16) {
         self.shape = 0;
@@ -165,13 +165,14 @@ impl TcpHeader {
         self.window = window;
     }
 
-    /// Its bytes, options padded to four.
+    /// Length of the header \[bytes\], options padded to four.
     #[inline(always)]
     pub fn bytes(&self) -> u16 {
         20 + self.option_bytes()
     }
 
-    /// See [`Header::reference`](crate::Header::reference). SYN and FIN count as data of no bytes.
+    /// Reference for drop notifications, see [`Header::reference`](crate::Header::reference); SYN and FIN count as data of no
+    /// bytes.
     pub(crate) fn reference(&self, payload: u16) -> Option<Reference> {
         if self.flags.has(TcpFlags::RST) {
             return None;
@@ -190,7 +191,7 @@ impl TcpHeader {
         (self.shape & TIMESTAMPS != 0).then(|| Timestamps { value: self.options[0], echo: self.options[1] })
     }
 
-    /// Adds the timestamps option; call before [`TcpHeader::push_sack`].
+    /// Adds the timestamps option; must be called before [`TcpHeader::push_sack`].
     #[inline(always)]
     pub fn set_timestamps(&mut self, ts: Timestamps) {
         debug_assert_eq!(self.shape & SACK_COUNT, 0);
@@ -199,7 +200,8 @@ impl TcpHeader {
         self.options[1] = ts.echo;
     }
 
-    /// How many SACK blocks still fit into the 40 bytes of options: 3 in all beside timestamps, 4 without; with a NACK 1 and
+    /// Number of SACK blocks that still fit into the 40 bytes of options: 3 in all beside timestamps, 4 without; with a NACK
+    /// 1 and 3.
     /// 3. Source: RFC 2018 §3.
     pub fn sack_room(&self) -> usize {
         let total = match (self.shape & TIMESTAMPS != 0, self.shape & NACK != 0) {
@@ -217,7 +219,7 @@ impl TcpHeader {
         (self.shape & NACK != 0).then_some(Nack { seq, length: length as u16 })
     }
 
-    /// Adds the NACK option; call before [`TcpHeader::push_sack`], and not on a SYN.
+    /// Adds the NACK option; must be called before [`TcpHeader::push_sack`], and not on a SYN.
     pub fn set_nack(&mut self, nack: Nack) {
         debug_assert!(self.shape & SACK_COUNT == 0 && !self.flags.has(TcpFlags::SYN));
         self.shape |= NACK;
@@ -225,19 +227,19 @@ impl TcpHeader {
         self.options[NACK_AT + 1] = u32::from(nack.length);
     }
 
-    /// What a segment without its payload still says of the other direction: the same as an ACK and nothing else.
+    /// The acknowledgment in a segment whose payload was trimmed: this header as a pure ACK.
     pub fn acknowledgment(&self) -> TcpHeader {
         TcpHeader { flags: TcpFlags::ACK, ..*self }
     }
 
-    /// The same without the NACK option, as an end sees it that does not know the option. Source: RFC 9293 §3.2 (MUST-6).
+    /// This header without the NACK option, as an end that does not know the option reads it. Source: RFC 9293 §3.2 (MUST-6).
     pub fn without_nack(&self) -> TcpHeader {
         TcpHeader { shape: self.shape & !NACK, ..*self }
     }
 
-    /// Whether a segment with this header and `payload` bytes may be merged with an `earlier` one: it holds the bytes that follow, and
-    /// differs in nothing but sequence number, PSH and FIN; the earlier one is no shorter and ends nothing, and this one does
-    /// not say CWR. Source: Linux tcp_gro_receive.
+    /// True if receive offload may merge a segment with this header and `payload` bytes with an `earlier` one: it holds the
+    /// bytes that follow, and differs only in sequence number, PSH and FIN; the earlier one is no shorter and ends nothing,
+    /// and this one has no CWR. Source: Linux tcp_gro_receive.
     pub fn continues(&self, payload: u16, (earlier, length): (&TcpHeader, u16)) -> bool {
         let ends = TcpFlags::FIN.0 | TcpFlags::PSH.0;
         let differs = (self.flags.0 ^ earlier.flags.0) & !(ends | TcpFlags::CWR.0);
@@ -252,7 +254,7 @@ impl TcpHeader {
             && self.has_options_of(earlier)
     }
 
-    /// Whether both have the same options. Where there are none, what stands in their place means nothing: headers are used again.
+    /// True if the two headers have equal options. Words of options that are not present are ignored, as headers are reused.
     fn has_options_of(&self, other: &TcpHeader) -> bool {
         self.shape == other.shape
             && self.timestamps() == other.timestamps()
@@ -261,7 +263,7 @@ impl TcpHeader {
             && self.syn_options() == other.syn_options()
     }
 
-    /// Whether this is a segment of an open connection as nearly all are: ACK, and neither SYN, FIN nor RST, nor with a NACK.
+    /// True for the usual segment of an open connection: ACK set, no SYN, FIN or RST, and no NACK option.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         const FLAGS: u8 = TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0 | TcpFlags::ACK.0;
@@ -269,8 +271,8 @@ impl TcpHeader {
         u16::from_le_bytes([self.flags.0, self.shape]) & ALL == TcpFlags::ACK.0 as u16
     }
 
-    /// What tells a segment as nearly all are from the others, in one number to compare with [`TcpHeader::usual`]: SYN, FIN, RST and ACK,
-    /// and which options it has.
+    /// Signature of the segment's shape in one number, to compare with [`TcpHeader::usual`]: SYN, FIN, RST and ACK, and the
+    /// options that it has.
     #[inline(always)]
     pub fn looks(&self) -> u16 {
         const FLAGS: u8 = TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0 | TcpFlags::ACK.0;
@@ -278,12 +280,12 @@ impl TcpHeader {
         u16::from_le_bytes([self.flags.0, self.shape]) & u16::from_le_bytes([FLAGS, TIMESTAMPS | SACK_COUNT | NACK])
     }
 
-    /// How a segment of an open connection looks that has no options but perhaps timestamps.
+    /// Signature ([`TcpHeader::looks`]) of the usual segment of an open connection, with or without timestamps.
     pub const fn usual(timestamps: bool) -> u16 {
         u16::from_le_bytes([TcpFlags::ACK.0, if timestamps { TIMESTAMPS } else { 0 }])
     }
 
-    /// Number of SACK blocks.
+    /// Number of SACK blocks in the header.
     #[inline(always)]
     pub fn sack_len(&self) -> usize {
         if self.flags.has(TcpFlags::SYN) {
@@ -293,13 +295,13 @@ impl TcpHeader {
         }
     }
 
-    /// Whether a segment that is no SYN has SACK blocks.
+    /// True if a segment that is no SYN has SACK blocks.
     #[inline(always)]
     pub fn has_sack(&self) -> bool {
         self.shape & SACK_COUNT != 0
     }
 
-    /// Adds a SACK block.
+    /// Appends a SACK block.
     ///
     /// # Panics
     /// When there is no room for it.
@@ -341,8 +343,8 @@ impl TcpHeader {
         })
     }
 
-    /// Bytes of TCP options as on the wire, padded to a multiple of four: timestamps 12, SACK 4 + 8 n, and on a SYN
-    /// MSS 4, window scale 4, SACK-permitted 4 (2 when it shares its word with the timestamps, as Linux packs it); NACK 12.
+    /// Length of the TCP options on the wire, padded to a multiple of four: timestamps 12, SACK 4 + 8 n, and on a SYN MSS 4,
+    /// window scale 4, SACK-permitted 4 (2 when it shares its word with the timestamps, as Linux packs it); NACK 12.
     #[inline(always)]
     pub fn option_bytes(&self) -> u16 {
         const UNUSUAL: u16 = u16::from_le_bytes([TcpFlags::SYN.0, SACK_COUNT | NACK]);

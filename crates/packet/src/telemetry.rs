@@ -1,27 +1,27 @@
-//! In-band network telemetry: what the ports that a packet leaves write into its frame, one record each, and what its receiver
-//! sends back with the acknowledgment. Source: HPCC §4.1 (fields and their widths; units as in its authors' simulator).
+//! In-band network telemetry: each port that a packet leaves appends a record to its frame, and the receiver returns the
+//! records with the acknowledgment. Source: HPCC §4.1 (fields and their widths; units as in its authors' simulator).
 //!
 //! On the wire a stack is a [`Shim`]: EtherType, then 4 bits for the number of records, 12 bits for the path, and the records.
 
 use crate::Shim;
 use fanin_units::{BitRate, Span, Time};
 
-/// Records that a stack holds at most.
+/// Largest number of records in a stack.
 pub const MAX_HOPS: usize = 8;
-/// Bytes of a record.
+/// Length of a record \[bytes\].
 pub const RECORD_BYTES: u16 = 8;
-/// A stack into which ports write. Not registered.
+/// EtherType of a stack on its way to the receiver, into which ports write. Not registered.
 const GOING: u16 = 0xA8F6;
-/// One that its receiver sends back, which nobody writes into. Not registered.
+/// EtherType of a stack that the receiver sends back, into which nobody writes. Not registered.
 const ECHO: u16 = 0xA8F7;
-/// Bytes that stand for one in a record's queue, and in its counter of bytes.
+/// Units of the queue length and of the byte counter in a record \[bytes\].
 const QUEUE_UNIT: u64 = 80;
 const SENT_UNIT: u64 = 128;
-/// Bits of a record's time, counter and queue; the four above them are the rate's.
+/// Widths in bits of time, byte counter and queue length in a record; the rate's code has the four bits above them.
 const TIME_BITS: u32 = 24;
 const SENT_BITS: u32 = 20;
 const QUEUE_BITS: u32 = 16;
-/// Rates by their code, in Mb/s; zero is none.
+/// Link rates by their code in records, in Mb/s; code zero is "no code".
 const RATES: [u64; 16] = [
     0, 100, 1_000, 2_500, 5_000, 10_000, 20_000, 25_000, 40_000, 50_000, 100_000, 200_000, 400_000, 800_000, 1_600_000, 3_200_000,
 ];
@@ -30,29 +30,29 @@ const fn low(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
-/// The code of a rate in records; `None` where it has none.
+/// Code of a link rate in records; `None` if it has none.
 pub fn rate_code(rate: BitRate) -> Option<u8> {
     (1..16).find(|code| RATES[usize::from(*code)] * 1_000_000 == rate.bps())
 }
 
-/// What a port knows of itself when the first bit of a frame leaves it.
+/// State of a port when the first bit of a frame leaves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
     pub at: Time,
-    /// Frame bytes that stay behind in its queue.
+    /// Frame bytes that remain in the port's queue.
     pub queue_bytes: u64,
-    /// Frame bytes that it has sent before this frame.
+    /// Frame bytes that the port has sent before this frame.
     pub sent_bytes: u64,
     pub rate: BitRate,
 }
 
-/// What a port writes: code of its rate (4 bits), nanoseconds (24), units of 128 B sent (20), units of 80 B in the queue (16).
-/// Time and counter are rounded down and wrap around; the queue is rounded up, as cells of a buffer are, and saturates.
+/// Record of one port: code of its rate (4 bits), nanoseconds (24), units of 128 B sent (20), units of 80 B in the queue
+/// (16). Time and counter are rounded down and wrap around; the queue is rounded up, as cells of a buffer are, and saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record(u64);
 
 impl Record {
-    /// What a port writes at a departure. A rate without code is written as zero.
+    /// Encodes a departure; a rate without code is written as zero.
     pub fn of(d: &Departure) -> Record {
         let rate = u64::from(rate_code(d.rate).unwrap_or(0));
         let time = (d.at.ps() / 1_000) & low(TIME_BITS);
@@ -61,12 +61,12 @@ impl Record {
         Record(((rate << TIME_BITS | time) << SENT_BITS | sent) << QUEUE_BITS | queue)
     }
 
-    /// Its bytes on the wire.
+    /// Encodes the record for the wire.
     pub const fn to_bytes(self) -> [u8; RECORD_BYTES as usize] {
         self.0.to_be_bytes()
     }
 
-    /// What it says at `now`: its time is the last before `now` that it can mean.
+    /// Decodes the record at time `now`; its 24-bit timestamp is unwrapped to the latest time ≤ `now`.
     pub fn sample(self, now: Time) -> HopSample {
         let field = |shift: u32, bits: u32| self.0 >> shift & low(bits);
         let now = now.ps() / 1_000;
@@ -80,71 +80,72 @@ impl Record {
     }
 }
 
-/// What a sender reads of a port on its packets' way.
+/// Decoded record of a port on a packet's path, as the sender reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HopSample {
-    /// Bytes that the packet left behind in the queue.
+    /// Bytes that the packet left behind in the port's queue.
     pub queue_bytes: u64,
     /// Bytes that the port had sent before the packet, modulo 2^27: see [`HopSample::sent_since`].
     pub tx_bytes: u64,
-    /// When the packet left.
+    /// Time at which the packet left the port.
     pub at: Time,
-    /// Rate of the link.
+    /// Rate of the port's link.
     pub rate: BitRate,
 }
 
 impl HopSample {
-    /// Whether what the port sent since an earlier sample can be told: neither its counter nor its clock can have wrapped around.
+    /// True if the bytes sent since `earlier` can be computed: neither the port's counter nor its clock can have wrapped
+    /// around.
     pub fn is_comparable(&self, earlier: &HopSample) -> bool {
         let clock = Span::from_ns(1 << TIME_BITS);
         let elapsed = Span::from_ps(self.at.ps().saturating_sub(earlier.at.ps()));
         self.at >= earlier.at && elapsed < clock && self.rate.bytes_in(elapsed).get() < SENT_UNIT << SENT_BITS
     }
 
-    /// Bytes that the port has sent between an earlier sample and this one.
+    /// Bytes that the port has sent between `earlier` and this sample.
     pub const fn sent_since(&self, earlier: &HopSample) -> u64 {
         self.tx_bytes.wrapping_sub(earlier.tx_bytes) & ((SENT_UNIT << SENT_BITS) - 1)
     }
 }
 
-/// The telemetry in a packet's frame.
+/// Telemetry stack in a packet's frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stack {
-    /// It is on its way back to the sender of the data.
+    /// True on the way back to the sender of the data.
     pub echo: bool,
-    /// The ports that have written into it, as a number of 12 bits: another one means another path.
+    /// Hash of the ports that have written into the stack (12 bits); a different value means a different path.
     pub path: u16,
     hops: u8,
     records: [Record; MAX_HOPS],
 }
 
 impl Stack {
-    /// One that nobody has written into.
+    /// A stack without records.
     pub const EMPTY: Stack = Stack { echo: false, path: 0, hops: 0, records: [Record(0); MAX_HOPS] };
 
-    /// Its records, in the order of ports on the way.
+    /// Records of the stack, in the order of ports on the path.
     pub fn records(&self) -> &[Record] {
         &self.records[..usize::from(self.hops)]
     }
 
-    /// The same on its way back.
+    /// This stack as the receiver sends it back.
     #[must_use]
     pub const fn echoed(self) -> Stack {
         Stack { echo: true, ..self }
     }
 
-    /// Its header, which has the records apart.
+    /// The stack's header as a shim; the records are stored separately.
     pub fn shim(&self) -> Shim {
         let kind = if self.echo { ECHO } else { GOING };
         Shim::new(kind, &body(usize::from(self.hops), self.path), 0).with_records(usize::from(self.hops))
     }
 
-    /// The records of its header, with places for more.
+    /// Records of the stack, padded to the largest number.
     pub const fn places(&self) -> [Record; MAX_HOPS] {
         self.records
     }
 
-    /// The telemetry of a header with these records; `None` where it is another header.
+    /// Decodes a shim and its records; `None` if the shim is not telemetry.
     pub fn of(shim: &Shim, records: [Record; MAX_HOPS]) -> Option<Stack> {
         let echo = match shim.ether_type {
             GOING => false,
@@ -154,13 +155,13 @@ impl Stack {
         Some(Stack { echo, path: path(shim), hops: shim.records() as u8, records })
     }
 
-    /// Whether ports write into a header of this kind.
+    /// True if ports write records into a shim of this kind.
     #[inline]
     pub const fn is_written(shim: &Shim) -> bool {
         shim.ether_type == GOING
     }
 
-    /// Bytes that a frame is longer with a stack of so many records.
+    /// Bytes that a stack of `hops` records adds to a frame.
     pub const fn bytes(hops: usize) -> u16 {
         4 + hops as u16 * RECORD_BYTES
     }
@@ -175,7 +176,7 @@ fn body(hops: usize, path: u16) -> [u8; 2] {
 }
 
 impl Shim {
-    /// Makes room for the record of a port that counts as `port` in the path.
+    /// Adds room for the record of a port, whose number `port` enters the path's hash.
     pub fn add_hop(&mut self, port: u16) {
         let body = body(self.records() + 1, path(self) ^ port);
         self.set_body(&body);

@@ -1,19 +1,19 @@
-//! Counters: each is declared once, beside the code that counts, with what it means; tables, summary, report and the
-//! reference page come from that.
+//! Declaration of counters: each once, beside the code that counts; tables, summary, report and reference page use that
+//! declaration.
 
-/// What it means that a counter is not zero.
+/// Meaning of a counter that is not zero: a step, a success or a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterKind {
-    /// One step of many.
+    /// The counter counts one step of a mechanism, neither success nor failure.
     Step,
-    /// The mechanism did what it is for.
+    /// The counter counts cases in which the mechanism did what it is for.
     Success,
-    /// It could not.
+    /// The counter counts cases in which the mechanism could not do what it is for.
     Failure,
 }
 
 impl CounterKind {
-    /// As documents write it.
+    /// Name of the kind in JSON documents.
     pub const fn name(self) -> &'static str {
         match self {
             CounterKind::Step => "step",
@@ -23,48 +23,49 @@ impl CounterKind {
     }
 }
 
-/// What a counter counts.
+/// Definition of one counter: name, description, kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterDef {
-    /// As summary.json has it.
+    /// Key of the counter in summary.json.
     pub name: &'static str,
-    /// One sentence, as the reference and the report have it.
+    /// One-sentence description for the reference page and the report.
     pub doc: &'static str,
-    /// Successes and failures are what a one-line summary shows.
+    /// Kind of the counter; a one-line summary shows successes and failures only.
     pub kind: CounterKind,
 }
 
 impl CounterDef {
-    /// A counter that is neither success nor failure.
+    /// Defines a counter that is neither success nor failure.
     pub const fn step(name: &'static str, doc: &'static str) -> CounterDef {
         CounterDef { name, doc, kind: CounterKind::Step }
     }
 
-    /// A counter of failures.
+    /// Defines a counter of failures.
     pub const fn failure(name: &'static str, doc: &'static str) -> CounterDef {
         CounterDef { name, doc, kind: CounterKind::Failure }
     }
 }
 
-/// A group of counters.
+/// A group of counters that summary.json shows under one key.
 pub trait Counters: Copy + Default {
-    /// The key under which summary.json has the group. Groups of the same name are one.
+    /// Key of the group in summary.json; groups with equal keys are added up.
     const GROUP: &'static str;
 
-    /// What the group is about.
+    /// One-sentence description of the group.
     const DOC: &'static str;
 
-    /// Their definitions, in the order in which they are shown.
+    /// Definitions of the group's counters, in display order.
     fn defs() -> &'static [CounterDef];
 
-    /// Their values, in the same order.
+    /// Values of the group's counters, in the order of [`Counters::defs`].
     fn values(&self) -> Vec<u64>;
 
-    /// Adds those of another place.
+    /// Adds the counts of `other`, for example of another port, to these.
     fn add(&mut self, other: &Self);
 }
 
-/// Declares a group of counters; `success` or `failure` behind one says what it means that it is not zero.
+/// Declares a group of counters; `: success` or `: failure` behind a counter gives its [`CounterKind`],
+/// [`Step`](CounterKind::Step) if absent.
 ///
 /// ```
 /// use fanin_params::{CounterKind, Counters};

@@ -1,33 +1,33 @@
-//! Errors as values with a path: collected, never thrown at the first.
+//! Problems of a document as values with a path; parsing collects all of them instead of stopping at the first.
 
 use crate::{Node, Param};
 
-/// How bad a [`Problem`] is.
+/// Severity of a [`Problem`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The document cannot be used.
+    /// The document is refused.
     Error,
-    /// It can be used, and will probably not do what was meant.
+    /// The document is accepted, but probably does not do what its author meant.
     Warning,
-    /// The value changes nothing beside the others: an error where the document has it, nothing where it is a default.
+    /// The setting has no effect beside the others: refused if the document gives it, ignored if it is a default.
     Unused,
 }
 
-/// One thing wrong with a document.
+/// One problem of a document, with its place, the offending value, and a suggestion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub severity: Severity,
-    /// Where, for example `traffic[2].size`; empty for the document itself.
+    /// Path of the offending key, for example `traffic[2].size`; empty for the document itself.
     pub path: String,
-    /// 1-based line, where the source has lines.
+    /// Line in the source, from 1, if the source has lines.
     pub line: Option<u32>,
-    /// The offending value as written, if there is one.
+    /// The offending value as written, if any.
     pub value: Option<String>,
-    /// What is wrong.
+    /// Description of the problem, read after the path: "is out of range".
     pub message: String,
-    /// What would be accepted.
+    /// Description of the values that would be accepted.
     pub accepted: Option<String>,
-    /// What was probably meant.
+    /// The correction that the author probably meant.
     pub suggestion: Option<String>,
 }
 
@@ -61,10 +61,10 @@ enum Step {
     Index(usize),
 }
 
-/// What is said of a key that there is not.
+/// Message for a key that the table does not have.
 pub const UNKNOWN_KEY: &str = "is not a known key";
 
-/// Where the parser stands, and what it has found wrong so far.
+/// Parser state: path of the current node, and all problems recorded so far.
 #[derive(Default)]
 pub struct Cx {
     steps: Vec<Step>,
@@ -72,12 +72,12 @@ pub struct Cx {
 }
 
 impl Cx {
-    /// A parser at the root of a document.
+    /// Starts a parser at the root of a document.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Runs `body` one key deeper.
+    /// Runs `body` with `key` appended to the current path.
     pub fn key<T>(&mut self, key: &str, body: impl FnOnce(&mut Self) -> T) -> T {
         self.steps.push(Step::Key(key.to_string()));
         let result = body(self);
@@ -85,7 +85,7 @@ impl Cx {
         result
     }
 
-    /// Runs `body` one list entry deeper.
+    /// Runs `body` with `[index]` appended to the current path.
     pub fn index<T>(&mut self, index: usize, body: impl FnOnce(&mut Self) -> T) -> T {
         self.steps.push(Step::Index(index));
         let result = body(self);
@@ -93,7 +93,7 @@ impl Cx {
         result
     }
 
-    /// The path, for example `traffic[2].size`.
+    /// The current path, for example `traffic[2].size`.
     pub fn path(&self) -> String {
         let mut path = String::new();
         for step in &self.steps {
@@ -110,17 +110,17 @@ impl Cx {
         path
     }
 
-    /// Records an error at the present path. `node` gives value and line.
+    /// Records an error at the current path; value and line are those of `node`.
     pub fn error(&mut self, node: Option<&Node>, message: impl Into<String>, accepted: Option<String>) -> &mut Problem {
         self.report(Severity::Error, node, message.into(), accepted)
     }
 
-    /// Records a warning at the present path.
+    /// Records a warning at the current path; value and line are those of `node`.
     pub fn warn(&mut self, node: Option<&Node>, message: impl Into<String>, accepted: Option<String>) -> &mut Problem {
         self.report(Severity::Warning, node, message.into(), accepted)
     }
 
-    /// Records that what stands at the present path changes nothing.
+    /// Records that the setting at the current path has no effect.
     pub fn unused(&mut self, message: impl Into<String>, accepted: Option<String>) -> &mut Problem {
         self.report(Severity::Unused, None, message.into(), accepted)
     }
@@ -138,26 +138,26 @@ impl Cx {
         self.problems.last_mut().expect("just pushed")
     }
 
-    /// An error about `value` at `key`, also where it is a default that the document does not mention.
+    /// Records an error about `value` at `key`, also where `value` is a default that the document does not mention.
     pub fn error_at(&mut self, key: &str, value: &impl Param, message: impl Into<String>, accepted: &str) -> &mut Problem {
         self.key(key, |cx| cx.error(Some(&shown(value)), message, Some(accepted.to_string())).severity);
         self.problems.last_mut().expect("just pushed")
     }
 
-    /// `value` at `key` changes nothing, whatever it is.
+    /// Records that `key` has no effect at any value; `value` is its present one.
     pub fn unused_at(&mut self, key: &str, value: &impl Param, message: impl Into<String>, accepted: &str) -> &mut Problem {
         let accepted = Some(accepted.to_string());
         self.key(key, |cx| cx.report(Severity::Unused, Some(&shown(value)), message.into(), accepted).severity);
         self.problems.last_mut().expect("just pushed")
     }
 
-    /// A warning about `value` at `key`.
+    /// Records a warning about `value` at `key`.
     pub fn warn_at(&mut self, key: &str, value: &impl Param, message: impl Into<String>) -> &mut Problem {
         self.key(key, |cx| cx.warn(Some(&shown(value)), message, None).severity);
         self.problems.last_mut().expect("just pushed")
     }
 
-    /// An unknown key or name: lists what there is and suggests the nearest.
+    /// Records an unknown key or name, lists the known ones and suggests the nearest.
     pub fn unknown(&mut self, node: Option<&Node>, what: &str, given: &str, known: &[&str]) {
         let nearest = nearest(given, known);
         let problem = self.error(
@@ -168,7 +168,8 @@ impl Cx {
         problem.suggestion = nearest.map(|n| format!("did you mean '{n}'?"));
     }
 
-    /// Of an unknown key, recorded last: which one it is, where the documentation of that has it as the name elsewhere, as of a driver.
+    /// Suggests a field for the unknown key `given`, recorded last, if that field's documentation mentions `given`, as a name
+    /// that drivers or other programs use.
     pub fn meant_by(&mut self, given: &str, fields: &[crate::Field]) {
         let given = given.to_lowercase();
         let is_name = |word: &str| given.contains('_') && word.to_lowercase() == given;
@@ -179,8 +180,8 @@ impl Cx {
         }
     }
 
-    /// Of unknown keys of the present table that were recorded after the first `count`: of which kind they are not, and which kinds
-    /// have them. `kinds`: each kind with its keys.
+    /// Completes the unknown keys of the current table that were recorded after the first `count` problems: names the table's
+    /// `kind`, and the kinds that have such a key. `kinds`: each kind with its keys.
     pub fn name_kinds(&mut self, count: usize, kind: &str, kinds: &[(&str, Vec<&str>)]) {
         let table = self.path();
         for problem in &mut self.problems[count..] {
@@ -197,7 +198,8 @@ impl Cx {
         }
     }
 
-    /// Of a value that is no integer in the range of its key, which is narrower than that of its type.
+    /// Replaces "an integer …" in the accepted values of the current path by the narrower `range` of the key; looks at the
+    /// problems after the first `count`.
     pub fn narrow(&mut self, count: usize, range: &str) {
         let path = self.path();
         for problem in self.problems[count..].iter_mut().filter(|problem| problem.path == path) {
@@ -207,33 +209,33 @@ impl Cx {
         }
     }
 
-    /// The problem recorded last, to add to it.
+    /// The problem recorded last, for adding details.
     pub fn last(&mut self) -> Option<&mut Problem> {
         self.problems.last_mut()
     }
 
-    /// The problems recorded after the first `count`, to add to them.
+    /// The problems recorded after the first `count`, for adding details.
     pub fn since(&mut self, count: usize) -> &mut [Problem] {
         &mut self.problems[count..]
     }
 
-    /// Whether any error (not warning) was recorded.
+    /// True if an error was recorded; warnings do not count.
     pub fn failed(&self) -> bool {
         self.problems.iter().any(|p| p.severity == Severity::Error)
     }
 
-    /// How many problems there are so far.
+    /// Number of problems recorded so far.
     pub fn count(&self) -> usize {
         self.problems.len()
     }
 
-    /// Everything found, in document order of discovery.
+    /// All recorded problems, in the order of discovery.
     pub fn into_problems(self) -> Vec<Problem> {
         self.problems
     }
 }
 
-/// A value as documents have it.
+/// `value` as a document node, for messages.
 pub fn shown(value: &impl Param) -> Node {
     value.to_value().into()
 }
@@ -247,7 +249,7 @@ fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, k)| k)
 }
 
-/// Edits between two names; one where the same words are in another order, as in `p_max` and `max_p`.
+/// Edit distance between two names; 1 if they consist of equal words in another order, as `p_max` and `max_p`.
 fn distance(a: &str, b: &str) -> usize {
     fn words(name: &str) -> Vec<&str> {
         let mut words: Vec<&str> = name.split(['_', '-']).collect();

@@ -1,4 +1,4 @@
-//! Parameters, each written once.
+//! Declaration of parameters, each written once.
 //!
 //! A mechanism declares its parameters with [`params!`], [`choice!`] or [`names!`] beside its code. From that one
 //! definition come parsing that collects every error, defaults, ranges, the JSON Schema, the typed Python classes and the

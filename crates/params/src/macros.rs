@@ -1,4 +1,4 @@
-//! The three forms in which parameters are declared.
+//! The three declaration macros of parameters: `params!`, `choice!` and `names!`.
 
 /// Declares a table of parameters.
 ///
@@ -53,13 +53,13 @@ macro_rules! params {
         pub struct $name {
             $( $(#[doc = $field_doc])* pub $field: $ty, )*
             $(
-                /// What depends on `kind`.
+                /// The settings that depend on `kind`.
                 pub $rest: $choice,
             )?
         }
 
         impl $name {
-            /// The shape and documentation of this table.
+            /// Schema of this table: its keys and their documentation.
             pub fn struct_schema() -> $crate::StructSchema {
                 $crate::StructSchema {
                     name: stringify!($name),
@@ -77,7 +77,7 @@ macro_rules! params {
                 }
             }
 
-            /// Reads a table, leaving the keys in `reserved` to the caller.
+            /// Parses a table; the keys in `reserved` are left to the caller.
             pub fn parse_table(node: &$crate::Node, cx: &mut $crate::Cx, reserved: &[&str]) -> Option<Self> {
                 let known: &[&str] = &[$(stringify!($field)),*];
                 $(
@@ -126,7 +126,7 @@ macro_rules! params {
                 Some(Self { $($field: $field?,)* $($rest: $rest?)? })
             }
 
-            /// The table as a document has it.
+            /// The table's entries as a document writes them; absent options are left out.
             pub fn table_value(&self) -> Vec<(String, $crate::Node)> {
                 #[allow(unused_mut)]
                 let mut entries = Vec::new();
@@ -229,18 +229,18 @@ macro_rules! choice {
         }
 
         impl $name {
-            /// Every `kind` there is.
+            /// Every `kind` of this choice.
             pub const KINDS: &'static [&'static str] = &[$($kind),*];
 
-            /// The `kind` of a table that has none.
+            /// The `kind` of a table that names none; empty if `kind` is required.
             const DEFAULT_KIND: &'static [&'static str] = &[$($default)?];
 
-            /// The `kind` of this alternative.
+            /// The `kind` by which documents name this alternative.
             pub fn kind(&self) -> &'static str {
                 match self { $( Self::$variant(_) => $kind, )* }
             }
 
-            /// The keys that `node` may have by its `kind`, `kind` included; those of every kind where it names none.
+            /// Keys that `node` may have given its `kind`, `kind` included; the keys of all kinds if it names none.
             pub fn keys_of(node: &$crate::Node) -> Vec<&'static str> {
                 let chosen = Self::kind_of(node);
                 let mut keys = vec!["kind"];
@@ -254,13 +254,14 @@ macro_rules! choice {
                 keys
             }
 
-            /// The kind that `node` names or has by default, if there is one of that name.
+            /// The valid `kind` that `node` names or has by default.
             fn kind_of(node: &$crate::Node) -> Option<&str> {
                 let given = node.get("kind").map_or(Self::DEFAULT_KIND.first().copied(), $crate::Node::text);
                 given.filter(|kind| Self::KINDS.contains(kind))
             }
 
-            /// Says of the unknown keys of `node` among the problems after the first `before` which kinds have them.
+            /// Completes the unknown keys of `node` among the problems after the first `before`: names the kinds that have
+            /// such a key.
             pub fn name_kinds(node: &$crate::Node, before: usize, cx: &mut $crate::Cx) {
                 if let Some(kind) = Self::kind_of(node).filter(|_| cx.count() > before) {
                     let kinds =
@@ -269,7 +270,7 @@ macro_rules! choice {
                 }
             }
 
-            /// Reads a table that has other keys too, which the caller has checked.
+            /// Parses a table that also holds keys of the surrounding table, which the caller checks.
             pub fn parse_within(node: &$crate::Node, cx: &mut $crate::Cx) -> Option<Self> {
                 let others: Vec<&str> = match &node.value {
                     $crate::Value::Table(entries) => entries.iter().map(|(key, _)| key.as_str()).collect(),
@@ -358,7 +359,7 @@ macro_rules! choice {
     };
 }
 
-/// Declares a choice between names.
+/// Declares an enum whose values documents write as names.
 #[macro_export]
 macro_rules! names {
     (
@@ -374,10 +375,10 @@ macro_rules! names {
         }
 
         impl $name {
-            /// Every name there is.
+            /// Every name of this enum.
             pub const NAMES: &'static [&'static str] = &[$($text),*];
 
-            /// The name as documents write it.
+            /// The name of this value in documents.
             pub fn name(self) -> &'static str {
                 match self { $( Self::$value => $text, )* }
             }

@@ -1,14 +1,14 @@
 //! The document tree that parameters are read from.
 
-/// A value and the line that it stands on, where the source has lines.
+/// A node of a document: a value, and its line if the source has lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     pub value: Value,
-    /// 1-based line in the source file.
+    /// Line in the source file, from 1.
     pub line: Option<u32>,
 }
 
-/// A value as documents have them (TOML, JSON, Python).
+/// A document's value (TOML, JSON or Python).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     Bool(bool),
@@ -16,12 +16,12 @@ pub enum Value {
     Float(f64),
     Text(String),
     List(Vec<Node>),
-    /// Keys in document order.
+    /// A table; its keys are in document order.
     Table(Vec<(String, Node)>),
 }
 
 impl Value {
-    /// What it is called in a message.
+    /// The value's type in messages, for example "a list".
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Bool(_) => "a boolean",
@@ -41,7 +41,7 @@ impl From<Value> for Node {
 }
 
 impl Node {
-    /// The entry of a table, if this is a table that has it.
+    /// The entry `key`, if this is a table that has it.
     pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::Table(entries) => entries.iter().find(|(k, _)| k == key).map(|(_, n)| n),
@@ -49,7 +49,7 @@ impl Node {
         }
     }
 
-    /// The text, if this is one.
+    /// The string, if this value is one.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),
@@ -58,17 +58,17 @@ impl Node {
     }
 }
 
-/// Longest list that messages show, in characters.
+/// Longest list that a message shows in full, in characters.
 const SHOWN: usize = 40;
 
-/// A list as it is written, if it is short and has nothing but values.
+/// The list in document syntax, if it is short and contains no lists or tables.
 fn as_written(items: &[Node]) -> Option<String> {
     let values = items.iter().all(|item| !matches!(item.value, Value::List(_) | Value::Table(_)));
     let text = format!("[{}]", items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
     (values && text.chars().count() <= SHOWN).then_some(text)
 }
 
-/// As a message shows it: one line, long ones shortened.
+/// Prints a value for messages: on one line, shortened if long.
 impl std::fmt::Display for Node {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.value {

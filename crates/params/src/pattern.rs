@@ -1,6 +1,6 @@
 //! Patterns of names: `*` stands for any text.
 
-/// Whether the whole of `name` fits `pattern`.
+/// True if `pattern` matches all of `name`.
 pub fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };

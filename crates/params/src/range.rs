@@ -1,22 +1,22 @@
-//! Ranges that parameters must lie in.
+//! Range checks of parameters.
 
 use crate::{Cx, Node, Param, Value};
 use fanin_units::{BitRate, Bytes, Span, Time};
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
 
-/// What of a value lies outside a range.
+/// The part of a value that lies outside a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outside {
-    /// The value itself, or nothing.
+    /// A single value; `true` if it lies outside.
     Value(bool),
-    /// These entries of a list.
+    /// Indices of the list entries that lie outside.
     Entries(Vec<usize>),
 }
 
-/// Whether a value, or each value inside an option or list, lies in a range of `B`.
+/// Range check of a value, an optional value or each entry of a list against a range of `B`.
 pub trait RangeCheck<B> {
-    /// What does not lie in `range`.
+    /// Finds the part of this value that `range` does not contain.
     fn outside(&self, range: &dyn Fn(&B) -> bool) -> Outside;
 }
 
@@ -39,7 +39,7 @@ impl<B> RangeCheck<B> for Vec<B> {
     }
 }
 
-/// Reports what lies outside, entries of a list one by one; whether there is anything.
+/// Reports the values outside the range, one problem per list entry; true if there are any.
 pub fn report_outside(node: &Node, outside: &Outside, accepted: &str, cx: &mut Cx) -> bool {
     const MESSAGE: &str = "is out of range";
     match outside {
@@ -61,7 +61,7 @@ pub fn report_outside(node: &Node, outside: &Outside, accepted: &str, cx: &mut C
     }
 }
 
-/// A range in words: "from 1 to 10", "at least 1ns", "below 1".
+/// Describes a range in words: "from 1 to 10", "at least 1ns", "below 1".
 pub fn describe_range<T: Display, R: RangeBounds<T>>(range: &R) -> String {
     match (range.start_bound(), range.end_bound()) {
         (Bound::Included(a), Bound::Included(b)) => format!("from {a} to {b}"),
@@ -76,9 +76,9 @@ pub fn describe_range<T: Display, R: RangeBounds<T>>(range: &R) -> String {
     }
 }
 
-/// A number at the end of a range, as documents write it.
+/// A type of range bound that can be converted to a document value.
 pub trait BoundValue {
-    /// The number.
+    /// The bound as a document value.
     fn bound_value(&self) -> Value;
 }
 
@@ -93,14 +93,14 @@ macro_rules! bound_value {
 }
 bound_value!(u8, u16, u32, u64, f64, Span, Time, Bytes, BitRate);
 
-/// An integer literal whose type nothing else fixes.
+/// Integer literals default to `i32` where nothing else fixes their type.
 impl BoundValue for i32 {
     fn bound_value(&self) -> Value {
         Value::Int(i64::from(*self))
     }
 }
 
-/// Both ends of a range.
+/// Lower and upper bound of a range as document values.
 pub fn range_bounds<T: BoundValue, R: RangeBounds<T>>(range: &R) -> (Bound<Value>, Bound<Value>) {
     (range.start_bound().map(T::bound_value), range.end_bound().map(T::bound_value))
 }

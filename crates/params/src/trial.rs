@@ -1,48 +1,49 @@
-//! How a policy is tried on a scenario that was written for another: with what its authors set.
+//! Trials: a policy applied to a scenario written for another one, with its authors' settings.
 //!
-//! Each policy says so beside its code, by a function that has a default. So whoever compares policies finds all of them, and their
-//! settings, through the registries, and knows none by name.
+//! Each policy declares its trial settings beside its code, by a function that has a default. Comparisons find all policies
+//! and their settings through the registries and name none of them.
 
 use crate::join_docs;
 use fanin_units::{Amount, BitRate, Bytes, Span};
 
-/// The network that a policy is tried on, as far as settings depend on it.
+/// Properties of the network that a trial's settings may depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ground {
-    /// Of the fastest port that leads to a host.
+    /// Rate of the fastest port that leads to a host.
     pub rate: BitRate,
-    /// The longest round trip between two hosts on an idle network.
+    /// Longest round-trip time between two hosts on an idle network.
     pub rtt: Span,
-    /// What one port of a switch may hold; `None`: without bound.
+    /// Buffer that one switch port may occupy; `None` if unbounded.
     pub buffer: Option<Amount>,
 }
 
 impl Ground {
-    /// A size that is in proportion to the rate, `size` at `rate`; at least one byte.
+    /// `size` scaled by the ratio of this network's rate to `rate`, at least one byte: a setting published for another line
+    /// rate.
     pub fn in_proportion(&self, size: Bytes, rate: BitRate) -> Bytes {
         let scaled = u128::from(size.get()) * u128::from(self.rate.bps()) / u128::from(rate.bps().max(1));
         Bytes(u64::try_from(scaled).unwrap_or(u64::MAX).max(1))
     }
 }
 
-/// A value of a scenario: its path, and the value as TOML has it.
+/// One setting of a scenario: its path, and its value in TOML syntax.
 pub type Setting = (&'static str, String);
 
-/// A policy as it is tried on a scenario.
+/// A policy with the settings that switch it on in a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// What it takes the place of: the path of a choice, or of the tables of mechanisms.
+    /// Scenario path of the choice that the policy replaces, or of the table of mechanisms.
     pub part: &'static str,
-    /// Its kind or key there.
+    /// The policy's `kind` or key within [`Trial::part`].
     pub kind: &'static str,
-    /// What it is, from its line in the registry.
+    /// The policy's description from the registry.
     pub doc: String,
-    /// What the scenario gets, in this order: paths, and values as TOML has them. The first one is the policy itself.
+    /// Settings to apply in this order, as paths and TOML values; the first one selects the policy itself.
     pub settings: Vec<(String, String)>,
 }
 
 impl Trial {
-    /// A policy that `own`, a path and its value, switches on, with what its authors had set besides.
+    /// A trial that applies the setting `own`, a path and a value, then the policy authors' further settings.
     pub fn new(part: &'static str, kind: &'static str, docs: &[&str], own: (String, String), authors: Vec<Setting>) -> Self {
         let others = authors.into_iter().map(|(path, value)| (path.to_string(), value));
         Trial { part, kind, doc: join_docs(docs), settings: std::iter::once(own).chain(others).collect() }

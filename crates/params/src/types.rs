@@ -1,32 +1,32 @@
-//! How each type of value is read, shown and described.
+//! Parsing, printing and schema of each type of parameter.
 
 use crate::{Cx, Node, Schema, Value};
 use fanin_units::{Amount, BitRate, Bytes, Quantity, QuantityError, Span, Time};
 use std::collections::BTreeMap;
 
-/// A value that can be read from a document and knows its schema.
+/// A type of parameter: parsed from a document, printed to one, and described by a schema.
 pub trait Param: Sized {
-    /// Shape and documentation.
+    /// Schema of the type: its shape and documentation.
     fn schema() -> Schema;
 
-    /// Reads `node`; on failure records every problem in `cx` and gives `None`.
+    /// Parses `node`; on failure records every problem in `cx` and returns `None`.
     fn parse(node: &Node, cx: &mut Cx) -> Option<Self>;
 
-    /// The value as a document has it; `parse` of it gives the same value back.
+    /// The value as a document writes it; parsing that gives an equal value.
     fn to_value(&self) -> Value;
 
-    /// Whether it is left out of a written document (an absent option).
+    /// True if written documents leave the value out (an absent option).
     fn is_absent(&self) -> bool {
         false
     }
 
-    /// The value of a key that is not there, for types that have one by nature (an option).
+    /// Value of a missing key, for types that have one by nature (an option).
     fn absent() -> Option<Self> {
         None
     }
 }
 
-/// What a table without any key is: the default of each.
+/// The value of an empty table: the default of every key.
 ///
 /// # Panics
 /// Where a key has no default.
@@ -120,7 +120,7 @@ impl Param for String {
     }
 }
 
-/// The unit that was meant, where only the case is wrong; otherwise all of them.
+/// The unit that differs only in case from `unit`, if there is one; otherwise the list of all units.
 fn known_unit(unit: &str, units: &[(&str, u64)]) -> String {
     match units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)) {
         Some((name, _)) => format!("did you mean '{name}'?"),
@@ -128,7 +128,7 @@ fn known_unit(unit: &str, units: &[(&str, u64)]) -> String {
     }
 }
 
-/// `number` with the unit of the first example, and with those of others that count something else (`20 packets`).
+/// `number` with the unit of the first example, and with the units of examples that count something else (`20 packets`).
 fn with_unit(number: &str, examples: &str) -> String {
     let unit = |example: &&str| example.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').to_string();
     let units: Vec<String> = examples.split('"').skip(1).step_by(2).map(|example| unit(&example)).collect();

@@ -1,7 +1,7 @@
 //! Traces in, reports out.
 
 use crate::watcher::Watcher;
-use fanin_analysis::read::{self, Control, Failure, Observer, Options, Problem, Progress};
+use fanin_analysis::trace::{self, Control, Failure, Observer, Options, Problem, Progress};
 use fanin_analysis::{MARKED, REPLACED};
 use fanin_units::Time;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -47,7 +47,7 @@ impl Analysis {
         Analysis { start: Instant::now(), watcher: Watcher::new(callback) }
     }
 
-    /// Why it ended early.
+    /// Exception for an analysis that ended early.
     fn failure(self, py: Python<'_>, failure: &Failure) -> PyErr {
         match failure {
             Failure::Problems(problems) => trace_error(py, problems),
@@ -77,7 +77,7 @@ impl Observer for Analysis {
 pub fn analyze(py: Python<'_>, settings: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
     let options = Options::from_json(settings).map_err(|problems| trace_error(py, &problems))?;
     let mut analysis = Analysis::new(progress);
-    match py.detach(|| read::analyze(&options, &mut analysis)) {
+    match py.detach(|| trace::analyze(&options, &mut analysis)) {
         Ok(report) => serde_json::to_string(&report).map_err(|e| PyRuntimeError::new_err(e.to_string())),
         Err(failure) => Err(analysis.failure(py, &failure)),
     }
@@ -96,7 +96,7 @@ pub fn trace_records<'py>(
     let mut analysis = Analysis::new(None);
     let stretches: Vec<_> = stretches.into_iter().map(|(from, to)| (Time::from_ps(from), Time::from_ps(to))).collect();
     let most = most.clamp(2, 10_000_000);
-    let found = match py.detach(|| read::records(&options, port, &stretches, most, &mut analysis)) {
+    let found = match py.detach(|| trace::records(&options, port, &stretches, most, &mut analysis)) {
         Ok(found) => found,
         Err(failure) => return Err(analysis.failure(py, &failure)),
     };
@@ -104,7 +104,7 @@ pub fn trace_records<'py>(
     PyList::new(py, answers)
 }
 
-fn columns<'py>(py: Python<'py>, found: &read::Records) -> PyResult<Bound<'py, PyDict>> {
+fn columns<'py>(py: Python<'py>, found: &trace::Records) -> PyResult<Bound<'py, PyDict>> {
     let records = &found.records;
     let answer = PyDict::new(py);
     let column = |bytes: Vec<u8>| PyBytes::new(py, &bytes);
@@ -124,7 +124,7 @@ fn columns<'py>(py: Python<'py>, found: &read::Records) -> PyResult<Bound<'py, P
 /// Number of rows in a Parquet file, by its footer; none where that cannot be read.
 #[pyfunction]
 pub fn parquet_rows(py: Python<'_>, path: PathBuf) -> Option<u64> {
-    py.detach(|| read::parquet_rows(&path).ok())
+    py.detach(|| trace::parquet_rows(&path).ok())
 }
 
 /// Writes the records of a trace to `records.parquet` in a folder; gives how many there are.
@@ -132,7 +132,7 @@ pub fn parquet_rows(py: Python<'_>, path: PathBuf) -> Option<u64> {
 pub fn trace_export(py: Python<'_>, settings: &str, folder: &str, progress: Option<Py<PyAny>>) -> PyResult<u64> {
     let options = Options::from_json(settings).map_err(|problems| trace_error(py, &problems))?;
     let mut analysis = Analysis::new(progress);
-    match py.detach(|| read::export(&options, std::path::Path::new(folder), &mut analysis)) {
+    match py.detach(|| trace::export(&options, std::path::Path::new(folder), &mut analysis)) {
         Ok(records) => Ok(records),
         Err(failure) => Err(analysis.failure(py, &failure)),
     }

@@ -1,4 +1,4 @@
-//! Where the time of a flow went, from columns of its tables.
+//! Explanation of a flow's completion time, from columns of its tables.
 
 use fanin_analysis::explain::{explain as walk_back, Hop, Pause, Records, Segment};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
@@ -93,7 +93,8 @@ fn pauses(table: &Bound<'_, PyDict>) -> PyResult<Vec<Pause>> {
     Ok(pauses.map(|((port, start_ps), end_ps)| Pause { port, start_ps, end_ps }).collect())
 }
 
-/// Where the time of a flow from `src` went, as JSON. Columns: name → list, of this flow alone, and of pauses of its class.
+/// Explains where the time of a flow from `src` went, as JSON. Columns: name → list, of this flow alone, and of pauses of its
+/// class.
 #[pyfunction]
 pub fn explain(
     py: Python<'_>,

@@ -1,9 +1,9 @@
-//! What a scenario simulates, which policies could be tried on it, and what this build is.
+//! Facts about a scenario, the policies that could be tried on it, and this build's features.
 
 use crate::{read, scenario_error, to_python, version};
 use pyo3::prelude::*;
 
-/// What a scenario simulates: network, idle round trips, what its traffic asks of each link.
+/// Facts about a scenario in numbers: network, idle round trips, load that its traffic puts on each link.
 #[pyfunction]
 pub fn facts<'py>(py: Python<'py>, text: &str, format: &str, base_dir: &str) -> PyResult<Bound<'py, PyAny>> {
     let scenario = read(text, format, base_dir)?.map_err(|problems| scenario_error(py, &problems))?;
@@ -19,7 +19,7 @@ pub fn trials<'py>(py: Python<'py>, text: &str, format: &str, base_dir: &str) ->
     to_python(py, &scenario.trials().iter().map(trial).collect())
 }
 
-/// What the policies of a scenario cost: bytes of headers in a frame at most, and memory at the switch where they take most.
+/// Costs of a scenario's policies: largest number of header bytes in a frame, and memory at the switch where they take most.
 #[pyfunction]
 pub fn costs(py: Python<'_>, text: &str, format: &str, base_dir: &str) -> PyResult<(u64, Option<u64>)> {
     let scenario = read(text, format, base_dir)?.map_err(|problems| scenario_error(py, &problems))?;

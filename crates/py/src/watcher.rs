@@ -5,14 +5,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::time::{Duration, Instant};
 
-/// How often progress is reported to Python and Ctrl-C is checked for.
+/// Interval at which progress is reported to Python and Ctrl-C is checked for.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 /// Reports progress to Python, and stops on Ctrl-C or an exception there.
 pub struct Watcher {
     last: Instant,
     callback: Option<Py<PyAny>>,
-    /// What ended it from outside: Ctrl-C, or the callback's own error.
+    /// Exception that ended the work from outside: Ctrl-C, or the callback's own error.
     raised: Option<PyErr>,
 }
 
@@ -39,12 +39,12 @@ impl Watcher {
         self.raised.is_none()
     }
 
-    /// Whether it was ended from outside.
+    /// True if the work was ended from outside.
     pub fn stopped(&self) -> bool {
         self.raised.is_some()
     }
 
-    /// What ended it from outside.
+    /// Exception that ended the work from outside.
     pub fn raised(self) -> PyErr {
         self.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err("interrupted"))
     }

@@ -1,9 +1,9 @@
-//! The one text of a document: equal scenarios give equal bytes.
+//! Canonical text of a document: equal scenarios give equal bytes.
 
 use fanin_params::{Node, Value};
 use sha2::{Digest, Sha256};
 
-/// JSON without white space, keys in order, numbers in their shortest form.
+/// Canonical JSON of a document: no white space, keys sorted, numbers in their shortest form.
 pub fn canonical_json(node: &Node) -> String {
     let mut text = String::new();
     write(node, &mut text);
@@ -44,7 +44,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// SHA-256 in hex digits.
+/// SHA-256 of `bytes` in hex digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! Checks of a scenario as a whole: what no parameter can decide by itself.
+//! Checks of a scenario as a whole, which no parameter can do by itself.
 
 mod capture;
 mod combined;
@@ -19,7 +19,7 @@ pub(crate) use network::{core_rate, crossbar_rate, host_infos, Network};
 pub(crate) use self::capture::Captured;
 use self::settings::{at_marking, at_setting, path, Settings};
 use self::transport::shown;
-pub(crate) use self::volume::{asked, with_those_that_wait, ACKS};
+pub(crate) use self::volume::{flow_volume, with_waiting_flows, ACKS};
 use crate::doc::{Parts, DEFAULT_TRANSPORT};
 use crate::exceptions::Exceptions;
 use fanin_packet::{IpVersion, Stack, MAX_HOPS};
@@ -31,20 +31,20 @@ use fanin_units::{BitRate, Bytes, LinkId, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// What the checks found.
+/// Result of the checks: problems, and the objects that the scenario's names refer to.
 pub(crate) struct Findings {
     pub problems: Vec<Problem>,
-    /// The ports that `telemetry.queues` names.
+    /// Ports that `telemetry.queues` selects.
     pub watched: Vec<LinkId>,
-    /// The hosts that `telemetry.capture` names.
+    /// Hosts and links that `telemetry.capture` selects.
     pub captured: Captured,
-    /// Where the entries of `switch.except` hold.
+    /// Ports and switches to which the entries of `switch.except` apply.
     pub exceptions: Exceptions,
-    /// What was decided from the content of files.
+    /// Notes about decisions taken from the content of files.
     pub notes: Vec<String>,
 }
 
-/// Checks everything that can be checked in `parts`; `network` is there when the topology could be built.
+/// Runs all checks that `parts` allow; `network` is absent if the topology could not be built.
 pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -> Findings {
     let mut cx = Cx::new();
     each_transport(parts, &mut cx);
@@ -99,7 +99,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         switch::time_to_live(parts, network, &mut cx);
         problems = traffic(parts, flows, (settings.as_ref(), network, &watched), (&mut notes, &mut cx));
     } else {
-        problems = without_hosts(parts, base_dir);
+        problems = problems_without_network(parts, base_dir);
     }
     problems.extend(cx.into_problems());
     Findings { problems, watched, captured, exceptions, notes }
@@ -141,7 +141,7 @@ fn each_transport(parts: &Parts, cx: &mut Cx) {
     }
 }
 
-/// The transport of an entry, where it has one and it could be read.
+/// The transport of an entry, if it has one and that could be parsed.
 fn transport_of<'a>(parts: &'a Parts, entry: &Entry) -> Option<(&'a str, &'a TransportConfig)> {
     if matches!(entry.kind, TrafficKind::Cbr(_) | TrafficKind::OnOff(_)) {
         return None;
@@ -151,7 +151,7 @@ fn transport_of<'a>(parts: &'a Parts, entry: &Entry) -> Option<(&'a str, &'a Tra
     Some((name, config.as_ref()?))
 }
 
-/// The transports that traffic uses, each once, with where they stand in the document.
+/// The transports that traffic uses, each once, with their names.
 fn used_transports(parts: &Parts) -> Vec<(&str, &TransportConfig)> {
     let mut used: Vec<(&str, &TransportConfig)> = Vec::new();
     for (_, entry) in &parts.traffic {
@@ -164,7 +164,7 @@ fn used_transports(parts: &Parts) -> Vec<(&str, &TransportConfig)> {
     used
 }
 
-/// Runs `body` where a transport stands in the document.
+/// Runs `body` at the path of a transport in the document.
 fn at_transport(cx: &mut Cx, name: &str, body: impl FnOnce(&mut Cx)) {
     if name == DEFAULT_TRANSPORT {
         cx.key("transport", body);
@@ -177,11 +177,11 @@ fn at_entry(cx: &mut Cx, index: usize, body: impl FnOnce(&mut Cx)) {
     cx.key("traffic", |cx| cx.index(index, body));
 }
 
-/// The classes of each entry's flows, by its position among those that could be read.
+/// The traffic classes of each entry's flows, indexed like the entries that could be parsed.
 pub(crate) struct OfTraffic(Vec<BTreeSet<u8>>);
 
 impl OfTraffic {
-    /// An entry's own class; where its flows have classes of their own, as files may give them, those of the sample.
+    /// Collects the class of each entry, and the classes of its flows in `sample` if a file gives flows classes of their own.
     fn new<'a>(parts: &Parts, sample: impl Iterator<Item = &'a FlowSpec>) -> OfTraffic {
         let mut classes = vec![BTreeSet::new(); parts.traffic.len()];
         for flow in sample {
@@ -197,13 +197,13 @@ impl OfTraffic {
         OfTraffic(classes)
     }
 
-    /// Those of all traffic, and of what transports send in others.
+    /// Classes of all traffic, and the further classes in which transports send (acknowledgments, notifications).
     fn in_use(&self, parts: &Parts) -> BTreeSet<u8> {
         let others = used_transports(parts).into_iter().flat_map(|(_, config)| config.other_classes());
         self.0.iter().flatten().copied().chain(others.map(|(_, class)| class)).collect()
     }
 
-    /// Those of a transport's flows.
+    /// Classes of a transport's flows.
     fn of_transport(&self, parts: &Parts, name: &str) -> BTreeSet<u8> {
         let entries = parts.traffic.iter().zip(&self.0);
         let its = entries.filter(|((_, entry), _)| transport_of(parts, entry).is_some_and(|(used, _)| used == name));
@@ -211,8 +211,8 @@ impl OfTraffic {
     }
 }
 
-/// Classes that no port has, and schedulers that have nothing to choose between. A class that only some ports have is none of
-/// these: at the others it belongs to their last.
+/// Reports classes that no port has, and schedulers that have nothing to choose between. A class that only some ports have is
+/// neither: at the others it shares the last queue.
 fn classes(parts: &Parts, settings: &Settings, of_traffic: &OfTraffic, (notes, cx): (&mut Vec<String>, &mut Cx)) {
     let [(entry, most), (fewest_entry, fewest)] = settings.most_and_fewest_classes();
     let classes = most.classes();
@@ -255,15 +255,15 @@ fn classes(parts: &Parts, settings: &Settings, of_traffic: &OfTraffic, (notes, c
     }
 }
 
-/// Headers of a datagram.
+/// Length of the IP and UDP headers of a datagram.
 fn ip_and_udp(parts: &Parts) -> u64 {
     u64::from(parts.ip().header()) + UDP_HEADER
 }
 
-/// Source: RFC 768.
+/// Length of a UDP header \[bytes\]. Source: RFC 768.
 const UDP_HEADER: u64 = 8;
 
-/// The entries that send datagrams, by their positions in the document, and how large these are.
+/// Entries that send datagrams, by their index in the document, and the application bytes of each datagram.
 fn datagrams(parts: &Parts) -> impl Iterator<Item = (usize, Bytes)> + use<'_> {
     parts.traffic.iter().filter_map(|(i, entry)| match &entry.kind {
         TrafficKind::Cbr(source) => Some((*i, source.packet)),
@@ -272,7 +272,7 @@ fn datagrams(parts: &Parts) -> impl Iterator<Item = (usize, Bytes)> + use<'_> {
     })
 }
 
-/// The largest frame of the traffic, with whatever switches may put into it.
+/// Size of the largest frame of the traffic, with everything that switches may add to it.
 pub(crate) fn largest_frame(parts: &Parts) -> Bytes {
     let Some(framing) = &parts.framing else { return Bytes(u64::from(u16::MAX)) };
     let sets = parts.switch.iter().flat_map(|switch| {
@@ -287,7 +287,7 @@ pub(crate) fn largest_frame(parts: &Parts) -> Bytes {
     (framing.header + Bytes(longest + u64::from(parts.trailer()) + headers)).max(framing.min_frame)
 }
 
-/// A frame has to fit the 16 bits of its length.
+/// Reports links whose wire overhead makes frames too long for the 16 bits of their length.
 fn wire_overhead(parts: &Parts, network: &Network, cx: &mut Cx) {
     let Some(header) = parts.framing.as_ref().map(|framing| framing.header) else { return };
     if let Some((link, overhead)) = network.headless_link(header) {
@@ -327,7 +327,7 @@ fn frame_sizes(parts: &Parts, cx: &mut Cx) {
 /// The largest IP packet of Ethernet. Source: IEEE 802.3 §3.2.7.
 const ETHERNET_MTU: u64 = 1_500;
 
-/// Datagrams that would fill their frame, were there no stamp in it and no longer header than IPv4's.
+/// Warns of datagrams that fill their frame only without a stamp and with IPv4's header.
 fn long_datagrams(parts: &Parts, cx: &mut Cx) {
     let usual = u64::from(IpVersion::V4.header()) + UDP_HEADER;
     let (headers, stamp) = (ip_and_udp(parts), u64::from(parts.trailer()));
@@ -348,7 +348,7 @@ fn long_datagrams(parts: &Parts, cx: &mut Cx) {
     }
 }
 
-/// ECN at one end only.
+/// Reports ECN that is enabled at one end only: switches that mark for transports without ECN, or the other way round.
 fn ecn(parts: &Parts, settings: &Settings, (network, of_traffic): (Option<&Network>, &OfTraffic), cx: &mut Cx) {
     let used = used_transports(parts);
     for (name, config) in used.iter().filter(|(_, config)| config.uses_ecn()) {
@@ -393,8 +393,8 @@ fn ecn(parts: &Parts, settings: &Settings, (network, of_traffic): (Option<&Netwo
     }
 }
 
-/// What switches could mark by: a step, as DCTCP has it, or for controls that want a curve the one of DCQCN §5.2, in proportion to the
-/// slowest port of switches.
+/// Example of a marking policy for messages: a step, as DCTCP uses, or for transports that want a curve the one of DCQCN
+/// §5.2, scaled to the rate of the slowest switch port.
 fn example_of_marking(config: &TransportConfig, network: Option<&Network>) -> String {
     if !config.marks_by_curve() {
         return "{ kind = \"threshold\", k = \"65 packets\" }".to_string();
@@ -407,10 +407,10 @@ fn example_of_marking(config: &TransportConfig, network: Option<&Network>) -> St
     )
 }
 
-/// The traffic, and a sample of its flows; or what is wrong with it.
+/// The traffic and a sample of its flows, or the problems that prevent them.
 type Flows = Result<(Traffic, Vec<FlowSpec>), Vec<Problem>>;
 
-/// Builds the traffic, with all its own checks. Where all of it could be read, the sample is taken from it.
+/// Builds the traffic, which runs its own checks. If all of it could be parsed, a sample of flows is drawn from it.
 fn flows(parts: &Parts, network: &Network, base_dir: &Path) -> Flows {
     let names: Vec<String> = parts.transports.iter().map(|(name, _)| name.clone()).collect();
     let context = TrafficContext {
@@ -428,7 +428,7 @@ fn flows(parts: &Parts, network: &Network, base_dir: &Path) -> Flows {
     Ok((built, sample))
 }
 
-/// Looks at what the traffic asks of the network.
+/// Checks the traffic's requests against the network.
 fn traffic(
     parts: &Parts,
     flows: Flows,
@@ -454,9 +454,9 @@ fn traffic(
     problems
 }
 
-/// What is wrong with the traffic whatever the network is, where there is none yet: its hosts are stood in for, and what is said
-/// of them is not.
-fn without_hosts(parts: &Parts, base_dir: &Path) -> Vec<Problem> {
+/// Problems of the traffic that do not depend on the network, for scenarios whose network could not be built: stand-in hosts
+/// take its place, and problems about hosts are left out.
+fn problems_without_network(parts: &Parts, base_dir: &Path) -> Vec<Problem> {
     let names: Vec<String> = parts.transports.iter().map(|(name, _)| name.clone()).collect();
     let hosts: Vec<String> = (0..STAND_INS).map(|i| format!("h{i}")).collect();
     let context = TrafficContext {
@@ -481,10 +481,10 @@ fn without_hosts(parts: &Parts, base_dir: &Path) -> Vec<Problem> {
     in_document(problems.into_iter().filter(|problem| !of_hosts(problem)).collect(), parts)
 }
 
-/// Hosts in the place of those of a network that is wrong.
+/// Number of stand-in hosts for a network that could not be built.
 const STAND_INS: u32 = 64;
 
-/// Words in messages that a network decides.
+/// Words by which messages about hosts are recognised, as these depend on the network.
 const OF_HOSTS: [&str; 14] = [
     "host",
     "sender",
@@ -502,8 +502,8 @@ const OF_HOSTS: [&str; 14] = [
     "core",
 ];
 
-/// Problems of the entries that could be read, with the positions that these have in the document. Where some could not be
-/// read, what others wait for may be among them.
+/// Renumbers problems from indices among the parsed entries to indices in the document. If some entries could not be parsed,
+/// errors about `after` are left out, as they may refer to those.
 fn in_document(problems: Vec<Problem>, parts: &Parts) -> Vec<Problem> {
     let renumbered = problems.into_iter().filter_map(|mut problem| {
         let Some((position, rest)) = problem.path.strip_prefix("traffic[").and_then(|rest| rest.split_once(']')) else {

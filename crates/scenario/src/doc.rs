@@ -1,4 +1,4 @@
-//! The scenario as it is written.
+//! Scenario documents: the table of all settings, and their salvage from documents with errors.
 
 use crate::locate::{exact, remove};
 use crate::sections::{Engine, Framing, Host, Telemetry};
@@ -12,63 +12,63 @@ use fanin_units::Span;
 use std::collections::BTreeMap;
 
 params! {
-    /// A scenario: everything that a run depends on.
+    /// A scenario: every setting that a run depends on.
     pub struct ScenarioDoc {
-        /// Name, shown in results.
+        /// Name of the scenario, shown in results.
         pub name: String = "scenario".to_string();
-        /// What it is for.
+        /// Purpose of the scenario, in free text.
         pub description: Option<String>;
-        /// Root of every random choice. The same seed gives the same run.
+        /// Seed of all random numbers; equal seeds give equal runs.
         pub seed: u64 = 1, in 0..=SEED_MAX;
-        /// The run stops here; absent: when all flows are complete and their senders know it, with the timers that this takes.
+        /// Time at which the run stops. If absent, it stops when all flows are complete and their senders know it, including
+        /// the timers that this takes.
         pub duration: Option<Span>, in Span::from_ps(1)..=fanin_traffic::LONGEST;
-        /// Hosts, switches and links.
+        /// Topology: hosts, switches and links.
         pub topology: TopologyConfig;
-        /// How an IP packet sits on the wire.
+        /// Framing: the bytes that link layer and IP add to each packet.
         pub framing: Framing = all_defaults();
-        /// All switches.
+        /// Settings of all switches.
         pub switch: Switch = all_defaults();
-        /// All hosts.
+        /// Settings of all hosts.
         pub host: Host = all_defaults();
-        /// The transport of traffic that names none; called "default" in results.
+        /// Default transport, for traffic that names none; called "default" in results.
         pub transport: TransportConfig = TransportConfig::default();
-        /// Further transports by name, for `[[traffic]]` tables to name.
+        /// Further transports by name, for `[[traffic]]` tables to refer to.
         pub transports: BTreeMap<String, TransportConfig> = BTreeMap::new();
-        /// What the applications ask of the network.
+        /// Traffic: the flows, datagram streams and queries of the applications.
         pub traffic: Vec<Entry>;
-        /// What is recorded.
+        /// Telemetry: the data that is recorded.
         pub telemetry: Telemetry = all_defaults();
-        /// How the simulation runs.
+        /// Engine: execution of the simulation.
         pub engine: Engine = all_defaults();
     }
 }
 
-/// The largest seed that documents can write.
+/// Largest seed that a document can write.
 const SEED_MAX: u64 = i64::MAX as u64;
 
-/// Name of the transport in `[transport]`.
+/// Name of the transport in `[transport]`, in results.
 pub const DEFAULT_TRANSPORT: &str = "default";
 
-/// The value of an empty table, of a type whose keys all have defaults.
+/// The default of a table all of whose keys have defaults.
 pub(crate) fn all_defaults<T: Param>() -> T {
     let empty: Node = Value::Table(Vec::new()).into();
     T::parse(&empty, &mut Cx::new()).expect("every key has a default")
 }
 
-/// What could be read of a document that may have errors: each part by itself, so that a mistake in one hides none in
-/// another.
+/// Parts of a document that could be parsed, each by itself, so that an error in one hides none in another.
 pub(crate) struct Parts {
     pub topology: Option<TopologyConfig>,
     pub framing: Option<Framing>,
     pub switch: Option<Switch>,
     pub host: Option<Host>,
-    /// The default one first, then by name.
+    /// Transports by name: the default one first, then in order of names.
     pub transports: Vec<(String, Option<TransportConfig>)>,
-    /// Whether one of the named ones has the name of the default one.
+    /// True if a named transport has the name of the default one.
     pub default_named: bool,
-    /// Entries that could be read, with their positions in the document.
+    /// Entries that could be parsed, with their index in the document.
     pub traffic: Vec<(usize, Entry)>,
-    /// Whether every entry could be read.
+    /// True if every entry could be parsed.
     pub all_traffic: bool,
     pub telemetry: Option<Telemetry>,
     pub engine: Option<Engine>,
@@ -77,7 +77,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// The parts of a document without errors.
+    /// Takes the parts from a document without errors.
     pub fn of(doc: &ScenarioDoc) -> Self {
         let others = doc.transports.iter().filter(|(name, _)| *name != DEFAULT_TRANSPORT);
         let named = others.map(|(name, config)| (name.clone(), Some(config.clone())));
@@ -98,24 +98,24 @@ impl Parts {
         }
     }
 
-    /// Bytes of each frame that lie behind the IP packet and any padding.
+    /// Bytes of each frame behind the IP packet and its padding.
     pub fn trailer(&self) -> u16 {
         self.telemetry.as_ref().map_or(0, Telemetry::trailer)
     }
 
-    /// Version of IP.
+    /// Version of IP of all hosts.
     pub fn ip(&self) -> IpVersion {
         self.framing.as_ref().map_or(IpVersion::default(), Framing::version)
     }
 
-    /// The parts of a document with errors, which were reported when it was read as a whole.
+    /// Parses the parts of a document with errors, which were reported when it was parsed as a whole.
     pub fn salvage(document: &Node) -> Self {
         let mut transports =
             vec![(DEFAULT_TRANSPORT.to_string(), part(document, "transport").or_else(|| absent(document, "transport")))];
         if let Some(Value::Table(named)) = document.get("transports").map(|node| &node.value) {
             let others = named.iter().filter(|(name, _)| name != DEFAULT_TRANSPORT);
             let mut named: Vec<(String, Option<TransportConfig>)> =
-                others.map(|(name, node)| (name.clone(), quiet(node))).collect();
+                others.map(|(name, node)| (name.clone(), parse_quietly(node))).collect();
             named.sort_by(|a, b| a.0.cmp(&b.0));
             transports.extend(named);
         }
@@ -123,7 +123,8 @@ impl Parts {
             Some(Value::List(entries)) => entries,
             _ => &[],
         };
-        let traffic: Vec<(usize, Entry)> = entries.iter().enumerate().filter_map(|(i, node)| Some((i, quiet(node)?))).collect();
+        let traffic: Vec<(usize, Entry)> =
+            entries.iter().enumerate().filter_map(|(i, node)| Some((i, parse_quietly(node)?))).collect();
         Parts {
             topology: document.get("topology").and_then(|node| TopologyConfig::parse(node, &mut Cx::new())), // its numbers name hosts
             framing: or_defaults(document, "framing"),
@@ -141,9 +142,9 @@ impl Parts {
     }
 }
 
-/// What can be read of a part: numbers and sizes that cannot be are taken for not given, so that the rest is checked. Names
-/// are not: what else makes sense depends on them.
-fn quiet<T: Param>(node: &Node) -> Option<T> {
+/// Parses a part without reporting problems: malformed numbers and sizes are treated as absent, so that the rest is checked.
+/// Malformed names are not, as other checks depend on them.
+fn parse_quietly<T: Param>(node: &Node) -> Option<T> {
     let mut cx = Cx::new();
     if let Some(read) = T::parse(node, &mut cx) {
         return Some(read);
@@ -158,7 +159,7 @@ fn quiet<T: Param>(node: &Node) -> Option<T> {
     T::parse(&rest, &mut Cx::new())
 }
 
-/// Telemetry, as far as it can be read: what is wrong in one of its keys hides no mistake in another.
+/// Parses telemetry as far as possible, so that an error in one of its keys hides none in another.
 fn telemetry(document: &Node) -> Option<Telemetry> {
     let Some(mut rest) = document.get("telemetry").cloned() else { return Some(all_defaults()) };
     let mut cx = Cx::new();
@@ -167,30 +168,31 @@ fn telemetry(document: &Node) -> Option<Telemetry> {
         let key = problem.path.split(['.', '[']).next().unwrap_or_default();
         let Value::Table(entries) = &mut rest.value else { return None };
         for (_, node) in entries.iter_mut().filter(|(name, _)| name == key) {
-            keep_texts(node);
+            replace_malformed(node);
         }
     }
-    quiet(&rest).or_else(|| {
+    parse_quietly(&rest).or_else(|| {
         let Value::Table(entries) = &mut rest.value else { return None };
         entries.retain(|(key, _)| matches!(key.as_str(), "queues" | "hosts"));
-        quiet(&rest)
+        parse_quietly(&rest)
     })
 }
 
-/// In the place of what is no text in a list of patterns one that fits whatever there is, so that the others keep their numbers.
-fn keep_texts(node: &mut Node) {
+/// Replaces malformed entries of a list of patterns by `*`, which matches everything, so that the other entries keep their
+/// index.
+fn replace_malformed(node: &mut Node) {
     if let Value::List(items) = &mut node.value {
         items.iter_mut().filter(|item| item.text().is_none()).for_each(|item| item.value = Value::Text("*".into()));
     }
 }
 
 fn part<T: Param>(document: &Node, key: &str) -> Option<T> {
-    quiet(document.get(key)?)
+    parse_quietly(document.get(key)?)
 }
 
 fn or_defaults<T: Param>(document: &Node, key: &str) -> Option<T> {
     match document.get(key) {
-        Some(node) => quiet(node),
+        Some(node) => parse_quietly(node),
         None => Some(all_defaults()),
     }
 }

@@ -1,10 +1,10 @@
-//! Where the entries of `switch.except` hold.
+//! Exceptions: ports and switches to which the entries of `switch.except` apply.
 
 use fanin_switch::Origins;
 use fanin_units::{LinkId, NodeId};
 use std::collections::BTreeMap;
 
-/// The entries that ports and switches have their settings from, where that is not the table of all switches.
+/// Entries that give ports and switches their settings; ports and switches that are not listed use the table of all switches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exceptions {
     pub ports: BTreeMap<LinkId, Origins>,
@@ -12,12 +12,12 @@ pub(crate) struct Exceptions {
 }
 
 impl Exceptions {
-    /// Where a port has its settings from.
+    /// Origin of each of a port's settings.
     pub fn port(&self, port: LinkId) -> Origins {
         self.ports.get(&port).copied().unwrap_or_default()
     }
 
-    /// The entry that a switch has its mechanisms from.
+    /// Entry that gives a switch its mechanisms.
     pub fn switch(&self, switch: NodeId) -> Option<usize> {
         self.switches.get(&switch).copied()
     }

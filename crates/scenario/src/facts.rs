@@ -1,6 +1,6 @@
-//! What a scenario simulates, in numbers: the network, idle round trips, and what its traffic asks of each link.
+//! Facts about a scenario in numbers: the network, idle round trips, and the load that traffic puts on each link.
 
-use crate::check::{asked, with_those_that_wait, Network, ACKS};
+use crate::check::{flow_volume, with_waiting_flows, Network, ACKS};
 use crate::doc::Parts;
 use crate::Scenario;
 use fanin_params::Problem;
@@ -11,28 +11,28 @@ use fanin_units::{Bytes, HostId, LinkId, NodeId, Span};
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Flows that are looked at; further ones are taken to be like them.
+/// Number of flows in the sample; further flows are assumed to be like them.
 const FLOWS: usize = 50_000;
-/// Switches with hosts whose pairs are all looked at; of more, some are.
+/// Number of switches with hosts up to which all pairs are examined; of more, a sample.
 const PAIRS: usize = 48;
 
-/// What is asked of the network in all.
+/// Load that the traffic puts on the network.
 struct Asked {
-    /// By entry: flows, bytes, packets of data, first and last start [s].
+    /// For each entry: flows, bytes, data packets, first and last start \[s\].
     entries: Vec<[f64; 5]>,
-    /// By link: bits of wire time.
+    /// For each link: bits of wire time.
     links: Vec<f64>,
-    /// Packets times the links that they cross, acknowledgments included.
+    /// Sum over packets of the links that each crosses, acknowledgments included.
     packet_hops: f64,
-    /// How long it lasts at least [s].
+    /// Lower bound of the run's simulated time \[s\].
     lasts: f64,
 }
 
 impl Scenario {
-    /// What it simulates.
+    /// Facts about the scenario: network, round trips and load, as a JSON value.
     ///
     /// # Errors
-    /// When a file that its traffic reads has changed since it was validated.
+    /// A file of its traffic that has changed since the scenario was validated.
     pub fn facts(&self) -> Result<Value, Vec<Problem>> {
         let mut traffic = self.traffic()?;
         let mut sample = Vec::new();
@@ -41,7 +41,7 @@ impl Scenario {
             sample.push(flow);
         }
         let exact = sample.len() < FLOWS;
-        let sample = with_those_that_wait(sample, &mut traffic);
+        let sample = with_waiting_flows(sample, &mut traffic);
         let asked = self.asked(&sample, &traffic);
         let names: Vec<&str> = traffic.entry_names().collect();
         let (shortest, longest) = self.base_rtts();
@@ -83,14 +83,14 @@ impl Scenario {
         })
     }
 
-    /// The transports of some flows, with the class of control.
+    /// Names of the transports that sampled transfers use.
     fn used_transports(&self, sample: &[FlowSpec]) -> Vec<&str> {
         let used: BTreeSet<u16> =
             sample.iter().filter(|flow| flow.kind == FlowKind::Transfer).map(|flow| flow.transport).collect();
         used.into_iter().map(|number| self.transports()[usize::from(number)].0.as_str()).collect()
     }
 
-    /// The shortest and the longest idle round trip between two hosts, of a full packet of the default transport and its acknowledgment.
+    /// Shortest and longest idle RTT between two hosts, of a full packet of the default transport and its acknowledgment.
     pub(crate) fn base_rtts(&self) -> (Span, Span) {
         let (topology, routes) = (self.topology(), self.routes());
         let parts = Parts::of(self.doc());
@@ -131,7 +131,7 @@ impl Scenario {
         let mut between: BTreeMap<(u16, u16), (HostId, f64)> = BTreeMap::new();
         let mut starts: f64 = 0.0;
         for flow in sample {
-            let Some((packets, bytes)) = asked(&parts, flow, stop) else { continue };
+            let Some((packets, bytes)) = flow_volume(&parts, flow, stop) else { continue };
             let weight = weight(flow.entry);
             let entry = &mut entries[usize::from(flow.entry)];
             entry[1] += weight * bytes;
@@ -167,7 +167,7 @@ impl Scenario {
         Asked { entries, links, packet_hops, lasts }
     }
 
-    /// Adds what goes from one switch to that of a host to the links between, in equal parts over all shortest paths.
+    /// Spreads the bits from one switch to another one's host over the links between, in equal parts over all shortest paths.
     fn spread(&self, from: NodeId, (to, host): (NodeId, HostId), bits: f64, links: &mut [f64]) {
         let mut level = BTreeMap::from([(from, bits)]);
         while !level.is_empty() {
@@ -184,7 +184,7 @@ impl Scenario {
         }
     }
 
-    /// Bytes of wire time of a full packet besides its payload.
+    /// Wire bytes of a full packet beyond its payload.
     fn wire_bytes_per_packet(&self, flow: &FlowSpec) -> f64 {
         let framing = self.doc().framing.of_packets();
         let header = match &flow.kind {

@@ -1,4 +1,4 @@
-//! What people and editors read, all from the one definition of each parameter.
+//! Generators of schema, Python classes and reference page, all from the one definition of each parameter.
 
 mod catalogue;
 mod json_schema;
@@ -15,34 +15,34 @@ use crate::ScenarioDoc;
 use fanin_params::{Node, Param, Value};
 use fanin_units::{BitRate, Bytes, Quantity, Span, Time};
 
-/// The JSON Schema of scenarios: `docs/scenario.schema.json`.
+/// JSON Schema of scenarios: `docs/scenario.schema.json`.
 pub fn json_schema() -> String {
     json_schema_of(&ScenarioDoc::schema(), "scenario.schema.json", "Fanin scenario")
 }
 
-/// The reference page of scenarios, in Markdown: `docs/scenario.md`.
+/// Reference page of scenarios, in Markdown: `docs/scenario.md`.
 pub fn reference() -> String {
     reference_of(&ScenarioDoc::schema(), include_str!("generate/preface.md"))
 }
 
-/// The source of the typed Python classes of scenarios: `python/fanin/_scenario_types.py`.
+/// Source of the typed Python classes of scenarios: `python/fanin/_scenario_types.py`.
 pub fn python_types() -> String {
     python_types_of(&ScenarioDoc::schema())
 }
 
-/// A quantity as JSON Schema and Python name it.
+/// A kind of quantity, for JSON Schema and Python.
 struct QuantityKind {
-    /// `Size`, `BitRate` …
+    /// Name of its type: `Size`, `BitRate` …
     name: String,
-    /// A regular expression that every accepted text matches (the value may still be too fine or too large).
+    /// Regular expression that every accepted text matches; a matching value may still be too fine or too large.
     pattern: String,
 }
 
-/// What an amount of buffer is called, and its units besides those of a size.
+/// Noun phrase of an amount of buffer, and its units besides those of a size.
 const AMOUNT: &str = "an amount of buffer";
 const COUNTED: &[&str] = &["packets", "packet", "pkts", "p", "cells", "cell"];
 
-/// `what` as in `Schema::Quantity`: "a size".
+/// The kind of quantity that messages call `what` ("a size").
 fn quantity(what: &str) -> QuantityKind {
     let words = what.split_once(' ').map_or(what, |(_, words)| words);
     let name = words.replace('"', "").split(' ').map(capitalised).collect();
@@ -63,7 +63,7 @@ fn quantity(what: &str) -> QuantityKind {
     QuantityKind { name, pattern: format!("^({off}\\s*([0-9][0-9_]*(\\.[0-9_]*)?|\\.[0-9][0-9_]*)\\s*{unit}\\s*)$") }
 }
 
-/// A doc comment without the marks that only rustdoc reads.
+/// Removes the marks from a doc comment that only rustdoc reads.
 fn plain(doc: &str) -> String {
     doc.replace("\\[", "[").replace("\\]", "]")
 }
@@ -73,12 +73,12 @@ fn capitalised(word: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// `leaf_spine` → `LeafSpine`.
+/// Converts a name to camel case: `leaf_spine` to `LeafSpine`.
 fn camel(name: &str) -> String {
     name.split(['_', '-']).map(capitalised).collect()
 }
 
-/// A value on one line, as TOML writes it.
+/// Prints a value on one line, in TOML syntax.
 fn inline(value: &Value) -> String {
     match value {
         Value::Bool(b) => b.to_string(),

@@ -1,4 +1,4 @@
-//! From text to a validated scenario.
+//! Scenarios: from text to a validated scenario.
 //!
 //! A document is read ([`read_toml`], [`read_json`]) into a tree of [`fanin_params::Node`]s, parsed by the one definition
 //! of each parameter ([`ScenarioDoc`]), and cross-checked as a whole. Every error is found in one go; [`render`] prints

@@ -1,8 +1,8 @@
-//! From the path of a problem to the line and the value that it is about.
+//! Location of problems: from a path to the line and value in the document.
 
 use fanin_params::{Node, Problem, Severity, Value};
 
-/// Puts problems in order of the document's lines, and gives those that know only their path the line.
+/// Sorts problems by line, and adds the line to those that have only a path.
 ///
 /// A problem in another file has that file in brackets after its path (`traffic[1].sizes.path (sizes.csv)`), and the line is
 /// that file's; its place in the order is that of the path.
@@ -22,13 +22,14 @@ pub(crate) fn locate(document: &Node, problems: &mut Vec<Problem>) {
     problems.extend(placed.into_iter().map(|(_, problem)| problem));
 }
 
-/// The lines of `paths`: of what stands there, or of the nearest table around it; of the document as a whole none.
+/// Line numbers of `paths`: of the node itself or the nearest table around it; none for the whole document.
 pub fn lines(document: &Node, paths: &[String]) -> Vec<Option<u32>> {
     let there = paths.iter().map(|path| nearest(document, path));
     there.map(|node| node.line.filter(|_| !std::ptr::eq(node, document))).collect()
 }
 
-/// Values that change nothing are errors where the document has them; where they are defaults, gives their paths.
+/// Turns settings without effect into errors if the document gives them; removes those that are defaults, and returns their
+/// paths.
 pub(crate) fn unused(document: &Node, problems: &mut Vec<Problem>) -> Vec<String> {
     let mut defaults = Vec::new();
     problems.retain_mut(|problem| {
@@ -46,7 +47,7 @@ pub(crate) fn unused(document: &Node, problems: &mut Vec<Problem>) -> Vec<String
     defaults
 }
 
-/// The node at `path`.
+/// The node at exactly this path.
 pub(crate) fn exact<'a>(document: &'a Node, path: &str) -> Option<&'a Node> {
     steps(path).try_fold(document, |node, step| match (&node.value, step) {
         (Value::Table(_), Step::Key(key)) => node.get(key),
@@ -55,7 +56,7 @@ pub(crate) fn exact<'a>(document: &'a Node, path: &str) -> Option<&'a Node> {
     })
 }
 
-/// Takes what stands at `path` out of its table.
+/// Removes the entry at `path` from its table.
 pub(crate) fn remove(document: &mut Node, path: &str) {
     let mut node = document;
     let mut steps = steps(path).peekable();
@@ -78,7 +79,7 @@ pub(crate) fn remove(document: &mut Node, path: &str) {
     }
 }
 
-/// The node at `path`, or the last one on the way that exists.
+/// The node at `path`, or the deepest existing node on the way there.
 fn nearest<'a>(document: &'a Node, path: &str) -> &'a Node {
     let mut node = document;
     for step in steps(path) {
@@ -100,7 +101,7 @@ enum Step<'a> {
     Index(usize),
 }
 
-/// `traffic[2].size` → `traffic`, 2, `size`.
+/// Splits a path into steps: `traffic[2].size` into `traffic`, 2, `size`.
 fn steps(path: &str) -> impl Iterator<Item = Step<'_>> {
     path.split('.').filter(|part| !part.is_empty()).flat_map(|part| {
         let mut pieces = part.split('[');

@@ -1,4 +1,4 @@
-//! Hosts and pauses by class: NICs that ask for them without need, and what NICs do about those that do not end.
+//! Priority flow control at hosts: NICs that send pauses without need, and their reaction to pauses that do not end.
 
 use crate::scenario::Scenario;
 use fanin_params::{params, pattern};
@@ -6,42 +6,43 @@ use fanin_switch::Patience;
 use fanin_units::{HostId, Span, Time};
 
 params! {
-    /// The storm watchdog of NICs: a class that stays paused is sent all the same, until its pauses have been over for a while. Source:
-    /// PFC-watchdog, which switches have; here for hosts.
+    /// Storm watchdog of NICs: a class that stays paused for too long transmits nevertheless, until its pauses have been over
+    /// for a while. Source: PFC-watchdog, which switches have; applied to hosts here.
     pub struct PauseWatchdog {
-        /// A class that is paused without a break while packets wait, for so long, is in a storm. Source: PFC-watchdog (200 ms).
+        /// Time for which a class with waiting packets must be paused without a break to count as in a storm. Source:
+        /// PFC-watchdog (200 ms).
         pub detection: Span = Span::from_ms(200), in Span::from_us(1)..=Span::from_s(100);
-        /// A storm is over when the class has not been paused for so long. Source: PFC-watchdog (200 ms).
+        /// Time without a pause after which a storm counts as over. Source: PFC-watchdog (200 ms).
         pub restoration: Span = Span::from_ms(200), in Span::from_us(1)..=Span::from_s(100);
     }
 }
 
 impl PauseWatchdog {
-    /// Its times.
+    /// Detection and restoration times of the watchdog.
     pub fn patience(&self) -> Patience {
         Patience { detection: self.detection, restoration: self.restoration }
     }
 }
 
 params! {
-    /// NICs that ask their switch for pauses without a break: a defect, and what PFC storms come from. They go on receiving what comes,
-    /// and sending. Source: RDMA-at-scale §4.3.
+    /// Pause storm: NICs that keep their switch paused without a break, by a defect; they go on receiving and
+    /// sending. Source: RDMA-at-scale §4.3.
     pub struct Storm {
-        /// Names as in the results (`h3`), `*` stands for anything.
+        /// Hosts with the defect: names as in the results (`h3`), `*` stands for anything.
         pub hosts: Vec<String>;
-        /// Classes that the switch is to pause: priorities of PFC frames.
+        /// Traffic classes that the switch is to pause: priorities of PFC frames.
         pub classes: Vec<u8>, in 0_u8..=7;
-        /// When it begins.
+        /// Start of the storm.
         pub start: Time = Time::ZERO;
-        /// When it is over. Absent: never.
+        /// End of the storm; if absent, it never ends.
         pub end: Option<Time>;
     }
 }
 
-/// A time from which on a NIC asks for pauses of these classes, a bit for each.
+/// Time from which on a NIC requests pauses of these classes, one bit per class.
 pub type Asking = (Time, u8);
 
-/// What a host asks for over time: each change of it, in order; nothing before the first. No class is asked for longer than
+/// Pause requests of a host over time: each change, in order, starting without any. No class is requested for longer than
 /// `prevention` without a break.
 fn asking(storms: &[&Storm], prevention: Option<Span>) -> Vec<Asking> {
     let mut spans: Vec<(u8, Time, Time)> = Vec::new();
@@ -70,7 +71,7 @@ fn asking(storms: &[&Storm], prevention: Option<Span>) -> Vec<Asking> {
 }
 
 impl Scenario {
-    /// The hosts whose NICs ask for pauses without need, in order, each with what it asks for over time.
+    /// Hosts with pause storms, in order, each with its pause requests over time.
     pub fn storms(&self) -> Vec<(HostId, Vec<Asking>)> {
         let host = &self.doc().host;
         let of = |id: HostId| {

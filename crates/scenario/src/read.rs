@@ -1,4 +1,4 @@
-//! Readers: text to a tree of nodes, with every syntax error.
+//! Readers: text to a tree of nodes, with all syntax errors.
 
 mod json;
 mod toml;
@@ -9,13 +9,13 @@ pub use toml::read_toml;
 use fanin_params::{Problem, Severity};
 use fanin_units::Bytes;
 
-/// The largest document that is read. Larger lists of flows belong in a CSV file of their own.
+/// Largest document that is read; longer lists of flows belong into a CSV file of their own.
 pub const MAX_DOCUMENT: Bytes = Bytes(64 << 20);
 
-/// How deep tables and lists may nest.
+/// Deepest nesting of tables and lists.
 pub const MAX_DEPTH: usize = 32;
 
-/// The most syntax errors that are reported for one document.
+/// Largest number of syntax errors reported for one document.
 const MAX_SYNTAX_ERRORS: usize = 20;
 
 fn syntax(line: Option<u32>, value: Option<String>, message: &str, accepted: Option<String>) -> Problem {
@@ -30,7 +30,7 @@ fn syntax(line: Option<u32>, value: Option<String>, message: &str, accepted: Opt
     }
 }
 
-/// A problem when `text` is too large to be read.
+/// Problem to report if `text` is too large to be read.
 fn oversize(text: &str) -> Option<Problem> {
     let size = Bytes(text.len() as u64);
     (size > MAX_DOCUMENT).then(|| {

@@ -1,8 +1,9 @@
-//! Problems as people read them.
+//! Rendering of problems for people.
 
 use fanin_params::{Problem, Severity};
 
-/// One line for each problem, in the order given; a [`Scenario`](crate::Scenario) gives them by the lines of its file.
+/// Renders one line per problem, in the order given; a [`Scenario`](crate::Scenario) gives them in the order of its file's
+/// lines.
 ///
 /// `scenario.toml: traffic[2].size, line 14: "5" has no unit; accepted: a size such as …`, warnings after the word `warning:`.
 pub fn render(problems: &[Problem], file: &str) -> String {

@@ -1,4 +1,4 @@
-//! The validated scenario: the only thing that can be run.
+//! The validated scenario, which is all that can be run.
 
 use crate::canonical::{canonical_json, sha256};
 use crate::check::{check, core_rate, crossbar_rate, host_infos, largest_frame, Captured, Network};
@@ -17,7 +17,7 @@ use fanin_transport::{TransportConfig, TransportParams};
 use fanin_units::{BitRate, Bytes, HostId, LinkId, NodeId, Span, Time};
 use std::path::{Path, PathBuf};
 
-/// A scenario without errors: the document, and what follows from it.
+/// A scenario without errors: the document, and everything derived from it.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     doc: ScenarioDoc,
@@ -31,12 +31,12 @@ pub struct Scenario {
     warnings: Vec<Problem>,
     notes: Vec<String>,
     files: Vec<(String, String)>,
-    /// Paths of defaults that change nothing beside the other values.
+    /// Paths of defaults that have no effect beside the other settings.
     unused: Vec<String>,
 }
 
-/// Errors, with the warnings that do not follow from them: none where something could not be `read`, since defaults may stand in its
-/// place, and none of a table that an error is in.
+/// Drops warnings that may only follow from errors: all of them if something could not be parsed (`read` is false), as
+/// defaults may stand in for it; and those of tables that have an error.
 fn with_warnings(mut problems: Vec<Problem>, read: bool) -> Vec<Problem> {
     let table = |path: &str| path.rsplit_once('.').map_or(path, |(table, _)| table).to_string();
     let wrong: Vec<String> = problems.iter().filter(|p| p.severity == Severity::Error).map(|p| table(&p.path)).collect();
@@ -46,11 +46,11 @@ fn with_warnings(mut problems: Vec<Problem>, read: bool) -> Vec<Problem> {
 }
 
 impl Scenario {
-    /// Reads and validates a scenario file: JSON by its ending `.json`, TOML otherwise. Relative paths in it start from its
+    /// Reads and validates a scenario file: JSON if it ends in `.json`, TOML otherwise. Relative paths in it start from its
     /// folder.
     ///
     /// # Errors
-    /// Everything that is wrong with it, in order of the file's lines; warnings only come with a scenario that can be run.
+    /// All problems, in order of the file's lines; warnings come only with a scenario that can be run.
     pub fn load(path: &Path) -> Result<Scenario, Vec<Problem>> {
         let text = read_file(path)?;
         let base_dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -162,22 +162,22 @@ impl Scenario {
         }
     }
 
-    /// Its name.
+    /// Name of the scenario.
     pub fn name(&self) -> &str {
         &self.doc.name
     }
 
-    /// Root of every random choice.
+    /// Seed of all random numbers.
     pub fn seed(&self) -> u64 {
         self.doc.seed
     }
 
-    /// Every parameter.
+    /// Every parameter of the scenario.
     pub fn doc(&self) -> &ScenarioDoc {
         &self.doc
     }
 
-    /// The folder that relative paths start from.
+    /// Folder from which relative paths start.
     pub fn base_dir(&self) -> &Path {
         &self.base_dir
     }
@@ -192,64 +192,64 @@ impl Scenario {
         &self.routes
     }
 
-    /// The transports by name, "default" first; a flow's `transport` is a position in this list. Their MTU is what the stamps
-    /// of [`crate::Telemetry::registers`] leave of the document's.
+    /// Transports by name, "default" first; a flow's `transport` is an index into this list. Their MTU is reduced by the
+    /// stamps of [`crate::Telemetry::registers`].
     pub fn transports(&self) -> &[(String, TransportConfig)] {
         &self.transports
     }
 
-    /// The ports that `telemetry.queues` names, ascending.
+    /// Ports that `telemetry.queues` selects, ascending.
     pub fn watched(&self) -> &[LinkId] {
         &self.watched
     }
 
-    /// The settings of a switch's port.
+    /// Settings of a switch port.
     pub fn port(&self, port: LinkId) -> PortSettings<'_> {
         self.doc.switch.port(self.exceptions.port(port))
     }
 
-    /// The mechanisms that are set at a switch.
+    /// Mechanisms of a switch.
     pub fn mechanisms(&self, switch: NodeId) -> &Mechanisms {
         self.doc.switch.mechanisms_of(self.exceptions.switch(switch))
     }
 
-    /// The hosts that `telemetry.capture` names, ascending.
+    /// Hosts that `telemetry.capture` selects, ascending.
     pub fn captured(&self) -> &[HostId] {
         &self.captured.hosts
     }
 
-    /// The links behind switches on which frames are captured, in order of their ids.
+    /// Links behind switches on which frames are captured, in order of their ids.
     pub fn captured_links(&self) -> &[LinkId] {
         &self.captured.links
     }
 
-    /// When the run stops; `None`: when all flows are complete and their senders know it.
+    /// Time at which the run stops; `None`: when all flows are complete and their senders know it.
     pub fn stop(&self) -> Option<Time> {
         self.doc.duration.map(|duration| Time::ZERO + duration)
     }
 
-    /// From the last bit leaving a port until the node at the far end may act on the packet: propagation, and the latency
-    /// of the switch or the processing of the host there.
+    /// Delay from the last bit leaving a port until the node at the far end may act on the packet: propagation, and the
+    /// latency of the switch or the processing delay of the host there.
     pub fn hop_delay(&self, link: LinkId) -> Span {
         hop_delay(&self.topology, link, self.doc.switch.latency, self.doc.host.processing_delay)
     }
 
-    /// The rate of each input and output of a switch's crossbar; `None` where switches have none.
+    /// Rate of each input and output of a switch's crossbar; `None` if switches have none.
     pub fn crossbar_rate(&self, switch: NodeId) -> Option<BitRate> {
         crossbar_rate(&self.topology, &self.doc.switch, switch)
     }
 
-    /// No frame of the traffic is larger, whatever switches put into it.
+    /// Upper bound of frame sizes of the traffic, with everything that switches may add.
     pub fn largest_frame(&self) -> Bytes {
         largest_frame(&Parts::of(&self.doc))
     }
 
-    /// Wire bytes of each frame on a link besides its own.
+    /// Wire bytes that a link adds to each frame.
     pub fn overhead(&self, link: LinkId) -> u16 {
         overhead(&self.topology, link, &self.doc.framing.of_packets())
     }
 
-    /// What a switch knows of itself from the start.
+    /// Site of a switch: the facts about it and its network that its mechanisms start from.
     pub fn site(&self, switch: NodeId) -> Site {
         let grounds = Grounds {
             topology: &self.topology,
@@ -263,10 +263,10 @@ impl Scenario {
         grounds.site(switch, |node| self.mechanisms(node).keys_at(&self.topology.nodes[node.index()].name))
     }
 
-    /// The traffic from its beginning.
+    /// The traffic, from its beginning.
     ///
     /// # Errors
-    /// When a file that it reads has changed since the scenario was validated.
+    /// A file of the traffic that has changed since the scenario was validated.
     pub fn traffic(&self) -> Result<Traffic, Vec<Problem>> {
         let names: Vec<String> = self.transports.iter().map(|(name, _)| name.clone()).collect();
         let context = TrafficContext {
@@ -281,35 +281,35 @@ impl Scenario {
         Traffic::new(&self.doc.traffic, &context)
     }
 
-    /// What was decided from the content of files, for example that a distribution is given in percent.
+    /// Notes about decisions taken from the content of files, for example that a distribution is given in percent.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// What will probably not do what was meant.
+    /// Warnings about settings that probably do not do what was meant.
     pub fn warnings(&self) -> &[Problem] {
         &self.warnings
     }
 
-    /// The document with every parameter that has an effect; reading it gives the same scenario.
+    /// Document with every parameter that has an effect; parsing it gives an equal scenario.
     pub fn document(&self) -> Node {
         let mut document = self.doc.to_value().into();
         self.unused.iter().for_each(|path| remove(&mut document, path));
         document
     }
 
-    /// The same, as JSON with keys in order.
+    /// Resolved scenario: its document as JSON, with sorted keys.
     pub fn resolved(&self) -> serde_json::Value {
         sorted(to_json(&self.document().value))
     }
 
-    /// The files that the scenario reads, each with the SHA-256 of its content.
+    /// Files that the scenario reads, each with the SHA-256 of its content.
     pub fn files(&self) -> &[(String, String)] {
         &self.files
     }
 
-    /// The same simulation without what telemetry only records: samples, watched packets, followed flows, captures. Stamps stay,
-    /// which take room in frames, and so do the ports that write them.
+    /// Turns off all telemetry that only records: samples, watched packets, followed flows, captures. Stamps stay, as they
+    /// take space in frames, and so do the ports that write them; the simulation is unchanged.
     #[must_use]
     pub fn unrecorded(mut self) -> Self {
         let telemetry = &mut self.doc.telemetry;
@@ -325,8 +325,8 @@ impl Scenario {
         self
     }
 
-    /// SHA-256, in hex digits, of the resolved scenario's canonical text ([`canonical_json`]); where the scenario reads
-    /// files, of that text followed by a line `PATH SHA-256` for each.
+    /// SHA-256, in hex digits, of the resolved scenario's canonical text ([`canonical_json`]); if the scenario reads files,
+    /// of that text followed by a line `PATH SHA-256` for each.
     pub fn hash(&self) -> String {
         let mut text = canonical_json(&self.document());
         for (path, digest) in &self.files {
@@ -336,14 +336,14 @@ impl Scenario {
     }
 }
 
-/// Two scenarios are the same when their documents and the files that they read are.
+/// Scenarios are equal if their documents and the contents of the files that they read are.
 impl PartialEq for Scenario {
     fn eq(&self, other: &Self) -> bool {
         self.doc == other.doc && self.files == other.files
     }
 }
 
-/// Whether a problem may only follow from a value that could not be read: it is at the same key, or speaks of it.
+/// True if a problem may only follow from a value that could not be parsed: it is at the key of that value, or mentions it.
 fn follows(problem: &Problem, unread: &[String]) -> bool {
     let speaks_of = |key: &str| {
         let texts = [Some(&problem.message), problem.accepted.as_ref(), problem.suggestion.as_ref()];
@@ -355,7 +355,7 @@ fn follows(problem: &Problem, unread: &[String]) -> bool {
         .any(|path| *path == problem.path || path.rsplit('.').next().is_some_and(|key| !key.is_empty() && speaks_of(key)))
 }
 
-/// A problem of a topology file, which is found under the file's name, as one of the key that names it.
+/// Moves a problem of a topology file, reported under the file's name, to the key that names the file.
 fn in_topology_file(mut problem: Problem, parts: &Parts) -> Problem {
     let Some(TopologyConfig::File(file)) = &parts.topology else { return problem };
     if let Some(rest) = problem.path.strip_prefix(&file.path) {
@@ -406,7 +406,7 @@ fn read_file(path: &Path) -> Result<String, Vec<Problem>> {
     String::from_utf8(bytes).map_err(|error| unreadable(path, &format!("byte {} is not UTF-8", error.utf8_error().valid_up_to())))
 }
 
-/// The files that a document names, each with the digest of its content, in order of their paths.
+/// Files that a document names, each with the digest of its content, in order of their paths.
 fn digests(doc: &ScenarioDoc, base_dir: &Path) -> Result<Vec<(String, String)>, Vec<Problem>> {
     let mut paths: Vec<&str> = Vec::new();
     if let TopologyConfig::File(file) = &doc.topology {

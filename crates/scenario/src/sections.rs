@@ -1,4 +1,4 @@
-//! The parts of a scenario that belong to no model crate: framing, hosts, telemetry, engine.
+//! Settings that belong to no model crate: framing, hosts, telemetry, engine.
 
 use crate::pauses::{PauseWatchdog, Storm};
 use fanin_packet::IpVersion;
@@ -6,32 +6,32 @@ use fanin_params::{choice, names, params, Cx, Node, Param, Schema, Value};
 use fanin_units::{Bytes, Span};
 
 names! {
-    /// Version of the Internet Protocol that all hosts speak. Flows have the same ports and take the same paths over either.
+    /// Version of the Internet Protocol of all hosts. Flows have equal ports and take equal paths over either version.
     pub enum Ip {
-        /// IPv4: a header of 20 B. Source: RFC 791.
+        /// IPv4, with a header of 20 B. Source: RFC 791.
         "v4" => V4,
-        /// IPv6: a header of 40 B, so that a full segment carries 20 B less, and drop notifications of 44 B. Source: RFC 8200.
+        /// IPv6, with a header of 40 B: a full segment carries 20 B less, and drop notifications have 44 B. Source: RFC 8200.
         "v6" => V6,
     }
 }
 
 params! {
-    /// How an IP packet sits on the wire. The defaults are Ethernet's: a full-size packet of 1500 B is a frame of 1518 B in
-    /// queues and takes 1538 B of wire time.
+    /// Framing: the bytes that link layer and IP add to each packet. The defaults are Ethernet's: a full-size packet of 1500
+    /// B is a frame of 1518 B in queues and takes 1538 B of wire time.
     pub struct Framing {
         /// Version of IP.
         pub ip: Ip = Ip::V4;
-        /// Link-layer header and frame check sequence: counted in queues and on the wire. Source: IEEE 802.3 (14 + 4 bytes).
+        /// Link-layer header and frame check sequence, counted in queues and on the wire. Source: IEEE 802.3 (14 + 4 bytes).
         pub header: Bytes = Bytes(18), in Bytes(0)..=Bytes(1_000);
-        /// Smallest frame; shorter ones are padded. Source: IEEE 802.3.
+        /// Smallest frame; shorter ones are padded to it. Source: IEEE 802.3.
         pub min_frame: Bytes = Bytes(64), in Bytes(0)..=Bytes(1_500);
-        /// Preamble and inter-packet gap: wire time only. Source: IEEE 802.3 (8 + 12 bytes).
+        /// Preamble and inter-packet gap, counted in wire time only. Source: IEEE 802.3 (8 + 12 bytes).
         pub gap: Bytes = Bytes(20), in Bytes(0)..=Bytes(1_000);
     }
 }
 
 impl Framing {
-    /// Version of IP.
+    /// Version of IP of all hosts.
     pub fn version(&self) -> IpVersion {
         match self.ip {
             Ip::V4 => IpVersion::V4,
@@ -39,7 +39,7 @@ impl Framing {
         }
     }
 
-    /// The same for packets; the ranges above are within 16 bits.
+    /// Framing in the form that packets use; the ranges above are within 16 bits.
     pub fn of_packets(&self) -> fanin_packet::Framing {
         let small = |bytes: Bytes| bytes.get() as u16;
         fanin_packet::Framing {
@@ -52,135 +52,139 @@ impl Framing {
 }
 
 params! {
-    /// What is not sent yet stays in the sockets.
+    /// Fair NIC: unsent packets stay in the sockets.
     pub struct FairNic { }
 }
 params! {
-    /// What windows allow stands in the host's queue.
+    /// FIFO NIC: all packets that windows allow wait in the host's transmit queue.
     pub struct FifoNic {
-        /// Packets that wait there at most, a burst with `tso` being one; absent: any number. Of a connection of TCP a packet too many
-        /// stays unsent and its window falls as for an ECN echo; ACKs and datagrams are lost. Source: Linux txqueuelen (1000),
-        /// pfifo_fast_enqueue, __tcp_transmit_skb.
+        /// Length of the transmit queue in packets, a TSO burst counting as one; if absent, unlimited. A TCP segment that
+        /// finds the queue full stays unsent and the congestion window falls as for an ECN echo; ACKs and datagrams are lost.
+        /// Source: Linux txqueuelen (1000), pfifo_fast_enqueue, __tcp_transmit_skb.
         ///
         /// Deviation: no ring of the driver's besides, which holds some hundred packets more where there are no byte queue limits.
         pub txqueuelen: Option<u32> = None, in 1u32..=10_000_000;
     }
 }
 choice! {
-    /// In which order a host's connections use its NIC.
+    /// Queueing discipline of a host's NIC.
     pub enum Nic {
         /// Round robin over the connections that have something to send, one packet each. Source: Linux sch_fq without
         /// pacing.
         "fair" => Fair(FairNic),
-        /// A connection sends all that its window allows (and `small_queues`) before the next one, in the order in which they
-        /// became ready. Source: Linux pfifo_fast.
+        /// First in, first out: a connection sends all that its window (and `small_queues`) allows before the next one, in
+        /// the order in which they became ready. Source: Linux pfifo_fast.
         "fifo" => Fifo(FifoNic),
     }
 }
 
-/// Source: Linux NAPI_POLL_WEIGHT.
+/// Default packets per poll. Source: Linux NAPI_POLL_WEIGHT.
 const BUDGET: u32 = 64;
-/// 64 KiB with headers. Source: Linux GRO_LEGACY_MAX_SIZE.
+/// Default payload of merged segments: 64 KiB with headers. Source: Linux GRO_LEGACY_MAX_SIZE.
 const GRO_MAX: Bytes = Bytes(65_483);
 
 params! {
-    /// Each packet reaches its transport as soon as it has arrived.
+    /// Immediate delivery: each packet reaches its transport as soon as it has arrived.
     pub struct AtOnce { }
 }
 params! {
-    /// The NIC coalesces interrupts, and the host takes what waits in polls: segments of a flow that follow one another and differ in
-    /// nothing else are handed to the transport as one, which acknowledges them once. Source: Linux NAPI, GRO (napi_poll,
-    /// tcp_gro_receive, skb_gro_receive).
+    /// Interrupt coalescing and GRO: the host takes waiting packets in polls; consecutive segments of a flow that differ in
+    /// nothing else are merged and handed to the transport as one, which acknowledges them once. Source: Linux NAPI, GRO
+    /// (napi_poll, tcp_gro_receive, skb_gro_receive).
     ///
     /// Deviation: a poll takes no time, and does not span several flows' buckets (gro_list). Control messages of switches do not wait.
     pub struct Napi {
-        /// From the first packet that finds nothing waiting until the poll, rx-usecs of ethtool: mlx5 has 8 us, ice and i40e 50 us.
+        /// Interrupt delay, from the first packet that arrives at an idle NIC to the poll: rx-usecs of ethtool (mlx5 has 8
+        /// us, ice and i40e 50 us).
         pub interrupt_delay: Span = Span::from_us(8), in Span::from_ns(1)..=Span::from_ms(10);
-        /// Whether segments are merged.
+        /// Generic receive offload (GRO): merges consecutive segments of a flow.
         pub gro: bool = true;
-        /// Packets of one poll; the next follows at once, but merges nothing with it. Source: Linux NAPI_POLL_WEIGHT.
+        /// Largest number of packets in one poll; the next poll follows at once, but merges nothing with it. Source: Linux
+        /// NAPI_POLL_WEIGHT.
         pub budget: u32 = BUDGET, in 1..=65_535;
-        /// Payload bytes of merged segments at most. Source: Linux GRO_LEGACY_MAX_SIZE (64 KiB with headers).
+        /// Largest payload of merged segments. Source: Linux GRO_LEGACY_MAX_SIZE (64 KiB with headers).
         pub gro_max: Bytes = GRO_MAX, in Bytes(1_460)..=Bytes(524_280);
     }
 }
 choice! {
-    /// How packets come from the NIC to the transport.
+    /// Delivery of packets from the NIC to the transport.
     pub enum Receive {
-        /// One by one.
+        /// Packet by packet, without delay.
         "at_once" => AtOnce(AtOnce),
-        /// In polls, with segments merged.
+        /// Interrupts with polls, and segments merged by GRO.
         "napi" => Napi(Napi),
     }
 }
 
 params! {
-    /// None.
+    /// No random delay.
     pub struct NoNoise { }
 }
 params! {
-    /// Uniform from zero.
+    /// Uniform random delay, from zero up to a maximum.
     pub struct UniformNoise {
-        /// At most.
+        /// Largest delay.
         pub max: Span = Span::from_us(10), in Span::from_ns(1)..=Span::from_ms(10);
     }
 }
 params! {
-    /// Exponential.
+    /// Exponentially distributed random delay.
     pub struct ExponentialNoise {
-        /// On average.
+        /// Mean delay.
         pub mean: Span = Span::from_us(5), in Span::from_ns(1)..=Span::from_ms(10);
     }
 }
 choice! {
-    /// What a host adds to the delay of each packet that it receives.
+    /// Random delay that a host adds to each packet it receives.
     pub enum Noise {
-        /// Nothing.
+        /// No random delay.
         "none" => None(NoNoise),
-        /// Any delay up to a bound is as likely as another.
+        /// Uniformly distributed delays up to a bound.
         "uniform" => Uniform(UniformNoise),
-        /// Short delays are likely, long ones possible.
+        /// Exponentially distributed delays: mostly short, some long.
         "exponential" => Exponential(ExponentialNoise),
     }
 }
 
 params! {
-    /// Packets that come too early wait in front of the transport for those before them, by their places in the flow's bytes; it sees
-    /// them in order. What is there already, and what has no place (acknowledgments, datagrams), does not wait. Source: Vertigo §3.3,
-    /// DRILL §3.3, which have such a buffer between NIC and transport.
+    /// Reordering buffer between NIC and transport: packets that arrive out of order wait for those before them in the flow's
+    /// byte stream, so that the transport sees them in order. Packets already received, and those without a place in the
+    /// stream (acknowledgments, datagrams), do not wait. Source: Vertigo §3.3, DRILL §3.3, which have such a buffer between
+    /// NIC and transport.
     pub struct ReorderBuffer {
-        /// A packet goes on after this time, whatever is missing. Source: Vertigo (360 us in the simulations that were published with
-        /// it).
+        /// Longest time that a packet waits for missing ones. Source: Vertigo (360 us in the simulations that were published
+        /// with it).
         pub timeout: Span = Span::from_us(360), in Span::from_ns(1)..=Span::from_s(1);
     }
 }
 
 params! {
-    /// What hosts do besides their transport.
+    /// Host: NIC, receive path and pauses, everything besides the transport.
     pub struct Host {
-        /// In which order connections use the NIC.
+        /// Queueing discipline of the NIC.
         pub nic: Nic = Nic::Fair(FairNic {});
-        /// From the arrival of a packet's last bit until the transport sees it.
+        /// Processing delay from the arrival of a packet's last bit until the transport sees it.
         pub processing_delay: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
-        /// How packets come from the NIC to the transport.
+        /// Delivery of packets from the NIC to the transport.
         pub receive: Receive = Receive::AtOnce(AtOnce {});
-        /// A random delay of each packet received, besides `processing_delay`, drawn by host. A host's packets stay in order: one
-        /// waits for those before it.
+        /// Random delay of each received packet, in addition to `processing_delay`, drawn per host. A host's packets stay in
+        /// order: each waits for those before it.
         pub noise: Noise = Noise::None(NoNoise {});
-        /// A buffer that puts packets in order before the transport sees them. Absent: there is none.
+        /// Reordering buffer in front of the transport; if absent, packets are delivered in order of arrival.
         pub reorder: Option<ReorderBuffer>;
-        /// The storm watchdog of NICs: what becomes of a class whose pause does not end. Absent: it waits.
+        /// Storm watchdog of the NIC, which ends overlong pauses of a class; if absent, the class waits.
         pub pause_watchdog: Option<PauseWatchdog>;
-        /// NICs that ask for pauses without need: PFC storms.
+        /// Pause storms: NICs that send pauses without need.
         pub storms: Vec<Storm> = Vec::new();
-        /// A NIC that has asked for pauses of a class for so long without a break asks for none any more, until it has had no need
-        /// to. Absent: it goes on. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is set to auto, 8 s by default).
+        /// Stall prevention of the NIC: once it has requested pauses of a class for this long without a break, it requests
+        /// none until the need has ended. If absent, it never stops. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is
+        /// set to auto, 8 s by default).
         pub stall_prevention: Option<Span>, in Span::from_us(1)..=Span::from_s(100);
     }
 }
 
 impl Host {
-    /// What a packet that arrives alone takes until its transport sees it, without noise.
+    /// Delay of a packet that arrives alone until its transport sees it, without noise.
     pub(crate) fn delay(&self) -> Span {
         match &self.receive {
             Receive::AtOnce(_) => self.processing_delay,
@@ -188,12 +192,12 @@ impl Host {
         }
     }
 
-    /// Whether packets may wait between NIC and transport.
+    /// True if packets may wait between NIC and transport.
     pub fn holds_packets(&self) -> bool {
         !matches!((&self.receive, &self.noise, &self.reorder), (Receive::AtOnce(_), Noise::None(_), None))
     }
 
-    /// Values that do nothing.
+    /// Reports settings without effect.
     pub(crate) fn check(&self, cx: &mut Cx) {
         let Receive::Napi(napi) = &self.receive else { return };
         if napi.gro {
@@ -209,16 +213,16 @@ impl Host {
     }
 }
 
-/// How often the time series of ports take a sample.
+/// Sampling period of the ports' time series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {
-    /// No series.
+    /// No time series.
     Off,
-    /// One sample in each period.
+    /// One sample per period.
     Every(Span),
 }
 
-/// The shortest period between samples.
+/// Shortest sampling period.
 pub const SHORTEST_SAMPLING: Span = Span::from_ns(10);
 
 pub(crate) const SAMPLING: &str = "a duration or \"off\"";
@@ -254,109 +258,114 @@ impl Param for Sampling {
 }
 
 params! {
-    /// The registers in which watched ports keep time and queue length. Source: S-ECN §II-C.
+    /// Telemetry registers, in which watched ports keep time and queue length. Source: S-ECN §II-C.
     pub struct Registers {
-        /// Step of the time register, which has 32 bits and starts again after 2^32 ticks.
+        /// Step of the time register, which has 32 bits and wraps around after 2^32 ticks.
         pub tick: Span = Span::from_ns(800), in Span::from_ns(1)..=Span::from_ms(1);
-        /// Step of the length register, which has 16 bits: queues of 65535 units and more read the same.
+        /// Step of the queue-length register, which has 16 bits: queues of 65535 units and more read alike.
         pub unit: Bytes = Bytes(8), in Bytes(1)..=Bytes(65_536);
     }
 }
 
 params! {
-    /// Nothing to choose.
+    /// All records, without any setting.
     pub struct KeepAll {}
 }
 
 params! {
-    /// A ring buffer for each watched port, written when the run ends.
+    /// A ring buffer of records for each watched port, written when the run ends.
     pub struct KeepLast {
-        /// Records that a port's ring holds.
+        /// Number of records in a port's ring.
         pub records: u32 = 65_536, in 1..=MOST_RECORDS;
     }
 }
 
 params! {
-    /// A trigger for each watched port: a packet finds more than `above` where the one before it found no more than that.
+    /// A trigger for each watched port: fires when a packet finds more than `above` in the queue, where the previous packet
+    /// did not.
     pub struct KeepAround {
-        /// Queue that sets it off.
+        /// Queue length that fires the trigger.
         pub above: Bytes;
-        /// What is kept of the time before.
+        /// Time before the trigger of which records are kept.
         pub before: Span = Span::from_us(500), in Span::ZERO..=Span::from_s(1_000);
-        /// What is kept of the time after.
+        /// Time after the trigger of which records are kept.
         pub after: Span = Span::from_us(500), in Span::ZERO..=Span::from_s(1_000);
-        /// Records that a port remembers of the time before: the last so many.
+        /// Largest number of records before the trigger that a port remembers.
         pub records: u32 = 65_536, in 1..=MOST_RECORDS;
     }
 }
 
-/// Bytes of a stamp, for which hosts leave room in every frame where [`Telemetry::registers`] is present.
+/// Length of a stamp, for which hosts leave room in every frame if [`Telemetry::registers`] is present.
 pub const STAMP_BYTES: u16 = 8;
 
 impl Telemetry {
-    /// Bytes of each frame that lie behind the IP packet and any padding.
+    /// Bytes of each frame behind the IP packet and its padding.
     pub fn trailer(&self) -> u16 {
         self.registers.as_ref().map_or(0, |_| STAMP_BYTES)
     }
 }
 
-/// The longest ring of a port.
+/// Largest number of records in a port's ring.
 const MOST_RECORDS: u32 = 100_000_000;
 
 choice! {
-    /// Which records of watched ports are kept.
+    /// Rule that selects the records of watched ports to be kept.
     pub enum Keep {
-        /// Each.
+        /// All records.
         "all" => All(KeepAll),
-        /// The last of each port.
+        /// Latest records of each port, in a ring.
         "last" => Last(KeepLast),
-        /// Those around each upward crossing of a threshold.
+        /// Records around each upward crossing of a threshold.
         "around" => Around(KeepAround),
     }
 }
 
 params! {
-    /// Frames at the NICs of hosts, both ways, and on links behind switches, byte for byte. Source: pcapng.
+    /// Capture of frames at the NICs of hosts, in both directions, and on links behind switches, byte for byte. Source:
+    /// pcapng.
     pub struct CaptureFrames {
         /// Hosts whose NICs are captured: names as in the results (`h3`), `*` stands for anything.
         pub hosts: Vec<String> = Vec::new();
-        /// Ports of switches on whose links frames are captured as they leave: names as in the results (`leaf0->spine1`), `*`
-        /// stands for anything. What switches put into frames for each other can be seen there.
+        /// Switch ports whose links are captured, as frames leave: names as in the results (`leaf0->spine1`), `*` stands for
+        /// anything. Headers that switches insert for each other are visible there.
         pub links: Vec<String> = Vec::new();
-        /// Most bytes that are kept of a frame; absent: all. 94 B hold all headers, with IPv6 114 B; stamps are at the end.
+        /// Largest number of bytes kept of each frame; if absent, all. 94 B hold all headers, with IPv6 114 B; stamps are at
+        /// the end of the frame.
         pub snap: Option<Bytes>, in Bytes(64)..=Bytes(65_535);
     }
 }
 
 params! {
-    /// What the result folder holds besides flows and totals. docs/results.md describes the tables.
+    /// Telemetry: tables in the result folder besides flows and totals. docs/results.md describes the tables.
     pub struct Telemetry {
         /// Period of the samples in `ports.parquet`; "off": no such table.
         pub sample: Sampling = Sampling::Every(Span::from_us(100));
-        /// Ports whose packets are recorded one by one in `queues.parquet`: names as in the results (`leaf0->h3`), `*`
-        /// stands for anything. Only ports of switches can be watched.
+        /// Switch ports whose packets are recorded one by one in `queues.parquet`: names as in the results (`leaf0->h3`), `*`
+        /// stands for anything.
         pub queues: Vec<String> = Vec::new();
-        /// Flows that are followed, so that `fanin explain` can say where their time went: their senders' state in `hosts.parquet`,
+        /// Followed flows, whose time `fanin explain` can account for: their senders' state is recorded in `hosts.parquet`,
         /// their packets in `segments.parquet` and `hops.parquet`. Names of traffic entries, of hosts (all flows from or to
         /// them), ids and numbers of flows; `*` stands for anything. See docs/explain.md.
         pub hosts: Vec<String> = Vec::new();
-        /// Which of these records are kept.
+        /// Rule that selects the records of `queues` to be kept.
         pub keep: Keep = Keep::All(KeepAll {});
-        /// The same as a switch would report it: watched ports write a stamp into each packet, receivers read it into
-        /// `stamps.parquet`. Absent: no stamps. Present, hosts leave room for 8 B in every frame: full segments carry so much
-        /// less, all others are so much longer. See docs/telemetry.md.
+        /// Stamps, by which a real switch would report queues: watched ports write a stamp into each packet, receivers read
+        /// it into `stamps.parquet`. If absent, no stamps; if present, hosts leave room for 8 B in every frame: full segments
+        /// carry 8 B less, all other frames are 8 B longer. See docs/telemetry.md.
         pub registers: Option<Registers>;
-        /// Frames as tcpdump would capture them at the NICs of hosts, and as a tap would behind ports of switches, in `packets.pcapng`. Absent: none. See docs/wire.md.
+        /// Capture in `packets.pcapng`: frames as tcpdump would record them at the NICs of hosts, and as a tap would behind
+        /// switch ports. If absent, none. See docs/wire.md.
         pub capture: Option<CaptureFrames>;
-        /// Whether `drops.parquet` lists each dropped packet.
+        /// Table of drops: `drops.parquet` lists each dropped packet.
         pub drops: bool = true;
     }
 }
 
 names! {
-    /// How output ports are simulated. The results are the same, bit by bit.
+    /// Event model of output ports. Results do not depend on it, bit by bit.
     pub enum PortModel {
-        /// One event per packet and hop; departures are events only while a port has to choose what is next.
+        /// One event per packet and hop; departures are computed lazily, and are events only while a port has to choose
+        /// between packets.
         "auto" => Auto,
         /// Departures as events at every port: slower, for comparison.
         "explicit" => Explicit,
@@ -364,28 +373,30 @@ names! {
 }
 
 names! {
-    /// In which order packets are handled that arrive in the same picosecond. At a full drop-tail port the first one gets the place
-    /// that has become free.
+    /// Order of packets that arrive in the same picosecond. At a full drop-tail port, the first one gets the space that has
+    /// become free.
     pub enum Ties {
-        /// Drawn anew for each instant, from seed, time and link: no host is favoured, and unrelated flows change nothing.
+        /// Random order, drawn anew for each instant from seed, time and link: no host is favoured, and unrelated flows
+        /// change nothing.
         "drawn" => Drawn,
-        /// By number of the link: of hosts that send in step the first in the topology always wins.
+        /// Order of link ids: of hosts that send in step, the first in the topology always wins.
         "by_link" => ByLink,
     }
 }
 
 params! {
-    /// How the simulation runs. But for `ties`, nothing here changes what is simulated, only how, and when it gives up.
+    /// Execution of the simulation. Except for `ties`, no setting here affects results, only speed and the limits at which a
+    /// run gives up.
     pub struct Engine {
-        /// In which order packets are handled that arrive in the same picosecond.
+        /// Order of packets that arrive in the same picosecond.
         pub ties: Ties = Ties::Drawn;
-        /// How output ports are simulated.
+        /// Event model of output ports.
         pub ports: PortModel = PortModel::Auto;
-        /// The run ends, marked partial, after this many events.
+        /// Event limit: the run ends after this many events, marked partial.
         pub max_events: Option<u64>, in 1u64..;
-        /// The run is taken to hang when this many events pass without time moving on.
+        /// Stall limit: the run is assumed to hang when this many events pass without simulated time moving on.
         pub stall_events: u64 = 200_000_000, in 1_000..;
-        /// A scenario with more flows than this is refused: each costs the result a row.
+        /// Flow limit: a scenario with more flows is refused, as each costs a row in the results.
         pub max_flows: u64 = 50_000_000, in 1..;
     }
 }

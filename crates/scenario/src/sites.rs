@@ -1,38 +1,38 @@
-//! What each switch knows of itself from the start, for its mechanisms.
+//! Sites: the facts about each switch that its mechanisms start from.
 
 use fanin_packet::Framing;
 use fanin_switch::{PortSite, Site, Switch};
 use fanin_topology::Topology;
 use fanin_units::{Bytes, LinkId, NodeId, Span};
 
-/// What sites depend on besides the switch that they are of.
+/// Properties of network and hosts that all sites depend on.
 pub(crate) struct Grounds<'a> {
     pub topology: &'a Topology,
     pub switch: &'a Switch,
     pub framing: Framing,
     /// Bytes of each frame behind the IP packet.
     pub trailer: u16,
-    /// What hosts take from the last bit of a packet until they act on it.
+    /// Processing delay of hosts, from the last bit of a packet until they act on it.
     pub processing: Span,
-    /// No frame of the traffic is larger.
+    /// Upper bound of the traffic's frame sizes.
     pub largest_frame: Bytes,
     pub seed: u64,
 }
 
-/// Wire bytes of each frame on a link besides its own.
+/// Wire bytes that a link adds to each frame.
 pub(crate) fn overhead(topology: &Topology, link: LinkId, framing: &Framing) -> u16 {
     topology.links[link.index()].wire_overhead.map_or(framing.gap, |bytes| (bytes.get() as u16).saturating_sub(framing.header))
 }
 
-/// From the last bit leaving a port until the node at the far end may act on the packet: propagation, and the latency of the switch
-/// (`latency`) or the processing of the host there.
+/// Delay from the last bit leaving a port until the node at the far end may act on the packet: propagation, and the latency
+/// of the switch (`latency`) or the processing delay of the host there.
 pub(crate) fn hop_delay(topology: &Topology, link: LinkId, latency: Span, processing: Span) -> Span {
     let link = topology.link(link);
     link.delay + if topology.host_id(link.to).is_some() { processing } else { latency }
 }
 
 impl Grounds<'_> {
-    /// The site of a switch; `runs`: the keys of the mechanisms at another one.
+    /// Site of a switch; `runs` gives the keys of the mechanisms at another switch.
     pub fn site(&self, node: NodeId, runs: impl Fn(NodeId) -> Vec<&'static str>) -> Site {
         let topology = self.topology;
         let port = |link: &LinkId| {

@@ -1,4 +1,4 @@
-//! Every policy as it is tried on a scenario.
+//! Trials: every policy applied to a scenario.
 
 use crate::read::read_toml;
 use crate::Scenario;
@@ -9,7 +9,7 @@ use fanin_transport::{TransportConfig, TransportParams};
 use fanin_units::{Amount, BitRate, Bytes};
 
 impl Scenario {
-    /// What the settings of policies depend on.
+    /// Properties of this scenario's network that the settings of policies depend on.
     fn ground(&self) -> Ground {
         let host_rates = self.topology().hosts.iter().map(|host| self.topology().link(self.topology().host_link(*host)).rate);
         let buffer = match &self.doc().switch.buffer {
@@ -24,19 +24,20 @@ impl Scenario {
         Ground { rate: host_rates.max().unwrap_or(BitRate(0)), rtt: self.base_rtts().1, buffer }
     }
 
-    /// Every policy that the registries have, in their order, each with what this scenario would get to try it: its own table, what
-    /// its authors had set, and what it cannot do without. Whether it makes sense here, a check of the changed scenario says.
+    /// One trial for each registered policy, in registry order: the policy's own setting, its authors' settings, and those it
+    /// cannot do without. Checks of the changed scenario tell if it makes sense here.
     pub fn trials(&self) -> Vec<Trial> {
         let at = self.ground();
         let mechanisms = Mechanisms::trials(&at);
-        let signalled = mechanisms.iter().map(|(trial, signals)| self.with_ears(trial.clone(), *signals));
-        let transports = TransportConfig::trials(&at).into_iter().map(|trial| self.in_place(with_fabric(trial, &mechanisms)));
+        let signalled = mechanisms.iter().map(|(trial, signals)| self.with_signal_keys(trial.clone(), *signals));
+        let transports =
+            TransportConfig::trials(&at).into_iter().map(|trial| self.at_own_transport(with_fabric(trial, &mechanisms)));
         let paths = PathChoice::trials(&at).into_iter();
         signalled.chain(Marking::trials(&at)).chain(paths).chain(transports).collect()
     }
 
-    /// At the transport of its own kind, where the scenario has several.
-    fn in_place(&self, mut trial: Trial) -> Trial {
+    /// Moves a trial of a transport to the scenario's transport of the same kind, if that is not the default one.
+    fn at_own_transport(&self, mut trial: Trial) -> Trial {
         let kind = transport_of(&trial.settings).map(|config| config.kind());
         let same = self.transports().iter().skip(1).find(|(_, config)| Some(config.kind()) == kind);
         let of_default = self.transports().first().map(|(_, config)| config.kind());
@@ -46,16 +47,16 @@ impl Scenario {
         trial
     }
 
-    /// With the keys that make transports act on what a mechanism signals.
-    fn with_ears(&self, mut trial: Trial, signals: Signals) -> Trial {
+    /// Adds the settings that make transports act on a mechanism's signals.
+    fn with_signal_keys(&self, mut trial: Trial, signals: Signals) -> Trial {
         let (_, config) = &self.transports()[0];
         let keys = config.signal_keys().iter().filter(|(signal, _)| signals.has(*signal));
         trial.settings.extend(keys.map(|(_, key)| (format!("transport.{key}"), "true".to_string())));
         trial
     }
 
-    /// Memory that marking, path choice and mechanisms take at the switch where they take most, besides the buffers; `None`: what one
-    /// of them takes is not known.
+    /// Memory of marking, path choice and mechanisms at the switch where they take most, buffers excluded; `None` if the
+    /// memory of one is not known.
     pub fn switch_memory(&self) -> Option<Bytes> {
         let switches = self.topology().nodes.iter().zip(0u32..).skip(self.topology().hosts.len());
         let mut most = Bytes(0);
@@ -72,7 +73,7 @@ impl Scenario {
         Some(most)
     }
 
-    /// Bytes of headers that mechanisms add to a frame at most, and that transports ask of switches.
+    /// Largest number of header bytes that mechanisms add to a frame, and that transports request of switches.
     pub fn header_bytes(&self) -> u64 {
         let mechanisms = [&self.doc().switch.mechanisms].into_iter();
         let elsewhere = self.doc().switch.except.iter().filter_map(|entry| entry.mechanisms.as_ref());
@@ -83,7 +84,8 @@ impl Scenario {
     }
 }
 
-/// With the mechanisms that a transport cannot do without: those that keep its packets, and those that write the telemetry that it reads.
+/// Adds the mechanisms that a transport cannot do without: those that prevent losses, and those that write the telemetry it
+/// reads.
 fn with_fabric(mut trial: Trial, mechanisms: &[(Trial, Signals)]) -> Trial {
     let Some(config) = transport_of(&trial.settings) else { return trial };
     let keepers = if config.wants_lossless().is_some() { Mechanisms::that_keep_all() } else { Vec::new() };
@@ -97,7 +99,7 @@ fn with_fabric(mut trial: Trial, mechanisms: &[(Trial, Signals)]) -> Trial {
     trial
 }
 
-/// The transport that the first of some settings gives.
+/// Transport given by the first of some settings.
 fn transport_of(settings: &[(String, String)]) -> Option<TransportConfig> {
     let (_, value) = settings.first()?;
     let (document, _) = read_toml(&format!("transport = {value}"));

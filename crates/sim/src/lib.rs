@@ -3,13 +3,13 @@
 //! [`run`] takes a validated scenario to a result folder. [`world`] and [`drive`] do the same in steps, for tests.
 //!
 //! `fabric` and `hosts` share a `core` (events, links, packets) and know nothing of each other; `ledger` writes down what
-//! happens and decides nothing; `world` moves all of them, and `fetch` fetches what
-//! they need next; `run` begins and ends it. Mechanisms and transports
-//! are called by their seams.
+//! happens and decides nothing; `world` moves all of them and takes samples; `run` begins and ends it. Mechanisms and transports are called
+//! by their seams.
+//!
+//! Modules here know each other in one direction only: `ledger`, then `core`, then `fabric` and `hosts`, then `world`, then `run`.
 
 mod core;
 mod fabric;
-mod fetch;
 mod hosts;
 mod ledger;
 mod run;

@@ -11,31 +11,32 @@ use fanin_params::{params, Cx};
 use fanin_units::{Amount, Bytes, Span};
 
 params! {
-    /// All switches of a network. A packet is routed when its last bit has come in; where it waits then is the architecture's.
+    /// Settings of all switches of a network. A packet is routed when its last bit has arrived; `architecture` decides where
+    /// it waits then.
     pub struct Switch {
-        /// From a packet's last bit coming in to its joining a queue.
+        /// Latency of the switch, from the arrival of a packet's last bit until it joins a queue.
         pub latency: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
-        /// Size of a buffer cell, where something counts in cells; a packet takes a whole number of them. Source: DT
+        /// Size of a buffer cell, for settings that count in cells; a packet occupies a whole number of them. Source: DT
         /// (memory in fixed cells); 80 bytes is common, 208 in large chips.
         pub cell: Bytes = Bytes(80), in CELL;
-        /// Where packets wait: at output ports alone, or at input ports too.
+        /// Architecture: packets wait at output ports only, or at input ports too.
         pub architecture: Architecture = Architecture::OutputQueued(OutputQueued {});
-        /// How much may wait, at output-queued switches.
+        /// Buffer of output-queued switches.
         pub buffer: Buffer = Buffer::Static(StaticBuffer { per_port: Amount::Bytes(512_000) });
-        /// How ports mark packets.
+        /// Marking policy of ports.
         pub marking: Marking = Marking::None(NoMarking {});
-        /// Classes that are marked by settings of their own, and by their own queues.
+        /// Marking policies for single classes, applied to their own queues.
         pub class_marking: Vec<ClassMarking> = Vec::new();
-        /// What switches do besides.
+        /// Mechanisms beyond forwarding, queueing and marking.
         pub mechanisms: Mechanisms = Mechanisms::NONE;
-        /// In which order packets leave.
+        /// Scheduler that chooses the next packet of a port.
         pub scheduling: Scheduling = Scheduling::Fifo(FifoParams {});
-        /// Ports and switches that differ. Source: DCTCP §4 (K = 20 packets at 1 Gb/s, 65 at 10 Gb/s).
+        /// Exceptions: settings of single ports and switches. Source: DCTCP §4 (K = 20 packets at 1 Gb/s, 65 at 10 Gb/s).
         pub except: Vec<Except> = Vec::new();
-        /// Which of several shortest paths a packet takes.
+        /// Choice among several shortest paths.
         pub routing: PathChoice = PathChoice::Ecmp(Ecmp {});
-        /// Time to live that hosts send with: every switch takes one off and drops the packet when none is left, so that it
-        /// crosses one switch less than this. Source: RFC 1812 §5.3.1, RFC 1700 p. 64 (64).
+        /// Initial time to live of packets: every switch decrements it and drops the packet at zero, so that a packet crosses
+        /// one switch fewer than this. Source: RFC 1812 §5.3.1, RFC 1700 p. 64 (64).
         pub ttl: u8 = 64, in 2..;
     }
 }
@@ -49,7 +50,7 @@ impl Switch {
         u32::try_from(self.cell.0).unwrap_or(u32::MAX).max(1)
     }
 
-    /// Whether cells have to be counted at some port.
+    /// True if cells have to be counted at some port.
     pub fn counts_cells(&self) -> bool {
         let in_cells = |amount: &Amount| Unit::of(*amount) == Unit::Cells;
         let markings = std::iter::once(&self.marking).chain(self.except.iter().filter_map(|entry| entry.marking.as_ref()));
@@ -139,7 +140,7 @@ impl Switch {
         }
     }
 
-    /// Whether a queue held to `most` is never above `threshold`, whatever the sizes of packets. `itself`: 1 where it is enough
+    /// True if a queue held to `most` is never above `threshold`, whatever the sizes of packets. `itself`: 1 where it is enough
     /// to reach it.
     fn never_above(&self, threshold: Amount, most: Amount, itself: u64) -> bool {
         let cell = u64::from(self.cell_bytes());

@@ -8,12 +8,12 @@ pub const PRIORITIES: usize = 8;
 /// Bits of a quantum, the unit of times to pause. Source: IEEE 802.3 §31B.2.
 pub const QUANTUM_BITS: u64 = 512;
 
-/// What one PFC frame asks for: by priority the quanta to pause for, zero to send again, absent to go on as it is.
+/// Request of one PFC frame: by priority the quanta to pause for, zero to send again, absent to go on as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pause(pub [Option<u16>; PRIORITIES]);
 
 impl Pause {
-    /// What `quanta` last at a rate.
+    /// Duration of `quanta` at a rate.
     pub fn lasts(quanta: u16, rate: BitRate) -> Span {
         rate.time_to_send(Bytes(u64::from(quanta) * QUANTUM_BITS / 8))
     }
@@ -22,7 +22,7 @@ impl Pause {
 /// The pauses of one transmitter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gate {
-    /// When each priority may send again.
+    /// Times from which each priority may send again.
     until: [Time; PRIORITIES],
 }
 
@@ -48,7 +48,7 @@ impl Gate {
         self.until.iter().enumerate().map(bit).fold(0, |all, bit| all | bit)
     }
 
-    /// When the next of them may send again without a further frame.
+    /// Time at which the next paused priority may send again without a further frame.
     pub fn next_end(&self, now: Time) -> Option<Time> {
         self.until.iter().copied().filter(|until| *until > now).min()
     }

@@ -8,10 +8,10 @@
 mod admission;
 mod config;
 mod crossbar;
-mod except;
 mod gate;
 mod marking;
 mod mechanism;
+mod overrides;
 mod path;
 mod scheduling;
 mod vectors;
@@ -25,10 +25,10 @@ pub use crossbar::{
     Arbitration, Architecture, Combined, CrossbarArbiter, Inputs, IslipParams, Match, OutputQueued, Requests,
     RoundRobinArbiterParams,
 };
-pub use except::{Except, Origins, PortSettings, Setting};
 pub use gate::{Gate, Pause, PRIORITIES, QUANTUM_BITS};
 pub use marking::*;
 pub use mechanism::*;
+pub use overrides::{Except, Origins, PortSettings, Setting};
 pub use path::{
     ecmp, five_tuple_hash, ByDestinationParams, DrillParams, Ecmp, FlowletParams, Links, PathChoice, PathChooser,
     RoundRobinParams, Spray,
@@ -41,7 +41,7 @@ pub use vectors::{
     VECTORS,
 };
 pub use verdict::{DropReason, MarkReason, MarkVerdict};
-pub use view::{cells, Head, PortView, Unit, View};
+pub use view::{cells, Head, PortView, Unit};
 pub use watch::{Found, Patience, Waiting, Watch};
 
 #[cfg(test)]

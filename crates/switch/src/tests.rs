@@ -199,7 +199,7 @@ fn a_front_drop_cuts_at_the_limit_with_the_packet_counted() {
     }
 }
 
-fn parse_switch() -> Switch {
+pub(crate) fn parse_switch() -> Switch {
     let parsed = Switch::parse(&Value::Table(Vec::new()).into(), &mut Cx::new());
     parsed.expect("all keys have defaults")
 }

@@ -1,6 +1,6 @@
 //! Verdicts. Everything that happens to a packet has a reason.
 
-/// Why a packet was dropped, as results write it. A policy that drops declares its own reasons in its own file.
+/// Reason for which a packet was dropped, as results write it. A policy that drops declares its own reasons in its own file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct DropReason(pub &'static str);
 
@@ -15,22 +15,22 @@ impl DropReason {
     pub const SHARED_BUFFER_FULL: DropReason = DropReason("shared_buffer_full");
     /// The queue of its host had no room.
     pub const TXQUEUE_FULL: DropReason = DropReason("txqueue_full");
-    /// It had crossed as many switches as it may.
+    /// The packet had crossed as many switches as it may.
     pub const TTL: DropReason = DropReason("ttl");
     /// The switch knows no way to the destination.
     pub const NO_ROUTE: DropReason = DropReason("no_route");
 
-    /// As results write it.
+    /// Name of the reason in results.
     pub const fn name(self) -> &'static str {
         self.0
     }
 }
 
-/// Why a packet was marked. A policy declares its own reasons in its own file.
+/// Reason for which a packet was marked. A policy declares its own reasons in its own file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct MarkReason(pub &'static str);
 
-/// What a marking policy says to a packet.
+/// Verdict of a marking policy on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MarkVerdict {
     /// Leave it as it is.

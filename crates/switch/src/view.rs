@@ -1,4 +1,4 @@
-//! What a policy may see of a port.
+//! Views of a port, as policies see it.
 
 use fanin_units::{Amount, BitRate, Span, Time};
 
@@ -19,15 +19,25 @@ pub struct PortView {
     pub rate: BitRate,
     /// Bytes of wire time that each frame takes besides its own: preamble and gap.
     pub overhead: u16,
-    /// When the wire is free of the frame that is being sent; not after `now`: free since then.
+    /// Time at which the wire is free of the frame that is being sent; not after `now`: free since then.
     pub free_at: Time,
 }
 
 impl PortView {
-    /// Whether the wire is free, so that a packet would leave at once.
+    /// True if the wire is free, so that a packet would leave at once.
     #[inline(always)]
     pub fn is_idle(&self) -> bool {
         self.free_at <= self.now
+    }
+
+    /// For how long a packet would have left at once: since the wire has been free; zero where it is not, or something waits.
+    #[inline(always)]
+    pub fn idle(&self) -> Span {
+        if self.queue_packets == 0 {
+            self.now.since(self.free_at)
+        } else {
+            Span::ZERO
+        }
     }
 
     /// The queue counted in `unit`.
@@ -37,56 +47,6 @@ impl PortView {
             Unit::Bytes => self.queue_bytes,
             Unit::Packets => u64::from(self.queue_packets),
             Unit::Cells => u64::from(self.queue_cells),
-        }
-    }
-}
-
-/// What a policy may ask of a port when a packet comes or has left: the questions of a [`PortView`], each answered when it is
-/// asked. A port that answers by itself reads nothing that its policy does not want to know.
-pub trait View {
-    /// See [`PortView::now`].
-    fn now(&self) -> Time;
-
-    /// The queue counted in `unit`.
-    fn queue(&self, unit: Unit) -> u64;
-
-    /// See [`PortView::rate`].
-    fn rate(&self) -> BitRate;
-
-    /// See [`PortView::overhead`].
-    fn overhead(&self) -> u16;
-
-    /// For how long a packet would have left at once: since the wire has been free; zero where it is not, or something waits.
-    fn idle(&self) -> Span;
-}
-
-impl View for PortView {
-    #[inline(always)]
-    fn now(&self) -> Time {
-        self.now
-    }
-
-    #[inline(always)]
-    fn queue(&self, unit: Unit) -> u64 {
-        PortView::queue(self, unit)
-    }
-
-    #[inline(always)]
-    fn rate(&self) -> BitRate {
-        self.rate
-    }
-
-    #[inline(always)]
-    fn overhead(&self) -> u16 {
-        self.overhead
-    }
-
-    #[inline(always)]
-    fn idle(&self) -> Span {
-        if self.queue_packets == 0 {
-            self.now.since(self.free_at)
-        } else {
-            Span::ZERO
         }
     }
 }
@@ -106,7 +66,7 @@ pub struct Head {
     pub waited: Span,
 }
 
-/// What an [`Amount`] counts.
+/// Unit of an [`Amount`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     Bytes,
@@ -124,7 +84,7 @@ impl Unit {
         }
     }
 
-    /// What a frame takes in this unit, with cells of `cell` bytes.
+    /// Size of a frame in this unit, with cells of `cell` bytes.
     #[inline(always)]
     pub fn size(self, frame: u16, cell: u32) -> u64 {
         match self {

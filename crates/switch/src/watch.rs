@@ -6,7 +6,7 @@ use fanin_units::{Span, Time};
 /// Packets that wait at a port, by class.
 pub type Waiting = [u32; PRIORITIES];
 
-/// When a pause has lasted too long, and when it is over for good.
+/// Durations after which a pause has lasted too long, and is over for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// A class that is paused without a break while packets wait, for so long, is in a storm.
@@ -15,7 +15,7 @@ pub struct Patience {
     pub restoration: Span,
 }
 
-/// What the watchdog knows of one port.
+/// State of the watchdog at one port.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
     /// Since when packets wait at a paused class; never where none do.
@@ -27,7 +27,7 @@ pub struct Watch {
     paused: u8,
 }
 
-/// What a look at a port has found, a bit for each class.
+/// Findings of a look at a port, a bit for each class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     pub begun: u8,

@@ -24,7 +24,7 @@ macro_rules! named {
 }
 
 named! {
-    /// What the sender of a packet had waited for (`cause`).
+    /// Event that the sender of a packet had waited for (`cause`).
     pub enum Cause {
         /// Its application wrote, or opened the connection.
         "application" => Application,
@@ -50,7 +50,7 @@ named! {
 }
 
 named! {
-    /// What had kept data from being sent before (`limit`; empty for other packets).
+    /// Limit that had kept data from being sent before (`limit`; empty for other packets).
     pub enum Limit {
         /// Nothing was written.
         "application" => Application,

@@ -18,7 +18,7 @@ use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, Trac
 use parquet::schema::types::ColumnDescPtr;
 use std::collections::BTreeMap;
 
-/// How an integer is stored.
+/// Storage of an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Integer {
     /// As `int32`.
@@ -111,14 +111,14 @@ impl<'a, 'w> RowGroup<'a, 'w> {
     }
 }
 
-/// What a chunk's values have become.
+/// Encoded values of a chunk.
 struct Encoded {
-    /// How many values are not null.
+    /// Number of values that are not null.
     values: usize,
     /// Number of entries of the dictionary in `plain`; none: there is none.
     dictionary: Option<usize>,
     encoding: Encoding,
-    /// Of the values that are not null.
+    /// Statistics of the values that are not null.
     statistics: Option<Statistics>,
 }
 
@@ -346,9 +346,9 @@ impl Encoder {
 /// Codes of numbers: of small ones in a table, of others by open addressing. What it gives does not depend on how they lie in it.
 #[derive(Default)]
 struct Index {
-    /// Of numbers below [`Index::SMALL`], their code + 1; 0: none.
+    /// Codes of numbers below [`Index::SMALL`], plus 1; 0: none.
     small: Vec<u32>,
-    /// Those that have one.
+    /// Numbers that have a code.
     known: Vec<usize>,
     /// Number, and its code + 1; 0: free.
     slots: Vec<(u64, u32)>,

@@ -22,9 +22,9 @@ impl std::fmt::Display for Name {
 
 /// A type that a column can hold.
 pub trait Cell: Sized {
-    /// Its type in Parquet's schema language, for example `int64` and `INTEGER(64,false)`.
+    /// Type of the column in Parquet's schema language, for example `int64` and `INTEGER(64,false)`.
     const PARQUET: (&'static str, Option<&'static str>);
-    /// Whether it may be null.
+    /// True if it may be null.
     const OPTIONAL: bool = false;
     /// Encodes a column of a row group.
     ///

@@ -9,7 +9,7 @@ const HELD: usize = 1 << 16;
 /// Waiting records from which it is worth looking for some that need not wait any longer.
 const BATCH: usize = 1 << 12;
 
-/// What to keep.
+/// Rule for which records are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Keep {
     /// Everything.
@@ -19,20 +19,20 @@ pub enum Keep {
         /// Records that a port's ring holds.
         records: usize,
     },
-    /// What lies around upward crossings: a packet finds more than `above`, and the one before it at that port did not.
+    /// Records around upward crossings: a packet finds more than `above`, and the one before it at that port did not.
     Around {
         /// Queue that is crossed.
         above: Bytes,
-        /// How long before a crossing.
+        /// Time before a crossing.
         before: Span,
-        /// How long after it.
+        /// Time after a crossing.
         after: Span,
         /// Records that a port remembers of the time before, the last ones.
         records: usize,
     },
 }
 
-/// What became of one port's records.
+/// Numbers of one port's records that were kept and not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeptRows {
     /// Records offered.
@@ -53,7 +53,7 @@ struct Port<R> {
     /// Records that are not kept yet, in order.
     ring: VecDeque<Remembered<R>>,
     rows: KeptRows,
-    /// Whether the last packet found more than the threshold.
+    /// True if the last packet found more than the threshold.
     above: bool,
     /// Everything up to here is kept.
     until: Option<Time>,
@@ -72,7 +72,7 @@ struct Remembered<R> {
 #[derive(Debug)]
 struct Waiting<R> {
     row: R,
-    /// It can still change.
+    /// The decision can still change.
     open: bool,
 }
 
@@ -110,7 +110,7 @@ impl<R> Keeper<R> {
         Keeper { keep, held, ports, next: 0, waiting: BTreeMap::new(), aside: BTreeMap::new(), look_at }
     }
 
-    /// Whether a closed record of port number `port` is to be written at once, by who made it; then it is counted here, and no
+    /// True if a closed record of port number `port` is to be written at once, by who made it; then it is counted here, and no
     /// [`Keeper::push`] follows.
     #[inline]
     pub fn lets_pass(&mut self, port: usize) -> bool {
@@ -252,7 +252,7 @@ impl<R> Keeper<R> {
         self.keep
     }
 
-    /// What has become of each port's records so far.
+    /// Numbers of each port's records so far.
     pub fn rows(&self) -> impl Iterator<Item = KeptRows> + '_ {
         self.ports.iter().map(|port| port.rows)
     }

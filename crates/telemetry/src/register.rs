@@ -25,10 +25,10 @@ impl Stamp {
     pub const MAGIC: u8 = 0xfa;
     /// The port of a stamp that no port has filled in.
     pub const NO_PORT: u8 = u8::MAX;
-    /// What a sending host leaves room for.
+    /// Empty stamp, for which a sending host leaves room.
     pub const EMPTY: Stamp = Stamp { port: Self::NO_PORT, length: 0, time: 0 };
 
-    /// Whether a watched port has filled it in.
+    /// True if a watched port has filled it in.
     pub const fn is_stamped(&self) -> bool {
         self.port != Self::NO_PORT
     }
@@ -50,7 +50,7 @@ impl Stamp {
     }
 }
 
-/// What the registers of a switch count in.
+/// Units of a switch's registers.
 ///
 /// Source: S-ECN §II-C: ticks of 800 ns, units of 8 B.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,7 +68,7 @@ impl Default for Registers {
 }
 
 impl Registers {
-    /// What port number `port` writes into a packet that finds `queue` waiting; both registers round down, the length
+    /// Stamp that port number `port` writes into a packet that finds `queue` waiting; both registers round down, the length
     /// stays at its largest where it does not fit, the time starts again from 0.
     #[inline]
     pub fn read(&self, port: u8, now: Time, queue: Bytes) -> Stamp {

@@ -61,7 +61,7 @@ enum Output<R> {
     File(Box<Stream<R>>),
 }
 
-/// Where a file's bytes go.
+/// Storage of a file's bytes.
 trait Storage: Send {
     /// Makes the file `bytes` from `offset` on, whatever was there before.
     fn replace_tail(&mut self, offset: u64, bytes: &[u8]) -> std::io::Result<()>;
@@ -97,7 +97,7 @@ struct Stream<R> {
     rows: Vec<R>,
 }
 
-/// Where the rows of one table go.
+/// Writer of one table.
 pub struct Table<R: Row> {
     output: Output<R>,
     rows: u64,
@@ -161,7 +161,7 @@ impl<R: Row> Table<R> {
         Ok(Table { output: Output::File(Box::new(stream)), rows: 0 })
     }
 
-    /// Whether rows go anywhere; where not, the work of making them can be saved.
+    /// True if rows go anywhere; where not, the work of making them can be saved.
     pub fn is_on(&self) -> bool {
         !matches!(self.output, Output::Discard)
     }

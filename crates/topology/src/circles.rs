@@ -1,12 +1,13 @@
-//! Circles of waiting: links of which each may have to wait for the next, so that lossless ports can block each other for ever.
+//! Circular waits (buffer deadlocks): cycles of links each of which may have to wait for the next, so that lossless ports can
+//! block each other for ever.
 
 use crate::{Routes, Topology};
 use fanin_units::{LinkId, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Routes {
-    /// A circle of links between switches in which packets of each go on over the next; `None`: there is none, so pauses cannot
-    /// block each other for ever. Source: channel-dependencies.
+    /// Finds a cycle of links between switches in which packets of each continue over the next; `None`: there is none, so PFC
+    /// cannot deadlock. Source: channel-dependencies.
     ///
     /// All hosts are taken to send to all others.
     pub fn circle(&self, topology: &Topology) -> Option<Vec<LinkId>> {
@@ -34,8 +35,8 @@ impl Routes {
     }
 }
 
-/// A circle in a graph, if it has one: its nodes, each followed by the next and the last by the first. `after`: the nodes that follow one;
-/// the search starts at each of `starts`, in order.
+/// Finds a cycle in a graph: its nodes, each followed by the next and the last by the first. `after`: the successors of a
+/// node; the search starts at each of `starts`, in order.
 pub fn circle<T: Copy + Ord>(starts: impl IntoIterator<Item = T>, after: impl Fn(T) -> Vec<T>) -> Option<Vec<T>> {
     let mut done: BTreeSet<T> = BTreeSet::new();
     for start in starts {

@@ -5,21 +5,21 @@ use fanin_params::{choice, names, params, Cx};
 use fanin_units::{BitRate, Bytes, Span};
 use std::ops::Bound;
 
-/// The most nodes of a network.
+/// Largest number of nodes in a network.
 pub const MAX_NODES: usize = 1_000_000;
-/// The most links of a network, both directions counted as one.
+/// Largest number of links in a network, both directions counted as one.
 pub const MAX_LINKS: usize = 2_000_000;
 
-/// A link slower than this or longer than [`LONGEST`] overflows no clock, but no network of a data center has one.
+/// Lowest accepted rate; with [`LONGEST`], bounds beyond which no data center has a link (clocks would not overflow).
 const SLOWEST: BitRate = BitRate(1_000);
-/// Rates are counted in [`STEP`]s, in 32 bits: up to 4.29 Tb/s, of which this is the round part.
+/// Highest accepted rate: rates are counted in [`STEP`]s, in 32 bits, up to 4.29 Tb/s, of which this is the round part.
 const FASTEST: BitRate = BitRate(4_000_000_000_000);
-/// Every rate is a multiple of this.
+/// Granularity of rates: each is a multiple of this.
 const STEP: BitRate = BitRate(1_000);
 const LONGEST: Span = Span::from_s(10);
 
 params! {
-    /// A link, the same in both directions.
+    /// A link with equal rate and delay in both directions.
     pub struct LinkParams {
         /// Rate in each direction.
         pub rate: BitRate = BitRate::from_gbps(10), in SLOWEST..=FASTEST;
@@ -32,7 +32,7 @@ params! {
 }
 
 params! {
-    /// A link between switches, the same in both directions.
+    /// A link between switches with equal rate and delay in both directions.
     pub struct UplinkParams {
         /// Rate in each direction.
         pub rate: BitRate = BitRate::from_gbps(40), in SLOWEST..=FASTEST;
@@ -45,7 +45,7 @@ params! {
 }
 
 params! {
-    /// A link of the testbed of racks, the same in both directions.
+    /// A link of the testbed of racks, with equal rate and delay in both directions.
     pub struct RackLinkParams {
         /// Rate in each direction. Source: S-ECN §III-A (1 Gb/s).
         pub rate: BitRate = BitRate::from_gbps(1), in SLOWEST..=FASTEST;
@@ -81,7 +81,7 @@ params! {
     pub struct SingleSwitch {
         /// Number of hosts.
         pub hosts: u32 = 8, in 2..=65_535;
-        /// Each host's link.
+        /// Link of each host.
         pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
     }
 }
@@ -89,13 +89,13 @@ params! {
 params! {
     /// Hosts at both ends of one link: `h0` … at switch `left`, the rest at switch `right`.
     pub struct Dumbbell {
-        /// Hosts at the left.
+        /// Number of hosts at the left switch.
         pub left: u32 = 8, in 1..=32_767;
-        /// Hosts at the right.
+        /// Number of hosts at the right switch.
         pub right: u32 = 8, in 1..=32_767;
-        /// Each host's link.
+        /// Link of each host.
         pub host_link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
-        /// The link between the switches.
+        /// Link between the two switches.
         pub bottleneck: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
     }
 }
@@ -107,33 +107,34 @@ params! {
         pub racks: u32 = 4, in 1..=4_096;
         /// Hosts in each rack. Source: S-ECN §III-A (3).
         pub hosts_per_rack: u32 = 3, in 1..=4_096;
-        /// Each host's link.
+        /// Link of each host.
         pub host_link: RackLinkParams = RackLinkParams { rate: BitRate::from_gbps(1), delay: Span::from_us(5), wire_overhead: None };
-        /// Each rack's link to the root.
+        /// Link of each rack to the root switch.
         pub root_link: RackLinkParams = RackLinkParams { rate: BitRate::from_gbps(1), delay: Span::from_us(5), wire_overhead: None };
     }
 }
 
 params! {
-    /// Every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pFabric §5 (the defaults: 144
-    /// hosts, 9 leaves, 4 spines, 10 and 40 Gb/s).
+    /// Leaf-spine network, every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pFabric §5
+    /// (the defaults: 144 hosts, 9 leaves, 4 spines, 10 and 40 Gb/s).
     pub struct LeafSpine {
         /// Number of leaves.
         pub leaves: u32 = 9, in 1..=4_096;
         /// Hosts at each leaf.
         pub hosts_per_leaf: u32 = 16, in 1..=4_096;
-        /// Number of spines; when absent, as many as `oversubscription` asks for.
+        /// Number of spines; if absent, derived from `oversubscription`.
         pub spines: Option<u32>, in 1u32..=4_096;
-        /// What the hosts of a leaf can send over what its uplinks carry; 1 when neither this nor `spines` is given.
+        /// Oversubscription of a leaf: the sum of its host links' rates over the sum of its uplinks' rates; 1 when neither
+        /// this nor `spines` is given.
         pub oversubscription: Option<f64>, in (Bound::Excluded(0.0), Bound::Included(1_000.0));
-        /// Links between each leaf and each spine.
+        /// Number of parallel links between each leaf and each spine.
         pub links_per_pair: u32 = 1, in 1..=64;
-        /// Each host's link.
+        /// Link of each host.
         pub host_link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
-        /// Each link between a leaf and a spine.
+        /// Link between a leaf and a spine.
         pub uplink: UplinkParams = UplinkParams { rate: BitRate::from_gbps(40), delay: Span::from_us(1), wire_overhead: None };
-        /// Links that have failed, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
-        /// without them, and routes go around.
+        /// Failed links, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
+        /// built without them, and routes go around.
         pub failed: Vec<String> = Vec::new();
     }
 }
@@ -142,12 +143,12 @@ params! {
     /// The k-ary fat tree: hosts `h0` … by pod and edge switch, switches `edge0_0` (pod, place), `agg0_0`, `core0`.
     /// k³/4 hosts and 5k²/4 switches. Source: fat-tree.
     pub struct FatTree {
-        /// Ports of every switch; even.
+        /// Number of ports of every switch; even.
         pub k: u32 = 4, in 2..=64;
-        /// Every link.
+        /// Link between each pair of neighbouring switches, and of each host.
         pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
-        /// Links that have failed, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
-        /// without them, and routes go around.
+        /// Failed links, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
+        /// built without them, and routes go around.
         pub failed: Vec<String> = Vec::new();
     }
 }
@@ -157,13 +158,13 @@ params! {
     pub struct Chain {
         /// Number of switches.
         pub switches: u32 = 5, in 1..=1_024;
-        /// Every link.
+        /// Link between each pair of neighbouring switches, and of each host.
         pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
     }
 }
 
 names! {
-    /// What a network is written in.
+    /// Format of a network file.
     pub enum FileFormat {
         /// GraphML: undirected edges with the attributes `rate` and `delay`, nodes with the attribute `kind`.
         "graphml" => Graphml,
@@ -175,40 +176,41 @@ names! {
 }
 
 params! {
-    /// A network from a file. Nodes keep their ids as names; a node of unsaid kind is a host when it has one link.
+    /// A network read from a file. Nodes keep their ids as names; a node whose kind is not given is a host if it has one
+    /// link.
     pub struct FromFile {
-        /// The file; relative to the scenario's folder.
+        /// Path of the file, relative to the scenario's folder.
         pub path: String;
-        /// What it is written in; when absent, by its ending: `.graphml`, `.json`, `.txt`.
+        /// Format of the file; if absent, by its ending: `.graphml`, `.json`, `.txt`.
         pub format: Option<FileFormat>;
-        /// Rate of links of which the file says none; when absent, the file must say it.
+        /// Rate of links for which the file gives none; if absent, the file must give it.
         pub rate: Option<BitRate>, in SLOWEST..=FASTEST;
-        /// Propagation delay of links of which the file says none; when absent, the file must say it.
+        /// Propagation delay of links for which the file gives none; if absent, the file must give it.
         pub delay: Option<Span>, in Span::ZERO..=LONGEST;
     }
 }
 
 choice! {
-    /// The network.
+    /// The network's topology.
     pub enum TopologyConfig {
         /// All hosts at one switch.
         "single_switch" => SingleSwitch(SingleSwitch),
         /// Two switches and the link between them.
         "dumbbell" => Dumbbell(Dumbbell),
-        /// Racks joined by a root switch.
+        /// Racks joined by one root switch.
         "racks" => Racks(Racks),
-        /// Two tiers, fully meshed.
+        /// Two tiers of switches, fully meshed.
         "leaf_spine" => LeafSpine(LeafSpine),
         /// Three tiers of equal switches.
         "fat_tree" => FatTree(FatTree),
         /// Switches in a line.
         "chain" => Chain(Chain),
-        /// Imported.
+        /// A network read from a file.
         "file" => File(FromFile),
     }
 }
 
-/// Why a link read from a file is refused, if it is.
+/// Reason to refuse a link read from a file (value, message, accepted values); `None` if it is fine.
 pub(crate) fn refuse_link(rate: BitRate, delay: Span) -> Option<(String, &'static str, String)> {
     if rate.bps() == 0 {
         Some((rate.to_string(), "is a rate of zero", format!("a rate of at least {SLOWEST}")))
@@ -225,17 +227,18 @@ pub(crate) fn refuse_link(rate: BitRate, delay: Span) -> Option<(String, &'stati
     }
 }
 
-/// Why a rate within the range is refused, if it is: ports count in kb/s.
+/// Reason to refuse a rate within the range (message, accepted values): ports count in kb/s; `None` if it is fine.
 fn refuse_step(rate: BitRate) -> Option<(&'static str, String)> {
     let fraction = rate.bps() % STEP.bps() != 0;
-    fraction.then(|| ("is no multiple of 1Kbps", format!("a multiple of {STEP}, at most {FASTEST}")))
+    fraction.then(|| ("is not a multiple of 1Kbps", format!("a multiple of {STEP}, at most {FASTEST}")))
 }
 
 impl LeafSpine {
-    /// Spines: as given, or as many as the oversubscription asks for.
+    /// Number of spines: as given, or derived from the oversubscription.
     ///
     /// # Errors
-    /// With message and what would be accepted, when no whole number of spines does it or both keys are given and disagree.
+    /// Message and accepted values, if no whole number of spines has the oversubscription, or both keys are given and
+    /// disagree.
     pub fn spine_count(&self) -> Result<u32, (String, String)> {
         let down = f64::from(self.hosts_per_leaf) * self.host_link.rate.bps() as f64;
         let per_spine = f64::from(self.links_per_pair) * self.uplink.rate.bps() as f64;
@@ -267,7 +270,7 @@ impl LeafSpine {
         Err((format!("is {wanted}: it asks for {spines:.3} spines"), accepted))
     }
 
-    /// What the hosts of a leaf can send over what its uplinks carry, with this number of spines.
+    /// Oversubscription of a leaf with this number of spines.
     pub fn oversubscription_with(&self, spines: u32) -> f64 {
         let down = f64::from(self.hosts_per_leaf) * self.host_link.rate.bps() as f64;
         down / (f64::from(spines) * f64::from(self.links_per_pair) * self.uplink.rate.bps() as f64)
@@ -275,7 +278,7 @@ impl LeafSpine {
 }
 
 impl TopologyConfig {
-    /// The rates of links that it says, each with the key of its link; the one key of a file is `rate` itself.
+    /// Rates in this configuration, each with the key of its link; a file's only key is `rate` itself.
     fn rates(&self) -> Vec<(Option<&'static str>, BitRate)> {
         match self {
             TopologyConfig::SingleSwitch(t) => vec![(Some("link"), t.link.rate)],
@@ -288,7 +291,7 @@ impl TopologyConfig {
         }
     }
 
-    /// Records what single keys cannot show to be wrong, at the present path of `cx`.
+    /// Records problems that a single key cannot show, at the current path of `cx`.
     pub fn check(&self, cx: &mut Cx) {
         for (link, rate) in self.rates() {
             let Some((message, accepted)) = refuse_step(rate) else { continue };

@@ -1,4 +1,4 @@
-//! A network being put together, and the checks that every network passes.
+//! Drafts: networks under construction, and the checks that every network passes.
 
 use crate::config::{refuse_link, MAX_LINKS, MAX_NODES};
 use crate::network::{Link, Node, NodeKind, Topology, Wire};
@@ -6,13 +6,13 @@ use fanin_params::{Problem, Severity};
 use fanin_units::{LinkId, NodeId};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Problems that are listed one by one; beyond it only their number.
+/// Number of problems that are listed one by one; of further ones only the number.
 const LISTED: usize = 100;
 
-/// Problems found in a source, each with its place.
+/// Problems found in the description of a network, each with its place.
 #[derive(Default)]
 pub(crate) struct Findings {
-    /// The file, or where the scenario describes the network.
+    /// The file's path, or the scenario key that describes the network.
     pub source: String,
     problems: Vec<Problem>,
     unlisted: usize,
@@ -38,7 +38,7 @@ impl Findings {
         self.push(problem);
     }
 
-    /// Records a problem that another reader found, under this source.
+    /// Records a problem found by another parser, with this source as its path.
     pub fn adopt(&mut self, mut problem: Problem) {
         problem.path = if problem.path.is_empty() { self.source.clone() } else { format!("{}: {}", self.source, problem.path) };
         self.push(problem);
@@ -52,7 +52,7 @@ impl Findings {
         }
     }
 
-    /// Records what is odd but can be used.
+    /// Records a warning: something unusual that can be used.
     pub fn warn(&mut self, line: Option<u32>, message: impl Into<String>) {
         self.warnings.push(Problem {
             severity: Severity::Warning,
@@ -69,7 +69,7 @@ impl Findings {
         !self.problems.is_empty()
     }
 
-    /// All errors.
+    /// All recorded errors, with a summary of those beyond the listed ones.
     pub fn into_problems(mut self) -> Vec<Problem> {
         if self.unlisted > 0 {
             let message = format!("has {} more problems", self.unlisted);
@@ -87,7 +87,7 @@ impl Findings {
     }
 }
 
-/// As a message shows a value: quoted, one line, long ones shortened.
+/// Quotes text for a message: escaped, on one line.
 pub(crate) fn quote(text: &str) -> String {
     format!("\"{}\"", text.escape_debug())
 }
@@ -99,12 +99,12 @@ fn shorten(value: &str) -> String {
     }
 }
 
-/// What is known of a node's kind.
+/// Kind of a node, as far as its description gives it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum DraftKind {
     Host,
     Switch,
-    /// A host if it has one link.
+    /// Not given: a host if it has one link.
     Unsaid,
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct DraftLink {
     pub line: Option<u32>,
 }
 
-/// Nodes and two-way links, in the order in which they were described.
+/// A network under construction: nodes and bidirectional links, in the order of their description.
 #[derive(Default)]
 pub(crate) struct Draft {
     pub nodes: Vec<DraftNode>,
@@ -130,19 +130,19 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Adds a node whose name is known to be new; returns its place.
+    /// Adds a node whose name is known to be new; returns its index.
     pub fn add(&mut self, name: String, kind: DraftKind) -> usize {
         self.by_name.insert(name.clone(), self.nodes.len());
         self.nodes.push(DraftNode { name, kind, line: None });
         self.nodes.len() - 1
     }
 
-    /// The node of this name.
+    /// Index of the node with this name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// Adds a node from a file, unless its name is taken or cannot be one.
+    /// Adds a node from a file; a name that is taken or not allowed is reported.
     pub fn declare(&mut self, name: &str, kind: DraftKind, line: Option<u32>, findings: &mut Findings) {
         if name.is_empty()
             || name.len() > 128
@@ -156,7 +156,7 @@ impl Draft {
             findings.error(
                 line,
                 Some(quote(name)),
-                format!("is the id of another node{before}"),
+                format!("is also the id of another node{before}"),
                 Some("a different id for each node".into()),
             );
         } else {
@@ -165,12 +165,12 @@ impl Draft {
         }
     }
 
-    /// Adds a link that a generator makes.
+    /// Adds a link made by a generator.
     pub fn join(&mut self, a: usize, b: usize, wire: Wire) {
         self.links.push(DraftLink { a, b, wire, line: None });
     }
 
-    /// Adds a link from a file, unless it cannot be one.
+    /// Adds a link from a file; a link that is not allowed is reported.
     pub fn connect(&mut self, link: DraftLink, findings: &mut Findings) {
         if link.a == link.b {
             let name = quote(&self.nodes[link.a].name);
@@ -187,7 +187,7 @@ impl Draft {
         }
     }
 
-    /// Checks the whole and numbers it: hosts first, then switches, each in the order of the draft.
+    /// Checks the network and numbers its nodes: hosts first, then switches, each in the order of the draft.
     ///
     /// # Errors
     /// Every problem found.
@@ -248,7 +248,7 @@ impl Draft {
         }
     }
 
-    /// Names everything that cannot be reached from the largest connected part.
+    /// Reports all nodes outside the largest connected part.
     fn check_connected(&self, findings: &mut Findings) {
         let mut neighbours = vec![Vec::new(); self.nodes.len()];
         for link in &self.links {

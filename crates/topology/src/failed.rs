@@ -1,14 +1,14 @@
-//! Links that have failed: taken out of a network before anything is routed.
+//! Failed links, which are removed from a network before routes are computed.
 
 use crate::draft::Draft;
 use fanin_params::{pattern, Cx, Node, Param, Problem};
 use std::collections::BTreeMap;
 
-/// Names that a message lists.
+/// Number of names that a message lists.
 const LISTED: usize = 4;
 
 impl Draft {
-    /// The names of all links, forth and back, as the whole network has them.
+    /// Names of all links, both directions of each, as in the intact network.
     fn link_names(&self) -> Vec<[String; 2]> {
         let mut seen: BTreeMap<(usize, usize), u32> = BTreeMap::new();
         let mut named = |a: usize, b: usize| {
@@ -20,10 +20,10 @@ impl Draft {
         self.links.iter().map(|link| [named(link.a, link.b), named(link.b, link.a)]).collect()
     }
 
-    /// Takes out the links that the patterns name, in either direction.
+    /// Removes the links that match a pattern, in either direction.
     ///
     /// # Errors
-    /// Patterns that name none, at `topology.failed`.
+    /// Patterns without a match, at `topology.failed`.
     pub fn without(mut self, failed: &[String]) -> Result<Draft, Vec<Problem>> {
         if failed.is_empty() {
             return Ok(self);

@@ -1,4 +1,4 @@
-//! The families of networks.
+//! Generators of the topology families.
 
 use crate::config::{Chain, Dumbbell, FatTree, LeafSpine, Racks, SingleSwitch};
 use crate::draft::{Draft, DraftKind, Findings};
@@ -70,7 +70,7 @@ pub fn leaf_spine(t: &LeafSpine) -> Built {
     finish(draft.without(&t.failed)?)
 }
 
-/// Core switch (i, j) joins the aggregation switch i of every pod. Source: fat-tree.
+/// Builds a fat tree: core switch (i, j) joins aggregation switch i of every pod. Source: fat-tree.
 pub fn fat_tree(t: &FatTree) -> Built {
     let mut draft = Draft::default();
     let (k, half) = (t.k as usize, t.k as usize / 2);

@@ -1,4 +1,4 @@
-//! The network: hosts, switches and directed links; generated or imported, checked, named; and its shortest paths.
+//! Topologies: hosts, switches and directed links, generated or imported, checked, named; and shortest paths.
 //!
 //! Hosts come first among the nodes, so that host `h` is node `h`. Every host has one link, and no host forwards.
 

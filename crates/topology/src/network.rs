@@ -1,4 +1,4 @@
-//! The finished network.
+//! The complete, checked network.
 
 use crate::config::TopologyConfig;
 use crate::{generate, import};
@@ -7,31 +7,31 @@ use fanin_units::{BitRate, Bytes, HostId, LinkId, NodeId, Span};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NodeKind {
-    /// It has one link.
+    /// A host, which has one link.
     Host,
-    /// `layer` is its distance to the nearest host less one: 0 for a ToR, leaf or edge switch, 1 for a spine, root or
-    /// aggregation switch, 2 for a core switch.
+    /// A switch. `layer` is its distance to the nearest host less one: 0 for a ToR, leaf or edge switch, 1 for a spine, root
+    /// or aggregation switch, 2 for a core switch.
     Switch { layer: u8 },
 }
 
-/// A host or a switch.
+/// A host or a switch of the network.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Node {
-    /// Unique.
+    /// Unique name of the node.
     pub name: String,
     pub kind: NodeKind,
 }
 
-/// What both directions of a link have in common.
+/// Properties that the two directions of a link share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wire {
     pub rate: BitRate,
     /// Propagation delay.
     pub delay: Span,
-    /// Bytes of wire time beyond the IP packet; `None`: what the scenario's framing says.
+    /// Bytes of wire time beyond the IP packet; `None`: by the scenario's framing.
     pub overhead: Option<Bytes>,
 }
 
@@ -43,31 +43,31 @@ pub struct Link {
     pub rate: BitRate,
     /// Propagation delay.
     pub delay: Span,
-    /// Bytes of wire time beyond the IP packet; `None`: what the scenario's framing says.
+    /// Bytes of wire time beyond the IP packet; `None`: by the scenario's framing.
     pub wire_overhead: Option<Bytes>,
-    /// The other direction.
+    /// The opposite direction of this link.
     pub reverse: LinkId,
 }
 
-/// Hosts, switches and links. Hosts are the first nodes: host `h` is node `h`.
+/// The network: hosts, switches and links. Hosts are the first nodes: host `h` is node `h`.
 #[derive(Clone, Debug)]
 pub struct Topology {
     pub nodes: Vec<Node>,
     pub links: Vec<Link>,
-    /// The node of each host.
+    /// Node id of each host, indexed by host id.
     pub hosts: Vec<NodeId>,
-    /// What is odd in the description and was passed over.
+    /// Warnings: unusual parts of the description that were accepted.
     pub warnings: Vec<Problem>,
-    /// Links by the node they leave, and where each node's begin.
+    /// Links ordered by the node that they leave, and the index of each node's first one.
     out: Vec<LinkId>,
     out_start: Vec<u32>,
     by_name: BTreeMap<String, NodeId>,
-    /// Among links of the same ends, which this is.
+    /// Rank of each link among the parallel links between the same two nodes.
     parallel: Vec<u32>,
 }
 
 impl Topology {
-    /// Builds and checks the network that `config` describes; `base_dir` is where relative paths start.
+    /// Builds and checks the network that `config` describes; relative paths start at `base_dir`.
     ///
     /// # Errors
     /// Every problem found, each with its place: the key, or file and line.
@@ -88,7 +88,7 @@ impl Topology {
         }
     }
 
-    /// From numbered nodes, the first `hosts` of which are hosts.
+    /// Builds the network from numbered nodes, the first `hosts` of which are hosts.
     pub(crate) fn assemble(nodes: Vec<Node>, links: Vec<Link>, hosts: usize) -> Topology {
         let mut out_start = vec![0u32; nodes.len() + 1];
         for link in &links {
@@ -138,27 +138,27 @@ impl Topology {
         }
     }
 
-    /// Number of switches; they are the nodes after the hosts.
+    /// Number of switches, which are the nodes after the hosts.
     pub fn switch_count(&self) -> usize {
         self.nodes.len() - self.hosts.len()
     }
 
-    /// A switch's number among switches, none for a host.
+    /// Index of a switch among the switches; `None` for a host.
     pub fn switch_index(&self, node: NodeId) -> Option<usize> {
         node.index().checked_sub(self.hosts.len())
     }
 
-    /// A host's number among hosts, none for a switch.
+    /// Id of a host among the hosts; `None` for a switch.
     pub fn host_id(&self, node: NodeId) -> Option<HostId> {
         (node.index() < self.hosts.len()).then_some(HostId(node.0))
     }
 
-    /// The links that leave a node, in order of their ids.
+    /// Links that leave a node, in order of their ids.
     pub fn out_links(&self, node: NodeId) -> &[LinkId] {
         &self.out[self.out_start[node.index()] as usize..self.out_start[node.index() + 1] as usize]
     }
 
-    /// A link.
+    /// The link with this id.
     pub fn link(&self, id: LinkId) -> &Link {
         &self.links[id.index()]
     }
@@ -172,7 +172,7 @@ impl Topology {
         self.out_links(host)[0]
     }
 
-    /// The switch that a host hangs on.
+    /// The switch to which a host is attached.
     ///
     /// # Panics
     /// When there is no such host.
@@ -180,17 +180,17 @@ impl Topology {
         self.link(self.host_link(self.hosts[host.index()])).to
     }
 
-    /// The node of this name.
+    /// The node with this name.
     pub fn node(&self, name: &str) -> Option<NodeId> {
         self.by_name.get(name).copied()
     }
 
-    /// The host of this name.
+    /// The host with this name.
     pub fn host(&self, name: &str) -> Option<HostId> {
         self.node(name).and_then(|node| self.host_id(node))
     }
 
-    /// A host's name.
+    /// Name of a host.
     ///
     /// # Panics
     /// When there is no such host.
@@ -198,7 +198,7 @@ impl Topology {
         &self.nodes[self.hosts[host.index()].index()].name
     }
 
-    /// A link's name: `leaf0->h3`; of several between the same nodes the second is `leaf0->spine1#1`.
+    /// Name of a link: `leaf0->h3`; of parallel links the second is `leaf0->spine1#1`.
     pub fn link_name(&self, id: LinkId) -> String {
         let link = self.link(id);
         let (from, to) = (&self.nodes[link.from.index()].name, &self.nodes[link.to.index()].name);
@@ -208,7 +208,7 @@ impl Topology {
         }
     }
 
-    /// The link of this name.
+    /// The link with this name.
     pub fn find_link(&self, name: &str) -> Option<LinkId> {
         let (from, rest) = name.split_once("->")?;
         let from = self.node(from)?;

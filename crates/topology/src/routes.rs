@@ -1,16 +1,16 @@
-//! Shortest paths as forwarding tables.
+//! Shortest paths, as forwarding tables.
 
 use crate::Topology;
 use fanin_params::{Problem, Severity};
 use fanin_units::{Bytes, HostId, LinkId, NodeId, Span};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Most entries of the table: switches × attachments.
+/// Largest number of table entries: switches × attachments.
 const MAX_ENTRIES: usize = 1 << 27;
-/// Offset in a switch's groups that stands for "here".
+/// Entry of a switch for its own hosts, instead of an offset of a group.
 const HERE: u16 = u16::MAX;
 
-/// All shortest paths by number of hops, as the tables that switches hold.
+/// Forwarding tables of all switches, with all shortest paths by number of hops.
 ///
 /// A switch finds the destination's attachment (the switch that it hangs on), under it a group of equal-cost links, and at the
 /// attachment itself the host's own port. Entries are 16-bit offsets into the switch's groups, each group stored once per
@@ -18,15 +18,15 @@ const HERE: u16 = u16::MAX;
 #[derive(Clone, Debug)]
 pub struct Routes {
     hosts: usize,
-    /// The switch of each attachment.
+    /// The switch that each attachment is.
     attachment_nodes: Vec<NodeId>,
     attachment_of: Vec<u16>,
     host_port: Vec<LinkId>,
-    /// Per switch and attachment, where its group begins among the switch's groups.
+    /// Offset of the group among the switch's groups, for each switch and attachment.
     entries: Vec<u16>,
-    /// Per switch, where its groups begin.
+    /// Index of the first group of each switch.
     base: Vec<u32>,
-    /// Groups, one after the other: length, then links.
+    /// Groups of equal-cost links, one after the other: length, then links.
     groups: Vec<LinkId>,
     longest: u32,
 }
@@ -44,10 +44,10 @@ fn too_large(message: String, accepted: &str) -> Vec<Problem> {
 }
 
 impl Routes {
-    /// All shortest paths, by number of hops.
+    /// Computes all shortest paths by number of hops.
     ///
     /// # Errors
-    /// When the tables would be too large to hold.
+    /// Tables that would be too large to hold.
     pub fn shortest(topology: &Topology) -> Result<Routes, Vec<Problem>> {
         let switches = topology.switch_count();
         let mut attachment_nodes: Vec<NodeId> = topology.hosts.iter().map(|h| topology.link(topology.host_link(*h)).to).collect();
@@ -104,12 +104,12 @@ impl Routes {
         Ok(Routes { hosts: topology.hosts.len(), attachment_nodes, attachment_of, host_port, entries, base, groups, longest })
     }
 
-    /// Number of attachments: switches with hosts.
+    /// Number of attachments: switches that have hosts.
     pub fn attachments(&self) -> usize {
         self.attachment_nodes.len()
     }
 
-    /// The attachment of a host.
+    /// Attachment of a host.
     #[inline]
     pub fn attachment_of(&self, host: HostId) -> u16 {
         self.attachment_of[host.index()]
@@ -120,18 +120,18 @@ impl Routes {
         self.attachment_nodes[attachment]
     }
 
-    /// The link from its attachment to a host.
+    /// Link from the attachment of a host to that host.
     #[inline]
     pub fn host_port(&self, host: HostId) -> LinkId {
         self.host_port[host.index()]
     }
 
-    /// All groups of links, one after the other: length, then links. Each is stored once per switch.
+    /// All groups of equal-cost links, one after the other: length, then links. Each group is stored once per switch.
     pub fn groups(&self) -> &[LinkId] {
         &self.groups
     }
 
-    /// Where in [`Routes::groups`] the links begin that a switch may use towards an attachment; `None` at the attachment itself.
+    /// Index in [`Routes::groups`] of the links that a switch may use towards an attachment; `None` at the attachment itself.
     ///
     /// # Panics
     /// When `switch` is no switch.
@@ -142,7 +142,7 @@ impl Routes {
         (entry != HERE).then(|| self.base[s] as usize + usize::from(entry))
     }
 
-    /// The links that a switch may use towards an attachment, in order of their ids; none at the attachment itself.
+    /// Links that a switch may use towards an attachment, in order of their ids; none at the attachment itself.
     ///
     /// # Panics
     /// When `switch` is no switch.
@@ -151,7 +151,7 @@ impl Routes {
         self.group(switch, attachment).map_or(&[], |at| &self.groups[at + 1..=at + self.groups[at].index()])
     }
 
-    /// The links that a switch may use towards a host.
+    /// Links that a switch may use towards a host.
     ///
     /// # Panics
     /// When `switch` is no switch.
@@ -164,10 +164,10 @@ impl Routes {
         self.lookup(switch, attachment)
     }
 
-    /// A path; `choose` picks one of n links at a switch.
+    /// Links of one path from host to host; `choose` picks one of n equal-cost links at a switch.
     ///
     /// # Panics
-    /// When `choose` picks one that there is not.
+    /// When `choose` picks a link that does not exist.
     pub fn path(
         &self,
         topology: &Topology,
@@ -189,24 +189,24 @@ impl Routes {
         }
     }
 
-    /// Number of shortest paths from one host to another; saturates.
+    /// Number of shortest paths from one host to another, saturating.
     pub fn path_count(&self, topology: &Topology, from: HostId, to: HostId) -> u64 {
         let (paths, _) = self.sweep(topology, from, to, 1u64, |paths, _| *paths, |a, b| a.saturating_add(b));
         paths
     }
 
-    /// Most switches that a packet crosses on a shortest path between any two hosts.
+    /// Largest number of switches on a shortest path between any two hosts.
     pub fn longest(&self) -> u32 {
         self.longest
     }
 
-    /// Number of links between two different hosts.
+    /// Number of links on a shortest path between two different hosts.
     pub fn hops(&self, topology: &Topology, from: HostId, to: HostId) -> usize {
         self.path(topology, from, to, |_, _| 0).len()
     }
 
-    /// Smallest time for a packet of `wire` bytes to cross from one host to another on an idle network: propagation, and
-    /// serialisation at every hop; `latency` is what each switch adds. The smallest over all shortest paths.
+    /// Smallest one-way time of a packet of `wire` bytes on an idle network, over all shortest paths: propagation,
+    /// serialisation at every hop, and `latency` at each switch.
     pub fn transit(&self, topology: &Topology, from: HostId, to: HostId, wire: Bytes, latency: Span) -> Span {
         if from == to {
             return Span::ZERO;
@@ -225,7 +225,7 @@ impl Routes {
         self.transit(topology, a, b, data, latency) + self.transit(topology, b, a, ack, latency)
     }
 
-    /// Carries a value along all shortest paths at once, joined where they meet; also returns the number of links.
+    /// Propagates a value along all shortest paths at once, joining where they meet; also returns the number of links.
     fn sweep<T>(
         &self,
         topology: &Topology,
@@ -260,7 +260,7 @@ impl Routes {
         }
     }
 
-    /// Bytes that the tables hold.
+    /// Memory of the tables \[bytes\].
     pub fn bytes(&self) -> usize {
         2 * self.entries.len()
             + 4 * (self.base.len() + self.groups.len() + self.host_port.len() + self.attachment_nodes.len())
@@ -268,7 +268,7 @@ impl Routes {
     }
 }
 
-/// For each attachment the first with the same neighbours, itself if there is none before it.
+/// For each attachment, the first one with equal neighbours (its twin); itself if there is none before it.
 ///
 /// Such twins are equally far from all else, and all but the neighbours reach both over the same links: the edge switches of a
 /// pod, the leaves of a fabric. One search does for all of them; without this a fat tree costs its edge switches × links.
@@ -277,7 +277,7 @@ fn twins(neighbours: &[Vec<NodeId>]) -> Vec<usize> {
     neighbours.iter().enumerate().map(|(a, around)| *first.entry(around).or_insert(a)).collect()
 }
 
-/// The groups of one switch, each stored once.
+/// Groups of one switch, each stored once.
 #[derive(Default)]
 struct Pool {
     words: Vec<LinkId>,
@@ -329,7 +329,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The links of `switch` that lead one step nearer.
+    /// Links of `switch` that lead one step nearer to the attachment.
     fn towards(&mut self, switch: NodeId) -> &[LinkId] {
         let distance = std::mem::take(&mut self.distance);
         let here = distance[switch.index()];
@@ -338,7 +338,7 @@ impl<'a> Search<'a> {
         &self.group
     }
 
-    /// The links of `switch` whose far ends are among those `wanted`.
+    /// Links of `switch` whose far ends are `wanted`.
     fn links(&mut self, switch: NodeId, wanted: impl Fn(NodeId) -> bool) -> &[LinkId] {
         let topology = self.topology;
         self.group.clear();
@@ -346,7 +346,7 @@ impl<'a> Search<'a> {
         &self.group
     }
 
-    /// The switches that `switch` has links to, each once, ascending.
+    /// Switches that `switch` has links to, each once, ascending.
     fn neighbours(&self, switch: NodeId) -> Vec<NodeId> {
         let ends = self.topology.out_links(switch).iter().map(|link| self.topology.link(*link).to);
         let mut found: Vec<NodeId> = ends.filter(|end| self.topology.host_id(*end).is_none()).collect();

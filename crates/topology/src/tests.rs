@@ -313,7 +313,7 @@ fn rates_that_no_port_counts_are_refused_wherever_they_come_from() {
     let sources: [Source; 3] = [(FileFormat::Hpcc, &hpcc), (FileFormat::EdgeList, &list), (FileFormat::Graphml, &graph)];
     for (format, source) in sources {
         let refused = |rate: &str| import_errors(format, &source(rate));
-        assert!(refused("1500bps").contains("is no multiple of 1Kbps; accepted: a multiple of 1Kbps, at most 4Tbps"));
+        assert!(refused("1500bps").contains("is not a multiple of 1Kbps; accepted: a multiple of 1Kbps, at most 4Tbps"));
         assert!(refused("4.3Tbps").contains("is too fast; accepted: a rate of at most 4Tbps"));
         assert!(refused("999bps").contains("is too slow"));
         for sound in ["1Kbps", "4Tbps", "1001Kbps"] {
@@ -324,7 +324,7 @@ fn rates_that_no_port_counts_are_refused_wherever_they_come_from() {
     let found = Topology::build(&TopologyConfig::Chain(Chain { switches: 2, link: odd }), Path::new(".")).unwrap_err();
     assert_eq!(
         text(&found).trim_end(),
-        "topology.link.rate: \"1000001bps\" is no multiple of 1Kbps; accepted: a multiple of 1Kbps, at most 4Tbps"
+        "topology.link.rate: \"1000001bps\" is not a multiple of 1Kbps; accepted: a multiple of 1Kbps, at most 4Tbps"
     );
 }
 
@@ -355,11 +355,11 @@ fn every_problem_of_an_edge_list_is_named_with_its_line() {
     for (source, expected) in [
         ("{\"links\": [\n{\"a\": \"a\",\n}]}", "net, line 3: cannot be read"),
         ("{\"links\": null}", "net, line 1: cannot be read: a null"),
-        ("{\"links\": [], \"links\": []}", "the key \"links\" is there twice"),
+        ("{\"links\": [], \"links\": []}", "the key \"links\" is given twice"),
         ("{\"links\": []}", "has 0 hosts"),
         (
             "{\"nodes\": [{\"id\": \"a\"},\n{\"id\": \"a\"}], \"links\": []}",
-            "net, line 2: \"a\" is the id of another node in line 1",
+            "net, line 2: \"a\" is also the id of another node in line 1",
         ),
         ("{\"nodes\": [{\"id\": \"a b\"}], \"links\": []}", "\"a b\" cannot be a node's id"),
         (
@@ -437,13 +437,13 @@ fn every_problem_of_a_graphml_file_is_named_with_its_line() {
         ("", "", "net, line 10: \"2ens\" is no delay_ns: it has the unknown unit 'ens'"),
         ("undirected", "directed", "net, line 7: \"directed\" is the graph's edgedefault"),
         ("target=\"s\"", "target=\"q\"", "net, line 9: \"q\" is the target of an edge but no node"),
-        ("<node id=\"b\"/>", "<node id=\"a\"/>", "net, line 8: \"a\" is the id of another node in line 8"),
-        ("switch<", "router<", "net, line 8: \"router\" is no kind of node; accepted: host, switch"),
+        ("<node id=\"b\"/>", "<node id=\"a\"/>", "net, line 8: \"a\" is also the id of another node in line 8"),
+        ("switch<", "router<", "net, line 8: \"router\" is not a kind of node; accepted: host, switch"),
         ("delay_ns", "latency", "net, line 9: has an edge without delay; accepted: one of delay, delay_ns"),
         ("<graph ", "<graph><graph/></graph><graph ", "has 2 graphs; accepted: one graph"),
         ("<?xml version=\"1.0\"?>", "<!DOCTYPE g [<!ENTITY x SYSTEM \"file:///etc/passwd\">]>", "net, line 1: cannot be read: "),
         ("</graphml>", "", "cannot be read: "),
-        ("<node id=\"b\"/>", "<node id=\"b\"/><hyperedge/>", "line 8: \"hyperedge\" is an element that is not read"),
+        ("<node id=\"b\"/>", "<node id=\"b\"/><hyperedge/>", "line 8: \"hyperedge\" is an unsupported element"),
     ] {
         let found = import_errors(FileFormat::Graphml, &GRAPHML.replace(from, to));
         assert!(found.contains(expected), "{expected}\n--\n{found}");
@@ -492,7 +492,7 @@ fn files_are_found_by_path_and_their_problems_named() {
         )
         .unwrap_err(),
     );
-    assert!(folder.contains("is no regular file"), "{folder}");
+    assert!(folder.contains("is not a regular file"), "{folder}");
     let dir = std::env::temp_dir().join(format!("fanin-topology-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     std::fs::write(dir.join("net.txt"), HPCC).unwrap();

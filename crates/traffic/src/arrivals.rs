@@ -1,4 +1,4 @@
-//! Poisson arrivals: one process per host, and what a load is a fraction of.
+//! Poisson arrivals: one process per host, with rates derived from the offered load.
 
 use crate::context::{Build, LONGEST};
 use fanin_params::names;
@@ -7,8 +7,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 names! {
-    /// What a load is a fraction of. Load counts application bytes, as the generators of DCTCP, pFabric and HPCC do; headers
-    /// come on top (a load of 0.6 in full segments of 1460 B occupies 0.632 of a link).
+    /// Capacity of which `load` is a fraction. Load counts application bytes, as the generators of DCTCP, pFabric and HPCC
+    /// do; headers come on top (a load of 0.6 in full segments of 1460 B occupies 0.632 of a link).
     pub enum LoadOf {
         /// The rates of the links of the entry's sources (clients, for queries), in one direction.
         "host_links" => HostLinks,
@@ -17,22 +17,22 @@ names! {
     }
 }
 
-/// Declares a `params!` table with the keys that every Poisson process has.
+/// Declares a `params!` table with the keys common to all Poisson processes.
 macro_rules! poisson_params {
     ($(#[doc = $doc:expr])* pub struct $name:ident { $($own:tt)* }) => {
         fanin_params::params! {
             $(#[doc = $doc])*
             pub struct $name {
                 $($own)*
-                /// Offered load as a fraction of what `load_of` names; give this or `per_second`.
+                /// Offered load as a fraction of the capacity that `load_of` names; give this or `per_second`.
                 pub load: Option<f64>, in 0.0..=100.0;
-                /// What `load` is a fraction of.
+                /// Capacity of which `load` is a fraction.
                 pub load_of: $crate::arrivals::LoadOf = $crate::arrivals::LoadOf::HostLinks;
-                /// Arrivals per second of all hosts of the entry together, shared evenly.
+                /// Arrivals per second of all hosts of the entry together, divided equally among them.
                 pub per_second: Option<f64>, in 0.0..=1e12;
-                /// No arrival at or after this instant; the end of the run if absent.
+                /// End of the arrivals: none at or after this instant; the end of the run if absent.
                 pub stop: Option<fanin_units::Time>, in fanin_units::Time::ZERO..=$crate::context::LATEST;
-                /// At most this many arrivals.
+                /// Largest number of arrivals; unbounded if absent.
                 pub count: Option<u64>, in 1u64..;
             }
         }
@@ -51,7 +51,7 @@ macro_rules! poisson_params {
 }
 pub(crate) use poisson_params;
 
-/// The keys that [`poisson_params!`] declares.
+/// The keys that [`poisson_params!`] declares, for the common code.
 pub(crate) struct RateParams {
     pub load: Option<f64>,
     pub load_of: LoadOf,
@@ -60,12 +60,12 @@ pub(crate) struct RateParams {
     pub count: Option<u64>,
 }
 
-/// One host's part in a Poisson process.
+/// One host's share of a Poisson process.
 pub(crate) struct Origin {
     pub host: HostId,
-    /// Mean application bytes of an arrival here.
+    /// Mean application bytes of an arrival at this host.
     pub mean_bytes: f64,
-    /// The part of them that crosses racks.
+    /// Fraction of those bytes that crosses racks.
     pub inter_rack: f64,
 }
 
@@ -74,7 +74,7 @@ struct Process {
     mean_gap: f64,
 }
 
-/// Poisson processes side by side, merged.
+/// Independent Poisson processes, merged in order of time.
 pub(crate) struct Arrivals {
     processes: Vec<Process>,
     next: BinaryHeap<Reverse<(Time, u32)>>,
@@ -85,7 +85,7 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Rates by the entry's parameters:
+    /// Derives each origin's arrival rate from the entry's parameters:
     /// - `load_of = "host_links"`: λ_s = load · R_s / (8 · E[bytes_s]), R_s the rate of the origin's link;
     /// - `load_of = "core"`: λ_s = load · C · w_s / (8 · Σ_s w_s · E[inter-rack bytes_s]), w_s = R_s / Σ R;
     /// - `per_second`: λ_s = per_second / number of origins.
@@ -200,7 +200,7 @@ impl Arrivals {
         }
     }
 
-    /// The next arrival: when, and the position of its origin.
+    /// Time of the next arrival, and the index of its origin.
     pub fn peek(&self) -> Option<(Time, u32)> {
         if self.left == 0 {
             None
@@ -217,12 +217,12 @@ impl Arrivals {
         Some((at, slot))
     }
 
-    /// Number of arrivals to be expected.
+    /// Expected number of arrivals.
     pub fn expected(&self) -> f64 {
         self.expected
     }
 
-    /// Number of arrivals, where only that ends them.
+    /// Exact number of arrivals, if nothing but `count` ends them.
     pub fn total(&self) -> Option<u64> {
         self.total
     }
@@ -230,12 +230,12 @@ impl Arrivals {
 
 const BITS_PER_BYTE: f64 = Bytes(1).bits() as f64;
 
-/// Arrivals of mean `bytes` that make `bits_per_second`.
+/// Arrival rate at which arrivals of `bytes` on average make `bits_per_second`.
 fn arrivals_per_second(bits_per_second: f64, bytes: f64) -> f64 {
     bits_per_second / (BITS_PER_BYTE * bytes)
 }
 
-/// A host of `set`, uniform, other than the one at position `skip`; `None` if there is none.
+/// A host drawn uniformly from `set`, except the one at index `skip`; `None` if there is none.
 pub(crate) fn other(stream: &mut Stream, set: &[HostId], skip: Option<usize>) -> Option<HostId> {
     let eligible = set.len() - usize::from(skip.is_some());
     if eligible == 0 {

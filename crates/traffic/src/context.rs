@@ -1,4 +1,4 @@
-//! What traffic needs to know of the network, and how entries name hosts in it.
+//! Context of traffic: the properties of network and run that entries use, and names of hosts.
 
 use fanin_params::{Cx, Node, Problem, Severity, Value};
 use fanin_units::{BitRate, HostId, Span, Time};
@@ -6,50 +6,50 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// One host, as traffic sees it.
+/// Properties of a host that traffic uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostInfo<'a> {
-    /// Unique name.
+    /// Unique name of the host.
     pub name: &'a str,
-    /// Rate of the host's link, one direction.
+    /// Rate of the host's link in one direction.
     pub rate: BitRate,
-    /// Number of the host's rack (its ToR).
+    /// Index of the host's rack (its ToR switch).
     pub rack: u32,
 }
 
-/// What traffic needs to know of the network and the run.
+/// Properties of network and run that traffic uses.
 #[derive(Clone, Debug)]
 pub struct TrafficContext<'a> {
-    /// The hosts; the position is the [`HostId`].
+    /// Hosts, indexed by [`HostId`].
     pub hosts: Vec<HostInfo<'a>>,
-    /// Names of the scenario's transports; the position is [`crate::FlowSpec::transport`].
+    /// Names of the scenario's transports, indexed by [`crate::FlowSpec::transport`].
     pub transports: &'a [String],
-    /// Σ of the rates of all links from ToRs into the fabric, one direction: what `load_of = "core"` is a fraction of.
-    /// `None` where there is no such fabric (a single switch).
+    /// Sum of the rates of all links from ToRs into the fabric, in one direction: the capacity of `load_of = "core"`. `None`
+    /// if there is no such fabric (a single switch).
     pub core_rate: Option<BitRate>,
     /// Seed of the run.
     pub seed: u64,
-    /// When the run ends; no generated flow starts at or after it. `None`: when the traffic does.
+    /// End of the run, at and after which no generated flow starts. `None`: the run ends when the traffic does.
     pub duration: Option<Time>,
-    /// The folder that relative paths start from.
+    /// Folder in which relative paths start.
     pub base_dir: &'a Path,
-    /// More flows than this are refused ([`MAX_FLOWS`] unless there is a reason).
+    /// Largest number of flows ([`MAX_FLOWS`] unless there is a reason).
     pub max_flows: u64,
 }
 
-/// The usual limit on the number of flows: each costs the result a table row.
+/// Default limit on the number of flows: each costs a row in the results.
 pub const MAX_FLOWS: u64 = 50_000_000;
 
-/// The longest time that a scenario may state: 10 days. Simulated time itself ends after 213.
+/// Longest time that a scenario may state: 10 days. The simulated clock itself overflows after 213.
 pub const LONGEST: Span = Span::from_s(864_000);
 
-/// The latest instant that a scenario may state.
+/// Latest instant that a scenario may state.
 pub const LATEST: Time = Time::from_ps(LONGEST.ps());
 
-/// What an entry's times may sum up to with those of all others, so that no start is beyond simulated time: 100 days.
+/// Largest sum of the times of all entries, so that no start exceeds the simulated clock: 100 days.
 pub(crate) const HORIZON: Span = Span::from_s(8_640_000);
 
-/// Host names alone, for readers that outlive the context.
+/// Host names, for readers that outlive the context.
 #[derive(Debug)]
 pub(crate) struct HostNames {
     by_name: BTreeMap<Box<str>, HostId>,
@@ -67,7 +67,7 @@ impl HostNames {
         self.by_name.get(name).copied()
     }
 
-    /// By name, or by position where no host's name is a number: how HPCC and htsim files name hosts.
+    /// Finds a host by name, or by index if no host's name is a number: HPCC and htsim files use either.
     pub fn find_number(&self, text: &str) -> Option<HostId> {
         self.find(text).or_else(|| {
             let index: u32 = text.parse().ok()?;
@@ -80,7 +80,7 @@ impl HostNames {
     }
 }
 
-/// Looks hosts up.
+/// Index of the hosts by name and rack.
 pub(crate) struct Directory<'a> {
     hosts: &'a [HostInfo<'a>],
     pub by_name: Arc<HostNames>,
@@ -107,7 +107,7 @@ impl<'a> Directory<'a> {
         self.hosts.iter().map(|host| host.name).collect()
     }
 
-    /// In words, for messages: the first names and how many there are.
+    /// Describes the hosts for messages: the first names and their number.
     pub fn summary(&self) -> String {
         let first: Vec<&str> = self.hosts.iter().take(4).map(|host| host.name).collect();
         match self.hosts.len() {
@@ -117,22 +117,22 @@ impl<'a> Directory<'a> {
     }
 }
 
-/// The state of building one entry: what is known, and where problems go.
+/// State of building one entry: the context, and the collector of problems.
 pub(crate) struct Build<'a> {
     pub ctx: &'a TrafficContext<'a>,
     pub hosts: &'a Directory<'a>,
     pub cx: &'a mut Cx,
     pub notes: &'a mut Vec<String>,
-    /// Effective name of the entry, the root of its random streams.
+    /// Effective name of the entry, which seeds its random streams.
     pub name: &'a str,
-    /// When the entry begins at the earliest.
+    /// Earliest time at which the entry begins.
     pub start: Time,
-    /// No generated flow starts at or after this.
+    /// End of the run: no generated flow starts at or after it.
     pub stop: Option<Time>,
 }
 
 impl Build<'_> {
-    /// The entity of a random stream: this entry and a host, both by name (FNV-1a 64).
+    /// Entity number of a random stream of this entry and a host, hashed from both names (FNV-1a 64).
     pub fn entity(&self, of: &str) -> u64 {
         self.name
             .bytes()
@@ -145,8 +145,9 @@ impl Build<'_> {
         self.entity(self.hosts.info(host).name)
     }
 
-    /// When an entry that goes on by itself ends: at its `stop` or with the run, whichever comes first; `Some(None)` where
-    /// only its number bounds it. An error where nothing does; the words are what would never end, and the key that bounds it.
+    /// End of an open-ended entry: its `stop` or the end of the run, whichever is earlier; `Some(None)` if only a count
+    /// bounds it. Reports an error if nothing does; `what` names the thing that would never end, `key` the key that would
+    /// bound it.
     pub fn end(&mut self, stop: Option<Time>, bounded: bool, [what, key]: [&str; 2]) -> Option<Option<Time>> {
         if let Some(early) = stop.filter(|stop| *stop <= self.start) {
             let accepted = format!("after {}", self.start);
@@ -173,7 +174,7 @@ impl Build<'_> {
         self.report(Severity::Error, key, value, message.into(), accepted)
     }
 
-    /// Records that the value at `key` of the entry changes nothing.
+    /// Records that the setting `key` of the entry has no effect.
     pub fn unused(&mut self, key: &str, value: Option<String>, message: impl Into<String>, accepted: &str) {
         self.report(Severity::Unused, key, value, message.into(), Some(accepted));
     }
@@ -203,7 +204,7 @@ impl Build<'_> {
         self.cx.last().expect("just recorded")
     }
 
-    /// The host called `name`.
+    /// Finds the host called `name`, or reports that there is none.
     pub fn host(&mut self, key: &str, name: &str) -> Option<HostId> {
         let found = self.hosts.find(name);
         if found.is_none() {
@@ -219,8 +220,8 @@ impl Build<'_> {
         self.cx.last().expect("just recorded").accepted = Some(summary);
     }
 
-    /// The hosts that `patterns` name, ascending: `all`, `rack:2`, a name, `h0..h7` (both included), or any of these after
-    /// `!`, which takes away.
+    /// Resolves host patterns to hosts, ascending: `all`, `rack:2`, a name, `h0..h7` (both included), or any of these after
+    /// `!`, which excludes.
     pub fn host_set(&mut self, key: &str, patterns: &[String]) -> Option<Vec<HostId>> {
         let mut set = BTreeSet::new();
         let mut sound = true;
@@ -291,20 +292,20 @@ impl Build<'_> {
         None
     }
 
-    /// Whether `flows` more than the run may have; says so.
+    /// True if the entry's `flows` exceed the limit of the run, which is reported.
     pub fn too_many(&mut self, key: &str, flows: f64) -> bool {
         let limit = self.ctx.max_flows;
         let excess = flows > limit as f64;
         if excess {
             let value = if flows < 1e15 { format!("{}", flows as u64) } else { format!("{flows:.3e}") };
-            let problem = self.error(key, Some(value), "flows are too many", Some(&format!("at most {limit} in a run")));
+            let problem = self.error(key, Some(value), "flows exceed the limit", Some(&format!("at most {limit} in a run")));
             problem.suggestion =
                 Some("ask for fewer flows, a shorter run or a lower load, or raise the limit on flows".to_string());
         }
         excess
     }
 
-    /// Source and destination, if both exist and differ.
+    /// Resolves source and destination; reports hosts that do not exist or are equal.
     pub fn ends(&mut self, prefix: &str, src: &str, dst: &str) -> Option<(HostId, HostId)> {
         let (from, to) = (self.host(&format!("{prefix}src"), src), self.host(&format!("{prefix}dst"), dst));
         let (from, to) = (from?, to?);
@@ -315,12 +316,12 @@ impl Build<'_> {
         Some((from, to))
     }
 
-    /// Start from the beginning of the entry from which on the run is over.
+    /// Offset from the start of the entry at which the run ends.
     pub fn too_late(&self) -> Span {
         self.ctx.duration.map_or(Span::MAX, |duration| duration.since(self.start))
     }
 
-    /// A start delay below `jitter`, uniform, from `stream`.
+    /// Draws a start delay, uniform in [0, `jitter`), from `stream`.
     pub fn jitter(stream: &mut fanin_units::Stream, jitter: Span) -> Span {
         if jitter == Span::ZERO {
             jitter

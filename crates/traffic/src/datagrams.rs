@@ -7,54 +7,54 @@ use fanin_params::params;
 use fanin_units::{BitRate, Bytes, Span, Time};
 
 params! {
-    /// Datagrams at a constant rate, whatever the network does.
+    /// Datagrams at a constant rate, without any congestion control.
     pub struct Cbr {
-        /// Who sends.
+        /// Sending host.
         pub src: String;
-        /// Who receives.
+        /// Receiving host.
         pub dst: String;
-        /// Rate.
+        /// Sending rate.
         pub rate: BitRate, in BitRate(1)..;
-        /// What `rate` counts.
+        /// Bytes that `rate` counts.
         pub counts: RateCounts = RateCounts::Payload;
         /// Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
         /// fill a frame (RFC 8200, 40 B).
         pub packet: Bytes = Bytes(1472), in Bytes(1)..=Bytes(65_507);
-        /// Application bytes in all; absent: until `stop`.
+        /// Total application bytes; if absent, the source sends until `stop`.
         pub size: Option<Bytes>, in Bytes(1)..;
-        /// No datagram leaves at or after this instant; the end of the run if absent.
+        /// End of the source: no datagram leaves at or after this instant; the end of the run if absent.
         pub stop: Option<Time>, in Time::ZERO..=LATEST;
     }
 }
 
 params! {
-    /// Datagrams at a constant rate in on periods, none in off periods; the first period is on.
+    /// Datagrams at a constant rate during on periods, none during off periods; the first period is on.
     pub struct OnOff {
-        /// Who sends.
+        /// Sending host.
         pub src: String;
-        /// Who receives.
+        /// Receiving host.
         pub dst: String;
-        /// Rate while on; the mean rate is rate · on / (on + off).
+        /// Rate during on periods; the mean rate is rate · on / (on + off).
         pub rate: BitRate, in BitRate(1)..;
-        /// What `rate` counts.
+        /// Bytes that `rate` counts.
         pub counts: RateCounts = RateCounts::Payload;
-        /// Length of an on period, or its mean.
+        /// Length of on periods, or their mean.
         pub on: Span, in Span::from_ns(100)..=LONGEST;
-        /// Length of an off period, or its mean.
+        /// Length of off periods, or their mean.
         pub off: Span, in Span::from_ns(100)..=LONGEST;
-        /// Whether the lengths of the periods are exponentially distributed.
+        /// Lengths of the periods: exponentially distributed, or constant.
         pub exponential: bool = false;
         /// Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
         /// fill a frame (RFC 8200, 40 B).
         pub packet: Bytes = Bytes(1472), in Bytes(1)..=Bytes(65_507);
-        /// Application bytes in all; absent: until `stop`.
+        /// Total application bytes; if absent, the source sends until `stop`.
         pub size: Option<Bytes>, in Bytes(1)..;
-        /// No datagram leaves at or after this instant; the end of the run if absent.
+        /// End of the source: no datagram leaves at or after this instant; the end of the run if absent.
         pub stop: Option<Time>, in Time::ZERO..=LATEST;
     }
 }
 
-/// One datagram flow.
+/// Generator of a single datagram flow.
 pub(crate) struct OneFlow {
     draft: Draft,
     until: Time,

@@ -1,4 +1,4 @@
-//! Which completion releases what.
+//! Dependencies between flows and entries: completions that release others.
 
 use crate::context::text;
 use crate::list::{On, Place, Wait};
@@ -6,36 +6,37 @@ use fanin_params::Cx;
 use fanin_units::{HostId, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Something that completes.
+/// Flow or entry whose completion others may wait for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Node {
-    /// All flows of an entry.
+    /// All flows of an entry, complete when the last one is.
     Entry(u16),
     /// Flow `index` of an entry.
     Flow(u16, u32),
 }
 
-/// Something that is released.
+/// Flow or entry that waits for completions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Target {
     Entry(u16),
     Flow(u16, u32),
 }
 
-/// Releases its targets when enough has completed.
+/// Dependency that releases its targets when enough flows and entries have completed.
 #[derive(Clone, Debug)]
 pub(crate) struct Trigger {
     one_by_one: bool,
     missing: u32,
     targets: Vec<Target>,
     released: usize,
-    /// What it waits for.
+    /// Flows and entries that are waited for.
     on: Vec<Node>,
-    /// Where what has completed so far is known.
+    /// Hosts that know of the completions so far.
     known: Known,
 }
 
-/// Where completions are known: by host, the latest that its applications saw. Nobody else knows of them yet.
+/// Knowledge of completions: for each host whose application saw one, the time of the latest. No other host knows of them
+/// yet.
 pub(crate) type Known = BTreeMap<HostId, Time>;
 
 /// All dependencies of a scenario's traffic.
@@ -45,14 +46,14 @@ pub(crate) struct Dependencies {
     of: BTreeMap<Node, Vec<u32>>,
 }
 
-/// Names that can be waited for.
+/// Names of flows and entries that can be waited for.
 #[derive(Default)]
 pub(crate) struct Names {
     by_name: BTreeMap<Box<str>, Node>,
 }
 
 impl Names {
-    /// False when something has that name already.
+    /// Adds a name; false if it is taken.
     pub fn add(&mut self, name: &str, node: Node) -> bool {
         self.by_name.insert(name.into(), node).is_none()
     }
@@ -63,7 +64,7 @@ impl Names {
 }
 
 impl Dependencies {
-    /// Entry `entry` begins after `names`.
+    /// Makes entry `entry` begin after `names`.
     pub fn entry(&mut self, cx: &mut Cx, known: &Names, entry: u16, names: &[String]) {
         let on = cx.key("after", |cx| resolve(cx, known, names, Some(Node::Entry(entry))));
         if !names.is_empty() {
@@ -78,7 +79,7 @@ impl Dependencies {
         }
     }
 
-    /// Flows of `entry` wait as `wait` says.
+    /// Makes flows of `entry` wait as `wait` says.
     pub fn flows(&mut self, cx: &mut Cx, known: &Names, entry: u16, wait: &Wait) {
         // A flow can neither wait for itself nor for its entry, but for the other flows of it.
         let own = |wait: &Wait| wait.targets.first().map(|flow| Node::Flow(entry, *flow));
@@ -107,12 +108,13 @@ impl Dependencies {
         self.triggers.push(trigger);
     }
 
-    /// Whether something waits for `node`.
+    /// True if something waits for `node`.
     pub fn is_awaited(&self, node: Node) -> bool {
         self.of.contains_key(&node)
     }
 
-    /// `node` is complete, which is known at `known`: what that releases, each with where the completions behind it are known.
+    /// Completes `node`, whose completion the hosts of `known` know of; returns the targets that this releases, each with the
+    /// hosts that know of the completions behind it.
     pub fn complete(&mut self, node: Node, known: &Known) -> Vec<(Target, Known)> {
         let mut released = Vec::new();
         for number in self.of.remove(&node).unwrap_or_default() {
@@ -132,7 +134,7 @@ impl Dependencies {
         released
     }
 
-    /// Targets not released, each with what it still waits for.
+    /// Unreleased targets, each with the nodes that it still waits for.
     pub fn waiting(&self) -> impl Iterator<Item = (Target, Vec<Node>)> + '_ {
         let open = |number: u32, node: &Node| self.of.get(node).is_some_and(|triggers| triggers.contains(&number));
         (0u32..).zip(&self.triggers).flat_map(move |(number, trigger)| {
@@ -142,7 +144,7 @@ impl Dependencies {
         })
     }
 
-    /// Targets on or behind a circle of waiting: none of them could ever be released.
+    /// Finds targets on or behind a dependency cycle, which could never be released.
     ///
     /// An entry is complete when its flows are; `flows_of` says which of its flows wait for something of their own.
     pub fn circular(&self, entries: u16) -> Vec<Node> {
@@ -220,7 +222,7 @@ impl Dependencies {
     }
 }
 
-/// The nodes called `names`; `own` is what would wait, and is not offered.
+/// Finds the nodes called `names`; suggestions for unknown names leave out `own`, the node that would wait.
 fn resolve(cx: &mut Cx, known: &Names, names: &[String], own: Option<Node>) -> Vec<Node> {
     let mut nodes = Vec::new();
     for (i, name) in names.iter().enumerate() {

@@ -13,46 +13,47 @@ use crate::query::{Queries, QueryTraffic};
 use fanin_params::{choice, params};
 use fanin_units::{Span, Time};
 
-/// The highest traffic class. Source: IEEE 802.1Q, eight priority code points.
+/// Highest traffic class. Source: IEEE 802.1Q, eight priority code points.
 pub const MAX_CLASS: u8 = 7;
 
 params! {
-    /// One source of traffic: what, when, and by which transport.
+    /// One source of traffic: its flows, their time, and their transport.
     pub struct Entry, with kind: TrafficKind {
-        /// Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-        /// Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+        /// Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
+        /// random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
         pub name: Option<String>;
-        /// Name of the transport; the scenario's first if absent.
+        /// Name of the transport; if absent, the scenario's first one.
         pub transport: Option<String>;
         /// Traffic class. Source: IEEE 802.1Q, eight priority code points.
         pub class: u8 = 0, in 0..=MAX_CLASS;
-        /// When the entry begins.
+        /// Start time of the entry.
         pub start: Time = Time::ZERO, in Time::ZERO..=LATEST;
-        /// Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+        /// Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
+        /// flows are.
         pub after: Vec<String> = Vec::new();
-        /// Time from the last of these completions to the beginning.
+        /// Delay from the last of these completions to the beginning of the entry.
         pub delay: Span = Span::ZERO, in Span::ZERO..=LONGEST;
     }
 }
 
 choice! {
-    /// What is asked of the network.
+    /// Kind of traffic.
     pub enum TrafficKind {
         /// Flows listed one by one.
         "flows" => Flows(FlowList),
-        /// Many senders answer one receiver at once.
+        /// Many senders answer one receiver simultaneously.
         "incast" => Incast(Incast),
-        /// Query and response at random instants (partition–aggregate).
+        /// Queries and their responses at random instants (partition–aggregate).
         "query" => Query(QueryTraffic),
         /// Background flows at random instants.
         "poisson" => Poisson(PoissonTraffic),
-        /// Each host sends to one and receives from one.
+        /// Each host sends one flow and receives one.
         "permutation" => Permutation(Permutation),
-        /// Each host sends to each.
+        /// Each host sends to each other host.
         "all_to_all" => AllToAll(AllToAll),
-        /// Background flows of which a part goes to a few hosts.
+        /// Background flows, part of which goes to a few hot hosts.
         "hot_spot" => HotSpot(HotSpot),
-        /// Ranks of a training job: all-reduce, all-gather, reduce-scatter, all-to-all.
+        /// Collective operations of a training job: all-reduce, all-gather, reduce-scatter, all-to-all.
         "collective" => Collective(Collective),
         /// Datagrams at a constant rate.
         "cbr" => Cbr(Cbr),
@@ -64,7 +65,8 @@ choice! {
 }
 
 impl TrafficKind {
-    /// The key that its starts are spread by, and how far, where many short times can make a long one.
+    /// Key and length of the interval over which the entry's starts are spread, for kinds in which many short times can sum
+    /// up to a long one.
     pub(crate) fn spread(&self, hosts: u64) -> Option<(&'static str, Span)> {
         match self {
             TrafficKind::Incast(incast) => {
@@ -83,13 +85,13 @@ impl TrafficKind {
     }
 }
 
-/// An entry ready to run.
+/// An entry that has been checked and can generate its flows.
 pub(crate) struct Built {
     pub generate: Box<dyn Generate>,
     pub waits: Vec<Wait>,
-    /// Flow ids that others may wait for, with the flow's index.
+    /// Flow ids that others may wait for, with the flow's index in the entry.
     pub ids: Vec<(Box<str>, u32)>,
-    /// The file that it was read from.
+    /// Path of the file that the entry reads, if any.
     pub file: Option<String>,
 }
 
@@ -106,7 +108,7 @@ impl Built {
     }
 }
 
-/// Makes what `kind` asks for; problems go to `build`.
+/// Builds the generator of an entry of `kind`; problems are reported to `build`.
 pub(crate) fn build(build: &mut Build, kind: &TrafficKind) -> Option<Built> {
     Some(match kind {
         TrafficKind::Flows(params) => Built::list(List::build(build, params)?, true),

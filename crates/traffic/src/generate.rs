@@ -1,4 +1,4 @@
-//! What every kind of traffic does: give its flows one by one, in order of start.
+//! Generators: every kind of traffic yields its flows one by one, in order of start.
 
 use crate::collective::Job;
 use crate::spec::FlowKind;
@@ -6,7 +6,7 @@ use fanin_units::{HostId, Time};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// A flow as its entry sees it; [`crate::Traffic`] adds what is common.
+/// A flow as its entry generates it; [`crate::Traffic`] adds the settings common to the entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub src: HostId,
@@ -19,14 +19,14 @@ pub(crate) struct Draft {
     pub query: Option<QueryDraft>,
     pub id: Option<Box<str>>,
     pub kind: FlowKind,
-    /// It follows a completion that is known at this host since then.
+    /// Completion that the flow follows: the host that knows of it, and since when.
     pub known: Option<(Time, HostId)>,
-    /// The application writes message by message; bytes of the first one.
+    /// Bytes of the first message, for an application that writes message by message.
     pub first: Option<u64>,
 }
 
 impl Draft {
-    /// A plain transfer.
+    /// Makes a plain transfer.
     pub fn transfer(src: HostId, dst: HostId, size: u64, start: Time, index: u64) -> Self {
         Draft {
             src,
@@ -50,10 +50,10 @@ impl Draft {
     }
 }
 
-/// The query that a flow belongs to; the same in each of its flows.
+/// The query that a flow belongs to, equal in each of the query's flows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueryDraft {
-    /// Number within the entry.
+    /// Number of the query within its entry.
     pub number: u64,
     pub client: HostId,
     pub start: Time,
@@ -61,47 +61,47 @@ pub(crate) struct QueryDraft {
     pub size: u64,
 }
 
-/// One entry's flows, lazily.
+/// Lazy generator of one entry's flows.
 pub(crate) trait Generate: Send {
-    /// The entry begins: nothing starts before this.
+    /// Begins the entry: no flow starts before `at`.
     fn begin(&mut self, at: Time);
 
-    /// Start of the next flow that is ready.
+    /// Start time of the next flow that is ready.
     fn next_start(&self) -> Option<Time>;
 
-    /// The next flow; starts never fall.
+    /// Takes the next flow; start times never decrease.
     fn pop(&mut self) -> Option<Draft>;
 
-    /// A popped flow is complete.
+    /// Handles the completion of a flow that was taken.
     fn on_complete(&mut self, _index: u64, _now: Time) {}
 
-    /// What flow `index` waits for has happened.
+    /// Releases flow `index`, whose dependencies are complete.
     fn release(&mut self, _index: u64, _now: Time) {}
 
-    /// Nothing will come any more, whatever completes.
+    /// True if no further flow will come, whatever completes.
     fn exhausted(&self) -> bool {
         self.next_start().is_none()
     }
 
-    /// Number of flows, if known.
+    /// Number of flows, if known in advance.
     fn total(&self) -> Option<u64>;
 
-    /// Number of flows to be expected before the first one is given: exact where it is known, a mean where chance decides.
+    /// Expected number of flows before the first one is taken: exact if known, a mean if random.
     fn expected(&self) -> Option<f64> {
         self.total().map(|total| total as f64)
     }
 
-    /// The job behind it, where its connections are written to message by message.
+    /// The collective job behind the entry, whose connections are written to message by message.
     fn job(&self) -> Option<&Job> {
         None
     }
 
-    /// The same, to go on.
+    /// Mutable access to the collective job behind the entry.
     fn job_mut(&mut self) -> Option<&mut Job> {
         None
     }
 
-    /// What went wrong while reading, if something did.
+    /// Error that occurred while a file was read during the run.
     fn failure(&self) -> Option<String> {
         None
     }
@@ -126,13 +126,13 @@ impl PartialOrd for Waiting {
     }
 }
 impl Ord for Waiting {
-    /// The earliest is the greatest, for the heap.
+    /// Orders flows in reverse, so that the heap's greatest is the earliest.
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())
     }
 }
 
-/// Flows already made, by start and then index.
+/// Flows generated ahead of time, by start and then index.
 #[derive(Default)]
 pub(crate) struct Pending {
     heap: BinaryHeap<Waiting>,
@@ -156,7 +156,7 @@ impl Pending {
     }
 }
 
-/// The `part`-th of `parts` equal shares of `total`; the first ones are a byte larger where it does not divide.
+/// Size of the `part`-th of `parts` equal shares of `total`; the first ones are a byte larger if it does not divide evenly.
 pub(crate) fn share(total: u64, parts: u64, part: u64) -> u64 {
     total / parts + u64::from(part < total % parts)
 }

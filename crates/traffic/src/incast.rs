@@ -6,34 +6,35 @@ use fanin_params::params;
 use fanin_units::{Bytes, HostId, Purpose, Span, Stream, Time};
 
 params! {
-    /// Incast: many senders answer one receiver, at once or within `jitter`, once or repeatedly. Each round counts as a query.
+    /// Incast: many senders answer one receiver, simultaneously or within `jitter`, once or repeatedly. Each round counts as
+    /// a query.
     pub struct Incast {
-        /// Who receives.
+        /// Receiving host.
         pub receiver: String;
-        /// Who sends (the receiver never does): `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
+        /// Sending hosts, without the receiver: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
         pub senders: Vec<String> = vec!["all".to_string()];
-        /// Only so many of them, chosen at random once.
+        /// Number of senders, chosen from these at random once; if absent, all of them.
         pub count: Option<u32>, in 1u32..;
-        /// Flows of each sender in a round.
+        /// Number of flows of each sender in a round.
         pub flows_per_sender: u32 = 1, in 1u32..;
         /// Bytes of each flow; give this or `total`.
         pub size: Option<Bytes>, in Bytes(1)..;
-        /// Bytes of a round, divided among its flows; the first ones are a byte larger where it does not divide.
+        /// Total bytes of a round, divided among its flows; the first ones are a byte larger if it does not divide evenly.
         pub total: Option<Bytes>, in Bytes(1)..;
-        /// Bytes that the receiver sends first to ask for each flow.
+        /// Size of the request that the receiver sends first for each flow.
         pub request: Bytes = Bytes(0);
-        /// Each flow starts uniformly within this after its round.
+        /// Upper bound of each flow's random delay after the beginning of its round (uniform).
         pub jitter: Span = Span::ZERO, in Span::ZERO..=LONGEST;
-        /// Rounds.
+        /// Number of rounds.
         pub repetitions: u32 = 1, in 1u32..;
-        /// Rounds start so far apart, whether or not the one before is complete; give this or `gap` for several rounds.
+        /// Time between the starts of rounds, independent of their completion; several rounds need this or `gap`.
         pub interval: Option<Span>, in Span::from_ps(1)..=LONGEST;
-        /// A round starts so long after all flows of the one before are complete.
+        /// Time from the completion of a round's last flow to the start of the next round.
         pub gap: Option<Span>, in Span::ZERO..=LONGEST;
     }
 }
 
-/// Bytes per flow, or a total to divide.
+/// Size of each flow, or a total to divide.
 #[derive(Clone, Copy)]
 pub(crate) enum Portion {
     Each(u64),
@@ -41,7 +42,7 @@ pub(crate) enum Portion {
 }
 
 impl Portion {
-    /// Exactly one of `size` and `total`, and enough for `flows`.
+    /// Reads the sizes: exactly one of `size` and `total` must be given, and suffice for `flows`.
     pub fn build(build: &mut Build, size: Option<Bytes>, total: Option<Bytes>, flows: u64) -> Option<Portion> {
         match (size, total) {
             (Some(size), None) => Some(Portion::Each(size.get())),
@@ -97,7 +98,7 @@ enum Pace {
     After(Span),
 }
 
-/// The rounds of an incast.
+/// Generator of the rounds of an incast.
 pub(crate) struct Rounds {
     receiver: HostId,
     senders: Vec<(HostId, Stream)>,
@@ -111,7 +112,7 @@ pub(crate) struct Rounds {
     next_round: Option<Time>,
     open: u64,
     pending: Pending,
-    /// When the receiver had all of the last round, where the next one follows it.
+    /// Completion of the last round at the receiver, if the next round follows it.
     known: Option<(Time, HostId)>,
 }
 
@@ -186,7 +187,7 @@ impl Rounds {
         })
     }
 
-    /// Makes every round that starts before the next flow.
+    /// Generates every round that starts before the next flow.
     fn fill(&mut self) {
         while let Some(at) = self.next_round {
             if self.pending.next_start().is_some_and(|next| next < at) {

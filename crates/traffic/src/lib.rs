@@ -1,4 +1,4 @@
-//! What the applications ask of the network.
+//! Traffic: the flows, datagram streams and queries that applications ask of the network.
 //!
 //! A scenario's `[[traffic]]` tables ([`Entry`]) become one [`Traffic`]: a lazy merge of every entry's flows in order of
 //! start, with the dependencies between them. The simulator pops flows when they are due and reports completions back,
@@ -32,6 +32,7 @@
 //! ```
 
 mod arrivals;
+mod assemble;
 mod collective;
 mod context;
 mod datagrams;

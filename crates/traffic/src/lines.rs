@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-/// Longer lines are refused: no sound file has them, and memory stays bounded.
+/// Longest accepted line \[bytes\], so that memory stays bounded; no valid file has longer ones.
 pub(crate) const MAX_LINE: usize = 64 << 10;
 
-/// Something wrong with a file.
+/// A problem of a file: its line, the value and the message.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FileError {
     pub line: Option<u32>,
@@ -19,7 +19,7 @@ pub(crate) struct FileError {
 }
 
 impl FileError {
-    /// How many errors of one file are reported.
+    /// Largest number of errors reported per file.
     pub const MOST: usize = 20;
 
     pub fn at(line: u32, value: &str, message: &str, accepted: &str) -> Self {
@@ -53,7 +53,7 @@ pub(crate) fn open(path: &Path) -> Result<BufReader<File>, FileError> {
         return Err(FileError::whole("is a folder", "a file"));
     }
     if !kind.is_file() {
-        return Err(FileError::whole(&format!("is no regular file ({})", path.display()), "a file, not a pipe or a device"));
+        return Err(FileError::whole(&format!("is not a regular file ({})", path.display()), "a file, not a pipe or a device"));
     }
     File::open(path).map(|file| BufReader::with_capacity(MAX_LINE, file)).map_err(unreadable)
 }
@@ -74,7 +74,7 @@ pub(crate) fn report(build: &mut Build, key: &str, path: &str, errors: Vec<FileE
     }
 }
 
-/// The lines of a file that are neither empty nor a comment, trimmed.
+/// Reader of the lines of a file that are neither empty nor a comment, trimmed.
 pub(crate) struct Lines<R> {
     source: R,
     buffer: Vec<u8>,
@@ -87,7 +87,7 @@ impl<R: BufRead> Lines<R> {
         Lines { source, buffer: Vec::new(), text: String::new(), number: 0 }
     }
 
-    /// The next line with its number.
+    /// Reads the next line; returns it with its number.
     pub fn next(&mut self) -> Result<Option<(u32, &str)>, FileError> {
         loop {
             self.buffer.clear();

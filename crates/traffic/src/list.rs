@@ -8,23 +8,23 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 params! {
-    /// One flow.
+    /// A flow of the list.
     pub struct ListedFlow {
-        /// Name of the flow, for `after` and the results.
+        /// Name of the flow in `after` and in the results.
         pub id: Option<String>;
-        /// Who sends.
+        /// Sending host.
         pub src: String;
-        /// Who receives.
+        /// Receiving host.
         pub dst: String;
-        /// Bytes.
+        /// Size of the flow.
         pub size: Bytes, in Bytes(1)..;
-        /// Bytes that the destination sends first to ask for the flow.
+        /// Size of the request that the destination sends first.
         pub request: Bytes = Bytes(0);
-        /// Start, counted from the beginning of the entry.
+        /// Start, measured from the beginning of the entry.
         pub start: Span = Span::ZERO, in Span::ZERO..=LONGEST;
-        /// Flow ids and entry names that must be complete first.
+        /// Ids of flows and names of entries that must be complete before the flow starts.
         pub after: Vec<String> = Vec::new();
-        /// Time from the last of these completions to the start.
+        /// Delay from the last of these completions to the start of the flow.
         pub delay: Span = Span::ZERO, in Span::ZERO..=LONGEST;
     }
 }
@@ -32,38 +32,38 @@ params! {
 params! {
     /// Flows listed one by one.
     pub struct FlowList {
-        /// The flows.
+        /// Flows of the list.
         pub flows: Vec<ListedFlow>;
     }
 }
 
-/// What must happen before flows of a list start.
+/// Dependency of flows of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wait {
     pub on: On,
-    /// The flows of the list that wait.
+    /// Indices of the flows that wait.
     pub targets: Vec<u32>,
-    /// Each completion releases one more target, instead of the last one all.
+    /// True if each completion releases one more target; false if the last one releases all.
     pub one_by_one: bool,
-    /// Where it stands.
+    /// Place at which the dependency is written, for messages.
     pub place: Place,
 }
 
-/// Where a dependency is written.
+/// Place at which a dependency is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Place {
-    /// At this key of the entry.
+    /// A key of the entry.
     Key(String),
-    /// In this line of the entry's file.
+    /// A line of the entry's file.
     Line(String, u32),
 }
 
-/// Completions that are waited for.
+/// Completions that a dependency waits for.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum On {
-    /// By flow id or entry name.
+    /// Flow ids or entry names.
     Names(Vec<String>),
-    /// Flows of the same list.
+    /// Indices of flows in the same list.
     Flows(Vec<u32>),
 }
 
@@ -71,27 +71,27 @@ pub(crate) enum On {
 pub(crate) enum Gate {
     Open,
     Waiting,
-    /// What it waited for happened then.
+    /// The flow was released at this time.
     Released(Time),
 }
 
-/// A flow of a list.
+/// A flow of a list, as generated.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Listed {
     pub src: HostId,
     pub dst: HostId,
     pub size: u64,
     pub request: u64,
-    /// From the beginning of the entry.
+    /// Offset from the beginning of the entry.
     pub start: Span,
-    /// From the release.
+    /// Delay from the release.
     pub delay: Span,
     pub class: Option<u8>,
     pub id: Option<Box<str>>,
     pub gate: Gate,
 }
 
-/// Listed flows.
+/// Generator of a list of flows.
 pub(crate) struct List {
     pub flows: Vec<Listed>,
     pub waits: Vec<Wait>,
@@ -165,7 +165,7 @@ impl List {
         let mut seen = BTreeSet::new();
         for (i, id) in params.flows.iter().enumerate().filter_map(|(i, flow)| Some((i, flow.id.as_deref()?))) {
             if !seen.insert(id) {
-                let message = "is a name that another entry or flow has";
+                let message = "is also the name of another entry or flow";
                 build.error(&format!("flows[{i}].id"), Some(format!("\"{id}\"")), message, Some("ids that differ"));
             }
         }

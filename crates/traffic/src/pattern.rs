@@ -6,37 +6,37 @@ use fanin_params::params;
 use fanin_units::{Bytes, HostId, Purpose, Span, Stream, Time};
 
 params! {
-    /// A permutation: each host sends one flow and receives one, never from itself; drawn uniformly among such permutations.
+    /// Permutation: each host sends one flow and receives one, never its own; drawn uniformly among all such permutations.
     pub struct Permutation {
-        /// Who takes part: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
+        /// Participating hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
         pub hosts: Vec<String> = vec!["all".to_string()];
-        /// Bytes of each flow.
+        /// Size of each flow.
         pub size: Bytes, in Bytes(1)..;
-        /// Bytes that the destination sends first to ask for the flow.
+        /// Size of the request that the destination sends first.
         pub request: Bytes = Bytes(0);
-        /// Each flow starts uniformly within this.
+        /// Upper bound of each flow's random start delay (uniform).
         pub jitter: Span = Span::ZERO, in Span::ZERO..=LONGEST;
     }
 }
 
 params! {
-    /// All-to-all: each host sends a flow to each other one. In round r (from 1) host i sends to host i + r, modulo the number
-    /// of hosts, so that each round is a permutation.
+    /// All-to-all: each host sends a flow to each other host. In round r (from 1) host i sends to host i + r, modulo the
+    /// number of hosts, so that each round is a permutation.
     pub struct AllToAll {
-        /// Who takes part.
+        /// Participating hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
         pub hosts: Vec<String> = vec!["all".to_string()];
-        /// Bytes of each flow.
+        /// Size of each flow.
         pub size: Bytes, in Bytes(1)..;
-        /// Bytes that the destination sends first to ask for the flow.
+        /// Size of the request that the destination sends first.
         pub request: Bytes = Bytes(0);
-        /// Rounds start so far apart; zero: all at once.
+        /// Time between the starts of rounds; zero: all flows start together.
         pub stagger: Span = Span::ZERO, in Span::ZERO..=LONGEST;
-        /// Each flow starts uniformly within this after its round.
+        /// Upper bound of each flow's random delay after the beginning of its round (uniform).
         pub jitter: Span = Span::ZERO, in Span::ZERO..=LONGEST;
     }
 }
 
-/// A permutation without fixed points of `0..n`, uniform among them (rejection: e tries on average).
+/// Draws a permutation of `0..n` without fixed points, uniform among them (by rejection, e attempts on average).
 pub(crate) fn derangement(stream: &mut Stream, n: usize) -> Vec<u32> {
     let mut images: Vec<u32> = (0..n as u32).collect();
     loop {
@@ -47,10 +47,10 @@ pub(crate) fn derangement(stream: &mut Stream, n: usize) -> Vec<u32> {
     }
 }
 
-/// Rounds of one flow per host, each made when the one before is under way.
+/// Generator of rounds with one flow per host, each generated when the previous one has started.
 pub(crate) struct Pattern {
     hosts: Vec<(HostId, Stream)>,
-    /// In one round, the position that each host sends to; `None`: rotation by the number of the round.
+    /// Destination index of each host in a permutation; `None`: hosts send to the index rotated by the number of the round.
     images: Option<Vec<u32>>,
     rounds: u64,
     round: u64,

@@ -1,4 +1,4 @@
-//! Background traffic: flows that arrive at random, to random destinations or to a hot spot.
+//! Background traffic: flows that start at random instants, to random destinations or to a hot spot.
 
 use crate::arrivals::{other, poisson_params, Arrivals, Origin, RateParams};
 use crate::context::Build;
@@ -11,47 +11,47 @@ use std::ops::Range;
 poisson_params! {
     /// Poisson background traffic: each source starts flows at random instants, to destinations drawn uniformly.
     pub struct PoissonTraffic {
-        /// Who sends: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
+        /// Sending hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
         pub sources: Vec<String> = vec!["all".to_string()];
-        /// Who receives.
+        /// Receiving hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
         pub destinations: Vec<String> = vec!["all".to_string()];
-        /// How large flows are: a published distribution by name, or a table.
+        /// Distribution of flow sizes: a published one by name, a file, or a parametric one.
         pub sizes: Sizes;
-        /// Probability that source and destination share a rack; absent: drawn without regard to racks.
+        /// Probability that source and destination share a rack; if absent, destinations are drawn regardless of racks.
         pub intra_rack: Option<f64>, in 0.0..=1.0;
-        /// Bytes that the destination sends first to ask for the flow.
+        /// Size of the request that the destination sends first.
         pub request: Bytes = Bytes(0);
     }
 }
 
 poisson_params! {
-    /// A hot spot: Poisson traffic of which a part goes to a few hosts.
+    /// Hot spot: Poisson traffic of which a fraction goes to a few hot hosts.
     pub struct HotSpot {
-        /// Who sends.
+        /// Sending hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
         pub sources: Vec<String> = vec!["all".to_string()];
-        /// Who receives what does not go to the hot spot.
+        /// Receiving hosts of all other flows: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
         pub destinations: Vec<String> = vec!["all".to_string()];
-        /// The hot hosts; absent: chosen at random.
+        /// Hot hosts, in the form of `sources`; if absent, chosen at random.
         pub hot: Option<Vec<String>>;
-        /// How many hosts are hot when they are chosen at random, as a fraction of the destinations, at least one.
+        /// Number of hot hosts as a fraction of the destinations, at least one, if they are chosen at random.
         /// Source: RCM §4, fig. 8.
         pub hot_hosts: f64 = 0.125, in 0.0..=1.0;
-        /// Probability that a flow goes to a hot host; the others are uniform over all destinations, hot ones included.
+        /// Probability that a flow goes to a hot host; other flows go uniformly to all destinations, hot ones included.
         /// Source: RCM §4, fig. 8.
         pub fraction: f64 = 0.15, in 0.0..=1.0;
-        /// How large flows are.
+        /// Distribution of flow sizes: a published one by name, a file, or a parametric one.
         pub sizes: Sizes;
-        /// Bytes that the destination sends first to ask for the flow.
+        /// Size of the request that the destination sends first.
         pub request: Bytes = Bytes(0);
     }
 }
 
-/// How a source finds its destination.
+/// Rule by which a source chooses destinations.
 enum Target {
     Uniform,
-    /// In the rack with this probability.
+    /// A host of the source's rack with this probability, else one of another rack.
     Local(f64),
-    /// One of these with this probability.
+    /// One of the hot hosts with this probability, else any destination.
     Hot(f64, Vec<HostId>),
 }
 
@@ -62,7 +62,7 @@ struct Source {
     rack: Range<usize>,
 }
 
-/// Destinations ordered by rack.
+/// Destinations, ordered by rack.
 struct Racks {
     sorted: Vec<HostId>,
     ranges: BTreeMap<u32, Range<usize>>,
@@ -84,7 +84,7 @@ impl Racks {
         self.ranges.get(&rack).cloned().unwrap_or(0..0)
     }
 
-    /// A host outside `rack`.
+    /// Draws a host outside `rack`.
     fn draw_far(&self, stream: &mut Stream, rack: &Range<usize>) -> Option<HostId> {
         let eligible = self.sorted.len() - rack.len();
         if eligible == 0 {
@@ -94,14 +94,14 @@ impl Racks {
         Some(self.sorted[if drawn >= rack.start { drawn + rack.len() } else { drawn }])
     }
 
-    /// A host in `rack` other than `host`.
+    /// Draws a host of `rack` other than `host`.
     fn draw_near(&self, stream: &mut Stream, rack: &Range<usize>, host: HostId) -> Option<HostId> {
         let near = &self.sorted[rack.clone()];
         other(stream, near, near.binary_search(&host).ok())
     }
 }
 
-/// Poisson flows.
+/// Generator of Poisson flows.
 pub(crate) struct Poisson {
     arrivals: Arrivals,
     sources: Vec<Source>,

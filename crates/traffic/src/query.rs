@@ -9,35 +9,36 @@ use fanin_units::{Bytes, HostId, Purpose, Span, Stream, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 params! {
-    /// What an aggregator does when the last response is in.
+    /// Result that an aggregator sends on after the last response.
     pub struct Aggregate {
-        /// Bytes of the result that it sends on.
+        /// Size of the result.
         pub size: Bytes, in Bytes(1)..;
-        /// To whom: one of these at random, never the aggregator itself.
+        /// Possible receivers of the result, one drawn at random, never the aggregator itself.
         pub to: Vec<String> = vec!["all".to_string()];
-        /// Time from the last response to the result.
+        /// Delay from the last response to the result.
         pub delay: Span = Span::ZERO, in Span::ZERO..=LONGEST;
     }
 }
 
 poisson_params! {
-    /// Query and response: clients ask at random instants, responders answer at once (partition–aggregate).
+    /// Queries and responses: clients ask at random instants, responders answer at once (partition–aggregate).
     pub struct QueryTraffic {
-        /// Who asks.
+        /// Hosts that send queries: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
         pub clients: Vec<String> = vec!["all".to_string()];
-        /// Who answers; the client itself never does.
+        /// Hosts that answer, never the client itself: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these
+        /// excludes.
         pub responders: Vec<String> = vec!["all".to_string()];
-        /// How many of the responders answer a query, drawn anew each time; absent: all.
+        /// Number of responders that answer a query, drawn anew each time; if absent, all of them.
         pub fanout: Option<u32>, in 1u32..;
-        /// Bytes of each response; give this or `total`.
+        /// Size of each response; give this or `total`.
         pub size: Option<Bytes>, in Bytes(1)..;
-        /// Bytes of all responses to a query, divided among the responders.
+        /// Total bytes of all responses to a query, divided among the responders.
         pub total: Option<Bytes>, in Bytes(1)..;
-        /// Bytes that the client sends first to each responder.
+        /// Size of the request that the client sends first to each responder.
         pub request: Bytes = Bytes(0);
-        /// Each response starts uniformly within this after the query.
+        /// Upper bound of each response's random delay after the query (uniform).
         pub jitter: Span = Span::ZERO, in Span::ZERO..=LONGEST;
-        /// What the client does when all responses are in; the query is complete when this is.
+        /// Result that the client sends on when all responses have arrived; the query is complete when the result is.
         pub aggregate: Option<Aggregate>;
     }
 }
@@ -46,10 +47,11 @@ struct Client {
     host: HostId,
     endpoints: Stream,
     jitter: Stream,
-    /// Position among the responders, if it is one.
+    /// Index of the client among the responders, if it is one.
     skip: Option<usize>,
     responses: u64,
-    /// Root of the streams that choose where results go: one per query, so that the order of completion moves nothing.
+    /// Root of the random streams that choose receivers of results: one per query, so that the order of completions affects
+    /// no draw.
     onward: u64,
 }
 
@@ -59,7 +61,7 @@ struct Onward {
     delay: Span,
 }
 
-/// Queries that arrive at random.
+/// Generator of queries at random instants.
 pub(crate) struct Queries {
     arrivals: Arrivals,
     clients: Vec<Client>,
@@ -68,11 +70,11 @@ pub(crate) struct Queries {
     request: u64,
     jitter: Span,
     aggregate: Option<Onward>,
-    /// Flows per query at most: query q has the indices from q · stride.
+    /// Largest number of flows per query: query q has the indices from q · stride on.
     stride: u64,
     made: u64,
     seed: u64,
-    /// Queries whose responses are not all in, when a result must follow: what is missing, the client, and the query.
+    /// Queries that await responses before a result must follow: number of missing responses, client, and query.
     open: BTreeMap<u64, (u64, usize, QueryDraft)>,
     pending: Pending,
 }
@@ -189,7 +191,7 @@ impl Queries {
     }
 }
 
-/// `count` of the numbers below `of`, each set equally likely, ascending (Floyd's algorithm).
+/// Draws `count` of the numbers below `of`, ascending, each set equally likely (Floyd's algorithm).
 fn sample(stream: &mut Stream, of: usize, count: usize) -> Vec<usize> {
     if count >= of {
         return (0..of).collect();

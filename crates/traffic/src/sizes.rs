@@ -6,46 +6,46 @@ use fanin_params::{choice, names, params};
 use fanin_units::{Bytes, Stream};
 
 params! {
-    /// Has no parameters.
+    /// A published distribution, which has no parameters.
     pub struct Published { }
 }
 
 names! {
-    /// How a distribution file writes probabilities.
+    /// Notation of probabilities in a distribution file.
     pub enum Probability {
-        /// Decided by the last line: 1 or 100; the choice is reported.
+        /// Decided by the last line, which is 1 or 100; the choice is reported.
         "auto" => Auto,
-        /// From 0 to 1.
+        /// Probabilities from 0 to 1.
         "fraction" => Fraction,
-        /// From 0 to 100.
+        /// Probabilities from 0 to 100.
         "percent" => Percent,
     }
 }
 
 params! {
-    /// A distribution from a file: a line per point, `SIZE PROBABILITY` or `SIZE BIN PROBABILITY`, separated by blanks or a comma,
-    /// linear between points; `#` starts a comment and one heading line is allowed. Reads the files of HPCC and Alibaba
-    /// (percent), pFabric (three columns, packets: `unit = "1460B"`) and this project's own.
+    /// A distribution from a file: a line per point, `SIZE PROBABILITY` or `SIZE BIN PROBABILITY`, separated by blanks or a
+    /// comma, linear between points; `#` starts a comment and one heading line is allowed. Reads the files of HPCC and
+    /// Alibaba (percent), pFabric (three columns, packets: `unit = "1460B"`) and this project's own.
     pub struct SizeFile {
-        /// The file, relative to the scenario.
+        /// Path of the file, relative to the scenario's folder.
         pub path: String;
-        /// How probabilities are written.
+        /// Notation of probabilities in the file.
         pub probability: Probability = Probability::Auto;
-        /// What the size column counts.
+        /// Unit of the size column.
         pub unit: Bytes = Bytes(1), in Bytes(1)..=Bytes(1_000_000);
     }
 }
 
 params! {
-    /// Always the same size.
+    /// Constant size.
     pub struct FixedSize {
-        /// The size.
+        /// Size of every flow.
         pub size: Bytes, in Bytes(1)..;
     }
 }
 
 params! {
-    /// Uniform between two sizes, both included.
+    /// Uniform distribution between two sizes, both included.
     pub struct UniformSize {
         /// Smallest size.
         pub min: Bytes, in Bytes(1)..;
@@ -55,15 +55,15 @@ params! {
 }
 
 params! {
-    /// Exponential, rounded to bytes, at least 1.
+    /// Exponential distribution, rounded to bytes, at least 1.
     pub struct ExponentialSize {
-        /// Mean size.
+        /// Mean of the distribution.
         pub mean: Bytes, in Bytes(1)..;
     }
 }
 
 choice! {
-    /// How large flows are.
+    /// Distribution of flow sizes.
     pub enum Sizes {
         /// Web search, DCTCP (SIGCOMM 2010); mean 1.71 MB.
         "web-search" => WebSearch(Published),
@@ -77,16 +77,16 @@ choice! {
         "storage" => Storage(Published),
         /// A distribution from a file.
         "file" => File(SizeFile),
-        /// One size.
+        /// All flows of equal size.
         "fixed" => Fixed(FixedSize),
-        /// Uniform.
+        /// Uniform distribution between two sizes.
         "uniform" => Uniform(UniformSize),
-        /// Exponential.
+        /// Exponential distribution.
         "exponential" => Exponential(ExponentialSize),
     }
 }
 
-/// A published distribution by name, as its file has it.
+/// Text of a published distribution's file.
 pub fn published(name: &str) -> Option<&'static str> {
     Some(match name {
         "web-search" => include_str!("../../../workloads/web-search.csv"),
@@ -98,14 +98,15 @@ pub fn published(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A cumulative distribution, linear between its points.
+/// A cumulative distribution function, piecewise linear.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cdf {
-    /// Size in bytes and probability of at most that size; both never fall, the last probability is 1.
+    /// Points of the function: size in bytes, and probability of at most that size; both never decrease, the last probability
+    /// is 1.
     points: Vec<(f64, f64)>,
 }
 
-/// How a distribution file wrote its probabilities.
+/// Notation of probabilities found in a distribution file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
     Fraction,
@@ -115,13 +116,13 @@ pub(crate) enum Scale {
 const MAX_POINTS: usize = 1_000_000;
 
 impl Cdf {
-    /// A published distribution: `web-search`, `data-mining`, `enterprise`, `hadoop` or `storage`.
+    /// A published distribution by name: `web-search`, `data-mining`, `enterprise`, `hadoop` or `storage`.
     pub fn published(name: &str) -> Option<Cdf> {
         let (cdf, _) = Cdf::read(published(name)?.as_bytes(), Probability::Fraction, 1.0).ok()?;
         Some(cdf)
     }
 
-    /// Reads a distribution file.
+    /// Parses a distribution file.
     pub(crate) fn read(
         source: impl std::io::BufRead,
         probability: Probability,
@@ -158,7 +159,7 @@ impl Cdf {
                                 number,
                                 size,
                                 &format!("is a smaller size than the {before} before it"),
-                                "sizes that never fall",
+                                "sizes that never decrease",
                             ));
                         }
                         if p < *earlier {
@@ -166,7 +167,7 @@ impl Cdf {
                                 number,
                                 probability,
                                 &format!("is a smaller probability than the {earlier} before it"),
-                                "probabilities that never fall",
+                                "probabilities that never decrease",
                             ));
                         }
                     }
@@ -218,25 +219,29 @@ impl Cdf {
             }
         };
         if largest * unit < 1.0 || largest * unit > 1e18 {
-            return Err(FileError::at(number, &largest.to_string(), "is no size for the largest flow", "1 byte to 10^18 bytes"));
+            return Err(FileError::at(
+                number,
+                &largest.to_string(),
+                "is not a size for the largest flow",
+                "1 byte to 10^18 bytes",
+            ));
         }
         let points = rows.iter().map(|&(size, p, _)| (size * unit, p / last)).collect();
         Ok((Cdf { points }, scale))
     }
 
-    /// The points: size in bytes and probability.
+    /// Points of the function: size in bytes and probability.
     pub fn points(&self) -> &[(f64, f64)] {
         &self.points
     }
 
-    /// The mean of the piecewise linear form, Σ (p_i − p_{i−1})·(x_i + x_{i−1})/2, plus x_0·p_0 where the first probability is
-    /// not zero, in bytes.
+    /// Mean in bytes: Σ (p_i − p_{i−1})·(x_i + x_{i−1})/2, plus x_0·p_0 where the first probability is not zero.
     pub fn mean(&self) -> f64 {
         let (x0, p0) = self.points[0];
         self.points.windows(2).fold(x0 * p0, |sum, pair| sum + (pair[1].1 - pair[0].1) * (pair[1].0 + pair[0].0) / 2.0)
     }
 
-    /// The size at probability `u` in [0, 1), in bytes.
+    /// Size in bytes at probability `u` in [0, 1).
     pub fn quantile(&self, u: f64) -> f64 {
         let after = self.points.partition_point(|&(_, p)| p <= u);
         if after == 0 {
@@ -246,7 +251,7 @@ impl Cdf {
         self.points.get(after).map_or(x0, |&(x1, p1)| x0 + (x1 - x0) * ((u - p0) / (p1 - p0)))
     }
 
-    /// The probability of at most `size` bytes.
+    /// Probability of at most `size` bytes.
     pub fn probability(&self, size: f64) -> f64 {
         let after = self.points.partition_point(|&(x, _)| x <= size);
         if after == 0 {
@@ -257,7 +262,7 @@ impl Cdf {
     }
 }
 
-/// A distribution ready to draw from.
+/// A size distribution that can be drawn from.
 #[derive(Clone, Debug)]
 pub(crate) enum SizeDist {
     Cdf(Cdf),
@@ -309,7 +314,7 @@ impl SizeDist {
         })
     }
 
-    /// In bytes.
+    /// Mean size in bytes.
     pub fn mean(&self) -> f64 {
         match self {
             SizeDist::Cdf(cdf) => cdf.mean(),
@@ -319,7 +324,7 @@ impl SizeDist {
         }
     }
 
-    /// A size: rounded to the nearest byte, at least 1.
+    /// Draws a size, rounded to the nearest byte, at least 1.
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         let drawn = match self {
             SizeDist::Fixed(size) => return *size,

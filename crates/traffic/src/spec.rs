@@ -1,46 +1,46 @@
-//! What is asked: flows, datagram streams and queries.
+//! Specifications that traffic hands to the simulator: flows, datagram streams and queries.
 
 use fanin_params::names;
 use fanin_units::{BitRate, Bytes, HostId, Purpose, Span, Stream, Time};
 use std::sync::Arc;
 
-/// One transfer asked of the network.
+/// A transfer that an application asks of the network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSpec {
-    /// Where the data comes from.
+    /// Host that sends the data.
     pub src: HostId,
-    /// Where it goes to.
+    /// Host that receives the data.
     pub dst: HostId,
-    /// Application bytes to deliver, at least 1. For [`FlowKind::Datagrams`] 0 means: as many as fit until its end.
+    /// Application bytes to deliver, at least 1. For [`FlowKind::Datagrams`] zero means: as many as fit until its end.
     pub size: u64,
-    /// Bytes that `dst` sends first to `src` on the same connection; 0: none.
+    /// Size of the request that `dst` first sends to `src` on the same connection; 0: none.
     pub request: u64,
-    /// When the application asks.
+    /// Time at which the application asks for the transfer.
     pub start: Time,
-    /// Position in the scenario's list of transports.
+    /// Index in the scenario's list of transports.
     pub transport: u16,
     /// Traffic class.
     pub class: u8,
-    /// Position of the `[[traffic]]` table.
+    /// Index of the `[[traffic]]` table.
     pub entry: u16,
-    /// The flow's number within its entry; (entry, index) names a flow.
+    /// Number of the flow within its entry; (entry, index) identifies a flow.
     pub index: u64,
-    /// The query or incast round that it answers: a position in [`crate::Traffic::queries`].
+    /// Query or incast round that the flow answers: an index into [`crate::Traffic::queries`].
     pub query: Option<u32>,
-    /// The id given in an explicit or imported flow.
+    /// Id given to the flow by the scenario or an imported file.
     pub id: Option<Box<str>>,
-    /// How the bytes are sent.
+    /// Delivery of the bytes: reliable transfer or datagrams.
     pub kind: FlowKind,
-    /// A connection that stays open: its application writes message by message, `size` bytes in all, and this is how many bytes the
-    /// first message has, which the receiver waits for. See [`crate::Write`].
+    /// Size of the first message, if the application writes message by message into a connection that stays open, `size`
+    /// bytes in all; the receiver waits for it. See [`crate::Write`].
     pub first: Option<u64>,
-    /// It follows completions, each known since then at the host whose application saw it: the host that opens the flow knows
-    /// of them when a message from there has reached it.
+    /// Completions that the flow follows, each with the host that knows of it and since when. The host that opens the flow
+    /// knows of them when a message from there has reached it.
     pub known: Option<Arc<[(Time, HostId)]>>,
 }
 
 impl FlowSpec {
-    /// The host that opens the connection: it asks for the data, or sends it unasked.
+    /// Host that opens the connection: the one that requests the data, or sends it unrequested.
     pub fn opener(&self) -> HostId {
         match self.kind {
             FlowKind::Transfer if self.request > 0 => self.dst,
@@ -48,7 +48,7 @@ impl FlowSpec {
         }
     }
 
-    /// The host whose application sees that the flow is complete: it has all the data, or has sent all datagrams.
+    /// Host whose application sees the completion: it has all the data, or has sent all datagrams.
     pub fn completes_at(&self) -> HostId {
         match self.kind {
             FlowKind::Transfer => self.dst,
@@ -57,17 +57,17 @@ impl FlowSpec {
     }
 }
 
-/// How the bytes of a flow are sent.
+/// Kind of delivery of a flow's bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlowKind {
-    /// Reliably, by the flow's transport.
+    /// Reliable delivery, by the flow's transport.
     Transfer,
-    /// As datagrams at a rate that ignores the network.
+    /// Datagrams at a rate that ignores congestion.
     Datagrams(DatagramSpec),
 }
 
 names! {
-    /// Which bytes a datagram source's rate counts.
+    /// Bytes that a datagram source's rate counts.
     pub enum RateCounts {
         /// Application bytes only. Source: ns-3 `OnOffApplication::DataRate`.
         "payload" => Payload,
@@ -76,28 +76,28 @@ names! {
     }
 }
 
-/// A datagram source: constant bit rate, or on–off.
+/// Parameters of a datagram source: constant bit rate, or on–off.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DatagramSpec {
-    /// Rate while on.
+    /// Rate during on periods.
     pub rate: BitRate,
-    /// What `rate` counts.
+    /// Bytes that `rate` counts.
     pub counts: RateCounts,
     /// Application bytes of one datagram.
     pub packet: Bytes,
-    /// Length of an on period, or its mean; `None`: always on.
+    /// Length of on periods, or their mean; `None`: always on.
     pub on: Option<Span>,
-    /// Length of an off period, or its mean.
+    /// Length of off periods, or their mean.
     pub off: Option<Span>,
-    /// Whether the periods are exponentially distributed.
+    /// True if the lengths of periods are exponentially distributed, false if they are constant.
     pub exponential: bool,
-    /// No datagram leaves at or after this instant.
+    /// End of the source: no datagram leaves at or after this instant.
     pub until: Time,
-    /// The entity of the source's random stream.
+    /// Entity number of the source's random stream.
     pub entity: u64,
 }
 
-/// The departure times of a datagram source.
+/// Iterator over the departure times of a datagram source.
 ///
 /// Datagram k leaves when the source has been on for k · bytes / rate (rounded up to a picosecond once, so nothing drifts);
 /// an off period interrupts that clock and does not reset it, as in ns-3's `OnOffApplication`. The mean rate is therefore
@@ -109,14 +109,15 @@ pub struct DatagramClock {
     counted: Bytes,
     sent: u64,
     left: Option<u64>,
-    /// Time spent on by the end of the present on period.
+    /// Total on time at the end of the current on period.
     on_until: Span,
-    /// Simulated time minus time spent on.
+    /// Simulated time minus total on time.
     offset: Time,
 }
 
 impl DatagramClock {
-    /// `size` and `start` as in the flow's [`FlowSpec`]; `wire` is what a datagram of `spec.packet` occupies on the host's link.
+    /// Starts the clock of a source. `size` and `start` are those of the flow's [`FlowSpec`]; `wire` is the wire size of a
+    /// datagram of `spec.packet` on the host's link.
     pub fn new(spec: &DatagramSpec, flow: &FlowSpec, wire: Bytes, seed: u64) -> Self {
         let counted = match spec.counts {
             RateCounts::Payload => spec.packet,
@@ -135,7 +136,7 @@ impl DatagramClock {
         clock
     }
 
-    /// A period of the given (mean) length; never zero, so that time passes.
+    /// Draws the length of a period of mean `mean`; never zero, so that time passes.
     fn period(&mut self, mean: Span) -> Span {
         let drawn = if self.spec.exponential { Span::from_secs_f64(self.stream.exponential(mean.as_secs_f64())) } else { mean };
         drawn.max(Span::from_ps(1))
@@ -143,7 +144,7 @@ impl DatagramClock {
 }
 
 impl Iterator for DatagramClock {
-    /// When a datagram leaves, and its application bytes.
+    /// Departure time of a datagram, and its application bytes.
     type Item = (Time, u32);
 
     fn next(&mut self) -> Option<(Time, u32)> {
@@ -173,18 +174,18 @@ impl Iterator for DatagramClock {
     }
 }
 
-/// A query or a round of an incast: flows that are complete only together.
+/// A query, or a round of an incast: flows that count as complete only together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Position of the `[[traffic]]` table.
+    /// Index of the `[[traffic]]` table.
     pub entry: u16,
-    /// Who asked.
+    /// Host that asked.
     pub client: HostId,
-    /// When it was asked; jitter delays its flows, not this.
+    /// Time of the query; jitter delays its flows, not this.
     pub start: Time,
-    /// How many flows must complete.
+    /// Number of flows that must complete.
     pub responses: u32,
-    /// Application bytes of all of them.
+    /// Application bytes of all of its flows.
     pub size: u64,
 }
 

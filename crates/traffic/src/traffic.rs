@@ -1,54 +1,55 @@
-//! All entries merged, with their dependencies.
+//! Merge of all entries in order of time, with their dependencies.
 
+use crate::assemble::{assemble, describe};
 use crate::collective::{CollectiveJob, Job, Write};
-use crate::context::{Build, Directory, TrafficContext, HORIZON, LONGEST};
-use crate::depend::{Dependencies, Known, Names, Node, Target};
-use crate::entry::{build, Entry, TrafficKind};
+use crate::context::TrafficContext;
+use crate::depend::{Dependencies, Known, Node, Target};
+use crate::entry::Entry;
 use crate::generate::{Generate, QueryDraft};
 use crate::spec::{FlowSpec, Query};
-use fanin_params::{Cx, Problem};
+use fanin_params::Problem;
 use fanin_units::{HostId, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-/// One entry at run time.
+/// Run-time state of one entry.
 struct Running {
     name: String,
     transport: u16,
     class: u8,
-    /// Not before this.
+    /// Earliest beginning of the entry.
     start: Time,
     delay: Span,
-    /// How many flows it will give, or about so many.
+    /// Number of flows that the entry will yield, exact or expected.
     expected: Option<f64>,
     generate: Box<dyn Generate>,
     begun: bool,
     complete: bool,
-    /// Flows popped and not complete.
+    /// Number of flows taken and not complete.
     open: u64,
-    /// Start of its next flow; an entry of the merge queue that says otherwise is stale.
+    /// Start of the entry's next flow; an item of the merge queue with another time is stale.
     head: Option<Time>,
-    /// Where its completions are known, if something waits for the entry.
+    /// Hosts that know of the entry's completions, if something waits for the entry.
     known: Known,
-    /// Where those are known after which it began.
+    /// Hosts that know of the completions after which the entry began.
     after: Known,
-    /// Queries of which some flows have not been popped: number within the entry → (number, flows left).
+    /// Queries of which some flows have not been taken: number within the entry → (number, flows left).
     queries: BTreeMap<u64, (u32, u32)>,
 }
 
-/// What the applications ask of the network: every entry's flows in order of start, made when they are needed.
+/// Traffic of a scenario: every entry's flows in order of start, generated when they are needed.
 pub struct Traffic {
     entries: Vec<Running>,
     merge: BinaryHeap<Reverse<(Time, u16)>>,
     dependencies: Dependencies,
-    /// Where the completions are known that released a flow.
+    /// Hosts that know of the completions that released a flow.
     released: BTreeMap<(u16, u64), Known>,
-    /// Names of flows that something waits for, for messages.
+    /// Names of flows that others wait for, for messages.
     flow_names: BTreeMap<(u16, u32), Box<str>>,
     queries: Vec<Query>,
-    /// Entries that are jobs.
+    /// Indices of entries that are collective jobs.
     jobs: Vec<u16>,
-    /// The latest start given out, or completion heard of.
+    /// Latest time seen: of a flow's start or a completion.
     now: Time,
     popped: u64,
     warnings: Vec<Problem>,
@@ -56,150 +57,43 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Checks every entry, opens every file, and prepares to give the flows.
+    /// Checks every entry, opens every file, and prepares the generators.
     ///
     /// # Errors
-    /// Everything that is wrong with any entry, at once; paths begin with `traffic[N]`.
+    /// All problems of all entries, at once; paths begin with `traffic[N]`.
     pub fn new(entries: &[Entry], ctx: &TrafficContext) -> Result<Traffic, Vec<Problem>> {
-        let directory = Directory::new(&ctx.hosts);
-        let names = effective_names(entries);
-        let mut cx = Cx::new();
-        let mut notes = Vec::new();
-        let mut known = Names::default();
-        let mut flow_names = BTreeMap::new();
-        let mut built = Vec::new();
-        let mut apart = Span::ZERO;
-        if entries.len() > usize::from(u16::MAX) {
-            let accepted = format!("at most {}", u16::MAX);
-            cx.key("traffic", |cx| cx.error(None, format!("has {} entries", entries.len()), Some(accepted)).severity);
-            return Err(cx.into_problems());
-        }
-        for (i, (entry, name)) in (0u16..).zip(entries.iter().zip(&names)) {
-            let made = at(&mut cx, i, |cx| {
-                if !known.add(name, Node::Entry(i)) {
-                    cx.key("name", |cx| {
-                        cx.error(
-                            Some(&crate::context::text(name)),
-                            "is a name that another entry or flow has",
-                            Some("names that differ".into()),
-                        )
-                        .severity
-                    });
-                }
-                if entry.after.is_empty() && entry.delay != Span::ZERO {
-                    let value = crate::context::text(&entry.delay.to_string());
-                    cx.key("delay", |cx| {
-                        cx.error(Some(&value), "has no effect without `after`", Some("`start`, or `after` and `delay`".into()))
-                            .severity
-                    });
-                }
-                let transport = transport(cx, ctx, entry);
-                let mut state =
-                    Build { ctx, hosts: &directory, cx, notes: &mut notes, name, start: entry.start, stop: ctx.duration };
-                let made = build(&mut state, &entry.kind);
-                let spread = entry.kind.spread(ctx.hosts.len() as u64);
-                if let Some((key, spread)) = spread.filter(|(_, spread)| *spread > LONGEST) {
-                    let accepted = format!("times that make at most {LONGEST}");
-                    state.error(key, None, format!("spreads the starts over {spread}"), Some(&accepted));
-                }
-                for span in [entry.delay, spread.map_or(Span::ZERO, |(_, spread)| spread)] {
-                    apart = Span::from_ps(apart.ps().saturating_add(span.ps()));
-                }
-                if let Some(duration) = ctx.duration.filter(|duration| entry.start >= *duration) {
-                    state.warn("start", Some(entry.start.to_string()), format!("is not before the end of the run, {duration}"));
-                }
-                Some((made?, transport?))
-            });
-            built.push(made);
-        }
-        for (i, made) in (0u16..).zip(&built) {
-            let Some((made, _)) = made else { continue };
-            at(&mut cx, i, |cx| {
-                for (id, flow) in &made.ids {
-                    if !known.add(id, Node::Flow(i, *flow)) {
-                        let key = made.file.as_ref().map_or(format!("flows[{flow}].id"), |path| format!("format.path ({path})"));
-                        cx.key(&key, |cx| {
-                            cx.error(
-                                Some(&crate::context::text(id)),
-                                "is a name that another entry or flow has",
-                                Some("ids that differ".into()),
-                            )
-                            .severity
-                        });
-                    }
-                    flow_names.insert((i, *flow), id.clone());
-                }
-            });
-        }
-        let mut dependencies = Dependencies::default();
-        for (i, (entry, made)) in (0u16..).zip(entries.iter().zip(&built)) {
-            at(&mut cx, i, |cx| {
-                dependencies.entry(cx, &known, i, &entry.after);
-                for wait in made.iter().flat_map(|(made, _)| &made.waits) {
-                    dependencies.flows(cx, &known, i, wait);
-                }
-            });
-        }
-        let stuck = dependencies.circular(entries.len() as u16);
-        if let Some(first) = stuck.first() {
-            let shown: Vec<String> = stuck.iter().take(8).map(|node| describe(*node, &names, &flow_names)).collect();
-            let more = if stuck.len() > shown.len() { format!(" and {} more", stuck.len() - shown.len()) } else { String::new() };
-            let (Node::Entry(i) | Node::Flow(i, _)) = *first;
-            at(&mut cx, i, |cx| {
-                cx.key("after", |cx| {
-                    cx.error(
-                        None,
-                        format!("makes a circle of waiting: {}{more} could never start", shown.join(", ")),
-                        Some("no circles".into()),
-                    )
-                    .severity
-                })
-            });
-        }
-        if apart > HORIZON && !cx.failed() {
-            let accepted = format!("at most {HORIZON}");
-            let message = format!("has delays and intervals of {apart} in all");
-            cx.key("traffic", |cx| cx.error(None, message, Some(accepted)).severity);
-        }
-        let total: u64 = built.iter().flatten().filter_map(|(made, _)| made.generate.total()).fold(0, u64::saturating_add);
-        if total > ctx.max_flows && !cx.failed() {
-            let accepted = format!("at most {} in a run", ctx.max_flows);
-            cx.key("traffic", |cx| cx.error(None, format!("asks for {total} flows in all"), Some(accepted)).severity);
-        }
-        if cx.failed() {
-            return Err(cx.into_problems());
-        }
-        let running =
-            built.into_iter().flatten().zip(entries.iter().zip(names)).map(|((made, transport), (entry, name))| Running {
-                name,
-                transport,
-                class: entry.class,
-                start: entry.start,
-                delay: entry.delay,
-                expected: made.generate.expected(),
-                generate: made.generate,
-                begun: false,
-                complete: false,
-                open: 0,
-                head: None,
-                known: Known::new(),
-                after: Known::new(),
-                queries: BTreeMap::new(),
-            });
+        let assembled = assemble(entries, ctx)?;
+        let made = assembled.made.into_iter().zip(entries.iter().zip(assembled.names));
+        let running = made.map(|((made, transport), (entry, name))| Running {
+            name,
+            transport,
+            class: entry.class,
+            start: entry.start,
+            delay: entry.delay,
+            expected: made.generate.expected(),
+            generate: made.generate,
+            begun: false,
+            complete: false,
+            open: 0,
+            head: None,
+            known: Known::new(),
+            after: Known::new(),
+            queries: BTreeMap::new(),
+        });
         let entries_running: Vec<Running> = running.collect();
         let jobs = (0u16..).zip(&entries_running).filter(|(_, running)| running.generate.job().is_some()).map(|(i, _)| i);
         let mut traffic = Traffic {
             jobs: jobs.collect(),
             entries: entries_running,
             merge: BinaryHeap::new(),
-            dependencies,
+            dependencies: assembled.dependencies,
             released: BTreeMap::new(),
-            flow_names,
+            flow_names: assembled.flow_names,
             queries: Vec::new(),
             now: Time::ZERO,
             popped: 0,
-            warnings: cx.into_problems(),
-            notes,
+            warnings: assembled.warnings,
+            notes: assembled.notes,
         };
         for (i, entry) in (0u16..).zip(entries) {
             if entry.after.is_empty() {
@@ -209,12 +103,13 @@ impl Traffic {
         Ok(traffic)
     }
 
-    /// Start of the next flow that is ready; `None` while all that is left waits for completions, and at the end.
+    /// Start of the next flow that is ready; `None` at the end, and while all remaining flows wait for completions.
     pub fn next_start(&self) -> Option<Time> {
         self.merge.peek().map(|next| next.0 .0)
     }
 
-    /// The next flow. Starts never fall; at one instant the order is that of the entries, then of the flows' indices.
+    /// Takes the next flow. Start times never decrease; at one instant the order is that of the entries, then of the flows'
+    /// indices.
     pub fn pop(&mut self) -> Option<FlowSpec> {
         let Reverse((start, i)) = self.merge.pop()?;
         let running = &mut self.entries[usize::from(i)];
@@ -248,10 +143,11 @@ impl Traffic {
         Some(flow)
     }
 
-    /// A popped flow is complete; what waited for it becomes visible through [`Traffic::next_start`], never before `now`.
+    /// Completes a flow that was taken; flows that waited for it become visible through [`Traffic::next_start`], never before
+    /// `now`.
     ///
     /// # Panics
-    /// When more flows of an entry complete than were popped.
+    /// When more flows of an entry complete than were taken.
     pub fn on_complete(&mut self, flow: &FlowSpec, now: Time) {
         self.now = self.now.max(now);
         let running = &mut self.entries[usize::from(flow.entry)];
@@ -270,7 +166,7 @@ impl Traffic {
         self.propagate(done);
     }
 
-    /// When the next rank of a job has something to do. Flows that start then come first.
+    /// Time at which the next rank of a collective job has something to do. Flows that start at that time come first.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         if self.jobs.is_empty() {
@@ -283,8 +179,8 @@ impl Traffic {
         self.jobs.iter().filter_map(|i| self.job(*i)?.next_wake()).min()
     }
 
-    /// A rank has something to do now. A job that follows completions begins at each host when that knows of them: `informed` says
-    /// when, of completions that are known since then at those hosts.
+    /// Wakes the rank of a collective job that is due now. A job that follows completions begins at each host when that host
+    /// knows of them: `informed` gives the time, from the hosts that know of each completion and since when.
     pub fn wake(&mut self, now: Time, informed: impl Fn(HostId, &[(Time, HostId)]) -> Time) {
         let due = self.jobs.iter().copied().find(|i| self.job(*i).is_some_and(|job| job.next_wake() == Some(now)));
         let Some(running) = due.map(|i| &mut self.entries[usize::from(i)]) else { return };
@@ -299,7 +195,7 @@ impl Traffic {
         job.wake(now);
     }
 
-    /// What ranks have written since this was last asked, one by one.
+    /// Takes the next write of a rank of a collective job.
     pub fn pop_write(&mut self) -> Option<Write> {
         let entries = &mut self.entries;
         let mut writes = self.jobs.iter().filter_map(|i| {
@@ -309,25 +205,26 @@ impl Traffic {
         writes.next()
     }
 
-    /// `total` bytes of a connection have arrived at the receiving application; gives how many it waits for next.
+    /// Handles `total` bytes of a connection arrived at the receiving application; returns the byte count about which it
+    /// wants to be notified next.
     pub fn arrived(&mut self, (entry, index): (u16, u64), total: u64, now: Time) -> u64 {
         let job = self.entries[usize::from(entry)].generate.job_mut();
         job.map_or(u64::MAX, |job| job.arrived(index as usize, total, now))
     }
 
-    /// `total` bytes of a connection are acknowledged at its sender.
+    /// Handles `total` bytes of a connection acknowledged at its sender.
     pub fn acknowledged(&mut self, (entry, index): (u16, u64), total: u64, now: Time) {
         if let Some(job) = self.entries[usize::from(entry)].generate.job_mut() {
             job.acknowledged(index as usize, total, now);
         }
     }
 
-    /// The jobs, and how far they have come.
+    /// Description and progress of the collective jobs.
     pub fn jobs(&self) -> Vec<CollectiveJob> {
         self.jobs.iter().filter_map(|i| Some(self.job(*i)?.report(*i))).collect()
     }
 
-    /// Connections of collectives, which stay open.
+    /// Number of connections of collective jobs, which stay open.
     pub fn connections(&self) -> usize {
         self.jobs.iter().filter_map(|i| self.job(*i)).map(Job::connections).sum()
     }
@@ -336,12 +233,12 @@ impl Traffic {
         self.entries[usize::from(i)].generate.job()
     }
 
-    /// Every query so far, by number; its flows name it.
+    /// All queries so far; flows refer to them by index.
     pub fn queries(&self) -> &[Query] {
         &self.queries
     }
 
-    /// What still waits for what, in words.
+    /// Describes in words the entries and flows that still wait, and for what.
     pub fn blocked(&self) -> Vec<String> {
         let names: Vec<&str> = self.entries.iter().map(|entry| entry.name.as_str()).collect();
         let mut lines = Vec::new();
@@ -372,7 +269,7 @@ impl Traffic {
         self.entries.iter().map(|entry| entry.generate.total()).try_fold(0u64, |sum, total| Some(sum.saturating_add(total?)))
     }
 
-    /// Number of flows to be expected of an entry: exact where it is known, a mean where chance decides.
+    /// Expected number of flows of an entry: exact if known, a mean if random.
     ///
     /// # Panics
     /// When there is no such entry.
@@ -380,32 +277,32 @@ impl Traffic {
         self.entries[usize::from(entry)].expected
     }
 
-    /// Flows given so far.
+    /// Number of flows taken so far.
     pub fn popped(&self) -> u64 {
         self.popped
     }
 
-    /// Whether every flow there will ever be has been popped and is complete.
+    /// True if every flow there will ever be has been taken and is complete.
     pub fn is_complete(&self) -> bool {
         self.entries.iter().all(|entry| entry.complete)
     }
 
-    /// Name of each entry: its own, or its kind with a number from the second on.
+    /// Name of each entry: the given one, or its kind, numbered from the second entry of a kind on.
     pub fn entry_names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| entry.name.as_str())
     }
 
-    /// What will probably not do what was meant.
+    /// Warnings about settings that probably do not do what was meant.
     pub fn warnings(&self) -> &[Problem] {
         &self.warnings
     }
 
-    /// What was decided from the content of files, to be said aloud.
+    /// Notes about decisions taken from the content of files, to be shown to the user.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Files that went wrong while their flows were read; empty in a sound run.
+    /// Errors of files that occurred while their flows were read; empty in a sound run.
     pub fn failures(&self) -> Vec<String> {
         self.entries.iter().filter_map(|entry| entry.generate.failure()).collect()
     }
@@ -419,7 +316,7 @@ impl Traffic {
         self.propagate(done);
     }
 
-    /// Puts the entry's next flow into the merge queue.
+    /// Puts the start of the entry's next flow into the merge queue.
     fn refresh(&mut self, i: u16) {
         let running = &mut self.entries[usize::from(i)];
         if running.begun {
@@ -437,7 +334,7 @@ impl Traffic {
         }
     }
 
-    /// The entry as a completed node, the first time that it is.
+    /// Marks the entry complete and returns its node, the first time that all its flows are.
     fn completed(&mut self, i: u16) -> Option<(Node, Known)> {
         let running = &mut self.entries[usize::from(i)];
         let now_complete = running.begun && !running.complete && running.open == 0 && running.generate.exhausted();
@@ -481,56 +378,4 @@ fn query_number(queries: &mut Vec<Query>, running: &mut Running, entry: u16, dra
         running.queries.remove(&draft.number);
     }
     number
-}
-
-fn at<T>(cx: &mut Cx, entry: u16, body: impl FnOnce(&mut Cx) -> T) -> T {
-    cx.key("traffic", |cx| cx.index(usize::from(entry), body))
-}
-
-fn transport(cx: &mut Cx, ctx: &TrafficContext, entry: &Entry) -> Option<u16> {
-    let Some(name) = &entry.transport else { return Some(0) };
-    if matches!(entry.kind, TrafficKind::Cbr(_) | TrafficKind::OnOff(_)) {
-        cx.key("transport", |cx| {
-            cx.error(
-                Some(&crate::context::text(name)),
-                "has no effect: datagrams use no transport",
-                Some("no `transport` here".into()),
-            )
-            .severity
-        });
-        return None;
-    }
-    let found = ctx.transports.iter().position(|known| known == name).and_then(|i| u16::try_from(i).ok());
-    if found.is_none() {
-        let known: Vec<&str> = ctx.transports.iter().map(String::as_str).collect();
-        cx.key("transport", |cx| cx.unknown(Some(&crate::context::text(name)), "transport", name, &known));
-    }
-    found
-}
-
-/// Names given, or the kind, numbered from the second of a kind on.
-fn effective_names(entries: &[Entry]) -> Vec<String> {
-    let mut of_kind: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut name = |entry: &Entry| {
-        entry.name.clone().unwrap_or_else(|| {
-            let number = of_kind.entry(entry.kind.kind()).or_default();
-            *number += 1;
-            if *number == 1 {
-                entry.kind.kind().to_string()
-            } else {
-                format!("{}-{number}", entry.kind.kind())
-            }
-        })
-    };
-    entries.iter().map(&mut name).collect()
-}
-
-fn describe<S: AsRef<str>>(node: Node, names: &[S], flows: &BTreeMap<(u16, u32), Box<str>>) -> String {
-    match node {
-        Node::Entry(entry) => format!("entry '{}'", names[usize::from(entry)].as_ref()),
-        Node::Flow(entry, flow) => match flows.get(&(entry, flow)) {
-            Some(id) => format!("flow '{id}'"),
-            None => format!("flow {flow} of '{}'", names[usize::from(entry)].as_ref()),
-        },
-    }
 }

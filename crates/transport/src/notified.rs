@@ -1,24 +1,24 @@
-//! What drop notifications and NACKs have named: byte ranges that are lost for sure, waiting to be sent again or sent again.
+//! Byte ranges named by drop notifications and NACKs: lost for certain, waiting for retransmission or retransmitted.
 
 use std::collections::VecDeque;
 
-/// A range of the stream of which a switch has said that it dropped it.
+/// A range of the stream that a switch has reported as dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub from: u64,
     pub to: u64,
-    /// It was sent again since.
+    /// True if the range was retransmitted since.
     pub sent: bool,
 }
 
-/// Ranges above SND.UNA, ascending and disjoint, without bytes that are SACKed.
+/// Named ranges above SND.UNA, ascending and disjoint, without SACKed bytes.
 ///
 /// They stand beside the [`Scoreboard`](crate::scoreboard::Scoreboard), whose watermarks (all below is lost, all below was
-/// sent again) cannot distinguish single packets.
+/// retransmitted) cannot distinguish single packets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notified {
     ranges: VecDeque<Range>,
-    /// Bytes that wait to be sent again.
+    /// Number of bytes that wait for retransmission.
     waiting: u64,
 }
 
@@ -31,29 +31,29 @@ impl Notified {
         self.ranges.iter()
     }
 
-    /// Whether the byte at `at` is in a range.
+    /// True if the byte at `at` is in a named range.
     pub fn covers(&self, at: u64) -> bool {
         self.ranges.get(self.first_above(at)).is_some_and(|r| r.from <= at)
     }
 
-    /// The first range that ends above `at`.
+    /// Index of the first range that ends above `at`.
     fn first_above(&self, at: u64) -> usize {
         self.ranges.partition_point(|r| r.to <= at)
     }
 
-    /// [from, to) is lost and waits to be sent again; gives the number of bytes that did not wait already.
+    /// Marks [from, to) as lost and waiting for retransmission; returns the number of bytes that did not wait already.
     pub fn lose(&mut self, from: u64, to: u64) -> u64 {
         let before = self.waiting;
         self.put(Range { from, to, sent: false });
         self.waiting - before
     }
 
-    /// [from, to), which waited, is sent again.
+    /// Marks [from, to), which waited, as retransmitted.
     pub fn sent_again(&mut self, from: u64, to: u64) {
         self.put(Range { from, to, sent: true });
     }
 
-    /// [from, to) has arrived.
+    /// Removes [from, to), which has arrived.
     pub fn remove(&mut self, from: u64, to: u64) {
         if from >= to {
             return;
@@ -96,7 +96,7 @@ impl Notified {
         }
     }
 
-    /// The first bytes that wait to be sent again.
+    /// First range that waits for retransmission.
     pub fn next(&self) -> Option<(u64, u64)> {
         if self.waiting == 0 {
             return None;
@@ -104,13 +104,13 @@ impl Notified {
         self.ranges.iter().find(|r| !r.sent).map(|r| (r.from, r.to))
     }
 
-    /// Forgets everything: after a timeout all that is outstanding is lost alike.
+    /// Removes all ranges: after a timeout all outstanding data is lost alike.
     pub fn clear(&mut self) {
         self.ranges.clear();
         self.waiting = 0;
     }
 
-    /// The part of [from, to) in front of the first range in it, or behind: the first bytes that no notification has named.
+    /// First part of [from, to) that no notification has named.
     pub fn not_notified(&self, mut from: u64, to: u64) -> Option<(u64, u64)> {
         for r in self.ranges.range(self.first_above(from)..) {
             if r.from > from {

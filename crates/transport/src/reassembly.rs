@@ -1,13 +1,13 @@
-//! Data that arrived ahead of its turn.
+//! Reassembly queue of data that arrived out of order.
 
 use std::collections::VecDeque;
 
-/// Ranges above RCV.NXT, and which of them the next SACK option reports first.
+/// Ranges above RCV.NXT, and the order in which SACK options report them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reassembly {
-    /// Ascending, disjoint, not adjacent.
+    /// Received ranges: ascending, disjoint, not adjacent.
     ranges: VecDeque<(u64, u64)>,
-    /// Starts of ranges, most recently changed first; zero is none.
+    /// Starts of ranges, most recently changed first; zero means none.
     recent: [u64; 4],
 }
 
@@ -16,29 +16,29 @@ impl Reassembly {
         self.ranges.is_empty()
     }
 
-    /// How many ranges wait.
+    /// Number of ranges in the queue.
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    /// How many bytes wait.
+    /// Number of bytes in the queue.
     pub fn bytes(&self) -> u64 {
         self.ranges.iter().map(|r| r.1 - r.0).sum()
     }
 
-    /// Where the last range ends; `next`, which is RCV.NXT, if none waits.
+    /// End of the last range; `next`, which is RCV.NXT, if the queue is empty.
     pub fn end(&self, next: u64) -> u64 {
         self.ranges.back().map_or(next, |r| r.1)
     }
 
-    /// The first part of a segment that waits already, as far as it is in one piece.
+    /// First part of a segment that the queue holds already, in one piece.
     pub fn overlap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
         let first = self.ranges.partition_point(|r| r.1 <= start);
         let range = self.ranges.get(first).filter(|r| r.0 < end)?;
         Some((range.0.max(start), range.1.min(end)))
     }
 
-    /// Adds a segment; gives how many of its bytes are new.
+    /// Adds a segment; returns the number of new bytes.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         let first = self.ranges.partition_point(|r| r.1 < start);
         let after = self.ranges.partition_point(|r| r.0 <= end);
@@ -57,7 +57,7 @@ impl Reassembly {
         end - start
     }
 
-    /// RCV.NXT has come to `next`; gives where it goes from there by what waits.
+    /// Advances RCV.NXT to `next`; returns where queued data takes it from there.
     pub fn advance(&mut self, next: u64) -> u64 {
         let mut next = next;
         while self.ranges.front().is_some_and(|r| r.0 <= next) {
@@ -68,7 +68,7 @@ impl Reassembly {
         next
     }
 
-    /// The blocks to report: first the one with the latest segment, then those reported last. Source: RFC 2018 §4.
+    /// SACK blocks to report: first the one with the latest segment, then those reported last. Source: RFC 2018 §4.
     pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.recent.iter().filter(|start| **start != 0).filter_map(|start| {
             let at = self.ranges.binary_search_by_key(start, |r| r.0).ok()?;
@@ -76,7 +76,7 @@ impl Reassembly {
         })
     }
 
-    /// `range` was changed last; starts that it swallowed are forgotten.
+    /// Records `range` as the one changed last; starts of ranges that it swallowed are dropped.
     fn touch(&mut self, range: (u64, u64)) {
         let mut recent = [range.0, 0, 0, 0];
         let mut n = 1;

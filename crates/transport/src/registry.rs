@@ -1,4 +1,4 @@
-//! The transports: one line for each gives its table in scenarios, its variant of [`Endpoint`] and all dispatch.
+//! Registry of transports: one line for each gives its table in scenarios, its variant of [`Endpoint`] and all dispatch.
 
 use crate::config::Tcp;
 use crate::endpoint::TcpEndpoint;
@@ -15,14 +15,14 @@ use fanin_units::{Bytes, Span, Stream, Time};
 macro_rules! transports {
     ($( $(#[doc = $doc:expr])* $kind:literal => $variant:ident($params:ty, $endpoint:ty), )*) => {
         fanin_params::choice! {
-            /// The transport of a flow.
+            /// Transport of a flow.
             pub enum TransportConfig, kind "tcp" {
                 $( $(#[doc = $doc])* $kind => $variant($params), )*
             }
         }
 
         impl TransportConfig {
-            /// Each as it is tried on a scenario; several times, where it has a choice of congestion controls.
+            /// Trials of every transport, one for each of its congestion controls.
             pub fn trials(at: &Ground) -> Vec<Trial> {
                 let mut all = Vec::new();
                 $( all.extend(<$params as TransportParams>::trials($kind, &[$($doc),*], at)); )*
@@ -99,9 +99,9 @@ macro_rules! transports {
             }
         }
 
-        /// The parameters of a transport as its endpoints use them: each finds its own without asking whose they are, which it would
-        /// do ten times for a packet. Those of the other transports are there, too, with their defaults; all in one piece, so that
-        /// an end has one address for them.
+        /// Parameters of a flow's transport, laid out for its endpoints: each finds its own without testing the transport's
+        /// kind, which would happen ten times per packet. Those of the other transports are present with their defaults; all
+        /// are in one piece, so that an end has one address for them.
         #[derive(Clone, Debug)]
         #[allow(non_snake_case)] // as the variants
         pub struct Parameters {
@@ -123,7 +123,7 @@ macro_rules! transports {
     };
 }
 
-/// Endpoints: the first transport is the common one, and whose end it is takes one comparison there.
+/// Declares the endpoints: the first transport is the common one, which dispatch recognises by one comparison.
 macro_rules! ends {
     (
         $(#[doc = $doc0:expr])* $first:ident($endpoint0:ty),
@@ -133,18 +133,18 @@ macro_rules! ends {
         #[allow(clippy::large_enum_variant)] // the large one is the common one
         pub enum Endpoint {
             $(#[doc = $doc0])* $first($endpoint0),
-            /// Another.
+            /// An endpoint of another transport than the common one.
             Other(Other),
         }
 
-        /// One end of a flow that is not of the common transport.
+        /// One end of a flow of another transport than the common one.
         pub enum Other {
             $( $(#[doc = $doc])* $variant($endpoint), )*
-            /// Datagrams.
+            /// Endpoint of a datagram flow.
             Udp(UdpEndpoint),
         }
 
-        /// Runs the method of the transport that an endpoint has, or else that of datagrams.
+        /// Dispatches a method to the endpoint's transport, or to datagrams.
         macro_rules! dispatch {
             ($end:expr, $cfg:expr, |$e:ident, $c:ident| $body:expr, |$udp:ident| $datagrams:expr) => {
                 match $end {
@@ -171,7 +171,7 @@ macro_rules! ends {
         }
 
         impl Endpoint {
-            /// Acts on an end of the common transport; `None` where it is another's.
+            /// Runs `act` on an endpoint of the common transport; `None` for another transport's.
             #[inline(always)]
             pub fn act<A: Act>(&mut self, cfg: &Parameters, act: A) -> Option<A::Out> {
                 match self {
@@ -180,7 +180,7 @@ macro_rules! ends {
                 }
             }
 
-            /// Both ends of a flow, initiator first.
+            /// The two endpoints of a flow, initiator first.
             pub fn pair(cfg: &Parameters, place: &Place, now: Time, draws: &mut Stream) -> [Endpoint; 2] {
                 match &cfg.config {
                     TransportConfig::$first(p) => <$endpoint0>::pair(p, place, now, draws).map(Endpoint::$first),
@@ -194,9 +194,9 @@ macro_rules! ends {
 }
 
 transports! {
-    /// TCP.
+    /// TCP with a choice of congestion controls.
     "tcp" => Tcp(Tcp, TcpEndpoint),
-    /// RoCEv2.
+    /// RoCEv2: RDMA over UDP, with a choice of congestion controls.
     "roce" => Roce(Roce, RoceEndpoint),
 }
 
@@ -212,7 +212,7 @@ impl From<UdpEndpoint> for Endpoint {
     }
 }
 
-/// What they are as a scenario has them.
+/// Dereferences to the transport's configuration as the scenario gives it.
 impl std::ops::Deref for Parameters {
     type Target = TransportConfig;
     fn deref(&self) -> &TransportConfig {
@@ -220,129 +220,129 @@ impl std::ops::Deref for Parameters {
     }
 }
 
-/// Those that take parameters want those that the endpoint was made with.
+/// Methods of [`Transport`], dispatched; `cfg` must be the parameters with which the endpoint was made.
 impl Endpoint {
-    /// See [`Transport::write`]. Datagrams leave by their schedule.
+    /// Dispatches [`Transport::write`]; datagrams leave by their schedule. Datagrams leave by their schedule.
     #[inline(always)]
     pub fn write(&mut self, cfg: &Parameters, now: Time, bytes: u64) {
         dispatch!(self, cfg, |e, c| e.write(c, now, bytes), |_udp| ())
     }
 
-    /// See [`Transport::close`].
+    /// Dispatches [`Transport::close`].
     #[inline(always)]
     pub fn close(&mut self, cfg: &Parameters, now: Time) {
         dispatch!(self, cfg, |e, c| e.close(c, now), |_udp| ())
     }
 
-    /// See [`Transport::arrived_at`].
+    /// Dispatches [`Transport::arrived_at`].
     pub fn arrived_at(&mut self, at: Time) {
         dispatch!(self, |e| e.arrived_at(at), |_udp| ())
     }
 
-    /// See [`Transport::on_packet`].
+    /// Dispatches [`Transport::on_packet`].
     #[inline(always)]
     pub fn on_packet(&mut self, cfg: &Parameters, now: Time, envelope: &Envelope, header: &Header) {
         dispatch!(self, cfg, |e, c| e.on_packet(c, now, envelope, header), |udp| udp.on_packet(envelope))
     }
 
-    /// See [`Transport::on_signal`].
+    /// Dispatches [`Transport::on_signal`].
     #[inline(always)]
     pub fn on_signal(&mut self, cfg: &Parameters, now: Time, signal: &Signal) {
         dispatch!(self, cfg, |e, c| e.on_signal(c, now, signal), |udp| udp.on_signal())
     }
 
-    /// See [`Transport::on_telemetry`].
+    /// Dispatches [`Transport::on_telemetry`].
     pub fn on_telemetry(&mut self, stack: &Stack) {
         dispatch!(self, |e| e.on_telemetry(stack), |_udp| ())
     }
 
-    /// See [`Transport::telemetry`].
+    /// Dispatches [`Transport::telemetry`].
     pub fn telemetry(&mut self) -> Option<Stack> {
         dispatch!(self, |e| e.telemetry(), |_udp| None)
     }
 
-    /// See [`Transport::on_timer`].
+    /// Dispatches [`Transport::on_timer`].
     #[inline(always)]
     pub fn on_timer(&mut self, cfg: &Parameters, now: Time) {
         dispatch!(self, cfg, |e, c| e.on_timer(c, now), |udp| udp.on_timer(now))
     }
 
-    /// See [`Transport::next_timeout`].
+    /// Dispatches [`Transport::next_timeout`].
     #[inline(always)]
     pub fn next_timeout(&self) -> Time {
         dispatch!(self, |e| e.next_timeout(), |udp| udp.next_timeout())
     }
 
-    /// See [`Transport::is_patient`]. The clock of a source of datagrams is not.
+    /// Dispatches [`Transport::is_patient`]; false for datagrams, whose source has a clock.
     #[inline(always)]
     pub fn is_patient(&self, cfg: &Parameters, span: Span) -> bool {
         dispatch!(self, cfg, |e, c| e.is_patient(c, span), |_udp| false)
     }
 
-    /// See [`Transport::due`].
+    /// Dispatches [`Transport::due`].
     #[inline(always)]
     pub fn due(&self, cfg: &Parameters, now: Time, kinds: Kinds) -> bool {
         dispatch!(self, cfg, |e, c| e.due(c, now, kinds), |udp| udp.due(now, kinds))
     }
 
-    /// See [`Transport::poll`].
+    /// Dispatches [`Transport::poll`].
     #[inline(always)]
     pub fn poll(&mut self, cfg: &Parameters, now: Time, kinds: Kinds, envelope: &mut Envelope, header: &mut Header) -> bool {
         dispatch!(self, cfg, |e, c| e.poll(c, now, kinds, envelope, header), |udp| udp.poll(now, kinds, envelope, header))
     }
 
-    /// See [`Transport::burst`].
+    /// Dispatches [`Transport::burst`].
     #[inline(always)]
     pub fn burst(&self, cfg: &Parameters, now: Time) -> u64 {
         dispatch!(self, cfg, |e, c| e.burst(c, now), |_udp| 0)
     }
 
-    /// See [`Transport::output_limit`].
+    /// Dispatches [`Transport::output_limit`].
     pub fn output_limit(&self, cfg: &Parameters, now: Time) -> u64 {
         dispatch!(self, cfg, |e, c| e.output_limit(c, now), |_udp| u64::MAX)
     }
 
-    /// See [`Transport::on_refusal`]. Datagrams do not notice.
+    /// Dispatches [`Transport::on_refusal`]; datagrams do not notice.
     pub fn on_refusal(&mut self, cfg: &Parameters, now: Time) -> Option<Refused> {
         dispatch!(self, cfg, |e, c| e.on_refusal(c, now), |_udp| None)
     }
 
-    /// See [`Transport::poll_event`].
+    /// Dispatches [`Transport::poll_event`].
     #[inline(always)]
     pub fn poll_event(&mut self) -> Option<Event> {
         dispatch!(self, |e| e.poll_event(), |udp| udp.poll_event())
     }
 
-    /// See [`Transport::is_quiet_below`].
+    /// Dispatches [`Transport::is_quiet_below`].
     #[inline(always)]
     pub fn is_quiet_below(&mut self, delivered: u64, acked: u64) -> bool {
         dispatch!(self, |e| e.is_quiet_below(delivered, acked), |_udp| false)
     }
 
-    /// See [`Transport::is_over`].
+    /// Dispatches [`Transport::is_over`].
     #[inline(always)]
     pub fn is_over(&self, cfg: &Parameters) -> bool {
         dispatch!(self, cfg, |e, c| e.is_over(c), |udp| udp.is_over())
     }
 
-    /// See [`Transport::apart`].
+    /// Dispatches [`Transport::apart`].
     #[inline(always)]
     pub fn apart(&self, step: usize, fetch: impl Fn(*const u8)) {
         dispatch!(self, |e| e.apart(step, fetch), |_udp| ());
     }
 
-    /// See [`Transport::stats`].
+    /// Dispatches [`Transport::stats`].
     pub fn stats(&self) -> Stats {
         dispatch!(self, |e| e.stats(), |udp| udp.stats())
     }
 
-    /// See [`Transport::sent`].
+    /// Dispatches [`Transport::sent`].
     #[inline(always)]
     pub fn sent(&self) -> u32 {
         dispatch!(self, |e| e.sent(), |udp| udp.sent() as u32)
     }
 
-    /// A datagram has reached its sink: whether it counts.
+    /// Counts a datagram that has reached its sink; true if the flow is one of datagrams.
     #[inline(always)]
     pub fn count_datagram(&mut self, envelope: &Envelope) -> bool {
         let Endpoint::Other(Other::Udp(udp)) = self else { return false };
@@ -358,32 +358,32 @@ impl Endpoint {
         }
     }
 
-    /// See [`Transport::signals`].
+    /// Dispatches [`Transport::signals`].
     pub fn signals(&self) -> SignalCounts {
         dispatch!(self, |e| e.signals(), |udp| udp.signals())
     }
 
-    /// See [`Transport::next_place`]. Datagrams have no order.
+    /// Dispatches [`Transport::next_place`]; `None` for datagrams, which have no order.
     pub fn next_place(&self) -> Option<u32> {
         dispatch!(self, |e| e.next_place(), |_udp| None)
     }
 
-    /// See [`Transport::snapshot`]. Datagrams have no window.
+    /// Dispatches [`Transport::snapshot`]; `None` for datagrams, which have no window.
     pub fn snapshot(&self) -> Option<SenderState> {
         dispatch!(self, |e| e.snapshot(), |_udp| None)
     }
 
-    /// See [`Transport::describe`].
+    /// Dispatches [`Transport::describe`].
     pub fn describe(&self) -> String {
         dispatch!(self, |e| e.describe(), |udp| udp.describe())
     }
 
-    /// See [`Transport::shape`].
+    /// Dispatches [`Transport::shape`].
     pub fn shape(cfg: &TransportConfig, ip: IpVersion) -> Shape {
         cfg.shape(ip)
     }
 
-    /// The endpoint, if it is TCP's.
+    /// The TCP endpoint, if it is one.
     pub fn tcp(&self) -> Option<&TcpEndpoint> {
         match self {
             Endpoint::Tcp(tcp) => Some(tcp),

@@ -1,28 +1,28 @@
-//! What an endpoint reports: events and counters.
+//! Reports of an endpoint: events and counters.
 
-/// Why a connection ended early.
+/// Reason for which a connection was aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbortReason {
-    /// Nothing came back after `max_retries` (or `syn_retries`) timeouts. Source: RFC 9293 §3.8.3.
+    /// No answer after `max_retries` (or `syn_retries`) timeouts. Source: RFC 9293 §3.8.3.
     RetriesExhausted,
-    /// The other end sent RST.
+    /// Reset by the peer (RST).
     Reset,
 }
 
-/// Something that the application or the simulation wants to know.
+/// Event that the application or the simulation handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The handshake is done. Connections that are open from the start do not report it.
+    /// Handshake complete. Connections that are open from the start do not report it.
     Connected,
-    /// Data arrived in order: bytes in all since the start.
+    /// In-order data arrived; `total` bytes since the start.
     Delivered { total: u64 },
-    /// Data was acknowledged: bytes in all since the start.
+    /// Data was acknowledged; `total` bytes since the start.
     Acked { total: u64 },
-    /// The other end has sent all it will (FIN, in order).
+    /// The peer has closed its direction (FIN, in order).
     PeerClosed,
-    /// Both directions are closed. An endpoint in TIME-WAIT still answers a repeated FIN until its timeout.
+    /// The connection is closed in both directions; an endpoint in TIME-WAIT still answers a repeated FIN until its timeout.
     Closed,
-    /// The connection is gone.
+    /// The connection was aborted.
     Aborted(AbortReason),
 }
 
@@ -31,9 +31,9 @@ pub enum Event {
 pub struct Stats {
     /// Segments with payload, retransmissions included.
     pub packets_sent: u64,
-    /// Payload bytes in them.
+    /// Payload bytes sent, retransmissions included.
     pub bytes_sent: u64,
-    /// Application bytes acknowledged by the other end.
+    /// Application bytes acknowledged by the peer.
     pub acked: u64,
     /// Application bytes received in order.
     pub delivered: u64,
@@ -41,7 +41,7 @@ pub struct Stats {
     pub control_sent: u64,
     /// Segments with payload that arrived marked CE.
     pub marked: u64,
-    /// Segments with payload sent again.
+    /// Segments with payload retransmitted.
     pub retransmits: u64,
     /// Payload bytes that arrived a second time.
     pub duplicate_bytes: u64,
@@ -57,18 +57,18 @@ pub struct Stats {
     pub spurious_rtos: u32,
     /// Probes of a closed window.
     pub window_probes: u32,
-    /// Drop notifications and NACKs that something was sent again for.
+    /// Drop notifications and NACKs that caused a retransmission.
     pub notices: u32,
-    /// Window reductions that they asked for.
+    /// Window reductions that drop notifications and NACKs caused.
     pub notice_reductions: u32,
 }
 
-/// What TCP counts of [`Stats`] beside what its state says anyway.
+/// Counters of [`Stats`] that TCP cannot derive from its state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub marked: u64,
     pub retransmits: u64,
-    /// Payload bytes in them.
+    /// Payload bytes of those retransmissions.
     pub bytes_again: u64,
     pub duplicate_bytes: u64,
     pub timeouts: u32,
@@ -81,18 +81,18 @@ pub(crate) struct Counts {
     pub notice_reductions: u32,
 }
 
-/// What RACK-TLP has done on a connection.
+/// Counters of RACK-TLP on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RackCounts {
     /// Tail loss probes sent.
     pub tail_probes: u32,
     /// Reductions of the window undone, those of spurious timeouts included.
     pub undos: u32,
-    /// Times that retransmissions were found to be lost.
+    /// Detected losses of retransmissions.
     pub lost_retransmits: u32,
 }
 
-/// Events that wait to be polled, a bit each.
+/// Events that wait to be polled, one bit each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pending(pub u8);
 
@@ -109,7 +109,7 @@ impl Pending {
         self.0 |= bit;
     }
 
-    /// Takes the first event in causal order.
+    /// Takes the first pending event, in causal order.
     #[inline]
     pub fn take(&mut self) -> u8 {
         let first = self.0 & self.0.wrapping_neg();

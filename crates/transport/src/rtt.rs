@@ -3,28 +3,28 @@
 use crate::config::{RtoFloor, Tcp};
 use fanin_units::Span;
 
-/// SRTT, RTTVAR and the RTO that follows from them.
+/// RTT estimator: SRTT, RTTVAR and the RTO derived from them.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)] // what each segment reads is the second half
 pub(crate) struct Rtt {
     pub rttvar: Span,
     /// RTO without back-off.
     base: Span,
-    /// Smoothed RTT, zero before the first sample.
+    /// Smoothed RTT; zero before the first sample.
     pub srtt: Span,
-    /// RTO to arm the timer with.
+    /// Present RTO, back-off included.
     pub rto: Span,
 }
 
-/// What the estimator keeps where every ACK gives a sample. Source: Linux tcp_rtt_estimator.
+/// State of the estimator with samples from every ACK. Source: Linux tcp_rtt_estimator.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EveryAck {
     /// Smoothed deviation (mdev).
     deviation: Span,
-    /// Four times the largest in this round (mdev_max), and what the RTO takes (rttvar).
+    /// Four times the largest deviation in this round (mdev_max), and the variance term of the RTO (rttvar).
     most: Span,
     variance: Span,
-    /// SND.NXT when the round began.
+    /// SND.NXT at the beginning of the round.
     round: u64,
 }
 
@@ -37,7 +37,8 @@ impl Rtt {
         Rtt { srtt: Span::ZERO, rttvar: Span::ZERO, base, rto: base }
     }
 
-    /// Takes a sample, a picosecond at least; `expected` of them are taken per RTT. Source: RFC 6298 §2.2, §2.3, RFC 7323 appendix G.
+    /// Takes an RTT sample, a picosecond at least; `expected` of them are taken per RTT. Source: RFC 6298 §2.2, §2.3, RFC
+    /// 7323 appendix G.
     pub fn sample(&mut self, cfg: &Tcp, rtt: Span, expected: u64) {
         let rtt = rtt.max(Span::from_ps(1));
         if self.srtt > Span::ZERO {
@@ -57,8 +58,8 @@ impl Rtt {
         self.rto = self.base;
     }
 
-    /// Takes a sample, of which every ACK gives one: the variance follows the largest deviation of each round, down by a quarter
-    /// per round. `una`, `nxt`: SND.UNA and SND.NXT. Source: Linux tcp_rtt_estimator.
+    /// Takes an RTT sample where every ACK gives one: the variance follows the largest deviation of each round, and falls by
+    /// a quarter per round. `una`, `nxt`: SND.UNA and SND.NXT. Source: Linux tcp_rtt_estimator.
     pub fn sample_every(&mut self, cfg: &Tcp, state: &mut EveryAck, rtt: Span, (una, nxt): (u64, u64)) {
         let rtt = rtt.max(Span::from_ps(1));
         let floor = match cfg.rto_floor {
@@ -105,17 +106,17 @@ impl Rtt {
         self.rto = self.rto.saturating_mul(2).min(cfg.rto_max);
     }
 
-    /// The last doubling did not count.
+    /// Reverts the last doubling of the RTO.
     pub fn undo_back_off(&mut self) {
         self.rto = (self.rto / 2).max(self.base);
     }
 
-    /// Back to the RTO that the samples give.
+    /// Resets the RTO to the value that the samples give.
     pub fn reset_back_off(&mut self) {
         self.rto = self.base;
     }
 
-    /// The handshake is over; `timed_out`: the SYN was sent again. Source: RFC 6298 §5.7.
+    /// Ends the handshake; `timed_out`: the SYN was retransmitted. Source: RFC 6298 §5.7.
     pub fn handshake_done(&mut self, cfg: &Tcp, timed_out: bool) {
         if timed_out && self.srtt == Span::ZERO {
             self.base = AFTER_SYN_TIMEOUT.max(cfg.rto_initial).min(cfg.rto_max);
@@ -124,7 +125,7 @@ impl Rtt {
     }
 }
 
-/// `old` moved by one `n`th towards `new`, exactly rounded down.
+/// Moves `old` by one `n`th towards `new`, exactly rounded down.
 fn weigh(old: Span, new: Span, n: u64) -> Span {
     Span::from_ps(((u128::from(old.ps()) * u128::from(n - 1) + u128::from(new.ps())) / u128::from(n)) as u64)
 }

@@ -1,8 +1,8 @@
-//! What the receiver has and has not, as the sender knows it. Source: RFC 6675 §4.
+//! SACK scoreboard of a sender. Source: RFC 6675 §4.
 
 use std::collections::VecDeque;
 
-/// Bytes that the other end has selectively acknowledged, and what is believed lost or was sent again.
+/// Scoreboard: SACKed ranges, and the bytes believed lost or retransmitted.
 ///
 /// RFC 6675 scans its scoreboard for SetPipe and IsLost; here the same numbers are kept up to date. IsLost is monotone: all
 /// un-SACKed bytes below [`Scoreboard::lost_edge`] are lost, none above.
@@ -11,14 +11,14 @@ pub(crate) struct Scoreboard {
     /// SACKed ranges above SND.UNA, ascending, disjoint, not adjacent.
     ranges: VecDeque<(u64, u64)>,
     una: u64,
-    /// Bytes in `ranges`.
+    /// Number of bytes in `ranges`.
     sacked: u64,
     lost_edge: u64,
-    /// Un-SACKed bytes below `lost_edge`.
+    /// Number of un-SACKed bytes below `lost_edge`.
     lost: u64,
-    /// HighRxt: all holes below have been sent again, in this recovery.
+    /// HighRxt: all holes below it have been retransmitted in this recovery.
     high_rxt: u64,
-    /// Un-SACKed bytes below `high_rxt`.
+    /// Number of un-SACKed bytes below `high_rxt`.
     again: u64,
 }
 
@@ -31,28 +31,28 @@ impl Scoreboard {
         self.high_rxt
     }
 
-    /// All un-SACKed bytes below are lost.
+    /// Edge below which all un-SACKed bytes are lost.
     pub fn lost_edge(&self) -> u64 {
         self.lost_edge
     }
 
-    /// Un-SACKed bytes below [`Scoreboard::lost_edge`].
+    /// Number of lost bytes: un-SACKed ones below [`Scoreboard::lost_edge`].
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// The end of the highest SACKed range.
+    /// End of the highest SACKed range.
     pub fn highest(&self) -> u64 {
         self.ranges.back().map_or(self.una, |r| r.1)
     }
 
-    /// Bytes in [from, to) that are SACKed.
+    /// Number of SACKed bytes in [from, to).
     fn sacked_in(&self, from: u64, to: u64) -> u64 {
         let first = self.ranges.partition_point(|r| r.1 <= from);
         self.ranges.iter().skip(first).take_while(|r| r.0 < to).map(|r| r.1.min(to) - r.0.max(from)).sum()
     }
 
-    /// Un-SACKed bytes in [from, to), nothing below `una` counted.
+    /// Number of un-SACKed bytes in [from, to), nothing below `una` counted.
     fn holes_in(&self, from: u64, to: u64) -> u64 {
         let from = from.max(self.una);
         if to <= from {
@@ -62,12 +62,12 @@ impl Scoreboard {
         }
     }
 
-    /// Bytes in flight: outstanding, less what is SACKed or lost, plus what was sent again. Source: RFC 6675 §4 SetPipe.
+    /// Bytes in flight: outstanding, without SACKed and lost bytes, plus retransmitted ones. Source: RFC 6675 §4 SetPipe.
     pub fn pipe(&self, una: u64, nxt: u64) -> u64 {
         nxt - una - self.sacked - self.lost + self.again
     }
 
-    /// Notes a SACK block; gives the number of bytes that are new. Source: RFC 6675 §4 Update.
+    /// Records a SACK block; returns the number of newly SACKed bytes. Source: RFC 6675 §4 Update.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         let start = start.max(self.una);
         if start >= end {
@@ -92,7 +92,7 @@ impl Scoreboard {
         news
     }
 
-    /// The cumulative ACK has come to `una`; gives the SACKed bytes that it covers.
+    /// Advances the cumulative ACK to `una`; returns the number of SACKed bytes that it covers.
     pub fn advance(&mut self, una: u64) -> u64 {
         self.lost -= self.holes_in(self.una, una.min(self.lost_edge));
         self.again -= self.holes_in(self.una, una.min(self.high_rxt));
@@ -116,8 +116,8 @@ impl Scoreboard {
         covered
     }
 
-    /// Finds what is lost now: below `dup_thresh` SACKed ranges, or below more than (dup_thresh − 1) segments of SACKed
-    /// bytes. Source: RFC 6675 §4 IsLost.
+    /// Finds lost bytes: below `dup_thresh` SACKed ranges, or below more than (dup_thresh − 1) segments of SACKed bytes.
+    /// Source: RFC 6675 §4 IsLost.
     pub fn find_lost(&mut self, dup_thresh: u32, mss: u32) {
         let enough = u64::from(dup_thresh - 1) * u64::from(mss);
         let mut bytes = 0;
@@ -134,7 +134,7 @@ impl Scoreboard {
         }
     }
 
-    /// A recovery begins: nothing has been sent again. Source: RFC 6675 §5 step 4.
+    /// Begins a recovery, with nothing retransmitted. Source: RFC 6675 §5 step 4.
     pub fn begin(&mut self, una: u64) {
         self.una = una;
         self.lost_edge = self.lost_edge.max(una);
@@ -142,14 +142,14 @@ impl Scoreboard {
         self.again = 0;
     }
 
-    /// All that is outstanding is lost. Source: RFC 6675 §5.1, RFC 5681 §3.1.
+    /// Marks all outstanding data as lost. Source: RFC 6675 §5.1, RFC 5681 §3.1.
     pub fn all_lost(&mut self, una: u64, nxt: u64) {
         self.begin(una);
         self.lost_edge = nxt;
         self.lost = self.holes_in(una, nxt);
     }
 
-    /// The timeout was spurious: nothing is lost, nothing was sent again.
+    /// Reverts a spurious timeout: nothing is lost, nothing was retransmitted.
     pub fn none_lost(&mut self) {
         self.lost_edge = self.una;
         self.lost = 0;
@@ -157,7 +157,7 @@ impl Scoreboard {
         self.again = 0;
     }
 
-    /// The first hole at or above `at`, as far as `limit`.
+    /// First hole at or above `at`, up to `limit`.
     pub fn hole_from(&self, at: u64, limit: u64) -> Option<(u64, u64)> {
         let mut start = at.max(self.una);
         let first = self.ranges.partition_point(|r| r.1 <= start);
@@ -173,7 +173,7 @@ impl Scoreboard {
         (start < end).then_some((start, end))
     }
 
-    /// The holes in [from, to).
+    /// Holes in [from, to).
     pub fn holes(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut at = from;
         std::iter::from_fn(move || {
@@ -183,7 +183,7 @@ impl Scoreboard {
         })
     }
 
-    /// The last un-SACKed bytes below `nxt`, at most `mss` of them. Source: RFC 6675 §4 NextSeg rule 4.
+    /// Last un-SACKed bytes below `nxt`, at most `mss` of them. Source: RFC 6675 §4 NextSeg rule 4.
     pub fn last_hole(&self, nxt: u64, mss: u64) -> Option<(u64, u64)> {
         let mut end = nxt;
         let mut below = self.ranges.iter().rev();
@@ -198,7 +198,8 @@ impl Scoreboard {
         (floor < end).then(|| (floor.max(end.saturating_sub(mss)), end))
     }
 
-    /// What ends at `end`, a whole or partial hole, has been sent again; holes that were passed over count as well.
+    /// Records the retransmission of a hole, or of its part, that ends at `end`; skipped holes count as retransmitted as
+    /// well.
     pub fn sent_again(&mut self, end: u64) {
         self.again += self.holes_in(self.high_rxt, end);
         self.high_rxt = self.high_rxt.max(end);

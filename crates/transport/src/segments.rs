@@ -1,26 +1,26 @@
-//! The segments that are outstanding: when each left, and what is known of it. Source: RFC 8985 §5.2; Linux tcp_rtx_queue.
+//! Outstanding segments: send time and state of each. Source: RFC 8985 §5.2; Linux tcp_rtx_queue.
 
 use fanin_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// It was acknowledged selectively.
+/// The segment was acknowledged selectively.
 const SACKED: u8 = 1;
-/// It is believed lost.
+/// The segment is believed lost.
 const LOST: u8 = 2;
-/// A retransmission of it is in flight. Source: Linux TCPCB_SACKED_RETRANS.
+/// A retransmission of the segment is in flight. Source: Linux TCPCB_SACKED_RETRANS.
 const AGAIN: u8 = 4;
-/// It was retransmitted at some time: its acknowledgment is ambiguous (Karn).
+/// The segment was retransmitted at some time: its acknowledgment is ambiguous (Karn).
 const EVER: u8 = 8;
-/// A switch or the receiver has named it as lost.
+/// A switch or the receiver has reported the segment as lost.
 const NAMED: u8 = 16;
-/// The same, and it is retransmitted whatever the window.
+/// The segment was reported as lost, and is retransmitted regardless of the window.
 const AT_ONCE: u8 = 32;
 
-/// A segment; it begins where the one before it ends, the first at SND.UNA.
+/// An outstanding segment; it begins where the previous one ends, the first at SND.UNA.
 #[derive(Clone, Copy, Debug)]
 struct Seg {
     end: u64,
-    /// Its last transmission.
+    /// Time of the last transmission.
     at: Time,
     state: u8,
 }
@@ -30,13 +30,13 @@ impl Seg {
         self.state & bits != 0
     }
 
-    /// Lost and not retransmitted since.
+    /// True if the segment is lost and was not retransmitted since.
     fn waits(&self) -> bool {
         self.state & (LOST | AGAIN) == LOST
     }
 }
 
-/// A transmission of [from, to).
+/// A transmission of the range [from, to).
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     at: Time,
@@ -44,96 +44,99 @@ struct Sending {
     to: u64,
 }
 
-/// What an ACK is judged by.
+/// State by which an ACK is judged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Known {
     pub now: Time,
-    /// End of what was outstanding when the present recovery began.
+    /// End of the data outstanding when the present recovery began.
     pub recover: u64,
     /// End of the highest SACKed segment.
     pub highest: u64,
 }
 
-/// What an ACK acknowledges newly.
+/// Data that an ACK newly acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrivals {
-    /// Send times of the first and the last segment acknowledged cumulatively that were sent once and not SACKed before.
+    /// Send times of the first and the last cumulatively acknowledged segment, among those sent once and not SACKed before.
     acked: Option<(Time, Time)>,
-    /// The same of those acknowledged selectively.
+    /// Send times of the first and the last selectively acknowledged segment, among those sent once.
     sacked: Option<(Time, Time)>,
-    /// A retransmitted segment was acknowledged cumulatively. Source: Linux FLAG_RETRANS_DATA_ACKED.
+    /// True if a retransmitted segment was acknowledged cumulatively. Source: Linux FLAG_RETRANS_DATA_ACKED.
     pub again_acked: bool,
-    /// A segment that was outstanding at the start of the recovery and never retransmitted. Source: Linux FLAG_ORIG_SACK_ACKED.
+    /// True if the ACK covers a segment that was outstanding at the start of the recovery and never retransmitted. Source:
+    /// Linux FLAG_ORIG_SACK_ACKED.
     pub original: bool,
-    /// Lowest segment that came after a higher one and was sent once: reordering.
+    /// Lowest segment that was sent once and arrived after a higher one: reordering.
     pub reordered: Option<u64>,
-    /// Among unambiguous ones, the segment that left last: when, its end, and the RTT of the last one processed.
+    /// The segment sent last among unambiguously acknowledged ones: its send time and end; and the RTT of the last one
+    /// processed.
     pub newest: Option<(Time, u64)>,
     pub rtt: Span,
 }
 
 impl Arrivals {
-    /// RTT of the first segment acknowledged newly and sent once. Source: Linux tcp_clean_rtx_queue (seq_rtt_us, sack_rtt_us).
+    /// RTT of the first newly acknowledged segment that was sent once. Source: Linux tcp_clean_rtx_queue (seq_rtt_us,
+    /// sack_rtt_us).
     pub fn oldest_rtt(&self, now: Time) -> Option<Span> {
         self.acked.filter(|_| !self.again_acked).or(self.sacked).map(|(first, _)| now.since(first))
     }
 
-    /// RTT of the one that left last.
+    /// RTT of the newly acknowledged segment that was sent last.
     pub fn latest_rtt(&self, now: Time) -> Option<Span> {
         let last = |times: Option<(Time, Time)>| times.map(|(_, last)| last);
         last(self.acked).max(last(self.sacked)).map(|at| now.since(at))
     }
 
-    /// RTT by selective acknowledgments alone.
+    /// RTT from selective acknowledgments alone.
     pub fn sack_rtt(&self, now: Time) -> Option<Span> {
         self.sacked.map(|(first, _)| now.since(first))
     }
 }
 
-/// Outstanding segments in the order of the stream, and their transmissions in the order of time.
+/// Outstanding segments in stream order, and their transmissions in time order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Segments {
     list: VecDeque<Seg>,
-    /// SND.UNA: where the first one begins.
+    /// SND.UNA, where the first segment begins.
     una: u64,
-    /// Transmissions, oldest first; those of segments that have been acknowledged or sent again since are stale.
+    /// Transmissions, oldest first; those of segments acknowledged or retransmitted since are stale.
     order: VecDeque<Sending>,
-    /// Bytes SACKed, lost, in flight again, and lost but not in flight again.
+    /// Number of bytes SACKed, lost, retransmitted, and lost but not retransmitted.
     sacked: u64,
     lost: u64,
     again: u64,
     waiting: u64,
-    /// Bytes lost of which no notification has said so.
+    /// Number of lost bytes that no notification has reported.
     found: u64,
-    /// Where the first segment begins that waits to be retransmitted, and the first that does not wait for the window.
+    /// Start of the first segment that waits for retransmission, and of the first that does not wait for the window.
     next: u64,
     at_once: u64,
     arrivals: Arrivals,
-    /// The shortest RTT, and when it was measured.
+    /// Minimum RTT, and the time at which it was measured.
     least: Option<(Span, Time)>,
 }
 
-/// How long the shortest RTT is remembered. Source: Linux tcp_min_rtt_wlen (300 s).
+/// Time for which the minimum RTT is remembered. Source: Linux tcp_min_rtt_wlen (300 s).
 const LEAST_RTT_WINDOW: Span = Span::from_s(300);
 const NOWHERE: u64 = u64::MAX;
 
 impl Segments {
-    /// Nothing is outstanding.
+    /// State with nothing outstanding.
     pub fn new(una: u64) -> Self {
         Segments { una, next: NOWHERE, at_once: NOWHERE, ..Segments::default() }
     }
 
-    /// The connection is open, and nothing is outstanding. What the handshake has measured stays.
+    /// Resets the state when the connection opens; the RTT measured by the handshake is kept.
     pub fn restart(&mut self, una: u64) {
         *self = Segments { least: self.least, ..Segments::new(una) };
     }
 
-    /// The shortest RTT: an ACK of a retransmission that is faster was caused by the original. Source: RFC 8985 §6.2 step 2.
+    /// Minimum RTT: an ACK of a retransmission that arrives faster was caused by the original.
     pub fn least_rtt(&self) -> Option<Span> {
         self.least.map(|(rtt, _)| rtt)
     }
 
-    /// An RTT has been measured. Deviation: the shortest is forgotten as a whole, where Linux has a moving window (minmax).
+    /// Records a measured RTT. Deviation: the shortest is forgotten as a whole, where Linux has a moving window (minmax).
     pub fn note_rtt(&mut self, now: Time, rtt: Span) {
         if self.least.is_none_or(|(least, at)| rtt <= least || now.since(at) > LEAST_RTT_WINDOW) {
             self.least = Some((rtt, now));
@@ -145,32 +148,32 @@ impl Segments {
         (nxt - self.una + self.again).saturating_sub(self.sacked + self.lost)
     }
 
-    /// Bytes acknowledged selectively.
+    /// Number of bytes acknowledged selectively.
     pub fn sacked(&self) -> u64 {
         self.sacked
     }
 
-    /// Bytes lost of which no notification has said so.
+    /// Number of lost bytes that no notification has reported.
     pub fn found_lost(&self) -> u64 {
         self.found
     }
 
-    /// Bytes whose retransmission is in flight.
+    /// Number of bytes whose retransmission is in flight.
     pub fn again(&self) -> u64 {
         self.again
     }
 
-    /// Whether nothing outstanding is SACKed, lost or in flight again.
+    /// True if nothing outstanding is SACKed, lost or retransmitted.
     pub fn is_plain(&self) -> bool {
         self.sacked + self.lost + self.again == 0
     }
 
-    /// When the first one left last.
+    /// Time of the first segment's last transmission.
     pub fn head_sent(&self) -> Option<Time> {
         self.list.front().map(|s| s.at)
     }
 
-    /// The first and the last segment.
+    /// Range of the first segment.
     pub fn first(&self) -> Option<(u64, u64)> {
         self.list.front().map(|s| (self.una, s.end))
     }
@@ -180,17 +183,17 @@ impl Segments {
         Some((self.begin(i), self.list[i].end))
     }
 
-    /// Whether exactly one is outstanding.
+    /// True if exactly one segment is outstanding.
     pub fn is_single(&self) -> bool {
         self.list.len() == 1
     }
 
-    /// The first segment that is lost and not in flight again.
+    /// First segment that is lost and whose retransmission is not in flight.
     pub fn next_lost(&self) -> Option<(u64, u64)> {
         self.at(self.next)
     }
 
-    /// The first of them that does not wait for the window.
+    /// First segment waiting for retransmission that the window does not limit.
     pub fn next_at_once(&self) -> Option<(u64, u64)> {
         self.at(self.at_once)
     }
@@ -199,7 +202,7 @@ impl Segments {
         (from != NOWHERE).then(|| (from, self.list[self.index(from)].end))
     }
 
-    /// Index of the segment that holds the byte at `at`.
+    /// Index of the segment that contains the byte at `at`.
     fn index(&self, at: u64) -> usize {
         self.list.partition_point(|s| s.end <= at)
     }
@@ -208,7 +211,7 @@ impl Segments {
         i.checked_sub(1).map_or(self.una, |i| self.list[i].end)
     }
 
-    /// A segment ends, or begins, at `at`. Source: Linux tcp_fragment.
+    /// Splits the segment that contains `at`, so that one begins there. Source: Linux tcp_fragment.
     fn split(&mut self, at: u64) {
         let i = self.index(at);
         if i < self.list.len() && at > self.begin(i) {
@@ -217,7 +220,7 @@ impl Segments {
         }
     }
 
-    /// The whole segments in [from, to): a part of one is no news. Source: Linux tcp_match_skb_to_sack.
+    /// Largest range of whole segments in [from, to), as SACKs of parts are ignored. Source: Linux tcp_match_skb_to_sack.
     pub fn whole(&self, from: u64, to: u64) -> (u64, u64) {
         let (first, last) = (self.index(from), self.index(to));
         let cut = |i: usize, at: u64| self.begin(i) < at;
@@ -226,14 +229,14 @@ impl Segments {
         (start, end.max(start))
     }
 
-    /// New data up to `end` leaves.
+    /// Adds a segment of new data up to `end`.
     pub fn sent(&mut self, now: Time, end: u64) {
         let from = self.list.back().map_or(self.una, |s| s.end);
         self.list.push_back(Seg { end, at: now, state: 0 });
         self.order.push_back(Sending { at: now, from, to: end });
     }
 
-    /// [from, to) leaves again.
+    /// Records a retransmission of [from, to).
     pub fn sent_again(&mut self, now: Time, from: u64, to: u64) {
         self.split(from);
         self.split(to);
@@ -255,7 +258,7 @@ impl Segments {
         self.seek();
     }
 
-    /// [from, to), of which nothing was SACKed, is now.
+    /// Marks [from, to) as SACKed; nothing of it was before.
     pub fn arrived(&mut self, known: &Known, from: u64, to: u64) {
         self.split(from);
         self.split(to);
@@ -288,7 +291,7 @@ impl Segments {
         self.seek();
     }
 
-    /// All below `una` is acknowledged.
+    /// Removes all segments below `una`, which are acknowledged.
     pub fn acknowledged(&mut self, known: &Known, una: u64) {
         if una <= self.una {
             return;
@@ -326,7 +329,7 @@ impl Segments {
         self.seek();
     }
 
-    /// What the present ACK has brought.
+    /// Takes the data newly acknowledged by the present ACK.
     pub fn take_arrivals(&mut self, now: Time) -> Arrivals {
         let arrivals = std::mem::take(&mut self.arrivals);
         if let Some(rtt) = arrivals.latest_rtt(now) {
@@ -335,7 +338,7 @@ impl Segments {
         arrivals
     }
 
-    /// The segments of index `i` on, as many as are in [from, to), that left at `at` are lost. Source: Linux tcp_mark_skb_lost.
+    /// Marks segment `i` as lost. Source: Linux tcp_mark_skb_lost.
     fn lose(&mut self, i: usize, named: u8) -> u64 {
         let len = self.list[i].end - self.begin(i);
         let s = &mut self.list[i];
@@ -361,7 +364,7 @@ impl Segments {
         len
     }
 
-    /// Finds losses: what left before `newest`, of which news is `settle` old at least. Gives how long the rest has to wait.
+    /// Finds losses: segments sent before `newest`, by `settle` at least. Returns the time until further ones count as lost.
     /// Source: RFC 8985 §6.2 step 5; Linux tcp_rack_detect_loss.
     pub fn find_lost(&mut self, now: Time, newest: (Time, u64), settle: Span) -> Option<Span> {
         let before = |s: &Sending| (s.at, s.to) < newest;
@@ -384,7 +387,7 @@ impl Segments {
         Some((last.at + settle).since(now))
     }
 
-    /// Whether a transmission is the last one of something that is neither acknowledged nor waits to be sent again.
+    /// True if a transmission is the last one of a segment that is neither acknowledged nor waits for retransmission.
     fn is_current(&self, s: &Sending) -> bool {
         s.to > self.una
             && self
@@ -394,8 +397,8 @@ impl Segments {
                 .any(|seg| seg.at == s.at && !seg.is(SACKED) && !seg.waits())
     }
 
-    /// After a timeout the first one is lost, and all whose last transmission is `age` old. Source: RFC 8985 §6.3; Linux
-    /// tcp_timeout_mark_lost.
+    /// Marks segments lost after a timeout: the first one, and all whose last transmission is `age` old. Source: RFC 8985
+    /// §6.3; Linux tcp_timeout_mark_lost.
     pub fn lose_old(&mut self, now: Time, age: Span) {
         for i in 0..self.list.len() {
             if i == 0 || self.list[i].at + age <= now {
@@ -404,8 +407,8 @@ impl Segments {
         }
     }
 
-    /// A notification names [from, to) as lost. Gives the bytes that did not wait already, and whether any was in flight again;
-    /// `None`: all of it has arrived.
+    /// Marks [from, to) as reported lost. Returns the number of bytes that did not wait already, and true if any was
+    /// retransmitted; `None`: all of it has arrived.
     pub fn name_lost(&mut self, from: u64, to: u64, at_once: bool) -> Option<(u64, bool)> {
         self.split(from);
         self.split(to);
@@ -417,7 +420,7 @@ impl Segments {
         Some((range.map(|i| self.lose(i, named)).sum(), again))
     }
 
-    /// Nothing was lost. Source: Linux tcp_undo_cwnd_reduction.
+    /// Reverts all losses, as nothing was lost. Source: Linux tcp_undo_cwnd_reduction.
     pub fn none_lost(&mut self) {
         for s in &mut self.list {
             s.state &= !(LOST | NAMED | AT_ONCE);
@@ -426,7 +429,7 @@ impl Segments {
         (self.next, self.at_once) = (NOWHERE, NOWHERE);
     }
 
-    /// Finds the next one that waits again.
+    /// Finds the next segment that waits for retransmission.
     fn seek(&mut self) {
         let seek = |from: u64, any: bool, waits: &dyn Fn(&Seg) -> bool| {
             if !any || from == NOWHERE {
@@ -443,7 +446,7 @@ impl Segments {
 }
 
 impl Arrivals {
-    /// Source: RFC 8985 §6.2 step 2; Linux tcp_rack_advance.
+    /// Updates RACK's newest arrival by an acknowledged segment. Source: RFC 8985 §6.2 step 2; Linux tcp_rack_advance.
     fn advance(&mut self, known: &Known, least: Option<Span>, s: &Seg) {
         let rtt = known.now.since(s.at);
         if s.is(EVER) && least.is_some_and(|least| rtt < least) {

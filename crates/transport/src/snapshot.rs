@@ -1,4 +1,4 @@
-//! What a sender is doing at one moment, for telemetry: a copy that decides nothing.
+//! Snapshot of a sender for telemetry: a copy that decides nothing.
 
 use crate::endpoint::Phase;
 use crate::report::RackCounts;
@@ -7,45 +7,45 @@ use fanin_units::{BitRate, Span, Time};
 /// A timer of an endpoint, by what its expiry does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// Sends again what is outstanding. Source: RFC 6298 §5.
+    /// Retransmission timer of outstanding data. Source: RFC 6298 §5.
     Retransmission,
-    /// Sends a tail loss probe. Source: RFC 8985 §7.
+    /// Tail loss probe timer. Source: RFC 8985 §7.
     TailProbe,
-    /// What has waited for reordered segments is lost. Source: RFC 8985 §6.2.
+    /// Reordering timer: at its expiry, segments that waited for reordered ones are lost. Source: RFC 8985 §6.2.
     Reordering,
-    /// Probes a closed receive window. Source: RFC 9293 §3.8.6.1.
+    /// Persist timer, which probes a closed receive window. Source: RFC 9293 §3.8.6.1.
     WindowProbe,
-    /// Acknowledges what has waited for a second segment. Source: RFC 9293 §3.8.6.3.
+    /// Delayed-ACK timer. Source: RFC 9293 §3.8.6.3.
     DelayedAck,
-    /// Lets the next paced segment go.
+    /// Pacing timer of the next segment.
     Pacing,
 }
 
-/// Timers that an endpoint has, each in a place of its own: the first is that of the oldest segment.
+/// Number of timers of an endpoint, each with a fixed index: the first is that of the oldest segment.
 pub const TIMERS: usize = 3;
 
-/// See the module. Places in the stream are offsets: the SYN is 0, the first byte 1.
+/// State of a sender at one moment; positions in the stream are offsets: the SYN is 0, the first byte 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderState {
-    /// The connection is open: data may be sent.
+    /// True if the connection is open, so that data may be sent.
     pub established: bool,
-    /// Sequence numbers on the wire of place 0 in the stream that it sends, and in the one that it receives.
+    /// Sequence numbers on the wire of offset 0 in the sent stream and in the received one.
     pub origins: [u32; 2],
     /// SND.UNA and SND.NXT.
     pub acked: u64,
     pub next: u64,
-    /// Bytes.
+    /// Congestion window \[bytes\].
     pub cwnd: u64,
-    /// Bytes; none before the first reduction.
+    /// Slow-start threshold \[bytes\]; `None` before the first reduction.
     pub ssthresh: Option<u64>,
-    /// Zero before the first sample.
+    /// Smoothed RTT; zero before the first sample.
     pub srtt: Span,
     pub rttvar: Span,
-    /// Back-off included.
+    /// Present RTO, back-off included.
     pub rto: Span,
-    /// What it may send at, where something limits that besides windows: a rate limiter, pacing that a control asks for.
+    /// Sending rate, if something besides windows limits it: a rate limiter, or pacing by a congestion control.
     pub rate: Option<BitRate>,
-    /// Of DCTCP.
+    /// DCTCP's alpha.
     pub alpha: Option<f64>,
     /// Payload bytes of a full segment.
     pub mss: u32,
@@ -53,17 +53,17 @@ pub struct SenderState {
     pub pipe: u64,
     /// Bytes written and not yet sent.
     pub unsent: u64,
-    /// Bytes that the other end accepts beyond `acked`.
+    /// Bytes that the receive window allows beyond `acked`.
     pub window: u64,
     pub phase: Phase,
-    /// Of RACK-TLP.
+    /// Counters of RACK-TLP.
     pub rack: RackCounts,
-    /// `Time::MAX`: off.
+    /// Expiry of each timer; `Time::MAX`: off.
     pub timers: [(Timer, Time); TIMERS],
 }
 
 impl SenderState {
-    /// Bytes sent and not cumulatively acknowledged.
+    /// FlightSize: bytes sent and not cumulatively acknowledged.
     pub fn in_flight(&self) -> u64 {
         self.next - self.acked
     }

@@ -1,4 +1,4 @@
-//! What every transport does, and what a scenario asks of its parameters.
+//! Interfaces of all transports: [`Transport`] for endpoints, [`TransportParams`] for their parameters in a scenario.
 
 use crate::report::{Event, Stats};
 use crate::signals::{SignalCounts, SignalLog};
@@ -7,55 +7,55 @@ use fanin_packet::{Envelope, Framing, Header, IpVersion, Signal, Signals, Stack}
 use fanin_params::{Cx, Ground, Trial};
 use fanin_units::{BitRate, Bytes, Span, Stream, Time};
 
-/// Kinds of packets that a poll may give.
+/// Set of packet kinds that a poll may yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds(u8);
 
 impl Kinds {
-    /// Acknowledgments and handshakes: they leave in the round in which they are due.
+    /// Acknowledgments and handshakes, which leave in the round in which they are due.
     pub const CONTROL: Kinds = Kinds(1);
-    /// What leaves when the NIC has room.
+    /// Data packets, which leave when the NIC has room.
     pub const DATA: Kinds = Kinds(2);
     pub const ALL: Kinds = Kinds(3);
 
-    /// Whether all of `other` are in it.
+    /// True if this set contains all of `other`.
     #[inline(always)]
     pub const fn has(self, other: Kinds) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Both.
+    /// Union of the two sets.
     #[inline(always)]
     pub const fn with(self, other: Kinds) -> Kinds {
         Kinds(self.0 | other.0)
     }
 }
 
-/// What the completion time of a flow alone on an idle network depends on.
+/// Packet sizes that determine the completion time of a single flow on an idle network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Payload of a full data packet \[bytes\].
     pub payload: u64,
     /// Transport header of a data packet, and of its acknowledgment \[bytes\].
     pub header: u16,
-    /// Bytes that the header of the first data packet is longer.
+    /// Bytes by which the header of the first data packet is longer.
     pub first: u16,
     /// Transport header of the packets that open a connection, one in each direction \[bytes\]; `None` without a handshake.
     pub opening: Option<u16>,
 }
 
-/// Where a flow runs: what a transport may know of it before it sends.
+/// Path and hosts of a flow, as a transport knows them before it sends.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// Of the hosts, with room for stamps.
+    /// Framing of the hosts, with room for stamps.
     pub framing: Framing,
-    /// Of the NICs, the initiator's first.
+    /// Rates of the two NICs, the initiator's first.
     pub rates: [BitRate; 2],
-    /// Round trip of a full packet and one without payload on an idle network.
+    /// Idle RTT of a full packet and one without payload.
     pub base_rtt: Span,
-    /// Switches on the way.
+    /// Number of switches on the path.
     pub hops: u32,
-    /// What every packet waits in its receiver, which is a part of the way's delay.
+    /// Processing delay of every packet in its receiver, which is a part of the path's delay.
     pub processing: Span,
 }
 
@@ -67,10 +67,10 @@ impl Place {
     }
 }
 
-/// A data packet that a host's queue did not accept.
+/// A data packet that the transmit queue of its host did not accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Sequence number on the wire.
+    /// Sequence number of the packet on the wire.
     pub number: u32,
     /// Bytes of transport header and payload.
     pub header: u16,
@@ -82,175 +82,174 @@ pub struct Refused {
 /// After each input the host polls [`Kinds::CONTROL`] until nothing is due, reads [`Transport::poll_event`] until it is empty,
 /// polls [`Kinds::DATA`] when its NIC has room, and calls [`Transport::on_timer`] at [`Transport::next_timeout`].
 pub trait Transport: Sized {
-    /// Its table in a scenario.
+    /// Parameters of the transport, a table of the scenario.
     type Params: TransportParams;
 
-    /// Both ends of a flow, initiator first. `draws`: the flow's own random stream.
+    /// The two ends of a flow, initiator first. `draws`: the flow's own random stream.
     fn pair(cfg: &Self::Params, place: &Place, now: Time, draws: &mut Stream) -> [Self; 2];
 
-    /// The application writes `bytes`.
+    /// Takes a write of `bytes` from the application.
     fn write(&mut self, cfg: &Self::Params, now: Time, bytes: u64);
 
-    /// The application writes nothing more.
+    /// Closes the application's direction: no further writes follow.
     fn close(&mut self, cfg: &Self::Params, now: Time);
 
-    /// The packet that comes next reached the host at a time before: it has waited between NIC and transport.
+    /// Gives the arrival time of the next packet at the host, if it has waited between NIC and transport.
     fn arrived_at(&mut self, _at: Time) {}
 
-    /// A packet of the other end has arrived, perhaps trimmed.
+    /// Processes a packet of the peer, perhaps trimmed.
     fn on_packet(&mut self, cfg: &Self::Params, now: Time, envelope: &Envelope, header: &Header);
 
-    /// The network signals something about a packet of this end.
+    /// Processes a signal of the network about a packet of this end.
     fn on_signal(&mut self, _cfg: &Self::Params, _now: Time, _signal: &Signal) {
         self.signal_log().counts().notifications.ignored += 1;
     }
 
-    /// The packet that is given next brings telemetry: of its own way, or what the other end sends back.
+    /// Gives the telemetry of the next packet: of its own path, or returned by the peer.
     fn on_telemetry(&mut self, _stack: &Stack) {}
 
-    /// The telemetry in the frame of the packet that [`Transport::poll`] has just given: an empty stack where ports shall write,
-    /// or what the other end is told; `None` without. Asked only where [`TransportParams::needs_telemetry`].
+    /// Telemetry for the frame of the packet that [`Transport::poll`] has just made: an empty stack for ports to write into,
+    /// or one to return to the peer; `None` without. Asked only if [`TransportParams::needs_telemetry`].
     fn telemetry(&mut self) -> Option<Stack> {
         None
     }
 
-    /// A timeout has expired. Early and repeated calls are harmless.
+    /// Handles expired timeouts. Early and repeated calls are harmless.
     fn on_timer(&mut self, cfg: &Self::Params, now: Time);
 
     /// The earliest time at which [`Transport::on_timer`] has something to do; `Time::MAX`: never.
     fn next_timeout(&self) -> Time;
 
-    /// Whether no packet of data that it sends before its next input sets a timeout sooner than `span` after it; `false` where it does not
-    /// know.
+    /// True if no data packet sent before the next input sets a timeout sooner than `span` after it; false if unknown.
     fn is_patient(&self, _cfg: &Self::Params, _span: Span) -> bool {
         false
     }
 
-    /// Whether that lies before `at`.
+    /// True if the next timeout is before `at`.
     fn times_out_before(&self, at: Time) -> bool {
         self.next_timeout() < at
     }
 
-    /// Whether [`Transport::poll`] would give a packet.
+    /// True if [`Transport::poll`] would yield a packet.
     fn due(&self, cfg: &Self::Params, now: Time, kinds: Kinds) -> bool;
 
-    /// Whether data may be due, by a short look; `false`: it is not.
+    /// True if data may be due, by a quick look; false if it is not.
     fn may_have_data(&self, cfg: &Self::Params, now: Time) -> bool {
         self.due(cfg, now, Kinds::DATA)
     }
 
     /// Makes the next packet, if one of `kinds` is due: its header, and of the envelope `payload`, `ecn`, `kind` and
-    /// `trimmed`. The host fills the rest.
+    /// `trimmed`. The host fills in the rest.
     fn poll(&mut self, cfg: &Self::Params, now: Time, kinds: Kinds, envelope: &mut Envelope, header: &mut Header) -> bool;
 
-    /// Payload bytes that one turn at the NIC may send back to back; zero: one packet.
+    /// Payload bytes that one transmission opportunity at the NIC may send back to back; zero: one packet.
     fn burst(&self, _cfg: &Self::Params, _now: Time) -> u64 {
         0
     }
 
-    /// Bytes of this end that may stand in a queue of its host before it sends more (TCP small queues).
+    /// TCP small queue limit: bytes of this end in its host's transmit queue beyond which it sends nothing more.
     fn output_limit(&self, _cfg: &Self::Params, _now: Time) -> u64 {
         u64::MAX
     }
 
-    /// The host's queue is full: the data packet that [`Transport::poll`] would give is dropped there, and stays unsent.
-    /// What it would have been; `None`: there is none, or this transport does not notice and is polled as ever.
+    /// Handles a full transmit queue of the host: the data packet that [`Transport::poll`] would make is dropped there, and
+    /// stays unsent. Returns that packet; `None`: there is none, or this transport does not notice and is polled as usual.
     fn on_refusal(&mut self, _cfg: &Self::Params, _now: Time) -> Option<Refused> {
         None
     }
 
-    /// The next event, oldest cause first.
+    /// Takes the next event, oldest cause first.
     fn poll_event(&mut self) -> Option<Event>;
 
-    /// Drops the news that more has been delivered or acknowledged while that is below these totals, at which its application wants to
-    /// hear of it. Whether no other event waits; `false` where it does not know without a look.
+    /// Drops pending events of delivered and acknowledged bytes below these totals, at which the application wants to be
+    /// notified. True if no other event is pending; false if that is unknown without a look.
     fn is_quiet_below(&mut self, _delivered: u64, _acked: u64) -> bool {
         false
     }
 
-    /// Whether nothing more leaves this end of its own accord.
+    /// True if this end sends nothing more without input.
     fn is_over(&self, cfg: &Self::Params) -> bool;
 
-    /// Where it keeps what its next packet needs, in steps: a line of memory each, to be fetched ahead. In the first step nothing but
-    /// the first two lines of itself is at hand, in the second what the first has shown.
+    /// Fetches the memory that the next packet needs, in steps of cache lines. In step 0 only the first two lines of the
+    /// endpoint are in the cache, in step 1 also those that step 0 has fetched.
     fn apart(&self, _step: usize, _fetch: impl Fn(*const u8)) {}
 
     /// Counters since the start.
     fn stats(&self) -> Stats;
 
-    /// [`Stats::packets_sent`], modulo 2^32.
+    /// Low 32 bits of [`Stats::packets_sent`].
     fn sent(&self) -> u32 {
         self.stats().packets_sent as u32
     }
 
-    /// What became of signals.
+    /// Counters of signals.
     fn signals(&self) -> SignalCounts;
 
-    /// Where the endpoint counts signals.
+    /// Mutable counters of signals.
     fn signal_log(&mut self) -> &mut SignalLog;
 
-    /// See [`Shape`].
+    /// Packet sizes, see [`Shape`].
     fn shape(cfg: &Self::Params, ip: IpVersion) -> Shape {
         cfg.shape(ip)
     }
 
-    /// The place of the next byte that it has not got yet, as headers have it; `None`: it does not know, or its packets have no order.
+    /// Position in headers of the next byte that this end awaits; `None`: unknown, or its packets have no order.
     fn next_place(&self) -> Option<u32> {
         None
     }
 
-    /// What it is doing as a sender, for telemetry; `None` where it has no window.
+    /// State as a sender, for telemetry; `None` without a window.
     fn snapshot(&self) -> Option<SenderState> {
         None
     }
 
-    /// Its state in words, for the report of a run that hangs.
+    /// Describes the state in words, for the report of a run that hangs.
     fn describe(&self) -> String;
 }
 
-/// What a check of parameters knows of the rest of the scenario.
+/// Facts about the rest of the scenario, for checks of parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckSite {
-    /// Bytes of each frame that lie behind the IP packet, by which the MTU is smaller.
+    /// Bytes of each frame behind the IP packet, by which the MTU is smaller.
     pub trailer: u16,
     pub ip: IpVersion,
-    /// Packets queue in hosts: `nic = "fifo"`.
+    /// True if packets queue in hosts: `nic = "fifo"`.
     pub queues_at_hosts: bool,
 }
 
-/// The network when it is idle, as far as parameters have to suit it.
+/// Properties of the idle network that parameters have to suit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idle {
-    /// Of the fastest NIC.
+    /// Rate of the fastest NIC.
     pub line: BitRate,
-    /// The longest round trip of the transport's flows, of a full packet and one without payload; none where no flow is known.
+    /// Longest idle RTT of the transport's flows, of a full packet and one without payload; `None` if no flow is known.
     pub base_rtt: Option<Span>,
 }
 
 /// A timeout that a sender waits for after a loss.
 #[derive(Clone, Copy, Debug)]
 pub struct LossTimer {
-    /// Its key in the scenario.
+    /// Key of the timeout in the scenario.
     pub key: &'static str,
     pub value: Span,
-    /// The key has a number n, and the timeout is 4.096 us · 2^n. Source: IBTA §9.7.6.1.3.
+    /// Exponent n of a timeout of 4.096 us · 2^n, if the key has that. Source: IBTA §9.7.6.1.3.
     pub exponent: Option<u32>,
-    /// It is what it is, whatever RTT the sender measures.
+    /// True if the timeout does not depend on the measured RTT.
     pub fixed: bool,
-    /// What it costs, after a colon.
+    /// Cost of the timeout in words, for a message, after a colon.
     pub cost: &'static str,
 }
 
-/// What asks an endpoint many things in a row: compiled for the common transport, so that whose endpoint it is is found out once.
+/// A sequence of calls to an endpoint, compiled for the common transport, so that its kind is tested once.
 pub trait Act {
-    /// What comes of it.
+    /// Result of the calls.
     type Out;
 
-    /// Does it.
+    /// Makes the calls.
     fn act<E: Transport>(self, end: &mut E, cfg: &E::Params) -> Self::Out;
 }
 
-/// What a scenario asks of a transport's parameters. Each has a default.
+/// Parameters of a transport, as a scenario uses them. Every method but a few has a default.
 pub trait TransportParams: Default {
     /// Reports values that contradict each other, and values without effect; `cx` is at their table.
     fn check(&self, cx: &mut Cx, site: &CheckSite);
@@ -258,19 +257,19 @@ pub trait TransportParams: Default {
     /// Reports values that do not suit the network; `cx` is at their table.
     fn check_at(&self, _at: &Idle, _cx: &mut Cx) {}
 
-    /// Bytes of the largest IP packet.
+    /// MTU: bytes of the largest IP packet.
     fn mtu(&self, ip: IpVersion) -> u16;
 
-    /// The same for packets that are smaller by `bytes`.
+    /// These parameters for packets that are smaller by `bytes`.
     fn with_mtu_less(self, bytes: u16) -> Self;
 
-    /// See [`Shape`].
+    /// Packet sizes, see [`Shape`].
     fn shape(&self, ip: IpVersion) -> Shape;
 
-    /// Headers of IP and transport in the longest acknowledgment without selective ones \[bytes\].
+    /// Length of IP and transport headers in the longest acknowledgment without SACK blocks \[bytes\].
     fn longest_header(&self, ip: IpVersion) -> u16;
 
-    /// Bytes of a message at most: what an application writes at once is cut into as many; `None`: it is one.
+    /// Largest message: an application's write is cut into such messages; `None`: a write is one message.
     fn largest_message(&self) -> Option<Bytes> {
         None
     }
@@ -278,17 +277,17 @@ pub trait TransportParams: Default {
     /// Payload bytes that a sender may have in flight before the first acknowledgment.
     fn first_window(&self, ip: IpVersion) -> u64;
 
-    /// Whether connections keep their share of the host's queue small.
+    /// True if connections limit their share of the host's transmit queue (TCP small queues).
     fn keeps_queues_small(&self) -> bool {
         false
     }
 
-    /// Whether it hands several segments to the NIC at once.
+    /// True if an endpoint may hand several segments to the NIC at once.
     fn bursts(&self) -> bool {
         false
     }
 
-    /// The key of the receive window, and the most that it offers.
+    /// Key of the receive window, and the largest window it allows.
     fn receive_window(&self) -> Option<(&'static str, Bytes)> {
         None
     }
@@ -298,52 +297,53 @@ pub trait TransportParams: Default {
         Vec::new()
     }
 
-    /// What makes it send ECN-capable packets, where it does not.
+    /// Setting that makes the transport send ECN-capable packets, for messages; `None` if it sends them already.
     fn ecn_remedy(&self) -> Option<&'static str> {
         None
     }
 
-    /// What helps where packets come in another order than they were sent in, if it takes that for loss and sends them again.
+    /// Setting that helps against reordering, if the transport takes that for loss and retransmits; `None` if it does not.
     fn wants_order(&self) -> Option<&'static str> {
         None
     }
 
-    /// Whether it sends ECN-capable packets.
+    /// True if the transport sends ECN-capable packets.
     fn uses_ecn(&self) -> bool {
         false
     }
 
-    /// Whether it works by marks, so that a drop in their place is a mistake: its name.
+    /// Name of the congestion control if it works by marks, so that drops instead of marks are a mistake.
     fn needs_marks(&self) -> Option<&'static str> {
         None
     }
 
-    /// Whether its marks should come by chance, the more the longer the queue, and not from a threshold on.
+    /// True if marking should be probabilistic, increasing with the queue, instead of a threshold.
     fn marks_by_curve(&self) -> bool {
         false
     }
 
-    /// Whether it works by telemetry of the ports on the way: its name.
+    /// Name of the congestion control if it works by telemetry of the ports on the path.
     fn needs_telemetry(&self) -> Option<&'static str> {
         None
     }
 
-    /// What to write where it is in a class that drops packets, which it takes badly; `None`: it repairs losses.
+    /// Setting that helps in a class that drops packets, if the transport is loss-sensitive; `None` if it repairs losses
+    /// well.
     fn wants_lossless(&self) -> Option<&'static str> {
         None
     }
 
-    /// Classes of packets that do not travel in their flow's, each with its key.
+    /// Classes of packets that do not travel in their flow's class, each with its key.
     fn other_classes(&self) -> Vec<(&'static str, u8)> {
         Vec::new()
     }
 
-    /// The signals that it acts on.
+    /// Signals that the transport acts on.
     fn acts_on(&self) -> Signals {
         Signals::NONE
     }
 
-    /// As it is tried on a scenario: by itself, or with each congestion control that it has.
+    /// Trials of the transport: by itself, or with each of its congestion controls.
     fn trials(kind: &'static str, docs: &[&str], _at: &Ground) -> Vec<Trial>
     where
         Self: Sized,
@@ -352,12 +352,12 @@ pub trait TransportParams: Default {
         vec![Trial::new("transport", kind, docs, own, Vec::new())]
     }
 
-    /// The keys that turn this on, each with its signal.
+    /// Keys that make the transport act on signals, each with its signal.
     fn signal_keys(&self) -> &'static [(Signals, &'static str)] {
         &[]
     }
 
-    /// The key that makes it act on `signal`.
+    /// Key that makes the transport act on `signal`.
     fn key_of(&self, signal: Signals) -> Option<&'static str> {
         self.signal_keys().iter().find(|(signals, _)| signals.has(signal)).map(|(_, key)| *key)
     }

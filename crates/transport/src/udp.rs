@@ -6,42 +6,42 @@ use crate::transport::Kinds;
 use fanin_packet::{Ecn, Envelope, Header, Kind, UdpHeader};
 use fanin_units::Time;
 
-/// When the next datagrams leave, and their payload bytes.
+/// Departure times of datagrams, with their payload bytes.
 type Departures = Box<dyn Iterator<Item = (Time, u32)>>;
 
-/// One end of a flow of datagrams.
+/// UDP endpoint: one end of a flow of datagrams.
 #[derive(Default)]
 pub struct UdpEndpoint {
-    /// None at a sink.
+    /// Remaining departures; `None` at a sink.
     departures: Option<Departures>,
     next: Option<(Time, u32)>,
-    /// The last poll or timeout: a departure until then is due and needs no timeout.
+    /// Time of the last poll or timeout: departures up to it are due and need no timeout.
     now: Time,
     received: u64,
-    /// A datagram has arrived since the last event.
+    /// True if a datagram has arrived since the last event.
     delivered: bool,
     stats: Stats,
     signals: SignalLog,
 }
 
 impl UdpEndpoint {
-    /// Sends datagrams at these times, in order, or later where the NIC is busy.
+    /// A source that sends datagrams at these times, in order, or later if the NIC is busy.
     pub fn source(mut departures: Box<dyn Iterator<Item = (Time, u32)>>) -> Self {
         let next = departures.next();
         UdpEndpoint { departures: Some(departures), next, ..UdpEndpoint::default() }
     }
 
-    /// Counts datagrams.
+    /// A sink that counts datagrams.
     pub fn sink() -> Self {
         UdpEndpoint::default()
     }
 
-    /// Datagrams that left.
+    /// Number of datagrams sent.
     pub fn sent(&self) -> u64 {
         self.stats.packets_sent
     }
 
-    /// Datagrams that arrived.
+    /// Number of datagrams received.
     pub fn received(&self) -> u64 {
         self.received
     }

@@ -1,4 +1,4 @@
-//! Identifiers. They index tables and compare; they have no arithmetic.
+//! Typed identifiers of nodes, hosts, links and flows: they index tables and compare, and have no arithmetic.
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -7,7 +7,7 @@ macro_rules! id {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The position in a table indexed by this id.
+            /// This id as an index into a table that has one entry per id.
             #[inline(always)]
             pub const fn index(self) -> usize {
                 self.0 as usize
@@ -23,12 +23,16 @@ macro_rules! id {
 }
 
 id!(
-    /// A host or a switch.
+    /// A node of the network, host or switch.
     NodeId
 );
 id!(
     /// A host, numbered from 0 among hosts only.
     HostId
+);
+id!(
+    /// A switch, numbered from 0 among switches only.
+    SwitchId
 );
 id!(
     /// A directed link together with the output port that feeds it.

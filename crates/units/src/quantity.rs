@@ -1,17 +1,17 @@
-//! Reading and writing numbers that carry a unit, exactly.
+//! Parsing and printing of numbers with units, exactly (no floating point).
 
-/// Why a unit-bearing string was refused.
+/// Reason why a string with a unit was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuantityError {
-    /// Not of the form `NUMBER UNIT`.
+    /// The text does not have the form `NUMBER UNIT`.
     Syntax,
     /// The number has no unit.
     MissingUnit,
-    /// The unit is not one of the quantity's.
+    /// The unit is none of this quantity's units.
     UnknownUnit(String),
-    /// The value is finer than the smallest step that can be represented.
+    /// The value is finer than the quantity's base step.
     TooFine,
-    /// The value does not fit.
+    /// The value exceeds the largest that the quantity can represent.
     TooLarge,
 }
 
@@ -31,17 +31,17 @@ impl std::error::Error for QuantityError {}
 
 /// A number with a unit that is written as a string in scenarios.
 pub trait Quantity: Sized {
-    /// What it is called in messages, for example "a duration".
+    /// Noun phrase for this quantity in messages, for example "a duration".
     const WHAT: &'static str;
-    /// How it is written, for example `"10us"`.
+    /// Example values for messages, for example `"10us"`.
     const EXAMPLES: &'static str;
-    /// Units, each with its size in base steps; aliases allowed.
+    /// Names of the units, each with its size in base steps; aliases allowed.
     const UNITS: &'static [(&'static str, u64)];
 
-    /// From a number of base steps.
+    /// The quantity of `steps` base steps.
     fn from_base(steps: u64) -> Self;
 
-    /// Reads `text`, for example `1.5us` or `10 Gb/s`; exact, no floating point.
+    /// Parses a string such as `1.5us` or `10 Gb/s` exactly, without floating point.
     ///
     /// # Errors
     /// Every malformed, unit-less, over-fine or over-large text.
@@ -86,7 +86,7 @@ fn read_scaled(text: &str, units: &[(&str, u64)]) -> Result<u64, QuantityError> 
     u64::try_from(steps).map_err(|_| QuantityError::TooLarge)
 }
 
-/// Writes `steps` with the largest of `units` that divides it; `read` gives the same value back.
+/// Prints `steps` in the largest of `units` that divides it, so that [`Quantity::read`] returns the same value.
 pub(crate) fn write_scaled(f: &mut std::fmt::Formatter<'_>, steps: u64, units: &[(&str, u64)]) -> std::fmt::Result {
     let (name, scale) = units
         .iter()

@@ -1,4 +1,4 @@
-//! Bit rates, and the one place where bytes become time.
+//! Bit rates, and the only conversion between bytes and time.
 
 use crate::quantity::{write_scaled, Quantity};
 use crate::{Bytes, Span};
@@ -18,39 +18,39 @@ const UNITS: &[(&str, u64)] = &[
     ("kbps", 1_000),
 ];
 
-/// Bits times picoseconds per second: eight bits a byte, 10^12 ps a second.
+/// Conversion factor of serialisation time: 8 bits per byte times 10^12 ps per second.
 const BIT_PS: u64 = 8 * 1_000_000_000_000;
 
-/// Bits per second that a byte per picosecond is: for slopes and rates that are fitted, not counted.
+/// One byte per picosecond in bits per second; converts slopes and rates that are fitted, not counted.
 pub const BPS: f64 = BIT_PS as f64;
 
-/// Bits per second.
+/// A bit rate in bits per second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct BitRate(pub u64);
 
 impl BitRate {
-    /// From gigabits per second.
+    /// The rate of `gbps` gigabits per second.
     pub const fn from_gbps(gbps: u64) -> Self {
         BitRate(gbps * 1_000_000_000)
     }
 
-    /// From megabits per second.
+    /// The rate of `mbps` megabits per second.
     pub const fn from_mbps(mbps: u64) -> Self {
         BitRate(mbps * 1_000_000)
     }
 
-    /// Bits per second.
+    /// The rate in bits per second.
     #[inline(always)]
     pub const fn bps(self) -> u64 {
         self.0
     }
 
-    /// A multiple of it, rounded to a bit per second.
+    /// This rate times `factor`, rounded to a bit per second.
     pub fn scale(self, factor: f64) -> BitRate {
         BitRate(libm::round(self.0 as f64 * factor) as u64)
     }
 
-    /// Time to send `size` at this rate, rounded up to a picosecond; `Span::MAX` at rate zero or when it does not fit.
+    /// Serialisation time of `size` at this rate, rounded up to a picosecond; `Span::MAX` at rate zero or on overflow.
     pub fn time_to_send(self, size: Bytes) -> Span {
         if self.0 == 0 {
             return Span::MAX;
@@ -65,7 +65,7 @@ impl BitRate {
         Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
-    /// Mean rate of `size` over `span`, bits per second; zero over no time.
+    /// Mean rate of `size` bytes over `span`; zero if `span` is zero.
     pub fn of(size: Bytes, span: Span) -> BitRate {
         if span.ps() == 0 {
             return BitRate(0);
@@ -90,7 +90,7 @@ impl Quantity for BitRate {
     }
 }
 
-/// Serialisation at one rate, prepared for the inner loop: one multiplication where the rate allows it.
+/// Serialisation times at one rate, precomputed for the inner loop: one multiplication where the rate allows it.
 ///
 /// Exact at every rate that divides 8·10^12 bit·ps (10 Mb/s … 1.6 Tb/s in all common steps); rounds up elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,8 @@ pub struct WireClock {
 }
 
 impl WireClock {
+    /// Precomputes the serialisation time of a byte at `rate`.
+    ///
     /// # Panics
     /// At rate zero, which scenario validation refuses.
     pub fn new(rate: BitRate) -> Self {
@@ -111,7 +113,7 @@ impl WireClock {
         }
     }
 
-    /// Time that `wire_bytes` take, rounded up.
+    /// Serialisation time of `wire_bytes`, rounded up to a picosecond.
     #[inline(always)]
     pub fn tx(&self, wire_bytes: u32) -> Span {
         if self.inexact_rate == 0 {

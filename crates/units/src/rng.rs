@@ -1,6 +1,6 @@
 //! Random streams: one per (seed, purpose, entity), so that a new flow disturbs no other draw.
 
-/// What a stream of random numbers is for. Each purpose has its own streams.
+/// Purpose of a stream of random numbers; each purpose has streams of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
 pub enum Purpose {
@@ -22,11 +22,11 @@ pub enum Purpose {
     Ports = 8,
     /// Initial sequence numbers and timestamp offsets.
     Transport = 9,
-    /// What a mechanism of a switch draws at a port.
+    /// Random decisions of a switch mechanism at a port.
     Mechanism = 10,
     /// Order of packets that arrive at the same time.
     Ties = 11,
-    /// What a host adds to the delay of packets that it receives.
+    /// Random delay that a host adds to each packet it receives.
     HostNoise = 12,
 }
 
@@ -54,7 +54,7 @@ impl Stream {
         Stream { state, increment }
     }
 
-    /// 32 random bits.
+    /// Draws 32 random bits.
     #[inline]
     pub fn next_u32(&mut self) -> u32 {
         let old = self.state;
@@ -63,19 +63,19 @@ impl Stream {
         xorshifted.rotate_right((old >> 59) as u32)
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         u64::from(self.next_u32()) << 32 | u64::from(self.next_u32())
     }
 
-    /// Uniform in [0, 1), 53 bits.
+    /// Draws a uniform number in [0, 1) with 53 random bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform in 0..n, unbiased. Source: Lemire.
+    /// Draws a uniform integer in 0..n without bias. Source: Lemire.
     ///
     /// # Panics
     /// When `n` is zero.
@@ -91,12 +91,12 @@ impl Stream {
         (product >> 64) as u64
     }
 
-    /// Exponential with the given mean.
+    /// Draws from the exponential distribution with mean `mean`.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.unit())
     }
 
-    /// Shuffles in place (Fisher–Yates).
+    /// Shuffles `items` in place (Fisher–Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);

@@ -28,7 +28,7 @@ impl Bytes {
         self.0
     }
 
-    /// The number of bits.
+    /// This size in bits.
     pub const fn bits(self) -> u64 {
         self.0 * 8
     }
@@ -67,26 +67,26 @@ impl Quantity for Bytes {
     }
 }
 
-/// An amount of buffer, in the unit that the switch counts in.
+/// An amount of buffer, in the unit in which the switch accounts for its buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Amount {
-    /// Frame bytes.
+    /// Buffer counted in frame bytes.
     Bytes(u64),
-    /// Packets, whatever their size.
+    /// Buffer counted in packets of any size.
     Packets(u64),
-    /// Cells of the switch's cell size; a packet takes a whole number of them.
+    /// Buffer counted in cells of the switch's cell size; a packet occupies a whole number of them.
     Cells(u64),
 }
 
 impl Amount {
-    /// The number in front of the unit.
+    /// The number in front of the unit, in whichever unit the amount has.
     pub const fn count(self) -> u64 {
         match self {
             Self::Bytes(n) | Self::Packets(n) | Self::Cells(n) => n,
         }
     }
 
-    /// Reads `512KB`, `65 packets` or `20000 cells`.
+    /// Parses an amount such as `512KB`, `65 packets` or `20000 cells`.
     ///
     /// # Errors
     /// As for [`Quantity::read`].

@@ -13,7 +13,7 @@ const UNITS: &[(&str, u64)] = &[
     ("min", 60_000_000_000_000),
 ];
 
-/// An instant: picoseconds since the start of the run. 2^64 ps are 213 days.
+/// An instant of simulated time: picoseconds since the start of the run, at most 2^64 ps (213 days).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(u64);
 
@@ -24,33 +24,33 @@ pub struct Span(u64);
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
-    /// Later than everything: "never".
+    /// The latest representable instant, used for "never".
     pub const MAX: Time = Time(u64::MAX);
 
-    /// From picoseconds since the start.
+    /// The instant `ps` picoseconds after the start of the run.
     #[inline(always)]
     pub const fn from_ps(ps: u64) -> Self {
         Time(ps)
     }
 
-    /// Picoseconds since the start.
+    /// Picoseconds since the start of the run.
     #[inline(always)]
     pub const fn ps(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start; for people and plots only.
+    /// Seconds since the start of the run as a float; for people and plots only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e12
     }
 
-    /// `self - earlier`, zero when `earlier` is later.
+    /// Time elapsed since `earlier`; zero if `earlier` is later than `self`.
     #[inline(always)]
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// `self + span`, `Time::MAX` when that does not fit.
+    /// `self + span`, or `Time::MAX` on overflow.
     #[inline(always)]
     pub const fn saturating_add(self, span: Span) -> Time {
         Time(self.0.saturating_add(span.0))
@@ -58,69 +58,69 @@ impl Time {
 }
 
 impl Span {
-    /// No time.
+    /// The span of zero length.
     pub const ZERO: Span = Span(0);
-    /// The longest span: "never".
+    /// The longest representable span, used for "never".
     pub const MAX: Span = Span(u64::MAX);
 
-    /// From picoseconds.
+    /// The span of `ps` picoseconds.
     #[inline(always)]
     pub const fn from_ps(ps: u64) -> Self {
         Span(ps)
     }
 
-    /// From nanoseconds.
+    /// The span of `ns` nanoseconds.
     pub const fn from_ns(ns: u64) -> Self {
         Span(ns * 1_000)
     }
 
-    /// From microseconds.
+    /// The span of `us` microseconds.
     pub const fn from_us(us: u64) -> Self {
         Span(us * 1_000_000)
     }
 
-    /// From milliseconds.
+    /// The span of `ms` milliseconds.
     pub const fn from_ms(ms: u64) -> Self {
         Span(ms * 1_000_000_000)
     }
 
-    /// From seconds.
+    /// The span of `s` seconds.
     pub const fn from_s(s: u64) -> Self {
         Span(s * 1_000_000_000_000)
     }
 
-    /// From seconds, rounded to the nearest picosecond; negative and NaN give zero, too large saturates.
+    /// The span of `s` seconds, rounded to a picosecond; negative and NaN give zero, overflow saturates.
     pub fn from_secs_f64(s: f64) -> Self {
         Span(libm::round(s * 1e12) as u64)
     }
 
-    /// Picoseconds.
+    /// This span in picoseconds.
     #[inline(always)]
     pub const fn ps(self) -> u64 {
         self.0
     }
 
-    /// Whole milliseconds, rounded down (the tick of the TCP timestamp clock).
+    /// This span in whole milliseconds, rounded down (the tick of the TCP timestamp clock).
     pub const fn whole_ms(self) -> u64 {
         self.0 / 1_000_000_000
     }
 
-    /// Seconds.
+    /// This span in seconds as a float; for people and plots only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e12
     }
 
-    /// `self * n`, `Span::MAX` when that does not fit.
+    /// `self * n`, or `Span::MAX` on overflow.
     pub const fn saturating_mul(self, n: u64) -> Span {
         Span(self.0.saturating_mul(n))
     }
 
-    /// Scaled by a factor, rounded to the nearest picosecond.
+    /// This span times `factor`, rounded to a picosecond.
     pub fn scale(self, factor: f64) -> Span {
         Span(libm::round(self.0 as f64 * factor) as u64)
     }
 
-    /// Rounded up to a multiple of `grain` (`grain` zero: unchanged).
+    /// This span rounded up to a multiple of `grain`; unchanged if `grain` is zero.
     pub const fn round_up(self, grain: Span) -> Span {
         if grain.0 == 0 {
             self

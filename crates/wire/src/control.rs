@@ -7,7 +7,7 @@ pub(crate) const MACS: usize = 12;
 /// Tags of IEEE 802.1Q and 802.1ad, four bytes each, before the EtherType.
 const TAGS: [u16; 2] = [0x8100, 0x88A8];
 
-/// Where a frame's EtherType stands, behind any tags and headers of switches, and what it is.
+/// Place and value of a frame's EtherType, behind any tags and headers of switches.
 pub(crate) fn ether_type(frame: &[u8]) -> Option<(usize, u16)> {
     let mut at = MACS;
     loop {

@@ -14,7 +14,7 @@ const ETHERNET: [u16; 2] = [1, 772];
 /// A cooked header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cooked {
-    /// What follows it.
+    /// EtherType of the payload.
     pub ether_type: u16,
     /// Bytes of it.
     pub size: usize,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Bytes that wait to be written together.
 const WAITING: usize = 1 << 20;
 
-/// Where the blocks go.
+/// Storage of the blocks.
 trait Storage: Send {
     /// Adds `bytes` at `offset`, the file's end, whole or not at all.
     fn append(&mut self, offset: u64, bytes: &[u8]) -> std::io::Result<()>;
@@ -33,7 +33,7 @@ pub struct CaptureFile {
     path: PathBuf,
     /// None: everything waits, in memory.
     storage: Option<Box<dyn Storage>>,
-    /// Where the file ends.
+    /// End of the file [bytes].
     end: u64,
     /// Whole blocks that are not in the file yet, and how many of them are frames.
     waiting: Vec<u8>,

@@ -15,7 +15,8 @@ const TAG: u16 = 4;
 /// MAC control frames, and the address that those of pauses go to: they are never forwarded. Source: IEEE 802.3 §31 and Annex 31A.
 const MAC_CONTROL: u16 = 0x8808;
 const PAUSE_MAC: [u8; 6] = [0x01, 0x80, 0xC2, 0, 0, 0x01];
-/// Messages that switches send their neighbours and never forward go to the nearest bridge. Source: IEEE 802.1Q §8.6.3 (from memory).
+/// Messages that switches send their neighbours and never forward go to the nearest bridge. Source: IEEE 802.1Q §8.6.3; Linux
+/// br_handle_frame (01-80-C2-00-00-0E is among those that it does not forward).
 const NEIGHBOUR_MAC: [u8; 6] = [0x01, 0x80, 0xC2, 0, 0, 0x0E];
 /// The experiment that a NACK option names; not registered with IANA. Source: RFC 6994 §3.
 pub const NACK_EXPERIMENT: u16 = 0x4e44;
@@ -29,7 +30,7 @@ pub struct NotEthernet;
 /// Makes frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framer {
-    /// Whether there is room for a priority tag of IEEE 802.1Q.
+    /// True if there is room for a priority tag of IEEE 802.1Q.
     tagged: bool,
     ip: IpVersion,
 }
@@ -171,7 +172,7 @@ fn ipv4(p: &Packet, transport: u16) -> Ipv4Header {
     ip
 }
 
-/// The same in IPv6. Source: RFC 8200 §3 and §7.
+/// IPv6 header of a packet. Source: RFC 8200 §3 and §7.
 fn ipv6(p: &Packet, transport: u16) -> Ipv6Header {
     let envelope = &p.envelope;
     Ipv6Header {

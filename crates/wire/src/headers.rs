@@ -6,7 +6,7 @@ use crate::{notification, roce, shim};
 use etherparse::{EtherType, LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What a frame begins with. Source: linktypes.
+/// Link type: the header that a frame begins with. Source: linktypes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkType {
     Ethernet,
@@ -35,7 +35,7 @@ impl LinkType {
     }
 }
 
-/// What a TCP header says.
+/// Fields of a TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tcp {
     pub seq: u32,
@@ -63,17 +63,17 @@ pub struct Headers {
     pub ttl: u8,
     /// Number of the datagram (IPv4); 0 where it has none.
     pub id: u16,
-    /// Whether it is a part of a datagram.
+    /// True if it is a part of a datagram.
     pub fragment: bool,
     /// Bytes that follow the transport's header, by the lengths that the headers give; of other protocols, that follow IP's. Of RoCEv2
     /// what messages carry: nothing in acknowledgments and notifications.
     pub payload: u32,
     pub tcp: Option<Tcp>,
-    /// Where the IP datagram ends in the frame; beyond the frame's end where it was cut, or a switch has trimmed it.
+    /// End of the IP datagram in the frame; beyond the frame's end where it was cut, or a switch has trimmed it.
     pub end: usize,
-    /// Where IP's payload begins in the frame.
+    /// Begin of IP's payload in the frame.
     pub transport_at: usize,
-    /// Where the transport's header ends, or IP's where it is another protocol's; beyond the frame's end likewise.
+    /// End of the transport's header, or IP's where it is another protocol's; beyond the frame's end likewise.
     pub payload_at: usize,
 }
 
@@ -83,7 +83,7 @@ impl Headers {
         Self::parse_cut(link, frame, frame.len())
     }
 
-    /// The same of a frame that had `length` bytes, of which the first are there.
+    /// Parses a frame that had `length` bytes, of which the first are there.
     pub(crate) fn parse_cut(link: LinkType, frame: &[u8], length: usize) -> Option<Headers> {
         let plain = match link {
             LinkType::Ethernet => frame.get(12..14).and_then(|kind| Self::plain(frame, 14, [kind[0], kind[1]])),

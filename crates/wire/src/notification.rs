@@ -27,7 +27,7 @@ const DROP_IPV6: u8 = 2;
 /// Bytes besides addresses and ports: sequence number, length, type, operation. Source: PDN fig. 3.
 const FIELDS: u16 = 8;
 
-/// What a type is called; none where it is not defined.
+/// Name of a type; none where it is not defined.
 pub fn type_name(kind: u8) -> Option<&'static str> {
     match kind {
         DROP_IPV4 => Some("drop_ipv4"),
@@ -36,7 +36,7 @@ pub fn type_name(kind: u8) -> Option<&'static str> {
     }
 }
 
-/// What an operation is called; none where it is not defined.
+/// Name of an operation; none where it is not defined.
 pub fn operation_name(operation: u8) -> Option<&'static str> {
     match operation {
         1 => Some("retransmit_and_halve"),
@@ -46,14 +46,14 @@ pub fn operation_name(operation: u8) -> Option<&'static str> {
     }
 }
 
-/// Where the dropped packet came from and went to.
+/// Addresses of the dropped packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addresses {
     V4 { src: Ipv4Addr, dst: Ipv4Addr },
     V6 { src: Ipv6Addr, dst: Ipv6Addr },
 }
 
-/// What is reported of a dropped packet.
+/// Notice of a dropped packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice {
     pub addresses: Addresses,
@@ -62,7 +62,7 @@ pub struct Notice {
     pub seq: u32,
     /// Bytes of its payload.
     pub length: u16,
-    /// What the sender shall do: 1 retransmit and halve, 2 retransmit; others are not defined, and not the parser's to judge.
+    /// Operation that the sender shall do: 1 retransmit and halve, 2 retransmit; others are not defined, and not the parser's to judge.
     pub operation: u8,
 }
 
@@ -75,9 +75,9 @@ pub enum BadNotice {
     Type(u8),
     /// The frame carries no IP, so that there is no EtherType for it with a notification.
     NotIp(u16),
-    /// It has one already: there is room for one.
+    /// The frame has a notification already: there is room for one.
     Full,
-    /// Its end was not captured.
+    /// The end of the notification was not captured.
     Cut,
 }
 
@@ -96,7 +96,7 @@ impl std::fmt::Display for BadNotice {
 impl std::error::Error for BadNotice {}
 
 impl Notice {
-    /// Its type on the wire.
+    /// Type of the notification on the wire.
     pub fn kind(&self) -> u8 {
         match self.addresses {
             Addresses::V4 { .. } => DROP_IPV4,
@@ -176,12 +176,12 @@ impl Notice {
     }
 }
 
-/// Whether frames of this EtherType carry a notification.
+/// True if frames of this EtherType carry a notification.
 pub(crate) const fn is_carrier(ether_type: u16) -> bool {
     matches!(ether_type, IPV4_WITH_NOTICE | IPV6_WITH_NOTICE)
 }
 
-/// Of a frame that says that it carries a notification: where its packet begins, and the EtherType that it would have without.
+/// Place where the packet begins in a frame with a notification, and the EtherType that it would have without.
 #[inline]
 pub(crate) fn carrier(frame: &[u8]) -> Option<(usize, u16)> {
     // Nearly all frames are plain IP.

@@ -1,6 +1,6 @@
 //! Options of a TCP header. Source: RFC 9293 §3.1, RFC 7323 §3.2.
 
-/// What of them is read.
+/// Options of a TCP header that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TcpOptions {
     /// Largest payload that the sender takes, in a SYN.

@@ -1,7 +1,7 @@
 //! RoCEv2 behind the IP header: UDP, base transport header, what follows it by opcode, payload of zeroes, invariant CRC.
 //!
-//! Source: IBTA §9.2 to §9.5 (headers), §7.8.1 and Annex A17.3.3 (ICRC), Annex A17.9.3 (CNP), all from memory; golden frames are held
-//! against Wireshark's dissection.
+//! Source: IBTA §9.2 to §9.5 (headers), §7.8.1 and Annex A17.3.3 (ICRC), Annex A17.9.3 (CNP); Linux rxe_hdr.h, rxe_icrc.c. Golden frames
+//! are held against scapy's and Wireshark's dissection.
 
 use fanin_packet::{Envelope, RoceHeader, RoceOp, Side, Syndrome};
 

@@ -35,7 +35,7 @@ fn body_fits(kind: u16, bytes: &[u8]) -> bool {
     body(kind, bytes) == Some(bytes.len())
 }
 
-/// Of a frame that has such a header: where its packet begins, and its EtherType. Tags before the header are passed over.
+/// Place where the packet begins behind a shim header, and its EtherType. Tags before the header are passed over.
 pub(crate) fn carrier(frame: &[u8]) -> Option<(usize, u16)> {
     let mut at = MACS;
     let (end, kind) = ether_type(frame)?;

@@ -12,7 +12,7 @@ pub(crate) fn stamp(frame: &[u8], end: usize, fcs: u8) -> Option<Stamp> {
     Stamp::from_bytes(frame[start..stop].first_chunk()?)
 }
 
-/// Whether an Ethernet frame ends where its IP datagram does, so that there is no room for a check sequence. False where that takes
+/// True if an Ethernet frame ends where its IP datagram does, so that there is no room for a check sequence. False where that takes
 /// more than a look.
 pub(crate) fn ends_with_datagram(frame: &[u8]) -> bool {
     let Some(header) = frame.first_chunk::<20>() else { return false };
@@ -24,7 +24,7 @@ pub(crate) fn ends_with_datagram(frame: &[u8]) -> bool {
     end == frame.len()
 }
 
-/// Whether the last four bytes are the frame's check sequence. Source: IEEE 802.3 §3.2.9.
+/// True if the last four bytes are the frame's check sequence. Source: IEEE 802.3 §3.2.9.
 pub(crate) fn has_check_sequence(frame: &[u8]) -> bool {
     frame.split_last_chunk::<FCS>().is_some_and(|(rest, fcs)| crc32fast::hash(rest).to_le_bytes() == *fcs)
 }

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
-import json
 import os
 from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import jinja2
 import polars as pl
 import tomli_w
-from markupsafe import Markup, escape
-from plotly.offline import get_plotlyjs
 
-from fanin import _files, counters, detours, figures, focus, overview, pauses, rates, regions, series, show, tables
-from fanin.analysis import Analysis, TraceError, analyze
-from fanin.report._bursts import BURSTS, PEAK_PACKETS, Budget, View, view
+from fanin import figures, files
+from fanin.analysis import Analysis, TraceError, analyze, tables
+from fanin.analysis.page import MAX_PORTS, Panel, view
+from fanin.explain import detours, explain, pauses
+from fanin.figures import focus, rates, regions, series
+from fanin.pages import PEAK_PACKETS, Chart, Charts, page
+from fanin.tables import counters, overview
+from fanin.tables.recorded import Recorded, ResultError
+from fanin.text import show
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from fanin.results import Result
-
-__all__ = ["MAX_PORTS", "PEAK_PACKETS", "PEAK_SAMPLES", "render", "render_analysis", "write", "write_analysis"]
-
-MAX_PORTS: Final = 6
-"""Ports whose queues are drawn."""
+__all__ = ["MAX_PORTS", "PEAK_PACKETS", "PEAK_SAMPLES", "render", "write"]
 
 FLOWS: Final = 4
 """Followed flows that are drawn and explained, those with the largest slowdown."""
@@ -48,27 +40,7 @@ MAX_REGION: Final = 16
 """Switches that are listed with the states of their ports."""
 
 PEAK_SAMPLES: Final = 1000
-"""Samples around the largest queue, likewise."""
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A figure with its place on the page."""
-
-    key: str
-    title: str
-    note: str
-
-
-@dataclass(frozen=True)
-class Panel:
-    """The queue of one port."""
-
-    port: str
-    charts: list[Chart]
-    watched: bool
-    bursts: View | None
-    notes: list[str]
+"""Samples around the largest queue that are drawn one by one where the whole run has too many."""
 
 
 @dataclass(frozen=True)
@@ -112,31 +84,8 @@ class Region:
     switches: tuple[list[str], list[list[str]]]
 
 
-class Charts:
-    """Figures collected for the page; the data are carried apart from the markup."""
-
-    def __init__(self) -> None:
-        self.figures: dict[str, Any] = {}
-        self.budget = Budget()
-
-    def add(self, key: str, figure: go.Figure, title: str | None = None) -> Chart:
-        """Take a figure in; `key` is its place on the page."""
-        figure.update_layout(template="none")
-        document = json.loads(figure.to_json())
-        layout = document["layout"]
-        heading = title or html.unescape(layout["title"]["text"])  # a figure's title is Plotly's markup, the page's is text
-        note = (layout.pop("meta", None) or {}).get("note", "")
-        for name in ("title", "template", "height"):
-            layout.pop(name, None)
-        facts = {"title": heading, "note": note, "colorway": list(figures.COLORS)}
-        self.figures[key] = {"data": document["data"], "layout": layout, **facts}
-        return Chart(key, heading, note)
-
-
-def _analysis(result: Result) -> Analysis | None:
+def _analysis(result: Recorded) -> Analysis | None:
     """Return the bursts of the watched ports, if any port was watched."""
-    from fanin.results import ResultError
-
     if not (result.path / "queues.parquet").is_file():
         return None
     try:
@@ -151,7 +100,7 @@ def _with_bursts(analysis: Analysis | None, port: str) -> dict[str, Any] | None:
     return next((entry for entry in ports if entry["port"] == port and entry["bursts"]), None)
 
 
-def _queue_panels(result: Result, charts: Charts, until: int | None) -> list[Panel]:
+def _queue_panels(result: Recorded, charts: Charts, until: int | None) -> list[Panel]:
     panels = []
     analysis = _analysis(result)
     for index, port in enumerate(series.shown_ports(result, MAX_PORTS)):
@@ -182,21 +131,21 @@ def _queue_panels(result: Result, charts: Charts, until: int | None) -> list[Pan
     return panels
 
 
-def _followed(result: Result, charts: Charts) -> list[Followed]:
+def _followed(result: Recorded, charts: Charts) -> list[Followed]:
     drawn = []
     for index, flow in enumerate(figures.followed(result, FLOWS)):
-        found = result.explain(flow)
+        found = explain(result, flow)
         chart = charts.add(f"flow-{index}", _before_the_wait(figures.sequence(result, flow), found.document))
         drawn.append(Followed(chart, found.text, found.rows()))
     return drawn
 
 
-def _rates(result: Result, charts: Charts) -> Chart | None:
+def _rates(result: Recorded, charts: Charts) -> Chart | None:
     """Return the rates of followed flows over time; None where nothing but windows limits them."""
     return charts.add("rates", rates.figure(result)) if rates.flows_with_rates(result) else None
 
 
-def _detours(result: Result, charts: Charts) -> Detours | None:
+def _detours(result: Recorded, charts: Charts) -> Detours | None:
     """Return where packets of followed flows went, how long they were away, and what came out of order; None without detours."""
     if not (result.path / "hops.parquet").is_file():
         return None
@@ -208,13 +157,13 @@ def _detours(result: Result, charts: Charts) -> Detours | None:
     return Detours(charts.add("detours", figures.detours(found)), (detours.HEAD, detours.rows(found)), (detours.ORDER_HEAD, order))
 
 
-def _pauses(result: Result, charts: Charts) -> Pauses | None:
+def _pauses(result: Recorded, charts: Charts) -> Pauses | None:
     """Return the pauses of ports, and the tree of the event with the longest of them; None where nothing was paused."""
     listed = pauses.by_port(result)
     if not listed.height:
         return None
     found = pauses.events(result).sort("paused_ps", "event", descending=[True, False])
-    tree = result.pause_tree()
+    tree = pauses.tree(result)
     return Pauses(
         charts.add("paused-ports", figures.pauses(result)),
         (pauses.HEAD, pauses.port_rows(listed.head(MAX_PAUSED))),
@@ -227,7 +176,7 @@ def _pauses(result: Result, charts: Charts) -> Pauses | None:
     )
 
 
-def _regions(result: Result, charts: Charts) -> list[Region]:
+def _regions(result: Recorded, charts: Charts) -> list[Region]:
     """Return the regions of each mechanism that recorded states of ports."""
     found = []
     for index, name in enumerate(regions.mechanisms(result)):
@@ -239,11 +188,11 @@ def _regions(result: Result, charts: Charts) -> list[Region]:
     return found
 
 
-def _silent(result: Result) -> list[str]:
+def _silent(result: Recorded) -> list[str]:
     """Return a line for each followed flow that sent no data, of which nothing can be drawn."""
     drawn = pl.col("payload_bytes") > 0
     rows = result.scan("segments").group_by("flow").agg(sent=drawn.any()).filter(~pl.col("sent")).sort("flow").collect()
-    said = [result.explain(int(flow)).text for flow in rows["flow"].head(FLOWS)]
+    said = [explain(result, int(flow)).text for flow in rows["flow"].head(FLOWS)]
     more = rows.height - len(said)
     return [*said, f"{more:,} more followed flow{'s' * (more > 1)} sent no data."] if more else said
 
@@ -261,7 +210,7 @@ def _before_the_wait(figure: go.Figure, document: dict[str, Any]) -> go.Figure:
     return figure
 
 
-def _at_burst(result: Result, port: str, figure: go.Figure, window: tuple[int, int] | None) -> tuple[int, int] | None:
+def _at_burst(result: Recorded, port: str, figure: go.Figure, window: tuple[int, int] | None) -> tuple[int, int] | None:
     """Open a figure at the burst around the largest queue, and say so; return when that is [ps]."""
     near = series.queue_series(result, port, window, 4 * PEAK_PACKETS)
     records = near.frame.select("time_ps", level="queue_bytes" if near.kind == "packet" else "queue_max_bytes")
@@ -291,34 +240,12 @@ def _scenario_text(scenario: dict[str, Any]) -> str:
     return tomli_w.dumps(without_null(scenario))
 
 
-def _code(text: str) -> Markup:
-    """Text whose parts between backticks are code."""
-    parts = [escape(part) for part in str(text).split("`")]
-    if len(parts) % 2 == 0:
-        return escape(text)
-    return Markup("").join(Markup("<code>{}</code>").format(part) if odd % 2 else part for odd, part in enumerate(parts))
-
-
-def _script_json(document: Any) -> Markup:
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(document, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
-
-
-def _hash_source(script: str) -> str:
-    return "'sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() + "'"
-
-
-def _asset(name: str) -> str:
-    return resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
-
-
-def render(result: Result) -> str:
+def render(result: Recorded) -> str:
     """Return the page about a run; equal results give equal pages.
 
     Parameters
     ----------
-    result : Result
+    result : Recorded
         The run; a partial one too, as far as its files go.
 
     Raises
@@ -371,72 +298,7 @@ def render(result: Result) -> str:
     )
 
 
-def page(template: str, charts: Charts, **content: Any) -> str:
-    """Return a page with its style, scripts and data inside."""
-    scripts = [*([get_plotlyjs()] if charts.figures else []), _asset("script.js")]
-    if any("</script" in script.lower() for script in scripts):
-        raise RuntimeError("a script of the report would end its own element")
-    parts = jinja2.DictLoader({name: _asset(name) for name in ("base.html", "parts.html", template)})
-    environment = jinja2.Environment(
-        loader=parts, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["code"] = _code
-    return environment.get_template(template).render(
-        **content,
-        style=Markup(_asset("style.css")),  # noqa: S704
-        scripts=[Markup(script) for script in scripts],  # noqa: S704
-        script_hashes=Markup(" ".join(_hash_source(script) for script in scripts)),  # noqa: S704
-        data=_script_json(charts.figures),
-    )
-
-
-def render_analysis(analysis: Analysis) -> str:
-    """Return the page about an analysed trace; equal traces and settings give equal pages.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        What was found; the trace is read again for each figure.
-
-    Raises
-    ------
-    TraceError
-        The trace is not there any more.
-    """
-    charts = Charts()
-    document = analysis.document
-    panels = []
-    for index, entry in enumerate([port for port in document["ports"] if port["records"]][:MAX_PORTS]):
-        key = f"burst-{index}"
-        bursts = view(analysis, entry, key, charts.add, charts.budget) if entry["bursts"] else None
-        whole = analysis.plot(entry["port"], max_points=2 * PEAK_PACKETS) if bursts is None else None
-        drawn = [] if whole is None else [charts.add(key, whole, f"All records of {entry['port']}")]
-        panels.append(Panel(entry["port"], drawn, False, bursts, [*tables.detect_lines([entry], 1), *entry["notes"]]))
-    names = [Path(source["path"]).name for source in document["sources"]]
-    found = sum(port["bursts_found"] for port in document["ports"])
-    return page(
-        "analysis.html",
-        charts,
-        title=names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more",
-        bursts=found,
-        provenance=[(source["path"], _kind_of(source)) for source in document["sources"]],
-        plausibility=analysis.plausibility,
-        notes=analysis.notes,
-        ports=tables.port_rows(document),
-        waiting=tables.waiting(document, BURSTS),
-        notice_lines=tables.notice_lines(document),
-        notified=tables.notice_rows(document, BURSTS),
-        panels=panels,
-        settings=json.dumps(document["settings"], indent=1),
-    )
-
-
-def _kind_of(source: dict[str, Any]) -> str:
-    records = source["records"]
-    return f"{source['kind']}, {'behind the port' if records is None else f'{records:,} records'}"
-
-
-def _provenance(result: Result) -> list[tuple[str, str]]:
+def _provenance(result: Recorded) -> list[tuple[str, str]]:
     manifest = result.manifest
     return [
         ("Seed", str(manifest.get("seed", show.NOTHING))),
@@ -446,11 +308,6 @@ def _provenance(result: Result) -> list[tuple[str, str]]:
     ]
 
 
-def write(result: Result, path: str | os.PathLike[str]) -> None:
+def write(result: Recorded, path: str | os.PathLike[str]) -> None:
     """Write the page about a run, completely or not at all; see `render`."""
-    _files.write_text(path, render(result))
-
-
-def write_analysis(analysis: Analysis, path: str | os.PathLike[str]) -> None:
-    """Write the page about an analysed trace, completely or not at all; see `render_analysis`."""
-    _files.write_text(path, render_analysis(analysis))
+    files.write_text(path, render(result))

@@ -25,7 +25,7 @@ SCENARIOS: Final = Path(__file__).parent / "scenarios"
 
 
 class RunsBar:
-    """How many of all runs are done: a bar in a terminal, a line for each figure and batch in a log.
+    """Progress over all runs: a bar in a terminal, a line for each figure and batch in a log.
 
     Parameters
     ----------

@@ -19,8 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
-from fanin import runner
-from fanin.results import Result
+from fanin.results import Result, runner
 from fanin.scenario import Scenario
 
 __all__ = ["Job", "Outcome", "Pool", "RunError"]

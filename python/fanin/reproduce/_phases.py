@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import polars as pl
 
-import fanin
+from fanin.analysis import analyze
 from fanin.results import Result
 
 __all__ = ["FULL_FRAME", "FULL_WIRE", "SLOPE_CV", "Judged", "judge"]
@@ -16,7 +16,7 @@ __all__ = ["FULL_FRAME", "FULL_WIRE", "SLOPE_CV", "Judged", "judge"]
 FULL_FRAME: Final = 1518
 """Frame of a full segment [bytes], as queues count it."""
 FULL_WIRE: Final = 1538
-"""Its wire time [bytes], with preamble and gap."""
+"""Wire bytes of a full frame, with preamble and gap."""
 SLOPE_CV: Final = 0.018
 """Coefficient of variation of the paper's slopes (§III-B, 18 flows)."""
 NEARLY: Final = 0.95
@@ -123,7 +123,7 @@ def _nearly_full(packets: pl.DataFrame) -> int:
 
 def _highest(result: Result, port: str, *, start: str, stop: str) -> dict[str, Any]:
     """Return the highest burst of a part of the run, from two full frames on."""
-    document = fanin.analyze(result, port=port, above=f"{2 * FULL_FRAME}B", until="0B", start=start, stop=stop).document
+    document = analyze(result, port=port, above=f"{2 * FULL_FRAME}B", until="0B", start=start, stop=stop).document
     found: list[dict[str, Any]] = document["ports"][0]["bursts"]
     if not found:
         raise LookupError(f"{port}: the analysis finds no burst between {start} and {stop}")

@@ -1,4 +1,4 @@
-"""Which figures there are. A module of this package that is not private is a paper's; importing it registers its figures."""
+"""Registry of figures. A module of this package that is not private is a paper's; importing it registers its figures."""
 
 from __future__ import annotations
 

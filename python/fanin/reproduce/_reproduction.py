@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from fanin import _core, _files, paper
-from fanin.folder import OutputError
+from fanin import _core, files
+from fanin.figures import paper
 from fanin.reproduce._registry import PAPERS, Figure
 from fanin.reproduce._rows import Row
+from fanin.results.folder import OutputError
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as Plot
@@ -107,7 +108,7 @@ class Reproduction:
         """
         old = inspect(out)
         out.mkdir(parents=True, exist_ok=True)
-        staged = Path(tempfile.mkdtemp(prefix=_files.OURS, dir=out))
+        staged = Path(tempfile.mkdtemp(prefix=files.OURS, dir=out))
         try:
             listed = self._write(staged)
             for name in old:
@@ -126,16 +127,16 @@ class Reproduction:
     def _write(self, out: Path) -> list[str]:
         """Write everything into an empty folder; return the names of all files but the manifest."""
         (out / "data").mkdir()
-        files: list[Path] = []
+        written: list[Path] = []
         for name, plot in self.plots.items():
-            files += [paper.save(plot, out / f"{name}.{ending}") for ending in ENDINGS]
+            written += [paper.save(plot, out / f"{name}.{ending}") for ending in ENDINGS]
         for name, frame in self.data.items():
             for ending, write in (("csv", frame.write_csv), ("parquet", frame.write_parquet)):
-                files.append(out / "data" / f"{name}.{ending}")
-                with _files.replacing(files[-1]) as part:
+                written.append(out / "data" / f"{name}.{ending}")
+                with files.replacing(written[-1]) as part:
                     write(part)
-        files.append(_write(out / "rows.json", self.to_dict()))
-        listed = [str(file.relative_to(out)) for file in files]
+        written.append(_write(out / "rows.json", self.to_dict()))
+        listed = [str(file.relative_to(out)) for file in written]
         _write(out / MANIFEST, self.manifest | {"files": sorted(listed)})
         return listed
 
@@ -154,7 +155,7 @@ def manifest(figure: Figure, *, seeds: Iterable[int], short: bool, runs: list[di
 
 
 def _write(path: Path, document: dict[str, Any]) -> Path:
-    return _files.write_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return files.write_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def inspect(out: Path) -> list[str]:
@@ -171,11 +172,11 @@ def inspect(out: Path) -> list[str]:
     if not there:
         return []
     try:
-        old = json.loads(_files.read_text(out / MANIFEST))
+        old = json.loads(files.read_text(out / MANIFEST))
         ours = {str(name) for name in old["files"]} | {MANIFEST} if old["schema"] == SCHEMA else set()
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         ours = set()
-    others = sorted(name for name in there - ours if not any(part.startswith(_files.OURS) for part in Path(name).parts))
+    others = sorted(name for name in there - ours if not any(part.startswith(files.OURS) for part in Path(name).parts))
     if others:
         listed = f"{', '.join(others[:3])}{' …' if len(others) > 3 else ''}"
         raise OutputError(f"{out}: holds what is not of an earlier reproduction ({listed}); choose another folder")

@@ -11,10 +11,11 @@ from typing import Any, Final
 import plotly.graph_objects as go
 import polars as pl
 
-import fanin
 from fanin import figures
+from fanin.analysis import analyze
 from fanin.reproduce._jobs import Job
 from fanin.reproduce._rows import Row
+from fanin.results import Result
 
 __all__ = [
     "FAN_IN",
@@ -149,7 +150,7 @@ def slope(phases: Iterable[Phase]) -> float:
     return sum(phase.slope * (phase.end - phase.start) for phase in listed) / time if listed else math.nan
 
 
-def _arrivals(result: fanin.Result) -> tuple[pl.DataFrame, pl.DataFrame, int]:
+def _arrivals(result: Result) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     """Return the packets at the watched port, the full segments of responses among them, and when the first of these came [ps]."""
     packets = result.queues.filter(pl.col("port") == PORT).sort("time_ps", maintain_order=True)
     flows = result.flows.filter(pl.col("group") == FAN_IN)["flow"]
@@ -176,9 +177,9 @@ def _phases(burst: dict[str, Any], first: int) -> tuple[Phase, ...]:
     )
 
 
-def _burst(result: fanin.Result, start: int, end: int) -> dict[str, Any]:
+def _burst(result: Result, start: int, end: int) -> dict[str, Any]:
     """Return the highest burst of the watched port in a part of the run [ps], as `fanin.analyze` reports it."""
-    analysis = fanin.analyze(result, port=PORT, above=WATCH, until="0B", start=f"{start}ps", stop=f"{end}ps")
+    analysis = analyze(result, port=PORT, above=WATCH, until="0B", start=f"{start}ps", stop=f"{end}ps")
     found: list[dict[str, Any]] = analysis.document["ports"][0]["bursts"]
     if not found:
         raise ValueError(f"{PORT} has no burst")
@@ -191,7 +192,7 @@ def _second(phases: Sequence[Phase], first_round: float) -> int | None:
     return next(later, None)
 
 
-def _until(result: fanin.Result) -> int:
+def _until(result: Result) -> int:
     """Return when the buffer is nearly full: up to then slopes are taken [ps]."""
     packets, _, first = _arrivals(result)
     later = packets.filter(pl.col("time_ps") >= first)
@@ -201,7 +202,7 @@ def _until(result: fanin.Result) -> int:
     return int(before["time_ps"][next(i for i, queue in enumerate(queues) if queue >= NEARLY * max(queues))])
 
 
-def ramp(result: fanin.Result, job: Job) -> Ramp:
+def ramp(result: Result, job: Job) -> Ramp:
     """Return what one run says of the watched queue."""
     _, own, first = _arrivals(result)
     until = _until(result)
@@ -226,7 +227,7 @@ def ramp(result: fanin.Result, job: Job) -> Ramp:
     )
 
 
-def numbered(result: fanin.Result) -> pl.DataFrame:
+def numbered(result: Result) -> pl.DataFrame:
     """Return the full segments of fan-in flows that came before the first drop among them, each with its ``round`` and ``time_ms``.
 
     In slow start round r has 3 · 2^(r−1) packets, so that packet n (from 0) belongs to round ⌊log2(n/3 + 1)⌋ + 1.
@@ -243,7 +244,7 @@ def numbered(result: fanin.Result) -> pl.DataFrame:
     )
 
 
-def rounds(result: fanin.Result) -> pl.DataFrame:
+def rounds(result: Result) -> pl.DataFrame:
     """Return when the first and the last packet of each complete round of each fan-in flow came."""
     times = (pl.col(f"time_{unit}").min().alias(f"start_{unit}") for unit in ("ps", "ms"))
     ends = (pl.col(f"time_{unit}").max().alias(f"end_{unit}") for unit in ("ps", "ms"))
@@ -251,7 +252,7 @@ def rounds(result: fanin.Result) -> pl.DataFrame:
     return found.filter(pl.col("packets") == 3 * 2 ** (pl.col("round") - 1)).sort("flow", "round")
 
 
-def steps(result: fanin.Result, job: Job) -> Steps:
+def steps(result: Result, job: Job) -> Steps:
     """Return the phases of fig. 9: what `fanin.analyze` finds while the first, second and third rounds arrive."""
     _, own, first = _arrivals(result)
     flows = own["flow"].n_unique()
@@ -262,7 +263,7 @@ def steps(result: fanin.Result, job: Job) -> Steps:
     return Steps(seed=job.seed, key=dict(job.key), phases=tuple(found), standing=own["queue_bytes"][0] / 1e3)
 
 
-def halves(result: fanin.Result, job: Job) -> Steps:
+def halves(result: Result, job: Job) -> Steps:
     """Return the phases of fig. 7, whose starts are so far apart that they blend: before and after the end of the first rounds."""
     _, own, first = _arrivals(result)
     end = max(rounds(result).filter(pl.col("round") == 1)["end_ps"].to_list())
@@ -270,7 +271,7 @@ def halves(result: fanin.Result, job: Job) -> Steps:
     return Steps(seed=job.seed, key=dict(job.key), phases=tuple(parts), standing=own["queue_bytes"][0] / 1e3)
 
 
-def trace(result: fanin.Result, job: Job) -> pl.DataFrame:
+def trace(result: Result, job: Job) -> pl.DataFrame:
     """Return the queue that each packet found: ``time_ms`` since the first of a response, ``queue_kb``, ``flow``, ``dropped``."""
     packets, _, first = _arrivals(result)
     lead = 300_000_000  # 0.3 ms of what was before

@@ -24,7 +24,7 @@ WIRE: Final = 1078
 BUFFER: Final = 300_000
 RATE: Final = 1e9
 RTT: Final = 100e-6
-"""Of propagation; in s."""
+"""Round-trip propagation delay [s]."""
 RTO: Final = 0.2
 
 PLAIN: Final[dict[str, Any]] = {"switch.mechanisms.pdn": None, "transport.drop_notification": False}
@@ -52,7 +52,7 @@ class Run:
 
     @property
     def goodput(self) -> float:
-        """Of application data, in Mb/s."""
+        """Goodput: application data, in Mb/s."""
         return self.servers * SRU * 8 / self.seconds / 1e6
 
 

@@ -94,7 +94,7 @@ OTHERS: Final[dict[str, dict[str, Any]]] = {
     "CUBIC with SACK": {"transport.congestion_control": "cubic", "transport.sack": True},
     "DCTCP": SENDERS["DCTCP, 30 KB"],
 }
-"""What flows 3 to 5 are."""
+"""Kinds of flows 3 to 5."""
 SILENT: Final[dict[str, Any]] = {"switch.mechanisms.pdn": None, "transports.notified.drop_notification": False}
 
 
@@ -219,7 +219,7 @@ REPAIRS: Final[dict[str, dict[str, Any]]] = {
     "trimming": NDP,
     "trimming, 12 KB of headers": SMALL,
 }
-"""How losses are repaired; RTO_min is 200 ms unless said."""
+"""Ways to repair losses; RTO_min is 200 ms unless said."""
 
 
 def fabric_run(result: Result, job: Job) -> dict[str, Any]:

@@ -17,7 +17,7 @@ FRAME: Final = pdn.FRAME + 20
 WIRE: Final = pdn.WIRE + 20
 """Bytes of a segment of 1000 B in a queue, and of wire time."""
 ACK_WIRE: Final = 98
-"""Of an ACK: 78 B, which need no padding, and preamble and gap."""
+"""Wire bytes of an ACK: 78 B, which need no padding, and preamble and gap."""
 DERIVED: Final = (pdn.BUFFER // FRAME + (3 * WIRE + 3 * ACK_WIRE + pdn.RTT * pdn.RATE / 8) / WIRE) / 4
 """Servers whose third round no longer fits, by the formula of docs/papers/pdn.md."""
 NOTICE: Final = 44

@@ -38,7 +38,7 @@ HEADER_WIRE: Final = 84
 OUTSTANDING: Final = 5
 """Segments of a server that can be outstanding at most: min(1 + k, 10 - k) for any k acknowledged."""
 SERVERS: Final = 150
-"""Of the fan-in over a shared uplink."""
+"""Servers of the fan-in over a shared uplink."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ class Run:
     trimmed: int
     headers_lost: int
     bystander_ms: float | None
-    """What the flow needs that shares the uplink."""
+    """Completion time of the flow that shares the uplink."""
 
     @property
     def idle_ms(self) -> float:
-        """Of the completion time, what neither data nor headers explain on the link between the racks."""
+        """Part of the completion time that neither data nor headers explain on the link between the racks."""
         if self.completion_ms is None:
             return float("inf")
         link = (self.servers * pdn.SRU / 1000 * pdn.WIRE + self.trimmed * HEADER_WIRE) * 8 / pdn.RATE

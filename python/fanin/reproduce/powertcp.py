@@ -16,7 +16,7 @@ JOIN_US: Final = 1_000
 BLIND_KB: Final = 11 * RATE / 8 * 26e-6 / 1e3
 """Eleven windows of line rate times base RTT, some 26 us, which are on the way before anybody knows of the others."""
 DRAIN_US: Final = 350
-"""By then they have left at the rate of the line (286 us), and another two round trips have passed."""
+"""Time of the first drain: at the rate of the line (286 us), and another two round trips."""
 
 FEW: Final = (
     "eleven windows of seven packets: on its way down the loop overshoots for a millisecond, and flows aim at 95 % "

@@ -218,7 +218,7 @@ PLACES: Final[dict[str, list[str]]] = {
     "edge switches": ["agg*", "core*"],
     "aggregation switches": ["edge*", "core*"],
 }
-"""Which switches have RCM, and those without, by name."""
+"""Placements of RCM, by name: switches that have it and switches without."""
 
 
 @figure("rcm/partial", title="Beyond the paper: RCM at half of the switches", seeds=4, short=1, seconds=120)

@@ -20,7 +20,7 @@ SWITCH: Final[dict[str, Any]] = {
 
 @figure("rcm/combined", title="Figs. 6 and 7 at combined input- and output-queued switches", seeds=4, short=1, seconds=200)
 def combined(context: Context) -> Findings:
-    """The same numbers at the paper's own switch architecture."""
+    """The figures of RCM at the paper's own switch architecture."""
     burst, victim = (context.scenario(name).replace(SWITCH) for name in ("burst", "victim"))
     listed = grid(context, burst, BURSTS, [1])
     found = dict(zip(BURSTS, context.runs(listed, burst_run), strict=True))

@@ -20,7 +20,7 @@ CHOSEN: Final = {name: VARIANTS[name] for name in (PAUSES, DCQCN, RCM)}
 
 HOT_SHARE: Final = 0.15
 LOAD: Final = 0.6
-"""Of the hosts' links: that of fig. 9, since fig. 8 has none."""
+"""Load of the hosts' links: that of fig. 9, since fig. 8 has none."""
 
 
 def loaded(base: Scenario, load: float, size: str, k: int | None = None) -> Scenario:

@@ -17,7 +17,7 @@ from fanin.reproduce._rows import Findings, Row
 from fanin.results import Result
 
 PORT: Final = "leaf2->h6"
-"""Of S2-3, towards VM7."""
+"""Watched port: of S2-3, towards VM7."""
 ALPHA: Final = 20_000
 """Cells."""
 CELL: Final = 80
@@ -44,7 +44,7 @@ MECHANISMS: Final[dict[str, dict[str, Any]]] = {
     PER_FLOW: {f"{RIMM}.neighbour": "per_flow"},
     ECMP: {"switch.routing": "ecmp"},
 }
-"""What a switch does with a burst: a line adds one. The shared buffer is that of leaf2's five ports, 120,000 cells, and no more."""
+"""Mechanisms compared: a line adds one. The shared buffer is that of leaf2's five ports, 120,000 cells, and no more."""
 RIMMS: Final = (FULL, FLOWLET, PER_FLOW, ECMP)
 
 PHASE_NS: Final = 2_000_000

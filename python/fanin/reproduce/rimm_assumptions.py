@@ -50,7 +50,7 @@ READINGS: Final[dict[str, dict[str, Any]]] = {
     "an alert of 300 us, or 300 us without a release": {f"{RIMM}.give_up": "300us"},
     LONG: {f"{RIMM}.give_up": "20ms"},
 }
-"""What is given up."""
+"""Assumptions given up, one at a time."""
 AT_ONCE: Final = (
     "what is out is released at once while the queue stands at alpha, so that the port overflows and flows are shuffled"
 )
@@ -145,7 +145,7 @@ ENDS: Final = {
     "alpha at half": ROOM,
     "an alert at once": "the alert toggles with each packet, and detours last for longer",
 }
-"""Where the paper's result does not come out."""
+"""Assumptions without which the paper's result does not come out."""
 SHORT: Final = (
     "as in the figures",
     "paths by ECMP, a neighbour per flow",

@@ -16,7 +16,7 @@ from fanin.reproduce.rimm import BASIC, FULL, MECHANISMS, PER_FLOW, PLAIN, SHARE
 from fanin.results import Result
 
 CHOSEN: Final = (BASIC, SHARED, PLAIN, FULL, PER_FLOW)
-"""Of `MECHANISMS`, those that are compared here."""
+"""Mechanisms of `MECHANISMS` that are compared here."""
 
 MARKS: Final[dict[str, Any]] = {"transport.congestion_control": "dctcp"}
 NOTICES: Final[dict[str, Any]] = {
@@ -121,7 +121,7 @@ PAGE: Final = "see docs/papers/rimm.md"
 
 @figure("rimm/hosts", title="Beyond the paper: RIMM with DCTCP, S-ECN, PDN, and UDP", seeds=3, short=1, seconds=60)
 def hosts(context: Context) -> Findings:
-    """Which hosts gain by detours."""
+    """Hosts that gain by detours."""
     means = means_of(table := grid(context, "event", HOSTS, "burst"))
     rows = rows_of(means, "burst's completion", PAGE)
     plot = lines(means, "last_ms", "Hosts", "Burst's completion [ms]")

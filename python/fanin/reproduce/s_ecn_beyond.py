@@ -224,7 +224,7 @@ CONDITIONS: Final[Mapping[str, dict[str, Any]]] = {
     "NewReno, classic ECN": {_CONTROL: "newreno", "transport.ecn": True},
     "CUBIC, classic ECN": {_CONTROL: "cubic", "transport.ecn": True},
 }
-"""What makes arrivals uneven: segments of three sizes, segments sent in bursts, ACKs that come in batches."""
+"""Causes of uneven arrivals: segments of three sizes, segments sent in bursts, ACKs that come in batches."""
 
 MIXED: Final = {"small": 536, "medium": 976}
 """Segments of a third of the hosts each [B of payload]."""

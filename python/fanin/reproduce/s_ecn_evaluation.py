@@ -26,7 +26,7 @@ MARKING: Final[Mapping[str, dict[str, Any]]] = {
 MICROSECOND: Final = 1_000_000
 SECOND: Final = 1_000_000_000_000
 SHOWN: Final = 4_000 * MICROSECOND
-"""How much of fig. 14 is shown."""
+"""Time span of fig. 14."""
 
 
 def marked(scenario: Scenario, policy: str) -> Scenario:
@@ -339,7 +339,7 @@ ABLATIONS: Final[Mapping[str, dict[str, Any]]] = {
     "K with the frame that arrives": {"k": -1518},
     "K in wire bytes": {"k": 0.987},
 }
-"""What may differ from the paper's testbed without its saying so, one at a time."""
+"""Possible differences from the paper's testbed that it does not mention, one at a time."""
 
 
 def changed(base: Scenario, policy: str, changes: Mapping[str, Any]) -> Scenario:

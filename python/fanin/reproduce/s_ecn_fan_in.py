@@ -11,7 +11,6 @@ from typing import Any, Final
 import plotly.graph_objects as go
 import polars as pl
 
-import fanin
 from fanin.reproduce._context import Context
 from fanin.reproduce._jobs import Job
 from fanin.reproduce._registry import figure
@@ -33,6 +32,7 @@ from fanin.reproduce._s_ecn import (
     unless_ok,
     variation,
 )
+from fanin.results import Result
 
 LONG_ENOUGH: Final = {"sync": "6ms", "async": "8ms"}
 """The buffer is full after less than 4 ms; what follows is loss recovery."""
@@ -44,14 +44,14 @@ FIRST_ROUND: Final = 0.642
 """End of the last first round in fig. 6, and so of phase 1 in fig. 4a [ms]."""
 
 ROUND_TRIP: Final = 0.092
-"""Of a full frame and its acknowledgement on the idle network [ms]: the clock of acknowledgements takes this long to take over,
+"""Idle round trip of a full frame and its acknowledgement [ms]: the clock of acknowledgements takes this long to take over,
 and an end of phase 1 means no more than that."""
 
 MEAN, VARIATION, RUNS = 1.005, 0.018, 100
 """Phase 2 of 18 flows: mean slope [Gb/s], its coefficient of variation, number of repetitions."""
 
 LOW, HIGH = MEAN * (1 - 2 * VARIATION), MEAN * (1 + 2 * VARIATION)
-"""Where 95 % of the paper's repetitions lie."""
+"""Bounds between which 95 % of the paper's repetitions lie."""
 
 
 def jobs(
@@ -136,7 +136,7 @@ def fig4b(context: Context) -> Findings:
     return Findings(rows=rows, plots={"slopes": plot}, data={"runs": ramps_frame(ramps), "phases": phases_frame(ramps)})
 
 
-def _packets(result: fanin.Result, job: Job) -> pl.DataFrame:
+def _packets(result: Result, job: Job) -> pl.DataFrame:
     """Return when each packet of the first three rounds of each flow came."""
     return numbered(result).filter(pl.col("round") <= 3).drop("time_ps")
 

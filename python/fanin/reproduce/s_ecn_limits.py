@@ -1,4 +1,4 @@
-"""Where the laws of S-ECN §III-C end: one assumption at a time is taken away."""
+"""Limits of the laws of S-ECN §III-C: one assumption at a time is taken away."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure as Plot
 
 BACKGROUND_MS: Final = 20
-"""When the fan-in begins where there is background."""
+"""Start of the fan-in where there is background."""
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ def fig11(context: Context) -> Findings:
 
 
 def _same(name: str, paper: str | None, ratio: float, note: str = "") -> Row:
-    """Where the paper has words: a tenth more or less is "little effect" and "similar"."""
+    """Bounds for the paper's words: a tenth more or less is "little effect" and "similar"."""
     return Row(name=name, paper=paper, fanin=ratio, low=0.9, high=1.1, note=note)
 
 

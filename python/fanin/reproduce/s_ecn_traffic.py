@@ -17,14 +17,14 @@ LOADS: Final = (0.2, 0.3, 0.4, 0.5, 0.6)
 POLICIES: Final = ("DCTCP", "S-ECN")
 QUERIES: Final = 350_000
 FLOWS: Final = 140_000
-"""How many there are in the paper, and here at each load."""
+"""Number of flows in the paper, and here at each load."""
 QUERY_BYTES: Final = 100_000
 SHORTER: Final = 100
-"""How many times fewer in the short form."""
+"""Factor by which the short form has fewer flows."""
 MEAN_FLOW: Final = 1_711_250
 """Mean of the web-search distribution, workloads/README.md [B]."""
 UPLINKS: Final = 4 * 125_000_000
-"""Of all racks together, one direction [B/s]."""
+"""Uplink capacity of all racks together, one direction [B/s]."""
 LEAVES: Final = 9 / 11
 """Share of queries' and flows' bytes that leave a rack: nine of eleven other hosts are elsewhere."""
 
@@ -97,7 +97,7 @@ def _measure(context: Context) -> pl.DataFrame:
 
 
 def _reduction(frame: pl.DataFrame, kind: str, value: str) -> dict[float, float]:
-    """By load: how much smaller a value is with S-ECN [%]."""
+    """Reduction of a value by S-ECN, by load [%]."""
     mean = frame.filter(pl.col("kind") == kind).group_by("load", "policy").agg(pl.col(value).mean())
     of = {(load, policy): number for load, policy, number in mean.iter_rows()}
     return {load: 100 * (1 - of[load, "S-ECN"] / of[load, "DCTCP"]) for load in LOADS}
@@ -163,7 +163,7 @@ SMALL: Final = {
     "mean_ms": {0.2: 5.1, 0.3: 20.0, 0.4: 20.0, 0.5: 20.0, 0.6: 82.5},
     "p99_ms": {0.2: 4.2, 0.3: 23.4, 0.4: 25.3, 0.5: 18.9, 0.6: 11.3},
 }
-"""How much shorter the paper's small flows take with S-ECN, by load [%]."""
+"""Reduction of the paper's small flows' completion times by S-ECN, by load [%]."""
 
 
 @figure("s-ecn/fig19", title="Completion of background flows under web-search traffic", seeds=1, short=1, seconds=1050)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from fanin import _core
-from fanin.sweep.metrics import MetricRow, rows
+from fanin.statistics.rows import MetricRow, rows
 
 __all__ = ["Keep", "Outcome", "VersionError", "batch", "simulate", "told"]
 
@@ -37,7 +37,7 @@ class Outcome:
 
 
 class Keep(NamedTuple):
-    """Where a result folder goes, and how the name of the temporary one beside it begins."""
+    """The place of a result folder, and the prefix of the temporary one beside it."""
 
     target: str
     part: str
@@ -80,14 +80,14 @@ def simulate(text: str, base_dir: str, keep: Keep | None = None) -> Outcome:
 
 def _kept(text: str, base_dir: str, keep: Keep) -> tuple[dict[str, Any], list[MetricRow]]:
     """Run a scenario into a result folder that is there when it is complete; return its manifest and its metrics."""
-    from fanin.metrics import of_result
-    from fanin.results import Result
+    from fanin.statistics.metrics import of_result
+    from fanin.tables.recorded import Recorded
 
     target = Path(keep.target)
     part = target.with_name(f"{keep.part}{secrets.token_hex(8)}")  # others may be at the same run
     try:
         _core.run(text, "json", base_dir, str(part), None)
-        result = Result(part)
+        result = Recorded(part)
         metrics = of_result(result)
         _place(part, target)
     finally:

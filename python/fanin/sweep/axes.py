@@ -89,7 +89,7 @@ class Design:
     stop: Stop | None = None
     name: str | None = None
     changes: dict[str, Any] = field(default_factory=dict)
-    """What is other than in the scenario at all points, by path."""
+    """Changes of the scenario at all points, by path."""
     kinds: dict[str, str] = field(default_factory=dict)
     """Axis → how it is varied."""
     problems: list[Problem] = field(default_factory=list)

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from fanin import _core
-from fanin.output import say
+from fanin.cli.output import say
 from fanin.sweep._worker import Outcome, VersionError, batch, told
 from fanin.sweep.workers import Done, Item, Next
 
 __all__ = ["ClusterError", "run", "threads"]
 
 _BATCH_S: Final = 2.0
-"""How long a task takes, about: so the scheduler, which takes a millisecond for each, has little to do."""
+"""Aimed duration of a task [s], so that the scheduler, which takes a millisecond for each, has little to do."""
 _MOST: Final = 500
 _TASKS_PER_THREAD: Final = 2
 _CONNECT_S: Final = 30.0

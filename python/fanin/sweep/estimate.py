@@ -10,17 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fanin import _core, _temporary, show
-from fanin import progress as _progress
-from fanin.metrics import of_result
-from fanin.results import Result
+from fanin import _core
+from fanin.files import temporary
+from fanin.results import progress as _progress
 from fanin.statistics import predicted
+from fanin.statistics.metrics import of_result
+from fanin.statistics.rows import MetricRow, rows
 from fanin.sweep import store as _store
 from fanin.sweep.frames import Sweep
-from fanin.sweep.metrics import MetricRow, rows
 from fanin.sweep.plan import Plan
 from fanin.sweep.progress import span
 from fanin.sweep.todo import Seen, Todo
+from fanin.tables.recorded import Recorded
+from fanin.text import show
 
 __all__ = ["Estimate", "estimate"]
 
@@ -210,10 +212,10 @@ class _Pilot:
         if not self._keep:
             facts = _core.summarize(text, "json", self._base_dir, watch)
             return facts, rows(facts["summary"])
-        target = _temporary.folder()
+        target = temporary.folder()
         try:
             _core.run(text, "json", self._base_dir, str(target), watch)
-            result = Result(target)
+            result = Recorded(target)
             self.sizes.append(float(sum(entry.stat().st_size for entry in target.iterdir())))
             return result.manifest, of_result(result)
         finally:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin.results import Result, ResultError
+from fanin.statistics.rows import address, hint
 from fanin.sweep import store as _store
-from fanin.sweep.metrics import address, hint
 
 if TYPE_CHECKING:
     import polars as pl
@@ -260,7 +260,7 @@ class Sweep:
         CompareError
             An axis, a value or a name is unknown; all that is wrong is in ``problems``.
         """
-        from fanin.comparison import compare
+        from fanin.sweep.compare import compare
 
         return compare(self, by=by, where=where, base=base, metric=metric)
 

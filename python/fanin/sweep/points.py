@@ -8,9 +8,10 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fanin import metrics, show, statistics
-from fanin.statistics import CONFIDENCE, FEW, Interval
+from fanin import statistics
+from fanin.statistics import CONFIDENCE, FEW, Interval, metrics
 from fanin.sweep.todo import Seen, enough, known_values
+from fanin.text import show
 
 if TYPE_CHECKING:
     from fanin.sweep.axes import Stop

@@ -1,4 +1,4 @@
-"""How far a sweep is, and how long the rest takes: with bounds, by what the runs so far have cost."""
+"""Progress of a sweep, and the time that the rest takes, with bounds, by what the runs so far have cost."""
 
 from __future__ import annotations
 

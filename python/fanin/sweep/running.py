@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from fanin import _core
-from fanin._locks import LOCK, Lock, LockedError
-from fanin.folder import OutputError
+from fanin.files.locks import LOCK, Lock, LockedError
+from fanin.results.folder import OutputError
 from fanin.scenario import Scenario
 from fanin.sweep import plan as _plan
 from fanin.sweep import store as _store
@@ -26,7 +26,7 @@ from fanin.sweep.workers import Item, Pool
 __all__ = ["Shard", "execute", "known", "mine", "parsed_shard", "refuse_keep", "sweep", "workers"]
 
 Shard = tuple[int, int]
-"""Which part of a sweep this is, from 1, and of how many."""
+"""Part of a sweep, from 1, and number of parts."""
 
 
 def sweep(  # noqa: PLR0913 (options of the command, one each)
@@ -164,9 +164,9 @@ class _Running:
     def __init__(self, made: Plan, todo: Todo, writer: Writer, shown: Progress) -> None:
         self._plan, self._todo, self._writer, self._shown = made, todo, writer, shown
         self.attempts: Mapping[str, int] = {}
-        """How often runs have been tried before."""
+        """Earlier attempts of each run."""
         self.results: Path | None = None
-        """Where result folders go, if they are kept."""
+        """Folder of the result folders, if they are kept."""
         self.told: Callable[[Planned, Outcome], None] | None = None
 
     def following(self) -> Item | None:

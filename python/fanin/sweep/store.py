@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from fanin._files import OURS
-from fanin.sweep.metrics import MetricRow
+from fanin.files import OURS
+from fanin.statistics.rows import MetricRow
 
 if TYPE_CHECKING:
     import polars as pl

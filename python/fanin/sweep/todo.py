@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fanin import metrics as _metrics
 from fanin.statistics import FEW, Interval, interval
+from fanin.statistics import metrics as _metrics
 from fanin.statistics.intervals import TYPICAL
+from fanin.statistics.rows import MetricRow, value_of
 from fanin.sweep.axes import Stop, read
-from fanin.sweep.metrics import MetricRow, value_of
 from fanin.sweep.plan import Plan, Run
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self
 
-import fanin
 from fanin.sweep._worker import Keep, Outcome
 
 __all__ = ["Done", "Item", "Next", "Pool"]
@@ -28,7 +27,7 @@ Next = Callable[[], Item | None]
 Done = Callable[[int, Outcome], None]
 
 _AHEAD_S: Final = 0.3
-"""How much work waits at a worker, so that it never waits for us."""
+"""Work that waits at each worker [s], so that it never waits for us."""
 _STILLBORN: Final = 3
 """Workers that are killed before they begin, until that is an error."""
 _AHEAD_BYTES: Final = 65536
@@ -47,7 +46,7 @@ class _Worker:
     errors: IO[bytes]
     ready: bool = False
     waiting: deque[Item] = field(default_factory=deque)
-    """What it was given and has not answered; the first is what it is at."""
+    """Items that the worker has not answered yet, the one at work first."""
 
     def room(self, ahead: int) -> bool:
         if not self.ready or len(self.waiting) >= ahead:
@@ -137,7 +136,7 @@ class Pool:
         here, there = Pipe()
         kept, given = os.pipe()
         errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the worker)
-        package = str(Path(fanin.__file__).parents[1])
+        package = str(Path(__file__).parents[2])
         paths = [package, os.environ.get("PYTHONPATH", "")]
         # Not multiprocessing, which would run the caller's script once more in each worker.
         process = subprocess.Popen(  # noqa: S603 (our own interpreter and module)

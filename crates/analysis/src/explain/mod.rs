@@ -14,7 +14,7 @@ pub use walk::explain;
 use fanin_telemetry::{HopRow, PauseRow, SegmentRow};
 use serde::Serialize;
 
-/// What time was spent on.
+/// Kind of waiting that time was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {

@@ -1,6 +1,6 @@
 //! Drop notifications in captures: what the simulator writes is what it counted, and hostile ones are counted and harm nothing.
 
-use fanin_analysis::read::{analyze, Control, Failure, Observer, Options, Progress, SourceReport, TraceReport};
+use fanin_analysis::trace::{analyze, Control, Failure, Observer, Options, Progress, SourceReport, TraceReport};
 use fanin_scenario::Scenario;
 use fanin_sim::{finish, world, Destination, Pause};
 use fanin_wire::notification::{attach, Addresses, Notice};

@@ -1,23 +1,24 @@
-//! Many events of one instant.
+//! Sorting of many events of one time.
 
 use super::{insert, Order, PLACE_BITS, SLOT, SLOT_BITS};
 use crate::Table;
 
-/// More events with nearly the same place than this, as where no places are drawn, are left to the library's sort.
+/// Longest run of events with nearly equal places that insertion sorts; longer ones, as without drawn places, go to the
+/// library's sort.
 const MOST_TOGETHER: u32 = 24;
 
-/// Puts many events of one instant in order: where thousands of hosts send in step, most events are tied with a hundred others. Their places are
-/// drawn, so they spread evenly: each is put near where it belongs at once, and neighbours are compared.
+/// Sorts many events of one time: where thousands of hosts send in step, most events are tied with a hundred others. Their
+/// drawn places spread evenly: each event is put near its final position at once, and neighbours are compared.
 #[derive(Default)]
 pub(super) struct Instant {
-    /// By range of places, so many events; then where the next one of these goes.
+    /// Number of events per range of places; later the position of the range's next event.
     ranges: Table<u32>,
-    /// The events, in order at last: place, and slot.
+    /// Place and slot of each event, in order at the end.
     events: Table<u64>,
 }
 
 impl Instant {
-    /// The slots of events of one time, which the low bits of `words` are, in order. The words are changed.
+    /// The slots of events of one `time`, in order; the low bits of `words` hold them, and are overwritten.
     #[inline(always)]
     pub fn in_order(&mut self, order: Order, time: u64, words: &mut [u64]) -> impl ExactSizeIterator<Item = u32> + '_ {
         let count = words.len();

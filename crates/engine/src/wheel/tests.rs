@@ -64,9 +64,9 @@ fn pop(wheel: &mut Wheel, ahead: bool, limit: Time) -> Option<(Time, Due)> {
     }
 }
 
-/// Crowds of one instant: more ranges than places, and many events whose places are not drawn.
+/// Many events of one time: more ranges than places, and many events whose places are not drawn.
 #[test]
-fn crowds_of_one_instant_are_in_order_whatever_their_size() {
+fn many_events_of_one_time_are_in_order() {
     for (slots, from) in [(13, 0), (100, 5), (100, 25), (100, 60), (1 << 14, 3), (40_000, 3), (300, 300)] {
         let ties = Ties::Drawn { seed: 11, from };
         let mut wheel = Wheel::new(slots, Span::from_us(1), Span::from_ns(10), ties, Ahead::NOTHING);
@@ -123,9 +123,9 @@ proptest! {
         prop_assert!(model.is_empty() && wheel.is_empty());
     }
 
-    /// Crowds: many events at few times, some of them far ahead, over stretches in which nothing is set.
+    /// Many events at few times, some of them far ahead, over stretches in which nothing is set.
     #[test]
-    fn crowds_and_long_silences_keep_the_order(
+    fn overflow_buckets_and_long_gaps_keep_the_order(
         horizon in 1u64..1 << 22,
         drawn in any::<Option<u64>>(),
         ahead in any::<bool>(),

@@ -1,4 +1,4 @@
-//! Captures: hosts that there are, frames that Ethernet can carry, cuts that lose what is looked for.
+//! Checks of `telemetry.capture`: unknown hosts, frames that Ethernet cannot carry, cuts that lose the interesting bytes.
 
 use super::names::{unknown, HOST};
 use super::settings::Settings;
@@ -12,20 +12,20 @@ use fanin_params::Cx;
 use fanin_transport::TransportParams;
 use fanin_units::{Bytes, HostId, LinkId};
 
-/// Frame check sequence: counted in frames, and not captured.
+/// Length of the frame check sequence, which counts as frame bytes but is not captured.
 const FCS: u64 = 4;
-/// Hosts that 10.0.0.0/8 has addresses for.
+/// Number of hosts for which 10.0.0.0/8 has addresses.
 const MOST_HOSTS: usize = (1 << 24) - 2;
 
-/// What `telemetry.capture` names, in order of ids.
+/// Hosts and links that `telemetry.capture` selects, in order of ids.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Captured {
     pub hosts: Vec<HostId>,
-    /// Links behind switches.
+    /// Links behind switch ports.
     pub links: Vec<LinkId>,
 }
 
-/// What `telemetry.capture` names.
+/// Checks `telemetry.capture` and resolves its patterns.
 pub(super) fn check(parts: &Parts, settings: Option<&Settings>, network: &Network, cx: &mut Cx) -> Captured {
     let Some(capture) = parts.telemetry.as_ref().and_then(|telemetry| telemetry.capture.as_ref()) else {
         return Captured::default();
@@ -63,12 +63,13 @@ pub(super) fn check(parts: &Parts, settings: Option<&Settings>, network: &Networ
     Captured { hosts: (0u32..).zip(chosen).filter(|(_, chosen)| *chosen).map(|(i, _)| HostId(i)).collect(), links }
 }
 
-/// Frames of another length than Ethernet's have no bytes. The rule of `fanin_wire::Framer`, with a test that it is the same.
+/// Refuses captures of frames with other lengths than Ethernet's, which have no byte representation. A test compares the rule
+/// with that of `fanin_wire::Framer`.
 fn ethernet(framing: &Framing, cx: &mut Cx) {
     let (header, smallest) = (framing.header.get(), framing.min_frame.get());
     if !matches!((header, smallest), (18, 64) | (22, 64 | 68)) {
         let message = format!(
-            "holds frames of Ethernet, and in this scenario framing.header is {} and framing.min_frame is {}",
+            "holds Ethernet frames, but in this scenario framing.header is {} and framing.min_frame is {}",
             framing.header, framing.min_frame
         );
         let accepted =
@@ -77,7 +78,7 @@ fn ethernet(framing: &Framing, cx: &mut Cx) {
     }
 }
 
-/// A stamp is the end of its frame, a control message behind it.
+/// Warns of a `snap` that cuts off stamps, which end their frames, or the control messages behind them.
 fn snap(capture: &CaptureFrames, parts: &Parts, settings: Option<&Settings>, cx: &mut Cx) {
     let (Some(snap), Some(framing)) = (capture.snap, &parts.framing) else { return };
     let sets = settings.map(Settings::mechanisms).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Combined input- and output-queued switches: buffers without effect, queues too small for a frame, mechanisms that need others.
+//! Checks of combined input- and output-queued switches: buffers without effect, queues too small for a frame, missing
+//! mechanisms.
 
 use super::largest_frame;
 use super::settings::{at_setting, Settings};

@@ -1,4 +1,4 @@
-//! Exceptions: which ports and switches each entry of `switch.except` selects.
+//! Resolution of `switch.except`: the ports and switches that each entry selects.
 
 use super::names::{unknown, PORT, SWITCH};
 use super::Network;
@@ -10,8 +10,8 @@ use fanin_units::{BitRate, LinkId, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-/// Finds the ports and switches of all entries. Selectors that match nothing, and settings of two entries for one port, are
-/// errors.
+/// Resolves the selectors of all entries to ports and switches. Selectors without a match, and a setting that two entries
+/// give for one port, are errors.
 pub(super) fn resolve(parts: &Parts, network: &Network, cx: &mut Cx) -> Exceptions {
     let mut found = Exceptions::default();
     let Some(switch) = parts.switch.as_ref().filter(|switch| !switch.except.is_empty()) else { return found };
@@ -22,7 +22,7 @@ pub(super) fn resolve(parts: &Parts, network: &Network, cx: &mut Cx) -> Exceptio
     found
 }
 
-/// The ports of all switches.
+/// A port of a switch with the properties that selectors test.
 struct Port<'a> {
     link: LinkId,
     name: &'a str,
@@ -33,7 +33,7 @@ struct Port<'a> {
 struct Fabric<'a> {
     ports: Vec<Port<'a>>,
     port_names: Vec<&'a str>,
-    /// By name, with tier.
+    /// Switches by name, with their tier.
     switches: Vec<(NodeId, &'a str, u8)>,
     switch_names: Vec<&'a str>,
     rates: BTreeSet<BitRate>,
@@ -62,7 +62,7 @@ impl<'a> Fabric<'a> {
         }
     }
 
-    /// Notes what an entry sets, and where; `cx` is at the entry.
+    /// Records the settings of an entry at the ports and switches that it selects; `cx` is at the entry.
     fn place(&self, entry: &Except, i: usize, found: &mut Exceptions, cx: &mut Cx) {
         if !self.check_selectors(entry, cx) {
             return;
@@ -107,7 +107,7 @@ impl<'a> Fabric<'a> {
         }
     }
 
-    /// Whether each selector by itself selects something.
+    /// True if each selector of the entry matches something by itself; reports those that do not.
     fn check_selectors(&self, entry: &Except, cx: &mut Cx) -> bool {
         let before = cx.count();
         let lists =
@@ -126,18 +126,18 @@ impl<'a> Fabric<'a> {
     }
 }
 
-/// Refuses a value that is none of those that there are.
+/// Refuses a selector's value that no port or switch has.
 fn known<T: Param + Display + Ord + Copy>(key: &str, wanted: Option<T>, all: &BTreeSet<T>, message: &str, cx: &mut Cx) {
     let Some(wanted) = wanted.filter(|wanted| !all.contains(wanted)) else { return };
     let accepted: Vec<String> = all.iter().map(ToString::to_string).collect();
     cx.error_at(key, &wanted, message, &accepted.join(", "));
 }
 
-/// Refuses a setting that earlier entries have set for some of the same ports or switches, of which one is named.
+/// Refuses a setting that earlier entries give for some of the selected ports or switches; names one of them.
 fn set_twice(key: &str, twice: &BTreeMap<usize, &str>, what: &str, cx: &mut Cx) {
     for (earlier, name) in twice {
         cx.key(key, |cx| {
-            let message = format!("is set for {name} by switch.except[{earlier}] too");
+            let message = format!("is also set for {name} by switch.except[{earlier}]");
             cx.error(None, message, Some(format!("one entry for each setting of a {what}"))).severity
         });
     }

@@ -1,4 +1,4 @@
-//! What the flows themselves ask of the network, seen in a sample of them.
+//! Checks of the offered load, on a sample of the flows.
 
 use super::settings::Settings;
 use super::transport::warn;
@@ -10,25 +10,25 @@ use fanin_transport::{TransportConfig, TransportParams};
 use fanin_units::{BitRate, Bytes, HostId, Span};
 use std::collections::BTreeMap;
 
-/// How many flows are sampled.
+/// Number of flows in the sample.
 const SAMPLE: usize = 50_000;
-/// Fewer flows of a host say nothing about its rate.
+/// Smallest number of flows from which a host's rate is estimated.
 const ENOUGH: u64 = 30;
-/// Standard errors that separate chance from overload.
+/// Standard errors by which an estimate must exceed capacity to count as overload.
 const SIGMAS: f64 = 3.0;
-/// Pairs of hosts whose RTT is computed for each entry.
+/// Number of host pairs per entry whose RTT is computed.
 const PAIRS: usize = 64;
-/// A timeout that costs more RTTs than this is worth a word.
+/// Ratio of timeout to RTT from which a warning is given.
 const FAR_ABOVE: u64 = 1_000;
-/// RTO_min of data centers, at most.
+/// Largest RTO_min that data centers use.
 const USUAL: Span = Span::from_ms(10);
 
-/// The first flows, taken from `traffic`.
+/// Takes the first flows of `traffic` as a sample.
 pub(super) fn sample(traffic: &mut Traffic) -> Vec<FlowSpec> {
     std::iter::from_fn(|| traffic.pop()).take(SAMPLE).collect()
 }
 
-/// Checks a sample of the flows.
+/// Checks the load on a sample of the flows.
 pub(super) fn check(parts: &Parts, settings: Option<&Settings>, sample: &[FlowSpec], network: &Network, cx: &mut Cx) {
     let mut by_entry: BTreeMap<usize, Vec<&FlowSpec>> = BTreeMap::new();
     for flow in sample {
@@ -44,7 +44,7 @@ pub(super) fn check(parts: &Parts, settings: Option<&Settings>, sample: &[FlowSp
     short_timeouts(parts, sample, network, cx);
 }
 
-/// Classes that a file of flows gives and the switches do not have.
+/// Reports classes that a file of flows gives but the switches do not have.
 fn classes(parts: &Parts, settings: &Settings, sample: &[FlowSpec], cx: &mut Cx) {
     let [(_, most), _] = settings.most_and_fewest_classes();
     let classes = most.classes();
@@ -63,7 +63,7 @@ fn classes(parts: &Parts, settings: &Settings, sample: &[FlowSpec], cx: &mut Cx)
     }
 }
 
-/// Application bytes of a host.
+/// Flows and application bytes of a host.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     flows: u64,
@@ -71,7 +71,7 @@ struct Sum {
     squares: f64,
 }
 
-/// Hosts of which random arrivals ask more than their links carry.
+/// Warns of hosts whose random arrivals exceed the capacity of their links.
 ///
 /// For a compound Poisson process the sum of the sizes has the variance Σ size², so a host is overloaded beyond doubt when
 /// Σ size − 3 √(Σ size²) exceeds what its link carries in the time considered.
@@ -116,7 +116,7 @@ fn overload(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mut Cx) 
     }
 }
 
-/// RTO_min against the RTT, for traffic in which the loss of a tail is likely.
+/// Warns of an RTO_min far above the RTT, for traffic in which tail losses are likely.
 fn timeouts(parts: &Parts, settings: &Settings, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, network: &Network, cx: &mut Cx) {
     for (i, entry) in &parts.traffic {
         if by_entry.get(i).into_iter().flatten().all(|flow| !settings.fills_up(flow.class)) {
@@ -148,14 +148,14 @@ fn timeouts(parts: &Parts, settings: &Settings, by_entry: &BTreeMap<usize, Vec<&
     }
 }
 
-/// Timeouts that end before an acknowledgment can be there, on an idle network.
+/// Warns of timeouts that expire before an acknowledgment can arrive on an idle network.
 fn short_timeouts(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mut Cx) {
     for (name, config) in used_transports(parts) {
         let Some(rtt) = longest_rtt(parts, name, config, sample.iter(), network) else { continue };
         let timers = config.loss_timers();
         let Some(timer) = timers.iter().find(|timer| timer.fixed && timer.value <= rtt) else { continue };
         let below =
-            format!("no more than the RTT of an idle network, {}: packets are sent again that were not lost", rounded(rtt));
+            format!("no more than the RTT of an idle network, {}: packets that were not lost are retransmitted", rounded(rtt));
         at_transport(cx, name, |cx| match timer.exponent {
             None => {
                 warn(cx, timer.key, &timer.value, format!("is {below}")).suggestion = Some(format!("more than {}", rounded(rtt)));
@@ -170,7 +170,7 @@ fn short_timeouts(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mu
     }
 }
 
-/// The longest round trip of a transport's flows on an idle network, of some of them.
+/// Longest idle RTT of a transport's flows, over a sample of their host pairs.
 pub(super) fn longest_rtt<'a>(
     parts: &Parts,
     name: &str,
@@ -190,16 +190,16 @@ pub(super) fn longest_rtt<'a>(
     seen.into_iter().filter_map(|(src, dst)| network.base_rtt([src, dst], parts, config.mtu(parts.ip()))).max()
 }
 
-/// Those for such times.
+/// Hint about timeout exponents that suit data centers.
 const EXPONENTS: &str = "data centers use 8 (1.05 ms) to 11 (8.4 ms)";
 
-/// To the nearest tenth of a microsecond, or to the nearest millisecond, for people.
+/// Rounds a time to a tenth of a microsecond, or from 10 ms on to a millisecond, for messages.
 fn rounded(span: Span) -> Span {
     let tenth = if span < Span::from_ms(10) { Span::from_ns(100) } else { Span::from_ms(1) };
     Span::from_ps((span.ps() + tenth.ps() / 2) / tenth.ps() * tenth.ps())
 }
 
-/// The first windows of an incast against the buffer in front of the receiver.
+/// Warns if the initial windows of an incast exceed the buffer in front of the receiver.
 fn first_round(parts: &Parts, settings: &Settings, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, network: &Network, cx: &mut Cx) {
     let Some(framing) = &parts.framing else { return };
     if settings.switch.architecture.combined().is_some() {
@@ -236,7 +236,7 @@ fn first_round(parts: &Parts, settings: &Settings, by_entry: &BTreeMap<usize, Ve
     }
 }
 
-/// Receive windows that cannot fill the path.
+/// Warns of receive windows that are smaller than the path's bandwidth-delay product.
 fn receive_windows(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mut Cx) {
     // Where the product of rate and RTT is largest, for each transport.
     let mut largest: BTreeMap<u16, (Bytes, BitRate, Span)> = BTreeMap::new();

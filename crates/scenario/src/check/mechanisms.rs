@@ -1,4 +1,5 @@
-//! Mechanisms of switches beside the rest of the scenario: each checks itself; what no switch sends is found here.
+//! Checks of mechanisms against the rest of the scenario: each mechanism checks itself; classes without the needed protection
+//! are found here.
 
 use super::pauses::pausing;
 use super::settings::{at_setting, Settings};
@@ -8,11 +9,11 @@ use crate::doc::Parts;
 use crate::sections::Nic;
 use fanin_packet::{Signals, Stack, MAX_HOPS};
 use fanin_params::Cx;
-use fanin_switch::{Mechanisms, PortSettings, Scheduling, Site, Surroundings, Switch, TransportInUse};
+use fanin_switch::{Context, Frames, Hosts, Mechanisms, PortSettings, Site, Traffic, TransportInUse};
 use fanin_transport::TransportParams;
-use fanin_units::{Amount, NodeId};
+use fanin_units::NodeId;
 
-/// Checks the mechanisms of `parts`; names of nodes only where the network could be built.
+/// Checks the mechanisms of `parts`; names of nodes only if the network could be built.
 pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Option<&Network>, &OfTraffic), cx: &mut Cx) {
     let Some(framing) = &parts.framing else { return };
     let used = used_transports(parts);
@@ -49,45 +50,37 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             .iter()
             .flat_map(|network| network.switches().filter(here).filter_map(|node| network.site(node, parts, runs)))
             .collect();
-        let limits: Option<Vec<Amount>> = settings.ports_with(entry).map(|port| port.buffer).collect();
-        let buffers = limits.unwrap_or_default();
-        let markings: Vec<_> = settings.ports_with(entry).flat_map(|port| port.markings()).collect();
-        let marks_from: Vec<(u8, Amount)> =
-            markings.iter().filter_map(|(classes, marking)| Some((*classes, marking.marks_from()?))).collect();
-        let around = Surroundings {
-            framing: framing.of_packets(),
-            trailer: parts.trailer(),
-            buffers: &buffers,
-            classes: settings.ports_with(entry).any(|port| !matches!(port.scheduling, Scheduling::Fifo(_))),
-            most_queues: settings.ports_with(entry).map(|port| port.scheduling.classes()).max().unwrap_or(1),
-            lossless: classes.iter().any(|class| mechanisms.lossless() >> (*class).min(7) & 1 != 0),
-            memory: mechanisms.packet_memory(),
+        let ports: Vec<PortSettings> = settings.ports_with(entry).collect();
+        let context = Context {
+            mechanisms,
+            switch: settings.switch,
+            ports: &ports,
+            frames: Frames { framing: framing.of_packets(), trailer: parts.trailer(), header_bytes },
+            hosts: Hosts {
+                fifo_nics: parts.host.as_ref().is_some_and(|host| matches!(host.nic, Nic::Fifo(_))),
+                puts_in_order: parts.host.as_ref().is_some_and(|host| host.reorder.is_some()),
+            },
+            traffic: Traffic {
+                classes: &classes,
+                transports: &transports,
+                is_complete: parts.all_traffic,
+                datagram: datagrams(parts).map(|(_, packet)| packet.get() + ip_and_udp(parts)).max().unwrap_or(0),
+            },
+            network: fanin_switch::Network {
+                sites: &sites,
+                switches: &switches,
+                nodes: &nodes,
+                longest_path,
+                circle: &|| network?.circle(),
+            },
             duration: parts.duration,
-            mechanisms_drop: mechanisms.drop_any_of(&classes),
-            cell: parts.switch.as_ref().map_or(1, Switch::cell_bytes),
-            voq: settings.switch.architecture.combined().map(|combined| combined.voq),
-            unlimited: settings.ports_with(entry).all(|port| PortSettings::is_unlimited(&port)),
-            sites: &sites,
-            circle: &|| network?.circle(),
-            classes_in_use: &classes,
-            fifo_nics: parts.host.as_ref().is_some_and(|host| matches!(host.nic, Nic::Fifo(_))),
-            puts_in_order: parts.host.as_ref().is_some_and(|host| host.reorder.is_some()),
-            header_bytes,
-            marks_from: &marks_from,
-            marking_drops: markings.iter().filter(|(_, marking)| marking.drops()).fold(0, |all, (classes, _)| all | classes),
-            longest_path,
-            datagram: datagrams(parts).map(|(_, packet)| packet.get() + ip_and_udp(parts)).max().unwrap_or(0),
-            transports: &transports,
-            all_traffic: parts.all_traffic,
-            nodes: &nodes,
-            switches: &switches,
         };
         at_setting(entry, "mechanisms", cx, |cx| {
-            mechanisms.check(&around, cx);
+            mechanisms.check(&context, cx);
             if let (Some((_, first)), Some(key)) = (headers.filter(|(other, _)| *other != entry), mechanisms.with_headers()) {
                 if first != key {
                     let message =
-                        format!("puts headers into frames, as {first} does at other switches, and a frame has one at most");
+                        format!("puts headers into frames, as {first} does at other switches, and a frame can hold only one");
                     cx.key(key, |cx| cx.error(None, message, Some(format!("{first} or {key} at all switches"))).severity);
                 }
             }
@@ -116,8 +109,9 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
     }
 }
 
-/// Warns of what transports send in classes of their own, where those may drop packets and the class of the data may not.
-fn answers(parts: &Parts, traffic: &OfTraffic, is_lossy: impl Fn(u8) -> bool, cx: &mut Cx) {
+/// Warns of transports whose acknowledgments or notifications travel in a class that may be dropped while their data's class
+/// may not.
+fn lossy_answers(parts: &Parts, traffic: &OfTraffic, is_lossy: impl Fn(u8) -> bool, cx: &mut Cx) {
     for (name, config) in used_transports(parts) {
         let classes = traffic.of_transport(parts, name);
         if classes.is_empty() || classes.into_iter().any(&is_lossy) {
@@ -126,26 +120,27 @@ fn answers(parts: &Parts, traffic: &OfTraffic, is_lossy: impl Fn(u8) -> bool, cx
         for (key, class) in config.other_classes().into_iter().filter(|(_, class)| is_lossy(*class)) {
             at_transport(cx, name, |cx| {
                 let message =
-                    "is a class that may drop packets, while that of the data may not: what is lost there is waited for";
+                    "is a class that may drop packets, while the data's class may not: the sender waits for packets lost there";
                 warn(cx, key, &class, message).suggestion = Some(format!("no {key}, or class {class} among the lossless ones"));
             });
         }
     }
 }
 
-/// Warns of transports that take losses badly in classes whose packets may be dropped.
+/// Warns of loss-sensitive transports in classes whose packets may be dropped.
 fn lossy(parts: &Parts, settings: &Settings, traffic: &OfTraffic, cx: &mut Cx) {
     if settings.unlimited() && settings.mechanisms().iter().all(|(_, mechanisms)| mechanisms.lossless() == 0) {
         return; // queues without bound drop nothing
     }
     let lossless = settings.lossless();
     let is_lossy = |class: u8| lossless >> (class & 7) & 1 == 0;
-    answers(parts, traffic, is_lossy, cx);
+    lossy_answers(parts, traffic, is_lossy, cx);
     for (name, config) in used_transports(parts) {
         let Some(remedy) = config.wants_lossless() else { continue };
         let classes = traffic.of_transport(parts, name);
         let Some(class) = classes.into_iter().find(|class| is_lossy(*class)) else { continue };
-        let message = format!("is in class {class}, which may drop packets: each loss sends all behind it again");
+        let message =
+            format!("is in class {class}, which may drop packets: after each loss all packets behind it are retransmitted");
         at_transport(cx, name, |cx| {
             cx.warn(None, message, None).suggestion = Some(format!("{} with class {class}, or {remedy}", pausing()));
         });

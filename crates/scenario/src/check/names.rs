@@ -1,8 +1,8 @@
-//! Names and patterns that fit nothing.
+//! Messages about names and patterns that match nothing.
 
 use fanin_params::{Cx, Node, Value};
 
-/// A sort of things that have names.
+/// A kind of named object, as messages call it.
 pub(super) struct Sort {
     one: &'static str,
     many: &'static str,
@@ -16,7 +16,7 @@ pub(super) const HOST: Sort = Sort { one: "host", many: "hosts", example: "h*" }
 pub(super) const FLOW: Sort =
     Sort { one: "flow, traffic entry or host", many: "flows, traffic entries and hosts", example: "h*" };
 
-/// Refuses a name or pattern that is none of `names`.
+/// Reports a name or pattern that matches none of `names`.
 pub(super) fn unknown(sort: &Sort, wanted: &str, names: &[&str], cx: &mut Cx) {
     let Sort { one, many, example } = sort;
     let node: Node = Value::Text(wanted.to_string()).into();

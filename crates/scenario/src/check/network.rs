@@ -1,4 +1,4 @@
-//! The network as the checks see it.
+//! The network, as the checks need it.
 
 use super::largest_frame;
 use crate::doc::Parts;
@@ -8,20 +8,20 @@ use fanin_topology::{NodeKind, Routes, Topology};
 use fanin_traffic::HostInfo;
 use fanin_units::{BitRate, Bytes, HostId, LinkId, NodeId, Span};
 
-/// Bytes of the transport header of an acknowledgment, options left out.
+/// Length of the transport header of an acknowledgment without options.
 const ACKNOWLEDGMENT: u16 = 20;
 
-/// An output port with its link; the position is the link's id.
+/// An output port with its link, whose id is the port's index.
 pub(crate) struct PortSeen {
     pub name: String,
     pub rate: BitRate,
-    /// The node that it belongs to.
+    /// Node to which the port belongs.
     pub from: NodeId,
-    /// Whether that is a switch.
+    /// True if that node is a switch.
     pub of_switch: bool,
 }
 
-/// The network as the checks see it.
+/// Topology, routes and ports of the network, for checks.
 pub(crate) struct Network<'a> {
     pub ports: Vec<PortSeen>,
     topology: &'a Topology,
@@ -29,7 +29,7 @@ pub(crate) struct Network<'a> {
 }
 
 impl<'a> Network<'a> {
-    /// The first link that takes less wire time beyond an IP packet than `header` alone, and how much it takes.
+    /// Finds the first link with less wire time beyond an IP packet than `header` bytes, and how much it has.
     pub fn headless_link(&self, header: Bytes) -> Option<(String, Bytes)> {
         let mut links = self.topology.links.iter().zip(0u32..);
         links.find_map(|(link, id)| {
@@ -48,7 +48,7 @@ impl<'a> Network<'a> {
         Network { ports: (0u32..).zip(&topology.links).map(port).collect(), topology, routes }
     }
 
-    /// What a switch knows of itself from the start, for checks of mechanisms; `runs`: the keys of the mechanisms at another one.
+    /// Site of a switch: the facts that its mechanisms start from; `runs` gives the keys of the mechanisms at another switch.
     pub fn site(&self, node: NodeId, parts: &Parts, runs: impl Fn(NodeId) -> Vec<&'static str>) -> Option<Site> {
         let (framing, switch, host) = (parts.framing.as_ref()?, parts.switch.as_ref()?, parts.host.as_ref()?);
         let grounds = Grounds {
@@ -63,33 +63,34 @@ impl<'a> Network<'a> {
         Some(grounds.site(node, runs))
     }
 
-    /// The names of links in a circle, the packets of each going on over the next, if routes have one.
+    /// Names of links that form a cycle, in which packets of each continue over the next, if routes have one (a possible PFC
+    /// deadlock).
     pub fn circle(&self) -> Option<Vec<String>> {
         let links = self.routes.circle(self.topology)?;
         Some(links.into_iter().map(|link| self.topology.link_name(link)).collect())
     }
 
-    /// Names of all nodes, by their ids: hosts first.
+    /// Names of all nodes, indexed by id: hosts first.
     pub fn node_names(&self) -> Vec<&'a str> {
         self.topology.nodes.iter().map(|node| node.name.as_str()).collect()
     }
 
-    /// The switches.
+    /// All switches.
     pub fn switches(&self) -> impl Iterator<Item = NodeId> {
         (self.topology.hosts.len() as u32..self.topology.nodes.len() as u32).map(NodeId)
     }
 
-    /// The ports of switches.
+    /// All ports of switches.
     pub fn switch_ports(&self) -> impl Iterator<Item = (LinkId, &PortSeen)> {
         (0u32..).map(LinkId).zip(&self.ports).filter(|(_, port)| port.of_switch)
     }
 
-    /// The port that leads to a host.
+    /// The switch port that leads to a host.
     pub fn port_to(&self, host: HostId) -> LinkId {
         self.topology.link(self.topology.host_link(self.topology.hosts[host.index()])).reverse
     }
 
-    /// A switch's distance from the nearest host, less one; of a host 0.
+    /// Tier of a switch: its distance from the nearest host, less one; 0 for a host.
     pub fn tier(&self, node: NodeId) -> u8 {
         match self.topology.nodes[node.index()].kind {
             NodeKind::Switch { layer } => layer,
@@ -97,12 +98,12 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// The hosts as traffic sees them.
+    /// Properties of the hosts that traffic uses.
     pub fn host_infos(&self) -> Vec<HostInfo<'a>> {
         host_infos(self.topology, self.routes)
     }
 
-    /// Most switches on a shortest path between two hosts.
+    /// Largest number of switches on a shortest path between two hosts.
     pub fn longest(&self) -> u32 {
         self.routes.longest()
     }
@@ -111,12 +112,12 @@ impl<'a> Network<'a> {
         core_rate(self.topology)
     }
 
-    /// Whether a packet ever has several shortest paths.
+    /// True if any packet has several shortest paths.
     pub fn multipath(&self) -> bool {
         self.switches().any(|switch| (0..self.routes.attachments()).any(|to| self.routes.lookup(switch, to).len() > 1))
     }
 
-    /// Time from a full-size packet's departure to the arrival of its acknowledgement, on an idle network.
+    /// Idle RTT: time from a full-size packet's departure to the arrival of its acknowledgment.
     pub fn base_rtt(&self, [src, dst]: [HostId; 2], parts: &Parts, mtu: u16) -> Option<Span> {
         let (framing, switch, host) = (parts.framing.as_ref()?, parts.switch.as_ref()?, parts.host.as_ref()?);
         let frame = |ip_bytes: u64| Bytes(ip_bytes + framing.header.get()).max(framing.min_frame);
@@ -128,7 +129,7 @@ impl<'a> Network<'a> {
         Some(rtt + there + back)
     }
 
-    /// Time in which a frame crosses the crossbars on its way, where switches have them: whole, as a link.
+    /// Time in which a frame crosses the crossbars on its path, if switches have them, store-and-forward as on a link.
     fn crossbars(&self, switch: &Switch, ends: [HostId; 2], frame: Bytes) -> Span {
         if switch.architecture.combined().is_none() {
             return Span::ZERO;
@@ -138,26 +139,26 @@ impl<'a> Network<'a> {
         rates.fold(Span::ZERO, |sum, rate| sum + rate.time_to_send(frame))
     }
 
-    /// A shortest path; `number` chooses among several.
+    /// One of the shortest paths; `number` selects it.
     pub fn path(&self, [src, dst]: [HostId; 2], number: usize) -> Vec<LinkId> {
         self.routes.path(self.topology, src, dst, |node, links| (number + node.index()) % links)
     }
 
-    /// The slowest link on a shortest path.
+    /// Rate of the slowest link on a shortest path.
     pub fn bottleneck(&self, src: HostId, dst: HostId) -> Option<BitRate> {
         let path = self.routes.path(self.topology, src, dst, |_, _| 0);
         path.iter().map(|link| self.topology.link(*link).rate).min()
     }
 }
 
-/// The rate of each input and output of a switch's crossbar; `None` of a host, and where switches have none.
+/// Rate of each input and output of a switch's crossbar; `None` for a host, and if switches have no crossbar.
 pub(crate) fn crossbar_rate(topology: &Topology, switch: &Switch, node: NodeId) -> Option<BitRate> {
     let combined = switch.architecture.combined().filter(|_| topology.host_id(node).is_none())?;
     let fastest = topology.out_links(node).iter().map(|link| topology.link(*link).rate).max()?;
     Some(fastest.scale(combined.speedup))
 }
 
-/// The hosts as traffic sees them; a rack is what hangs on one switch.
+/// Properties of the hosts that traffic uses; the hosts of one switch form a rack.
 pub(crate) fn host_infos<'a>(topology: &'a Topology, routes: &Routes) -> Vec<HostInfo<'a>> {
     let host = |id: HostId| HostInfo {
         name: topology.host_name(id),
@@ -167,7 +168,7 @@ pub(crate) fn host_infos<'a>(topology: &'a Topology, routes: &Routes) -> Vec<Hos
     (0..topology.hosts.len() as u32).map(|id| host(HostId(id))).collect()
 }
 
-/// Σ of the rates of all links from switches with hosts to other switches, one direction; none without such links.
+/// Sum of the rates of all links from switches with hosts to other switches, in one direction; `None` if there are none.
 pub(crate) fn core_rate(topology: &Topology) -> Option<BitRate> {
     let into_fabric = topology.links.iter().filter(|link| {
         topology.nodes[link.from.index()].kind == NodeKind::Switch { layer: 0 } && topology.host_id(link.to).is_none()

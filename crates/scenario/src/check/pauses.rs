@@ -1,4 +1,4 @@
-//! Pauses of hosts: storms of hosts that there are, classes that switches pause, watchdogs that find something.
+//! Checks of pauses at hosts: storms of unknown hosts or unpaused classes, watchdogs that never act.
 
 use super::names::{unknown, HOST};
 use super::settings::Settings;
@@ -10,7 +10,7 @@ use fanin_params::{pattern, Cx, Param};
 use fanin_switch::Mechanisms;
 use fanin_units::{Span, Time};
 
-/// Checks what hosts ask for by pauses, and what they do about those that do not end.
+/// Checks the pause storms of hosts, and their reactions to pauses that do not end.
 pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network>, cx: &mut Cx) {
     let Some(host) = &parts.host else { return };
     let paused = settings.mechanisms().into_iter().fold(0, |all, (_, mechanisms)| all | mechanisms.lossless());
@@ -26,7 +26,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
     });
 }
 
-/// The keys of mechanisms that keep packets by pauses, as a scenario has them.
+/// Keys of the mechanisms that prevent losses by pauses, for messages.
 pub(super) fn pausing() -> String {
     let keys: Vec<String> = Mechanisms::that_keep_all().iter().map(|key| format!("switch.mechanisms.{key}")).collect();
     keys.join(", ")
@@ -89,7 +89,7 @@ fn check_storm(storm: &Storm, (parts, paused): (&Parts, u8), network: Option<&Ne
         cx.error_at("start", &storm.start, "is after the end of the run", "before the end of the run: duration");
     }
     if storm.end.is_none() && parts.duration.is_none() {
-        let message = "never ends, and no more does a run with a flow that waits for it";
+        let message = "never ends, so a run with a flow that waits for it never ends either";
         cx.error(None, message, Some("an end, or the scenario's duration".to_string()));
     }
 }

@@ -1,4 +1,4 @@
-//! The settings of all ports and switches as the checks need them: what is in use, and where it stands in the document.
+//! Settings of all ports and switches, as the checks need them: those in use, and their place in the document.
 
 use super::Network;
 use crate::exceptions::Exceptions;
@@ -7,29 +7,29 @@ use fanin_switch::{Buffer, Except, Marking, Mechanisms, Origins, PortSettings, S
 use fanin_units::{Amount, Bytes, LinkId};
 use std::collections::BTreeSet;
 
-/// Bytes of a full Ethernet frame.
+/// Length of a full Ethernet frame \[bytes\].
 pub(super) const FRAME: u64 = 1518;
 
-/// Where a port and its switch have their settings from.
+/// Origin of the settings of a port and its switch: entries of `switch.except` or the table of all switches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Kind {
     pub port: Origins,
     pub mechanisms: Option<usize>,
 }
 
-/// The switches' settings and their exceptions.
+/// Settings of all switches, with their exceptions.
 pub(super) struct Settings<'a> {
     pub switch: &'a Switch,
     pub exceptions: &'a Exceptions,
-    /// The kinds of ports that there are, each once.
+    /// Distinct combinations of origins among the ports.
     kinds: Vec<Kind>,
-    /// Keys of the switches' own settings that hold nowhere, since entries replace them at every port or switch.
+    /// Keys of `[switch]` without effect, since entries of `except` replace them at every port or switch.
     pub replaced: Vec<&'static str>,
 }
 
 impl<'a> Settings<'a> {
-    /// Without the network the entries are taken to hold somewhere, each alone, and the switches' own settings elsewhere; so
-    /// are entries that by mistake hold nowhere.
+    /// Collects the settings in use. Without the network, each entry is assumed to apply somewhere, by itself, and the
+    /// settings of `[switch]` elsewhere; so is each entry that by mistake applies nowhere.
     pub fn of(switch: &'a Switch, exceptions: &'a Exceptions, network: Option<&Network>) -> Self {
         let mut replaced = Vec::new();
         let kinds = match network {
@@ -48,26 +48,27 @@ impl<'a> Settings<'a> {
                         .iter()
                         .any(|kind| kind.mechanisms == Some(i) || Setting::ALL.into_iter().any(|setting| from(kind, setting)))
                 };
-                let nowhere: Vec<Kind> = switch.except.iter().enumerate().filter(|(i, _)| !holds(*i)).map(alone).collect();
+                let nowhere: Vec<Kind> = switch.except.iter().enumerate().filter(|(i, _)| !holds(*i)).map(from_entry).collect();
                 kinds.extend(nowhere);
                 kinds.into_iter().collect()
             }
-            None => std::iter::once(Kind::default()).chain(switch.except.iter().enumerate().map(alone)).collect(),
+            None => std::iter::once(Kind::default()).chain(switch.except.iter().enumerate().map(from_entry)).collect(),
         };
         Settings { switch, exceptions, kinds, replaced }
     }
 
-    /// The settings of a port.
+    /// Settings of a port.
     pub fn port(&self, link: LinkId) -> PortSettings<'a> {
         self.switch.port(self.exceptions.port(link))
     }
 
-    /// Where ports have their settings from, each combination once.
+    /// Origins of ports' settings, each combination once.
     pub fn origins(&self) -> BTreeSet<Origins> {
         self.kinds.iter().map(|kind| kind.port).collect()
     }
 
-    /// The entries that a setting comes from, `None` for the switch's own, each with a port that has it from there.
+    /// Entries that give a setting (`None`: the table of all switches), each with the settings of a port that has it from
+    /// there.
     fn by(&self, setting: Setting) -> Vec<(Option<usize>, PortSettings<'a>)> {
         let mut found: Vec<(Option<usize>, PortSettings<'a>)> = Vec::new();
         for origins in self.origins() {
@@ -79,7 +80,7 @@ impl<'a> Settings<'a> {
         found
     }
 
-    /// The ways of marking in use, with the places that they come from.
+    /// Marking policies in use, with their place in the document.
     pub fn markings(&self) -> impl Iterator<Item = (MarkingAt, &'a Marking)> + use<'_, 'a> {
         let classes = self.schedulings().any(|(_, scheduling)| scheduling.classes() > 1);
         let by_class = self.switch.class_marking.iter().enumerate().filter(move |_| classes);
@@ -88,62 +89,62 @@ impl<'a> Settings<'a> {
         of_ports.chain(by_class.map(|(i, entry)| (MarkingAt::Classes(i), &entry.marking)))
     }
 
-    /// Whether some port with the marking of this entry marks by it: not where `class_marking` has an entry for each of its queues.
+    /// True if some port uses the marking that `entry` gives: not if `class_marking` covers each of its queues.
     fn marks_ports(&self, entry: Option<usize>) -> bool {
         let here = |origins: &Origins| origins.of(Setting::Marking) == entry;
         self.origins().into_iter().filter(here).any(|origins| self.switch.port(origins).marks_as_a_port())
     }
 
-    /// The ways of marking of whole ports by which no port marks, since each of their queues has an entry of `class_marking`.
+    /// Marking policies of ports that no port uses, since `class_marking` covers each of their queues.
     pub fn unused_markings(&self) -> Vec<(Option<usize>, &'a Marking)> {
         let all = self.by(Setting::Marking).into_iter();
         all.filter(|(entry, _)| !self.marks_ports(*entry)).map(|(entry, port)| (entry, port.marking)).collect()
     }
 
-    /// Whether packets of a class are marked at some port.
+    /// True if some port marks packets of the class.
     pub fn marks_class(&self, class: u8) -> bool {
         self.origins().into_iter().any(|origins| self.switch.port(origins).marking_of(class).marks())
     }
 
-    /// The same of scheduling.
+    /// Schedulers in use, with the entries that give them.
     pub fn schedulings(&self) -> impl Iterator<Item = (Option<usize>, &'a Scheduling)> {
         self.by(Setting::Scheduling).into_iter().map(|(entry, port)| (entry, port.scheduling))
     }
 
-    /// The same of α, where the buffer is shared.
+    /// Values of α in use, with the entries that give them, if the buffer is shared.
     pub fn alphas(&self) -> impl Iterator<Item = (Option<usize>, f64)> + use<'a> {
         self.by(Setting::Alpha).into_iter().filter_map(|(entry, port)| Some((entry, port.alpha?)))
     }
 
-    /// The sets of mechanisms in use, with the entries that they come from.
+    /// Sets of mechanisms in use, with the entries that give them.
     pub fn mechanisms(&self) -> Vec<(Option<usize>, &'a Mechanisms)> {
         let entries: BTreeSet<Option<usize>> = self.kinds.iter().map(|kind| kind.mechanisms).collect();
         entries.into_iter().map(|entry| (entry, self.switch.mechanisms_of(entry))).collect()
     }
 
-    /// The settings of ports at switches that have their mechanisms from this entry, each combination once.
+    /// Settings of the ports at switches whose mechanisms `mechanisms` gives, each combination once.
     pub fn ports_with(&self, mechanisms: Option<usize>) -> impl Iterator<Item = PortSettings<'a>> + use<'_, 'a> {
         self.kinds.iter().filter(move |kind| kind.mechanisms == mechanisms).map(|kind| self.switch.port(kind.port))
     }
 
-    /// The scheduling with the most classes and the one with the fewest.
+    /// The schedulers with the most and with the fewest classes.
     pub fn most_and_fewest_classes(&self) -> [(Option<usize>, &'a Scheduling); 2] {
         let own = (None, &self.switch.scheduling);
         let all = || self.schedulings();
         [all().max_by_key(|(_, s)| s.classes()).unwrap_or(own), all().min_by_key(|(_, s)| s.classes()).unwrap_or(own)]
     }
 
-    /// Whether no port drops for want of room.
+    /// True if no port ever drops for lack of buffer.
     pub fn unlimited(&self) -> bool {
         self.origins().into_iter().all(|origins| self.switch.port(origins).is_unlimited())
     }
 
-    /// Classes that mechanisms at all switches keep from being dropped, a bit for each.
+    /// Classes that mechanisms protect from drops at all switches, one bit per class.
     pub fn lossless(&self) -> u8 {
         self.mechanisms().into_iter().fold(u8::MAX, |all, (_, mechanisms)| all & mechanisms.lossless())
     }
 
-    /// Whether packets of a class may be dropped for want of room, at a port or in a virtual output queue.
+    /// True if packets of a class may be dropped for lack of buffer, at a port or in a virtual output queue.
     pub fn fills_up(&self, class: u8) -> bool {
         match self.switch.architecture.combined() {
             Some(_) => self.lossless() >> (class & 7) & 1 == 0,
@@ -151,7 +152,7 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// The most that a port can hold by itself; `None` where there is no limit.
+    /// Largest buffer that a port can occupy by itself; `None` if unlimited.
     pub fn most(&self, link: LinkId) -> Option<Bytes> {
         if let Some(combined) = self.switch.architecture.combined() {
             return Some(combined.output);
@@ -168,16 +169,16 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// Where a way of marking stands in the document.
+/// Place of a marking policy in the document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum MarkingAt {
-    /// Of whole ports: the switches' own, or that of an entry of `except`.
+    /// Marking of whole ports: of all switches, or of an entry of `except`.
     Ports(Option<usize>),
-    /// An entry of `class_marking`.
+    /// Marking of an entry of `class_marking`.
     Classes(usize),
 }
 
-/// Runs `body` at a way of marking.
+/// Runs `body` at the path of a marking policy.
 pub(super) fn at_marking<T>(at: MarkingAt, cx: &mut Cx, body: impl FnOnce(&mut Cx) -> T) -> T {
     match at {
         MarkingAt::Ports(entry) => at_setting(entry, "marking", cx, body),
@@ -185,8 +186,8 @@ pub(super) fn at_marking<T>(at: MarkingAt, cx: &mut Cx, body: impl FnOnce(&mut C
     }
 }
 
-/// A port and switch that have everything from one entry that it sets.
-fn alone((i, entry): (usize, &Except)) -> Kind {
+/// Origins of a port and switch to which a single entry gives all that it sets.
+fn from_entry((i, entry): (usize, &Except)) -> Kind {
     let mut port = Origins::default();
     for setting in Setting::ALL.into_iter().filter(|setting| entry.sets(*setting)) {
         port.set(setting, i);
@@ -194,7 +195,7 @@ fn alone((i, entry): (usize, &Except)) -> Kind {
     Kind { port, mechanisms: entry.mechanisms.is_some().then_some(i) }
 }
 
-/// An amount in bytes, packets counted as full frames.
+/// An amount of buffer in bytes, counting a packet as a full frame.
 pub(super) fn in_bytes(amount: Amount, switch: &Switch) -> Option<u64> {
     match amount {
         Amount::Bytes(n) => Some(n),
@@ -203,12 +204,12 @@ pub(super) fn in_bytes(amount: Amount, switch: &Switch) -> Option<u64> {
     }
 }
 
-/// Runs `body` where a setting of this key stands in the document: `switch.marking`, or `switch.except[2].marking`.
+/// Runs `body` at the path of a setting: `switch.marking`, or `switch.except[2].marking`.
 pub(super) fn at_setting<T>(entry: Option<usize>, key: &str, cx: &mut Cx, body: impl FnOnce(&mut Cx) -> T) -> T {
     cx.key("switch", |cx| Except::at(entry, key, cx, body))
 }
 
-/// The same place as text.
+/// Path of a setting as text: `switch.marking`, or `switch.except[2].marking`.
 pub(super) fn path(entry: Option<usize>, key: &str) -> String {
     match entry {
         None => format!("switch.{key}"),

@@ -1,4 +1,4 @@
-//! Switches: what their own check leaves to the whole.
+//! Checks of switches that need more than the switch's own settings.
 
 use super::settings::{at_marking, at_setting, in_bytes, Settings, FRAME};
 use super::transport::shown;
@@ -10,12 +10,12 @@ use fanin_transport::TransportParams;
 use fanin_units::{Amount, BitRate, Bytes, Span};
 use std::collections::BTreeMap;
 
-/// A shared buffer of which a single queue may take more than this is hardly shared.
+/// α from which a single queue can take nearly all of a shared buffer.
 const GREEDY_ALPHA: f64 = 16.0;
-/// A queue that may not hold this many full frames cannot take a burst.
+/// Smallest queue, in full frames, that can absorb a burst.
 const BURST_FRAMES: u64 = 10;
 
-/// Checks the switches by themselves; `cx` stands at their table.
+/// Runs the switches' own checks; `cx` is at their table.
 pub(super) fn check(switch: &Switch, cx: &mut Cx) {
     switch.check(cx);
     if !switch.counts_cells() {
@@ -24,7 +24,7 @@ pub(super) fn check(switch: &Switch, cx: &mut Cx) {
     }
 }
 
-/// Checks what depends on which settings are in use.
+/// Checks the combination of settings in use at ports.
 pub(super) fn in_use(settings: &Settings, network: Option<&Network>, cx: &mut Cx) {
     let default: Switch = all_defaults();
     for key in &settings.replaced {
@@ -61,7 +61,7 @@ pub(super) fn in_use(settings: &Settings, network: Option<&Network>, cx: &mut Cx
     }
 }
 
-/// Classes that are marked by themselves, and share their queue with others.
+/// Warns of classes with a marking of their own that share a queue with others.
 fn class_marking(settings: &Settings, cx: &mut Cx) {
     let entries = &settings.switch.class_marking;
     let most = settings.schedulings().map(|(_, scheduling)| scheduling.classes()).max().unwrap_or(1);
@@ -94,12 +94,12 @@ fn class_marking(settings: &Settings, cx: &mut Cx) {
     }
 }
 
-/// Wire bytes of the smallest frame, and how many of them are the frame's own.
+/// Wire bytes of the smallest frame, and its frame bytes.
 const SMALLEST: [u64; 2] = [84, 64];
 /// Wire bytes of a full frame.
 const WIRE: u64 = 1538;
 
-/// The longest that a packet can wait at a port of this rate; `None`: without bound.
+/// Longest time that a packet can wait at a port of this rate; `None` if unbounded.
 fn longest_wait(port: &PortSettings<'_>, rate: BitRate, switch: &Switch) -> Option<Span> {
     let most = port.buffer.or(match (&switch.buffer, port.alpha) {
         (Buffer::Dynamic(shared), Some(alpha)) => Some(match shared.total {
@@ -116,13 +116,13 @@ fn longest_wait(port: &PortSettings<'_>, rate: BitRate, switch: &Switch) -> Opti
     Some(rate.time_to_send(Bytes(wire.checked_add(WIRE)?)))
 }
 
-/// The next longer time that reads well.
+/// Rounds a time up to a readable value.
 fn rounded(span: Span) -> Span {
     let unit = if span < Span::from_us(10) { Span::from_ns(1) } else { Span::from_us(1) };
     Span::from_ps(span.ps().div_ceil(unit.ps()) * unit.ps())
 }
 
-/// CoDel with times that mean nothing at the ports that have it.
+/// Warns of CoDel times that can have no effect at the ports that use them.
 fn waits(settings: &Settings, network: &Network, cx: &mut Cx) {
     // By entry: the slowest port, and the longest that a packet can wait at any.
     let mut found: BTreeMap<Option<usize>, (&CodelParams, BitRate, Option<Span>)> = BTreeMap::new();
@@ -156,7 +156,8 @@ fn waits(settings: &Settings, network: &Network, cx: &mut Cx) {
     }
 }
 
-/// What a single queue may take of a shared buffer; `cx` is at the buffer, or at an exception's α.
+/// Warns of a share of the shared buffer that is too small or too large for a single queue; `cx` is at the buffer, or at an
+/// exception's α.
 fn share(buffer: &DynamicBuffer, alpha: f64, (switch, own): (&Switch, bool), cx: &mut Cx) {
     let share = alpha / (1.0 + alpha);
     let warn = |cx: &mut Cx, message: String, suggestion: Option<String>| {
@@ -173,11 +174,11 @@ fn share(buffer: &DynamicBuffer, alpha: f64, (switch, own): (&Switch, bool), cx:
     }
     let frames = in_bytes(buffer.total, switch).map(|total| libm::floor(share * total as f64) as u64 / FRAME);
     if let Some(frames) = frames.filter(|frames| *frames < BURST_FRAMES) {
-        warn(cx, format!("lets a queue that is alone hold no more than {frames} full frames"), None);
+        warn(cx, format!("lets a single queue hold no more than {frames} full frames"), None);
     }
 }
 
-/// A packet that no switch is left for on a shortest path.
+/// Warns if packets run out of hops (TTL) on a shortest path.
 pub(super) fn time_to_live(parts: &Parts, network: &Network, cx: &mut Cx) {
     let Some(switch) = &parts.switch else { return };
     let most = network.longest();
@@ -192,7 +193,7 @@ pub(super) fn time_to_live(parts: &Parts, network: &Network, cx: &mut Cx) {
     }
 }
 
-/// A way to choose between paths where there is only one.
+/// Warns of path choice where there is only one path.
 pub(super) fn paths(parts: &Parts, network: &Network, cx: &mut Cx) {
     let Some(switch) = &parts.switch else { return };
     if network.multipath() || matches!(switch.routing, PathChoice::Ecmp(_)) {
@@ -205,7 +206,7 @@ pub(super) fn paths(parts: &Parts, network: &Network, cx: &mut Cx) {
     });
 }
 
-/// Paths that change from packet to packet, under transports that take what comes early for a loss.
+/// Warns of per-packet path choice under transports that take reordering for loss.
 pub(super) fn order(parts: &Parts, network: &Network, cx: &mut Cx) {
     let Some(switch) = &parts.switch else { return };
     let in_order = parts.host.as_ref().is_some_and(|host| host.reorder.is_some());
@@ -214,7 +215,8 @@ pub(super) fn order(parts: &Parts, network: &Network, cx: &mut Cx) {
     }
     for (name, config) in used_transports(parts) {
         let Some(remedy) = config.wants_order() else { continue };
-        let message = "sends again what comes out of order, and switch.routing sends packets of a flow over several paths";
+        let message =
+            "retransmits packets that arrive out of order, and switch.routing sends packets of a flow over several paths";
         at_transport(cx, name, |cx| {
             cx.warn(None, message, None).suggestion = Some(format!("{remedy}, or switch.routing = \"ecmp\""))
         });

@@ -1,4 +1,4 @@
-//! Telemetry: ports that match nothing, samples that miss what they are taken for, registers that are too short.
+//! Checks of telemetry: patterns without a match, sampling too coarse for its purpose, registers that overflow.
 
 use super::names::{unknown, FLOW, PORT};
 use super::settings::Settings;
@@ -12,13 +12,13 @@ use fanin_traffic::{Entry, Traffic, TrafficKind};
 use fanin_transport::TransportParams;
 use fanin_units::{Bytes, LinkId, Span};
 
-/// Ports that a stamp's number can distinguish: 255 says that none has filled it in.
+/// Number of ports that a stamp can distinguish: 255 means that no port has filled it in.
 const MOST_STAMPING: usize = 255;
 
-/// Records in memory, 72 B each, from which a warning says how much that is.
+/// Number of records in memory, at 72 B each, from which a warning tells the memory they take.
 const MANY_RECORDS: u64 = 25_000_000;
 
-/// The ports of switches that `telemetry.queues` names, in order of their ids.
+/// Switch ports that `telemetry.queues` selects, in order of ids.
 pub(super) fn watched(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<LinkId> {
     let Some(telemetry) = &parts.telemetry else { return Vec::new() };
     let mut links = Vec::new();
@@ -27,8 +27,7 @@ pub(super) fn watched(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<Link
     links
 }
 
-/// The ports of switches that `patterns` under `key` name, in order of their ids. `why`: what is not done where a port is a
-/// host's.
+/// Resolves the patterns under `key` to switch ports, in order of ids. `why`: message for ports of hosts.
 pub(super) fn ports_of_switches(key: &str, patterns: &[String], why: &str, network: &Network, cx: &mut Cx) -> Vec<LinkId> {
     let mut chosen = vec![false; network.ports.len()];
     let names: Vec<&str> = network.ports.iter().map(|port| port.name.as_str()).collect();
@@ -55,8 +54,8 @@ fn hosts_only(wanted: &str, why: &str, cx: &mut Cx) {
     cx.error(Some(&node), format!("{is}, where {why}"), Some("ports of switches".to_string()));
 }
 
-/// The flows that `telemetry.hosts` names: there is a host, an entry, or a flow of that name. Ids in files are not looked up, nor
-/// how many flows there will be.
+/// Checks that each pattern of `telemetry.hosts` matches a host, an entry or a flow. Ids in files are not looked up, nor is
+/// the number of flows known.
 pub(super) fn followed(parts: &Parts, network: &Network, traffic: &Traffic, cx: &mut Cx) {
     let Some(telemetry) = &parts.telemetry else { return };
     let listed = |entry: &Entry| match &entry.kind {
@@ -76,7 +75,7 @@ pub(super) fn followed(parts: &Parts, network: &Network, traffic: &Traffic, cx: 
     }
 }
 
-/// A period in which the largest burst that a port can hold builds up and drains.
+/// Warns of a sampling period in which the largest burst that a port can hold builds up and drains unseen.
 pub(super) fn sampling(parts: &Parts, settings: &Settings, network: &Network, cx: &mut Cx) {
     let Some(telemetry) = &parts.telemetry else { return };
     let Sampling::Every(period) = telemetry.sample else { return };
@@ -97,16 +96,16 @@ pub(super) fn sampling(parts: &Parts, settings: &Settings, network: &Network, cx
     }
 }
 
-/// What the watched ports hold at most.
+/// Largest buffer of the watched ports.
 #[derive(Clone, Copy)]
 pub(super) enum Largest {
-    /// No port is watched, or the switches could not be read.
+    /// Unknown: no port is watched, or the switches could not be parsed.
     Unknown,
     Unlimited,
     Of(Bytes),
 }
 
-/// The largest buffer of a watched port.
+/// Computes the largest buffer of a watched port.
 pub(super) fn largest_buffer(settings: &Settings, watched: &[LinkId]) -> Largest {
     let mut largest = Largest::Unknown;
     for buffer in watched.iter().map(|port| settings.most(*port)) {
@@ -119,7 +118,7 @@ pub(super) fn largest_buffer(settings: &Settings, watched: &[LinkId]) -> Largest
     largest
 }
 
-/// Rules for records that are not taken, thresholds that are never crossed, rings that take much memory.
+/// Checks `telemetry.keep`: rules without records, thresholds that are never crossed, rings that take much memory.
 pub(super) fn keep(parts: &Parts, watched: &[LinkId], buffer: Largest, cx: &mut Cx) {
     let Some(telemetry) = &parts.telemetry else { return };
     let records = match &telemetry.keep {
@@ -157,13 +156,13 @@ pub(super) fn keep(parts: &Parts, watched: &[LinkId], buffer: Largest, cx: &mut 
     });
 }
 
-/// Registers that are too short, or that no port fills; and what they cost.
+/// Checks `telemetry.registers`: too short for the longest wait or buffer, or without any port; notes their cost.
 pub(super) fn registers(parts: &Parts, watched: &[LinkId], buffer: Largest, (notes, cx): (&mut Vec<String>, &mut Cx)) {
     let Some(telemetry) = &parts.telemetry else { return };
     let Some(registers) = &telemetry.registers else { return };
     cx.key("telemetry", |cx| {
         if telemetry.queues.is_empty() {
-            let message = "have no port that fills them";
+            let message = "are filled by no port";
             let accepted = "ports in telemetry.queues, or no registers".to_string();
             cx.key("registers", |cx| cx.error(None, message, Some(accepted)).severity);
         }
@@ -206,12 +205,12 @@ fn short(registers: &Registers, buffer: Largest, parts: &Parts, cx: &mut Cx) {
     }
     let wrap = registers.tick.saturating_mul(1 << 32);
     if parts.duration.is_some_and(|duration| duration > wrap / 2) {
-        let message = format!("makes the time register start again every {}: packets of a port that are half of that apart cannot be distinguished from earlier ones without the receiver's clock", seconds(wrap));
+        let message = format!("makes the time register wrap around every {}: packets of a port that are half of that apart cannot be distinguished from earlier ones without the receiver's clock", seconds(wrap));
         warn(cx, "tick", &registers.tick, message).suggestion = Some("a longer tick".to_string());
     }
 }
 
-/// In seconds, for people.
+/// Prints a time in seconds.
 fn seconds(span: Span) -> String {
     format!("{:.1} s", span.as_secs_f64())
 }

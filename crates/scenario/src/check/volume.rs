@@ -1,4 +1,4 @@
-//! Runs that take days, and tables that fill disks: estimated from the traffic before they do.
+//! Warnings before long runs and large tables, from an estimate of the traffic.
 
 use super::transport::warn;
 use super::Network;
@@ -10,41 +10,41 @@ use fanin_transport::TransportParams;
 use fanin_units::{BitRate, Bytes, LinkId, Span};
 use std::collections::BTreeMap;
 
-/// Packets that take the simulator hours: it does some ten million hops a second.
+/// Number of packets that takes hours to simulate, at some ten million hops a second.
 const MANY_PACKETS: f64 = 1e10;
-/// A table that is worth a word [bytes].
+/// Size of a table from which a warning is given \[bytes\].
 const LARGE: f64 = 3e9;
-/// Bytes of a row on the disk, as in results of web-search traffic at loads from 0.1 to 0.7.
+/// Disk space of a row in `flows.parquet` \[bytes\], measured on web-search traffic at loads from 0.1 to 0.7.
 const FLOW_ROW: f64 = 40.0;
 const PORT_ROW: f64 = 10.0;
 const QUEUE_ROW: f64 = 10.5;
-/// Of a packet of a followed flow, and of a link that it crosses; the sender's state with it.
+/// Disk space \[bytes\] of a packet of a followed flow, its sender's state included, and of each link that it crosses.
 const SEGMENT_ROW: f64 = 27.0;
 const HOP_ROW: f64 = 9.5;
 /// Wire bytes of a full frame.
 const FRAME: Bytes = Bytes(1538);
-/// How many more flows are sampled, which wait for others.
+/// Number of further flows in the sample, which wait for others.
 const MORE: usize = 50_000;
-/// Acknowledgments for a packet of data, as with delayed ACKs.
+/// Acknowledgments per data packet, as with delayed ACKs.
 pub(crate) const ACKS: f64 = 0.5;
-/// Flows whose paths are computed.
+/// Number of flows whose paths are computed.
 const PATHS: usize = 20_000;
 
-/// What a run will come to.
+/// Estimated volume of a run.
 struct Volume {
     flows: f64,
     packets: f64,
-    /// How often a packet crosses a watched port, on average.
+    /// Average number of watched ports that a packet crosses.
     crossings: f64,
-    /// How many links it crosses, on average; acknowledgments included.
+    /// Average number of links that a packet crosses, acknowledgments included.
     hops: f64,
-    /// The share of the packets that are of followed flows.
+    /// Share of packets that belong to followed flows.
     followed: f64,
-    /// How long it lasts at least [s].
+    /// Lower bound of the run's simulated time \[s\].
     lasts: f64,
 }
 
-/// Warns of very many packets and very large tables; `sample` are the first flows, `traffic` gives those that follow.
+/// Warns of very many packets and very large tables. `sample` holds the first flows, `traffic` yields those that follow.
 pub(super) fn check(
     parts: &Parts,
     (sample, traffic): (Vec<FlowSpec>, &mut Traffic),
@@ -52,7 +52,7 @@ pub(super) fn check(
     watched: &[LinkId],
     cx: &mut Cx,
 ) {
-    let sample = with_those_that_wait(sample, traffic);
+    let sample = with_waiting_flows(sample, traffic);
     let Some(volume) = Volume::of(parts, (&sample, traffic), network, watched) else { return };
     if volume.packets > MANY_PACKETS {
         let message = format!("asks for about {} packets: the run will take hours, or days", short(volume.packets));
@@ -113,8 +113,8 @@ pub(super) fn check(
     });
 }
 
-/// Flows that wait for others too: each is taken to be complete when it starts.
-pub(crate) fn with_those_that_wait(mut sample: Vec<FlowSpec>, traffic: &mut Traffic) -> Vec<FlowSpec> {
+/// Extends a sample by flows that wait for others; each flow is assumed to be complete when it starts.
+pub(crate) fn with_waiting_flows(mut sample: Vec<FlowSpec>, traffic: &mut Traffic) -> Vec<FlowSpec> {
     sample.iter().for_each(|flow| traffic.on_complete(flow, flow.start));
     for _ in 0..MORE {
         let Some(flow) = traffic.pop() else { break };
@@ -124,7 +124,7 @@ pub(crate) fn with_those_that_wait(mut sample: Vec<FlowSpec>, traffic: &mut Traf
     sample
 }
 
-/// What is seen of an entry's flows.
+/// Number and start times of an entry's flows in the sample.
 #[derive(Default)]
 struct Seen {
     flows: f64,
@@ -132,7 +132,7 @@ struct Seen {
     last: f64,
 }
 
-/// What goes through a host's link.
+/// Load on a host's link.
 #[derive(Clone, Copy, Default)]
 struct Load {
     packets: f64,
@@ -169,7 +169,7 @@ impl Volume {
         };
         let (mut flows, mut all, mut followed) = (0.0, 0.0, 0.0);
         for (number, flow) in sample.iter().enumerate() {
-            let (packets, bytes) = asked(parts, flow, stop)?;
+            let (packets, bytes) = flow_volume(parts, flow, stop)?;
             let weight = weights[&flow.entry];
             flows += weight;
             all += weight * packets;
@@ -197,8 +197,8 @@ impl Volume {
 
 const BITS_PER_BYTE: f64 = Bytes(1).bits() as f64;
 
-/// Data packets of a flow, and its bytes; nothing where its transport could not be read.
-pub(crate) fn asked(parts: &Parts, flow: &FlowSpec, stop: Option<f64>) -> Option<(f64, f64)> {
+/// Number of data packets and bytes of a flow; `None` if its transport could not be parsed.
+pub(crate) fn flow_volume(parts: &Parts, flow: &FlowSpec, stop: Option<f64>) -> Option<(f64, f64)> {
     let payload = match &flow.kind {
         FlowKind::Transfer => {
             let config = parts.transports.get(usize::from(flow.transport))?.1.as_ref()?;
@@ -214,7 +214,7 @@ pub(crate) fn asked(parts: &Parts, flow: &FlowSpec, stop: Option<f64>) -> Option
     Some((libm::ceil(bytes / payload), bytes))
 }
 
-/// Bytes that a source of datagrams sends until it ends.
+/// Bytes that a datagram source sends until it ends.
 fn most(spec: &DatagramSpec, flow: &FlowSpec, stop: Option<f64>) -> f64 {
     let until = stop.map_or(spec.until.as_secs_f64(), |stop| stop.min(spec.until.as_secs_f64()));
     let (on, off) = (spec.on.map_or(1.0, Span::as_secs_f64), spec.off.map_or(0.0, Span::as_secs_f64));
@@ -222,7 +222,7 @@ fn most(spec: &DatagramSpec, flow: &FlowSpec, stop: Option<f64>) -> f64 {
     (until - flow.start.as_secs_f64()).max(0.0) * spec.rate.bps() as f64 / BITS_PER_BYTE * share
 }
 
-/// How many links that count a packet crosses on average, on some of its paths.
+/// Average number of links satisfying `counts` that a packet crosses, over a sample of paths.
 fn crossings(sample: &[FlowSpec], network: &Network, counts: &dyn Fn(&LinkId) -> bool) -> f64 {
     if sample.is_empty() {
         return 0.0;
@@ -239,12 +239,12 @@ fn crossings(sample: &[FlowSpec], network: &Network, counts: &dyn Fn(&LinkId) ->
     crossed / bytes
 }
 
-/// The size of a table that is worth a word, for people.
+/// Size of a table in words, if it is large enough for a warning.
 fn large(bytes: f64) -> Option<String> {
     (bytes > LARGE).then(|| format!("about {} GB", short(bytes / 1e9)))
 }
 
-/// Two digits that count.
+/// Prints a number with two significant digits.
 fn short(number: f64) -> String {
     if number < 100.0 {
         format!("{number:.1}")

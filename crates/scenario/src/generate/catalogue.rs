@@ -1,13 +1,13 @@
-//! Every named type of a schema once, dependencies first, each under a name of its own.
+//! Catalogue of a schema: every named type once, dependencies first, each under a unique name.
 
 use super::camel;
 use fanin_params::{ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Variant};
 
-/// What distinguishes an alternative of a choice.
+/// `kind` of an alternative of a choice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Kind {
     pub name: &'static str,
-    /// Whether it must be given.
+    /// True if a table must give its `kind`, false if this is the default.
     pub needed: bool,
 }
 
@@ -17,10 +17,10 @@ impl Kind {
     }
 }
 
-/// A type with a name.
+/// A named type of the schema.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Type {
-    /// A table, with its `kind` where it is an alternative of a choice.
+    /// A table, with its `kind` if it is an alternative of a choice.
     Table {
         kind: Option<Kind>,
         body: StructSchema,
@@ -29,7 +29,7 @@ pub(super) enum Type {
     Names(NamesSchema),
 }
 
-/// All types of a schema.
+/// All named types of a schema.
 pub(super) struct Catalogue {
     types: Vec<(String, Type)>,
 }
@@ -41,11 +41,13 @@ impl Catalogue {
         catalogue
     }
 
-    /// The types, each after all that it uses.
+    /// Types in dependency order, each after those that it uses.
     pub(super) fn types(&self) -> impl DoubleEndedIterator<Item = (&str, &Type)> {
         self.types.iter().map(|(name, ty)| (name.as_str(), ty))
     }
 
+    /// Name of a type of the schema.
+    ///
     /// # Panics
     /// When `ty` is not part of the schema.
     fn name_of(&self, ty: &Type) -> &str {
@@ -98,7 +100,7 @@ impl Catalogue {
         }
     }
 
-    /// Adds a type under the first free name.
+    /// Adds a type under the first unused name of `candidates`.
     fn add(&mut self, candidates: &[String], ty: Type) {
         if self.types.iter().any(|(_, known)| *known == ty) {
             return;
@@ -110,12 +112,12 @@ impl Catalogue {
     }
 }
 
-/// Whether all keys have defaults, so that the bare `kind` stands for the table.
+/// True if all keys have defaults, so that the bare `kind` stands for the table.
 pub(super) fn bare(body: &StructSchema) -> bool {
     body.fields.iter().all(|field| field.default.is_some() || matches!(field.schema, Schema::Optional(_)))
 }
 
-/// Whether a key must be given.
+/// True if the key must be given.
 pub(super) fn required(field: &Field) -> bool {
     field.default.is_none() && !matches!(field.schema, Schema::Optional(_))
 }

@@ -1,4 +1,4 @@
-//! JSON Schema, draft 2020-12.
+//! Generator of the JSON Schema, draft 2020-12.
 
 use super::catalogue::{bare, required, Catalogue, Kind, Type};
 use super::{plain, quantity};
@@ -6,7 +6,7 @@ use fanin_params::{ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Value
 use serde_json::{json, Map, Value as Json};
 use std::ops::Bound;
 
-/// The JSON Schema of a document, pretty-printed, with keys in a fixed order.
+/// JSON Schema of a document, pretty-printed, with keys in a fixed order.
 pub fn json_schema_of(schema: &Schema, id: &str, title: &str) -> String {
     let catalogue = Catalogue::of(schema);
     let mut definitions = Map::new();
@@ -113,7 +113,7 @@ fn property(field: &Field, catalogue: &Catalogue) -> Json {
     Json::Object(map)
 }
 
-/// Numbers only: the order of strings with units is beyond JSON Schema.
+/// Writes a bound of a numeric range. Strings with units have no order in JSON Schema.
 fn bound(map: &mut Map<String, Json>, inclusive: &str, exclusive: &str, end: &Bound<Value>) {
     let (key, value) = match end {
         Bound::Included(value) => (inclusive, value),
@@ -141,7 +141,7 @@ fn named(names: &NamesSchema) -> Json {
     json!({ "description": plain(&names.doc), "oneOf": one_of })
 }
 
-/// With the keys of every object in order, whichever map serde_json was built with.
+/// Sorts the keys of all objects, whichever map serde_json was built with.
 pub(crate) fn sorted(json: Json) -> Json {
     match json {
         Json::Array(items) => Json::Array(items.into_iter().map(sorted).collect()),
@@ -154,7 +154,7 @@ pub(crate) fn sorted(json: Json) -> Json {
     }
 }
 
-/// A document value as JSON; what is not finite becomes null.
+/// Converts a document value to JSON; infinities and NaN become null.
 pub(crate) fn to_json(value: &Value) -> Json {
     match value {
         Value::Bool(b) => json!(b),

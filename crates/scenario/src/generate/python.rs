@@ -1,7 +1,8 @@
-//! The typed Python classes of the document: a frozen dataclass and a `TypedDict` for each table.
+//! Generator of the typed Python classes of a document: a frozen dataclass for each table.
 //!
-//! Both forms, because both are written: `LeafSpine(leaves=4)` reads best, `{"kind": "leaf_spine", "leaves": 4}` is what a
-//! file gives; a type checker completes and checks either. `to_dict()` gives the document without the keys that were not set.
+//! A plain dictionary stands for a table everywhere, since files give those: `{"kind": "leaf_spine", "leaves": 4}` for
+//! `LeafSpine(leaves=4)`. Editors complete the class; a dictionary is checked by the scenario, with all its errors at once.
+//! `to_dict()` gives the document without the keys that were not set.
 
 use super::catalogue::{bare, required, Catalogue, Kind, Type};
 use super::{inline, plain, quantity};
@@ -11,15 +12,15 @@ const HEADER: &str = r#""""Typed classes of the scenario document.
 
 Generated from the definitions in the Rust crates by `fanin-scenario`; do not edit (docs/scenario.md says how to regenerate).
 
-Every table has two forms: a frozen dataclass (`LeafSpine(leaves=4)`) and a TypedDict (`LeafSpineDict`, the form of plain
-dictionaries). Keys that are not given keep the default that their docstring states; `to_dict()` leaves them out.
+Every table is a frozen dataclass (`LeafSpine(leaves=4)`), and a plain dictionary may stand for any of them. Keys that are not
+given keep the default that their docstring states; `to_dict()` leaves them out.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Required, TypeAlias, TypedDict
+from typing import Any, ClassVar, Literal, TypeAlias
 
 
 def _plain(value: object) -> Any:
@@ -51,14 +52,17 @@ class Table:
 
 "#;
 
-/// Python's reserved words; as a dataclass field they get a trailing underscore.
+/// Reserved words of Python; a field of such a name gets a trailing underscore.
 const KEYWORDS: &[&str] = &[
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else",
     "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise",
     "return", "try", "while", "with", "yield",
 ];
 
-/// The text of the Python module.
+/// Annotation of a plain dictionary, which may stand for any table.
+const DICTIONARY: &str = "Mapping[str, Any]";
+
+/// Text of the Python module.
 pub fn python_types_of(schema: &Schema) -> String {
     let catalogue = Catalogue::of(schema);
     let mut module = HEADER.to_string();
@@ -74,23 +78,15 @@ pub fn python_types_of(schema: &Schema) -> String {
             Type::Names(names) => literals(&mut module, name, names),
         }
     }
-    let names: Vec<String> = catalogue.types().flat_map(|(name, ty)| exported(name, ty)).collect();
     module.push_str("__all__ = [\n    \"Table\",\n");
-    for name in names {
+    for (name, _) in catalogue.types() {
         module.push_str(&format!("    \"{name}\",\n"));
     }
     module.push_str("]\n");
     module
 }
 
-fn exported(name: &str, ty: &Type) -> Vec<String> {
-    match ty {
-        Type::Table { .. } => vec![name.to_string(), format!("{name}Dict")],
-        _ => vec![name.to_string()],
-    }
-}
-
-/// Every quantity that the types use: alias and examples.
+/// Quantities that the types use: alias and examples.
 fn quantities(catalogue: &Catalogue) -> Vec<(String, &'static str)> {
     fn find(schema: &Schema, found: &mut Vec<(String, &'static str)>) {
         match schema {
@@ -113,7 +109,7 @@ fn quantities(catalogue: &Catalogue) -> Vec<(String, &'static str)> {
     found
 }
 
-/// A docstring.
+/// Writes a docstring.
 fn doc(module: &mut String, indent: &str, text: &str) {
     let safe = plain(text).replace('\\', "\\\\").replace("\"\"\"", "'''");
     let mut lines = safe.lines();
@@ -149,39 +145,6 @@ fn table(module: &mut String, name: &str, kind: Option<Kind>, body: &StructSchem
         doc(module, "    ", &field_doc(field));
     }
     module.push_str("\n\n");
-    typed_dict(module, name, kind, body, catalogue);
-}
-
-fn typed_dict(module: &mut String, name: &str, kind: Option<Kind>, body: &StructSchema, catalogue: &Catalogue) {
-    let entry = |field: &Field| {
-        let ty = type_text(&field.schema, catalogue);
-        if required(field) {
-            format!("Required[{ty}]")
-        } else {
-            ty
-        }
-    };
-    // Class syntax cannot name a key like a reserved word.
-    let (reserved, usual): (Vec<&Field>, Vec<&Field>) = body.fields.iter().partition(|field| KEYWORDS.contains(&field.name));
-    let mut parent = "TypedDict".to_string();
-    if !reserved.is_empty() {
-        parent = format!("_{name}Reserved");
-        let keys: Vec<String> =
-            reserved.iter().map(|field| format!("\"{}\": \"{}\"", field.name, entry(field).replace('"', "'"))).collect();
-        module.push_str(&format!("{parent} = TypedDict(\"{parent}\", {{{}}}, total=False)\n\n\n", keys.join(", ")));
-    }
-    module.push_str(&format!("class {name}Dict({parent}, total=False):\n"));
-    doc(module, "    ", &format!("`{name}` as a plain dictionary; the class says what each key means."));
-    if let Some(kind) = kind {
-        let literal = format!("Literal[\"{}\"]", kind.name);
-        module.push_str(&format!("\n    kind: {}\n", if kind.needed { format!("Required[{literal}]") } else { literal }));
-    } else if !usual.is_empty() {
-        module.push('\n');
-    }
-    for field in usual {
-        module.push_str(&format!("    {}: {}\n", field.name, entry(field)));
-    }
-    module.push_str("\n\n");
 }
 
 fn field_doc(field: &Field) -> String {
@@ -206,11 +169,9 @@ fn field_doc(field: &Field) -> String {
 }
 
 fn alias(module: &mut String, name: &str, choice: &ChoiceSchema, catalogue: &Catalogue) {
-    let mut parts = Vec::new();
-    for variant in &choice.variants {
-        let class = catalogue.table_name(Some(Kind::of(variant)), &variant.body);
-        parts.extend([class.to_string(), format!("{class}Dict")]);
-    }
+    let class = |variant| catalogue.table_name(Some(Kind::of(variant)), &variant.body).to_string();
+    let mut parts: Vec<String> = choice.variants.iter().map(class).collect();
+    parts.push(DICTIONARY.to_string());
     let bare: Vec<String> = choice.variants.iter().filter(|v| bare(&v.body)).map(|v| format!("\"{}\"", v.kind)).collect();
     if !bare.is_empty() {
         parts.push(format!("Literal[{}]", bare.join(", ")));
@@ -222,10 +183,10 @@ fn alias(module: &mut String, name: &str, choice: &ChoiceSchema, catalogue: &Cat
     module.push_str("\n\n");
 }
 
-/// Columns of a line, as `ruff format` of pyproject.toml has them.
+/// Longest line, as `ruff format` is configured in pyproject.toml.
 const COLUMNS: usize = 132;
 
-/// An alias of a union, laid out as `ruff format` does: on one line, within parentheses on one line, or with a line for each.
+/// Alias of a union, laid out as `ruff format` does: on one line, in parentheses on one line, or with one line for each part.
 fn union(name: &str, parts: &[String]) -> String {
     let line = parts.join(" | ");
     let head = format!("{name}: TypeAlias = ");
@@ -255,10 +216,7 @@ fn type_text(schema: &Schema, catalogue: &Catalogue) -> String {
         Schema::List(inner) => format!("Sequence[{}]", type_text(inner, catalogue)),
         Schema::Map(inner) => format!("Mapping[str, {}]", type_text(inner, catalogue)),
         Schema::Optional(inner) => type_text(inner, catalogue),
-        Schema::Struct(body) => {
-            let name = catalogue.table_name(None, body);
-            format!("{name} | {name}Dict")
-        }
+        Schema::Struct(body) => format!("{} | {DICTIONARY}", catalogue.table_name(None, body)),
         Schema::Choice(choice) => catalogue.choice_name(choice).to_string(),
         Schema::Names(names) => catalogue.names_name(names).to_string(),
     }

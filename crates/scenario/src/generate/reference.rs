@@ -1,10 +1,10 @@
-//! The reference page, in Markdown.
+//! Generator of the reference page, in Markdown.
 
 use super::catalogue::{required, Catalogue, Type};
 use super::inline;
 use fanin_params::{ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Value};
 
-/// The page: `preface`, then one section for each type, the document itself first and then in order of use.
+/// Text of the page: `preface`, then one section per type, the document itself first and the others in order of use.
 pub fn reference_of(schema: &Schema, preface: &str) -> String {
     let catalogue = Catalogue::of(schema);
     let mut page = preface.trim_end().to_string();
@@ -22,14 +22,14 @@ pub fn reference_of(schema: &Schema, preface: &str) -> String {
     page
 }
 
-/// A type, and where in a document it may stand.
+/// A type, and the paths at which it may occur.
 struct Met {
     name: String,
     ty: Type,
     places: Vec<String>,
 }
 
-/// The types as a reader meets them: a table, then what its keys lead to, in order of the keys.
+/// Types in reading order: each table is followed by the types of its keys.
 fn ordered(schema: &Schema, catalogue: &Catalogue) -> Vec<Met> {
     let mut met = Vec::new();
     walk(schema, "", catalogue, &mut met);
@@ -62,10 +62,10 @@ fn walk(schema: &Schema, place: &str, catalogue: &Catalogue, met: &mut Vec<Met>)
     }
 }
 
-/// How many places of a type are named one by one.
+/// Largest number of paths of a type that are listed one by one.
 const PLACES: usize = 6;
 
-/// "At `switch.buffer`."
+/// Sentence about the paths of a type: "At `switch.buffer`."
 fn places(met: &Met) -> String {
     let named: Vec<String> =
         met.places.iter().filter(|place| !place.is_empty()).take(PLACES).map(|place| format!("`{place}`")).collect();
@@ -103,7 +103,7 @@ fn choice_section(page: &mut String, name: &str, choice: &ChoiceSchema, catalogu
     }
 }
 
-/// How many keys at the front are the same in every alternative.
+/// Number of leading keys that all alternatives share.
 fn shared_keys(choice: &ChoiceSchema) -> usize {
     let Some((first, rest)) = choice.variants.split_first() else { return 0 };
     if rest.is_empty() {
@@ -174,7 +174,7 @@ fn type_text(schema: &Schema, catalogue: &Catalogue) -> String {
     }
 }
 
-/// Text for a cell of a table: one line, bars escaped.
+/// Formats text for a table cell: one line, bars escaped.
 fn cell(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }

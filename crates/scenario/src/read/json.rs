@@ -1,13 +1,13 @@
-//! JSON by serde_json, for scenarios that come from Python: duplicate keys refused, `null` meaning "not given".
+//! JSON reader, by serde_json, for scenarios that come from Python: duplicate keys are refused, `null` means "not given".
 
 use super::{depth_accepted, oversize, syntax, MAX_DEPTH, TOO_DEEP};
 use fanin_params::{Node, Problem, Value};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// Reads a JSON document. Keys whose value is `null` are left out.
+/// Reads a JSON document; keys whose value is `null` are left out.
 ///
 /// # Errors
-/// Malformed text, a key given twice, an integer beyond 64 bits, too deep nesting, a document that is too large.
+/// Malformed text, a duplicate key, an integer beyond 64 bits, too deep nesting, a document that is too large.
 pub fn read_json(text: &str) -> Result<Node, Vec<Problem>> {
     if let Some(problem) = oversize(text) {
         return Err(vec![problem]);
@@ -32,7 +32,7 @@ fn describe(error: &serde_json::Error) -> Problem {
     syntax(line, None, &format!("not valid JSON: {message}"), accepted)
 }
 
-/// Reads one value; `None` is `null`.
+/// Reads one value; `null` becomes `None`.
 struct Tree {
     depth: usize,
 }

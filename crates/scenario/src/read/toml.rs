@@ -1,4 +1,4 @@
-//! TOML by the `toml` crate, whose recovering parser reports every syntax error and gives byte spans.
+//! TOML reader, by the `toml` crate, whose recovering parser reports every syntax error and gives byte spans.
 
 use super::{depth_accepted, oversize, syntax, MAX_DEPTH, MAX_SYNTAX_ERRORS, TOO_DEEP};
 use fanin_params::{Cx, Node, Problem, Value};
@@ -6,10 +6,10 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
 
-/// Reads a TOML document: the tree with 1-based lines, and the syntax errors in order of lines.
+/// Reads a TOML document: the tree with line numbers from 1, and the syntax errors in order of lines.
 ///
-/// The tree is `None` when an error leaves open where the values around it end, so that looking at them further would
-/// only report things that nobody wrote.
+/// The tree is `None` if an error leaves open where the values around it end, since checking them would report problems that
+/// nobody wrote.
 pub fn read_toml(text: &str) -> (Option<Node>, Vec<Problem>) {
     if let Some(problem) = oversize(text) {
         return (None, vec![problem]);
@@ -39,16 +39,16 @@ pub fn read_toml(text: &str) -> (Option<Node>, Vec<Problem>) {
     (contained.then_some(node).flatten(), problems)
 }
 
-/// What the parser says of a key with too many dots.
+/// Part of the parser's message about a key with too many dots.
 const LONG_KEY: &str = "recursion limit";
 
-/// The line with the most dots.
+/// Number of the line with the most dots.
 fn most_dots(text: &str) -> u32 {
     let dots = text.lines().zip(1u32..).map(|(line, number)| (line.bytes().filter(|b| *b == b'.').count(), number));
     dots.max_by_key(|(dots, number)| (*dots, u32::MAX - number)).map_or(1, |(_, number)| number)
 }
 
-/// Whether an error may have swallowed what follows it.
+/// True if an error may have swallowed the text that follows it.
 fn runs_on(message: &str) -> bool {
     ["array", "inline table", "multi-line", "recurse", LONG_KEY, "table header"].iter().any(|part| message.contains(part))
 }
@@ -73,7 +73,7 @@ fn describe(text: &str, span: Range<usize>, line: u32, message: &str) -> Problem
     syntax(Some(line), value, &what, accepted.map(str::to_string))
 }
 
-/// Where lines begin.
+/// Byte offsets of the beginnings of lines.
 struct Lines(Vec<usize>);
 
 impl Lines {
@@ -81,7 +81,7 @@ impl Lines {
         Lines(std::iter::once(0).chain(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1)).collect())
     }
 
-    /// The 1-based line of a byte.
+    /// Line number, from 1, of a byte offset.
     fn at(&self, offset: usize) -> u32 {
         u32::try_from(self.0.partition_point(|start| *start <= offset)).unwrap_or(u32::MAX)
     }

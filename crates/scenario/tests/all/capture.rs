@@ -32,7 +32,7 @@ fn all_that_is_wrong_is_reported() {
     assert_eq!(
         checked("hosts = [\"h9\", \"leaf*\"]", "[framing]\nheader = \"30B\"\nmin_frame = \"0B\""),
         format!(
-            "s.toml: telemetry.capture, line 19: holds frames of Ethernet, and in this scenario framing.header is 30B and framing.min_frame is 0B; {framed}\n\
+            "s.toml: telemetry.capture, line 19: holds Ethernet frames, but in this scenario framing.header is 30B and framing.min_frame is 0B; {framed}\n\
              s.toml: telemetry.capture.hosts[0], line 20: \"h9\" is no host; {named}; did you mean 'h0'?\n\
              s.toml: telemetry.capture.hosts[1], line 20: \"leaf*\" matches no host; {named}\n"
         )

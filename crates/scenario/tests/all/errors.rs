@@ -178,7 +178,7 @@ fn a_negative_size_and_a_negative_number() {
 fn a_distribution_that_is_not_monotone() {
     assert_eq!(
         wrong(&[], "[[traffic]]\nkind = \"poisson\"\nload = 0.1\nstop = \"1ms\"\nsizes = { kind = \"file\", path = \"falling.csv\" }\n"),
-        lines(&["traffic[1].sizes.path (falling.csv), line 4: \"0.4\" is a smaller probability than the 0.5 before it; accepted: probabilities that never fall"])
+        lines(&["traffic[1].sizes.path (falling.csv), line 4: \"0.4\" is a smaller probability than the 0.5 before it; accepted: probabilities that never decrease"])
     );
 }
 
@@ -189,8 +189,8 @@ fn overlapping_ids() {
     assert_eq!(
         wrong(&[], &added),
         lines(&[
-            "traffic[1].flows[1].id, line 15: \"a\" is a name that another entry or flow has; accepted: ids that differ",
-            "traffic[2].name, line 17: \"incast\" is a name that another entry or flow has; accepted: names that differ",
+            "traffic[1].flows[1].id, line 15: \"a\" is also the name of another entry or flow; accepted: ids that differ",
+            "traffic[2].name, line 17: \"incast\" is also the name of another entry or flow; accepted: names that differ",
         ])
     );
 }
@@ -217,8 +217,8 @@ fn a_thousand_million_flows() {
             "[[traffic]]\nkind = \"poisson\"\nsizes = { kind = \"fixed\", size = \"1B\" }\nper_second = 1e9\nstop = \"1s\"\n"
         ),
         lines(&[
-            &format!("traffic[0].repetitions, line 13: 3000000000 flows are too many; {fewer}"),
-            &format!("traffic[1].per_second, line 18: 1000000000 flows are too many; {fewer}"),
+            &format!("traffic[0].repetitions, line 13: 3000000000 flows exceed the limit; {fewer}"),
+            &format!("traffic[1].per_second, line 18: 1000000000 flows exceed the limit; {fewer}"),
         ])
     );
 }
@@ -325,7 +325,7 @@ fn a_pipe_in_place_of_a_file() {
         ("scenario", "it is a pipe or a device"),
     ] {
         let found = answer.recv_timeout(std::time::Duration::from_secs(20)).expect(input);
-        let named = found.contains("is no regular file") || input == "scenario";
+        let named = found.contains("is not a regular file") || input == "scenario";
         assert!(named && found.contains(path) && found.contains(&pipe.display().to_string()), "{input}: {found}");
     }
     std::fs::remove_dir_all(&dir).unwrap();
@@ -647,7 +647,7 @@ fn roce_that_contradicts_itself() {
     );
     for expected in [
         "transport.mtu, line 7: 1500 is no path MTU; accepted: 256, 512, 1024, 2048 or 4096",
-        "transport.message, line 8: \"4KB\" is no multiple of mtu; accepted: a multiple of 1500",
+        "transport.message, line 8: \"4KB\" is not a multiple of mtu; accepted: a multiple of 1500",
         "transport.ack_every, line 9: 4 leaves packets unacknowledged, and recovery = \"selective_repeat\" needs an acknowledgment for each; accepted: 1",
         "transport.cnp_class, line 10: 3 has no effect: nothing sends notifications; accepted: a congestion_control that works by CNPs, or no cnp_class",
         "transport.recovery.rto_low, line 12: \"1ms\" is above rto_high; accepted: at most 320us",

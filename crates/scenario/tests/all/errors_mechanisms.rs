@@ -79,7 +79,7 @@ fn bounces_without_a_range_and_a_second_header() {
                   [[traffic]]\nkind = \"incast\"\nreceiver = \"h3\"\nsize = \"10KB\"\n";
     let found = fanin_scenario::Scenario::from_toml(fabric, std::path::Path::new(".")).expect_err("two headers");
     let found = fanin_scenario::render(&found, "s.toml");
-    let expected = "puts headers into frames, as vertigo does at other switches, and a frame has one at most; accepted: vertigo or pabo at all switches";
+    let expected = "puts headers into frames, as vertigo does at other switches, and a frame can hold only one; accepted: vertigo or pabo at all switches";
     assert!(found.contains("switch.except[0].mechanisms.pabo") && found.contains(expected), "{found}");
 }
 

@@ -19,7 +19,7 @@ fn records_of_no_port() {
     assert_eq!(
         wrong(&[], "[telemetry]\nregisters = {}\nkeep = \"last\"\n"),
         lines(&[
-            "telemetry.registers, line 14: have no port that fills them; accepted: ports in telemetry.queues, or no registers",
+            "telemetry.registers, line 14: are filled by no port; accepted: ports in telemetry.queues, or no registers",
             "telemetry.keep, line 15: \"last\" has no effect: no port is watched; accepted: ports in telemetry.queues, or no keep",
         ])
     );

@@ -171,10 +171,18 @@ fn two_entries_that_set_the_same_thing_of_the_same_port() {
     let one = |what: &str| format!("accepted: one entry for each setting of a {what}");
     let found = errors(&[], &format!("[switch.mechanisms.pdn]\n{twice}"));
     for expected in [
-        format!("switch.except[1].buffer, line {}: is set for leaf1->h2 by switch.except[0] too; {}", NEXT + 7, one("port")),
-        format!("switch.except[1].mechanisms, line {}: is set for leaf1 by switch.except[0] too; {}", NEXT + 8, one("switch")),
-        format!("switch.except[2].buffer, line {}: is set for leaf0->spine0 by switch.except[0] too; {}", NEXT + 11, one("port")),
-        format!("switch.except[2].buffer, line {}: is set for leaf1->spine0 by switch.except[1] too; {}", NEXT + 11, one("port")),
+        format!("switch.except[1].buffer, line {}: is also set for leaf1->h2 by switch.except[0]; {}", NEXT + 7, one("port")),
+        format!("switch.except[1].mechanisms, line {}: is also set for leaf1 by switch.except[0]; {}", NEXT + 8, one("switch")),
+        format!(
+            "switch.except[2].buffer, line {}: is also set for leaf0->spine0 by switch.except[0]; {}",
+            NEXT + 11,
+            one("port")
+        ),
+        format!(
+            "switch.except[2].buffer, line {}: is also set for leaf1->spine0 by switch.except[1]; {}",
+            NEXT + 11,
+            one("port")
+        ),
     ] {
         assert!(found.contains(&expected), "{expected}\n--\n{found}");
     }

@@ -233,7 +233,7 @@ fn classes_that_a_file_of_flows_gives() {
         warning(&format!(".classes, line 14: {list} names no class of the traffic, which is of class {of}"))
     };
     let lossy = |class: &str| {
-        format!("s.toml: warning: transport, line 6: is in class {class}, which may drop packets: each loss sends all behind it again; switch.mechanisms.pfc with class {class}, or recovery = \"selective_repeat\"\n")
+        format!("s.toml: warning: transport, line 6: is in class {class}, which may drop packets: after each loss all packets behind it are retransmitted; switch.mechanisms.pfc with class {class}, or recovery = \"selective_repeat\"\n")
     };
     assert_eq!(said("classes = [3]", true), "");
     assert_eq!(said("classes = [0]", true), lossy("3") + &names_none("[0]", "3"));
@@ -267,7 +267,7 @@ fn steps_of_dcqcn_that_are_small_beside_the_line() {
     assert_eq!((said("100Gbps", ""), said("400Gbps", ", profile = \"mlx5\"")), (String::new(), String::new()));
     assert_eq!(
         said("400Gbps", ""),
-        "s.toml: warning: transport.congestion_control.additive_increase, line 11: \"40Mbps\" is small beside 400Gbps: one of 16 queue pairs takes 30 ms to its share, with the paper's values at 40 Gb/s 3 ms; additive_increase = \"400Mbps\", hyper_increase = \"4Gbps\": line rate / 1000, and ten times that\n"
+        "s.toml: warning: transport.congestion_control.additive_increase, line 11: \"40Mbps\" is small compared with 400Gbps: one of 16 queue pairs takes 30 ms to reach its share; with the paper's values at 40 Gb/s, 3 ms; additive_increase = \"400Mbps\", hyper_increase = \"4Gbps\": line rate / 1000, and ten times that\n"
     );
     assert_eq!(said("400Gbps", ", additive_increase = \"400Mbps\", hyper_increase = \"4Gbps\""), "");
 }

@@ -35,7 +35,7 @@ fn nothing_is_said_of_a_sound_one() {
 fn several_paths_for_the_packets_of_a_flow_under_go_back_n() {
     for routing in ["spray", "round_robin", "drill"] {
         let found = said(&format!("routing = \"{routing}\""), "");
-        let expected = "sends again what comes out of order, and switch.routing sends packets of a flow over several paths; recovery = \"selective_repeat\"";
+        let expected = "retransmits packets that arrive out of order, and switch.routing sends packets of a flow over several paths; recovery = \"selective_repeat\"";
         assert!(found.contains(expected), "{routing}: {found}");
         assert_eq!(said(&format!("routing = \"{routing}\""), "recovery = \"selective_repeat\""), "", "{routing}");
     }
@@ -52,7 +52,7 @@ fn timeouts_below_the_round_trip() {
         found.contains("recovery.ack_timeout, line 17: 1 means 8200ns, no more than the RTT of an idle network, 8400ns"),
         "{found}"
     );
-    assert!(found.contains("packets are sent again that were not lost; 2 or more"), "{found}");
+    assert!(found.contains("packets that were not lost are retransmitted; 2 or more"), "{found}");
     assert_eq!(said("", "recovery = { kind = \"go_back_n\", ack_timeout = 2 }"), "");
     let repeat = |low: &str| said("", &format!("recovery = {{ kind = \"selective_repeat\", rto_low = \"{low}\" }}"));
     assert!(
@@ -68,7 +68,7 @@ fn timeouts_below_the_round_trip() {
 fn a_window_of_theta_powertcp_that_rests_far_below_the_line() {
     let theta = |keys: &str| said("", &format!("congestion_control = {{ kind = \"theta_powertcp\"{keys} }}"));
     assert!(
-        theta("").contains("flows, line 17: 167 is many beside eta = 0.95: n flows of a link use n · 12 % of it"),
+        theta("").contains("flows, line 17: 167 is too many for eta = 0.95: n flows of a link use n · 12 % of it"),
         "{}",
         theta("")
     );
@@ -84,7 +84,7 @@ fn timely_far_from_the_network_of_its_paper() {
     let timely = |keys: &str| said("", &format!("congestion_control = {{ kind = \"timely\"{keys} }}"));
     let found = timely("");
     assert!(
-        found.contains("delta, line 17: \"10Mbps\" is small beside 100Gbps: a rate that has fallen doubles in 9.1 ms"),
+        found.contains("delta, line 17: \"10Mbps\" is small compared with 100Gbps: a rate that has fallen doubles in 9.1 ms"),
         "{found}"
     );
     assert!(
@@ -110,7 +110,7 @@ fn marks_that_no_queue_pair_heeds() {
 fn acknowledgments_in_a_class_that_may_drop() {
     let classes = "scheduling = { kind = \"strict\", classes = 3 }";
     let found = said(classes, "ack_class = 2");
-    assert!(found.contains("ack_class, line 17: 2 is a class that may drop packets, while that of the data may not"), "{found}");
+    assert!(found.contains("ack_class, line 17: 2 is a class that may drop packets, while the data's class may not"), "{found}");
     let both = fabric(classes, "ack_class = 2").replace("classes = [0]", "classes = [0, 2]");
     assert_eq!(said_of(&both), "");
 }

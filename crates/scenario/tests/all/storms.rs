@@ -80,7 +80,7 @@ fn storms_have_a_time_in_the_run() {
     assert_eq!(said(&[(", end = \"2ms\"", "")]), "", "the run ends");
     assert_eq!(
         said(&[("duration = \"20ms\"\n", ""), (", end = \"2ms\"", "")]),
-        "s.toml: host.storms[0], line 13: never ends, and no more does a run with a flow that waits for it; accepted: an end, or the scenario's duration\n"
+        "s.toml: host.storms[0], line 13: never ends, so a run with a flow that waits for it never ends either; accepted: an end, or the scenario's duration\n"
     );
 }
 

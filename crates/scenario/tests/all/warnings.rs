@@ -75,8 +75,9 @@ fn odd_alphas() {
         with("100.0"),
         line("switch.buffer.alpha, line 6: 100.0 lets a single queue take 99 % of the buffer; chips offer 1/128 to 8")
     );
-    assert!(with("0.001")
-        .contains(&line("switch.buffer.alpha, line 6: 0.001 lets a queue that is alone hold no more than 2 full frames")));
+    assert!(
+        with("0.001").contains(&line("switch.buffer.alpha, line 6: 0.001 lets a single queue hold no more than 2 full frames"))
+    );
     assert_eq!(with("8.0"), "");
 }
 
@@ -286,7 +287,7 @@ fn a_time_register_that_starts_again_too_soon() {
     let during = |duration: &str| warnings(&format!("duration = \"{duration}\"\n{SOUND}{stamped}"));
     assert_eq!(during("2s"), "");
     let found = during("3s");
-    let expected = "telemetry.registers.tick, line 21: \"1ns\" makes the time register start again every 4.3 s: packets of a port that are half of that apart cannot be distinguished from earlier ones without the receiver's clock; a longer tick";
+    let expected = "telemetry.registers.tick, line 21: \"1ns\" makes the time register wrap around every 4.3 s: packets of a port that are half of that apart cannot be distinguished from earlier ones without the receiver's clock; a longer tick";
     assert_eq!(found, line(expected));
 }
 
@@ -612,7 +613,7 @@ size = "100KB"
 fn roce_where_packets_are_dropped() {
     assert_eq!(warnings(ROCE), "");
     let found = warnings(&edited(ROCE, &[("classes = [0]", "classes = [1]")], ""));
-    let expected = "is in class 0, which may drop packets: each loss sends all behind it again; switch.mechanisms.pfc with class 0, or recovery = \"selective_repeat\"";
+    let expected = "is in class 0, which may drop packets: after each loss all packets behind it are retransmitted; switch.mechanisms.pfc with class 0, or recovery = \"selective_repeat\"";
     assert!(found.contains(expected), "{found}");
     let dropping = "buffer = { kind = \"static\", per_port = \"200KB\" }";
     let no_pfc = [("buffer = \"unlimited\"", dropping), ("mechanisms.pfc = { memory = \"12MB\", classes = [0] }\n", "")];

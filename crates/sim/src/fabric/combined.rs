@@ -1,6 +1,6 @@
 //! Combined input- and output-queued switches: virtual output queues, and a crossbar that moves packets as a whole.
 //!
-//! A packet that is offered to a port of such a switch joins the virtual output queue of its input, that port and its class. When the
+//! A packet whose enqueue a port of such a switch attempts joins the virtual output queue of its input, that port and its class. When the
 //! arbiter matches input and port, it leaves that queue and crosses in the time that its frame takes at the rate of the crossbar; then
 //! it joins the queue of its port, which from there on is a port like any other. A port without room for a largest frame is matched
 //! with nobody, so only a virtual output queue drops for want of room. docs/switch/combined.md.
@@ -9,15 +9,15 @@ use super::switch::Fabric;
 use crate::core::Core;
 use fanin_packet::PacketId;
 use fanin_switch::{Arbitration, CrossbarArbiter, DropReason, Hooks, Inputs, Match, PortNo, Requests, Scheduler, Scheduling};
-use fanin_units::{BitRate, Span, Time, WireClock};
+use fanin_units::{BitRate, LinkId, Span, SwitchId, Time, WireClock};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Slots of the wheel that a crossbar has besides those of its inputs: arbitrations now, and later.
 const ARBITRATIONS: usize = 2;
-/// What passes between two arbitrations that could each match more: the time of a smallest frame on the crossbar.
+/// The time between two arbitrations that could each match more: the time of a smallest frame on the crossbar.
 const SLOT: u16 = 64;
 
-/// What all crossbars of a network have in common, and what differs.
+/// Settings of a crossbar, most of them common to a network.
 pub struct Settings<'a> {
     pub arbitration: &'a Arbitration,
     /// Of each input and output.
@@ -46,7 +46,7 @@ struct Voq {
 pub struct Depth {
     pub bytes: u64,
     pub packets: u32,
-    /// What mechanisms hold besides.
+    /// Bytes that mechanisms hold besides.
     pub held: u64,
     pub held_packets: u32,
     /// Most since the last sample, and ever, with what was held.
@@ -68,7 +68,7 @@ impl Depth {
         self.bytes + self.held
     }
 
-    /// What waits now does so: a packet that has crossed at once did not.
+    /// Counts the queue into its peaks; a packet that has crossed at once never waited.
     fn note(&mut self) {
         self.interval_max = self.interval_max.max(self.standing());
         self.peak = self.peak.max(self.standing());
@@ -106,7 +106,7 @@ struct Input {
 
 /// An output port.
 struct Output {
-    link: u32,
+    link: LinkId,
     /// A packet is crossing to it.
     busy: bool,
     /// By class, bytes that wait for it in inputs or cross to it, and those in its queue.
@@ -128,7 +128,7 @@ impl Output {
         self.waiting.iter().enumerate().filter(move |(class, _)| full >> class & 1 == 0).map(|(_, inputs)| inputs)
     }
 
-    /// Whether a match would bring it something, as far as it is known without the inputs.
+    /// True where a match would bring it something, as far as it is known without the inputs.
     fn wants(&self) -> bool {
         !self.busy && self.packets > 0 && self.full != self.all
     }
@@ -151,7 +151,7 @@ pub struct Crossbar {
     /// Packets that mechanisms hold: input, output and frame.
     held: BTreeMap<PacketId, (u16, PortNo, u16)>,
     first_slot: usize,
-    /// Whether the events of an arbitration now and of a later one are set.
+    /// The events of an arbitration now and of a later one are set.
     armed: [bool; ARBITRATIONS],
     requests: Requests,
     matches: Vec<Match>,
@@ -160,7 +160,7 @@ pub struct Crossbar {
 
 impl Crossbar {
     /// An empty one, for output ports by link with their scheduling.
-    pub fn new(settings: &Settings<'_>, ports: &[(u32, &Scheduling)]) -> Self {
+    pub fn new(settings: &Settings<'_>, ports: &[(LinkId, &Scheduling)]) -> Self {
         let (inputs, outputs) = (ports.len() + 1, ports.len());
         let voq = |scheduling: &Scheduling| {
             let classes = scheduling.classes();
@@ -171,7 +171,7 @@ impl Crossbar {
                 depth: Depth::default(),
             }
         };
-        let output = |(link, scheduling): &(u32, &Scheduling)| Output {
+        let output = |(link, scheduling): &(LinkId, &Scheduling)| Output {
             link: *link,
             busy: false,
             coming: vec![0; scheduling.classes()],
@@ -203,8 +203,13 @@ impl Crossbar {
     }
 
     /// Time in which a frame crosses.
-    pub fn tx(&self, frame: u16) -> Span {
+    fn tx(&self, frame: u16) -> Span {
         self.clock.tx(u32::from(frame))
+    }
+
+    /// Time on it.
+    pub fn clock(&self) -> WireClock {
+        self.clock
     }
 
     /// Slots of the wheel that the crossbar of a switch with so many ports has.
@@ -246,7 +251,7 @@ impl Crossbar {
         classes.filter(|(class, _)| closed >> class & 1 == 0).map(|(_, (coming, queued))| coming + queued).sum()
     }
 
-    /// Whether the queue of a class at an output port has room.
+    /// True where the queue of a class at an output port has room.
     pub fn has_room(&self, port: PortNo, class: usize) -> bool {
         self.outputs[port.index()].full >> class & 1 == 0
     }
@@ -261,7 +266,7 @@ impl Crossbar {
         input * self.outputs.len() + output
     }
 
-    /// Whether a packet of this class has room.
+    /// True where a packet of this class has room.
     fn fits(&self, (input, output): (usize, usize), class: usize, frame: u16) -> bool {
         self.voqs[self.place(input, output)].bytes[class] + u64::from(frame) <= self.voq
     }
@@ -297,7 +302,7 @@ impl Crossbar {
         self.voqs[place].depth.note();
     }
 
-    /// Whether the input could send to the output now.
+    /// True where the input could send to the output now.
     fn may_match(&self, input: usize, output: usize) -> bool {
         self.outputs[output].wants() && self.free.has(input)
     }
@@ -312,7 +317,7 @@ impl Crossbar {
         self.arbiter.arbitrate(&self.requests, &mut self.matches);
     }
 
-    /// Whether a free input has a packet for a free output with room.
+    /// True where a free input has a packet for a free output with room.
     fn has_more(&self) -> bool {
         let more = |output: &Output| output.open().any(|inputs| !inputs.is_disjoint(&self.free));
         self.outputs.iter().any(|output| output.wants() && more(output))
@@ -346,16 +351,16 @@ impl Crossbar {
         output.waiting[class].set(input, !empty);
     }
 
-    /// Whether another packet has crossed at this very instant, and is not handled yet.
+    /// True where another packet has crossed at this very instant, and is not handled yet.
     fn ends_now(&self, now: Time) -> bool {
         self.ends.contains(&now)
     }
 }
 
-/// What a sample says of a virtual output queue: input (none: the switch itself), link of the output, and depth.
+/// A sample of a virtual output queue: input (none: the switch itself), link of the output, and depth.
 pub struct Sampled {
     pub input: Option<PortNo>,
-    pub output: u32,
+    pub output: LinkId,
     pub depth: Depth,
 }
 
@@ -377,55 +382,55 @@ impl Crossbar {
         rows
     }
 
-    /// What waits at each port for all outputs together, and has.
+    /// The depth of each input over all outputs, and its peaks.
     pub fn depths(&self) -> impl Iterator<Item = (PortNo, Depth)> + '_ {
         (0..).map(PortNo).zip(self.inputs[..self.outputs.len()].iter().map(|input| input.depth))
     }
 }
 
-impl Core {
+impl Fabric {
     /// A packet has joined the queue of an output port of a combined switch.
-    fn joined_output(&mut self, l: usize, class: usize, frame: u16) {
-        let (s, port) = self.switch_port(l);
-        let x = &mut self.crossbars[s as usize];
+    fn joined_output(&mut self, core: &Core, l: LinkId, class: usize, frame: u16) {
+        let (s, port) = core.switch_port(l);
+        let x = &mut self.crossbars[s];
         let output = &mut x.outputs[port.index()];
         output.queued[class] += u64::from(frame);
         output.full |= u8::from(output.queued[class] > x.room_below) << class;
     }
 
     /// A packet has left the queue of a port; where that is a combined switch's, others may wait for the room.
-    pub fn left_output(&mut self, l: usize, packet: PacketId, frame: u16) {
-        let (s, port) = self.switch_port(l);
-        let class = self.class_of(l, &self.pool[packet]);
-        let Some(x) = self.crossbars.get_mut(s as usize) else { return };
+    pub fn left_output(&mut self, core: &mut Core, l: LinkId, packet: PacketId, frame: u16) {
+        let (s, port) = core.switch_port(l);
+        let class = core.class_of(l, &core.pool[packet]);
+        let Some(x) = self.crossbars.get_mut(s.index()) else { return };
         let output = &mut x.outputs[port.index()];
         output.queued[class] -= u64::from(frame);
         if output.full >> class & 1 != 0 && output.queued[class] <= x.room_below {
             output.full &= !(1 << class);
             if output.wants() {
-                self.arbitrate_at(s, self.now);
+                self.arbitrate_at(core, s, core.now);
             }
         }
     }
 
     /// Sets the event of an arbitration: now, when all that crosses until now has, or later.
-    fn arbitrate_at(&mut self, s: u32, at: Time) {
-        let x = &mut self.crossbars[s as usize];
-        let later = usize::from(at > self.now);
+    fn arbitrate_at(&mut self, core: &mut Core, s: SwitchId, at: Time) {
+        let x = &mut self.crossbars[s];
+        let later = usize::from(at > core.now);
         if !std::mem::replace(&mut x.armed[later], true) {
-            self.wheel.set((x.first_slot + x.inputs.len() + later) as u32, at);
+            core.wheel.set((x.first_slot + x.inputs.len() + later) as u32, at);
         }
     }
 
     /// Starts what the arbiter has matched.
-    fn start_crossings(&mut self, s: u32) {
-        let now = self.now;
-        let x = &mut self.crossbars[s as usize];
+    fn start_crossings(&mut self, core: &mut Core, s: SwitchId) {
+        let now = core.now;
+        let x = &mut self.crossbars[s];
         x.started.clear();
         for i in 0..x.matches.len() {
             let of = x.matches[i];
             let Some((packet, class)) = x.take(of) else { continue };
-            let frame = self.pool[packet].frame;
+            let frame = core.pool[packet].frame;
             if let Some(scheduler) = &mut x.voqs[usize::from(of.input) * x.outputs.len() + usize::from(of.output)].scheduler {
                 scheduler.dequeued(class, frame);
             }
@@ -436,11 +441,11 @@ impl Core {
             x.free.set(input, false);
             x.ends[input] = end;
             x.started.push((packet, of));
-            self.wheel.set((x.first_slot + input) as u32, end);
+            core.wheel.set((x.first_slot + input) as u32, end);
         }
         if x.has_more() {
             let at = now + x.tx(SLOT);
-            self.arbitrate_at(s, at);
+            self.arbitrate_at(core, s, at);
         }
     }
 }
@@ -448,13 +453,13 @@ impl Core {
 impl Fabric {
     /// A packet is offered to a port of a combined switch: it joins a virtual output queue. `via`: the link that it came by.
     #[inline(never)]
-    pub fn offer_to_crossbar(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    pub fn join_virtual_queue(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         let (s, port) = core.switch_port(l);
         if self.run_mechanisms_offer(core, (l, via), s, packet) {
             return;
         }
         let (class, frame) = (core.class_of(l, &core.pool[packet]), core.pool[packet].frame);
-        let x = &mut core.crossbars[s as usize];
+        let x = &mut self.crossbars[s];
         let pair = (x.input_of(via.map(|via| self.ingress[via]), packet), port.index());
         x.forget(packet);
         if !x.fits(pair, class, frame) {
@@ -465,14 +470,14 @@ impl Fabric {
         if x.may_match(pair.0, pair.1) {
             self.arbitrate(core, s);
         }
-        core.crossbars[s as usize].note(pair);
+        self.crossbars[s].note(pair);
     }
 
     /// An event of a crossbar: a packet has crossed, or an arbitration is due.
     #[inline(never)]
     pub fn crossbar_event(&mut self, core: &mut Core, slot: usize) {
-        let (s, which) = core.crossbar_slots[slot];
-        let x = &mut core.crossbars[s as usize];
+        let (s, which) = self.crossbar_slots[slot];
+        let x = &mut self.crossbars[s];
         let which = usize::from(which);
         if let Some(later) = which.checked_sub(x.inputs.len()) {
             x.armed[later] = false;
@@ -483,42 +488,42 @@ impl Fabric {
         x.free.set(which, true);
         let at = &mut x.outputs[usize::from(output)];
         at.busy = false;
-        let l = at.link as usize;
+        let l = at.link;
         let (class, frame) = (core.class_of(l, &core.pool[packet]), core.pool[packet].frame);
-        core.crossbars[s as usize].outputs[usize::from(output)].coming[class] -= u64::from(frame);
+        self.crossbars[s].outputs[usize::from(output)].coming[class] -= u64::from(frame);
         let (_, waiting) = core.queue(l);
-        self.offer_by_pipeline(core, l, None, packet);
+        self.enqueue_general(core, l, None, packet);
         if core.queue(l).1 > waiting {
-            core.joined_output(l, class, frame);
+            self.joined_output(core, l, class, frame);
         }
-        if !core.crossbars[s as usize].ends_now(core.now) {
+        if !self.crossbars[s].ends_now(core.now) {
             self.arbitrate(core, s);
         }
     }
 
     /// Matches what can be matched, and lets it cross.
-    fn arbitrate(&mut self, core: &mut Core, s: u32) {
-        core.crossbars[s as usize].arbitrate();
-        if core.crossbars[s as usize].matches.is_empty() {
+    fn arbitrate(&mut self, core: &mut Core, s: SwitchId) {
+        self.crossbars[s].arbitrate();
+        if self.crossbars[s].matches.is_empty() {
             return;
         }
-        core.start_crossings(s);
-        if self.switches[s as usize].hooks.any(Hooks::CROSSING) {
-            let started = std::mem::take(&mut core.crossbars[s as usize].started);
+        self.start_crossings(core, s);
+        if self.switches[s].hooks.any(Hooks::CROSSING) {
+            let started = std::mem::take(&mut self.crossbars[s].started);
             for (packet, of) in &started {
                 self.run_crossing_hooks(core, s, *packet, [of.input, of.output].map(PortNo));
             }
-            core.crossbars[s as usize].started = started;
+            self.crossbars[s].started = started;
         }
     }
 
     /// Drops what waits for a port in the virtual output queues of these classes.
-    pub fn flush_inputs(&mut self, core: &mut Core, l: usize, class: usize, reason: DropReason) {
+    pub fn flush_inputs(&mut self, core: &mut Core, l: LinkId, class: usize, reason: DropReason) {
         let (s, port) = core.switch_port(l);
-        let inputs = core.crossbars[s as usize].inputs.len();
+        let inputs = self.crossbars[s].inputs.len();
         for input in 0..inputs {
             let of = Match { input: input as u16, output: port.0 };
-            let x = &mut core.crossbars[s as usize];
+            let x = &mut self.crossbars[s];
             let place = x.place(input, port.index());
             let voq = &mut x.voqs[place];
             if let Some(scheduler) = &mut voq.scheduler {
@@ -528,10 +533,10 @@ impl Fabric {
             let packets = std::mem::take(&mut voq.queues[class]);
             for packet in packets {
                 let frame = core.pool[packet].frame;
-                let x = &mut core.crossbars[s as usize];
+                let x = &mut self.crossbars[s];
                 x.left(of, class, frame);
                 x.outputs[port.index()].coming[class] -= u64::from(frame);
-                let left = core.crossbars[s as usize].voqs[place].depth.standing();
+                let left = self.crossbars[s].voqs[place].depth.standing();
                 self.drop_dequeued(core, l, packet, reason, left);
             }
         }

@@ -1,14 +1,18 @@
 //! Hooks of mechanisms: each is run with its own switch in view, and its verdict and effects are carried out here.
 
-use super::fifo::Plain;
-use super::here::Here;
-use super::switch::{Fabric, Refusal};
+use super::switch::Fabric;
+use super::switch_view::SwitchView;
+use crate::core::departures::Departed;
+use crate::core::link::flag;
+use crate::core::marking::Refusal;
+use crate::core::message::{message_of, packet_alone, packet_of};
 use crate::core::Core;
-use fanin_packet::{Control, Envelope, Extra, Framing, Header, Kind, Packet, PacketId};
+use fanin_packet::{Envelope, Extra, Kind, Packet, PacketId};
 use fanin_switch::{
-    message_frame, Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Mechanisms, Message, Node, PortNo,
-    PortView, Refused, Turn, Verdict,
+    Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Mechanisms, Node, PortNo, PortView, Refused, Turn,
+    Verdict,
 };
+use fanin_units::{LinkId, SwitchId};
 
 /// The timer of a switch that has made messages; those of its mechanisms are their numbers.
 const OUTBOX: u64 = u64::MAX;
@@ -24,50 +28,63 @@ fn learns_later(mechanism: &MechanismState) -> bool {
     mechanism.hooks().any(Hooks::MESSAGES) && !mechanism.hooks().any(Hooks::EGRESS)
 }
 
-/// A message as a packet of the pool: alone in a frame, or without one at the end of another's.
-fn packet_of(message: &Message, frame: u16) -> Packet {
-    Packet { envelope: Envelope { frame, kind: Kind::Control, ..message.envelope }, header: Header::Control(message.control) }
-}
-
-/// The message that a packet of the pool is.
-fn message_of(packet: &Packet) -> Option<Message> {
-    match packet.header {
-        Header::Control(control) => Some(Message { envelope: packet.envelope, control }),
-        _ => None,
-    }
-}
-
 impl Fabric {
     /// Runs `body` for the mechanisms of switch `s`, then carries out what they wrote into effects.
     fn with_mechanisms<T>(
         &mut self,
         core: &mut Core,
-        s: u32,
-        body: impl FnOnce(&mut [MechanismState], &mut Here<'_>, &mut Effects) -> T,
+        s: SwitchId,
+        body: impl FnOnce(&mut [MechanismState], &mut SwitchView<'_>, &mut Effects) -> T,
     ) -> T {
-        let switch = &mut self.switches[s as usize];
-        let mut mechanisms = std::mem::take(&mut switch.mechanisms);
-        let result = body(&mut mechanisms, &mut Here { core: &mut *core, fib: &self.fib, switch, s }, &mut self.effects);
-        let empty = std::mem::replace(&mut self.switches[s as usize].mechanisms, mechanisms);
+        let mut mechanisms = std::mem::take(&mut self.switches[s].mechanisms);
+        let mut effects = std::mem::take(&mut self.effects);
+        let result = body(&mut mechanisms, &mut SwitchView { core: &mut *core, fabric: self, s }, &mut effects);
+        let empty = std::mem::replace(&mut self.switches[s].mechanisms, mechanisms);
         std::mem::forget(empty); // nothing to drop, which the compiler does not know
+        std::mem::forget(std::mem::replace(&mut self.effects, effects)); // nor here
         if !self.effects.list.is_empty() {
             self.carry_out_effects(core, s);
         }
+        self.notify(core);
         result
     }
 
+    /// Notifies mechanisms of packets that have left their queues, each with its time.
+    #[inline(always)]
+    pub fn notify(&mut self, core: &mut Core) {
+        if !core.departed.is_empty() {
+            self.notify_all(core);
+        }
+    }
+
     #[inline(never)]
-    fn carry_out_effects(&mut self, core: &mut Core, s: u32) {
+    fn notify_all(&mut self, core: &mut Core) {
+        let now = core.now;
+        while let Some(Departed { link, packet, at }) = core.departed.pop() {
+            let (s, _) = core.switch_port(link);
+            core.now = at;
+            self.with_mechanisms(core, s, |mechanisms, view, fx| {
+                for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(Hooks::DEPARTED)) {
+                    fx.mechanism = i as u8;
+                    mechanism.packet_memory_mut(|m| m.on_departed(view, packet, fx));
+                }
+            });
+            core.now = now;
+        }
+    }
+
+    #[inline(never)]
+    fn carry_out_effects(&mut self, core: &mut Core, s: SwitchId) {
         if let [(_, Effect::Watch(port))] = self.effects.list[..] {
             // The most frequent by far: what leaves a queue is seen.
             self.effects.list.clear();
-            return core.make_explicit(self.switches[s as usize].ports[port.index()] as usize);
+            return core.make_events(self.switches[s].ports[port.index()]);
         }
         self.carry_out_all(core, s);
     }
 
     #[inline(never)]
-    fn carry_out_all(&mut self, core: &mut Core, s: u32) {
+    fn carry_out_all(&mut self, core: &mut Core, s: SwitchId) {
         let mut list = std::mem::take(&mut self.effects.list);
         for (mechanism, effect) in list.drain(..) {
             self.carry_out_effect(core, s, mechanism, effect);
@@ -79,8 +96,8 @@ impl Fabric {
     fn ask(
         &mut self,
         core: &mut Core,
-        (l, via): (usize, Option<usize>),
-        s: u32,
+        (l, via): (LinkId, Option<LinkId>),
+        s: SwitchId,
         packet: PacketId,
         hook: Hooks,
         mut question: impl FnMut(&mut MechanismState, &mut dyn Node, &mut Arrival<'_>, PortNo, &mut Effects) -> Verdict,
@@ -88,17 +105,17 @@ impl Fabric {
         let (_, port) = core.switch_port(l);
         let from = via.map(|via| PortNo(self.ingress[via]));
         let (mut envelope, mut shim) = (core.pool[packet], core.pool.shim(packet));
-        self.with_mechanisms(core, s, |mechanisms, here, fx| {
+        self.with_mechanisms(core, s, |mechanisms, view, fx| {
             for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(hook)) {
                 fx.mechanism = i as u8;
                 let mut arrival = Arrival { id: packet, envelope: &mut envelope, from, shim: &mut shim };
-                let verdict = question(mechanism, here, &mut arrival, port, fx);
-                here.core.pool.rewrite(packet, &envelope);
+                let verdict = question(mechanism, view, &mut arrival, port, fx);
+                view.core.pool.rewrite(packet, &envelope);
                 if let Some(shim) = shim {
-                    here.core.pool.keep_shim(packet, shim);
+                    view.core.pool.keep_shim(packet, shim);
                 }
                 if verdict == Verdict::Hold {
-                    here.core.hold(l, packet, mechanism.key()); // before its effects
+                    view.core.hold(l, packet, mechanism.kind().key); // before its effects
                 }
                 if verdict != Verdict::Pass {
                     return (i, verdict);
@@ -110,7 +127,7 @@ impl Fabric {
 
     /// A packet has reached a switch at which something runs on arrival, over link `via`.
     #[inline(never)]
-    pub fn arrive_hooked(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId) {
+    pub fn arrive_hooked(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: PacketId) {
         if let Some(message) = core.pool.detach(packet) {
             self.take_message(core, s, via, &message);
         }
@@ -118,15 +135,15 @@ impl Fabric {
             let message = core.pool.free_message(packet);
             return self.take_message(core, s, via, &message);
         }
-        let hooks = self.switches[s as usize].hooks;
+        let hooks = self.switches[s].hooks;
         if !hooks.any(Hooks::ROUTE) {
-            return self.forward::<Plain>(core, s, via, packet);
+            return self.forward(core, s, via, packet);
         }
         let Some(out) = self.take_hop(core, s, via, packet) else { return };
         let (_, verdict) =
             self.ask(core, (out, Some(via)), s, packet, Hooks::ROUTE, |m, node, p, to, fx| m.on_route(node, p, to, fx));
         match verdict {
-            Verdict::Pass => self.offer::<Plain>(core, out, Some(via), packet),
+            Verdict::Pass => self.enqueue_anywhere(core, out, Some(via), packet),
             Verdict::Take => drop(core.end_clone(packet)),
             Verdict::Send | Verdict::Displace | Verdict::Hold => unreachable!("{verdict:?} at route"),
             other => self.carry_out(core, (out, Some(via)), packet, other, DropReason::NO_ROUTE),
@@ -134,39 +151,41 @@ impl Fabric {
     }
 
     /// A message for the mechanisms of a switch. One whose hop limit is zero was lost on the way.
-    fn take_message(&mut self, core: &mut Core, s: u32, via: usize, packet: &Packet) {
-        let Some(message) = message_of(packet).filter(|message| message.envelope.ttl > 0) else { return };
+    fn take_message(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: &Packet) {
+        let Some(message) = message_of(packet) else { return };
         let from = PortNo(self.ingress[via]);
         if let Some(pause) = Mechanisms::pause(&message.control, message.envelope.header) {
-            core.note_pause_frame(self.switches[s as usize].ports[from.index()] as usize, &pause);
+            core.note_pause_frame(self.switches[s].ports[from.index()], &pause);
         }
-        self.with_mechanisms(core, s, |mechanisms, here, fx| {
-            let owner = mechanisms.iter_mut().enumerate().find(|(_, m)| m.owns(message.control.ether_type));
+        self.with_mechanisms(core, s, |mechanisms, view, fx| {
+            let owner = mechanisms.iter_mut().enumerate().find(|(_, m)| m.kind().profile.owns(message.control.ether_type));
             if let Some((i, mechanism)) = owner {
                 fx.mechanism = i as u8;
-                mechanism.on_message(here, from, &message, fx);
+                mechanism.listens_mut(|m| m.on_message(view, from, &message, fx));
             }
         });
     }
 
     /// A packet is about to be offered to port `l`. True when a mechanism has another use for it.
     #[inline(never)]
-    pub fn run_offer_hooks(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) -> bool {
+    pub fn run_offer_hooks(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) -> bool {
         let (s, _) = core.switch_port(l);
-        let hooks = self.switches[s as usize].hooks;
-        if hooks.any(Hooks::RANKS.with(Hooks::COMBINED)) {
-            if hooks.any(Hooks::COMBINED) {
-                self.offer_to_crossbar(core, l, via, packet);
-                return true;
-            }
+        let hooks = self.switches[s].hooks;
+        if hooks.any(Hooks::RANKS) {
             self.rank(core, l, packet);
         }
         self.run_mechanisms_offer(core, (l, via), s, packet)
     }
 
     /// Asks the mechanisms of a switch about a packet before a queue gets it: true when one of them has another use for it.
-    pub fn run_mechanisms_offer(&mut self, core: &mut Core, (l, via): (usize, Option<usize>), s: u32, packet: PacketId) -> bool {
-        if !self.switches[s as usize].hooks.any(OFFERS) {
+    pub fn run_mechanisms_offer(
+        &mut self,
+        core: &mut Core,
+        (l, via): (LinkId, Option<LinkId>),
+        s: SwitchId,
+        packet: PacketId,
+    ) -> bool {
+        if !self.switches[s].hooks.any(OFFERS) {
             return false;
         }
         let (i, mut verdict) = self.ask(core, (l, via), s, packet, OFFERS, |m, node, p, port, fx| m.on_offer(node, p, port, fx));
@@ -178,10 +197,10 @@ impl Fabric {
                 core.settle_held(packet, Some(false));
             }
         }
-        if self.switches[s as usize].hooks.any(Hooks::INPUTS) {
+        if self.switches[s].hooks.any(Hooks::INPUTS) {
             match via {
                 Some(via) => self.count_input(core, (l, via), s, packet, verdict),
-                None => core.make_explicit(l), // it may have been held, and counts until it is seen to leave
+                None => core.make_events(l), // it may have been held, and counts until it is seen to leave
             }
         }
         if verdict == Verdict::Pass {
@@ -196,8 +215,8 @@ impl Fabric {
     fn tell_others(
         &mut self,
         core: &mut Core,
-        (l, via): (usize, Option<usize>),
-        s: u32,
+        (l, via): (LinkId, Option<LinkId>),
+        s: SwitchId,
         packet: PacketId,
         (i, taken): (usize, Verdict),
     ) -> Verdict {
@@ -205,7 +224,7 @@ impl Fabric {
             if usize::from(fx.mechanism) == i {
                 Verdict::Pass
             } else {
-                m.on_taken(node, p, port, fx)
+                m.packet_memory_mut(|m| m.on_taken(node, p, port, fx)).unwrap_or(Verdict::Pass)
             }
         });
         debug_assert!(
@@ -220,28 +239,27 @@ impl Fabric {
     }
 
     /// A packet that came by link `via` waits for port `l` from now on, or is held for it: it counts where it came in until it leaves.
-    fn count_input(&mut self, core: &mut Core, (l, via): (usize, usize), s: u32, packet: PacketId, verdict: Verdict) {
+    fn count_input(&mut self, core: &mut Core, (l, via): (LinkId, LinkId), s: SwitchId, packet: PacketId, verdict: Verdict) {
         self.uncount_input(s, packet);
         let waits = match verdict {
             Verdict::Hold | Verdict::Express => true,
             Verdict::Pass => {
-                let class = core.pool[packet].class;
-                let explicit = core.ports[l].explicit.as_deref();
-                let paused = explicit.is_some_and(|explicit| explicit.is_closed(explicit.class_of(class)));
-                paused || core.links[l].free_at > core.now.ps()
+                core.catch_up(l);
+                let class = core.class_of(l, &core.pool[packet]);
+                core.ports[l].is_closed(class) || core.links[l].free_at > core.now.ps()
             }
             _ => false,
         };
         if !waits {
             return;
         }
-        core.make_explicit(l); // so that its departure is seen
+        core.make_events(l); // so that its departure is seen
         let (port, frame) = (self.ingress[via], core.pool[packet].frame);
         if self.entered.len() <= packet as usize {
             self.entered.resize(packet as usize + 1, (0, 0));
         }
         self.entered[packet as usize] = (port, frame);
-        let inputs = &mut self.switches[s as usize].inputs;
+        let inputs = &mut self.switches[s].inputs;
         if inputs.len() <= usize::from(port) {
             inputs.resize(usize::from(port) + 1, 0);
         }
@@ -249,32 +267,28 @@ impl Fabric {
     }
 
     /// A packet has left the switch, or is about to be offered to another port of it.
-    fn uncount_input(&mut self, s: u32, packet: PacketId) {
+    fn uncount_input(&mut self, s: SwitchId, packet: PacketId) {
         let Some(entered) = self.entered.get_mut(packet as usize) else { return };
         let (port, frame) = std::mem::take(entered);
         if frame > 0 {
-            self.switches[s as usize].inputs[usize::from(port)] -= u64::from(frame);
+            self.switches[s].inputs[usize::from(port)] -= u64::from(frame);
         }
     }
 
-    /// Packets of port `l` leave by rank: that of one that is offered to it. From the second one that waits on, departures are events.
-    fn rank(&self, core: &mut Core, l: usize, packet: PacketId) {
+    /// Packets of a port leave by rank: that of one that is about to join its queue.
+    fn rank(&self, core: &mut Core, l: LinkId, packet: PacketId) {
         let (s, _) = core.switch_port(l);
         let shim = core.pool.shim(packet);
-        let mut ranking = self.switches[s as usize].mechanisms.iter().filter(|m| m.hooks().any(Hooks::RANKS));
-        let rank = ranking.next().map_or(0, |mechanism| mechanism.rank(&core.pool[packet], shim.as_ref()));
+        let mut ranking = self.switches[s].mechanisms.iter().filter(|m| m.hooks().any(Hooks::RANKS));
+        let rank = ranking.next().and_then(|m| m.ranks(|m| m.rank(&core.pool[packet], shim.as_ref()))).unwrap_or(0);
         core.pool.set_rank(packet, rank);
-        core.catch_up(l);
-        if core.links[l].queue_packets() > 0 {
-            core.make_explicit(l);
-        }
     }
 
     /// Port `l` does not accept a packet: which mechanism has what use for it.
     pub fn run_refusal_hooks(
         &mut self,
         core: &mut Core,
-        (l, via): (usize, Option<usize>),
+        (l, via): (LinkId, Option<LinkId>),
         packet: PacketId,
         view: &PortView,
         refusal: Refusal,
@@ -294,19 +308,19 @@ impl Fabric {
     }
 
     /// A packet has left a queue of port `l` to make room for another, at the wish of mechanism `i`.
-    pub fn run_displaced_hook(&mut self, core: &mut Core, l: usize, packet: PacketId, i: usize) {
+    pub fn run_displaced_hook(&mut self, core: &mut Core, l: LinkId, packet: PacketId, i: usize) {
         let (s, port) = core.switch_port(l);
         let for_detoured = self.detouring;
         let (mut envelope, mut shim) = (core.pool[packet], core.pool.shim(packet));
-        let verdict = self.with_mechanisms(core, s, |mechanisms, here, fx| {
+        let verdict = self.with_mechanisms(core, s, |mechanisms, view, fx| {
             fx.mechanism = i as u8;
             let mut arrival = Arrival { id: packet, envelope: &mut envelope, from: None, shim: &mut shim };
-            let verdict = mechanisms[i].on_displaced(here, &mut arrival, port, for_detoured, fx);
-            here.core.pool.rewrite(packet, &envelope);
+            let verdict = mechanisms[i].displaces_mut(|m| m.on_displaced(view, &mut arrival, port, for_detoured, fx));
+            view.core.pool.rewrite(packet, &envelope);
             if let Some(shim) = shim {
-                here.core.pool.keep_shim(packet, shim);
+                view.core.pool.keep_shim(packet, shim);
             }
-            verdict
+            verdict.unwrap_or(Verdict::Drop(DropReason::BUFFER_FULL))
         });
         debug_assert!(!for_detoured || !matches!(verdict, Verdict::Detour(_)), "a packet is detoured once at a switch");
         match verdict {
@@ -319,14 +333,14 @@ impl Fabric {
     /// A packet was dropped at switch `s`. Where it was the head of a queue, other ports may have a departure at this very instant, which
     /// comes first: mechanisms that send something because of it learn of it by a timeout of the switch.
     #[cold]
-    pub fn note_drop(&mut self, core: &mut Core, s: u32, packet: PacketId, dropped: &Packet, reason: DropReason) {
-        if self.switches[s as usize].hooks.any(Hooks::INPUTS) {
+    pub fn note_drop(&mut self, core: &mut Core, s: SwitchId, packet: PacketId, dropped: &Packet, reason: DropReason) {
+        if self.switches[s].hooks.any(Hooks::INPUTS) {
             self.uncount_input(s, packet);
         }
-        let switch = &mut self.switches[s as usize];
+        let switch = &mut self.switches[s];
         if self.departing && switch.mechanisms.iter().any(learns_later) {
             switch.dropped.push_back((packet, *dropped, reason));
-            core.set_timer(core.now, (self.hosts + s, DROPPED));
+            core.set_timer(core.now, (self.hosts + s.0, DROPPED));
             return self.run_drop_hooks(core, s, packet, dropped, reason, |m| !learns_later(m));
         }
         self.run_drop_hooks(core, s, packet, dropped, reason, |_| true);
@@ -335,7 +349,7 @@ impl Fabric {
     fn run_drop_hooks(
         &mut self,
         core: &mut Core,
-        s: u32,
+        s: SwitchId,
         packet: PacketId,
         dropped: &Packet,
         reason: DropReason,
@@ -343,23 +357,24 @@ impl Fabric {
     ) {
         let envelope = &dropped.envelope;
         let dropped = Dropped { packet, envelope, reference: dropped.header.reference(envelope.payload), reason };
-        for i in 0..self.switches[s as usize].mechanisms.len() {
-            if !learns(&self.switches[s as usize].mechanisms[i]) {
+        for i in 0..self.switches[s].mechanisms.len() {
+            if !learns(&self.switches[s].mechanisms[i]) {
                 continue;
             }
-            self.with_mechanisms(core, s, |mechanisms, here, fx| {
+            self.with_mechanisms(core, s, |mechanisms, view, fx| {
                 fx.mechanism = i as u8;
-                mechanisms[i].on_drop(here, &dropped, fx);
+                mechanisms[i].on_drop(view, &dropped, fx);
             });
         }
     }
 
     /// A frame's first bit is about to leave port `l`: one message may go at its end.
-    pub fn run_departure_hooks(&mut self, core: &mut Core, l: usize, packet: PacketId) {
+    pub fn run_departure_hooks(&mut self, core: &mut Core, l: LinkId, packet: PacketId) {
         let (s, port) = core.switch_port(l);
-        for mechanism in self.switches[s as usize].mechanisms.iter_mut().filter(|mechanism| mechanism.waits(port)) {
-            let Some(mut message) = mechanism.on_departure(port, &core.pool[packet]) else { continue };
-            if mechanism.loses(port) {
+        for mechanism in self.switches[s].mechanisms.iter_mut().filter(|m| m.sends(|m| m.waits(port)).unwrap_or(false)) {
+            let attached = mechanism.attaches_mut(|m| Some((m.on_departure(port, &core.pool[packet])?, m.loses(port))));
+            let Some((mut message, lost)) = attached.flatten() else { continue };
+            if lost {
                 message.envelope.ttl = 0;
             }
             return core.pool.attach(packet, &packet_of(&message, 0));
@@ -368,55 +383,62 @@ impl Fabric {
 
     /// A frame's first bit has left port `l`, whose departures are events.
     #[inline(never)]
-    pub fn run_egress_hooks(&mut self, core: &mut Core, l: usize, packet: PacketId) {
+    pub fn run_egress_hooks(&mut self, core: &mut Core, l: LinkId, packet: PacketId) {
         let (s, port) = core.switch_port(l);
-        if self.switches[s as usize].hooks.any(Hooks::INPUTS) {
+        if self.switches[s].hooks.any(Hooks::INPUTS) {
             self.uncount_input(s, packet);
         }
-        self.with_mechanisms(core, s, |mechanisms, here, fx| {
+        self.with_mechanisms(core, s, |mechanisms, view, fx| {
             for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(Hooks::EGRESS)) {
                 fx.mechanism = i as u8;
-                mechanism.on_egress(here, packet, port, fx);
+                mechanism.watches_mut(|m| m.on_egress(view, packet, port, fx));
             }
         });
     }
 
     /// A packet leaves its virtual output queue for the crossbar; `from`, `to`: input and output port.
     #[inline(never)]
-    pub fn run_crossing_hooks(&mut self, core: &mut Core, s: u32, packet: PacketId, [from, to]: [PortNo; 2]) {
-        self.with_mechanisms(core, s, |mechanisms, here, fx| {
+    pub fn run_crossing_hooks(&mut self, core: &mut Core, s: SwitchId, packet: PacketId, [from, to]: [PortNo; 2]) {
+        self.with_mechanisms(core, s, |mechanisms, view, fx| {
             for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(Hooks::CROSSING)) {
                 fx.mechanism = i as u8;
-                mechanism.on_crossing(here, packet, from, to, fx);
+                mechanism.packet_memory_mut(|m| m.on_crossing(view, packet, from, to, fx));
             }
         });
     }
 
     /// A message that travels as packets do was dropped at switch `s`.
     #[cold]
-    pub fn lose_clone(&mut self, core: &mut Core, s: u32, packet: PacketId, reason: DropReason) {
+    pub fn lose_clone(&mut self, core: &mut Core, s: SwitchId, packet: PacketId, reason: DropReason) {
+        // It may have counted where packets wait, as any other.
+        let link = self.switches[s].ports[0];
+        core.departed.push(Departed { link, packet, at: core.now });
+        self.notify(core);
+        self.uncount_input(s, packet);
+        if let Some(crossbar) = self.crossbars.get_mut(s.index()) {
+            crossbar.forget(packet);
+        }
         let Some(shim) = core.end_clone(packet) else { return };
-        for mechanism in &mut self.switches[s as usize].mechanisms {
-            mechanism.on_lost(&shim, reason);
+        for mechanism in &mut self.switches[s].mechanisms {
+            mechanism.clones_mut(|m| m.on_lost(&shim, reason));
         }
     }
 
     /// The wire of port `l` is free: true when a mechanism sends something of its own.
-    pub fn run_turn_hooks(&mut self, core: &mut Core, l: usize, data: bool) -> bool {
+    pub fn run_turn_hooks(&mut self, core: &mut Core, l: LinkId, data: bool) -> bool {
         let (s, port) = core.switch_port(l);
-        let turn = self.with_mechanisms(core, s, |mechanisms, here, fx| {
+        let turn = self.with_mechanisms(core, s, |mechanisms, view, fx| {
             for (i, mechanism) in mechanisms.iter_mut().enumerate() {
                 fx.mechanism = i as u8;
-                match mechanism.on_turn(here, port, data, fx) {
+                match mechanism.sends_mut(|m| m.on_turn(view, port, data, fx)).unwrap_or(Turn::Pass) {
                     Turn::Pass => {}
                     Turn::Express => {
-                        let l = here.switch.ports[port.index()] as usize;
-                        if let Some(packet) = here.core.express(l).and_then(|express| express.pop(data)) {
+                        if let Some(packet) = view.core.pop_express(view.link(port), data) {
                             return Turn::Packet(packet);
                         }
                     }
                     Turn::Message(mut message) => {
-                        if mechanism.loses(port) {
+                        if mechanism.attaches_mut(|m| m.loses(port)).unwrap_or(false) {
                             message.envelope.ttl = 0;
                         }
                         return Turn::Message(message);
@@ -430,47 +452,47 @@ impl Fabric {
             Turn::Pass | Turn::Express => return false,
             Turn::Packet(packet) => self.send_past_the_queue(core, l, packet),
             Turn::Message(message) => {
-                let frame = message_frame(&self.framing, message.envelope.header);
-                let packet = core.pool.take_message(&packet_of(&message, frame));
-                core.send_past_the_queue(l, packet);
+                let packet = core.pool.take_message(&packet_alone(&self.framing, &message));
+                core.start_past_queue(l, core.now, packet);
             }
         }
         true
     }
 
     /// Puts a packet of a mechanism onto the wire of port `l`, which is free.
-    fn send_past_the_queue(&mut self, core: &mut Core, l: usize, packet: PacketId) {
+    fn send_past_the_queue(&mut self, core: &mut Core, l: LinkId, packet: PacketId) {
         core.let_go(packet);
         core.settle_held(packet, None);
         core.held.forget_decision(packet);
-        core.send_past_the_queue(l, packet);
+        core.start_past_queue(l, core.now, packet);
+        self.notify(core);
         let (s, _) = core.switch_port(l);
-        if let Some(crossbar) = core.crossbars.get_mut(s as usize) {
+        if let Some(crossbar) = self.crossbars.get_mut(s.index()) {
             crossbar.forget(packet);
         }
-        if self.switches[s as usize].hooks.any(Hooks::EGRESS) {
+        if self.switches[s].hooks.any(Hooks::EGRESS) {
             self.run_egress_hooks(core, l, packet);
         }
     }
 
     /// A timer of a switch has expired: a mechanism's, that of its outbox, or that of drops.
-    pub fn timeout(&mut self, core: &mut Core, s: u32, what: u64) {
+    pub fn timeout(&mut self, core: &mut Core, s: SwitchId, what: u64) {
         if what == OUTBOX {
-            if let Some((l, message)) = self.switches[s as usize].outbox.pop_front() {
-                self.offer::<Plain>(core, l as usize, None, message);
+            if let Some((l, message)) = self.switches[s].outbox.pop_front() {
+                self.enqueue_anywhere(core, l, None, message);
             }
             return;
         }
         if what == DROPPED {
-            if let Some((packet, dropped, reason)) = self.switches[s as usize].dropped.pop_front() {
+            if let Some((packet, dropped, reason)) = self.switches[s].dropped.pop_front() {
                 self.run_drop_hooks(core, s, packet, &dropped, reason, learns_later);
             }
             return;
         }
         let i = what as usize;
-        self.with_mechanisms(core, s, |mechanisms, here, fx| {
+        self.with_mechanisms(core, s, |mechanisms, view, fx| {
             fx.mechanism = i as u8;
-            mechanisms[i].on_timer(here, fx);
+            mechanisms[i].timed_mut(|m| m.on_timer(view, fx));
         });
     }
 
@@ -478,7 +500,7 @@ impl Fabric {
     pub fn carry_out(
         &mut self,
         core: &mut Core,
-        (l, via): (usize, Option<usize>),
+        (l, via): (LinkId, Option<LinkId>),
         packet: PacketId,
         verdict: Verdict,
         reason: DropReason,
@@ -502,34 +524,34 @@ impl Fabric {
             }
             Verdict::Detour(port) => {
                 let (s, _) = core.switch_port(l);
-                let other = self.switches[s as usize].ports[port.index()] as usize;
+                let other = self.switches[s].ports[port.index()];
                 let before = std::mem::replace(&mut self.detouring, true);
-                self.offer::<Plain>(core, other, via, packet);
+                self.enqueue_anywhere(core, other, via, packet);
                 self.detouring = before;
             }
         }
     }
 
     /// A mechanism holds a packet that came by a link: a combined switch remembers its input.
-    fn note_held(&self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    fn note_held(&mut self, core: &Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         let ((s, output), frame) = (core.switch_port(l), core.pool[packet].frame);
-        if let (Some(crossbar), Some(via)) = (core.crossbars.get_mut(s as usize), via) {
+        if let (Some(crossbar), Some(via)) = (self.crossbars.get_mut(s.index()), via) {
             crossbar.hold((self.ingress[via], output), packet, frame);
         }
     }
 
-    fn carry_out_effect(&mut self, core: &mut Core, s: u32, mechanism: u8, effect: Effect) {
-        let link = |fabric: &Fabric, port: PortNo| fabric.switches[s as usize].ports[port.index()] as usize;
+    fn carry_out_effect(&mut self, core: &mut Core, s: SwitchId, mechanism: u8, effect: Effect) {
+        let link = |fabric: &Fabric, port: PortNo| fabric.switches[s].ports[port.index()];
         match effect {
             Effect::Forward { packet, port } => {
                 let l = link(self, port);
                 core.let_go(packet);
                 if core.held.is_decided(l, packet) {
-                    core.make_explicit(l); // it joins by the pipeline, which knows of decisions
+                    core.leave_fast_path(l); // which knows of no decisions
                 } else {
                     core.held.forget_decision(packet); // of another port
                 }
-                self.offer::<Plain>(core, l, None, packet);
+                self.enqueue_anywhere(core, l, None, packet);
                 core.settle_held(packet, None);
             }
             Effect::Drop { packet, port, reason } => {
@@ -539,8 +561,8 @@ impl Fabric {
             }
             Effect::Arm(port) => {
                 let l = link(self, port);
-                core.make_explicit(l);
-                let armed = core.ports[l].explicit.as_deref().is_some_and(|explicit| explicit.armed);
+                core.make_events(l);
+                let armed = core.ports[l].queues.as_deref().is_some_and(|queues| queues.armed);
                 if core.links[l].free_at <= core.now.ps() && !armed {
                     self.departure(core, l);
                 } else {
@@ -549,19 +571,21 @@ impl Fabric {
             }
             Effect::Emit { port, message } => {
                 let l = link(self, port);
-                core.make_explicit(l);
+                core.leave_fast_path(l);
                 if Mechanisms::pause(&message.control, message.envelope.header).is_some() {
                     core.note_pause_sent(l);
                 }
-                let frame = message_frame(&self.framing, message.envelope.header);
-                let packet = core.pool.take_message(&packet_of(&message, frame));
-                let Some(explicit) = core.ports[l].explicit.as_deref_mut() else { return };
-                if core.links[l].free_at <= core.now.ps() && !explicit.armed {
-                    core.send_past_the_queue(l, packet);
-                    self.arm_if_waiting(core, l);
+                let packet = core.pool.take_message(&packet_alone(&self.framing, &message));
+                let Some(queues) = core.ports[l].queues.as_deref_mut() else { return };
+                queues.control.push_back(packet);
+                let (free, armed) = (core.links[l].free_at <= core.now.ps(), queues.armed);
+                let events = core.links[l].flags & flag::EVENTS != 0;
+                if !free || armed {
+                    core.send_later(l);
+                } else if events {
+                    self.departure(core, l);
                 } else {
-                    explicit.control.push_back(packet);
-                    core.arm(l);
+                    core.go_on(l);
                 }
             }
             Effect::Mark { packet, port } => core.mark_held(link(self, port), packet),
@@ -577,9 +601,9 @@ impl Fabric {
                 let behind = behind.map(|port| link(self, port));
                 core.note_ask(link(self, port), class, behind, held_up);
             }
-            Effect::Watch(port) => core.make_explicit(link(self, port)),
+            Effect::Watch(port) => core.make_events(link(self, port)),
             Effect::State { port, about, state, degree } => {
-                let name = self.switches[s as usize].mechanisms[usize::from(mechanism)].key();
+                let name = self.switches[s].mechanisms[usize::from(mechanism)].kind().key;
                 let port = core.ports[link(self, port)].name.clone();
                 let result = core.ledger.tables.state(core.now, port, [name, about, state], degree);
                 core.check(result);
@@ -601,20 +625,10 @@ impl Fabric {
                 core.pool.keep_shim(message, shim);
                 // Other ports may have a departure at this very instant, which comes first: the offer is a timeout of the switch.
                 let l = link(self, port);
-                self.switches[s as usize].outbox.push_back((l as u32, message));
-                core.set_timer(core.now, (self.hosts + s, OUTBOX));
+                self.switches[s].outbox.push_back((l, message));
+                core.set_timer(core.now, (self.hosts + s.0, OUTBOX));
             }
-            Effect::Timer(at) => core.set_timer(at.max(core.now), (self.hosts + s, u64::from(mechanism))),
+            Effect::Timer(at) => core.set_timer(at.max(core.now), (self.hosts + s.0, u64::from(mechanism))),
         }
-    }
-
-    /// A message of a host, alone in a frame.
-    pub fn packet_alone(framing: &Framing, message: &Message) -> Packet {
-        packet_of(message, message_frame(framing, message.envelope.header))
-    }
-
-    /// The message that a packet which has come to a host carries or is, for the host to read. `Control`, and the envelope.
-    pub fn message_at_host(packet: &Packet) -> Option<(Envelope, Control)> {
-        message_of(packet).filter(|message| message.envelope.ttl > 0).map(|message| (message.envelope, message.control))
     }
 }

@@ -1,7 +1,7 @@
 //! Forwarding tables, flattened for the inner loop.
 
 use fanin_engine::Table;
-use fanin_units::{HostId, LinkId};
+use fanin_units::{HostId, LinkId, SwitchId};
 
 /// Set in an entry that is a group.
 const GROUP: u32 = 1 << 31;
@@ -18,19 +18,19 @@ const LOCAL: u32 = LINKS + 1;
 /// port. 320 switches × 128 attachments of a 1024-host fat tree take 160 KiB.
 pub struct Fib {
     attachments: usize,
-    attachment_of: Table<u16>,
+    attachment_of: Table<u16, HostId>,
     /// Link from its attachment to each host.
-    host_port: Table<u32>,
+    host_port: Table<LinkId, HostId>,
     entries: Table<u32>,
     /// Groups, one after the other: length, then links.
-    groups: Table<u32>,
+    groups: Table<LinkId>,
 }
 
 /// The answer to a look-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NextHop<'a> {
-    One(u32),
-    Several(&'a [u32]),
+    One(LinkId),
+    Several(&'a [LinkId]),
     None,
 }
 
@@ -42,9 +42,9 @@ impl Fib {
         Fib {
             attachments,
             attachment_of: hosts.iter().map(|(a, _)| *a).collect::<Vec<_>>().into(),
-            host_port: hosts.iter().map(|(_, link)| link.0).collect::<Vec<_>>().into(),
+            host_port: hosts.iter().map(|(_, link)| *link).collect::<Vec<_>>().into(),
             entries: vec![UNREACHABLE; switches * attachments].into(),
-            groups: groups.iter().map(|link| link.0).collect::<Vec<_>>().into(),
+            groups: groups.to_vec().into(),
         }
     }
 
@@ -57,27 +57,27 @@ impl Fib {
     pub fn set(&mut self, switch: usize, attachment: usize, group: usize) {
         self.entries[switch * self.attachments + attachment] = match self.group(group) {
             [] => UNREACHABLE,
-            [one] => *one,
+            [one] => one.0,
             _ => group as u32 | GROUP,
         };
     }
 
     #[inline(always)]
-    fn group(&self, at: usize) -> &[u32] {
-        self.groups.slice(at + 1, self.groups[at] as usize)
+    fn group(&self, at: usize) -> &[LinkId] {
+        self.groups.slice(at + 1, self.groups[at].index())
     }
 
     /// The way from `switch` to `host`.
     #[inline(always)]
-    pub fn lookup(&self, switch: u32, host: HostId) -> NextHop<'_> {
-        let attachment = self.attachment_of[host.index()];
-        let entry = self.entries[switch as usize * self.attachments + usize::from(attachment)];
+    pub fn lookup(&self, switch: SwitchId, host: HostId) -> NextHop<'_> {
+        let attachment = self.attachment_of[host];
+        let entry = self.entries[switch.index() * self.attachments + usize::from(attachment)];
         if entry < LINKS {
-            NextHop::One(entry)
+            NextHop::One(LinkId(entry))
         } else if entry >= GROUP {
             NextHop::Several(self.group((entry & !GROUP) as usize))
         } else if entry == LOCAL {
-            NextHop::One(self.host_port[host.index()])
+            NextHop::One(self.host_port[host])
         } else {
             NextHop::None
         }

@@ -3,8 +3,8 @@
 //! An end knows what its host knows. The two ends of a flow stand side by side here, and neither reads the other.
 
 use super::order::{Next, Order, Reordering};
-use crate::fabric::link::{prefetch, prefetch_lines};
-use crate::fabric::route::Route;
+use crate::core::prefetch::{prefetch, prefetch_lines};
+use crate::core::route::Route;
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Side};
 use fanin_telemetry::Name;
@@ -35,7 +35,7 @@ pub struct End {
     pub protocol: Endpoint,
 
     // One line: what each packet needs.
-    /// What all packets that it sends have in common, with frame, payload, header and ECN field still to be written.
+    /// The envelope that all packets have in common that it sends, with frame, payload, header and ECN field still to be written.
     pub sends: Envelope,
     /// The parameters that its endpoint was made with.
     pub params: Arc<Parameters>,
@@ -45,9 +45,9 @@ pub struct End {
     from: u64,
     /// The packet of the other end that comes next, while all are in order.
     pub next: Next,
-    /// Whether it has a turn waiting at the NIC.
+    /// The end is in its NIC's round.
     pub queued: bool,
-    /// It works by telemetry, which its packets carry.
+    /// The endpoint works by telemetry, which its packets carry.
     pub telemetry: bool,
     /// -1 for news that is not heard at all: of delivered, and of acknowledged bytes.
     deaf: [i8; 2],
@@ -66,12 +66,10 @@ pub struct End {
     pub finish: Time,
     /// When the sender learned that the last byte has arrived; `Time::MAX`: not yet.
     pub acked: Time,
-    /// What a message to the other end's host takes on an idle network.
+    /// The time that a message to the other end's host takes on an idle network.
     pub latency: Span,
     /// The order in which packets of the other end have arrived, where it is not that of sending.
     pub order: Order,
-    /// Bytes of data that stand in the host's queue, where that is bounded.
-    pub standing: u32,
     /// It sends the flow's data; the other sends the request, if there is one.
     pub sends_data: bool,
     /// The application of the data's sender has been asked to send.
@@ -92,7 +90,7 @@ const _: () = {
     assert!(size_of::<End>() <= 704 && size_of::<Option<End>>() == size_of::<End>());
 };
 
-/// What an end is made of.
+/// The parts of a new end.
 pub struct NewEnd {
     pub protocol: Endpoint,
     pub sends: Envelope,
@@ -127,7 +125,6 @@ impl From<NewEnd> for End {
             acked: Time::MAX,
             latency: new.latency,
             order: Order::default(),
-            standing: 0,
             asked: new.asked,
             kind: new.kind,
             over: false,
@@ -137,7 +134,7 @@ impl From<NewEnd> for End {
     }
 }
 
-/// What an end is for.
+/// The role of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndKind {
     /// Sends data, or receives it: both learn by packets when they are over.
@@ -148,7 +145,7 @@ pub enum EndKind {
     Sink,
 }
 
-/// What an end leaves behind.
+/// The counts and times that an end leaves behind.
 #[derive(Clone, Debug)]
 pub struct EndReport {
     pub stats: Stats,
@@ -177,7 +174,7 @@ pub struct OpenFlow {
     pub data_side: Side,
     pub ideal: Span,
     pub base_rtt: Span,
-    /// What its ends have left behind, by side.
+    /// The reports of its ends that are gone, by side.
     pub reports: [Option<EndReport>; 2],
 }
 
@@ -218,7 +215,7 @@ impl End {
         }
     }
 
-    /// What it leaves behind.
+    /// The counts and times that it leaves behind.
     pub fn report(&self) -> EndReport {
         EndReport {
             stats: self.protocol.stats(),
@@ -309,7 +306,7 @@ impl Ends {
         Some(id)
     }
 
-    /// The same, by its place.
+    /// [`Ends::prefetch`] of an end whose place is known.
     #[inline(always)]
     pub fn prefetch_end(&self, id: EndId) {
         let end: *const Option<End> = self.slot(id);
@@ -380,7 +377,7 @@ impl Ends {
         places.flat_map(|place| [place << 1, place << 1 | 1]).filter(|id| self.exists(*id)).collect()
     }
 
-    /// Whether an end is (still) there.
+    /// True where an end is (still) there.
     #[inline(always)]
     pub fn exists(&self, id: EndId) -> bool {
         self.slot(id).is_some()

@@ -7,9 +7,10 @@
 
 use super::ends::{side, End, EndId, EndKind, EndReport, NewEnd, OpenFlow};
 use super::ideal::{crossing, Paths};
+use super::rules::SendControl;
 use super::{timer_key, Hosts, Progress, Ready, PEER_ABORTED, PEER_OVER};
+use crate::core::network::Network;
 use crate::core::Core;
-use crate::fabric::Fabric;
 use crate::ledger::Input;
 use fanin_packet::{Envelope, Kind, Side};
 use fanin_switch::five_tuple_hash;
@@ -25,7 +26,7 @@ const UDP_HEADER: u16 = 8;
 
 impl Hosts {
     /// Starts a flow: its ends are there, and the application of the initiator asks.
-    pub fn start(&mut self, core: &mut Core, fabric: &Fabric, spec: FlowSpec) {
+    pub fn start(&mut self, core: &mut Core, network: &impl Network, spec: FlowSpec) {
         [spec.src, spec.dst].iter().for_each(|host| self.catch_up(core, host.0));
         core.ledger.totals.started += 1;
         let id = self.ends.next_flow();
@@ -41,15 +42,15 @@ impl Hosts {
             five_tuple_hash(to.0, from.0, SERVER_PORT, client, protocol),
         ];
         let nic = |host: fanin_units::HostId| self.hosts[host.index()].nic;
-        let there = fabric.path(core, nic(spec.src), spec.dst, hash[data_side as usize]);
+        let there = network.path(core, nic(spec.src), spec.dst, hash[data_side as usize]);
         let asks = !datagrams && self.transports[usize::from(spec.transport)].1.needs_telemetry().is_some();
         let paths = Paths {
-            telemetry: if asks { fabric.telemetry(core, &there) } else { Vec::new() },
+            telemetry: if asks { network.telemetry(core, &there) } else { Vec::new() },
             there,
-            back: fabric.path(core, nic(spec.dst), spec.src, hash[data_side.other() as usize]),
+            back: network.path(core, nic(spec.dst), spec.src, hash[data_side.other() as usize]),
         };
         let (ideal, base_rtt) = self.idle_network(core, &spec, &paths);
-        let rate = |host: fanin_units::HostId| core.ports[nic(host) as usize].rate;
+        let rate = |host: fanin_units::HostId| core.ports[nic(host)].rate;
         let place = Place {
             framing: self.framing,
             rates: if data_side == Side::Initiator { [spec.src, spec.dst] } else { [spec.dst, spec.src] }.map(rate),
@@ -83,7 +84,7 @@ impl Hosts {
             End::from(NewEnd {
                 protocol,
                 sends,
-                route: fabric.settled_route(core, nic(host), &sends),
+                route: network.source_route(core, nic(host), &sends),
                 params: self.transports[usize::from(spec.transport)].1.clone(),
                 telemetry: asks,
                 sends_data,
@@ -140,20 +141,20 @@ impl Hosts {
 
     /// When the opener of a flow knows of the completions that it follows: each is known where the application saw it, and
     /// elsewhere when a smallest frame from there has crossed an idle network.
-    pub fn informed_at(&self, core: &Core, fabric: &Fabric, spec: &FlowSpec) -> Time {
-        self.told(core, fabric, spec.opener(), spec.known.as_deref().unwrap_or_default())
+    pub fn informed_at(&self, core: &Core, network: &impl Network, spec: &FlowSpec) -> Time {
+        self.notified_at(core, network, spec.opener(), spec.known.as_deref().unwrap_or_default())
     }
 
-    /// When `host` knows of completions, each known since then at its host.
-    pub fn told(&self, core: &Core, fabric: &Fabric, to: HostId, known: &[(Time, HostId)]) -> Time {
+    /// When host `to` knows of completions, each known since then at its host.
+    pub fn notified_at(&self, core: &Core, network: &impl Network, to: HostId, known: &[(Time, HostId)]) -> Time {
         let informed = known.iter().filter(|(_, host)| *host != to).map(|(at, host)| {
-            let path = fabric.path(core, self.hosts[host.index()].nic, to, 0);
+            let path = network.path(core, self.hosts[host.index()].nic, to, 0);
             *at + Span::from_ps(crossing(core, &path, self.framing.frame(0)))
         });
         informed.max().unwrap_or(Time::ZERO)
     }
 
-    /// What a flow's random streams are named by: its entry's name and its number there, so that flows of other entries,
+    /// The name of a flow's random streams: its entry's name and its number there, so that flows of other entries,
     /// which shift `FlowId`s, do not move it to other ports and paths.
     fn flow_key(&self, spec: &FlowSpec) -> u64 {
         self.entry_keys[usize::from(spec.entry)].wrapping_add(spec.index)
@@ -162,7 +163,7 @@ impl Hosts {
     fn endpoints(&self, core: &Core, spec: &FlowSpec, place: &Place) -> [Endpoint; 2] {
         if let FlowKind::Datagrams(datagrams) = &spec.kind {
             let frame = self.framing.frame(UDP_HEADER + datagrams.packet.get() as u16);
-            let nic = self.hosts[spec.src.index()].nic as usize;
+            let nic = self.hosts[spec.src.index()].nic;
             let wire = u64::from(frame) + u64::from(core.links[nic].gap());
             let clock = DatagramClock::new(datagrams, spec, Bytes(wire), self.seed);
             return [UdpEndpoint::source(Box::new(clock)), UdpEndpoint::sink()].map(Endpoint::from);
@@ -272,8 +273,7 @@ impl Hosts {
     pub(super) fn close(&mut self, core: &mut Core, id: EndId) {
         let end = &mut self.ends[id];
         end.protocol.close(&end.params, core.now);
-        let host = end.host();
-        self.send_control(core, id, host);
+        self.apply_in_general(core, id, SendControl);
     }
 
     /// The stack of an end knows that `total` bytes have arrived.
@@ -339,7 +339,7 @@ impl Hosts {
         self.release(core, id);
     }
 
-    /// Whether an end is a source of datagrams that has sent all.
+    /// True where an end is a source of datagrams that has sent all.
     #[inline(always)]
     pub(super) fn source_is_over(&self, id: EndId) -> bool {
         let end = &self.ends[id];
@@ -368,9 +368,9 @@ impl Hosts {
     fn release(&mut self, core: &mut Core, id: EndId) {
         if self.ends.exists(id) && self.ends[id].queued {
             let host = &mut self.hosts[self.ends[id].host() as usize];
-            host.ready.retain(|r| r != Ready::Turn(id));
+            host.ready.retain(|r| r != Ready::End(id));
             if let Some(gate) = host.gate.as_deref_mut() {
-                gate.held.retain(|r| *r != Ready::Turn(id));
+                gate.held.retain(|r| *r != Ready::End(id));
             }
         }
         let Some((end, flow)) = self.ends.remove(id) else { return };

@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::ledger::{Input, Known, Seen};
 use fanin_packet::{PacketId, Side, Signal};
 use fanin_transport::{Kinds, TransportParams};
-use fanin_units::{Bytes, FlowId, Time};
+use fanin_units::{Bytes, FlowId, LinkId, Time};
 
 impl Hosts {
     /// A flow has its ends, which have seen nothing yet.
@@ -51,7 +51,7 @@ impl Hosts {
         }
     }
 
-    /// The same, for a signal.
+    /// An endpoint is about to handle a signal.
     #[cold]
     #[inline(never)]
     pub(super) fn begin_signal(&self, core: &mut Core, id: EndId, signal: &Signal) {
@@ -78,7 +78,7 @@ impl Hosts {
         let held = self.hosts[host].gate.iter().flat_map(|gate| &gate.held).copied();
         let waits = self.hosts[host].ready.iter().chain(held).filter_map(|ready| match ready {
             Ready::Packet(packet) => Some(packet),
-            Ready::Turn(_) => None,
+            Ready::End(_) => None,
         });
         let pool = &core.pool;
         let made: Vec<PacketId> = waits.filter(|packet| (pool[*packet].flow, pool[*packet].to) == (flow, side.other())).collect();
@@ -91,30 +91,11 @@ impl Hosts {
         core.check(result);
     }
 
-    fn seen(&self, now: Time, id: EndId) -> Seen {
+    /// The state of an endpoint as the tables of followed flows show it.
+    pub(super) fn seen(&self, now: Time, id: EndId) -> Seen {
         let end = &self.ends[id];
         let ready = end.protocol.due(&end.params, now, Kinds::DATA);
         Seen { state: end.protocol.snapshot(), stats: end.protocol.stats(), ready }
-    }
-
-    /// A packet goes to its NIC.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn observe_sent(&self, core: &mut Core, host: u32, nic: usize, packet: PacketId) {
-        let copy = core.pool.packet(packet);
-        let start = Time::from_ps(core.links[nic].free_at.max(core.now.ps()));
-        let (now, flow, side) = (core.now, copy.envelope.flow, copy.envelope.to.other());
-        if let Some(capture) = core.ledger.tables.capture.as_deref_mut() {
-            let result = capture.sent((now, start), host, &copy, core.pool.shim_on_wire(packet));
-            core.check(result);
-        }
-        let ledger = &mut core.ledger;
-        let Some(trace) = ledger.trace.as_deref_mut().filter(|trace| trace.follows(flow.0)) else { return };
-        let Some(id) = self.ends.of(flow, side) else { return };
-        let seen = self.seen(now, id);
-        let row = trace.sent((now, start), packet, &copy, &ledger.host_names[host as usize], &seen);
-        let result = ledger.tables.follow(row, None, None);
-        core.check(result);
     }
 
     /// A packet has reached its host: which end is about to handle it.
@@ -130,4 +111,23 @@ impl Hosts {
         core.check(result);
         Some((envelope.flow, envelope.to))
     }
+}
+
+/// A packet goes to its NIC; `seen`: what its sender shows of itself, unless that is gone.
+#[cold]
+#[inline(never)]
+pub(super) fn observe_sent(core: &mut Core, host: u32, nic: LinkId, packet: PacketId, seen: impl FnOnce() -> Option<Seen>) {
+    let copy = core.pool.packet(packet);
+    let start = Time::from_ps(core.links[nic].free_at.max(core.now.ps()));
+    let (now, flow) = (core.now, copy.envelope.flow);
+    if let Some(capture) = core.ledger.tables.capture.as_deref_mut() {
+        let result = capture.sent((now, start), host, &copy, core.pool.shim_on_wire(packet));
+        core.check(result);
+    }
+    let ledger = &mut core.ledger;
+    let Some(trace) = ledger.trace.as_deref_mut().filter(|trace| trace.follows(flow.0)) else { return };
+    let Some(seen) = seen() else { return };
+    let row = trace.sent((now, start), packet, &copy, &ledger.host_names[host as usize], &seen);
+    let result = ledger.tables.follow(row, None, None);
+    core.check(result);
 }

@@ -3,18 +3,19 @@
 //! What it may say of a packet is what a shim at the NIC can know: the size of the flow, as the application has announced it, and by the
 //! places of payload what was sent before.
 
-use fanin_packet::{Envelope, Header, Shim, Side};
+use crate::core::Core;
+use fanin_packet::{Envelope, Header, PacketId, Shim, Side};
 use fanin_switch::Sent;
 use fanin_units::FlowId;
 use std::collections::BTreeMap;
 
-/// See the module.
+/// Headers that hosts put into frames for the mechanisms of switches.
 pub struct Headers {
     write: fn(&Sent) -> Shim,
     flows: BTreeMap<(FlowId, Side), Sending>,
 }
 
-/// What one end of a flow has sent.
+/// The bytes that one end of a flow has sent.
 #[derive(Debug, Default)]
 struct Sending {
     /// The place of its first byte, as headers have it.
@@ -51,6 +52,13 @@ impl Sending {
 impl Headers {
     pub fn new(write: fn(&Sent) -> Shim) -> Box<Headers> {
         Box::new(Headers { write, flows: BTreeMap::new() })
+    }
+
+    /// Puts a header into the frame of a packet that goes to its NIC, whose end has `size` bytes to send in all.
+    pub fn put(&mut self, core: &mut Core, packet: PacketId, size: u64) {
+        let shim = self.of(&core.pool[packet], core.pool.header(packet), size);
+        core.pool[packet].set_shim(Some(&shim));
+        core.pool.keep_shim(packet, shim);
     }
 
     /// The header of a packet that an end sends which has `size` bytes to send in all; zero: as long as it likes.

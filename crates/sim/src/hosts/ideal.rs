@@ -1,40 +1,39 @@
 //! Completion times on an idle network, which slowdowns are measured against.
 
+use crate::core::link::Link;
+use crate::core::port::Owner;
 use crate::core::Core;
-use crate::fabric::combined::Crossbar;
-use crate::fabric::link::Link;
-use crate::fabric::port::Owner;
 use fanin_packet::Framing;
-use fanin_units::Span;
+use fanin_units::{LinkId, Span, WireClock};
 
-/// What a flow sends: payload bytes of a full packet, its transport header, and bytes that the first one is longer.
+/// The segments of a flow: payload bytes of a full packet, its transport header, and bytes that the first one is longer.
 pub type Segment = (u64, u16, u16);
 
 /// The paths of a flow's data and of the replies, by link.
 pub struct Paths {
-    pub there: Vec<u32>,
-    pub back: Vec<u32>,
+    pub there: Vec<LinkId>,
+    pub back: Vec<LinkId>,
     /// Bytes of telemetry in a frame of data on each link there; none where it has none.
     pub telemetry: Vec<u16>,
 }
 
 /// Time in which a frame crosses an idle path.
-pub fn crossing(core: &Core, path: &[u32], frame: u16) -> u64 {
+pub fn crossing(core: &Core, path: &[LinkId], frame: u16) -> u64 {
     let stages = path.iter().flat_map(|l| stages(core, *l));
     stages.fold(0, |sum, stage| sum.saturating_add(stage.delay() + stage.tx(frame)))
 }
 
-/// What a packet goes through as a whole, one after the other.
+/// A store-and-forward stage, which a packet passes as a whole.
 enum Stage<'a> {
     /// The crossbar of the switch that a link begins at.
-    Crossbar(&'a Crossbar),
+    Crossbar(&'a WireClock),
     Link(&'a Link),
 }
 
 impl Stage<'_> {
     fn tx(&self, frame: u16) -> u64 {
         match self {
-            Stage::Crossbar(crossbar) => crossbar.tx(frame).ps(),
+            Stage::Crossbar(clock) => clock.tx(u32::from(frame)).ps(),
             Stage::Link(link) => link.tx(frame),
         }
     }
@@ -47,13 +46,13 @@ impl Stage<'_> {
     }
 }
 
-/// Those of a link and of the switch before it.
-fn stages(core: &Core, l: u32) -> impl Iterator<Item = Stage<'_>> {
-    let crossbar = match core.ports[l as usize].owner {
-        Owner::Switch(s, _) => core.crossbars.get(s as usize),
+/// The stages of a link and of the switch before it.
+fn stages(core: &Core, l: LinkId) -> impl Iterator<Item = Stage<'_>> {
+    let crossbar = match core.ports[l].owner {
+        Owner::Switch(s, _) => core.crossings.get(s.index()),
         Owner::Host(_) => None,
     };
-    crossbar.map(Stage::Crossbar).into_iter().chain([Stage::Link(&core.links[l as usize])])
+    crossbar.map(Stage::Crossbar).into_iter().chain([Stage::Link(&core.links[l])])
 }
 
 impl Paths {
@@ -90,7 +89,7 @@ impl Paths {
 }
 
 /// The links of a path, each with what frames are longer there.
-fn longer<'a>(path: &'a [u32], telemetry: &'a [u16]) -> impl Iterator<Item = (u32, u16)> + 'a {
+fn longer<'a>(path: &'a [LinkId], telemetry: &'a [u16]) -> impl Iterator<Item = (LinkId, u16)> + 'a {
     path.iter().copied().zip(telemetry.iter().copied().chain(std::iter::repeat(0)))
 }
 
@@ -102,7 +101,7 @@ fn longer<'a>(path: &'a [u32], telemetry: &'a [u16]) -> impl Iterator<Item = (u3
 fn stream(
     core: &Core,
     framing: &Framing,
-    (path, telemetry): (&[u32], &[u16]),
+    (path, telemetry): (&[LinkId], &[u16]),
     ahead: Option<u16>,
     size: u64,
     (mss, header, more): Segment,

@@ -33,7 +33,7 @@ struct Gap {
     at: Time,
 }
 
-/// What is known of a flow whose packets have not all arrived in order.
+/// The arrivals of a flow whose packets have not all arrived in order.
 #[derive(Clone, Debug, Default)]
 struct Late {
     /// One more than the highest number that has arrived.
@@ -51,7 +51,7 @@ struct Late {
     seen: Reordering,
 }
 
-/// What was counted, of one flow or of many.
+/// Counts of reordering, of one flow or of many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reordering {
     pub packets: u64,
@@ -74,7 +74,7 @@ pub struct Reordering {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Next(u32);
 
-/// What is known of the order of arrivals besides, which stands apart, as packets in order need none of it.
+/// The order of arrivals besides the number that comes next: apart from that, as packets in order need none of it.
 #[derive(Clone, Debug, Default)]
 pub struct Order(Option<Box<Late>>);
 
@@ -106,7 +106,7 @@ impl Order {
         *expected = if late.waiting.is_empty() { late.next } else { NEVER };
     }
 
-    /// What has been counted.
+    /// The counts so far.
     pub fn counts(&self, Next(expected): Next) -> Reordering {
         let Some(late) = &self.0 else {
             return Reordering { packets: u64::from(expected), flows: 1, ..Reordering::default() };

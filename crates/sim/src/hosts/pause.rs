@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct NicGate {
     gate: Gate,
-    /// What is ready of paused classes, in order.
+    /// Ends and packets of paused classes that are ready, in order.
     pub held: VecDeque<Ready>,
     /// How many that were when the watchdog last saw them.
     seen: usize,
@@ -18,7 +18,7 @@ pub struct NicGate {
     watch: Watch,
 }
 
-/// What is counted of the pauses of all NICs.
+/// Counts of the pauses of all NICs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NicCounts {
     /// Times that a watchdog found a class paused for too long; that this was over.
@@ -28,16 +28,16 @@ pub struct NicCounts {
     pub frames: u64,
 }
 
-/// What of a host's timers is that of its NIC's pauses: flow 0 has no such timer.
+/// The timer of a host for the pauses of its NIC; flow 0 has no such timer.
 pub const GATE: u64 = 7;
-/// The same of its watchdog: flow 1 has no such timer.
+/// The timer of a host for its NIC's watchdog; flow 1 has no such timer.
 pub const WATCH: u64 = 15;
 
 impl Hosts {
     /// The switch asks a host's NIC to pause, or to go on.
     pub fn pause_nic(&mut self, core: &mut Core, host: u32, pause: &Pause) {
-        let rate = core.ports[self.hosts[host as usize].nic as usize].rate;
-        core.note_pause_frame(self.hosts[host as usize].nic as usize, pause);
+        let rate = core.ports[self.hosts[host as usize].nic].rate;
+        core.note_pause_frame(self.hosts[host as usize].nic, pause);
         let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() else { return };
         gate.gate.on_pause(core.now, rate, pause);
         self.update_gate(core, host);
@@ -45,7 +45,7 @@ impl Hosts {
 
     /// Pauses have begun or may have ended.
     pub fn update_gate(&mut self, core: &mut Core, host: u32) {
-        let nic = self.hosts[host as usize].nic as usize;
+        let nic = self.hosts[host as usize].nic;
         let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() else { return };
         if let Some(end) = gate.gate.next_end(core.now) {
             core.set_timer(end, (host, GATE));
@@ -123,7 +123,7 @@ impl Hosts {
         self.update_gate(core, host);
     }
 
-    /// What is ready at a NIC, by class: ends, and packets that are made.
+    /// Counts who is ready at a NIC, by class: ends, and packets that are made.
     fn waiting(&self, core: &Core, host: u32) -> Waiting {
         let state = &self.hosts[host as usize];
         let held = state.gate.as_deref().into_iter().flat_map(|gate| &gate.held);
@@ -137,7 +137,7 @@ impl Hosts {
     fn class(&self, core: &Core, ready: Ready) -> u8 {
         let class = match ready {
             Ready::Packet(packet) => core.pool[packet].class,
-            Ready::Turn(id) => self.ends[id].sends.class,
+            Ready::End(id) => self.ends[id].sends.class,
         };
         class & 7
     }
@@ -147,7 +147,7 @@ impl Hosts {
         let held = self.hosts.iter().flat_map(|host| host.gate.as_deref()).flat_map(|gate| &gate.held);
         held.filter_map(|ready| match ready {
             Ready::Packet(packet) => Some(*packet),
-            Ready::Turn(_) => None,
+            Ready::End(_) => None,
         })
     }
 }

@@ -13,7 +13,7 @@ use fanin_units::{FlowId, Purpose, Span, Stream, Time};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What waits at each host.
+/// Packets between NIC and transport, at all hosts.
 pub struct Receivers {
     noise: Noise,
     napi: Option<Napi>,
@@ -27,7 +27,7 @@ pub struct Receivers {
     hosts: Table<Waiting>,
 }
 
-/// What waits at a host.
+/// Packets between NIC and transport, at one host.
 struct Waiting {
     random: Stream,
     /// Packets whose delay is not over, with the time when it is, in order.
@@ -92,13 +92,13 @@ impl Receivers {
         self.hosts.iter().map(|waiting| (waiting.delayed.len() + waiting.ring.len() + early(waiting)) as u64).sum()
     }
 
-    /// What the buffer that puts packets in order has done, where there is one: packets that waited, gaps that were given up.
+    /// Counts of the buffer that puts packets in order, where there is one: packets that waited, gaps that were given up.
     pub fn put_in_order(&self) -> Option<(u64, u64)> {
         self.reorder.map(|_| (self.waited, self.given_up))
     }
 }
 
-/// Whether a packet joins those of its flow that are merged so far, with `so_far` bytes of payload in all, the last of which is
+/// True where a packet joins those of its flow that are merged so far, with `so_far` bytes of payload in all, the last of which is
 /// `before`. Source: Linux tcp_gro_receive, inet_gro_receive, skb_gro_receive.
 fn joins(napi: &Napi, so_far: u64, before: (&Envelope, &Header), packet: (&Envelope, &Header)) -> bool {
     let (was, is) = (before.0, packet.0);
@@ -125,7 +125,7 @@ impl Waiting {
 }
 
 impl Hosts {
-    /// Whether a packet waits between NIC and transport somewhere.
+    /// True where a packet waits between NIC and transport somewhere.
     pub fn holds_packets(&self) -> bool {
         let waits = |waiting: &Waiting| waiting.next() < Time::MAX;
         self.receivers.as_deref().is_some_and(|receivers| receivers.hosts.iter().any(waits))

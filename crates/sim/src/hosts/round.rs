@@ -3,7 +3,7 @@
 use super::Ready;
 use std::collections::VecDeque;
 
-/// In order of becoming ready; each has one turn, then goes to the end.
+/// Ends and packets that wait for the wire, in order of becoming ready; each has one transmission opportunity, then goes to the end.
 #[derive(Debug, Default)]
 pub struct Round {
     first: Option<Ready>,
@@ -12,7 +12,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// Whether nobody is ready.
+    /// True where nobody is ready.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
@@ -76,7 +76,7 @@ mod tests {
         fn a_round_is_a_queue(steps in proptest::collection::vec((0..5_u8, 0..20_u32), 1..60)) {
             let (mut round, mut queue) = (Round::default(), VecDeque::new());
             for (step, id) in steps {
-                let ready = Ready::Turn(id);
+                let ready = Ready::End(id);
                 match step {
                     0 | 1 => {
                         round.push_back(ready);

@@ -11,7 +11,7 @@ pub struct Placed {
     pub from: u32,
     /// The place behind its last byte.
     pub to: u32,
-    /// It goes on then at the latest.
+    /// The packet goes on at this time at the latest.
     pub until: Time,
 }
 
@@ -20,7 +20,7 @@ pub struct Placed {
 pub struct Sequence {
     /// The place behind all that went on.
     reached: u32,
-    /// What has come too early, by place.
+    /// Packets that have come too early, by place.
     early: VecDeque<Placed>,
 }
 
@@ -62,7 +62,7 @@ impl Sequence {
         }
     }
 
-    /// What has waited for too long goes on, and with it what stands before it; gives how many gaps were given up.
+    /// Packets that have waited for too long go on, and with them those that stand before them; gives how many gaps were given up.
     pub fn expire(&mut self, now: Time, mut go_on: impl FnMut(PacketId)) -> u64 {
         let mut gaps = 0;
         while self.next_timeout() <= now {
@@ -83,7 +83,7 @@ impl Sequence {
         self.early.len()
     }
 
-    /// Whether there is no more to know than that a transport is at this place: nothing waits, and no gap was given up behind it.
+    /// True where there is no more to know than that a transport is at this place: nothing waits, and no gap was given up behind it.
     pub fn is_at(&self, place: u32) -> bool {
         self.early.is_empty() && self.ahead(place) >= 0
     }

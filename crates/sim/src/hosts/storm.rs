@@ -1,14 +1,14 @@
 //! NICs that ask their switch for pauses without need, as the scenario says: PFC storms. Source: RDMA-at-scale §4.3.
 
 use super::Hosts;
+use crate::core::message::packet_alone;
 use crate::core::Core;
-use crate::fabric::Fabric;
 use fanin_scenario::Asking;
 use fanin_switch::{Mechanisms, Pause, PRIORITIES};
 use fanin_units::Time;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What of a host's timers is that of its storm: flow 1 has no such timer.
+/// The timer of a host for its storm; flow 1 has no such timer.
 pub const STORM: u64 = 11;
 
 /// A NIC that asks for pauses.
@@ -16,7 +16,7 @@ pub const STORM: u64 = 11;
 pub struct Storm {
     /// When it begins to ask for other classes, and for which, in order.
     changes: VecDeque<Asking>,
-    /// What it asks for, a bit for each class, and when it asks again.
+    /// Classes for which it asks, a bit for each, and when it asks again.
     asked: u8,
     again: Time,
 }
@@ -25,14 +25,14 @@ pub struct Storm {
 pub type Storms = BTreeMap<u32, Storm>;
 
 impl Storm {
-    /// That of a host, and when it begins.
+    /// The storm of a host, and when it begins.
     pub fn new(changes: Vec<Asking>) -> Option<(Time, Storm)> {
         let first = changes.first()?.0;
         Some((first, Storm { changes: changes.into(), asked: 0, again: Time::MAX }))
     }
 
-    /// What it asks for at `now`: the classes before, and those of now. `None`: nothing is due.
-    fn turn(&mut self, now: Time) -> Option<(u8, u8)> {
+    /// Classes for which it has asked, and those for which it asks at `now`. `None`: nothing is due.
+    fn advance(&mut self, now: Time) -> Option<(u8, u8)> {
         let before = self.asked;
         let mut due = self.again <= now;
         while let Some((_, asked)) = self.changes.front().copied().filter(|(at, _)| *at <= now) {
@@ -46,9 +46,9 @@ impl Storm {
 impl Hosts {
     /// A storm goes on at a host: its NIC asks for other pauses, or for the same again.
     pub fn storm(&mut self, core: &mut Core, host: u32) {
-        let nic = self.hosts[host as usize].nic as usize;
+        let nic = self.hosts[host as usize].nic;
         let Some(storm) = self.storms.get_mut(&host) else { return };
-        let Some((before, asked)) = storm.turn(core.now) else { return };
+        let Some((before, asked)) = storm.advance(core.now) else { return };
         let lasts = Pause::lasts(u16::MAX, core.ports[nic].rate);
         storm.again = if asked == 0 { Time::MAX } else { core.now + lasts / 2 };
         let next = storm.changes.front().map_or(Time::MAX, |(at, _)| *at).min(storm.again);
@@ -68,9 +68,9 @@ impl Hosts {
     /// A NIC sends a frame that asks its switch for pauses, before everything that waits.
     fn ask_for(&mut self, core: &mut Core, host: u32, pause: &Pause) {
         let Some(message) = Mechanisms::ask(pause) else { return };
-        let nic = self.hosts[host as usize].nic as usize;
+        let nic = self.hosts[host as usize].nic;
         self.pause_counts.frames += 1;
-        let packet = core.pool.take_message(&Fabric::packet_alone(&self.framing, &message));
+        let packet = core.pool.take_message(&packet_alone(&self.framing, &message));
         let start = Time::from_ps(core.links[nic].free_at.max(core.now.ps()));
         let (now, copy) = (core.now, core.pool.packet(packet));
         if let Some(capture) = core.ledger.tables.capture.as_deref_mut() {
@@ -79,6 +79,7 @@ impl Hosts {
         }
         core.note_pause_sent(nic);
         core.catch_up(nic);
-        core.send(nic, packet, None);
+        let frame = core.pool[packet].frame;
+        core.send(nic, packet, frame);
     }
 }

@@ -74,7 +74,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// A packet was marked by a policy that the straight path does not serve by itself.
+    /// A packet was marked by a policy that the fast path does not serve by itself.
     pub fn count_mark(&mut self, reason: MarkReason) {
         let counts = &mut self.tables.mark_counts;
         match counts.iter_mut().find(|(known, _)| std::ptr::eq(*known, reason.0)) {

@@ -12,7 +12,7 @@ pub const WORKLOADS: [&str; 10] = ["W1", "W2-128", "W2-432", "W2-1024", "W2-3456
 
 const DEMO: &str = include_str!("../../../../scenarios/demo.toml");
 
-/// What a workload `W2-128/FEATURE` has besides: the feature, which section of the scenario it changes, and to what.
+/// Features that a workload `W2-128/FEATURE` has besides: the name, which section of the scenario it changes, and to what.
 #[rustfmt::skip]
 pub const FEATURES: [(&str, Section, &str); 22] = [
     ("drop-tail", Section::Marking, "kind = \"none\""),
@@ -46,9 +46,9 @@ pub enum Section {
     Marking,
     /// `switch.buffer`.
     Buffer,
-    /// What `[switch]` has besides.
+    /// Further keys of `[switch]`.
     Switch,
-    /// The same, with buffers that overflow.
+    /// Further keys of `[switch]`, with buffers that overflow.
     Drops,
     /// `[transport]`, besides its kind.
     Transport,
@@ -59,7 +59,7 @@ pub enum Section {
 /// A workload: what it takes to run it.
 pub struct Workload {
     pub scenario: Scenario,
-    /// Whether what is recorded is part of it.
+    /// Its records are part of it.
     pub records: bool,
 }
 
@@ -155,7 +155,7 @@ fn read(name: &str, text: &str) -> Scenario {
     }
 }
 
-/// What a benchmark run did.
+/// Counts of a benchmark run.
 pub struct Measured {
     pub packet_hops: u64,
     pub events: u64,

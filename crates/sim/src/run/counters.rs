@@ -21,7 +21,7 @@ pub(crate) const TRIMMED: [CounterDef; 5] = [
     CounterDef::step("nacks_on_the_way", "NACKs that were on the way when the run ended."),
 ];
 
-/// What NICs did about pauses, and asked for: what each mechanism by which switches pause hosts has besides.
+/// Pauses that NICs obeyed and asked for: what each mechanism by which switches pause hosts has besides.
 pub(crate) const NICS: [CounterDef; 3] = [
     CounterDef::step(
         "nic_frames_sent",
@@ -35,7 +35,7 @@ pub(crate) const NICS: [CounterDef; 3] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterGroup {
     pub name: &'static str,
-    /// What the group is about.
+    /// The subject of the group.
     pub doc: String,
     /// The first counts everything that the others divide.
     pub counters: Vec<CounterDef>,
@@ -45,7 +45,7 @@ pub struct CounterGroup {
 
 impl CounterGroup {
     fn of(kind: &MechanismKind, ends: &SignalCounts) -> CounterGroup {
-        let counts = &kind.counts;
+        let counts = kind.counts();
         let mut group = CounterGroup { name: counts.name, doc: counts.doc.to_string(), counters: Vec::new(), peaks: &[] };
         group.add(counts.counters.iter().map(|(def, _)| **def));
         for (name, doc, counters) in ends.groups() {
@@ -54,14 +54,14 @@ impl CounterGroup {
                 group.add(counters.into_iter().map(|(def, _)| *def));
             }
         }
-        group.peaks = kind.peaks;
-        if kind.pauses_hosts {
+        group.peaks = kind.profile.peaks;
+        if kind.profile.pauses().is_some() {
             group.add(NICS);
         }
-        if kind.sends_messages {
+        if kind.profile.messages.is_some() {
             group.add(MESSAGES);
         }
-        if kind.signals.has(Signals::TRIMMED) {
+        if kind.profile.signals.has(Signals::TRIMMED) {
             group.add(TRIMMED);
         }
         group
@@ -80,8 +80,8 @@ impl CounterGroup {
 /// The groups of all mechanisms, in order of the registry, with their counters in the order in which they are shown.
 pub fn counters() -> Vec<CounterGroup> {
     let mut groups: Vec<CounterGroup> = Vec::new();
-    for kind in Mechanisms::all() {
-        let group = CounterGroup::of(&kind, &SignalCounts::default());
+    for kind in Mechanisms::ALL {
+        let group = CounterGroup::of(kind, &SignalCounts::default());
         match groups.iter_mut().find(|known| known.name == group.name) {
             Some(known) => known.add(group.counters),
             None => groups.push(group),
@@ -94,7 +94,7 @@ pub fn counters() -> Vec<CounterGroup> {
 pub fn counters_page() -> String {
     let mut page = include_str!("counters.md").to_string();
     for group in counters() {
-        let counted_by = Mechanisms::all().into_iter().filter(|kind| kind.counts.name == group.name);
+        let counted_by = Mechanisms::ALL.iter().filter(|kind| kind.group == group.name);
         let keys: Vec<String> = counted_by.map(|kind| format!("`[switch.mechanisms.{}]`", kind.key)).collect();
         let (name, of, doc) = (group.name, keys.join(", "), group.doc);
         let _ = write!(page, "\n## `{name}`\n\nOf {of}. {doc}\n\n| counter | counts |\n|---|---|\n");
@@ -124,7 +124,7 @@ mod tests {
     fn each_counter_is_declared_once_and_says_what_it_counts() {
         let groups = counters();
         let known: Vec<_> = groups.iter().map(|group| group.name).collect();
-        assert!(Mechanisms::all().iter().all(|kind| known.contains(&kind.counts.name)), "{known:?}");
+        assert!(Mechanisms::ALL.iter().all(|kind| known.contains(&kind.group)), "{known:?}");
         for group in &groups {
             let mut names: Vec<_> = group.counters.iter().map(|def| def.name).collect();
             names.sort_unstable();

@@ -22,7 +22,7 @@ const BUDGET: u64 = 200_000;
 /// Bytes set aside while a run lasts, for closing its files when the disk is full.
 const BALLAST: usize = 4 << 20;
 
-/// What a table may have been converted to; see docs/results.md.
+/// Formats that a table may have been converted to; see docs/results.md.
 const FORMATS: [&str; 4] = ["parquet", "csv", "jsonl", "arrow"];
 
 /// How far a run is.
@@ -36,7 +36,7 @@ pub struct Progress {
     pub flows: Option<u64>,
 }
 
-/// What the caller wants after a look at the progress.
+/// The caller's wish after a look at the progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     Continue,
@@ -86,7 +86,7 @@ impl From<TableError> for RunError {
 /// A run that has ended.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Whether it was stopped by its observer.
+    /// It was stopped by its observer.
     pub interrupted: bool,
     /// The content of summary.json.
     pub summary: Value,
@@ -245,7 +245,7 @@ pub fn summarize(scenario: Scenario, observer: &mut dyn Observer) -> Result<Outc
     Ok(Outcome { interrupted, summary, manifest: Value::Object(manifest) })
 }
 
-/// What became of a run and what it cost.
+/// The outcome of a run and its cost.
 fn describe_run(world: &World, observer: &mut dyn Observer, manifest: &mut Map<String, Value>) {
     let (wall, cpu) = observer.cost();
     manifest.insert("fingerprint".into(), json!(format!("{:016x}", world.core.ledger.fingerprint())));

@@ -1,8 +1,8 @@
 //! What a world shows while it runs and when it has ended, for tests that hold it against identities and closed forms.
 
+use crate::core::link::FarEnd;
+use crate::core::port::{Owner, Port};
 use crate::fabric::combined::Crossbar;
-use crate::fabric::link::FarEnd;
-use crate::fabric::port::{Owner, Port};
 use crate::fabric::SwitchNode;
 use crate::hosts::receive::Receivers;
 use crate::world::World;
@@ -13,7 +13,7 @@ use fanin_telemetry::{
     StateRow, TableError, VoqRow,
 };
 use fanin_transport::{SignalCounts, TcpEndpoint};
-use fanin_units::FlowId;
+use fanin_units::{FlowId, LinkId};
 
 /// A port and its link, up to now.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,7 @@ pub struct PortNow {
     pub queue_bytes: u64,
     /// Cells that wait; zero unless something counts in cells.
     pub queue_cells: u64,
-    /// What mechanisms hold for it, which `queue_bytes` does not have.
+    /// Bytes that mechanisms hold for it, which `queue_bytes` does not have.
     pub held_bytes: u64,
     pub held_packets: u64,
     /// Largest queue so far, with what was held.
@@ -67,22 +67,23 @@ pub struct Kept {
 impl World {
     /// All ports, by link.
     pub fn ports_now(&mut self) -> Vec<PortNow> {
-        (0..self.core.ports.len()).map(|l| self.port_now(l)).collect()
+        self.core.links.ids().collect::<Vec<_>>().into_iter().map(|l| self.port_now(l)).collect()
     }
 
-    fn port_now(&mut self, l: usize) -> PortNow {
+    fn port_now(&mut self, l: LinkId) -> PortNow {
         self.core.catch_up(l);
+        self.fabric.notify(&mut self.core);
         let (queue_bytes, queue_packets) = self.core.queue(l);
         let (link, port) = (&self.core.links[l], &self.core.ports[l]);
         let [tx_bytes, tx_packets] = port.sent(link);
         PortNow {
             name: port.name.to_string(),
             switch: match port.owner {
-                Owner::Switch(s, _) => Some(s),
+                Owner::Switch(s, _) => Some(s.0),
                 Owner::Host(_) => None,
             },
             leads_to: match link.far_end() {
-                FarEnd::Switch(s) => Some(s),
+                FarEnd::Switch(s) => Some(s.0),
                 FarEnd::Host(_) => None,
             },
             tx_packets,
@@ -106,8 +107,8 @@ impl World {
     }
 
     /// Names of paused ports that wait for each other in a circle now, if there are such.
-    pub fn circle_of_pauses(&self) -> Option<Vec<String>> {
-        let circle = self.fabric.circle_of_pauses(&self.core)?;
+    pub fn circle_of_pauses(&mut self) -> Option<Vec<String>> {
+        let circle = self.fabric.circle_of_pauses(&mut self.core)?;
         Some(circle.into_iter().map(|l| self.core.ports[l].name.to_string()).collect())
     }
 
@@ -126,7 +127,7 @@ impl World {
         Some(receiver.protocol.stats().delivered)
     }
 
-    /// What the mechanisms of all switches have counted, by group.
+    /// The counts of the mechanisms of all switches, by group.
     pub fn mechanism_counts(&self) -> Vec<CountGroup> {
         let mut groups: Vec<CountGroup> = Vec::new();
         for group in self.fabric.switches.iter().flat_map(|switch| &switch.mechanisms).map(|m| m.counts()) {
@@ -145,7 +146,7 @@ impl World {
         found.and_then(|g| g.counters.iter().find(|(def, _)| def.name == name)).map_or(0, |(_, n)| *n)
     }
 
-    /// What has become of signals at all endpoints so far.
+    /// The fate of signals at all endpoints so far.
     pub fn signals(&self) -> SignalCounts {
         let mut all = self.hosts.signals;
         self.hosts.ends.ids().into_iter().for_each(|id| all.add(&self.hosts.ends[id].protocol.signals()));
@@ -159,7 +160,8 @@ impl World {
 
     /// Control messages that wait at switches or travel, those that were lost on a link left out.
     pub fn messages_on_the_way(&self) -> u64 {
-        let waiting: u64 = self.fabric.switches.iter().flat_map(|switch| &switch.mechanisms).map(|m| m.messages()).sum();
+        let waiting: u64 =
+            self.fabric.switches.iter().flat_map(|switch| &switch.mechanisms).filter_map(|m| m.attaches(|m| m.messages())).sum();
         waiting + self.existing(|envelope, _| envelope.kind == Kind::Control && envelope.ttl > 0)
     }
 
@@ -189,19 +191,19 @@ impl World {
 
     /// Frames with nothing but a control message in them that wait for the wire.
     pub fn control_frames_waiting(&self) -> u64 {
-        self.core.ports.iter().filter_map(|port| port.explicit.as_deref()).map(|e| e.control.len() as u64).sum()
+        self.core.ports.iter().filter_map(|port| port.queues.as_deref()).map(|queues| queues.control.len() as u64).sum()
     }
 
     /// Packets in virtual output queues and on crossbars of switches, by switch; empty where they are output queued.
     pub fn crossbar_packets(&self) -> Vec<u64> {
-        self.core.crossbars.iter().map(Crossbar::packets).collect()
+        self.fabric.crossbars.iter().map(Crossbar::packets).collect()
     }
 
     /// Packets that mechanisms hold, those in express queues, those in virtual output queues or on crossbars, those that wait in hosts behind the NIC, and messages that are about to be offered to ports.
     pub fn held(&self) -> u64 {
-        let of = |s: &SwitchNode| s.mechanisms.iter().map(|m| m.held().len()).sum::<usize>() + s.outbox.len();
+        let of = |s: &SwitchNode| s.mechanisms.iter().filter_map(|m| m.holds(|m| m.held().len())).sum::<usize>() + s.outbox.len();
         let express =
-            |port: &Port| port.explicit.as_deref().and_then(|explicit| explicit.express.as_ref()).map_or(0, Express::packets);
+            |port: &Port| port.queues.as_deref().and_then(|queues| queues.express.as_deref()).map_or(0, Express::packets);
         let express: u64 = self.core.ports.iter().map(|port| u64::from(express(port))).sum();
         let in_hosts = self.hosts.receivers.as_deref().map_or(0, Receivers::packets);
         self.fabric.switches.iter().map(|switch| of(switch) as u64).sum::<u64>()

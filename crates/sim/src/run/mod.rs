@@ -5,7 +5,6 @@ mod collectives;
 pub mod counters;
 pub mod folder;
 pub mod inspect;
-pub(crate) mod sample;
 pub mod setup;
 mod summary;
 mod watched;

@@ -1,27 +1,27 @@
 //! From a validated scenario to a world at time zero.
 
 use super::folder::RunError;
-use super::sample::Samples;
-use crate::core::Core;
+use crate::core::gate::PortGate;
+use crate::core::held::Held;
+use crate::core::link::{flag, FarEnd, Link};
+use crate::core::pool::Pool;
+use crate::core::port::{at_dequeue, Owner, Port};
+use crate::core::queues::Queues;
+use crate::core::{Core, TimerKey};
 use crate::fabric::combined::{self, Crossbar};
-use crate::fabric::express::ExpressBy;
-use crate::fabric::gate::PortGate;
-use crate::fabric::held::Held;
-use crate::fabric::link::{flag, FarEnd, Link};
-use crate::fabric::pool::Pool;
-use crate::fabric::port::{at_dequeue, Explicit, Owner, Port};
-use crate::fabric::switch::Offered;
+use crate::fabric::express::headers_alone;
 use crate::fabric::table::Fib;
-use crate::fabric::{Fabric, FifoKind, SwitchNode};
+use crate::fabric::{Fabric, SwitchNode};
 use crate::hosts::ends::Ends;
-use crate::hosts::fifo::Standing;
 use crate::hosts::header::Headers;
 use crate::hosts::pause::NicCounts;
 use crate::hosts::receive::Receivers;
 use crate::hosts::round::Round;
 use crate::hosts::storm::{Storm, Storms, STORM};
+use crate::hosts::tx_queue::TxQueue;
 use crate::hosts::{Host, Hosts};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trace, Wanted};
+use crate::world::sample::Samples;
 use crate::world::World;
 use fanin_engine::{Ahead, Ties, Timers, Wheel};
 use fanin_packet::Framing;
@@ -32,8 +32,9 @@ use fanin_switch::{
 use fanin_switch::{Scheduling, SharedBuffer};
 use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
+use fanin_traffic::Traffic;
 use fanin_transport::{SignalCounts, TransportParams};
-use fanin_units::{Amount, Bytes, HostId, LinkId, NodeId, Purpose, Span, Stream, Time};
+use fanin_units::{Amount, Bytes, HostId, LinkId, NodeId, Purpose, Span, Stream, SwitchId, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ use std::sync::Arc;
 /// gains nothing: fat trees of 128 hosts have 768 links and run as fast without, those of 432 have 2,592 and run 1.15 times as
 /// fast with it.
 const CACHED_LINKS: usize = 1024;
-/// The same of flows that are open at once: 2.6 KB each. A direct all-to-all of 128 hosts has 16,256.
+/// Flows open at once whose state fits into a second-level cache: 2.6 KB each. A direct all-to-all of 128 hosts has 16,256.
 const CACHED_FLOWS: usize = 4096;
 /// Events that the wheel knows ahead where prefetching pays: the first step of fetching is so far ahead.
 const FETCHED_AHEAD: usize = 11;
@@ -50,7 +51,7 @@ const FETCHED_AHEAD: usize = 11;
 fn far_end(topology: &Topology, node: NodeId) -> FarEnd {
     match topology.host_id(node) {
         Some(host) => FarEnd::Host(host.0),
-        None => FarEnd::Switch(topology.switch_index(node).unwrap_or_default() as u32),
+        None => FarEnd::Switch(SwitchId(topology.switch_index(node).unwrap_or_default() as u32)),
     }
 }
 
@@ -62,7 +63,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
     build(scenario, destination, None)
 }
 
-/// The same, with or without fetching ahead: results do not depend on it, which tests show on networks of any size.
+/// Builds the world of a scenario, with or without fetching ahead: results do not depend on it, which tests show on networks of any size.
 ///
 /// # Errors
 /// As [`world`].
@@ -79,80 +80,27 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
     let grows = || topology.links.len() > CACHED_LINKS || traffic.connections() > CACHED_FLOWS;
     let prefetches = prefetches.unwrap_or_else(grows) && switch.architecture.combined().is_none();
     let framing = doc.framing.of_packets();
-    let registers = telemetry.registers.as_ref().map(|registers| Registers { tick: registers.tick, unit: registers.unit });
-    let watched = scenario.watched();
     let switches = switches(scenario);
     let (links, ports, ingress, gates) = links_and_ports(scenario, &switches);
     let (crossbars, crossbar_slots) = crossbars(scenario);
-    let at_once = switches.iter().any(|switch| switch.offered != Offered::Queued);
-    let in_place = if crossbars.is_empty() { FifoKind::of_most(links.iter().zip(&ports), at_once) } else { FifoKind::Crossing };
+    let combined = !crossbars.is_empty();
+    let off_fast_path = |l: &Link| matches!(l.flags & flag::OFF_FAST_PATH, flags if flags != 0);
+    let general = links.iter().any(off_fast_path);
     let arrivals = links.len() + crossbar_slots.len();
 
     let (horizon, spacing, shortest) = rhythm(topology, framing);
     let ahead = if prefetches { Ahead { events: FETCHED_AHEAD, span: shortest / 2 } } else { Ahead::NOTHING };
-    let ties = match engine.ties {
-        fanin_scenario::Ties::ByLink => Ties::BySlot,
-        fanin_scenario::Ties::Drawn => {
-            let seed = Stream::new(scenario.seed(), Purpose::Ties, 0).next_u64();
-            Ties::Drawn { seed, from: arrivals as u32 }
-        }
-    };
     let samples = match telemetry.sample {
         Sampling::Every(period) => Samples::every(period, links.len()),
         Sampling::Off => Samples::every(Span::MAX, links.len()),
     };
-    let wanted = Wanted {
-        collectives: !traffic.jobs().is_empty(),
-        ports: samples.are_on(),
-        queues: !watched.is_empty(),
-        drops: telemetry.drops,
-        pauses: !gates.is_empty(),
-        states: records_states(scenario),
-        voqs: samples.are_on() && !crossbars.is_empty(),
-        stamps: registers.is_some(),
-        hosts: !telemetry.hosts.is_empty(),
-        watched: watched.len(),
-        keep: keep(&telemetry.keep),
-    };
-    let groups = traffic.entry_names().map(Name::from).collect();
-    let entry_keys = traffic.entry_names().map(fnv1a).collect();
-    let mut tables = Tables::new(destination, wanted, groups)?;
-    tables.capture = Capturing::new(scenario, &framing, destination)?;
-    let ledger = Ledger {
-        observed: observes(telemetry),
-        trace: Trace::new(&telemetry.hosts),
-        tables,
-        totals: Totals::default(),
-        stamps: registers.map(|registers| Box::new(Stamps::new(registers))),
-        watched: watched.iter().map(|link| (*link, ports[link.index()].name.clone())).collect(),
-        host_names: (0..topology.hosts.len() as u32).map(|h| topology.host_name(HostId(h)).into()).collect(),
-    };
-    let fifo_nic = matches!(doc.host.nic, Nic::Fifo(_));
-    let at_nic = ledger.observed || host_headers(scenario).is_some();
-    let nic = |node: &NodeId| {
-        let nic = topology.host_link(*node).0;
-        let gate = gates.contains_key(&(nic as usize)).then(Box::default);
-        // Rows of what happens at NICs stand in the order of time.
-        let recorded = ledger.observed || links[nic as usize].flags & flag::SPECIAL != 0;
-        let watched = recorded || fifo_nic || gate.is_some() || engine.ports == PortModel::Explicit;
-        Host { nic, ready: Round::default(), armed: false, watched, hasty: false, closed: 0, gate }
-    };
+    let ledger = ledger(scenario, destination, &traffic, (samples.are_on(), gates.is_empty(), combined))?;
     let mut timers = Timers::default();
-    let mut storms = Storms::new();
-    for (host, changes) in scenario.storms() {
-        if let Some((first, storm)) = Storm::new(changes) {
-            timers.push(first, (host.0, STORM));
-            storms.insert(host.0, storm);
-        }
-    }
-    let mut feeders = vec![u32::MAX; links.len()];
-    (0..).zip(&topology.hosts).for_each(|(h, node)| feeders[topology.host_link(*node).index()] = h);
-    let nics: Vec<Host> = topology.hosts.iter().map(nic).collect();
-    let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), Arc::new(config.clone().into())));
+    let hosts = hosts(scenario, &traffic, &gates, &mut timers);
     Ok(World {
         core: Core {
             now: Time::ZERO,
-            wheel: Wheel::new(links.len() + arrivals, horizon, spacing, ties, ahead),
+            wheel: Wheel::new(links.len() + arrivals, horizon, spacing, ties(scenario, arrivals), ahead),
             timers,
             barrier: Time::ZERO,
             arrivals,
@@ -160,62 +108,39 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             ports: ports.into(),
             pool: Pool::default(),
             shared: shared_buffers(scenario).into(),
-            crossbars: crossbars.into(),
-            crossbar_slots,
+            combined,
+            crossings: crossbars.iter().map(Crossbar::clock).collect::<Vec<_>>().into(),
             gates,
             cell: if switch.counts_cells() { switch.cell_bytes() } else { 0 },
             held: Held::default(),
+            departed: Vec::new(),
             ledger,
             failure: None,
             stuck: None,
         },
         fabric: Fabric {
             fib: fib(topology, scenario.routes()),
-            offered_up_to: if in_place == FifoKind::Crossing {
-                u16::MAX
-            } else {
-                switches.iter().flat_map(|s| &s.mechanisms).map(MechanismState::offered_up_to).max().unwrap_or(0)
+            general,
+            seen_up_to: match combined {
+                true => u16::MAX,
+                false => switches.iter().flat_map(|s| &s.mechanisms).map(MechanismState::offered_up_to).max().unwrap_or(0),
             },
+            crossbars: crossbars.into(),
+            crossbar_slots,
             switches: switches.into(),
             hosts: topology.hosts.len() as u32,
             effects: Effects::default(),
             detouring: false,
             departing: false,
-            ingress,
+            ingress: ingress.into(),
             entered: Vec::new(),
-            reverse: topology.links.iter().map(|link| link.reverse.0).collect(),
+            reverse: topology.links.iter().map(|link| link.reverse).collect::<Vec<_>>().into(),
             framing,
         },
-        hosts: Hosts {
-            reordering: Default::default(),
-            hosts: nics.into(),
-            feeders: feeders.into(),
-            ends: Ends::default(),
-            transports: transports.collect::<Vec<_>>().into(),
-            framing: framing.with_trailer(telemetry.trailer()),
-            processing: doc.host.processing_delay,
-            ttl: switch.ttl,
-            fifo_nic,
-            straight: !fifo_nic && !at_nic,
-            patience: doc.host.pause_watchdog.as_ref().map(PauseWatchdog::patience),
-            storms,
-            pause_counts: NicCounts::default(),
-            standing: Standing::new(&doc.host, scenario.transports(), topology.hosts.len()),
-            seed: scenario.seed(),
-            entry_keys,
-            completed: Vec::new(),
-            progress: Vec::new(),
-            connections: BTreeMap::new(),
-            after_end: BTreeMap::new(),
-            signals: SignalCounts::default(),
-            receivers: Receivers::new(&doc.host, topology.hosts.len(), scenario.seed()),
-            headers: host_headers(scenario),
-            at_nic,
-        },
+        hosts,
         traffic,
         informed: BTreeMap::new(),
         prefetches,
-        in_place,
         stop: scenario.stop().unwrap_or(Time::MAX),
         next_app: Time::ZERO,
         left: 0,
@@ -226,6 +151,105 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         stall_events: engine.stall_events,
         max_events: engine.max_events.unwrap_or(u64::MAX),
     })
+}
+
+/// The order of events at the same instant; slots of arrivals begin at `arrivals`.
+fn ties(scenario: &Scenario, arrivals: usize) -> Ties {
+    match scenario.doc().engine.ties {
+        fanin_scenario::Ties::ByLink => Ties::BySlot,
+        fanin_scenario::Ties::Drawn => {
+            let seed = Stream::new(scenario.seed(), Purpose::Ties, 0).next_u64();
+            Ties::Drawn { seed, from: arrivals as u32 }
+        }
+    }
+}
+
+/// The ledger of a run, with all tables that it writes. `samples`: ports are sampled; `no_pauses`: no port may be paused; `combined`:
+/// switches have virtual output queues.
+fn ledger(
+    scenario: &Scenario,
+    destination: &Destination<'_>,
+    traffic: &Traffic,
+    (samples, no_pauses, combined): (bool, bool, bool),
+) -> Result<Ledger, RunError> {
+    let (topology, telemetry) = (scenario.topology(), &scenario.doc().telemetry);
+    let registers = telemetry.registers.as_ref().map(|registers| Registers { tick: registers.tick, unit: registers.unit });
+    let watched = scenario.watched();
+    let wanted = Wanted {
+        collectives: !traffic.jobs().is_empty(),
+        ports: samples,
+        queues: !watched.is_empty(),
+        drops: telemetry.drops,
+        pauses: !no_pauses,
+        states: records_states(scenario),
+        voqs: samples && combined,
+        stamps: registers.is_some(),
+        hosts: !telemetry.hosts.is_empty(),
+        watched: watched.len(),
+        keep: keep(&telemetry.keep),
+    };
+    let mut tables = Tables::new(destination, wanted, traffic.entry_names().map(Name::from).collect())?;
+    tables.capture = Capturing::new(scenario, &scenario.doc().framing.of_packets(), destination)?;
+    Ok(Ledger {
+        observed: observes(telemetry),
+        trace: Trace::new(&telemetry.hosts),
+        tables,
+        totals: Totals::default(),
+        stamps: registers.map(|registers| Box::new(Stamps::new(registers))),
+        watched: watched.iter().map(|link| (*link, topology.link_name(*link).as_str().into())).collect(),
+        host_names: (0..topology.hosts.len() as u32).map(|h| topology.host_name(HostId(h)).into()).collect(),
+    })
+}
+
+/// The hosts with their NICs; the first storm of each that makes any is set in `timers`.
+fn hosts(scenario: &Scenario, traffic: &Traffic, gates: &BTreeMap<LinkId, PortGate>, timers: &mut Timers<TimerKey>) -> Hosts {
+    let (topology, doc) = (scenario.topology(), scenario.doc());
+    let (switch, engine, telemetry) = (&doc.switch, &doc.engine, &doc.telemetry);
+    let observed = observes(telemetry);
+    let fifo_nic = matches!(doc.host.nic, Nic::Fifo(_));
+    let tapped = observed || host_headers(scenario).is_some();
+    let nic = |node: &NodeId| {
+        let nic = topology.host_link(*node);
+        let gate = gates.contains_key(&nic).then(Box::default);
+        // Rows of what happens at NICs stand in the order of time.
+        let watched = observed || fifo_nic || gate.is_some() || engine.ports == PortModel::Explicit;
+        Host { nic, ready: Round::default(), armed: false, watched, hasty: false, closed: 0, gate }
+    };
+    let mut storms = Storms::new();
+    for (host, changes) in scenario.storms() {
+        if let Some((first, storm)) = Storm::new(changes) {
+            timers.push(first, (host.0, STORM));
+            storms.insert(host.0, storm);
+        }
+    }
+    let mut feeders = vec![u32::MAX; topology.links.len()];
+    (0..).zip(&topology.hosts).for_each(|(h, node)| feeders[topology.host_link(*node).index()] = h);
+    let nics: Vec<Host> = topology.hosts.iter().map(nic).collect();
+    let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), Arc::new(config.clone().into())));
+    Hosts {
+        reordering: Default::default(),
+        hosts: nics.into(),
+        feeders: feeders.into(),
+        ends: Ends::default(),
+        transports: transports.collect::<Vec<_>>().into(),
+        framing: doc.framing.of_packets().with_trailer(telemetry.trailer()),
+        processing: doc.host.processing_delay,
+        ttl: switch.ttl,
+        pulls_untapped: !fifo_nic && !tapped,
+        patience: doc.host.pause_watchdog.as_ref().map(PauseWatchdog::patience),
+        storms,
+        pause_counts: NicCounts::default(),
+        tx_queues: TxQueue::of_hosts(&doc.host, scenario.transports(), topology.hosts.len()),
+        seed: scenario.seed(),
+        entry_keys: traffic.entry_names().map(fnv1a).collect(),
+        completed: Vec::new(),
+        progress: Vec::new(),
+        connections: BTreeMap::new(),
+        after_end: BTreeMap::new(),
+        signals: SignalCounts::default(),
+        receivers: Receivers::new(&doc.host, topology.hosts.len(), scenario.seed()),
+        headers: host_headers(scenario),
+    }
 }
 
 /// The switches with their mechanisms.
@@ -245,17 +269,16 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
         let node = NodeId((topology.hosts.len() + s) as u32);
         let site = scenario.site(node);
         let mechanisms = scenario.mechanisms(node).at(&site);
-        let (hooks, express) = (hooks_of(&mechanisms), ExpressBy::of(&mechanisms));
+        let (hooks, headers) = (hooks_of(&mechanisms), headers_alone(&mechanisms));
         SwitchNode {
             name: site.name.as_str().into(),
             seed: Stream::new(scenario.seed(), Purpose::Hashing, s as u64).next_u32(),
             paths: PathChooser::new(&switch.routing),
             rng: Stream::new(scenario.seed(), Purpose::Spraying, s as u64),
             hooks,
-            express,
-            offered: Offered::of(hooks, &express),
+            headers,
             mechanisms,
-            ports: site.ports.iter().map(|port| port.link.0).collect(),
+            ports: site.ports.iter().map(|port| port.link).collect(),
             inputs: Vec::new(),
             outbox: VecDeque::new(),
             dropped: VecDeque::new(),
@@ -264,7 +287,7 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
     (0..topology.switch_count()).map(of).collect()
 }
 
-/// Whether a mechanism of some switch records what it makes of ports.
+/// True where a mechanism of some switch records its states of ports.
 fn records_states(scenario: &Scenario) -> bool {
     let topology = scenario.topology();
     (topology.hosts.len()..topology.nodes.len()).any(|node| scenario.mechanisms(NodeId(node as u32)).states())
@@ -291,14 +314,14 @@ fn shared_buffers(scenario: &Scenario) -> Vec<SharedBuffer> {
 }
 
 /// By switch, its crossbar, and the slots of the wheel that they have; empty where switches are output queued.
-fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(u32, u16)>) {
+fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(SwitchId, u16)>) {
     let topology = scenario.topology();
     let Some(settings) = scenario.doc().switch.architecture.combined() else { return (Vec::new(), Vec::new()) };
     let (mut all, mut slots) = (Vec::new(), Vec::new());
     for s in 0..topology.switch_count() {
         let node = NodeId((topology.hosts.len() + s) as u32);
         let links = topology.out_links(node);
-        let ports: Vec<_> = links.iter().map(|link| (link.0, scenario.port(*link).scheduling)).collect();
+        let ports: Vec<_> = links.iter().map(|link| (*link, scenario.port(*link).scheduling)).collect();
         let settings = combined::Settings {
             arbitration: &settings.scheduler,
             rate: scenario.crossbar_rate(node).unwrap_or_default(),
@@ -308,19 +331,19 @@ fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(u32, u16)>) {
             first_slot: topology.links.len() + slots.len(),
         };
         all.push(Crossbar::new(&settings, &ports));
-        slots.extend((0..Crossbar::slots(ports.len())).map(|which| (s as u32, which as u16)));
+        slots.extend((0..Crossbar::slots(ports.len())).map(|which| (SwitchId(s as u32), which as u16)));
     }
     (all, slots)
 }
 
-/// Whether packets are recorded where they are sent and delivered.
+/// True where packets are recorded where they are sent and delivered.
 fn observes(telemetry: &Telemetry) -> bool {
     telemetry.registers.is_some() || telemetry.capture.is_some() || !telemetry.hosts.is_empty()
 }
 
 /// All links with the ports that feed them, and by link the ingress port of the switch, and the pauses of ports that may be paused.
 #[allow(clippy::type_complexity)] // what a world is made of, taken apart where it is built
-fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, Vec<Port>, Vec<u16>, BTreeMap<usize, PortGate>) {
+fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, Vec<Port>, Vec<u16>, BTreeMap<LinkId, PortGate>) {
     let topology = scenario.topology();
     let explicit = scenario.doc().engine.ports == PortModel::Explicit;
     let asked = scenario.transports().iter().any(|(_, transport)| transport.needs_telemetry().is_some());
@@ -354,11 +377,14 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
             overhead: gap,
             at_dequeue: 0,
             by_class: false,
+            closed: 0,
+            last_class: 0,
+            general: false,
             admission: Admission::Unlimited,
             marker: Marker::new(&fanin_switch::Marking::None(fanin_switch::NoMarking {})),
             rng: Stream::new(scenario.seed(), Purpose::Marking, i as u64),
             watched: scenario.watched().binary_search(&id).ok().map(|number| number as u32),
-            explicit: None,
+            queues: None,
             name: topology.link_name(id).as_str().into(),
             sampled: [0; 4],
             held_bytes: 0,
@@ -367,19 +393,19 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
         };
         let hooks = |end: FarEnd| match end {
             FarEnd::Host(_) => Hooks::NONE,
-            FarEnd::Switch(s) => switches[s as usize].hooks,
+            FarEnd::Switch(s) => switches[s.index()].hooks,
         };
         let sends = hooks(far_end(topology, wire.from));
         if matches!(owner, Owner::Switch(..)) {
             equip(&mut link, &mut port, scenario, id, explicit, sends);
-            give_express(&mut port, switches);
+            give_express(&mut link, &mut port, switches);
         }
         // A NIC too, where the switch that it leads to may ask it to pause.
         // One that is a queue, first in, first out, has no classes to pause.
         let deaf = matches!(owner, Owner::Host(_)) && matches!(scenario.doc().host.nic, Nic::Fifo(_));
         if !deaf && (sends.any(Hooks::GATES) || hooks(link.far_end()).any(Hooks::GATES)) {
             let obeys = matches!(owner, Owner::Host(_)) || sends.any(Hooks::GATES);
-            gates.insert(i, PortGate::new(wire.reverse.index(), obeys));
+            gates.insert(id, PortGate::new(wire.reverse, obeys));
         }
         let holds = matches!(link.far_end(), FarEnd::Host(_)) && scenario.doc().host.holds_packets();
         // Packets of followed flows are recorded where they arrive, and frames of captured links; at hosts all that are observed.
@@ -403,15 +429,17 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
     (links, ports, ingress, gates)
 }
 
-/// Gives a switch's port the express queue that a mechanism there wants.
-fn give_express(port: &mut Port, switches: &[SwitchNode]) {
-    let params = switches[port.owner.node()].mechanisms.iter().find_map(MechanismState::express);
-    if let (Some(params), Some(explicit)) = (params, port.explicit.as_deref_mut()) {
-        explicit.express = Some(Express::new(params));
+/// Gives a switch's port the queue of headers that a mechanism there wants.
+fn give_express(link: &mut Link, port: &mut Port, switches: &[SwitchNode]) {
+    let params = switches[port.owner.switch().index()].mechanisms.iter().find_map(|m| m.overtakes(|m| m.express()));
+    if let (Some(params), Some(queues)) = (params, port.queues.as_deref_mut()) {
+        queues.express = Some(Box::new(Express::new(params)));
+        port.general = true;
+        link.flags |= flag::GENERAL;
     }
 }
 
-/// What is kept of the records of watched ports.
+/// The part of the records of watched ports that is kept.
 fn keep(keep: &fanin_scenario::Keep) -> Keep {
     use fanin_scenario::Keep::{All, Around, Last};
     match keep {
@@ -444,29 +472,11 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
     let cells = scenario.doc().switch.counts_cells();
     port.at_dequeue = if asked(Marker::acts_at_dequeue) { at_dequeue::MARK } else { 0 };
     port.at_dequeue |= if hooks.any(Hooks::SHIMS) { at_dequeue::LEFT } else { 0 };
-    if port.at_dequeue != 0 || cells || admission.is_shared() {
-        link.flags |= flag::DEQUEUE;
-    }
-    // Where a crossbar asks for room, it must be known when there is room again.
-    let explicit = explicit || hooks.any(Hooks::COMBINED);
-    let heads = asked(Marker::decides_at_head);
+    port.at_dequeue |= if hooks.any(Hooks::DEPARTED) { at_dequeue::NOTIFY } else { 0 };
     port.by_class = markers.is_some();
-    if explicit || heads {
-        link.flags |= flag::EXPLICIT;
-    }
+    // Where a crossbar asks for room, it must be known when there is room again.
+    let always = explicit || hooks.any(Hooks::COMBINED) || asked(Marker::decides_at_head);
     let classes = !matches!(settings.scheduling, Scheduling::Fifo(_));
-    if explicit || heads || classes || hooks != Hooks::NONE {
-        port.explicit = Some(Box::new(Explicit::new(scheduler, explicit, (heads, hooks.any(Hooks::RANKS)), markers)));
-    }
-    if cells || classes || hooks.any(Hooks::RANKS) {
-        link.flags |= flag::PIPELINE;
-    }
-    if hooks.any(Hooks::BEFORE_PORTS.with(Hooks::COMBINED)) {
-        link.flags |= flag::OFFERED;
-    }
-    if port.watched.is_some() {
-        link.flags |= flag::WATCHED;
-    }
     // What the inner loop can serve by itself: limits and thresholds in bytes or packets.
     // Beyond 4 GiB there is no limit and no threshold; a queue that reaches it ends the run.
     let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
@@ -479,9 +489,28 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
         _ if !marker.acts_at_enqueue() => (u32::MAX, link.flags),
         Some((Amount::Bytes(k), At::Enqueue)) => (small(k), link.flags),
         Some((Amount::Packets(k), At::Enqueue)) => (small(k), link.flags | flag::MARK_PACKETS),
-        _ => (u32::MAX, link.flags | flag::POLICY),
+        _ => (u32::MAX, link.flags | flag::GENERAL),
     };
-    link.flags |= if port.by_class { flag::POLICY } else { 0 };
+    let general = always
+        || classes
+        || cells
+        || port.by_class
+        || port.at_dequeue != 0
+        || admission.is_shared()
+        || port.watched.is_some()
+        || hooks.any(Hooks::GATES.with(Hooks::RANKS));
+    link.flags |= if general { flag::GENERAL } else { 0 };
+    link.flags |= if always { flag::EVENTS } else { 0 };
+    if hooks.any(Hooks::BEFORE_PORTS.with(Hooks::COMBINED)) {
+        link.flags |= flag::MECHANISMS;
+    }
+    if link.flags & flag::GENERAL != 0 || hooks != Hooks::NONE {
+        let heads = asked(Marker::decides_at_head);
+        let queues = Queues::new(scheduler, always, (heads, hooks.any(Hooks::RANKS)), markers);
+        port.last_class = (queues.count() - 1) as u8;
+        port.general = link.flags & flag::GENERAL != 0;
+        port.queues = Some(Box::new(queues));
+    }
     (port.admission, port.marker) = (admission, marker);
 }
 
@@ -540,59 +569,15 @@ mod tests {
             let fib = fib(topology, routes);
             for (switch, host) in (0..topology.switch_count()).flat_map(|s| (0..topology.hosts.len()).map(move |h| (s, h))) {
                 let host = HostId(host as u32);
-                let links: Vec<u32> = match fib.lookup(switch as u32, host) {
+                let links: Vec<LinkId> = match fib.lookup(SwitchId(switch as u32), host) {
                     NextHop::One(link) => vec![link],
                     NextHop::Several(links) => links.to_vec(),
                     NextHop::None => Vec::new(),
                 };
                 let node = NodeId((topology.hosts.len() + switch) as u32);
-                let told: Vec<u32> = routes.next_hops(node, host).iter().map(|link| link.0).collect();
+                let told = routes.next_hops(node, host).to_vec();
                 assert_eq!(links, told, "switch {switch} to host {host}");
             }
-        }
-    }
-
-    /// What the inner loop serves in place is what most of the switches' ports are; where the same flags mean two kinds, neither.
-    #[test]
-    fn the_loop_serves_the_kind_in_place_that_most_ports_are() {
-        let leaf_spine = "kind = \"leaf_spine\"\nleaves = 2\nhosts_per_leaf = 2\nspines = 2";
-        let in_place = |switch: &str| {
-            let scenario = scenario(&format!("{leaf_spine}\n{switch}"));
-            world(&scenario, &Destination::Nowhere).expect("a world").in_place
-        };
-        let (red, dequeue) = (
-            "marking = { kind = \"red\", min = \"5 packets\", max = \"15 packets\" }",
-            "marking = { kind = \"threshold\", k = \"5 packets\", at = \"dequeue\" }",
-        );
-        let s_ecn = "marking = { kind = \"s_ecn\", k = \"5 packets\" }";
-        let drr = "scheduling = \"drr\"";
-        // Of a policy that most ports have.
-        let by = |marking: &str| {
-            let scenario = scenario(&format!("{leaf_spine}\n[switch]\n{marking}"));
-            FifoKind::ByPolicy(Marker::new(&scenario.doc().switch.marking).number())
-        };
-        assert_ne!(by(red), by(s_ecn));
-        let pfc = "buffer = \"unlimited\"\nmechanisms.pfc = {}";
-        let watched = "buffer = \"unlimited\"\nmechanisms.pfc = { watchdog = {} }";
-        let shared = "buffer = { kind = \"dynamic\", total = \"1MB\", alpha = 1.0 }";
-        let but_leaves = |settings: &str| format!("[[switch.except]]\ntier = 0\n{settings}");
-        let but_one = |settings: &str| format!("[[switch.except]]\nports = [\"leaf0->h0\"]\n{settings}");
-        for (switch, kind) in [
-            (String::new(), FifoKind::Plain),
-            (format!("[switch]\n{red}"), by(red)),
-            (format!("[switch]\n{s_ecn}\n{}", but_one(red)), by(s_ecn)),
-            (format!("[switch]\n{drr}"), FifoKind::Classes),
-            (format!("[switch]\n{drr}\n{red}"), FifoKind::Plain), // of no port
-            (format!("[switch]\n{dequeue}"), FifoKind::Dequeues),
-            (format!("[switch]\n{shared}"), FifoKind::Shared),
-            (format!("[switch]\n{shared}\n{dequeue}"), FifoKind::Plain), // of no port: those of both take a call
-            (format!("[switch]\n{pfc}\n{red}"), FifoKind::OfferedWaiting),
-            (format!("[switch]\n{watched}\n{red}"), FifoKind::Plain), // they see also packets that find their port idle
-            (format!("[switch]\n{red}\n{}", but_one("marking = { kind = \"none\" }")), by(red)),
-            (format!("[switch]\n{dequeue}\n{}", but_leaves("marking = { kind = \"none\" }")), FifoKind::Plain),
-            (format!("[switch]\n{shared}\n{}", but_one(dequeue)), FifoKind::Plain),
-        ] {
-            assert_eq!(in_place(&switch), kind, "{switch}");
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::collectives;
 use super::counters::{MESSAGES, NICS, TRIMMED};
+use crate::core::port::Owner;
 use crate::fabric::combined::Depth;
-use crate::fabric::port::Owner;
 use crate::hosts::order::{Reordering, THRESHOLD};
 use crate::hosts::receive::Receivers;
 use crate::ledger::{Aborted, Outcome, SIZES};
@@ -13,7 +13,7 @@ use fanin_params::CounterDef;
 use fanin_switch::MechanismState;
 use fanin_traffic::CollectiveJob;
 use fanin_transport::AbortReason;
-use fanin_units::{BitRate, Bytes, Span};
+use fanin_units::{BitRate, Bytes, LinkId, Span, SwitchId};
 use serde_json::{json, Map, Value};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -118,7 +118,7 @@ fn add<const N: usize>(group: &mut Map<String, Value>, defs: [CounterDef; N], co
     group.extend(defs.iter().zip(counts).map(|(def, n)| (def.name.to_string(), json!(n))));
 }
 
-/// What the mechanisms of switches and the signals at hosts have counted, by group; those that run.
+/// The counts of mechanisms that run and of signals at hosts, by group.
 fn mechanisms(world: &World) -> Value {
     let mut groups = Map::new();
     for group in world.mechanism_counts() {
@@ -129,23 +129,29 @@ fn mechanisms(world: &World) -> Value {
         let Some(Value::Object(group)) = groups.get_mut(name) else { continue };
         group.extend(counters.into_iter().map(|(def, n)| (def.name.to_string(), json!(n))));
     }
-    let states = || (0..).zip(world.fabric.switches.iter()).flat_map(|(s, switch)| switch.mechanisms.iter().map(move |m| (s, m)));
+    let states = || {
+        (0..)
+            .map(SwitchId)
+            .zip(world.fabric.switches.iter())
+            .flat_map(|(s, switch)| switch.mechanisms.iter().map(move |m| (s, m)))
+    };
     for (name, group) in &mut groups {
         let Value::Object(group) = group else { continue };
         let ours = || states().filter(|(_, m)| m.counts().name == name);
         let Some((_, first)) = ours().next() else { continue };
-        if first.pauses_hosts() {
+        let profile = first.kind().profile;
+        if profile.pauses().is_some() {
             let nics = &world.hosts.pause_counts;
             add(group, NICS, [nics.frames, nics.storms, nics.storms_over]);
         }
-        if first.sends_messages() {
-            let waiting: u64 = ours().map(|(_, m)| m.messages()).sum();
+        if profile.messages.is_some() {
+            let waiting: u64 = ours().filter_map(|(_, m)| m.attaches(|m| m.messages())).sum();
             let travelling = world.existing(|envelope, header| {
-                matches!(header, Header::Control(c) if first.owns(c.ether_type)) && envelope.ttl > 0
+                matches!(header, Header::Control(c) if profile.owns(c.ether_type)) && envelope.ttl > 0
             });
             add(group, MESSAGES, [world.after_end(name), waiting + travelling]);
         }
-        if first.signals().has(fanin_packet::Signals::TRIMMED) {
+        if profile.signals.has(fanin_packet::Signals::TRIMMED) {
             let (headers, signals) = world.trimmed_and_signals_on_the_way();
             let totals = world.totals();
             add(group, TRIMMED, [totals.stray_trimmed, headers, totals.dropped_signals, totals.stray_signals, signals]);
@@ -155,14 +161,14 @@ fn mechanisms(world: &World) -> Value {
         if !reasons.is_empty() {
             group.insert("by_reason".into(), json!(reasons));
         }
-        for (def, value) in ours().flat_map(|(_, m)| m.peaks()) {
+        for (def, value) in ours().flat_map(|(_, m)| m.largest_values()) {
             let most = group.get(def.name).and_then(Value::as_u64).unwrap_or(0);
             group.insert(def.name.to_string(), json!(most.max(value)));
         }
-        let link = |s: usize, port: fanin_switch::PortNo| world.fabric.switches[s].ports[port.index()] as usize;
-        let longest = |s: usize, m: &MechanismState| match m.express() {
-            Some(_) => world.fabric.switches[s].express_peak(&world.core),
-            None => m.peak(),
+        let link = |s: SwitchId, port: fanin_switch::PortNo| world.fabric.switches[s].ports[port.index()];
+        let longest = |s: SwitchId, m: &MechanismState| match m.overtakes(|_| ()) {
+            Some(()) => world.fabric.switches[s].express_peak(&world.core),
+            None => m.peaks(|m| m.longest_queue()).flatten(),
         };
         let peaks = ours().filter_map(|(s, m)| longest(s, m).map(|(port, bytes)| (link(s, port), bytes)));
         let largest = peaks.min_by_key(|(l, bytes)| (std::cmp::Reverse(*bytes), *l));
@@ -231,7 +237,7 @@ pub(crate) fn summary(
     let elapsed = Span::from_ps(recorder.flows_until.ps());
     let (marks, _) = world.port_totals();
     let hottest = world.hottest_ports();
-    let port = |l: usize| {
+    let port = |l: LinkId| {
         let (p, link) = (&world.core.ports[l], &world.core.links[l]);
         let [tx_bytes, tx_packets] = p.sent(link);
         let wire = Bytes(tx_bytes + tx_packets * u64::from(link.gap()));
@@ -295,7 +301,7 @@ pub(crate) fn summary(
         "ports": hottest.iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
         "host_ports": world.troubled_hosts().iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
     });
-    if !world.core.crossbars.is_empty() {
+    if !world.fabric.crossbars.is_empty() {
         all["input_ports"] = input_ports(world);
     }
     all
@@ -303,11 +309,11 @@ pub(crate) fn summary(
 
 /// The inputs of combined switches in which most has waited, by the links that come in.
 fn input_ports(world: &World) -> Value {
-    let crossbars = world.core.crossbars.iter().enumerate();
-    let mut inputs: Vec<(usize, Depth)> =
+    let crossbars = (0..).map(SwitchId).zip(world.fabric.crossbars.iter());
+    let mut inputs: Vec<(LinkId, Depth)> =
         crossbars.flat_map(|(s, x)| x.depths().map(move |(port, depth)| (world.link_into(s, port), depth))).collect();
     inputs.sort_by_key(|(l, depth)| (Reverse(depth.peak), *l));
-    let row = |(l, depth): &(usize, Depth)| json!({ "input": world.core.ports[*l].name.to_string(), "max_bytes": depth.peak, "drops": depth.drops });
+    let row = |(l, depth): &(LinkId, Depth)| json!({ "input": world.core.ports[*l].name.to_string(), "max_bytes": depth.peak, "drops": depth.drops });
     inputs.iter().take(16).map(row).collect()
 }
 

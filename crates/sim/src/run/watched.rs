@@ -12,7 +12,7 @@ impl World {
         let triggered = matches!(self.core.ledger.tables.keep(), Keep::Around { .. });
         let port =
             |(index, ((link, _), rows)): (usize, (&(fanin_units::LinkId, fanin_telemetry::Name), fanin_telemetry::KeptRows))| {
-                let (port, link) = (&self.core.ports[link.index()], &self.core.links[link.index()]);
+                let (port, link) = (&self.core.ports[*link], &self.core.links[*link]);
                 let mut facts = json!({
                     "port": port.name.to_string(),
                     "rate_bps": port.rate.bps(),

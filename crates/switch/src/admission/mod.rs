@@ -5,40 +5,40 @@ use fanin_params::{choice, params, Cx};
 use fanin_units::{Amount, Bytes};
 
 params! {
-    /// Every port has a buffer of its own.
+    /// A separate buffer for each port.
     pub struct StaticBuffer {
-        /// Buffer of each port: a packet is dropped when it does not fit beside what already waits there.
+        /// Buffer of each port: a packet is dropped if it does not fit beside the packets that wait there.
         /// Source: S-ECN §III-A (512 KB, the largest of its testbed).
         pub per_port: Amount = Amount::Bytes(512_000);
     }
 }
 
 params! {
-    /// All ports share one buffer; each queue may grow to α times what is free of it. Source: DT.
+    /// One buffer shared by all ports, with a dynamic threshold: each queue may grow to α times the free buffer. Source: DT.
     pub struct DynamicBuffer {
         /// Buffer of the whole switch. Source: DCTCP §4 (4 MB, its shallow-buffered 48-port switches).
         pub total: Amount = Amount::Bytes(4_000_000);
-        /// α: a queue may hold at most α × free. Source: DT (1 lets a single congested queue take
-        /// half of the buffer); chips offer powers of two from 1/128 to 8.
+        /// α: a queue may hold at most α times the free buffer. Source: DT (1 lets a single congested queue take half of the
+        /// buffer); chips offer powers of two from 1/128 to 8.
         pub alpha: f64 = 1.0, in ALPHA;
-        /// Buffer that each port has for itself beside its share, taken out of `total`; none when absent.
+        /// Reserved buffer of each port in addition to its share, taken out of `total`; if absent, none.
         pub reserved: Option<Amount>;
     }
 }
 
 impl DynamicBuffer {
-    /// What a queue with this α may hold while all others are empty, in the unit of `total`: α/(1 + α) of it. Source: DT.
+    /// Limit of a queue with this α while all others are empty, in the unit of `total`: α/(1 + α) of it. Source: DT.
     pub fn alone(&self, alpha: f64) -> u64 {
         libm::floor(alpha / (1.0 + alpha) * self.total.count() as f64) as u64
     }
 }
 
 params! {
-    /// Nothing is ever dropped for want of room.
+    /// An unlimited buffer: no packet is dropped for lack of room.
     pub struct UnlimitedBuffer { }
 }
 
-/// What devices and other simulators call buffers.
+/// Names of buffers at devices and in other simulators.
 fn meant(kind: &str) -> Option<&'static str> {
     match kind {
         "shared" | "shared_buffer" | "dt" | "dynamic_threshold" | "alpha" => {
@@ -53,19 +53,19 @@ fn meant(kind: &str) -> Option<&'static str> {
 }
 
 choice! {
-    /// How much may wait at a port. A packet that finds its port idle goes onto the wire and needs no room.
+    /// Buffer in which packets wait at a port. A packet that finds its port idle goes onto the wire and needs none.
     pub enum Buffer, meaning meant {
-        /// A fixed amount per port (drop tail).
+        /// Fixed buffer per port (drop tail).
         "static" => Static(StaticBuffer),
-        /// Shared by all ports with a dynamic threshold.
+        /// Buffer shared by all ports, with a dynamic threshold.
         "dynamic" => Dynamic(DynamicBuffer),
-        /// No limit.
+        /// Unlimited buffer.
         "unlimited" => Unlimited(UnlimitedBuffer),
     }
 }
 
 impl Buffer {
-    /// Whether something is counted in cells.
+    /// True if something is counted in cells.
     pub fn counts_cells(&self) -> bool {
         match self {
             Buffer::Static(b) => Unit::of(b.per_port) == Unit::Cells,
@@ -154,24 +154,24 @@ impl SharedBuffer {
         }
     }
 
-    /// What it counts in: the unit of every `queued` argument.
+    /// Unit of the buffer: that of every `queued` argument.
     pub fn unit(&self) -> Unit {
         self.unit
     }
 
-    /// What a frame takes.
+    /// Amount that a frame takes.
     #[inline]
     pub fn size(&self, frame: u16) -> u64 {
         self.unit.size(frame, self.cell)
     }
 
-    /// What is shared and not used.
+    /// Shared amount that is not used.
     #[inline]
     pub fn free(&self) -> u64 {
         self.total - self.used
     }
 
-    /// What is shared and used.
+    /// Shared amount that is used.
     pub fn used(&self) -> u64 {
         self.used
     }
@@ -188,7 +188,7 @@ impl SharedBuffer {
         queued.saturating_sub(self.reserved)
     }
 
-    /// Whether a frame may join a queue with this α that holds `queued`.
+    /// True if a frame may join a queue with this α that holds `queued`.
     ///
     /// # Errors
     /// With the reason when it may not.
@@ -226,7 +226,7 @@ impl SharedBuffer {
     }
 }
 
-/// What bounds the queues of one port: its own limit, or its share of the switch's buffer.
+/// Bound on the queues of one port: its own limit, or its share of the switch's buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Admission {
     Unlimited,
@@ -251,12 +251,12 @@ impl Admission {
         }
     }
 
-    /// Whether it is a share of the switch's buffer.
+    /// True if it is a share of the switch's buffer.
     pub fn is_shared(&self) -> bool {
         matches!(self, Admission::Shared { .. })
     }
 
-    /// Whether the port's own limit, if it has one, lets a frame join the queue of `view`; `cell`: bytes of a cell.
+    /// True if the port's own limit, if it has one, lets a frame join the queue of `view`; `cell`: bytes of a cell.
     ///
     /// # Errors
     /// With the reason when it does not.

@@ -13,23 +13,24 @@ use fanin_params::{choice, params};
 use fanin_units::Bytes;
 
 params! {
-    /// Packets wait at their output ports alone, as if the switch could move all of them there at once.
+    /// Output-queued: packets wait at their output ports only, as if the switch could move all of them there at once.
     pub struct OutputQueued { }
 }
 
 params! {
-    /// Combined input- and output-queued: packets wait in virtual output queues, one for each input, output and class, cross a crossbar as
-    /// a whole, and wait in the queue of their output port. Source: CIOQ.
+    /// Combined input- and output-queued: packets wait in virtual output queues, one for each input, output and class, cross
+    /// a crossbar as a whole, and wait in the queue of their output port. Source: CIOQ.
     pub struct Combined {
-        /// Buffer of each virtual output queue. A packet that does not fit is dropped. Source: RCM §4.1 (100 KB).
+        /// Buffer of each virtual output queue; a packet that does not fit is dropped. Source: RCM §4.1 (100 KB).
         pub voq: Bytes = Bytes(100_000), in Bytes(64)..=Bytes(4_000_000_000);
-        /// Buffer of each output port and class. Without room for a largest frame it gets none: nothing is dropped there for want of room.
+        /// Buffer of each output port and class. An output with less room than a largest frame receives no packet, so that
+        /// none is dropped there for lack of room.
         /// Source: RCM §4.1 (100 KB).
         pub output: Bytes = Bytes(100_000), in Bytes(64)..=Bytes(4_000_000_000);
-        /// Rate of each input and output of the crossbar, as a multiple of that of the switch's fastest port. Source: CIOQ (2 - 1/N is
-        /// needed to behave as an output-queued switch of N ports, and enough).
+        /// Speedup: rate of each input and output of the crossbar, as a multiple of the rate of the switch's fastest port.
+        /// Source: CIOQ (2 - 1/N is needed to behave as an output-queued switch of N ports, and enough).
         pub speedup: f64 = 2.0, in 1.0..=64.0;
-        /// Who decides which packets cross.
+        /// Scheduler that matches inputs with outputs of the crossbar.
         pub scheduler: Arbitration = Arbitration::Islip(IslipParams { iterations: 3 });
     }
 }
@@ -41,11 +42,11 @@ impl Default for Combined {
 }
 
 choice! {
-    /// Where packets wait.
+    /// Architecture of a switch: the places where packets wait.
     pub enum Architecture {
-        /// At output ports alone.
+        /// Output-queued: packets wait at output ports only.
         "output_queued" => OutputQueued(OutputQueued),
-        /// At input ports in virtual output queues, and at output ports.
+        /// Combined: packets wait at input ports, in virtual output queues, and at output ports.
         "combined" => Combined(Combined),
     }
 }
@@ -65,7 +66,7 @@ impl Architecture {
 pub struct Inputs(Vec<u64>);
 
 impl Inputs {
-    /// None of `inputs`.
+    /// Empty set of `inputs`.
     pub fn none(inputs: usize) -> Self {
         Inputs(vec![0; inputs.div_ceil(64)])
     }
@@ -82,7 +83,7 @@ impl Inputs {
         self.0[input / 64] >> (input % 64) & 1 != 0
     }
 
-    /// Whether none is in both.
+    /// True if none is in both.
     #[inline]
     pub fn is_disjoint(&self, other: &Inputs) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| a & b == 0)
@@ -110,7 +111,7 @@ impl Inputs {
     }
 }
 
-/// What is asked of an arbiter: by output that is free, the free inputs with a packet for it.
+/// Requests to an arbiter: by output that is free, the free inputs with a packet for it.
 #[derive(Clone, Debug)]
 pub struct Requests {
     /// By output.
@@ -161,7 +162,7 @@ pub(crate) trait Arbiter: Sized {
 macro_rules! registry {
     ($( $(#[doc = $doc:expr])* $kind:literal => $name:ident($params:ty, $state:ty), )*) => {
         choice! {
-            /// How a crossbar matches inputs with outputs.
+            /// Scheduler of a crossbar, which matches inputs with outputs.
             pub enum Arbitration {
                 $( $(#[doc = $doc])* $kind => $name($params), )*
             }
@@ -191,9 +192,9 @@ macro_rules! registry {
 }
 
 registry! {
-    /// iSLIP: request, grant, accept, in turn, with pointers that come apart by themselves.
+    /// iSLIP: request, grant, accept, with round-robin pointers that desynchronise by themselves.
     "islip" => Islip(IslipParams, islip::Islip),
-    /// Each output and each input in turn, by pointers that move with every grant (RRM).
+    /// Round-robin matching (RRM): pointers of outputs and inputs that move with every grant.
     "round_robin" => RoundRobin(RoundRobinArbiterParams, round_robin::RoundRobin),
 }
 

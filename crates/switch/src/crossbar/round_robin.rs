@@ -5,7 +5,7 @@ use super::{Arbiter, Match, Requests};
 use fanin_params::params;
 
 params! {
-    /// Plain round-robin matching (RRM), one round in an arbitration. Source: iSLIP §II.A.
+    /// Plain round-robin matching (RRM), with one iteration per arbitration. Source: iSLIP §II.A.
     pub struct RoundRobinArbiterParams { }
 }
 

@@ -5,13 +5,13 @@ use crate::{PortSettings, Unit, PRIORITIES};
 use fanin_params::{params, Cx, Param};
 
 params! {
-    /// How some classes are marked. Where there is such an entry, each queue has a state of its own and sees nothing of the others;
-    /// classes without an entry are marked as `switch.marking` says, by their own queues, too, as switches have a profile
-    /// (WRED, ECN) for each traffic class (from memory).
+    /// Marking policy of some classes. With such an entry, each queue of a port has a marking state of its own and sees
+    /// nothing of the other queues; classes without an entry are marked by `switch.marking`, by their own queues as well, as
+    /// switches have a profile (WRED, ECN) for each queue. Source: SAI (SAI_QUEUE_ATTR_WRED_PROFILE_ID).
     pub struct ClassMarking {
-        /// The classes. Those beyond the last queue of a port share it.
+        /// Classes to which the policy applies; classes beyond the last queue of a port share that queue.
         pub classes: Vec<u8>;
-        /// How they are marked.
+        /// Marking policy of these classes.
         pub marking: Marking;
     }
 }
@@ -50,7 +50,7 @@ fn check_classes(before: &[ClassMarking], classes: &[u8], cx: &mut Cx) {
 }
 
 impl<'a> PortSettings<'a> {
-    /// How each queue is marked, where that differs by class; none where the port is marked as a whole.
+    /// Marking of each queue, where that differs by class; none where the port is marked as a whole.
     pub fn marking_by_class(&self) -> Option<Vec<&'a Marking>> {
         let queues = self.scheduling.classes();
         let any = queues > 1 && !self.class_marking.is_empty();
@@ -65,12 +65,12 @@ impl<'a> PortSettings<'a> {
         queues.into_iter().enumerate().map(|(queue, marking)| (classes(queue), marking)).collect()
     }
 
-    /// Whether some packets are marked as those of the whole port: it has one queue, or a queue without an entry.
+    /// True if some packets are marked as those of the whole port: it has one queue, or a queue without an entry.
     pub fn marks_as_a_port(&self) -> bool {
         self.marking_by_class().is_none_or(|queues| queues.into_iter().any(|marking| std::ptr::eq(marking, self.marking)))
     }
 
-    /// How packets of a class are marked.
+    /// Marking of packets of a class.
     pub fn marking_of(&self, class: u8) -> &'a Marking {
         let queues = self.scheduling.classes();
         let queue = usize::from(class).min(queues - 1);

@@ -14,20 +14,21 @@ const MARK: MarkReason = MarkReason("codel");
 const MARK_BY_WAIT: MarkReason = MarkReason("codel_ce_threshold");
 
 params! {
-    /// Controlled delay (CoDel): drops at the head of a queue whose packets have waited too long for an interval.
+    /// Controlled delay (CoDel): drops packets at the head of a queue whose packets have all waited too long for an interval.
     pub struct CodelParams {
-        /// How long packets may wait in a standing queue. Source: RFC 8289 §4.3 (5 ms).
+        /// Target: acceptable waiting time in a standing queue. Source: RFC 8289 §4.3 (5 ms).
         pub target: Span = Span::from_ms(5), in Span::from_ns(1)..=Span::from_s(10);
-        /// For so long all packets have to wait longer than `target` before one is dropped; about the longest round-trip time.
+        /// Interval for which all packets must wait longer than `target` before one is dropped; about the longest round-trip
+        /// time.
         /// Source: RFC 8289 §4.2 (100 ms).
         pub interval: Span = Span::from_ms(100), in Span::from_ns(1)..=Span::from_s(100);
-        /// Nothing is dropped while no more than this waits behind the packet. Source: Linux codel_should_drop (the device's MTU
-        /// with its header); RFC 8289 §5.5 (the largest packet so far).
+        /// Smallest backlog: nothing is dropped while no more than this waits behind the packet. Source: Linux
+        /// codel_should_drop (the device's MTU with its header); RFC 8289 §5.5 (the largest packet so far).
         pub mtu: Bytes = Bytes(1518), in Bytes(64)..=Bytes(65_535);
-        /// Mark ECN-capable packets where others are dropped. Source: Linux sch_codel (off).
+        /// ECN: ECN-capable packets are marked instead of dropped. Source: Linux sch_codel (off).
         pub ecn: bool = false;
-        /// Mark every ECN-capable packet that has waited longer than this, whatever else is decided; absent: none. Source: Linux
-        /// sch_codel (meant for DCTCP).
+        /// Step marking: every ECN-capable packet that has waited longer than this is marked, whatever else is decided; if
+        /// absent, none. Source: Linux sch_codel (meant for DCTCP).
         pub ce_threshold: Option<Span>;
     }
 }
@@ -67,7 +68,7 @@ struct Class {
 const FORGET: u64 = 16;
 
 impl Class {
-    /// Whether a packet may be dropped. Source: RFC 8289 §5.6 (dodequeue), Linux codel_should_drop.
+    /// True if a packet may be dropped. Source: RFC 8289 §5.6 (dodequeue), Linux codel_should_drop.
     fn may_drop(&mut self, params: &CodelParams, now: Time, waited: Span, behind: u64) -> bool {
         if waited < params.target || behind <= params.mtu.0 {
             self.first_above = None;
@@ -82,7 +83,7 @@ impl Class {
         at + Span::from_ps((params.interval.ps() as f64 / libm::sqrt(f64::from(self.count))) as u64)
     }
 
-    /// Whether the packet is to be dropped, or marked instead. Source: Linux codel_dequeue, packet by packet.
+    /// True if the packet is to be dropped, or marked instead. Source: Linux codel_dequeue, packet by packet.
     fn acts(&mut self, params: &CodelParams, now: Time, waited: Span, behind: u64, markable: bool) -> bool {
         let may_drop = self.may_drop(params, now, waited, behind);
         if !self.dropping {

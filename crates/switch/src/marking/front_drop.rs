@@ -11,9 +11,9 @@ use fanin_units::{Amount, Bytes};
 const FRONT_DROP: DropReason = DropReason("front_drop");
 
 params! {
-    /// A packet whose turn it is to be sent is dropped when the queue has reached a limit.
+    /// Front drop: the packet at the head of a queue that has reached a limit is dropped instead of sent.
     pub struct FrontDropParams {
-        /// The limit. A packet is dropped when at least this much waits, itself counted.
+        /// Limit of the queue: a packet is dropped when at least this much waits, itself included.
         pub limit: Amount = Amount::Bytes(512_000);
     }
 }

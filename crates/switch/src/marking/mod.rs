@@ -19,7 +19,7 @@ pub use red::{RedParams, Spacing};
 pub use s_ecn::{AfterMark, ByChance, SEcnParams, SlopeForm, SlopeParams, SlopeRegisters, SlopeStep};
 pub use threshold::{At, ThresholdParams};
 
-use crate::{Head, MarkVerdict, PortView, View};
+use crate::{Head, MarkVerdict, PortView};
 use fanin_packet::Envelope;
 use fanin_params::{choice, Cx, Ground, Setting, Trial};
 use fanin_units::{Amount, Bytes, Stream};
@@ -29,13 +29,10 @@ pub(crate) trait Policy: Sized {
     /// Its parameters.
     type Params;
 
-    /// Whether ports may have to ask it at enqueue for more than a threshold: worth code of its own for such ports.
-    const WORTH_ITS_OWN_CODE: bool = false;
-
     /// The state at the start of a run.
     fn new(params: &Self::Params) -> Self;
 
-    /// What a scenario gets when it is tried there: the policy's own table, where not all of it is default, and what its authors
+    /// Further settings that a scenario gets when the policy is tried there: the policy's own table, where not all of it is default, and what its authors
     /// had set besides.
     fn authors(_at: &Ground) -> Vec<Setting> {
         Vec::new()
@@ -54,28 +51,28 @@ pub(crate) trait Policy: Sized {
         Vec::new()
     }
 
-    /// Whether a packet is part of the queue that is compared, and a queue as long as the amount is long enough.
+    /// True if a packet is part of the queue that is compared, and a queue as long as the amount is long enough.
     fn counts_itself(_params: &Self::Params) -> bool {
         false
     }
 
-    /// Whether it marks ECN-capable packets at all.
+    /// True if it marks ECN-capable packets at all.
     fn marks(_params: &Self::Params) -> bool {
         true
     }
 
-    /// Whether it drops packets.
+    /// True if it drops packets.
     fn drops(_params: &Self::Params) -> bool {
         false
     }
 
-    /// Whether it does nothing while the queue is below all of these amounts.
+    /// True if it does nothing while the queue is below all of these amounts.
     fn idle_below(_params: &Self::Params) -> bool {
         true
     }
 
     /// A packet that admission has let pass is about to be queued.
-    fn on_enqueue(&mut self, _view: &impl View, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+    fn on_enqueue(&mut self, _view: &PortView, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         MarkVerdict::Pass
     }
 
@@ -83,8 +80,8 @@ pub(crate) trait Policy: Sized {
     fn on_refused(&mut self, _view: &PortView, _p: &Envelope) {}
 
     /// A packet has left the queue and is about to be sent: it can be marked, and is not dropped any more. Ports need no events
-    /// for that, so it may be asked later than it happens; `view.now()` is the time when it did.
-    fn on_dequeue(&mut self, _view: &impl View, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+    /// for that, so it may be asked later than it happens; `view.now` is the time when it did.
+    fn on_dequeue(&mut self, _view: &PortView, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         MarkVerdict::Pass
     }
 
@@ -94,23 +91,23 @@ pub(crate) trait Policy: Sized {
         MarkVerdict::Pass
     }
 
-    /// Whether `on_enqueue` can say anything but `Pass`.
+    /// True if `on_enqueue` can say anything but `Pass`.
     fn acts_at_enqueue(&self) -> bool {
         true
     }
 
-    /// Whether `on_dequeue` can say anything but `Pass`.
+    /// True if `on_dequeue` can say anything but `Pass`.
     #[inline(always)]
     fn acts_at_dequeue(&self) -> bool {
         false
     }
 
-    /// Whether `on_head` can say anything but `Pass`. The departures of such a port are events.
+    /// True if `on_head` can say anything but `Pass`. The departures of such a port are events.
     fn decides_at_head(&self) -> bool {
         false
     }
 
-    /// Whether it draws random numbers.
+    /// True if it draws random numbers.
     fn needs_rng(&self) -> bool {
         false
     }
@@ -121,7 +118,7 @@ pub(crate) trait Policy: Sized {
     }
 }
 
-/// What devices and other simulators call marking.
+/// Names of marking at devices and in other simulators.
 fn meant(kind: &str) -> Option<&'static str> {
     match kind {
         "ecn" => Some("did you mean 'threshold', a step at k as DCTCP has it, or 'red', by chance from the average queue?"),
@@ -138,8 +135,8 @@ fn meant(kind: &str) -> Option<&'static str> {
 macro_rules! registry {
     ($( $(#[doc = $doc:expr])* $kind:literal => $name:ident($params:ty, $state:ty), )*) => {
         choice! {
-            /// How a port signals congestion. One state per port, which looks at the whole port; `codel` has one for each class, and so
-            /// have all where `switch.class_marking` has entries.
+            /// Marking policy: the congestion signal of a port. One state per port, which observes the whole port; `codel`
+            /// has one for each class, and so do all policies if `switch.class_marking` has entries.
             pub enum Marking, meaning meant {
                 $( $(#[doc = $doc])* $kind => $name($params), )*
             }
@@ -153,38 +150,7 @@ macro_rules! registry {
             $( $(#[doc = $doc])* $name($state), )*
         }
 
-        /// The policies, by number.
-        #[repr(u8)]
-        enum Number {
-            $( $name, )*
-        }
-
         impl Marker {
-            /// The number of its policy.
-            pub fn number(&self) -> u8 {
-                match self { $( Marker::$name(_) => Number::$name as u8, )* }
-            }
-
-            /// Runs code that is compiled for ports with the policy of this number, or for [`Marker::ANY`] where that would not be worth it.
-            pub fn compiled_for<C: ForPolicy>(number: u8, code: C) {
-                $(
-                    if <$state as Policy>::WORTH_ITS_OWN_CODE && number == Number::$name as u8 {
-                        return code.run::<{ Number::$name as u8 }>();
-                    }
-                )*
-                code.run::<{ Marker::ANY }>()
-            }
-
-            /// [`Marker::on_enqueue`] in code that is compiled for the policy `N`, which it is, or for all.
-            #[inline(always)]
-            pub fn on_enqueue_at<const N: u8>(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
-                match self {
-                    $( Marker::$name(state) if N == Number::$name as u8 => state.on_enqueue(view, p, rng), )*
-                    other if N == Marker::ANY => other.on_enqueue(view, p, rng),
-                    other => unreachable!("policy {} where {N} is", other.number()),
-                }
-            }
-
             /// The state at the start of a run.
             pub fn new(marking: &Marking) -> Self {
                 match marking { $( Marking::$name(params) => Marker::$name(<$state as Policy>::new(params)), )* }
@@ -192,7 +158,7 @@ macro_rules! registry {
 
             /// A packet that admission has let pass is about to be queued; `view` is the queue that it finds.
             #[inline(always)]
-            pub fn on_enqueue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+            pub fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
                 match self { $( Marker::$name(state) => state.on_enqueue(view, p, rng), )* }
             }
 
@@ -205,7 +171,7 @@ macro_rules! registry {
 
             /// A packet has left the queue and is about to be sent; `view` is the queue that it leaves behind. Never a drop.
             #[inline(always)]
-            pub fn on_dequeue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+            pub fn on_dequeue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
                 match self { $( Marker::$name(state) => state.on_dequeue(view, p, rng), )* }
             }
 
@@ -298,28 +264,17 @@ macro_rules! registry {
     };
 }
 
-/// Code that is compiled for each policy by itself.
-pub trait ForPolicy {
-    /// For ports with the policy `N`, or with [`Marker::ANY`].
-    fn run<const N: u8>(self);
-}
-
-impl Marker {
-    /// No policy's number: code for all of them.
-    pub const ANY: u8 = u8::MAX;
-}
-
 registry! {
-    /// Never.
+    /// No marking.
     "none" => None(NoMarking, none::Never),
-    /// Every ECN-capable packet when the queue is above a threshold.
+    /// Threshold: marks every ECN-capable packet when the queue is above K.
     "threshold" => Threshold(ThresholdParams, threshold::Threshold),
-    /// Random early detection: by chance, from the average queue.
+    /// Random early detection: marks or drops with a probability that depends on the average queue.
     "red" => Red(RedParams, red::Red),
-    /// By the slope of the queue.
+    /// S-ECN: marks by the slope of the queue.
     "s_ecn" => SEcn(SEcnParams, s_ecn::SEcn),
-    /// Controlled delay: packets that have waited too long for an interval are dropped at the head of the queue, or marked.
+    /// Controlled delay: drops or marks packets at the head of a queue that have waited too long for an interval.
     "codel" => Codel(CodelParams, codel::Codel),
-    /// Never: packets are dropped at the head of a queue that has reached a limit.
+    /// Front drop: no marks; packets at the head of a queue that has reached a limit are dropped.
     "front_drop" => FrontDrop(FrontDropParams, front_drop::FrontDrop),
 }

@@ -5,7 +5,7 @@ use fanin_params::params;
 use fanin_units::Bytes;
 
 params! {
-    /// Packets are never marked.
+    /// No marking.
     pub struct NoMarking { }
 }
 

@@ -1,7 +1,7 @@
 //! Random early detection. Source: RED.
 
 use super::Policy;
-use crate::{DropReason, MarkReason, MarkVerdict, PortView, Unit, View};
+use crate::{DropReason, MarkReason, MarkVerdict, PortView, Unit};
 use fanin_packet::{Ecn, Envelope};
 use fanin_params::{names, params, Cx};
 use fanin_units::{Amount, BitRate, Bytes, Span, Stream};
@@ -17,46 +17,46 @@ const DROP_BY_CHANCE: DropReason = DropReason("red");
 const DROP_FORCED: DropReason = DropReason("red_forced");
 
 names! {
-    /// How marks are spread over packets at a given marking probability.
+    /// Spacing of marks at a given marking probability.
     pub enum Spacing {
-        /// Each packet by itself, so that gaps are geometric. Source: RED §7, method 1.
+        /// Geometric gaps: each packet is marked independently. Source: RED §7, method 1.
         "geometric" => Geometric,
-        /// Gaps uniform from 1 to 1/p_b − 1: the algorithm counts the arriving packet, where the text has 1 to 1/p_b. Source:
+        /// Uniform gaps from 1 to 1/p_b − 1: the algorithm counts the arriving packet, where the text has 1 to 1/p_b. Source:
         /// RED §7, method 2, as in its fig. 2.
         "uniform" => Uniform,
-        /// Gaps uniform from 1/p_b to 2/p_b − 1. Source: ns-2 2.35, `queue/red.cc` (`wait_`).
+        /// Uniform gaps from 1/p_b to 2/p_b − 1. Source: ns-2 2.35, `queue/red.cc` (`wait_`).
         "wait" => Wait,
     }
 }
 
 params! {
-    /// Random early detection.
+    /// Random early detection (RED).
     pub struct RedParams {
-        /// Lower threshold of the average queue; in packets, bytes or cells, which is also what the average counts.
+        /// Lower threshold of the average queue, in packets, bytes or cells, which is also the unit of the average.
         /// Source: RED-parameters (5 packets).
         pub min: Amount = Amount::Packets(5);
         /// Upper threshold, in the same unit. Source: RED-parameters (three times `min`).
         pub max: Amount = Amount::Packets(15);
         /// Marking probability when the average reaches `max`. Source: RED-parameters (0.1).
         pub max_p: f64 = 0.1, in (Bound::Excluded(0.0), Bound::Included(1.0));
-        /// w_q, the weight of one sample in the average; 1 takes the queue as it is. Source: RED §6 (0.002).
+        /// w_q: weight of one sample in the average; 1 uses the instantaneous queue. Source: RED §6 (0.002).
         pub weight: f64 = 0.002, in (Bound::Excluded(0.0), Bound::Included(1.0));
-        /// Let the probability rise from `max_p` to 1 between `max` and twice `max` instead of jumping to 1.
+        /// Gentle RED: the probability rises from `max_p` to 1 between `max` and twice `max`, instead of jumping to 1.
         /// Source: gentle-RED.
         pub gentle: bool = true;
-        /// How marks are spread over packets. Source: RED §7 (uniform).
+        /// Spacing of marks. Source: RED §7 (uniform).
         pub spacing: Spacing = Spacing::Uniform;
-        /// Mark ECN-capable packets; otherwise drop those too. Source: RFC 3168 §5.
+        /// ECN: ECN-capable packets are marked; otherwise they are dropped as well. Source: RFC 3168 §5.
         pub ecn: bool = true;
-        /// Above the upper limit drop ECN-capable packets too. Source: RFC 3168 §7 (as it recommends). DCTCP wants them
-        /// marked: `false`.
+        /// Hard drop: above the upper limit ECN-capable packets are dropped, too. Source: RFC 3168 §7 (as it recommends).
+        /// DCTCP wants them marked: `false`.
         pub hard_drop: bool = true;
-        /// Drop packets that are not ECN-capable where others are marked. `false`: they pass, up to the limit of `hard_drop`, as at
-        /// the lossless queues of switches; acknowledgments and CNPs of RoCEv2 are such packets.
+        /// Drops of packets that are not ECN-capable where others are marked. `false`: they pass, up to the limit of
+        /// `hard_drop`, as at the lossless queues of switches; acknowledgments and CNPs of RoCEv2 are such packets.
         pub drop_others: bool = true;
-        /// In the units of bytes and cells, make the probability proportional to the frame. Source: RED §4.
+        /// Byte mode: the probability is proportional to the frame, if the unit is bytes or cells. Source: RED §4.
         pub by_size: bool = false;
-        /// The typical frame: its serialisation is one sample of an idle port, and `by_size` is relative to it.
+        /// Typical frame size: its serialisation time is one sample of an idle port, and `by_size` is relative to it.
         pub mean_packet: Bytes = Bytes(1518), in Bytes(1)..;
     }
 }
@@ -84,7 +84,7 @@ pub struct Red {
     count: i64,
 }
 
-/// What an average queue of `min` or more says.
+/// Verdict for an average queue of `min` or more.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Zone {
     /// Mark with this probability before spacing.
@@ -95,10 +95,10 @@ enum Zone {
 impl Red {
     /// The average after an arrival that finds the queue of `view`.
     #[inline(always)]
-    fn average(&mut self, view: &impl View) -> f64 {
+    fn average(&mut self, view: &PortView) -> f64 {
         let (mut avg, idle) = (self.avg, view.idle());
         if idle > Span::ZERO && avg > 0.0 {
-            avg = self.after_idle(idle, view.rate());
+            avg = self.after_idle(idle, view.rate);
         }
         match view.queue(self.unit) {
             0 => self.keeps * avg,
@@ -180,7 +180,6 @@ impl Red {
 
 impl Policy for Red {
     type Params = RedParams;
-    const WORTH_ITS_OWN_CODE: bool = true;
 
     /// Average of 32 bits, packets since the last mark of 16, begin of the idle time of 32. Source: RED fig. 2, its saved variables;
     /// their widths are ours.
@@ -237,7 +236,7 @@ impl Policy for Red {
     }
 
     #[inline(always)]
-    fn on_enqueue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+    fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         self.avg = self.average(view);
         if self.avg < self.min {
             self.count = -1;

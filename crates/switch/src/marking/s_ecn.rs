@@ -1,7 +1,7 @@
 //! S-ECN: marking by the slope of the queue.
 
 use super::{At, Policy};
-use crate::{MarkReason, MarkVerdict, Unit, View};
+use crate::{MarkReason, MarkVerdict, PortView, Unit};
 use fanin_dataplane::s_ecn;
 use fanin_packet::{Ecn, Envelope};
 use fanin_params::{choice, names, params, Cx};
@@ -13,57 +13,58 @@ const SLOPE: MarkReason = MarkReason("slope");
 const AT_K: MarkReason = MarkReason("threshold");
 
 names! {
-    /// What a mark takes from the sum.
+    /// Amount that a mark subtracts from the sum.
     pub enum AfterMark {
-        /// R·I, what this packet's share of marks stands for: the marked share is s/R, on the average exactly.
+        /// Subtracts R·I, this packet's share of marks: the marked share is s/R, exactly on average.
         "subtract" => Subtract,
-        /// All of it, as a counter of unmarked packets that starts again: one packet in ⌊R/s⌋ + 1, so never more than half
+        /// Resets the sum to zero, as a counter of unmarked packets that restarts: one packet in ⌊R/s⌋ + 1, so at most half
         /// of them while s < R.
         "reset" => Reset,
     }
 }
 
 params! {
-    /// Adders and a comparator, as in the paper's hardware: each packet adds P − R·I to a sum; a packet is marked when the sum
-    /// is above R·I. Source: S-ECN §IV-C.
+    /// Register form, with adders and a comparator as in the paper's hardware: each packet adds P − R·I to a sum; a packet is
+    /// marked when the sum is above R·I. Source: S-ECN §IV-C.
     pub struct SlopeParams {
-        /// Clock in which intervals are counted; at 20 ns R still fits its register at 1.6 Tb/s. Source: S-ECN §II-C, §IV-C
-        /// (125 MHz).
+        /// Clock that measures intervals; at 20 ns R still fits its register at 1.6 Tb/s. Source: S-ECN §II-C, §IV-C (125
+        /// MHz).
         pub clock: Span = Span::from_ns(8), in Span::from_ps(100)..=Span::from_ns(20);
-        /// What idle time and draining may pay in for later packets: the sum is never below minus this. Wire bytes; one
-        /// full-size packet is what arrivals that are merely uneven need.
+        /// Credit earned while idle or draining, which later packets may use up: the sum is never below minus this. In wire
+        /// bytes; merely uneven arrivals need one full-size packet.
         pub credit: Bytes = Bytes(1538), in Bytes(0)..=Bytes(65_535);
-        /// What a mark takes from the sum.
+        /// Amount that a mark subtracts from the sum.
         pub after_mark: AfterMark = AfterMark::Subtract;
     }
 }
 params! {
-    /// By chance: each packet for itself with probability (P − R·I)/(R·I). Source: S-ECN §IV-B (1), §IV-C (2).
+    /// Probabilistic form: each packet is marked independently with probability (P − R·I)/(R·I). Source: S-ECN §IV-B (1),
+    /// §IV-C (2).
     pub struct ByChance { }
 }
 choice! {
-    /// How the slope becomes a mark.
+    /// Form in which the slope becomes a mark.
     pub enum SlopeForm {
-        /// A sum, without chance.
+        /// Registers with a sum, without randomness.
         "registers" => Registers(SlopeParams),
-        /// By chance.
+        /// Probability per packet.
         "probability" => Probability(ByChance),
     }
 }
 params! {
-    /// By the slope s of the queue: no packet for s ≤ 0, a share of s/R for 0 < s < R, every packet for s ≥ R; and every
-    /// packet once K waits. Source: S-ECN §IV-B.
+    /// S-ECN: marks by the slope s of the queue: no packet for s ≤ 0, a share of s/R for 0 < s < R, every packet for s ≥ R;
+    /// and every packet once K waits. Source: S-ECN §IV-B.
     pub struct SEcnParams {
-        /// Every ECN-capable packet that finds K or more is marked. Absent: the slope alone decides. Source: S-ECN §IV-D
+        /// K: queue from which every ECN-capable packet is marked; if absent, the slope alone decides. Source: S-ECN §IV-D
         /// (32 KB at 1 Gb/s).
         pub k: Option<Amount> = None;
-        /// Registers or chance.
+        /// Form of the slope rule: registers or probability.
         pub form: SlopeForm = SlopeForm::Registers(SlopeParams {
             clock: Span::from_ns(8),
             credit: Bytes(1538),
             after_mark: AfterMark::Subtract,
         });
-        /// Which packet gets the mark: the one that arrives, or the one that leaves.
+        /// Packet that gets the mark: the arriving or the leaving one.
         pub at: At = At::Enqueue;
     }
 }
@@ -77,7 +78,7 @@ pub struct SlopeRegisters {
     reciprocal: u64,
 }
 
-/// What one arrival made of the registers.
+/// Registers after one arrival.
 pub type SlopeStep = s_ecn::Step;
 
 impl SlopeRegisters {
@@ -123,7 +124,7 @@ impl SlopeRegisters {
     }
 }
 
-/// How the slope is known, and which packet gets the mark.
+/// Source of the slope, and the packet that gets the mark.
 #[derive(Clone, Debug)]
 #[repr(u8)]
 enum Slope {
@@ -229,7 +230,6 @@ impl SEcn {
 
 impl Policy for SEcn {
     type Params = SEcnParams;
-    const WORTH_ITS_OWN_CODE: bool = true;
 
     /// R of 32 bits, the clock of the last arrival of 24; a sum of 37: the registers of `fanin_dataplane::s_ecn`. Source: S-ECN §IV-C.
     fn memory(params: &SEcnParams) -> Option<Bytes> {
@@ -267,22 +267,22 @@ impl Policy for SEcn {
 
     /// Every arrival has to pass here.
     #[inline(always)]
-    fn on_enqueue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
-        let (wire, queue) = (u32::from(p.frame) + u32::from(view.overhead()), view.queue(self.unit));
+    fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+        let (wire, queue) = (u32::from(p.frame) + u32::from(view.overhead), view.queue(self.unit));
         let markable = p.ecn != Ecn::NotEct;
         let slope = match &mut self.slope {
-            Slope::InRegisters(registers) => registers.on_arrival(view.now(), wire, markable).mark,
+            Slope::InRegisters(registers) => registers.on_arrival(view.now, wire, markable).mark,
             Slope::ByChance(last, At::Enqueue) => {
-                let interval = last.replace(view.now()).map(|last| view.now().since(last));
-                markable && Self::by_chance(interval, wire, view.rate(), rng)
+                let interval = last.replace(view.now).map(|last| view.now.since(last));
+                markable && Self::by_chance(interval, wire, view.rate, rng)
             }
-            _ => return self.otherwise(view.now(), view.rate(), wire, queue, p, rng),
+            _ => return self.otherwise(view.now, view.rate, wire, queue, p, rng),
         };
         self.verdict(queue, slope, p)
     }
 
     #[inline(always)]
-    fn on_dequeue(&mut self, view: &impl View, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+    fn on_dequeue(&mut self, view: &PortView, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         if self.at() == At::Enqueue || p.ecn == Ecn::NotEct {
             return MarkVerdict::Pass;
         }

@@ -1,7 +1,7 @@
 //! Marking by the instantaneous queue.
 
 use super::Policy;
-use crate::{MarkReason, MarkVerdict, Unit, View};
+use crate::{MarkReason, MarkVerdict, PortView, Unit};
 use fanin_packet::{Ecn, Envelope};
 use fanin_params::{names, params, Ground, Setting};
 use fanin_units::{Amount, BitRate, Bytes, Stream};
@@ -10,23 +10,24 @@ use fanin_units::{Amount, BitRate, Bytes, Stream};
 const ABOVE_K: MarkReason = MarkReason("threshold");
 
 names! {
-    /// When a packet is compared with the threshold.
+    /// Time at which a packet is compared with the threshold.
     pub enum At {
-        /// On its way in: the queue that it finds.
+        /// On arrival, with the queue that it finds.
         "enqueue" => Enqueue,
-        /// On its way out: the queue that it leaves behind. The signal is younger by the queueing delay. Source: ECN-tuning.
+        /// On departure, with the queue that it leaves behind; the signal is fresher by the queueing delay. Source:
+        /// ECN-tuning.
         "dequeue" => Dequeue,
     }
 }
 
 params! {
-    /// An ECN-capable packet is marked when the queue is above K.
+    /// Threshold marking: an ECN-capable packet is marked when the queue is above K.
     pub struct ThresholdParams {
-        /// K. A packet is marked when strictly more than K waits, itself and the packet being sent not counted. Source: DCTCP
+        /// K: a packet is marked when strictly more than K waits, without itself and the packet being sent. Source: DCTCP
         /// §3.1 (1) ("greater than K upon its arrival"); DCTCP §3.5, "Practical considerations" (65 packets at 10 Gb/s, 20 at
         /// 1 Gb/s).
         pub k: Amount = Amount::Packets(65);
-        /// When the queue is measured.
+        /// Time at which the queue is measured.
         pub at: At = At::Enqueue;
     }
 }
@@ -43,7 +44,7 @@ pub struct Threshold {
 
 impl Threshold {
     #[inline(always)]
-    fn verdict(&self, view: &impl View, p: &Envelope) -> MarkVerdict {
+    fn verdict(&self, view: &PortView, p: &Envelope) -> MarkVerdict {
         if view.queue(Unit::of(self.k)) > self.k.count() && p.ecn != Ecn::NotEct {
             MarkVerdict::Mark(ABOVE_K)
         } else {
@@ -77,7 +78,7 @@ impl Policy for Threshold {
     }
 
     #[inline(always)]
-    fn on_enqueue(&mut self, view: &impl View, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+    fn on_enqueue(&mut self, view: &PortView, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         if self.at == At::Enqueue {
             self.verdict(view, p)
         } else {
@@ -86,7 +87,7 @@ impl Policy for Threshold {
     }
 
     #[inline(always)]
-    fn on_dequeue(&mut self, view: &impl View, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+    fn on_dequeue(&mut self, view: &PortView, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         if self.at == At::Dequeue {
             self.verdict(view, p)
         } else {

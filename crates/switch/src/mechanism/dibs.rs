@@ -1,6 +1,6 @@
 //! DIBS: what finds no room at its port takes another one, at random. Source: DIBS.
 
-use super::{names_it, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Refused, Site, Surroundings, Verdict};
+use super::{names_it, Context, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Profile, Refused, Site, Verdict};
 use crate::DropReason;
 use fanin_packet::Kind;
 use fanin_params::{counters, params, Cx, Ground, Setting};
@@ -8,23 +8,24 @@ use fanin_units::{Bytes, Stream};
 use std::collections::BTreeMap;
 
 params! {
-    /// What finds no room at its port takes another one that leads to a switch, at random. Source: DIBS §3.
+    /// DIBS: a packet that finds no room at its port is detoured to another, random port that leads to a switch. Source: DIBS
+    /// §3.
     pub struct DibsParams {
-        /// Switches without DIBS, by name, `*` stands for anything. They forward detoured packets as ever.
+        /// Switches without DIBS, by name, `*` stands for anything; they forward detoured packets as usual.
         pub unaware: Vec<String> = Vec::new();
     }
 }
 
 counters! {
-    /// What became of packets that found no room. At any time those = detoured + no_room.
+    /// Detours by DIBS of packets that found no room. At any time packets without room = detoured + no_room.
     pub struct DibsCounts in "dibs" {
         /// Detours: packets sent to another switch instead of being dropped. A packet that is detoured again counts again.
         detoured,
-        /// Those among them that went back to the switch that they had come from.
+        /// Detoured packets that returned to the switch from which they had come.
         back,
-        /// Packets that found no room at any port to a switch: dropped, unless another mechanism has a use for them.
+        /// Packets that found no room at any port to a switch: dropped, unless another mechanism handles them.
         no_room: failure,
-        /// Packets whose time to live ended at a switch with DIBS.
+        /// Packets whose time to live expired at a switch with DIBS.
         out_of_hops: failure,
     }
 }
@@ -43,20 +44,23 @@ pub struct Dibs {
     reasons: BTreeMap<&'static str, u64>,
 }
 
+/// Hops for many detours, and no fast retransmit. Source: Vertigo (its simulations of DIBS turn fast retransmit off and send with 250;
+/// 255 is the largest there is).
+fn authors(_at: &Ground) -> Vec<Setting> {
+    vec![
+        ("switch.ttl", "255".to_string()),
+        ("transport.loss_detection", "\"rfc6675\"".to_string()),
+        ("transport.dup_thresh", "65535".to_string()),
+    ]
+}
+
 impl Mechanism for Dibs {
     type Params = DibsParams;
     type Counts = DibsCounts;
 
-    /// Hops for many detours, and no fast retransmit. Source: DIBS (hosts send with 255; fast retransmit off), from memory.
-    fn authors(_at: &Ground) -> Vec<Setting> {
-        vec![
-            ("switch.ttl", "255".to_string()),
-            ("transport.loss_detection", "\"rfc6675\"".to_string()),
-            ("transport.dup_thresh", "65535".to_string()),
-        ]
-    }
+    const PROFILE: Profile = Profile { authors, ..Profile::PLAIN };
 
-    /// It keeps nothing between packets.
+    /// No memory: nothing is kept between packets.
     fn memory(_params: &DibsParams, _site: &Site) -> Option<Bytes> {
         Some(Bytes(0))
     }
@@ -75,12 +79,12 @@ impl Mechanism for Dibs {
         })
     }
 
-    fn check(params: &DibsParams, around: &Surroundings<'_>, cx: &mut Cx) {
-        if around.unlimited {
+    fn check(params: &DibsParams, context: &Context<'_>, cx: &mut Cx) {
+        if context.is_unlimited() {
             cx.warn(None, "has nothing to detour: with an unlimited buffer nothing is refused for want of room", None);
         }
-        around.check_neighbours(|switch| Self::runs_at(params, switch), None, cx);
-        cx.key("unaware", |cx| around.check_unaware(&params.unaware, false, ("nothing is detoured", "no dibs"), cx));
+        context.check_neighbours(|switch| Self::runs_at(params, switch), None, cx);
+        cx.key("unaware", |cx| context.check_unaware(&params.unaware, false, ("nothing is detoured", "no dibs"), cx));
     }
 
     fn hooks(&self) -> Hooks {
@@ -95,7 +99,7 @@ impl Mechanism for Dibs {
         self.reasons.iter().map(|(reason, n)| (*reason, *n)).collect()
     }
 
-    /// What marking drops is dropped: it says so to the sender. Source: DIBS §3 (a full queue alone detours).
+    /// Packets that marking drops are dropped: that tells the sender. Source: DIBS §3 (a full queue alone detours).
     fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, _fx: &mut Effects) -> Verdict {
         let envelope = &*refused.packet.envelope;
         if !refused.room || envelope.kind == Kind::Control {

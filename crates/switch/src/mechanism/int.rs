@@ -1,27 +1,29 @@
 //! In-band network telemetry: each port that a packet leaves writes its queue, what it has sent, the time and its rate into the
 //! packet's frame, where the packet's transport asks for that. Source: HPCC §4.1.
 
-use super::{names_it, Arrival, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Site, Surroundings, Verdict};
+use super::{
+    names_it, Arrival, Context, Effects, Headers, Hooks, Mechanism, Node, PortNo, PortSite, Profile, Site, Telemetry, Verdict,
+};
 use fanin_packet::{rate_code, Stack, MAX_HOPS};
 use fanin_params::{counters, params, Cx, Param};
 use fanin_units::Bytes;
 
 params! {
-    /// Ports write what they are like into frames whose transport asks for it. Source: HPCC §4.1.
+    /// In-band network telemetry: ports write their state into frames whose transport asks for it. Source: HPCC §4.1.
     pub struct IntParams {
-        /// Records that a frame holds at most: ports of later switches write none.
+        /// Largest number of records in a frame: ports of later switches write none.
         pub hops: u8 = 5, in 1..=MAX_HOPS as u8;
-        /// Switches without telemetry, by name, `*` stands for anything. Senders see nothing of their ports.
+        /// Switches without telemetry, by name, `*` stands for anything; senders see nothing of their ports.
         pub unaware: Vec<String> = Vec::new();
     }
 }
 
 counters! {
-    /// Packets whose frames have telemetry. At any time those = stamped + full.
+    /// Frames with in-band telemetry at switches. At any time such frames = stamped + full.
     pub struct IntCounts in "int" {
-        /// Got room for the record of a port, at each switch.
+        /// Frames that got room for the record of a port, counted at each switch.
         stamped,
-        /// Had as many records as they hold.
+        /// Frames that had as many records as they can hold.
         full: failure,
     }
 }
@@ -35,7 +37,7 @@ pub struct Int {
     counts: IntCounts,
 }
 
-/// What a port counts as in the path: 12 bits by which paths differ. Source: HPCC §4.1.
+/// Number of a port in the path: 12 bits by which paths differ. Source: HPCC §4.1.
 /// Deviation: HPCC has one number for each switch, so that parallel links cannot be told apart.
 fn path_number(port: &PortSite) -> u16 {
     (port.link.0.wrapping_add(1).wrapping_mul(0x9E37_79B1) >> 20) as u16 // by the golden ratio: neighbours differ in many bits
@@ -45,11 +47,10 @@ impl Mechanism for Int {
     type Params = IntParams;
     type Counts = IntCounts;
 
-    const HEADERS: bool = true;
-    const AT_COMBINED: bool = true;
-    const TELEMETRY: bool = true;
+    const PROFILE: Profile =
+        Profile { headers: Some(Headers { bytes: 0, of_host: None }), at_combined: true, telemetry: true, ..Profile::PLAIN };
 
-    /// What ports write they count anyway.
+    /// No memory: ports count anyway what they write.
     fn memory(_params: &IntParams, _site: &Site) -> Option<Bytes> {
         Some(Bytes(0))
     }
@@ -66,13 +67,13 @@ impl Mechanism for Int {
         })
     }
 
-    fn check(params: &IntParams, around: &Surroundings<'_>, cx: &mut Cx) {
-        if around.all_traffic && !around.transports.iter().any(|transport| transport.telemetry > 0) {
+    fn check(params: &IntParams, context: &Context<'_>, cx: &mut Cx) {
+        if context.traffic.is_complete && !context.traffic.transports.iter().any(|transport| transport.telemetry > 0) {
             cx.warn(None, "has nothing to write into: no transport in use asks for telemetry", None);
         }
-        if u32::from(params.hops) < around.longest_path {
+        if u32::from(params.hops) < context.network.longest_path {
             cx.key("hops", |cx| {
-                let (value, longest) = (params.hops.to_value().into(), around.longest_path);
+                let (value, longest) = (params.hops.to_value().into(), context.network.longest_path);
                 let message =
                     format!("is less than the switches on the longest path, {longest}: the ports of the last write nothing");
                 let accepted = match longest as usize {
@@ -82,14 +83,14 @@ impl Mechanism for Int {
                 cx.error(Some(&value), message, Some(accepted)).severity
             });
         }
-        let ports = around.sites.iter().filter(|site| Self::runs_at(params, &site.name));
+        let ports = context.network.sites.iter().filter(|site| Self::runs_at(params, &site.name));
         let ports = ports.flat_map(|site| site.ports.iter().map(move |port| (site, port)));
         if let Some((site, port)) = ports.into_iter().find(|(_, port)| rate_code(port.rate).is_none()) {
             let message = format!("has no code for {}, the rate from {} to {}", port.rate, site.name, port.peer);
             let accepted = "0.1, 1, 2.5, 5, 10, 20, 25, 40, 50, 100, 200, 400, 800, 1600 or 3200 Gb/s".to_string();
             cx.error(None, message, Some(accepted));
         }
-        cx.key("unaware", |cx| around.check_unaware(&params.unaware, false, ("no port writes", "no int"), cx));
+        cx.key("unaware", |cx| context.check_unaware(&params.unaware, false, ("no port writes", "no int"), cx));
     }
 
     fn hooks(&self) -> Hooks {
@@ -98,10 +99,6 @@ impl Mechanism for Int {
 
     fn counts(&self) -> IntCounts {
         self.counts
-    }
-
-    fn telemetry(&self) -> usize {
-        self.hops
     }
 
     fn on_route(&mut self, _node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, _fx: &mut Effects) -> Verdict {
@@ -114,6 +111,12 @@ impl Mechanism for Int {
         shim.add_hop(self.ports[to.index()]);
         p.set_shim(Some(shim));
         Verdict::Pass
+    }
+}
+
+impl Telemetry for Int {
+    fn records(&self) -> usize {
+        self.hops
     }
 }
 

@@ -1,59 +1,63 @@
 //! PABO: packets for a queue that grows go back to the switch upstream, the more likely the longer the queue. Source: PABO.
 
-use super::{names_it, Arrival, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Site, Surroundings, Verdict};
+use super::{
+    names_it, Arrival, Claims, Context, Dropped, Effects, Headers, Hooks, Mechanism, Node, Peaks, PortNo, PortSite, Profile,
+    Site, Verdict,
+};
 use crate::Unit;
 use fanin_packet::{Envelope, Kind, Shim};
 use fanin_params::{choice, counters, params, CounterDef, Cx, Param};
 use fanin_units::{Amount, Bytes, Stream};
 
 params! {
-    /// In proportion to x.
+    /// Linear growth: probability proportional to x.
     pub struct Linear {}
 }
 params! {
-    /// (e^(λx) − 1) / (e^λ − 1): small for long, then steep.
+    /// Exponential growth: (e^(λx) − 1) / (e^λ − 1), small for most x, then steep.
     pub struct Exponential {
-        /// λ. Deviation: the paper's value is not known to us.
+        /// λ, the steepness of the growth. Deviation: the paper's value is not known.
         pub lambda: f64 = 4.0, in 0.01..=50.0;
     }
 }
 choice! {
-    /// How the probability of a bounce grows with x, the share of the way from `lower` to `upper` that the queue has gone.
+    /// Growth of the bounce probability with x, the position of the queue between `lower` (0) and `upper` (1).
     pub enum Growth {
-        /// Small for long, then steep.
+        /// Exponential growth: small for most x, then steep.
         "exponential" => Exponential(Exponential),
-        /// In proportion.
+        /// Linear growth.
         "linear" => Linear(Linear),
     }
 }
 
 params! {
-    /// A packet for a queue of q goes back to the switch upstream with probability g(x)^(n + 1), x = (q − lower) / (upper − lower),
-    /// after n bounces before; with 1 where there is no room. Source: PABO §III.
+    /// PABO: a packet for a queue of q is bounced to the switch upstream with probability g(x)^(n + 1), x = (q − lower) /
+    /// (upper − lower), after n earlier bounces; with probability 1 if there is no room. Source: PABO §III.
     pub struct PaboParams {
-        /// Up to this queue no packet is bounced.
+        /// Queue up to which no packet is bounced.
         pub lower: Amount = Amount::Packets(50);
-        /// From this queue on all packets are.
+        /// Queue from which every packet is bounced.
         pub upper: Amount = Amount::Packets(100);
-        /// g: between the two.
+        /// g: growth of the probability between the two.
         pub growth: Growth = Growth::Exponential(Exponential { lambda: 4.0 });
-        /// Switches without PABO, by name, `*` stands for anything. They forward bounced packets as ever.
+        /// Switches without PABO, by name, `*` stands for anything; they forward bounced packets as usual.
         pub unaware: Vec<String> = Vec::new();
     }
 }
 
 counters! {
-    /// What became of packets that were to be bounced. At any time those = bounced + at_edge + no_room + out_of_hops.
+    /// Packets to be bounced by PABO. At any time such packets = bounced + at_edge + no_room + out_of_hops.
     pub struct PaboCounts in "pabo" {
         /// Bounces: packets sent back to the switch upstream.
         bounced,
-        /// Those among them of packets that had been bounced before.
+        /// Bounces of packets that had been bounced before.
         again,
-        /// Packets that stayed as a host is upstream: they were offered to their own port.
+        /// Packets not bounced because a host is upstream: they went to their own port.
         at_edge,
-        /// The same as the port upstream had no room, or led to a switch without PABO.
+        /// Packets not bounced because the port upstream had no room, or led to a switch without PABO: they went to their own
+        /// port.
         no_room: failure,
-        /// The same as they had fewer than eight hops left.
+        /// Packets not bounced because they had fewer than eight hops left: they went to their own port.
         out_of_hops: failure,
         /// Packets dropped after they had been bounced.
         dropped: failure,
@@ -73,7 +77,7 @@ fn header(bounces: u8) -> Shim {
     Shim::new(BOUNCED, &[bounces, 0], 0)
 }
 
-/// How often a packet was bounced.
+/// Number of bounces of a packet.
 fn bounces(p: &Arrival<'_>) -> u8 {
     match &*p.shim {
         Some(shim) if shim.ether_type == BOUNCED => shim.body()[0],
@@ -115,7 +119,7 @@ struct Port {
     draws: Stream,
 }
 
-/// Where a packet is sent that is to be bounced.
+/// Destination of a bounce.
 enum Upstream {
     Port(PortNo),
     Host,
@@ -159,10 +163,17 @@ impl Mechanism for Pabo {
     type Params = PaboParams;
     type Counts = PaboCounts;
 
-    const HEADER_BYTES: u16 = HEADER_BYTES;
-    const PEAKS: &'static [CounterDef] = &[CounterDef::step("most_bounces", "Bounces of one packet, at most 255 are counted.")];
+    const PROFILE: Profile = Profile {
+        headers: Some(Headers { bytes: HEADER_BYTES, of_host: None }),
+        peaks: &[CounterDef::step("most_bounces", "Bounces of one packet, at most 255 are counted.")],
+        ..Profile::PLAIN
+    };
 
-    /// What it knows of a packet is in the packet.
+    fn claims(params: &PaboParams) -> Claims {
+        Claims { amounts: vec![params.lower, params.upper], ..Claims::default() }
+    }
+
+    /// No memory: bounces are counted in the packet.
     fn memory(_params: &PaboParams, _site: &Site) -> Option<Bytes> {
         Some(Bytes(0))
     }
@@ -185,19 +196,15 @@ impl Mechanism for Pabo {
         })
     }
 
-    fn check(params: &PaboParams, around: &Surroundings<'_>, cx: &mut Cx) {
+    fn check(params: &PaboParams, context: &Context<'_>, cx: &mut Cx) {
         let upper = params.upper.to_value().into();
         if Unit::of(params.lower) != Unit::of(params.upper) || params.lower.count() >= params.upper.count() {
             let accepted = format!("more than lower, {}, in the same unit", params.lower);
             cx.key("upper", |cx| cx.error(Some(&upper), "is no queue above lower", Some(accepted)).severity);
         }
-        around.check_neighbours(|switch| Self::runs_at(params, switch), Some("pabo"), cx);
-        around.check_hops(LEAST_HOPS, cx);
-        cx.key("unaware", |cx| around.check_unaware(&params.unaware, false, ("nothing is bounced", "no pabo"), cx));
-    }
-
-    fn amounts(params: &PaboParams) -> Vec<Amount> {
-        vec![params.lower, params.upper]
+        context.check_neighbours(|switch| Self::runs_at(params, switch), Some("pabo"), cx);
+        context.check_hops(LEAST_HOPS, cx);
+        cx.key("unaware", |cx| context.check_unaware(&params.unaware, false, ("nothing is bounced", "no pabo"), cx));
     }
 
     fn hooks(&self) -> Hooks {
@@ -206,10 +213,6 @@ impl Mechanism for Pabo {
 
     fn counts(&self) -> PaboCounts {
         self.counts
-    }
-
-    fn peaks(&self) -> Vec<u64> {
-        vec![self.most]
     }
 
     fn on_route(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, _fx: &mut Effects) -> Verdict {
@@ -257,6 +260,12 @@ impl Mechanism for Pabo {
 
     fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, _: &mut Effects) {
         self.counts.dropped += u64::from(dropped.envelope.kind != Kind::Control && dropped.envelope.extra.shim() > 0);
+    }
+}
+
+impl Peaks for Pabo {
+    fn peaks(&self) -> Vec<u64> {
+        vec![self.most]
     }
 }
 

@@ -3,7 +3,10 @@
 //! A notification waits in a queue of its own at the port towards the sender, apart from packets. It leaves at the end of the
 //! next frame that has room for it, or in an empty frame when the port is idle; the next switch takes it off and does the same.
 
-use super::{longest, names_it, Dropped, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, Site, Surroundings, Turn};
+use super::{
+    longest, names_it, Attaches, Claims, Context, Dropped, Effect, Effects, Hooks, Listens, Mechanism, Message, Messages, Node,
+    Peaks, PortNo, Profile, Sends, Site, Turn,
+};
 use crate::DropReason;
 use fanin_packet::{address, Control, Envelope, IpVersion, Kind, Lost, Part, Reference, Side, Signal, Signals};
 use fanin_params::{counters, names, params, Cx, Param};
@@ -11,11 +14,11 @@ use fanin_units::{Bytes, Stream};
 use std::collections::VecDeque;
 
 names! {
-    /// What a notification asks of the sender.
+    /// Action that a notification asks of the sender.
     pub enum Operations {
         /// Retransmit the packet and reduce the window. Source: PDN §IV.
         "retransmit_and_halve" => RetransmitAndHalve,
-        /// Retransmit the packet; the window stays.
+        /// Retransmit the packet without reducing the window.
         "retransmit" => Retransmit,
     }
 }
@@ -23,45 +26,46 @@ names! {
 params! {
     /// Packet drop notification: the sender of a dropped packet is notified at once. Source: PDN §IV.
     pub struct PdnParams {
-        /// Room of each port's notification queue, 20 bytes each, or 44 with IPv6; what does not fit is lost and counted.
+        /// Notification queue of each port: 20 bytes per notification, or 44 with IPv6; notifications that do not fit are
+        /// lost and counted.
         /// Source: PDN §V (20 bytes sufficed in its simulations).
         pub queue: Bytes = Bytes(2_000), in Bytes(20)..=Bytes(1_000_000);
-        /// What the sender is asked to do.
+        /// Action that the sender is asked for.
         pub operation: Operations = Operations::RetransmitAndHalve;
-        /// Whether to notify of acknowledgments without data as well: their sender acknowledges again. Without, one that was
-        /// the last of a window costs the other end a timeout.
+        /// Notification of dropped pure acknowledgments as well, which their sender repeats. If false, a lost acknowledgment
+        /// that was the last of a window costs the opposite end a timeout.
         pub acks: bool = true;
-        /// The largest frame: a notification waits while the next one, with it, would be larger. Source: IEEE 802.3 §3.2.7
+        /// Largest frame: a notification waits while the next frame would exceed this size with it. Source: IEEE 802.3 §3.2.7
         /// (1518 bytes).
         pub max_frame: Bytes = Bytes(1_518), in Bytes(84)..=Bytes(65_535);
         /// Switches and hosts without PDN, by name, `*` stands for anything: they notify of no drops, and a notification
         /// whose next hop is one of them is lost and counted.
         pub unaware: Vec<String> = Vec::new();
-        /// Probability that a notification is lost on each link that it crosses, whatever the reason; the frame that carries it
+        /// Probability that a notification is lost on each link that it crosses, for any reason; the frame that carries it
         /// arrives.
         pub loss: f64 = 0.0, in 0.0..=1.0;
     }
 }
 
 counters! {
-    /// What became of notifications on their way. At any time raised = overflowed + next_hop_unaware + expired + lost +
-    /// on_the_way + those that reached their hosts.
+    /// Notifications in the network. At any time raised = overflowed + next_hop_unaware + expired + lost + on_the_way + those
+    /// that reached their hosts.
     pub struct NoticeCounts in "notifications" {
-        /// Drops of which a switch notified the sender.
+        /// Drops that a switch notified the sender of.
         raised,
-        /// Drops of which it did not: no route, hop limit, datagrams, or acknowledgments with `acks` = false.
+        /// Drops without notification: no route, hop limit, datagrams, or acknowledgments with `acks` = false.
         not_raised,
-        /// Notifications sent at the end of a frame that was leaving anyway, once per link.
+        /// Notifications attached to a frame that was leaving anyway, once per link.
         attached,
-        /// Notifications sent in an empty frame as the port was idle, once per link.
+        /// Notifications sent in an empty frame because the port was idle, once per link.
         empty_frames,
-        /// Lost: the notification queue was full.
+        /// Notifications lost because the notification queue was full.
         overflowed: failure,
-        /// Lost: the next hop does not run PDN, or there is no route.
+        /// Notifications lost because the next hop does not run PDN, or there is no route.
         next_hop_unaware: failure,
-        /// Lost: crossed as many switches as the hop limit allows.
+        /// Notifications lost after crossing as many switches as the hop limit allows.
         expired: failure,
-        /// Lost on a link, by `loss`.
+        /// Notifications lost on a link, by `loss`.
         lost: failure,
     }
 }
@@ -97,7 +101,7 @@ const fn notice_bytes(ip: IpVersion) -> u16 {
     ip.tuple() + 8
 }
 
-/// Whether the sender is notified of a packet that was dropped for `reason`: of congestion, not of packets without a route.
+/// True if the sender is notified of a packet that was dropped for `reason`: of congestion, not of packets without a route.
 fn is_congestion(reason: DropReason) -> bool {
     reason != DropReason::TTL && reason != DropReason::NO_ROUTE
 }
@@ -160,13 +164,33 @@ impl Pdn {
     }
 }
 
+/// Reads a notification for the endpoint of the flow that it names.
+fn read(body: &[u8]) -> Signal {
+    let [.., a, b, c, d, high, low, _, operation] = *body else { return Signal::Undefined };
+    let (part, reduce) = match operation {
+        RETRANSMIT_AND_HALVE => (Part::Data, true),
+        RETRANSMIT => (Part::Data, false),
+        ACKNOWLEDGE => (Part::Acknowledgment, false),
+        _ => return Signal::Undefined,
+    };
+    let number = u32::from_be_bytes([a, b, c, d]);
+    Signal::Lost(Lost { packet: Reference { number, length: u16::from_be_bytes([high, low]), part }, reduce })
+}
+
 impl Mechanism for Pdn {
     type Params = PdnParams;
     type Counts = NoticeCounts;
 
-    const SIGNALS: Signals = Signals::LOST;
-    const AT_COMBINED: bool = true;
-    const ETHER_TYPES: &'static [u16] = &[IPV4_WITH_NOTICE, IPV6_WITH_NOTICE];
+    const PROFILE: Profile = Profile {
+        signals: Signals::LOST,
+        messages: Some(Messages { ether_types: &[IPV4_WITH_NOTICE, IPV6_WITH_NOTICE], signal: read, pauses: None }),
+        at_combined: true,
+        ..Profile::PLAIN
+    };
+
+    fn claims(params: &PdnParams) -> Claims {
+        Claims { largest_frame: Some(params.max_frame), ..Claims::default() }
+    }
 
     /// The queues of notifications.
     fn memory(params: &PdnParams, site: &Site) -> Option<Bytes> {
@@ -189,8 +213,8 @@ impl Mechanism for Pdn {
         Some(Pdn { params: params.clone(), ip: site.framing.ip, ttl: site.ttl, queues, counts: NoticeCounts::default() })
     }
 
-    fn check(params: &PdnParams, around: &Surroundings<'_>, cx: &mut Cx) {
-        if around.unlimited && !around.mechanisms_drop {
+    fn check(params: &PdnParams, context: &Context<'_>, cx: &mut Cx) {
+        if context.is_unlimited() && !context.mechanisms_drop() {
             cx.warn(None, "has no drops to notify of: with an unlimited buffer nothing is dropped for want of room", None);
         }
         if params.loss == 1.0 {
@@ -198,9 +222,9 @@ impl Mechanism for Pdn {
                 cx.warn(Some(&params.loss.to_value().into()), "loses every notification: no sender is notified", None);
             });
         }
-        around.check_signals(Signals::LOST, "notifications", cx);
-        for transport in around.transports.iter().filter(|t| t.acts_on.has(Signals::LOST)) {
-            let full = u64::from(transport.mtu) + u64::from(around.framing.header);
+        context.check_signals(Signals::LOST, "notifications", cx);
+        for transport in context.traffic.transports.iter().filter(|t| t.acts_on.has(Signals::LOST)) {
+            let full = u64::from(transport.mtu) + u64::from(context.frames.framing.header);
             if full > params.max_frame.get() {
                 let name = transport.name;
                 cx.key("max_frame", |cx| {
@@ -212,7 +236,7 @@ impl Mechanism for Pdn {
             }
         }
         // The parameter accepts the 20 bytes of IPv4, and one of IPv6 takes more.
-        let bytes = Bytes(u64::from(notice_bytes(around.framing.ip)));
+        let bytes = Bytes(u64::from(notice_bytes(context.frames.framing.ip)));
         if params.queue < bytes {
             cx.key("queue", |cx| {
                 let value = params.queue.to_value().into();
@@ -220,16 +244,12 @@ impl Mechanism for Pdn {
             });
         }
         cx.key("unaware", |cx| {
-            around.check_unaware(&params.unaware, true, ("nobody sends notifications", "no pdn"), cx);
-            let hosts: Vec<&str> = around.nodes.iter().filter(|(_, switch)| !switch).map(|(name, _)| *name).collect();
+            context.check_unaware(&params.unaware, true, ("nobody sends notifications", "no pdn"), cx);
+            let hosts: Vec<&str> = context.network.nodes.iter().filter(|(_, switch)| !switch).map(|(name, _)| *name).collect();
             if !hosts.is_empty() && hosts.iter().all(|host| names_it(&params.unaware, host)) {
                 cx.warn(None, "names every host: no sender is notified of a drop", None);
             }
         });
-    }
-
-    fn largest_frame(params: &PdnParams) -> Option<Bytes> {
-        Some(params.max_frame)
     }
 
     fn hooks(&self) -> Hooks {
@@ -238,15 +258,6 @@ impl Mechanism for Pdn {
 
     fn counts(&self) -> NoticeCounts {
         self.counts
-    }
-
-    fn peak(&self) -> Option<(PortNo, Bytes)> {
-        let bytes = u64::from(notice_bytes(self.ip));
-        longest(self.queues.iter().map(|queue| queue.as_ref().map_or(0, |queue| queue.peak as u64 * bytes)))
-    }
-
-    fn messages(&self) -> u64 {
-        self.queues.iter().flatten().map(|queue| queue.waiting.len() as u64).sum()
     }
 
     fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
@@ -278,6 +289,19 @@ impl Mechanism for Pdn {
         };
         self.queue(node, Message { envelope, control: Control::new(ether_type, &bytes) }, fx);
     }
+}
+
+impl Peaks for Pdn {
+    fn longest_queue(&self) -> Option<(PortNo, Bytes)> {
+        let bytes = u64::from(notice_bytes(self.ip));
+        longest(self.queues.iter().map(|queue| queue.as_ref().map_or(0, |queue| queue.peak as u64 * bytes)))
+    }
+}
+
+impl Attaches for Pdn {
+    fn messages(&self) -> u64 {
+        self.queues.iter().flatten().map(|queue| queue.waiting.len() as u64).sum()
+    }
 
     fn on_departure(&mut self, port: PortNo, envelope: &Envelope) -> Option<Message> {
         let queue = self.queues[port.index()].as_mut()?;
@@ -287,6 +311,15 @@ impl Mechanism for Pdn {
         Some(message)
     }
 
+    fn loses(&mut self, port: PortNo) -> bool {
+        let Some(queue) = self.queues[port.index()].as_mut().filter(|_| self.params.loss > 0.0) else { return false };
+        let lost = queue.draws.unit() < self.params.loss;
+        self.counts.lost += u64::from(lost);
+        lost
+    }
+}
+
+impl Sends for Pdn {
     fn on_turn(&mut self, _node: &mut dyn Node, port: PortNo, data: bool, _fx: &mut Effects) -> Turn {
         let queue = self.queues[port.index()].as_mut().filter(|_| !data);
         let Some(message) = queue.and_then(|queue| queue.waiting.pop_front()) else { return Turn::Pass };
@@ -297,7 +330,9 @@ impl Mechanism for Pdn {
     fn waits(&self, port: PortNo) -> bool {
         self.queues[port.index()].as_ref().is_some_and(|queue| !queue.waiting.is_empty())
     }
+}
 
+impl Listens for Pdn {
     fn on_message(&mut self, node: &mut dyn Node, _from: PortNo, message: &Message, fx: &mut Effects) {
         let mut message = *message;
         message.envelope.ttl -= 1;
@@ -306,25 +341,6 @@ impl Mechanism for Pdn {
         } else {
             self.queue(node, message, fx);
         }
-    }
-
-    fn loses(&mut self, port: PortNo) -> bool {
-        let Some(queue) = self.queues[port.index()].as_mut().filter(|_| self.params.loss > 0.0) else { return false };
-        let lost = queue.draws.unit() < self.params.loss;
-        self.counts.lost += u64::from(lost);
-        lost
-    }
-
-    fn signal(body: &[u8]) -> Signal {
-        let [.., a, b, c, d, high, low, _, operation] = *body else { return Signal::Undefined };
-        let (part, reduce) = match operation {
-            RETRANSMIT_AND_HALVE => (Part::Data, true),
-            RETRANSMIT => (Part::Data, false),
-            ACKNOWLEDGE => (Part::Acknowledgment, false),
-            _ => return Signal::Undefined,
-        };
-        let number = u32::from_be_bytes([a, b, c, d]);
-        Signal::Lost(Lost { packet: Reference { number, length: u16::from_be_bytes([high, low]), part }, reduce })
     }
 }
 
@@ -367,7 +383,7 @@ mod tests {
 
     fn alone(pdn: &mut Pdn) -> Option<Signal> {
         match pdn.on_turn(&mut bench(2), PortNo(0), false, &mut Effects::default()) {
-            Turn::Message(message) => Some(Pdn::signal(message.body())),
+            Turn::Message(message) => Some(read(message.body())),
             _ => None,
         }
     }
@@ -381,10 +397,10 @@ mod tests {
         let mut pdn = Pdn::new(&params(), &site(&["h0", "h1"])).unwrap();
         let armed = drops(&mut pdn, 0..5);
         assert_eq!(armed, [Effect::Arm(PortNo(0)); 3]); // three times 20 of 79 bytes
-        assert_eq!((pdn.counts.raised, pdn.counts.overflowed, pdn.peak()), (5, 2, Some((PortNo(0), Bytes(60)))));
+        assert_eq!((pdn.counts.raised, pdn.counts.overflowed, pdn.longest_queue()), (5, 2, Some((PortNo(0), Bytes(60)))));
         let frame = Envelope { frame: 1_498, ..Envelope::default() };
         let message = pdn.on_departure(PortNo(0), &frame).unwrap();
-        assert_eq!((Pdn::signal(message.body()), message.envelope.dst, message.envelope.hash), (lost(0, false), HostId(0), 9));
+        assert_eq!((read(message.body()), message.envelope.dst, message.envelope.hash), (lost(0, false), HostId(0), 9));
         assert_eq!(pdn.on_departure(PortNo(1), &frame), None);
         drops(&mut pdn, [9]);
         assert_eq!(pdn.on_turn(&mut bench(2), PortNo(0), true, &mut Effects::default()), Turn::Pass);
@@ -409,10 +425,10 @@ mod tests {
         site.framing.ip = IpVersion::V6;
         let mut pdn = Pdn::new(&params(), &site).unwrap();
         drops(&mut pdn, [1, 2]);
-        assert_eq!((pdn.counts.overflowed, pdn.peak()), (1, Some((PortNo(0), Bytes(44)))));
+        assert_eq!((pdn.counts.overflowed, pdn.longest_queue()), (1, Some((PortNo(0), Bytes(44)))));
         assert!(pdn.on_departure(PortNo(0), &Envelope { frame: 1_475, ..Envelope::default() }).is_none());
         let message = pdn.on_departure(PortNo(0), &Envelope { frame: 1_474, ..Envelope::default() }).unwrap();
-        assert_eq!((message.body().len(), Pdn::signal(message.body())), (44, lost(1, false)));
+        assert_eq!((message.body().len(), read(message.body())), (44, lost(1, false)));
     }
 
     /// The bytes of PDN fig. 3.
@@ -425,12 +441,12 @@ mod tests {
         expected.extend([client.to_be_bytes(), server.to_be_bytes()].concat());
         expected.extend([1, 2, 3, 4, 0x03, 0xE8, 1, 1]);
         assert_eq!(bytes, expected);
-        assert_eq!(Pdn::signal(&bytes), lost(0x0102_0304, true));
+        assert_eq!(read(&bytes), lost(0x0102_0304, true));
         for (operation, defined) in [(0, false), (2, true), (3, true), (4, false), (255, false)] {
             let bytes = body(IpVersion::V4, &envelope, reference, operation);
-            assert_eq!(Pdn::signal(&bytes) != Signal::Undefined, defined, "{operation}");
+            assert_eq!(read(&bytes) != Signal::Undefined, defined, "{operation}");
         }
-        assert_eq!(Pdn::signal(&[1, 2, 3]), Signal::Undefined);
+        assert_eq!(read(&[1, 2, 3]), Signal::Undefined);
     }
 
     #[test]
@@ -505,7 +521,7 @@ mod tests {
     fn it_is_in_the_registry() {
         let mechanisms = Mechanisms { pdn: Some(params()), ..Mechanisms::NONE };
         let states = mechanisms.at(&site(&["h0", "h1"]));
-        assert!(matches!(states[..], [MechanismState::Pdn(_)]) && states[0].owns(IPV6_WITH_NOTICE));
+        assert!(matches!(states[..], [MechanismState::Pdn(_)]) && states[0].kind().profile.owns(IPV6_WITH_NOTICE));
         assert_eq!((mechanisms.signals(), Mechanisms::that_signal(Signals::LOST)), (Signals::LOST, vec!["pdn"]));
     }
 }

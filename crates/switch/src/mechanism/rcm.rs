@@ -18,13 +18,13 @@ mod settings;
 pub use settings::{Decrease, RcmCounts, RcmParams, Recognise, WhenIdle};
 
 use super::{
-    names_it, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, PortSite, Site, Surroundings, Turn,
-    Verdict,
+    names_it, Arrival, Context, Dropped, Effect, Effects, Holds, Hooks, Listens, Mechanism, Message, Messages, Node, Peaks,
+    PortNo, PortSite, Profile, Sends, Site, Timed, Turn, Verdict, Watches,
 };
 use cfr::{Cam, Harmful, Named, Tuple};
 use fanin_dataplane::rcm::{passed_on, Bounds, Detector, Setting, WEIGHT};
 use fanin_packet::{IpVersion, Kind, PacketId};
-use fanin_params::{CounterDef, Cx};
+use fanin_params::Cx;
 use fanin_units::{BitRate, Bytes, Span, Stream, Time};
 use rcc::{Control, Settings};
 use sar::{least, Flows, Severity};
@@ -37,7 +37,7 @@ const ALMOST: (u64, u64) = (3, 4);
 /// States are recorded when the degree has changed by a step of the sampling table.
 const STEP: u8 = 8;
 
-/// What a port is in its region. Source: RCM §3.2.
+/// Role of a port in its region. Source: RCM §3.2.
 const NONE: &str = "none";
 const ROOT: &str = "root";
 const INNER: &str = "inner";
@@ -48,7 +48,7 @@ const CONGESTED: &str = "congested";
 /// A port: the queue of packets that leave by it, and that of packets that came in by it.
 #[derive(Debug)]
 struct Port {
-    /// Whether a switch with RCM is at the far end.
+    /// True if a switch with RCM is at the far end.
     aware: bool,
     rate: BitRate,
     output: Detector,
@@ -92,7 +92,7 @@ impl Port {
         }
     }
 
-    /// Whether the port itself has recognised a flow as harmful.
+    /// True if the port itself has recognised a flow as harmful.
     fn has_recognised(&self, tuple: &Tuple) -> bool {
         match self.recognise {
             Recognise::Now => self.cam.has(tuple),
@@ -115,7 +115,7 @@ impl Port {
         self.local = degree;
     }
 
-    /// Whether a flow is harmful here: named from downstream, or else recognised by the port itself.
+    /// True if a flow is harmful here: named from downstream, or else recognised by the port itself.
     fn is_harmful(&self, tuple: &Tuple) -> bool {
         if self.remote > 0 {
             self.named.has(tuple)
@@ -133,7 +133,7 @@ impl Port {
     }
 }
 
-/// What happens at a time, at a port.
+/// Task at a time, at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
     /// A notification may have ended.
@@ -201,8 +201,8 @@ impl Rcm {
         }
     }
 
-    /// Where a flow at a severely congested port may go instead.
-    fn other_way(&mut self, node: &dyn Node, p: &Arrival<'_>, to: PortNo) -> Option<PortNo> {
+    /// Other port for a flow at a severely congested one.
+    fn other_way(&mut self, node: &mut dyn Node, p: &Arrival<'_>, to: PortNo) -> Option<PortNo> {
         let (now, tuple, hash) = (node.now(), Tuple::of(p.envelope), p.envelope.hash);
         let at = &self.ports[to.index()];
         let full = at.control.bytes() * ALMOST.1 >= self.control.reserved * ALMOST.0;
@@ -241,10 +241,13 @@ impl Mechanism for Rcm {
     type Params = RcmParams;
     type Counts = RcmCounts;
 
-    const ETHER_TYPES: &'static [u16] = &[message::NOTIFICATION];
-    const STATES: bool = true;
-    const AT_COMBINED: bool = true;
-    const PEAKS: &'static [CounterDef] = settings::PEAKS;
+    const PROFILE: Profile = Profile {
+        messages: Some(Messages::of(&[message::NOTIFICATION])),
+        peaks: settings::PEAKS,
+        at_combined: true,
+        states: true,
+        ..Profile::PLAIN
+    };
 
     /// Registers of detectors, windows and severity, CAMs and tables. What is held takes PFC's memory.
     fn memory(params: &RcmParams, site: &Site) -> Option<Bytes> {
@@ -310,8 +313,8 @@ impl Mechanism for Rcm {
         })
     }
 
-    fn check(params: &RcmParams, around: &Surroundings<'_>, cx: &mut Cx) {
-        params.check(around, cx);
+    fn check(params: &RcmParams, context: &Context<'_>, cx: &mut Cx) {
+        params.check(context, cx);
     }
 
     fn hooks(&self) -> Hooks {
@@ -323,23 +326,6 @@ impl Mechanism for Rcm {
 
     fn counts(&self) -> RcmCounts {
         RcmCounts { windows: self.ports.iter().map(|port| port.control.windows).sum(), ..self.counts }
-    }
-
-    fn peaks(&self) -> Vec<u64> {
-        let most = |of: fn(&rcc::Peaks) -> u64| self.ports.iter().map(|port| of(&port.control.peaks)).max().unwrap_or(0);
-        vec![most(|peaks| peaks.bytes), most(|peaks| peaks.longest), most(|peaks| peaks.head)]
-    }
-
-    fn peak(&self) -> Option<(PortNo, Bytes)> {
-        super::longest(self.ports.iter().map(|port| port.control.peaks.bytes))
-    }
-
-    fn held(&self) -> Vec<PacketId> {
-        self.ports.iter().flat_map(|port| port.control.packets()).collect()
-    }
-
-    fn holds_for(&self, port: PortNo, class: u8) -> bool {
-        self.ports[port.index()].control.holds_class(class)
     }
 
     /// Flows that were moved stay at their port; others leave one that keeps being congested.
@@ -375,6 +361,48 @@ impl Mechanism for Rcm {
         }
     }
 
+    fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
+        let (tuple, class) = (Tuple::of(dropped.envelope), dropped.envelope.class);
+        for port in (0..self.ports.len() as u16).map(PortNo) {
+            let at = &mut self.ports[port.index()];
+            if at.control.is_empty() && !at.control.has_counted() {
+                continue;
+            }
+            let stalled = at.control.is_stalled();
+            let joins = self.combined || node.queues(port) > 1;
+            let before = || if joins { 0 } else { holding::queued(node, port, class, &tuple) };
+            self.counts.held_dropped += u64::from(at.control.dropped(dropped.packet, &tuple, before));
+            if joins {
+                self.look_soon(port, fx);
+            } else if stalled && at.control.waits() {
+                fx.push(Effect::Arm(port));
+            }
+        }
+    }
+}
+
+impl Peaks for Rcm {
+    fn peaks(&self) -> Vec<u64> {
+        let most = |of: fn(&rcc::Peaks) -> u64| self.ports.iter().map(|port| of(&port.control.peaks)).max().unwrap_or(0);
+        vec![most(|peaks| peaks.bytes), most(|peaks| peaks.longest), most(|peaks| peaks.head)]
+    }
+
+    fn longest_queue(&self) -> Option<(PortNo, Bytes)> {
+        super::longest(self.ports.iter().map(|port| port.control.peaks.bytes))
+    }
+}
+
+impl Holds for Rcm {
+    fn held(&self) -> Vec<PacketId> {
+        self.ports.iter().flat_map(|port| port.control.packets()).collect()
+    }
+
+    fn holds_for(&self, port: PortNo, class: u8) -> bool {
+        self.ports[port.index()].control.holds_class(class)
+    }
+}
+
+impl Sends for Rcm {
     fn on_turn(&mut self, node: &mut dyn Node, port: PortNo, data: bool, fx: &mut Effects) -> Turn {
         let paces = self.paces(port);
         let control = &mut self.ports[port.index()].control;
@@ -408,7 +436,9 @@ impl Mechanism for Rcm {
     fn waits(&self, port: PortNo) -> bool {
         self.ports[port.index()].control.waits()
     }
+}
 
+impl Watches for Rcm {
     fn on_egress(&mut self, node: &mut dyn Node, packet: PacketId, port: PortNo, fx: &mut Effects) {
         let at = &self.ports[port.index()];
         let seen = at.local > 0 || at.control.is_on() || !at.control.is_empty() || at.control.has_counted();
@@ -432,26 +462,9 @@ impl Mechanism for Rcm {
             self.calm(port, fx);
         }
     }
+}
 
-    fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
-        let (tuple, class) = (Tuple::of(dropped.envelope), dropped.envelope.class);
-        for port in (0..self.ports.len() as u16).map(PortNo) {
-            let at = &mut self.ports[port.index()];
-            if at.control.is_empty() && !at.control.has_counted() {
-                continue;
-            }
-            let stalled = at.control.is_stalled();
-            let joins = self.combined || node.queues(port) > 1;
-            let before = || if joins { 0 } else { holding::queued(node, port, class, &tuple) };
-            self.counts.held_dropped += u64::from(at.control.dropped(dropped.packet, &tuple, before));
-            if joins {
-                self.look_soon(port, fx);
-            } else if stalled && at.control.waits() {
-                fx.push(Effect::Arm(port));
-            }
-        }
-    }
-
+impl Listens for Rcm {
     fn on_message(&mut self, node: &mut dyn Node, from: PortNo, message: &Message, fx: &mut Effects) {
         let Some(notification) = message::read(self.ip, message.body()) else { return };
         self.counts.notifications_received += 1;
@@ -477,7 +490,9 @@ impl Mechanism for Rcm {
         self.let_go(from, fx);
         self.show(from, fx);
     }
+}
 
+impl Timed for Rcm {
     fn on_timer(&mut self, node: &mut dyn Node, fx: &mut Effects) {
         let now = node.now();
         while let Some((time, port, task)) = self.tasks.first().copied().filter(|(time, ..)| *time <= now) {

@@ -11,11 +11,14 @@ pub use settings::{
 };
 
 use self::header::{read, Said, ANSWER, DEPTH, DEPTH_BYTES, DETOUR, MESSAGE, NUMBER_BYTES, RETURN};
-use super::{names_it, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Node, PortNo, Site, Surroundings, Verdict};
+use super::{
+    names_it, Arrival, Claims, Clones, Context, Dropped, Effect, Effects, Headers, Hooks, Mechanism, Node, Peaks, PortNo,
+    Profile, Site, Verdict, Watches,
+};
 use crate::{DropReason, PortView, Unit};
 use fanin_dataplane::rimm::{index, least, Alert, Back, Detector, Pair, Until};
 use fanin_packet::{Kind, PacketId, Shim, SHIM_BODY};
-use fanin_params::{CounterDef, Cx, Ground, Setting};
+use fanin_params::{Cx, Ground, Setting};
 use fanin_units::{Amount, Bytes, Span, Time};
 use std::collections::BTreeMap;
 
@@ -27,7 +30,7 @@ impl DropReason {
     pub const NO_WAY_BACK: DropReason = DropReason("no_way_back");
 }
 
-/// Why a packet takes no detour.
+/// Reason for which a packet takes no detour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Why {
     NoNeighbour,
@@ -57,7 +60,7 @@ fn nanoseconds(span: Span) -> u32 {
 /// A port's registers.
 #[derive(Clone, Debug, Default)]
 struct Port {
-    /// It leads to a switch with RIMM.
+    /// True if it leads to a switch with RIMM.
     aware: bool,
     detector: Detector,
     alert: Alert,
@@ -123,7 +126,7 @@ impl Rimm {
         self.shim(ether_type, &number.to_be_bytes())
     }
 
-    /// Whether the neighbour behind a port, which has stated `depth`, may get what would leave by `not`.
+    /// True if the neighbour behind a port, which has stated `depth`, may get what would leave by `not`.
     fn usable(&self, port: usize, depth: u16, not: PortNo) -> bool {
         port != not.index() && depth < self.room && !self.ports[port].alert.is_on()
     }
@@ -141,7 +144,7 @@ impl Rimm {
         self.usable(way.index(), depth, not).then_some(way)
     }
 
-    /// The same for a message: a neighbour without room, or behind a port in alert, is better than none.
+    /// Neighbour for a message: one without room, or behind a port in alert, is better than none.
     fn way_of_message(&self, not: PortNo) -> Option<PortNo> {
         let any = || least(&self.qdm, |port, _| port != not.index()).map(|port| PortNo(port as u16));
         self.way(not).or_else(any)
@@ -171,8 +174,8 @@ impl Rimm {
         *self.reasons.entry(why).or_default() += 1;
     }
 
-    /// Whether packets for a port take detours now, and whether its alert has lasted for so long that they do not.
-    fn alert(&mut self, node: &dyn Node, to: PortNo) -> (bool, bool) {
+    /// True if packets for a port take detours now, and whether its alert has lasted for so long that they do not.
+    fn alert(&mut self, node: &mut dyn Node, to: PortNo) -> (bool, bool) {
         let now = clock(node.now());
         if self.by == AlertBy::AtOnce {
             let on = self.depth(&node.view(to)) >= u64::from(self.alpha);
@@ -201,7 +204,7 @@ impl Rimm {
     }
 
     /// A packet that has not been here before, or has no number.
-    fn on_new(&mut self, node: &dyn Node, p: &mut Arrival<'_>, to: PortNo) -> Verdict {
+    fn on_new(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo) -> Verdict {
         let (alert, congested) = self.alert(node, to);
         let now = clock(node.now());
         let detours = match self.until {
@@ -235,7 +238,7 @@ impl Rimm {
     }
 
     /// A packet with a number of this switch.
-    fn on_return(&mut self, node: &dyn Node, p: &mut Arrival<'_>, to: PortNo, number: u32) -> Verdict {
+    fn on_return(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, number: u32) -> Verdict {
         if self.hops == Hops::Restored {
             p.envelope.ttl = p.envelope.ttl.saturating_add(2).min(self.ttl);
         }
@@ -305,23 +308,31 @@ impl Rimm {
     }
 }
 
+/// α of 20,000 of 24,000 cells, and tables that name one spine for each host. Source: RIMM §IV.
+fn authors(at: &Ground) -> Vec<Setting> {
+    let of_buffer = |amount: Amount| match amount {
+        Amount::Bytes(n) => Amount::Bytes(n * 5 / 6),
+        Amount::Packets(n) => Amount::Packets(n * 5 / 6),
+        Amount::Cells(n) => Amount::Cells(n * 5 / 6),
+    };
+    let alpha = at.buffer.map(|buffer| ("switch.mechanisms.rimm.alpha", format!("\"{}\"", of_buffer(buffer))));
+    let tables = ("switch.routing", "\"by_destination\"".to_string());
+    alpha.into_iter().chain(std::iter::once(tables)).collect()
+}
+
 impl Mechanism for Rimm {
     type Params = RimmParams;
     type Counts = RimmCounts;
 
-    const HEADER_BYTES: u16 = NUMBER_BYTES;
-    const PEAKS: &'static [CounterDef] = settings::PEAKS;
+    const PROFILE: Profile = Profile {
+        headers: Some(Headers { bytes: NUMBER_BYTES, of_host: None }),
+        peaks: settings::PEAKS,
+        authors,
+        ..Profile::PLAIN
+    };
 
-    /// α of 20,000 of 24,000 cells, and tables that name one spine for each host. Source: RIMM §IV.
-    fn authors(at: &Ground) -> Vec<Setting> {
-        let of_buffer = |amount: Amount| match amount {
-            Amount::Bytes(n) => Amount::Bytes(n * 5 / 6),
-            Amount::Packets(n) => Amount::Packets(n * 5 / 6),
-            Amount::Cells(n) => Amount::Cells(n * 5 / 6),
-        };
-        let alpha = at.buffer.map(|buffer| ("switch.mechanisms.rimm.alpha", format!("\"{}\"", of_buffer(buffer))));
-        let tables = ("switch.routing", "\"by_destination\"".to_string());
-        alpha.into_iter().chain(std::iter::once(tables)).collect()
+    fn claims(params: &RimmParams) -> Claims {
+        Claims { amounts: vec![params.alpha], ..Claims::default() }
     }
 
     /// Each port: detector 17 bits, alert 50, depth of the neighbour 16. Each pair of numbers: 112 bits, and 33 for gaps between
@@ -378,14 +389,10 @@ impl Mechanism for Rimm {
         })
     }
 
-    fn check(params: &RimmParams, around: &Surroundings<'_>, cx: &mut Cx) {
-        params.check(around, cx);
-        around.check_neighbours(|switch| Self::runs_at(params, switch), Some("rimm"), cx);
-        around.check_hops(LEAST_HOPS, cx);
-    }
-
-    fn amounts(params: &RimmParams) -> Vec<Amount> {
-        vec![params.alpha]
+    fn check(params: &RimmParams, context: &Context<'_>, cx: &mut Cx) {
+        params.check(context, cx);
+        context.check_neighbours(|switch| Self::runs_at(params, switch), Some("rimm"), cx);
+        context.check_hops(LEAST_HOPS, cx);
     }
 
     fn hooks(&self) -> Hooks {
@@ -398,11 +405,6 @@ impl Mechanism for Rimm {
 
     fn counts(&self) -> RimmCounts {
         self.counts
-    }
-
-    fn peaks(&self) -> Vec<u64> {
-        let paper = 4 * self.ports.len() as u64 + (8 << self.hash_bits);
-        vec![self.longest.ps(), self.most_detours, u64::from(self.most_out), self.state_bytes(), paper]
     }
 
     fn by_reason(&self) -> Vec<(&'static str, u64)> {
@@ -470,6 +472,20 @@ impl Mechanism for Rimm {
         Verdict::Pass
     }
 
+    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, _: &mut Effects) {
+        self.counts.dropped_away +=
+            u64::from(dropped.envelope.kind != Kind::Control && dropped.envelope.extra.shim() == NUMBER_BYTES);
+    }
+}
+
+impl Peaks for Rimm {
+    fn peaks(&self) -> Vec<u64> {
+        let paper = 4 * self.ports.len() as u64 + (8 << self.hash_bits);
+        vec![self.longest.ps(), self.most_detours, u64::from(self.most_out), self.state_bytes(), paper]
+    }
+}
+
+impl Watches for Rimm {
     fn on_egress(&mut self, node: &mut dyn Node, packet: PacketId, port: PortNo, fx: &mut Effects) {
         let depth = u32::try_from(self.depth(&node.view(port))).unwrap_or(u32::MAX);
         let Some(crossing) = self.ports[port.index()].detector.on_egress(depth, self.alpha) else { return };
@@ -483,12 +499,9 @@ impl Mechanism for Rimm {
         let shim = self.shim(MESSAGE, &[p, q, r, s, a, b, c, d]);
         fx.push(Effect::Clone { packet, port: way, ttl: self.ttl, class: self.message_class, shim });
     }
+}
 
-    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, _: &mut Effects) {
-        self.counts.dropped_away +=
-            u64::from(dropped.envelope.kind != Kind::Control && dropped.envelope.extra.shim() == NUMBER_BYTES);
-    }
-
+impl Clones for Rimm {
     fn on_lost(&mut self, shim: &Shim, _reason: DropReason) {
         self.counts.messages_lost += u64::from(matches!(shim.ether_type, MESSAGE | ANSWER));
     }

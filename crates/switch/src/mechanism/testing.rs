@@ -2,8 +2,9 @@
 
 use super::{Node, PortNo, PortSite, Site};
 use crate::PortView;
-use fanin_packet::{Envelope, Framing, Shim};
+use fanin_packet::{Envelope, Framing, PacketId, Shim};
 use fanin_units::{BitRate, LinkId, Span, Time};
+use std::collections::BTreeMap;
 
 pub struct Bench {
     pub now: Time,
@@ -20,6 +21,7 @@ pub struct Bench {
     pub express_room: u16,
     /// Packets that wait at the port that refuses, in order.
     pub waiting: Vec<(Envelope, Option<Shim>)>,
+    pub notes: BTreeMap<PacketId, u64>,
 }
 
 impl Node for Bench {
@@ -27,7 +29,7 @@ impl Node for Bench {
         self.now
     }
 
-    fn view(&self, port: PortNo) -> PortView {
+    fn view(&mut self, port: PortNo) -> PortView {
         let queue = self.queues.iter().find(|(other, _)| *other == port).map_or(self.queue, |(_, queue)| *queue);
         PortView { now: self.now, free_at: self.free_at, ..crate::tests::view(queue) }
     }
@@ -42,6 +44,14 @@ impl Node for Bench {
 
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {
         (self.ports > 0).then(|| PortNo((envelope.dst.0 % u32::from(self.ports)) as u16))
+    }
+
+    fn note(&self, packet: PacketId) -> u64 {
+        self.notes.get(&packet).copied().unwrap_or(0)
+    }
+
+    fn set_note(&mut self, packet: PacketId, note: u64) {
+        self.notes.insert(packet, note);
     }
 
     fn waiting(&self, _port: PortNo, _class: u8) -> usize {
@@ -68,6 +78,7 @@ pub fn bench(ports: u16) -> Bench {
         queues: Vec::new(),
         express_room: u16::MAX,
         waiting: Vec::new(),
+        notes: BTreeMap::new(),
     }
 }
 

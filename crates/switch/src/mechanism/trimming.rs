@@ -3,7 +3,10 @@
 //! What remains are the headers. They wait in a queue of their own, with all other packets that are nothing but headers, and
 //! leave by weighted round robin with the data. The receiver learns from them what was lost.
 
-use super::{names_it, Arrival, Dropped, Effects, Hooks, Mechanism, Node, PortNo, Refused, Site, Surroundings, Turn, Verdict};
+use super::{
+    names_it, Arrival, Context, Displaces, Dropped, Effects, Hooks, Mechanism, Node, Overtakes, PortNo, Profile, Refused, Sends,
+    Site, Turn, Verdict,
+};
 use crate::{DropReason, ExpressParams};
 use fanin_packet::{Envelope, Framing, Kind, Signals, LONGEST_SHIM};
 use fanin_params::{counters, names, params, Cx, Param};
@@ -11,40 +14,39 @@ use fanin_units::{Bytes, Stream};
 use std::collections::BTreeMap;
 
 names! {
-    /// Whose payload is cut off when a data packet finds its queue full.
+    /// Packet that is trimmed when a data packet finds its queue full.
     pub enum Cut {
-        /// Its own.
+        /// The arriving packet.
         "arriving" => Arriving,
-        /// Its own or, as often, that of the last packet in the queue, whose place it takes: so that not always the same flow
-        /// is late. Source: NDP §3.1.
+        /// The arriving packet or, with equal probability, the last one in the queue, whose place it takes: so that not
+        /// always the same flow is late. Source: NDP §3.1.
         "either" => Either,
     }
 }
 
 params! {
-    /// What finds no room loses its payload. Source: NDP §3.1.
+    /// Trimming: packets that find no room lose their payload. Source: NDP §3.1.
     pub struct TrimmingParams {
-        /// Room for headers that wait, at each port, beside the buffer for data. Source: NDP §3.1 (as much as for data:
+        /// Buffer of each port for trimmed packets, in addition to that for data. Source: NDP §3.1 (as much as for data:
         /// eight packets, of 9000 bytes).
         pub headers: Bytes = Bytes(72_000), in Bytes(128)..=Bytes(10_000_000);
-        /// Headers that leave for each data packet while both wait. Source: NDP §3.1 (10).
+        /// Number of trimmed packets sent for each data packet while both wait. Source: NDP §3.1 (10).
         pub ratio: u32 = 10, in 1..=1_000_000;
-        /// Whose payload is cut off.
+        /// Packet that is trimmed.
         pub cut: Cut = Cut::Either;
-        /// Switches that do not trim, by name, `*` stands for anything.
+        /// Switches without trimming, by name, `*` stands for anything.
         pub unaware: Vec<String> = Vec::new();
     }
 }
 
 counters! {
-    /// What became of trimmed packets in the network. At any time trimmed = headers_lost + on_the_way + those that reached
-    /// their hosts.
+    /// Trimmed packets in the network. At any time trimmed = headers_lost + on_the_way + those that reached their hosts.
     pub struct TrimCounts in "trimming" {
-        /// Packets whose payload a switch cut off.
+        /// Packets whose payload a switch has cut off.
         trimmed,
-        /// Those among them that were the last of a queue: the arriving packet took their place.
+        /// Trimmed packets that were the last of a queue: the arriving packet took their place.
         tail_trimmed,
-        /// Trimmed packets that were dropped after all.
+        /// Trimmed packets that were dropped later.
         headers_lost: failure,
     }
 }
@@ -77,7 +79,7 @@ impl Trimming {
         self.framing.frame(u16::from(e.header)) + e.extra.shim()
     }
 
-    /// Whether a packet can lose its payload: of a reliable transport, as nobody sends datagrams again, with more payload than
+    /// True if a packet can lose its payload: of a reliable transport, as nobody sends datagrams again, with more payload than
     /// fills the smallest frame and than the trailer that frames have behind it.
     ///
     /// So the length on the wire shows what was trimmed: the IP header states more than the frame holds, trailer included.
@@ -85,7 +87,7 @@ impl Trimming {
         e.kind == Kind::Reliable && e.frame > self.header_frame(e) + self.trailer
     }
 
-    /// Whether a packet is one for the queue of headers: reliable, and not to be trimmed. Acknowledgments, SYN, FIN, what was
+    /// True if a packet is one for the queue of headers: reliable, and not to be trimmed. Acknowledgments, SYN, FIN, what was
     /// trimmed before, and short payloads.
     fn is_header(&self, e: &Envelope) -> bool {
         e.kind == Kind::Reliable && !self.is_trimmable(e)
@@ -114,7 +116,7 @@ impl Mechanism for Trimming {
     type Params = TrimmingParams;
     type Counts = TrimCounts;
 
-    const SIGNALS: Signals = Signals::TRIMMED;
+    const PROFILE: Profile = Profile { signals: Signals::TRIMMED, ..Profile::PLAIN };
 
     /// The queues of headers.
     fn memory(params: &TrimmingParams, site: &Site) -> Option<Bytes> {
@@ -140,13 +142,14 @@ impl Mechanism for Trimming {
         })
     }
 
-    fn check(params: &TrimmingParams, around: &Surroundings<'_>, cx: &mut Cx) {
-        if around.unlimited && around.marking_drops == 0 {
+    fn check(params: &TrimmingParams, context: &Context<'_>, cx: &mut Cx) {
+        if context.is_unlimited() && context.marking_drops() == 0 {
             cx.warn(None, "has nothing to trim: with an unlimited buffer nothing is refused for want of room", None);
         }
-        around.check_signals(Signals::TRIMMED, "trimmed packets", cx);
-        let longest = around.transports.iter().map(|t| t.headers).max().unwrap_or(around.framing.ip.header() + 20);
-        let smallest = (around.framing.header + longest + around.trailer).max(around.framing.min_frame);
+        context.check_signals(Signals::TRIMMED, "trimmed packets", cx);
+        let longest =
+            context.traffic.transports.iter().map(|t| t.headers).max().unwrap_or(context.frames.framing.ip.header() + 20);
+        let smallest = (context.frames.framing.header + longest + context.frames.trailer).max(context.frames.framing.min_frame);
         let smallest = Bytes(u64::from(smallest));
         if params.headers < smallest {
             cx.key("headers", |cx| {
@@ -154,16 +157,11 @@ impl Mechanism for Trimming {
                 cx.error(Some(&value), "has no room for a single header", Some(format!("at least {smallest}"))).severity
             });
         }
-        cx.key("unaware", |cx| around.check_unaware(&params.unaware, false, ("nobody trims", "no trimming"), cx));
+        cx.key("unaware", |cx| context.check_unaware(&params.unaware, false, ("nobody trims", "no trimming"), cx));
     }
 
     fn hooks(&self) -> Hooks {
         Hooks::OFFER.with(Hooks::REFUSAL).with(Hooks::DROP).with(Hooks::TURN)
-    }
-
-    /// The longest headers that there can be.
-    fn offered_up_to(&self) -> u16 {
-        self.framing.frame(u16::from(u8::MAX)) + LONGEST_SHIM + self.trailer
     }
 
     fn counts(&self) -> TrimCounts {
@@ -172,15 +170,6 @@ impl Mechanism for Trimming {
 
     fn by_reason(&self) -> Vec<(&'static str, u64)> {
         self.reasons.iter().map(|(reason, n)| (*reason, *n)).collect()
-    }
-
-    fn express(&self) -> Option<ExpressParams> {
-        Some(self.headers)
-    }
-
-    #[inline]
-    fn is_express(&self, e: &Envelope) -> bool {
-        self.is_header(e)
     }
 
     fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, _fx: &mut Effects) -> Verdict {
@@ -212,16 +201,36 @@ impl Mechanism for Trimming {
         self.join(node, &refused.packet, refused.port)
     }
 
+    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, _: &mut Effects) {
+        self.counts.headers_lost += u64::from(dropped.envelope.trimmed);
+    }
+}
+
+impl Overtakes for Trimming {
+    /// The longest headers that there can be.
+    fn largest(&self) -> u16 {
+        self.framing.frame(u16::from(u8::MAX)) + LONGEST_SHIM + self.trailer
+    }
+
+    fn express(&self) -> ExpressParams {
+        self.headers
+    }
+
+    #[inline]
+    fn is_express(&self, e: &Envelope) -> bool {
+        self.is_header(e)
+    }
+}
+
+impl Displaces for Trimming {
     fn on_displaced(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, _: bool, _fx: &mut Effects) -> Verdict {
         self.cut_off(p.envelope, DropReason::BUFFER_FULL);
         self.counts.tail_trimmed += 1;
         self.join(node, p, port)
     }
+}
 
-    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, _: &mut Effects) {
-        self.counts.headers_lost += u64::from(dropped.envelope.trimmed);
-    }
-
+impl Sends for Trimming {
     fn on_turn(&mut self, _node: &mut dyn Node, _port: PortNo, _data: bool, _fx: &mut Effects) -> Turn {
         Turn::Express
     }
@@ -260,7 +269,7 @@ mod tests {
         {
             let mut e = tcp(payload, timestamps);
             assert_eq!((t.is_header(&e), t.is_trimmable(&e)), (header, !header), "{payload}");
-            assert!(!header || e.frame <= t.offered_up_to(), "{payload}");
+            assert!(!header || e.frame <= t.largest(), "{payload}");
             if !header {
                 e.trim(t.header_frame(&e));
                 assert_eq!((e.frame, t.is_header(&e), t.is_trimmable(&e)), (if timestamps { 70 } else { 64 }, true, false));
@@ -326,6 +335,6 @@ mod tests {
         assert_eq!(offer(&mut node, &mut tcp(0, false)), Verdict::Drop(DropReason::HEADERS_FULL));
         assert_eq!(offer(&mut node, &mut tcp(1460, false)), Verdict::Pass);
         assert!(fx.list.is_empty());
-        assert_eq!(t.express(), Some(ExpressParams { room: Bytes(128), ratio: 10 }));
+        assert_eq!(t.express(), ExpressParams { room: Bytes(128), ratio: 10 });
     }
 }

@@ -3,7 +3,8 @@
 //! Hosts write into each frame how much its flow has left and how often the packet was sent before; queues are served by that.
 
 use super::{
-    names_it, Arrival, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Refused, Sent, Site, Surroundings, Verdict,
+    names_it, Arrival, Context, Displaces, Dropped, Effects, Headers, Hooks, Mechanism, Node, PortNo, PortSite, Profile, Ranks,
+    Refused, Sent, Site, Verdict,
 };
 use crate::{DropReason, Unit};
 use fanin_packet::{Envelope, Kind, Shim};
@@ -12,47 +13,48 @@ use fanin_units::Stream;
 use std::collections::BTreeMap;
 
 names! {
-    /// In which order the packets of a class leave a port.
+    /// Order in which the packets of a class leave a port.
     pub enum ServeBy {
-        /// Those first whose flow has least left, boosted; of equal ones the first that came. A later packet of a flow has less left than
-        /// an earlier one.
+        /// Least left first: by the flow's remaining bytes, boosted; ties in order of arrival. A later packet of a flow has
+        /// less left than an earlier one.
         "least_left" => LeastLeft,
-        /// As they came: the header decides what is deflected alone.
+        /// Order of arrival: the header decides only which packet is deflected.
         "arrival" => Arrival,
     }
 }
 
 params! {
-    /// Where a port has no room, the packet of queue and arrival whose flow has most left to send takes another port. Source: Vertigo.
+    /// Vertigo: at a port without room, the packet whose flow has most left to send, among queue and arrival, is deflected to
+    /// another port. Source: Vertigo.
     pub struct VertigoParams {
-        /// Ports to other switches that are drawn for it; it takes the one with the shortest queue. 0: it is dropped. Source: Vertigo, its
-        /// simulator (2).
+        /// Number of random ports to other switches, of which the one with the shortest queue takes the deflected packet; 0:
+        /// it is dropped. Source: Vertigo, its simulator (2).
         pub choices: u8 = 2, in 0..=64;
-        /// Each retransmission of a packet divides what counts as left by this; 1: none does. Source: Vertigo, its simulator (2; 4 and 8
-        /// were tried).
+        /// Boost: each retransmission of a packet divides its remaining bytes by this; 1: no boost. Source: Vertigo, its
+        /// simulator (2; 4 and 8 were tried).
         pub boost: u32 = 2, in 1..=256;
-        /// In which order packets leave.
+        /// Order in which packets leave.
         pub serve: ServeBy = ServeBy::LeastLeft;
-        /// Switches without Vertigo, by name, `*` stands for anything. They forward deflected packets as ever.
+        /// Switches without Vertigo, by name, `*` stands for anything; they forward deflected packets as usual.
         pub unaware: Vec<String> = Vec::new();
     }
 }
 
 counters! {
-    /// What became of packets without room. At any time dropped packets of `buffer_full` and `displaced` = dropped, as long as no other
-    /// mechanism has a use for them.
+    /// Packets without room at switches with Vertigo. At any time dropped packets of `buffer_full` and `displaced` = dropped,
+    /// as long as no other mechanism handles them.
     pub struct VertigoCounts in "vertigo" {
         /// Deflections: packets sent to another switch instead of being dropped. A packet that is deflected again counts again.
         deflected,
-        /// Packets taken out of a queue, as those for which they made room have less left.
+        /// Packets removed from a queue to make room for packets with less left.
         displaced,
-        /// Deflected packets that arrived just then and went back to the switch that they had come from.
+        /// Deflected arriving packets that returned to the switch from which they had come.
         back,
-        /// Deflected packets that found no room and took that of packets with more left.
+        /// Deflected packets that found no room and displaced packets with more left.
         forced,
-        /// Packets with most left that found no room: dropped, unless another mechanism has a use for them.
+        /// Packets with most left that found no room: dropped, unless another mechanism handles them.
         dropped: failure,
-        /// Packets whose time to live ended at a switch with Vertigo.
+        /// Packets whose time to live expired at a switch with Vertigo.
         out_of_hops: failure,
     }
 }
@@ -75,7 +77,7 @@ fn header(sent: &Sent) -> Shim {
     Shim::new(LEFT, &[a, b, c, d, u8::try_from(sent.again).unwrap_or(u8::MAX), 0], 0)
 }
 
-/// What a header says: bytes left, and how often the packet was sent before.
+/// Content of a header: bytes left, and how often the packet was sent before.
 fn read(shim: &Shim) -> Option<(u32, u8)> {
     match (shim.ether_type, shim.body()) {
         (LEFT, [a, b, c, d, again, _]) => Some((u32::from_be_bytes([*a, *b, *c, *d]), *again)),
@@ -100,7 +102,7 @@ pub struct Vertigo {
 impl Vertigo {
     /// The port of those drawn that has the shortest queue, the first that was drawn of several. Source: Vertigo, its simulator (ports to
     /// switches, the one that the packet came by among them). Deviation: the port that refuses is none of them.
-    fn draw(&mut self, node: &dyn Node, refuses: PortNo) -> Option<PortNo> {
+    fn draw(&mut self, node: &mut dyn Node, refuses: PortNo) -> Option<PortNo> {
         let mut others: Vec<PortNo> = self.ports.iter().copied().filter(|port| *port != refuses).collect();
         let draws = &mut self.draws[refuses.index()];
         let drawn = (0..self.choices.min(others.len())).map(|_| others.remove(draws.below(others.len() as u64) as usize));
@@ -108,7 +110,7 @@ impl Vertigo {
     }
 
     /// Sends a packet that `port` has no room for to another one.
-    fn deflect(&mut self, node: &dyn Node, port: PortNo, from: Option<PortNo>, reason: DropReason) -> Option<Verdict> {
+    fn deflect(&mut self, node: &mut dyn Node, port: PortNo, from: Option<PortNo>, reason: DropReason) -> Option<Verdict> {
         let Some(to) = self.draw(node, port) else {
             self.counts.dropped += 1;
             return None;
@@ -136,7 +138,7 @@ impl Vertigo {
     }
 
     /// Places and frames of waiting packets with more left than `rank`, in the order in which they make room.
-    fn above(&self, node: &dyn Node, port: PortNo, class: u8, rank: u32) -> Vec<(usize, u16)> {
+    fn above(&self, node: &mut dyn Node, port: PortNo, class: u8, rank: u32) -> Vec<(usize, u16)> {
         let mut above = Vec::new();
         for place in (0..node.waiting(port, class)).rev() {
             let Some((e, shim)) = node.waiting_at(port, class, place) else { break };
@@ -152,22 +154,22 @@ impl Vertigo {
     }
 }
 
+/// Forwarding by the power of two choices, hops for many deflections, and hosts that put packets in order. Source: Vertigo, its
+/// simulator.
+fn authors(_at: &Ground) -> Vec<Setting> {
+    vec![
+        ("switch.routing", "{ kind = \"drill\", d = 2, m = 0 }".to_string()),
+        ("switch.ttl", "250".to_string()),
+        ("host.reorder", "{ timeout = \"360us\" }".to_string()),
+    ]
+}
+
 impl Mechanism for Vertigo {
     type Params = VertigoParams;
     type Counts = VertigoCounts;
 
-    const HEADER_BYTES: u16 = HEADER_BYTES;
-    const HOST_HEADER: Option<fn(&Sent) -> Shim> = Some(header);
-
-    /// Forwarding by the power of two choices, hops for many deflections, and hosts that put packets in order. Source: Vertigo, its
-    /// simulator.
-    fn authors(_at: &Ground) -> Vec<Setting> {
-        vec![
-            ("switch.routing", "{ kind = \"drill\", d = 2, m = 0 }".to_string()),
-            ("switch.ttl", "250".to_string()),
-            ("host.reorder", "{ timeout = \"360us\" }".to_string()),
-        ]
-    }
+    const PROFILE: Profile =
+        Profile { headers: Some(Headers { bytes: HEADER_BYTES, of_host: Some(header) }), authors, ..Profile::PLAIN };
 
     fn runs_at(params: &VertigoParams, switch: &str) -> bool {
         !names_it(&params.unaware, switch)
@@ -186,14 +188,14 @@ impl Mechanism for Vertigo {
         })
     }
 
-    fn check(params: &VertigoParams, around: &Surroundings<'_>, cx: &mut Cx) {
-        if around.unlimited {
+    fn check(params: &VertigoParams, context: &Context<'_>, cx: &mut Cx) {
+        if context.is_unlimited() {
             cx.warn(None, "has nothing to deflect: with an unlimited buffer nothing is refused for want of room", None);
         }
         if params.choices > 0 {
-            around.check_neighbours(|switch| Self::runs_at(params, switch), None, cx);
+            context.check_neighbours(|switch| Self::runs_at(params, switch), None, cx);
         }
-        if params.serve == ServeBy::LeastLeft && !around.puts_in_order {
+        if params.serve == ServeBy::LeastLeft && !context.hosts.puts_in_order {
             let value = params.serve.to_value().into();
             cx.key("serve", |cx| {
                 let message = "lets packets of a flow overtake each other, and hosts do not put them in order";
@@ -202,7 +204,7 @@ impl Mechanism for Vertigo {
                 problem.severity
             });
         }
-        cx.key("unaware", |cx| around.check_unaware(&params.unaware, false, ("nothing is deflected", "no vertigo"), cx));
+        cx.key("unaware", |cx| context.check_unaware(&params.unaware, false, ("nothing is deflected", "no vertigo"), cx));
     }
 
     fn hooks(&self) -> Hooks {
@@ -221,13 +223,7 @@ impl Mechanism for Vertigo {
         self.reasons.iter().map(|(reason, n)| (*reason, *n)).collect()
     }
 
-    /// Bytes left, divided by `boost` for each time that the packet was sent before. What has no header, and what has no payload, is first.
-    fn rank(&self, _envelope: &Envelope, shim: Option<&Shim>) -> u32 {
-        let (left, again) = shim.and_then(read).unwrap_or_default();
-        self.boost.checked_pow(u32::from(again)).map_or(0, |boost| left / boost)
-    }
-
-    /// What marking drops is dropped: it says so to the sender.
+    /// Packets that marking drops are dropped: that tells the sender.
     fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, fx: &mut Effects) -> Verdict {
         let e = *refused.packet.envelope;
         if !refused.room || e.kind == Kind::Control {
@@ -245,6 +241,20 @@ impl Mechanism for Vertigo {
         self.deflect(node, refused.port, refused.packet.from, refused.reason).unwrap_or(Verdict::Pass)
     }
 
+    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, _: &mut Effects) {
+        self.counts.out_of_hops += u64::from(dropped.reason == DropReason::TTL);
+    }
+}
+
+impl Ranks for Vertigo {
+    /// Bytes left, divided by `boost` for each time that the packet was sent before. What has no header, and what has no payload, is first.
+    fn rank(&self, _envelope: &Envelope, shim: Option<&Shim>) -> u32 {
+        let (left, again) = shim.and_then(read).unwrap_or_default();
+        self.boost.checked_pow(u32::from(again)).map_or(0, |boost| left / boost)
+    }
+}
+
+impl Displaces for Vertigo {
     /// It is deflected, unless the one that it made room for was.
     fn on_displaced(
         &mut self,
@@ -260,10 +270,6 @@ impl Mechanism for Vertigo {
             return Verdict::Drop(DropReason::DISPLACED);
         }
         self.deflect(node, port, None, DropReason::DISPLACED).unwrap_or(Verdict::Drop(DropReason::DISPLACED))
-    }
-
-    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, _: &mut Effects) {
-        self.counts.out_of_hops += u64::from(dropped.reason == DropReason::TTL);
     }
 }
 

@@ -6,7 +6,8 @@ use fanin_params::params;
 use fanin_units::{Bytes, HostId, Stream, Time};
 
 params! {
-    /// No parameters: the destination's number modulo the number of links, as tables for single addresses are filled (D-mod-k).
+    /// Path choice by destination, without parameters: the destination's number modulo the number of links, as tables for
+    /// single addresses are filled (D-mod-k).
     pub struct ByDestinationParams { }
 }
 
@@ -22,7 +23,7 @@ fn link(dst: HostId, n: usize) -> usize {
 impl Chooser for ByDestination {
     type Params = ByDestinationParams;
 
-    /// It keeps nothing between packets.
+    /// No memory: nothing is kept between packets.
     fn memory(_params: &ByDestinationParams) -> Option<Bytes> {
         Some(Bytes(0))
     }
@@ -37,7 +38,7 @@ impl Chooser for ByDestination {
     }
 
     #[inline]
-    fn pick(&mut self, _now: Time, p: &Envelope, links: &impl Links, _switch_seed: u32, _rng: &mut Stream) -> usize {
+    fn pick(&mut self, _now: Time, p: &Envelope, links: &mut impl Links, _switch_seed: u32, _rng: &mut Stream) -> usize {
         link(p.dst, links.count())
     }
 }

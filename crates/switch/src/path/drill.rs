@@ -7,12 +7,13 @@ use fanin_params::params;
 use fanin_units::{Bytes, Stream, Time};
 
 params! {
-    /// DRILL(d, m): each packet takes the shortest queue of d links drawn at random and the m that were best before. Source: DRILL
-    /// §3.2.
+    /// DRILL(d, m): each packet takes the shortest queue among d links drawn at random and the m best of the last comparison.
+    /// Source: DRILL §3.2.
     pub struct DrillParams {
-        /// Links that each packet draws, all different; with as many as there are, all are compared. Source: DRILL §3.2 (2).
+        /// d: number of links that each packet draws, all different; with as many as there are, all are compared. Source:
+        /// DRILL §3.2 (2).
         pub d: u32 = 2, in 1..=64;
-        /// Links that a switch remembers: the best of the last comparison. Source: DRILL §3.2 (1).
+        /// m: number of links that a switch remembers, the best of the last comparison. Source: DRILL §3.2 (1).
         pub m: u32 = 1, in 0..=64;
     }
 }
@@ -39,7 +40,7 @@ pub struct Drill {
 
 impl Drill {
     /// Draws `d` different places out of `0..n`, in the order of the draws.
-    fn draw(&mut self, links: &impl Links, rng: &mut Stream) {
+    fn draw(&mut self, links: &mut impl Links, rng: &mut Stream) {
         let n = links.count();
         self.drawn.clear();
         for left in (0..n).rev().take(self.d) {
@@ -54,7 +55,7 @@ impl Drill {
         }
     }
 
-    fn compare(&mut self, links: &impl Links, place: usize) {
+    fn compare(&mut self, links: &mut impl Links, place: usize) {
         let view = links.queue(place);
         self.candidates.push(((view.queue_bytes, !view.is_idle(), links.number(place)), place));
     }
@@ -76,7 +77,7 @@ impl Chooser for Drill {
     }
 
     #[inline(never)] // apart from the choices that take a few instructions
-    fn pick(&mut self, _now: Time, _p: &Envelope, links: &impl Links, _switch_seed: u32, rng: &mut Stream) -> usize {
+    fn pick(&mut self, _now: Time, _p: &Envelope, links: &mut impl Links, _switch_seed: u32, rng: &mut Stream) -> usize {
         self.candidates.clear();
         self.draw(links, rng);
         // Links that do not lead to this destination are not compared, nor are those that were drawn already.
@@ -112,13 +113,13 @@ mod tests {
             self.0 + i as u32
         }
 
-        fn queue(&self, i: usize) -> PortView {
+        fn queue(&mut self, i: usize) -> PortView {
             let view = view(0);
             PortView { queue_bytes: self.1[i], free_at: view.now + Span::from_us(1), ..view }
         }
     }
 
-    fn drill(d: u32, m: u32) -> impl FnMut(&Queues) -> usize {
+    fn drill(d: u32, m: u32) -> impl FnMut(&mut Queues) -> usize {
         let (mut drill, mut rng) = (Drill::new(&DrillParams { d, m }), Stream::new(5, Purpose::Spraying, 0));
         move |queues| drill.pick(Time::ZERO, &Envelope::default(), queues, 0, &mut rng)
     }
@@ -127,7 +128,7 @@ mod tests {
     fn with_as_many_draws_as_links_the_shortest_queue_is_taken() {
         for d in [4, 64] {
             let mut pick = drill(d, 0);
-            assert!((0..50).all(|_| pick(&Queues(10, vec![9, 7, 3, 8])) == 2), "{d}");
+            assert!((0..50).all(|_| pick(&mut Queues(10, vec![9, 7, 3, 8])) == 2), "{d}");
         }
     }
 
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn draws_are_different_and_uniform() {
         let (mut pick, mut counts) = (drill(2, 0), [0; 4]);
-        (0..12_000).for_each(|_| counts[pick(&Queues(10, vec![4, 3, 2, 1]))] += 1);
+        (0..12_000).for_each(|_| counts[pick(&mut Queues(10, vec![4, 3, 2, 1]))] += 1);
         for (count, expected) in counts.into_iter().zip([0, 2_000, 4_000, 6_000]) {
             assert!(i32::abs(count - expected) < 180, "{counts:?}"); // 3.3 standard deviations
         }
@@ -145,7 +146,7 @@ mod tests {
     #[test]
     fn of_equal_queues_each_is_taken_as_often() {
         let (mut pick, mut counts) = (drill(2, 1), [0; 4]);
-        (0..12_000).for_each(|_| counts[pick(&Queues(10, vec![0; 4]))] += 1);
+        (0..12_000).for_each(|_| counts[pick(&mut Queues(10, vec![0; 4]))] += 1);
         assert!(counts.iter().all(|count| i32::abs(count - 3_000) < 160), "{counts:?}");
     }
 
@@ -153,19 +154,19 @@ mod tests {
     #[test]
     fn the_best_link_is_remembered() {
         let mut pick = drill(1, 1);
-        let queues = Queues(10, (0..32).rev().collect());
-        let picks: Vec<usize> = (0..600).map(|_| pick(&queues)).collect();
+        let mut queues = Queues(10, (0..32).rev().collect());
+        let picks: Vec<usize> = (0..600).map(|_| pick(&mut queues)).collect();
         assert!(picks.windows(2).all(|two| two[1] >= two[0]) && picks[599] == 31, "{picks:?}");
         // Another destination, by other links: what is remembered leads elsewhere.
-        let others = Queues(100, vec![5, 6]);
-        let seen: Vec<usize> = (0..20).map(|_| pick(&others)).collect();
+        let mut others = Queues(100, vec![5, 6]);
+        let seen: Vec<usize> = (0..20).map(|_| pick(&mut others)).collect();
         assert!(seen.windows(2).all(|two| two[1] <= two[0]) && seen[19] == 0, "{seen:?}");
     }
 
     #[test]
     fn without_memory_one_draw_is_spraying() {
         let (mut pick, mut counts) = (drill(1, 0), [0; 4]);
-        (0..12_000).for_each(|_| counts[pick(&Queues(10, vec![4, 3, 2, 1]))] += 1);
+        (0..12_000).for_each(|_| counts[pick(&mut Queues(10, vec![4, 3, 2, 1]))] += 1);
         assert!(counts.iter().all(|count| i32::abs(count - 3_000) < 160), "{counts:?}");
     }
 
@@ -179,12 +180,12 @@ mod tests {
             fn number(&self, i: usize) -> u32 {
                 i as u32
             }
-            fn queue(&self, i: usize) -> PortView {
+            fn queue(&mut self, i: usize) -> PortView {
                 let view = view(0);
                 PortView { free_at: if i == 1 { Time::ZERO } else { view.now + Span::from_us(1) }, ..view }
             }
         }
         let (mut drill, mut rng) = (Drill::new(&DrillParams { d: 2, m: 0 }), Stream::new(5, Purpose::Spraying, 0));
-        assert!((0..20).all(|_| drill.pick(Time::ZERO, &Envelope::default(), &Two, 0, &mut rng) == 1));
+        assert!((0..20).all(|_| drill.pick(Time::ZERO, &Envelope::default(), &mut Two, 0, &mut rng) == 1));
     }
 }

@@ -7,7 +7,7 @@ use fanin_params::params;
 use fanin_units::{Bytes, HostId, Stream, Time};
 
 params! {
-    /// No parameters: the hash is seeded per switch from the run's seed.
+    /// ECMP, without parameters: its hash is seeded per switch from the run's seed.
     pub struct Ecmp { }
 }
 
@@ -27,7 +27,7 @@ pub struct ByHash;
 impl Chooser for ByHash {
     type Params = Ecmp;
 
-    /// It keeps nothing between packets.
+    /// No memory: nothing is kept between packets.
     fn memory(_params: &Ecmp) -> Option<Bytes> {
         Some(Bytes(0))
     }
@@ -42,7 +42,7 @@ impl Chooser for ByHash {
     }
 
     #[inline(always)]
-    fn pick(&mut self, _now: Time, p: &Envelope, links: &impl Links, switch_seed: u32, _rng: &mut Stream) -> usize {
+    fn pick(&mut self, _now: Time, p: &Envelope, links: &mut impl Links, switch_seed: u32, _rng: &mut Stream) -> usize {
         ecmp(p.hash, switch_seed, links.count())
     }
 }

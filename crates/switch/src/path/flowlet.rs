@@ -7,13 +7,12 @@ use fanin_params::params;
 use fanin_units::{Span, Stream, Time};
 
 params! {
-    /// A flow that has paused for longer than the gap draws a new path.
+    /// Flowlet switching: a flow that has paused for longer than the gap draws a new path.
     pub struct FlowletParams {
-        /// The pause that ends a flowlet; above the difference in path delays nothing is reordered. Source: CONGA §3.6
-        /// (500 us).
+        /// Gap that ends a flowlet; above the difference of path delays nothing is reordered. Source: CONGA §3.6 (500 us).
         pub gap: Span = Span::from_us(500);
-        /// Entries of each switch's flowlet table; flows whose hashes meet share an entry, and so a path. Source: CONGA §3.4
-        /// has 65536. Deviation: 4096, which fits the cache of a simulating machine.
+        /// Number of entries in each switch's flowlet table; flows whose hashes collide share an entry, and so a path.
+        /// Source: CONGA §3.4 has 65536. Deviation: 4096, which fits the cache of a simulating machine.
         pub entries: u32 = 4096, in 1..=1_048_576;
     }
 }
@@ -45,7 +44,7 @@ impl Chooser for Flowlets {
     }
 
     #[inline]
-    fn pick(&mut self, now: Time, p: &Envelope, links: &impl Links, switch_seed: u32, rng: &mut Stream) -> usize {
+    fn pick(&mut self, now: Time, p: &Envelope, links: &mut impl Links, switch_seed: u32, rng: &mut Stream) -> usize {
         if self.table.is_empty() {
             self.table.resize(self.entries, Entry { last: Time::ZERO, draw: 0, used: false });
         }

@@ -24,14 +24,14 @@ use fanin_units::{Bytes, HostId, Stream, Time};
 
 /// The links that a packet may take: what a path choice may see of them.
 pub trait Links {
-    /// How many there are.
+    /// Number of links.
     fn count(&self) -> usize;
 
     /// The number of one of them, which no other link has.
     fn number(&self, i: usize) -> u32;
 
     /// The queue of its port.
-    fn queue(&self, i: usize) -> PortView;
+    fn queue(&mut self, i: usize) -> PortView;
 }
 
 /// A path-choice policy's state at one switch.
@@ -42,7 +42,7 @@ pub(crate) trait Chooser: Sized {
     /// Packets of a flow take several paths, whatever the time between them, so they may overtake each other.
     const PER_PACKET: bool = false;
 
-    /// What a scenario gets besides when it is tried there: what its authors had set.
+    /// Further settings that a scenario gets when the path choice is tried there: those of its authors.
     fn authors(_at: &Ground) -> Vec<Setting> {
         Vec::new()
     }
@@ -63,13 +63,13 @@ pub(crate) trait Chooser: Sized {
     }
 
     /// One of the links.
-    fn pick(&mut self, now: Time, p: &Envelope, links: &impl Links, switch_seed: u32, rng: &mut Stream) -> usize;
+    fn pick(&mut self, now: Time, p: &Envelope, links: &mut impl Links, switch_seed: u32, rng: &mut Stream) -> usize;
 }
 
 macro_rules! registry {
     ($( $(#[doc = $doc:expr])* $kind:literal => $name:ident($params:ty, $state:ty), )*) => {
         choice! {
-            /// Which of several shortest paths a packet takes.
+            /// Choice among several shortest paths.
             pub enum PathChoice {
                 $( $(#[doc = $doc])* $kind => $name($params), )*
             }
@@ -116,7 +116,7 @@ macro_rules! registry {
             /// The link that `p` takes; `switch_seed` is the per-switch ECMP hash seed, `rng` the
             /// switch's own stream.
             #[inline(always)]
-            pub fn pick(&mut self, now: Time, p: &Envelope, links: &impl Links, switch_seed: u32, rng: &mut Stream) -> usize {
+            pub fn pick(&mut self, now: Time, p: &Envelope, links: &mut impl Links, switch_seed: u32, rng: &mut Stream) -> usize {
                 match self { $( PathChooser::$name(state) => state.pick(now, p, links, switch_seed, rng), )* }
             }
         }
@@ -124,17 +124,17 @@ macro_rules! registry {
 }
 
 registry! {
-    /// Per flow, by a hash of the 5-tuple.
+    /// ECMP: per flow, by a hash of the 5-tuple.
     "ecmp" => Ecmp(Ecmp, ecmp::ByHash),
-    /// Per packet, at random.
+    /// Spraying: per packet, at random.
     "spray" => Spray(Spray, spray::AtRandom),
-    /// Per packet, in turn for each destination.
+    /// Round robin: per packet, in turn for each destination.
     "round_robin" => RoundRobin(RoundRobinParams, round_robin::InTurn),
-    /// Per flowlet: a pause in a flow lets it change its path.
+    /// Flowlets: per flow, with a new path after each pause.
     "flowlet" => Flowlet(FlowletParams, flowlet::Flowlets),
-    /// Per packet, the shortest queue of a few drawn at random and a few remembered.
+    /// DRILL: per packet, the shortest queue among a few drawn at random and a few remembered.
     "drill" => Drill(DrillParams, drill::Drill),
-    /// Per destination host: all packets to it take the same link of a switch.
+    /// Per destination host: all packets to a host take the same link of a switch.
     "by_destination" => ByDestination(ByDestinationParams, by_destination::ByDestination),
 }
 

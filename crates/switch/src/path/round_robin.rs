@@ -7,7 +7,7 @@ use fanin_params::params;
 use fanin_units::{Stream, Time};
 
 params! {
-    /// No parameters: the packets to one destination take the links in turn.
+    /// Round robin, without parameters: the packets to one destination take the links in turn.
     pub struct RoundRobinParams { }
 }
 
@@ -32,7 +32,7 @@ impl Chooser for InTurn {
     }
 
     #[inline]
-    fn pick(&mut self, _now: Time, p: &Envelope, links: &impl Links, switch_seed: u32, _rng: &mut Stream) -> usize {
+    fn pick(&mut self, _now: Time, p: &Envelope, links: &mut impl Links, switch_seed: u32, _rng: &mut Stream) -> usize {
         let (dst, n) = (p.dst.index(), links.count());
         if dst >= self.next.len() {
             self.next.resize(dst + 1, UNUSED);

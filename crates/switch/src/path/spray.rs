@@ -7,7 +7,7 @@ use fanin_params::params;
 use fanin_units::{Bytes, Stream, Time};
 
 params! {
-    /// No parameters: every packet draws its link.
+    /// Spraying, without parameters: every packet draws a random link.
     pub struct Spray { }
 }
 
@@ -20,7 +20,7 @@ impl Chooser for AtRandom {
 
     const PER_PACKET: bool = true;
 
-    /// It keeps nothing between packets.
+    /// No memory: nothing is kept between packets.
     fn memory(_params: &Spray) -> Option<Bytes> {
         Some(Bytes(0))
     }
@@ -30,7 +30,7 @@ impl Chooser for AtRandom {
     }
 
     #[inline]
-    fn pick(&mut self, _now: Time, _p: &Envelope, links: &impl Links, _switch_seed: u32, rng: &mut Stream) -> usize {
+    fn pick(&mut self, _now: Time, _p: &Envelope, links: &mut impl Links, _switch_seed: u32, rng: &mut Stream) -> usize {
         reduce(rng.next_u32(), links.count())
     }
 }

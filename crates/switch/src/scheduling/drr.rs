@@ -6,10 +6,11 @@ use fanin_units::Bytes;
 use std::collections::VecDeque;
 
 params! {
-    /// Each class with packets is visited in turn and may send its quantum per visit; what it does not use it keeps.
+    /// Deficit round robin: each class with packets is visited in turn and may send its quantum per visit; unused credit is
+    /// kept.
     pub struct DrrParams {
-        /// Quantum of each class; the ratio of quanta is the ratio of rates. A quantum of a full frame or more makes every
-        /// visit send something. Source: DRR.
+        /// Quantum of each class; the ratio of quanta is the ratio of rates. With a quantum of a full frame or more, every
+        /// visit sends something. Source: DRR.
         pub quanta: Vec<Bytes> = vec![Bytes(1518), Bytes(1518)], in Bytes(1)..=Bytes(1_000_000_000);
     }
 }
@@ -26,13 +27,13 @@ pub struct Drr {
     deficit: [u64; MAX_CLASSES],
     queues: Vec<VecDeque<u16>>,
     active: VecDeque<usize>,
-    /// Whether the head of the active list has had this visit's quantum.
+    /// True if the head of the active list has had this visit's quantum.
     visiting: bool,
     /// Classes that send nothing, a bit for each: they are not in the active list.
     closed: u8,
 }
 
-/// What the scan of the active list found.
+/// Result of the scan of the active list.
 #[derive(Clone, Copy)]
 struct Turn {
     /// Position in the active list.

@@ -4,12 +4,12 @@ use fanin_packet::PacketId;
 use fanin_units::Bytes;
 use std::collections::VecDeque;
 
-/// What a mechanism asks for.
+/// Room and weight of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExpressParams {
     /// Room for what waits there.
     pub room: Bytes,
-    /// Its packets that leave for each other one while both wait.
+    /// Packets of the queue that leave for each other one while both wait.
     pub ratio: u32,
 }
 
@@ -35,7 +35,7 @@ impl Express {
         Express { params, waiting: VecDeque::new(), packets: 0, bytes: 0, served: 0, peak: 0 }
     }
 
-    /// Whether there is room for a frame.
+    /// True if there is room for a frame.
     #[inline]
     pub fn fits(&self, frame: u16) -> bool {
         self.bytes + u64::from(frame) <= self.params.room.get()
@@ -47,7 +47,7 @@ impl Express {
         self.packets
     }
 
-    /// Their frame bytes.
+    /// Frame bytes that wait.
     #[inline(always)]
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -4,7 +4,7 @@ use super::Discipline;
 use fanin_params::params;
 
 params! {
-    /// One queue for all classes.
+    /// First in, first out: one queue for all classes.
     pub struct FifoParams { }
 }
 

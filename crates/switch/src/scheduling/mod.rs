@@ -28,7 +28,7 @@ pub(crate) trait Discipline: Sized {
     /// Records what single keys cannot show to be wrong.
     fn check(_params: &Self::Params, _cx: &mut Cx) {}
 
-    /// How many classes it distinguishes.
+    /// Number of classes that it distinguishes.
     fn classes(params: &Self::Params) -> usize;
 
     /// The same, of this port.
@@ -70,8 +70,8 @@ pub(crate) trait Discipline: Sized {
 macro_rules! registry {
     ($( $(#[doc = $doc:expr])* $kind:literal => $name:ident($params:ty, $state:ty), )*) => {
         choice! {
-            /// In which order the packets of a port leave. Class 0 is the most urgent; a packet of a higher class than there
-            /// is belongs to the last.
+            /// Scheduler: the order in which the packets of a port leave. Class 0 is the most urgent; packets of classes
+            /// beyond the last share the last.
             pub enum Scheduling {
                 $( $(#[doc = $doc])* $kind => $name($params), )*
             }
@@ -89,7 +89,7 @@ macro_rules! registry {
                 match scheduling { $( Scheduling::$name(params) => Scheduler::$name(<$state as Discipline>::new(params)), )* }
             }
 
-            /// How many classes it distinguishes.
+            /// Number of classes that it distinguishes.
             #[inline]
             pub fn classes(&self) -> usize {
                 match self { $( Scheduler::$name(state) => state.queues(), )* }
@@ -155,7 +155,7 @@ macro_rules! registry {
         }
 
         impl Scheduling {
-            /// How many classes it distinguishes.
+            /// Number of classes that it distinguishes.
             pub fn classes(&self) -> usize {
                 match self { $( Scheduling::$name(params) => <$state as Discipline>::classes(params), )* }
             }
@@ -169,13 +169,13 @@ macro_rules! registry {
 }
 
 registry! {
-    /// In order of arrival.
+    /// First in, first out.
     "fifo" => Fifo(FifoParams, fifo::Fifo),
-    /// The most urgent class first, always.
+    /// Strict priority: the most urgent class first, always.
     "strict" => Strict(StrictParams, strict::Strict),
     /// Deficit round robin.
     "drr" => Drr(DrrParams, drr::Drr),
-    /// Some classes by strict priority, the others by deficit round robin over what is left.
+    /// Strict priority for some classes, deficit round robin for the others.
     "strict_drr" => StrictDrr(StrictDrrParams, strict_drr::StrictDrr),
 }
 

@@ -4,7 +4,7 @@ use super::{check_classes, Discipline, MAX_CLASSES};
 use fanin_params::{params, Cx};
 
 params! {
-    /// A class is served only when every more urgent one is empty.
+    /// Strict priority: a class is served only when every more urgent one is empty.
     pub struct StrictParams {
         /// Number of classes. Source: IEEE 802.1Q §8.6.8.1 (strict priority), eight at most.
         pub classes: u8 = 8, in 1..=8;

@@ -7,7 +7,7 @@ use fanin_params::{params, Cx};
 use fanin_units::Bytes;
 
 params! {
-    /// Classes 0 … `strict` − 1 by strict priority; when they are empty, the others by deficit round robin.
+    /// Strict priority for classes 0 … `strict` − 1; when they are empty, the others are served by deficit round robin.
     pub struct StrictDrrParams {
         /// Number of strict classes. Source: IEEE 802.1Q §8.6.8 (priority and weighted classes at one port).
         pub strict: u8 = 1, in 1..=7;

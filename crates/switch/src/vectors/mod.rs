@@ -13,7 +13,7 @@ pub use s_ecn::{Case as SEcnCase, SEcnVectorParams};
 
 use fanin_params::{Cx, Node, Param, Problem, Severity};
 
-/// What a column holds.
+/// Role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The same in each row of a case: how the mechanism is set.

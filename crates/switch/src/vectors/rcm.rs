@@ -7,7 +7,7 @@ use fanin_params::{names, params, Param};
 use fanin_units::{Bytes, Purpose, Stream};
 
 names! {
-    /// What the events of a sequence are like.
+    /// Kind of event sequence in RCM's test vectors.
     pub enum Case {
         /// A queue that grows to six times Q_eq, and drains twice as fast.
         "growth" => Growth,
@@ -21,31 +21,31 @@ names! {
         "degrees" => Degrees,
         /// Frames of both kinds in turn, as a port with enough of both sends them.
         "shares" => Shares,
-        /// Anything at random.
+        /// Random events.
         "random" => Random,
     }
 }
 
 params! {
-    /// What `fanin vectors rcm` is asked for.
+    /// Settings of `fanin vectors rcm`.
     pub struct RcmVectorParams {
-        /// Cases.
+        /// Cases to write.
         pub cases: Vec<Case> = vec![Case::Growth, Case::Sizes, Case::Remote, Case::BoundsOf, Case::Degrees, Case::Shares, Case::Random];
-        /// Q_eq.
+        /// Q_eq: queue length in equilibrium.
         pub q_eq: Bytes = Bytes(26_000), in Bytes(1)..=Bytes(100_000_000);
-        /// w_q.
+        /// w_q: weight of the queue's growth.
         pub w_q: u32 = 2, in 0..=64;
         /// Bytes between samples.
         pub sample: Bytes = Bytes(30_000), in Bytes(64)..=Bytes(1_000_000_000);
-        /// w.
+        /// w: weight of the degree received from downstream.
         pub w: f64 = 0.5, in 0.0..=1.0;
-        /// Bounds of W, and of W_c.
+        /// Bounds of W, and lower bound of W_c.
         pub window_min: Bytes = Bytes(16_000), in Bytes(128)..=Bytes(1_000_000_000);
         pub window_max: Bytes = Bytes(100_000), in Bytes(128)..=Bytes(1_000_000_000);
         pub max_frame: Bytes = Bytes(1_518), in Bytes(64)..=Bytes(65_535);
-        /// What a degree reduces.
+        /// Value of W_c to which a degree applies.
         pub decrease: Decrease = Decrease::Each;
-        /// Of what is random.
+        /// Seed of random events.
         pub seed: u64 = 1;
     }
 }

@@ -7,7 +7,7 @@ use fanin_params::{names, params, Node, Param, Value};
 use fanin_units::{Amount, Bytes, Purpose, Span, Stream};
 
 names! {
-    /// What happens in a sequence.
+    /// Kind of event sequence in RIMM's test vectors.
     pub enum Case {
         /// Queues that cross α, touch it, and stay around it.
         "detector" => Detector,
@@ -31,29 +31,29 @@ names! {
         "wrap" => Wrap,
         /// Packets with few hops left, and none of the neighbours heard.
         "hops" => Hops,
-        /// All of it at random.
+        /// Random sequence of all events.
         "random" => Random,
     }
 }
 
 params! {
-    /// What `fanin vectors rimm` is asked for.
+    /// Settings of `fanin vectors rimm`.
     pub struct RimmVectorParams {
-        /// Cases.
+        /// Cases to write.
         pub cases: Vec<Case> = vec![Case::Detector, Case::Messages, Case::Select, Case::Order, Case::Collide, Case::Stall, Case::Holes, Case::Gaps, Case::Congestion, Case::Wrap, Case::Hops, Case::Random];
-        /// Of what is drawn at random.
+        /// Seed of random events.
         pub seed: u64 = 1;
-        /// α.
+        /// α: depth of a queue from which its packets take detours.
         pub alpha: Bytes = Bytes(1_600_000), in Bytes(3)..=Bytes(3_000_000_000);
         /// Ports that lead to neighbours; one more leads to a host.
         pub neighbours: u32 = 3, in 1..=64;
-        /// Bits of the hash that a pair is found by.
+        /// Number of hash bits that select a pair of sequence numbers.
         pub hash_bits: u32 = 12, in 0..=16;
-        /// What is given up.
+        /// Duration after which a pair is given up.
         pub give_up: Span = Span::from_ms(1), in Span::from_us(1)..=Span::from_ms(1_000);
-        /// χ; each case is written with both ends of a detour, Sa = Sf and the gap.
+        /// χ: gap that ends a detour; each case is written with both conditions, Sa = Sf and the gap.
         pub chi: Span = Span::from_us(500), in Span::from_ns(10)..=Span::from_ms(1_000);
-        /// Depths from here on are too much.
+        /// Depth from which a neighbour gets no detours.
         pub room: Bytes = Bytes(4_000_000), in Bytes(80)..=Bytes(5_242_800);
     }
 }

@@ -10,7 +10,7 @@ use fanin_units::{Amount, BitRate, Bytes, Purpose, Span, Stream, Time};
 use std::collections::VecDeque;
 
 names! {
-    /// What the packets of a sequence are like.
+    /// Kind of packet sequence in S-ECN's test vectors.
     pub enum Case {
         /// Full frames at equal distances, by steps from half of the rate to four times the rate.
         "slopes" => Slopes,
@@ -26,25 +26,25 @@ names! {
         "ecn" => Codepoints,
         /// Bursts beyond K and their draining, twice.
         "threshold" => Threshold,
-        /// Sizes, distances and codepoints at random.
+        /// Random sizes, distances and codepoints.
         "random" => Random,
     }
 }
 
 params! {
-    /// What `fanin vectors s-ecn` is asked for.
+    /// Settings of `fanin vectors s-ecn`.
     pub struct SEcnVectorParams {
-        /// Cases.
+        /// Cases to write.
         pub cases: Vec<Case> = vec![Case::Slopes, Case::Idle, Case::Pairs, Case::Sizes, Case::Saturation, Case::Codepoints, Case::Threshold, Case::Random];
-        /// Rates of the port; each case is written for each of them.
+        /// Rates of the port; each case is written for every rate.
         pub rates: Vec<BitRate> = [10, 100, 1_000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000, 400_000].map(BitRate::from_mbps).to_vec(), in BitRate::from_mbps(10)..=BitRate::from_gbps(1600);
-        /// Of the random sizes and distances.
+        /// Seed of random sizes and distances.
         pub seed: u64 = 1;
-        /// Threshold, above the slope.
+        /// K: threshold, in addition to the slope.
         pub k: Bytes = Bytes(32_000), in Bytes(1)..=Bytes(1_000_000);
-        /// Which packet gets the mark.
+        /// Packet that gets the mark.
         pub at: At = At::Enqueue;
-        /// The registers.
+        /// Settings of the registers.
         pub registers: SlopeParams = SlopeParams { clock: Span::from_ns(8), credit: Bytes(1538), after_mark: AfterMark::Subtract };
     }
 }

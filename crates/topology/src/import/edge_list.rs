@@ -12,47 +12,47 @@ use fanin_params::{names, params, Cx, Node, Param, Value};
 use fanin_units::{BitRate, Bytes, Span};
 
 names! {
-    /// What a node is.
+    /// Kind of a node in the file.
     pub enum End {
-        /// It has one link and forwards nothing.
+        /// A host: it has one link and forwards nothing.
         "host" => Host,
-        /// It forwards.
+        /// A switch: it forwards.
         "switch" => Switch,
     }
 }
 
 params! {
-    /// A node.
+    /// A node of the edge list.
     pub struct EdgeListNode {
-        /// Its name.
+        /// Name of the node.
         pub id: String;
-        /// What it is; when absent, a host when it has one link.
+        /// Kind of the node; if absent, a host if it has one link.
         pub kind: Option<End>;
     }
 }
 
 params! {
-    /// A link, the same in both directions.
+    /// A link of the edge list, with equal rate and delay in both directions.
     pub struct EdgeListLink {
-        /// One end.
+        /// Name of the node at one end.
         pub a: String;
-        /// The other.
+        /// Name of the node at the other end.
         pub b: String;
         /// Rate in each direction.
         pub rate: Option<BitRate>;
         /// Propagation delay.
         pub delay: Option<Span>;
-        /// Bytes of wire time beyond the IP packet; absent: what the scenario's framing says.
+        /// Bytes of wire time beyond the IP packet; if absent, by the scenario's framing.
         pub wire_overhead: Option<Bytes>, in Bytes(0)..=Bytes(1_000);
     }
 }
 
 params! {
-    /// A network.
+    /// A network as a list of nodes and links.
     pub struct EdgeList {
-        /// Its nodes; those that are not listed are known from the links.
+        /// Nodes; those that are not listed are known from the links.
         pub nodes: Vec<EdgeListNode> = Vec::new();
-        /// Its links.
+        /// Links.
         pub links: Vec<EdgeListLink>;
     }
 }
@@ -66,7 +66,7 @@ impl From<End> for DraftKind {
     }
 }
 
-/// Lines of the entries of a list.
+/// Line numbers of the entries of the list `key`.
 fn lines(document: &Node, key: &str) -> Vec<Option<u32>> {
     match document.get(key).map(|n| &n.value) {
         Some(Value::List(items)) => items.iter().map(|item| item.line).collect(),

@@ -13,14 +13,14 @@ use fanin_units::{BitRate, Quantity, Span};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::BTreeMap;
 
-/// Elements may not nest deeper: a parser that recurses must not be led astray.
+/// Deepest nesting of elements, since the XML parser recurses.
 const MAX_DEPTH: usize = 64;
-/// Attributes of one element.
+/// Largest number of attributes of one element.
 const MAX_ATTRIBUTES: usize = 256;
-/// Elements, texts and comments.
+/// Largest number of elements, texts and comments.
 const MAX_PARTS: u32 = 8_000_000;
 
-/// An attribute's declaration.
+/// Declaration of a GraphML attribute.
 struct Key<'a> {
     name: &'a str,
     default: Option<&'a str>,
@@ -30,13 +30,13 @@ struct Reader<'a, 'f> {
     document: &'a Document<'a>,
     keys: BTreeMap<&'a str, Key<'a>>,
     findings: &'f mut Findings,
-    /// Lines are counted once, as elements come in document order.
+    /// Position up to which lines are counted, once, as elements come in document order.
     at: usize,
     line: u32,
 }
 
-/// What of the text would cost the parser too much: it takes stack with depth, and time with the square of the attributes
-/// of one element. Comments that look like tags can only make it stricter.
+/// Finds text that would cost the XML parser too much: stack grows with depth, time with the square of the attributes of one
+/// element. Comments that look like tags can only make it stricter.
 fn too_much(text: &str) -> Option<(&'static str, usize)> {
     let mut depth = 0usize;
     for part in text.split('<').skip(1) {
@@ -142,7 +142,7 @@ impl<'a> Reader<'a, '_> {
         }
         for element in graph.children().filter(Node::is_element) {
             if !["node", "edge", "data", "desc"].contains(&element.tag_name().name()) {
-                self.error(element, Some(element.tag_name().name()), "is an element that is not read", "node, edge, data");
+                self.error(element, Some(element.tag_name().name()), "is an unsupported element", "node, edge, data");
             }
         }
         for node in elements(graph, "node") {
@@ -164,7 +164,7 @@ impl<'a> Reader<'a, '_> {
             None => DraftKind::Unsaid,
             Some("host") => DraftKind::Host,
             Some("switch") => DraftKind::Switch,
-            Some(other) => return self.error(node, Some(other), "is no kind of node", "host, switch"),
+            Some(other) => return self.error(node, Some(other), "is not a kind of node", "host, switch"),
         };
         let line = self.line(node);
         draft.declare(id, kind, line, self.findings);
@@ -195,7 +195,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// A quantity under one of several names, each with the unit that it implies.
+    /// Reads a quantity under one of several names, each with the unit that it implies.
     fn value<Q: Quantity>(&mut self, edge: Node<'a, 'a>, names: &[(&str, &str)], default: Option<Q>) -> Option<Q> {
         let accepted: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
         let Some((name, text)) = self.attributes(edge, &accepted) else {

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 const HEADER: &str = "three counts: nodes, switches, links";
 const LINK: &str = "source destination rate delay error_rate, such as \"0 320 100Gbps 1000ns 0\"";
 
-/// Lines that are not blank, with their numbers.
+/// Non-blank lines, with their numbers.
 fn lines(text: &str) -> impl Iterator<Item = (u32, Vec<&str>)> {
     text.lines()
         .enumerate()

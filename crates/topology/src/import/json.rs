@@ -1,40 +1,39 @@
-//! JSON into a document tree that knows its lines.
+//! Parses JSON into a document tree with line numbers.
 
 use fanin_params::{Node, Value};
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What is wrong, and where.
+/// A syntax error: message and line.
 pub struct SyntaxError {
     pub line: Option<u32>,
     pub message: String,
 }
 
-/// Levels of lists and objects. Every level is read once more for each level around it.
+/// Deepest nesting of lists and objects. Every level is scanned once more for each level around it.
 const MAX_DEPTH: usize = 16;
 
-/// Values in a document, of every level.
+/// Largest number of values in a document, nested ones included.
 const MAX_VALUES: usize = 4_000_000;
 
-/// Reads a document; every node gets the line that it starts on.
+/// Parses a document; every node gets the line on which it starts.
 ///
 /// # Errors
-/// Where the text is not JSON, nests deeper than [`MAX_DEPTH`], has more than [`MAX_VALUES`] values, repeats a key, or has a
-/// null.
+/// Text that is not JSON, nests deeper than [`MAX_DEPTH`], has more than [`MAX_VALUES`] values, repeats a key, or has a null.
 pub fn read(text: &str) -> Result<Node, SyntaxError> {
     let raw: &RawValue = serde_json::from_str(text).map_err(|e| at_line(&e, 0))?;
     let mut reader = Reader { text, at: 0, line: 1, values: 0 };
     node(raw, &mut reader, MAX_DEPTH)
 }
 
-/// `before`: lines of the document before the part that was read.
+/// Converts a parser error; `before` is the number of lines in front of the parsed part.
 fn at_line(error: &serde_json::Error, before: u32) -> SyntaxError {
     let full = error.to_string();
     let message = full.rsplit_once(" at line ").map_or(full.as_str(), |(message, _)| message).to_string();
     SyntaxError { line: u32::try_from(error.line()).ok().filter(|l| *l > 0).map(|l| l + before), message }
 }
 
-/// Counts values, and lines up to places that only move forward.
+/// Parser state that counts values, and lines up to positions that only move forward.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -75,7 +74,7 @@ fn node(raw: &RawValue, reader: &mut Reader<'_>, depth: usize) -> Result<Node, S
                     return Err(SyntaxError { line: Some(line), message: "an object with more than 64 keys".into() });
                 }
                 if table.iter().any(|(k, _)| *k == key) {
-                    return Err(SyntaxError { line: Some(line), message: format!("the key {key:?} is there twice") });
+                    return Err(SyntaxError { line: Some(line), message: format!("the key {key:?} is given twice") });
                 }
                 table.push((key, node(raw, reader, depth - 1)?));
             }
@@ -96,7 +95,7 @@ fn node(raw: &RawValue, reader: &mut Reader<'_>, depth: usize) -> Result<Node, S
     Ok(Node { value, line: Some(line) })
 }
 
-/// An object's entries in the order of the document, repeated keys included.
+/// Entries of an object in document order, repeated keys included.
 struct Entries<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> serde::Deserialize<'de> for Entries<'a> {

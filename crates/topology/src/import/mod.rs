@@ -1,5 +1,5 @@
-//! Networks from files. What is read was written by others: sizes are bounded, nothing is allocated from a claimed count, and
-//! every problem names file and line.
+//! Networks from files. Files are untrusted: sizes are bounded, nothing is allocated from a claimed count, and every problem
+//! names file and line.
 
 mod edge_list;
 mod graphml;
@@ -14,17 +14,17 @@ use fanin_units::{BitRate, Quantity, QuantityError, Span};
 use std::io::Read;
 use std::path::Path;
 
-/// Largest file that is read.
+/// Largest file that is read \[bytes\].
 pub(crate) const MAX_FILE: u64 = 32 << 20;
 
-/// What a link gets where its file says nothing.
+/// Defaults of links for which the file gives no value.
 #[derive(Clone, Copy)]
 pub(crate) struct Defaults {
     pub rate: Option<BitRate>,
     pub delay: Option<Span>,
 }
 
-/// Reads the network in a file.
+/// Reads the network file that `config` names.
 pub fn read(config: &FromFile, base_dir: &Path) -> Result<Topology, Vec<Problem>> {
     let mut findings = Findings::of(&config.path);
     let Some(format) = config.format.or_else(|| by_ending(&config.path)) else {
@@ -42,7 +42,7 @@ pub fn read(config: &FromFile, base_dir: &Path) -> Result<Topology, Vec<Problem>
     parse(format, &text, Defaults { rate: config.rate, delay: config.delay }, findings)
 }
 
-/// Reads the network in a text.
+/// Parses a network in the given format.
 pub(crate) fn parse(
     format: FileFormat,
     text: &str,
@@ -75,7 +75,7 @@ fn load(path: &Path) -> Result<String, (String, String)> {
     let failed = |error: std::io::Error| (format!("cannot be read: {error} ({})", path.display()), readable());
     // Before it is opened: that waits for ever where nobody writes into a named pipe.
     if !std::fs::metadata(path).map_err(failed)?.is_file() {
-        return Err((format!("is no regular file ({})", path.display()), readable()));
+        return Err((format!("is not a regular file ({})", path.display()), readable()));
     }
     let file = std::fs::File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
@@ -89,7 +89,7 @@ fn load(path: &Path) -> Result<String, (String, String)> {
     })
 }
 
-/// Reads a quantity of a link, or says what is wrong with it.
+/// Parses a quantity of a link, or reports why it is malformed.
 pub(crate) fn quantity<Q: Quantity>(text: &str, line: Option<u32>, what: &str, findings: &mut Findings) -> Option<Q> {
     match Q::read(text) {
         Ok(value) => Some(value),

@@ -1,4 +1,4 @@
-//! Collective operations of training jobs: ranks that send on what they have received.
+//! Collective operations of training jobs: ranks that forward data they have received.
 
 mod plan;
 mod record;
@@ -16,57 +16,59 @@ use plan::{Op, Shape};
 use run::Conn;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most connections side by side between two ranks.
+/// Largest number of parallel connections between two ranks.
 const MAX_CHANNELS: u32 = 64;
-/// What a connection may carry: far below what sequence numbers are kept in.
+/// Largest number of bytes of a connection: far below the range of 64-bit sequence numbers.
 const MAX_BYTES: u64 = 1 << 60;
 
 names! {
-    /// Which host is which rank.
+    /// Assignment of hosts to ranks.
     pub enum RankOrder {
-        /// As `ranks` lists them; of a pattern, in the order of the topology.
+        /// Ranks in the order of `ranks`; within a pattern, in the order of the topology.
         "listed" => Listed,
-        /// By rack, else as listed.
+        /// Ranks ordered by rack, within a rack as listed.
         "by_rack" => ByRack,
-        /// At random, by the seed.
+        /// Ranks in a random order, drawn by the seed.
         "shuffled" => Shuffled,
     }
 }
 names! {
-    /// How an all-reduce goes.
+    /// Algorithm of an all-reduce.
     pub enum AllReduceAlgorithm {
         /// Reduce-scatter, then all-gather around a ring: 2(n − 1) steps of 1/n of the bytes. Source: PATARASUK §3.
         "ring" => Ring,
         /// Up an in-order binary tree to its root, and down again; all bytes cross each edge twice.
         "tree" => Tree,
-        /// The same by two trees with half of the bytes each; who has children in one is a leaf in the other. Source: SANDERS-TREES.
+        /// Two trees with half of the bytes each; a rank that has children in one is a leaf in the other. Source:
+        /// SANDERS-TREES.
         "double_tree" => DoubleTree,
     }
 }
 
-/// Declares a `params!` table with the keys that every operation has.
+/// Declares a `params!` table with the keys common to all operations.
 macro_rules! operation {
     ($(#[doc = $doc:expr])* pub struct $name:ident { $($own:tt)* }) => {
         params! {
             $(#[doc = $doc])*
             pub struct $name {
-                /// Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, what all have gathered, what is scattered,
-                /// or what a rank sends to all (its own share, which stays, included). It is divided to the byte: where it does
-                /// not divide, the first parts are a byte larger.
+                /// Bytes of each rank's buffer, as nccl-tests counts them: the data to be reduced, all gathered data, the
+                /// data to be scattered, or everything that a rank sends in an all-to-all, including its own share, which
+                /// stays. It is divided to the byte: where it does not divide evenly, the first parts are a byte larger.
                 pub size: Bytes, in Bytes(1)..;
                 $($own)*
-                /// Connections side by side from rank to rank, each with its share of the bytes.
+                /// Parallel connections from rank to rank, each with an equal share of the bytes.
                 pub channels: u32 = 1, in 1..=MAX_CHANNELS;
-                /// Ranks of a group: each group does the operation by itself. All ranks if absent.
+                /// Number of ranks in a group; each group performs the operation by itself. All ranks if absent.
                 pub group: Option<u32>, in 2u32..;
-                /// How far apart the ranks of a group are: 1 makes groups of neighbours.
+                /// Distance between consecutive ranks of a group: 1 makes groups of neighbours.
                 pub stride: u32 = 1, in 1u32..;
-                /// Time that each rank computes before it enters the operation.
+                /// Computation time of each rank before it enters the operation.
                 pub compute: Span = Span::ZERO, in Span::ZERO..=LONGEST;
-                /// Each rank computes longer by a time uniform in [0, `jitter`), drawn in each iteration.
+                /// Upper bound of a random extra computation time, uniform in [0, `jitter`), drawn for each rank and
+                /// iteration.
                 pub jitter: Span = Span::ZERO, in Span::ZERO..=LONGEST;
-                /// Time that a rank works on each message that has arrived (reduces or copies it) before it counts and is passed on; those
-                /// of one connection one after the other.
+                /// Processing time of each received message (reduction or copy) before it counts and is forwarded; messages
+                /// of one connection are processed one after the other.
                 pub work: Span = Span::ZERO, in Span::ZERO..=LONGEST;
             }
         }
@@ -86,7 +88,7 @@ macro_rules! operation {
     };
 }
 
-/// The keys that [`operation!`] declares.
+/// The keys that [`operation!`] declares, for the common code.
 struct Common {
     size: Bytes,
     channels: u32,
@@ -100,32 +102,38 @@ struct Common {
 operation! {
     /// All-reduce: every rank gets the sum of all ranks' buffers.
     pub struct AllReduce {
-        /// How it goes.
+        /// Algorithm of the all-reduce.
         pub algorithm: AllReduceAlgorithm = AllReduceAlgorithm::Ring;
-        /// What a rank sends in one step is cut into messages of at most this many bytes, each passed on when it is there. One message if absent.
+        /// Largest message: the data that a rank sends in one step is cut into messages of at most this size, each forwarded
+        /// as soon as it has arrived. One message per step if absent.
         pub message: Option<Bytes>, in Bytes(64)..;
     }
 }
 operation! {
     /// All-gather around a ring: every rank gets the share of each.
     pub struct AllGather {
-        /// What a rank sends in one step is cut into messages of at most this many bytes, each passed on when it is there. One message if absent.
+        /// Largest message: the data that a rank sends in one step is cut into messages of at most this size, each forwarded
+        /// as soon as it has arrived. One message per step if absent.
         pub message: Option<Bytes>, in Bytes(64)..;
     }
 }
 operation! {
     /// Reduce-scatter around a ring: every rank gets its share of the sum of all ranks' buffers.
     pub struct ReduceScatter {
-        /// What a rank sends in one step is cut into messages of at most this many bytes, each passed on when it is there. One message if absent.
+        /// Largest message: the data that a rank sends in one step is cut into messages of at most this size, each forwarded
+        /// as soon as it has arrived. One message per step if absent.
         pub message: Option<Bytes>, in Bytes(64)..;
     }
 }
 operation! {
-    /// All-to-all: every rank sends each other one its share. Step i goes to rank + i, modulo the ranks of the group.
+    /// All-to-all: every rank sends each other rank its share; in step i a rank sends to rank + i, modulo the ranks of the
+    /// group.
     pub struct Exchange {
-        /// A step begins when what the rank sent in the one before is acknowledged, and what that step brings it has arrived.
+        /// Staggered steps: a step begins when the data sent in the previous step is acknowledged and the data received in it
+        /// has arrived.
         pub staggered: bool = false;
-        /// At most so many peers at once: the next step begins when what was sent in one of those is acknowledged. All at once if absent.
+        /// Largest number of peers at once: a further step begins when the data sent in one of the current steps is
+        /// acknowledged. All at once if absent.
         pub concurrent: Option<u32>, in 1u32..;
     }
 }
@@ -133,34 +141,35 @@ operation! {
 choice! {
     /// A collective operation.
     pub enum Operation {
-        /// Every rank gets the sum.
+        /// Every rank gets the sum of all buffers.
         "all_reduce" => AllReduce(AllReduce),
-        /// Every rank gets all shares.
+        /// Every rank gets the shares of all ranks.
         "all_gather" => AllGather(AllGather),
-        /// Every rank gets its share of the sum.
+        /// Every rank gets its share of the sum of all buffers.
         "reduce_scatter" => ReduceScatter(ReduceScatter),
-        /// Every rank sends to each.
+        /// Every rank sends a share to each other rank.
         "all_to_all" => AllToAll(Exchange),
     }
 }
 
 params! {
-    /// A training job: ranks go through collective operations, again and again, over connections that stay open. A rank enters the
-    /// next operation when it is done with the one before, whatever the others do.
+    /// A training job: ranks perform collective operations in a loop, over connections that stay open. A rank enters the next
+    /// operation when it has finished the previous one, independently of the others.
     pub struct Collective {
-        /// The ranks: `all`, `rack:N`, a host, `FIRST..LAST`, each host once; `!` before any of these takes away.
+        /// Hosts of the job, one rank each: `all`, `rack:N`, a host, `FIRST..LAST`, each host once; `!` before any of these
+        /// excludes.
         pub ranks: Vec<String> = vec!["all".to_string()];
-        /// Which of them is which rank.
+        /// Assignment of the hosts to ranks.
         pub order: RankOrder = RankOrder::Listed;
-        /// What a rank does in each iteration, one after the other.
+        /// Operations that a rank performs in each iteration, in sequence.
         pub operations: Vec<Operation>;
-        /// Iterations.
+        /// Number of iterations.
         pub iterations: u32 = 1, in 1..=10_000_000;
     }
 }
 
 impl Collective {
-    /// How long all computations are.
+    /// Upper bound of one rank's computation time over the whole job.
     pub(crate) fn computes(&self) -> Span {
         let each = self.operations.iter().map(|operation| {
             let c = operation.common();
@@ -189,7 +198,7 @@ impl Operation {
         }
     }
 
-    /// Its algorithm, the pattern of its messages in a group of `n`, and how many trees that takes.
+    /// Algorithm, message pattern in a group of `n`, and number of trees of the operation.
     fn shape(&self, n: u32) -> (&'static str, Shape, u32) {
         match self {
             Operation::AllReduce(o) => match o.algorithm {
@@ -206,7 +215,8 @@ impl Operation {
         }
     }
 
-    /// Checks it for so many ranks and makes it. Where they could not be read, it is checked for as many as it asks for itself.
+    /// Validates the operation for `found` ranks and builds it. If the ranks could not be read, it is validated for as many
+    /// as it asks for.
     fn build(&self, build: &mut Build, key: &str, found: Option<u32>) -> Option<Op> {
         let c = self.common();
         let before = build.cx.count();
@@ -317,7 +327,7 @@ impl Job {
         Some(Job::new(ops, parts, conns, ranks.into_iter().map(seeded).collect(), params.iterations))
     }
 
-    /// What it is and how far it has come.
+    /// Description and progress of the job, for the results.
     pub fn report(&self, entry: u16) -> CollectiveJob {
         CollectiveJob {
             entry,
@@ -330,7 +340,7 @@ impl Job {
     }
 }
 
-/// The hosts in the order of their ranks.
+/// Hosts of the job in the order of their ranks.
 fn ranks(build: &mut Build, params: &Collective) -> Option<Vec<HostId>> {
     let before = build.cx.count();
     let chosen: BTreeSet<HostId> = build.host_set("ranks", &params.ranks)?.into_iter().collect();
@@ -365,7 +375,7 @@ fn ranks(build: &mut Build, params: &Collective) -> Option<Vec<HostId>> {
     Some(ranks)
 }
 
-/// Every rank's part in every operation, and the connections for all of them: one for each pair of ranks and lane that any uses.
+/// Builds every rank's part in every operation, and their connections: one for each pair of ranks and lane in use.
 fn connect(ops: &[Op], ranks: u32, iterations: u32) -> (Vec<Vec<plan::Part>>, Vec<Conn>) {
     let mut numbers = BTreeMap::new();
     for op in ops {

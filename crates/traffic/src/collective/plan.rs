@@ -1,10 +1,10 @@
-//! Who sends what to whom in a collective operation, and what each message waits for.
+//! Message plans of collective operations: sender, receiver and dependencies of each message.
 
 use super::tree::Place;
 use crate::generate::share;
 use fanin_units::Span;
 
-/// One operation as every rank does it in each iteration.
+/// One operation of a job, as each rank performs it in every iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Op {
     pub collective: &'static str,
@@ -13,78 +13,80 @@ pub(super) struct Op {
     /// Bytes of a rank's buffer.
     pub size: u64,
     pub channels: u32,
-    /// Ranks of a group, and how far apart they are.
+    /// Number of ranks in a group, and distance between its consecutive ranks.
     pub group: u32,
     pub stride: u32,
-    /// Messages of what a rank sends in one step on one channel.
+    /// Number of messages that a rank sends in one step on one channel.
     pub messages: u32,
     pub compute: Span,
     pub jitter: Span,
     pub work: Span,
-    /// The places of a group's positions in each tree.
+    /// Parent and children of each position, per tree.
     pub trees: Vec<Vec<Place>>,
 }
 
-/// The pattern of messages.
+/// Message pattern of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// `steps` steps around a ring; in step k position p sends block p + `first` − k.
+    /// Ring of `steps` steps; in step k position p sends block p + `first` − k.
     Ring { steps: u32, first: u32 },
-    /// Up to a root and down again, each tree its share of the bytes.
+    /// Reduction up to a root and broadcast down again; each tree carries an equal share of the bytes.
     Tree,
-    /// Step i sends to position p + i: `limit` of them at once, and if staggered each after what step i − 1 receives.
+    /// All-to-all: step i sends to position p + i, `limit` steps at once; if staggered, each after the data of step i − 1 has
+    /// arrived.
     Exchange { limit: u32, staggered: bool },
 }
 
-/// A lane tells the connections between the same two ranks apart.
+/// Number that distinguishes the connections between two ranks.
 pub(super) type Lane = u32;
 pub(super) const LANES: u32 = 8;
 pub(super) const UP: u32 = 1;
 pub(super) const DOWN: u32 = 2;
 
-/// Firing f takes message f of each of `ins`, and sends message f + `initial` on each of `outs`, as long as there is one. The
-/// first `initial` messages are sent at once.
+/// Dataflow rule of a rank: firing f takes message f of each of `ins`, and sends message f + `initial` on each of `outs`, if
+/// there is one. The first `initial` messages are sent at once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Rule {
     pub ins: Vec<u32>,
     pub outs: Vec<u32>,
     pub initial: u32,
-    /// Messages on each of `outs` in all.
+    /// Total number of messages on each of `outs`.
     pub sends: u32,
-    /// Messages on each of `ins` in all.
+    /// Total number of messages on each of `ins`.
     pub firings: u32,
 }
 
-/// What a rank does in an operation: connections are numbers.
+/// One rank's rules and steps in an operation; connections are numbered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Part {
     pub rules: Vec<Rule>,
-    /// The rule that takes what arrives on a connection, in order of connections.
+    /// Pairs of connection and the rule that takes its messages, sorted by connection.
     pub of_in: Vec<(u32, u32)>,
-    /// Steps of an exchange: the connections that each sends one message on. What step i receives, rules take: `channels` in a row.
+    /// Steps of an exchange: the connections on each of which it sends one message. Rules take the data that step i receives:
+    /// `channels` rules in a row.
     pub steps: Vec<Vec<u32>>,
-    /// The step that a connection belongs to, in order of connections.
+    /// Pairs of connection and the step that it belongs to, sorted by connection.
     pub of_out: Vec<(u32, u32)>,
 }
 
 impl Op {
-    /// Whether every rank sends to each.
+    /// True if every rank sends directly to each other one.
     pub fn direct(&self) -> bool {
         matches!(self.shape, Shape::Exchange { .. })
     }
 
-    /// The ranks of the group that `rank` is in: its number, `rank`'s position, and the rank at a position.
+    /// Group of `rank`, and its position within the group.
     pub fn place(&self, rank: u32) -> (u32, u32) {
         let span = self.group * self.stride;
         (rank / span * self.stride + rank % self.stride, rank % span / self.stride)
     }
 
-    /// The rank at a position of a group.
+    /// Rank at a position of a group.
     pub fn rank(&self, group: u32, position: u32) -> u32 {
         group / self.stride * self.group * self.stride + position * self.stride + group % self.stride
     }
 
-    /// Bytes of message `j` that `from` sends to `to` in this operation, both positions.
+    /// Size of message `j` that position `from` sends to position `to` in this operation.
     pub fn message(&self, lane: Lane, [from, to]: [u32; 2], j: u32) -> u64 {
         let of = |part: u64, parts: u32, number: u32| share(part, u64::from(parts), u64::from(number));
         let n = self.group;
@@ -102,7 +104,7 @@ impl Op {
         }
     }
 
-    /// What `rank` does; `connect` numbers connections by ranks and lane.
+    /// Builds the part of `rank`; `connect` numbers connections by ranks and lane.
     pub fn part(&self, rank: u32, connect: &mut impl FnMut([u32; 2], Lane) -> u32) -> Part {
         let (group, position) = self.place(rank);
         let n = self.group;
@@ -149,7 +151,7 @@ impl Op {
         part
     }
 
-    /// One position's rules in one tree. Ways: up to the parent, down to the children.
+    /// Rules of one position in one tree; way 0 leads up to the parent, the others down to the children.
     fn tree_rules(&self, position: u32, place: &Place, mut connect: impl FnMut(u32, u32, u32) -> u32) -> Vec<Rule> {
         let all = self.messages;
         let from: Vec<u32> = place.children.iter().map(|child| connect(*child, position, UP)).collect();
@@ -167,18 +169,18 @@ impl Op {
 }
 
 impl Part {
-    /// Connections that it sends on, each with its number of messages.
+    /// Connections that this part sends on, each with its number of messages.
     pub fn outs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let rules = self.rules.iter().flat_map(|rule| rule.outs.iter().map(|out| (*out, rule.sends)));
         rules.chain(self.steps.iter().flatten().map(|out| (*out, 1)))
     }
 
-    /// Connections that it receives on, each with its number of messages.
+    /// Connections that this part receives on, each with its number of messages.
     pub fn ins(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.rules.iter().flat_map(|rule| rule.ins.iter().map(|conn| (*conn, rule.firings)))
     }
 
-    /// Firings and steps.
+    /// Number of firings and steps of this part.
     pub fn length(&self) -> u64 {
         self.rules.iter().map(|rule| u64::from(rule.firings)).sum::<u64>() + self.steps.len() as u64
     }

@@ -1,7 +1,7 @@
-//! A job under way: every rank goes through its operations by what its own host knows.
+//! Execution of a job: every rank proceeds through its operations by information of its own host only.
 //!
-//! A rank is told of what has arrived at its host and of what it sent and is acknowledged there, and of time. It never
-//! reads another rank; what all of them do together is written down in [`Records`] and read by nobody here.
+//! A rank is notified of data that has arrived at its host, of acknowledged data that it sent, and of time. It never reads
+//! another rank; [`Records`] collects times over all ranks and is read by nobody here.
 
 use super::plan::{Lane, Op, Part};
 use super::record::Records;
@@ -12,12 +12,12 @@ use std::collections::{BTreeSet, VecDeque};
 /// A persistent connection from one rank to another.
 #[derive(Clone, Debug)]
 pub(super) struct Conn {
-    /// Ranks, sender first.
+    /// Sending and receiving rank.
     pub ends: [u32; 2],
     pub lane: Lane,
-    /// Operations that use it, each with its messages per iteration.
+    /// Operations that use the connection, each with its messages per iteration.
     pub plan: Vec<(u16, u32)>,
-    /// Bytes over all iterations.
+    /// Total bytes over all iterations.
     pub total: u64,
 }
 
@@ -25,41 +25,41 @@ pub(super) struct Conn {
 #[derive(Clone, Copy, Debug, Default)]
 struct Out {
     written: u64,
-    /// Messages of this operation so far.
+    /// Messages of the current operation sent so far.
     sent: u32,
-    /// The rank waits until so much is acknowledged.
+    /// Acknowledged bytes for which the rank waits.
     awaits: Option<u64>,
 }
 
 /// The receiving side of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct In {
-    /// Messages that have arrived, and those that earlier operations have taken.
+    /// Number of messages that have arrived, and of those that finished operations have consumed.
     arrived: u64,
     taken: u64,
-    /// The message that comes next: its iteration, place in the connection's plan, and number there.
+    /// The next message: its iteration, index in the connection's plan, and number there.
     next: (u32, u16, u32),
-    /// Bytes of the connection up to its end.
+    /// Bytes of the connection up to the end of the next message.
     mark: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Its host does not know yet that the job has begun.
+    /// The rank's host does not know yet that the job has begun.
     Absent,
     Computing,
     Communicating,
     Over,
 }
 
-/// How far a rule has come.
+/// Progress of a rule.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     fired: u32,
     busy: bool,
 }
 
-/// One rank, at its host.
+/// State of one rank.
 struct Rank {
     host: HostId,
     stream: Stream,
@@ -67,35 +67,36 @@ struct Rank {
     iteration: u32,
     op: u16,
     rules: Vec<Progress>,
-    /// Firings and steps of the operation that are still to come.
+    /// Remaining firings and steps of the current operation.
     left: u64,
-    /// Steps of an exchange: begun; of each, connections that are not acknowledged and messages that have not come.
+    /// Steps of an exchange that have begun; for each, the connections not yet acknowledged and the messages not yet
+    /// received.
     begun: u32,
     steps: Vec<[u32; 2]>,
-    /// Steps that are begun and not acknowledged.
+    /// Steps that have begun and are not fully acknowledged.
     flying: u32,
 }
 
-/// What a wake-up is for: the beginning of the job or the end of a computation, or the work of rule n − 1.
+/// Reason of a wake-up: the job begins or a computation ends; n stands for the work of rule n − 1.
 const COMPUTED: u32 = 0;
 
-/// Bytes that an application writes into a connection that is open.
+/// A write of an application into an open connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// The connection, as flow: position of its `[[traffic]]` table and number there.
+    /// Connection, as the flow that it is: index of its `[[traffic]]` table and number within that.
     pub entry: u16,
     pub index: u64,
     pub bytes: u64,
-    /// Nothing is written after this.
+    /// True if nothing is written after this.
     pub last: bool,
-    /// The application wants to know when so many bytes of the connection are acknowledged: all written so far.
+    /// Acknowledged bytes of the connection about which the application wants to be notified: all written so far.
     pub tells: Option<u64>,
 }
 
-/// One `collective` entry.
+/// A running `collective` entry.
 pub(crate) struct Job {
     pub(super) ops: Vec<Op>,
-    /// By operation, then rank.
+    /// Parts by operation, then rank.
     pub(super) parts: Vec<Vec<Part>>,
     pub(super) conns: Vec<Conn>,
     ranks: Vec<Rank>,
@@ -110,7 +111,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Its connections.
+    /// Number of connections of the job.
     pub(crate) fn connections(&self) -> usize {
         self.conns.len()
     }
@@ -155,32 +156,32 @@ impl Job {
         job
     }
 
-    /// Bytes of message `j` of an operation on a connection.
+    /// Size of message `j` of an operation on a connection.
     fn bytes(&self, conn: usize, op: u16, j: u32) -> u64 {
         let (op, conn) = (&self.ops[usize::from(op)], &self.conns[conn]);
         op.message(conn.lane, conn.ends.map(|rank| op.place(rank).1), j)
     }
 
-    /// When the next rank has something to do.
+    /// Time at which the next rank has something to do.
     pub fn next_wake(&self) -> Option<Time> {
         self.wakes.first().map(|(at, ..)| *at)
     }
 
-    /// The host of the rank that is next, if it begins the job.
+    /// Host of the next rank to wake, if it begins the job then.
     pub fn begins_next(&self) -> Option<HostId> {
         let (_, rank, _) = self.wakes.first()?;
         let rank = &self.ranks[*rank as usize];
         (rank.state == State::Absent).then_some(rank.host)
     }
 
-    /// The rank that is next has nothing to do before `at`.
+    /// Postpones the next wake-up to `at`.
     pub fn put_off(&mut self, at: Time) {
         if let Some((_, rank, what)) = self.wakes.pop_first() {
             self.wakes.insert((at, rank, what));
         }
     }
 
-    /// The rank that is next goes on.
+    /// Wakes the next rank.
     pub fn wake(&mut self, now: Time) {
         let Some((_, rank, what)) = self.wakes.pop_first() else { return };
         let r = &mut self.ranks[rank as usize];
@@ -201,12 +202,13 @@ impl Job {
         self.finish_operations(rank, now);
     }
 
-    /// The next write, in order of its cause.
+    /// Takes the next write, in the order in which writes were caused.
     pub fn pop_write(&mut self) -> Option<Write> {
         self.writes.pop_front()
     }
 
-    /// So many bytes of a connection have arrived at its receiver; gives how many it wants to hear of next.
+    /// Handles `total` bytes arrived at a connection's receiver; returns the byte count about which it wants to be notified
+    /// next.
     pub fn arrived(&mut self, conn: usize, total: u64, now: Time) -> u64 {
         let before = self.ins[conn].arrived;
         while self.ins[conn].mark <= total {
@@ -225,7 +227,7 @@ impl Job {
         self.ins[conn].mark
     }
 
-    /// So many bytes of a connection are acknowledged at its sender.
+    /// Handles `total` bytes acknowledged at a connection's sender.
     pub fn acknowledged(&mut self, conn: usize, total: u64, now: Time) {
         let out = &mut self.outs[conn];
         if out.awaits.is_none_or(|awaits| total < awaits) {
@@ -243,7 +245,7 @@ impl Job {
         self.finish_operations(rank, now);
     }
 
-    /// Ranks that have begun and are not over, in words.
+    /// Describes in words each rank that has begun an operation and not finished it.
     pub fn waiting(&self) -> impl Iterator<Item = String> + '_ {
         let open = (0..).zip(&self.ranks).filter(|(_, r)| r.state == State::Communicating);
         open.map(|(number, r)| {
@@ -262,12 +264,12 @@ impl Job {
         &self.parts[usize::from(self.ranks[rank as usize].op)][rank as usize]
     }
 
-    /// Messages of the present operation that have arrived.
+    /// Number of messages that have arrived for the current operation and were not consumed before.
     fn available(&self, conn: usize) -> u64 {
         self.ins[conn].arrived - self.ins[conn].taken
     }
 
-    /// Where the message after the present one ends.
+    /// Advances a connection's `mark` to the end of its following message.
     fn expect_next(&mut self, conn: usize) {
         let (mut iteration, mut place, mut j) = self.ins[conn].next;
         let plan = &self.conns[conn].plan;
@@ -283,7 +285,7 @@ impl Job {
         (into.next, into.mark) = ((iteration, place, j), into.mark.saturating_add(bytes));
     }
 
-    /// The computation before an operation.
+    /// Starts the computation in front of an operation.
     fn compute(&mut self, rank: u32, now: Time) {
         let r = &mut self.ranks[rank as usize];
         let op = &self.ops[usize::from(r.op)];
@@ -297,7 +299,7 @@ impl Job {
         }
     }
 
-    /// The rank enters its operation: what may go goes, and what has come already is taken.
+    /// Enters the operation: sends initial messages and begins steps, and fires rules for messages that have arrived already.
     fn communicate(&mut self, rank: u32, now: Time) {
         let r = &self.ranks[rank as usize];
         let (op, iteration) = (r.op, r.iteration);
@@ -320,7 +322,7 @@ impl Job {
         }
     }
 
-    /// A rule takes what it can.
+    /// Fires a rule as often as its inputs allow.
     fn fire(&mut self, rank: u32, rule: u32, now: Time) {
         let work = self.ops[usize::from(self.ranks[rank as usize].op)].work;
         loop {
@@ -339,7 +341,7 @@ impl Job {
         }
     }
 
-    /// A rule has taken a message of each of its connections, and its work is done.
+    /// Completes a firing: the rule has consumed a message of each of its connections, and its work is done.
     fn fired(&mut self, rank: u32, rule: u32) {
         let r = &mut self.ranks[rank as usize];
         r.rules[rule as usize].fired += 1;
@@ -353,7 +355,7 @@ impl Job {
         }
     }
 
-    /// The next message of a rule, if there is one.
+    /// Sends the next message of a rule, if there is one.
     fn send(&mut self, rank: u32, rule: u32) {
         let part = &self.parts[usize::from(self.ranks[rank as usize].op)][rank as usize];
         let rule = &part.rules[rule as usize];
@@ -361,7 +363,7 @@ impl Job {
         outs.into_iter().for_each(|out| self.write(out, false));
     }
 
-    /// Steps of an exchange that may begin.
+    /// Begins all steps of an exchange that may begin now.
     fn begin_steps(&mut self, rank: u32) {
         loop {
             let r = &self.ranks[rank as usize];
@@ -391,7 +393,7 @@ impl Job {
         self.writes.push_back(write);
     }
 
-    /// Operations that a rank has done: the next one follows, or the next iteration.
+    /// Finishes an operation with nothing left to do, and goes on to the next one or the next iteration.
     fn finish_operations(&mut self, rank: u32, now: Time) {
         while self.ranks[rank as usize].state == State::Communicating && self.ranks[rank as usize].left == 0 {
             let (op, iteration) = (self.ranks[rank as usize].op, self.ranks[rank as usize].iteration);
@@ -429,7 +431,7 @@ impl Generate for Job {
         self.begin.filter(|_| self.opened < self.conns.len())
     }
 
-    /// The connections, all of which are opened when the job begins.
+    /// The flows of the job are its connections, all of which are opened when it begins.
     fn pop(&mut self) -> Option<Draft> {
         let (begin, conn) = (self.begin?, self.conns.get(self.opened)?);
         let [src, dst] = conn.ends.map(|rank| self.ranks[rank as usize].host);

@@ -1,16 +1,16 @@
 //! Binary trees over the ranks of a group, for all-reduce.
 
-/// Parent and children of one position in a tree.
+/// Parent and children of a position in a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub parent: Option<u32>,
     pub children: Vec<u32>,
 }
 
-/// The in-order binary tree of `n` positions: 0 is the root, and every odd position is a leaf.
+/// Builds the in-order binary tree of `n` positions: 0 is the root, and every odd position is a leaf.
 ///
 /// A position whose lowest set bit is b has the children v − b/2 and v + b/2, or where that is beyond the end, the nearest
-/// v + b/4, v + b/8, … that is not. Source: SANDERS-TREES §2; the form is that of NCCL's `ncclGetBtree`, from memory.
+/// v + b/4, v + b/8, … that is not. Source: SANDERS-TREES §2; NCCL (ncclGetBtree).
 fn in_order(n: u32) -> Vec<Place> {
     let mut places = vec![Place::default(); n as usize];
     let mut join = |parent: u32, child: u32| {
@@ -34,8 +34,9 @@ fn in_order(n: u32) -> Vec<Place> {
     places
 }
 
-/// Tree number `tree` of a double binary tree: the second is the first one mirrored, or with an odd number of positions moved on
-/// by one, so that a position with children in one is a leaf in the other (all but one). Source: SANDERS-TREES §2.
+/// Builds one of the two trees of a double binary tree: the second is the first one mirrored, or with an odd number of
+/// positions shifted by one, so that a position with children in one is a leaf in the other (all but one). Source:
+/// SANDERS-TREES §2; NCCL (ncclGetDtree).
 pub(super) fn tree(n: u32, tree: u32) -> Vec<Place> {
     let map = |v: u32| match (tree, n % 2) {
         (0, _) => v,

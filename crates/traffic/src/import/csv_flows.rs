@@ -1,4 +1,4 @@
-//! Flows as comma-separated values.
+//! Import of flows from comma-separated values.
 
 use super::{decimal, hpcc, Row, Rows};
 use crate::context::HostNames;
@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 params! {
-    /// Comma-separated values with a heading: `src`, `dst`, `size`, `start`, and optionally `id`, `request`, `class`, `after`,
-    /// `delay`, in any order. Sizes and times carry their unit in each cell (`10KB`, `5us`) or once in the heading
-    /// (`size_bytes`, `start_us`, `start (us)`, `size [KB]`). `after` holds flow ids or entry names, separated by `;`.
+    /// Flows from comma-separated values with a heading: `src`, `dst`, `size`, `start`, and optionally `id`, `request`,
+    /// `class`, `after`, `delay`, in any order. Sizes and times carry their unit in each cell (`10KB`, `5us`) or once in the
+    /// heading (`size_bytes`, `start_us`, `start (us)`, `size [KB]`). `after` holds flow ids or entry names, separated by
+    /// `;`.
     pub struct CsvFlows {
-        /// The file, relative to the scenario.
+        /// Path of the file, relative to the scenario's folder.
         pub path: String;
     }
 }
@@ -35,7 +36,7 @@ enum Column {
 
 const COLUMNS: &str = "src, dst, size, start, id, request, class, after, delay";
 
-/// Passes bytes on until a record's allowance is used up.
+/// Reader that passes bytes on until the current record's allowance is used up.
 struct Bounded {
     source: Box<dyn BufRead + Send>,
     left: Arc<AtomicUsize>,
@@ -66,7 +67,7 @@ pub(crate) struct Reader {
     broken: bool,
 }
 
-/// The reader looks ahead by its buffer, so a record may use that much more.
+/// Allowance of a record \[bytes\]: the CSV reader looks ahead by its buffer, so that a record may use that much more.
 const ALLOWANCE: usize = 2 * MAX_LINE;
 
 impl Reader {
@@ -85,7 +86,7 @@ impl Reader {
         let same = |a: &Column, b: &Column| std::mem::discriminant(a) == std::mem::discriminant(b);
         for (i, column) in columns.iter().enumerate() {
             if columns[..i].iter().any(|other| same(other, column)) {
-                return Err(FileError::at(line, heading.get(i).unwrap_or(""), "is a column that was there before", COLUMNS));
+                return Err(FileError::at(line, heading.get(i).unwrap_or(""), "is a duplicate column", COLUMNS));
             }
         }
         for (needed, name) in
@@ -139,7 +140,7 @@ impl Reader {
         }
         (row.src, row.dst) = hpcc::ends(&self.hosts, line, src, dst)?;
         if row.size == 0 {
-            return Err(FileError::at(line, "0", "is no size: a flow has at least 1 byte", "at least 1 byte"));
+            return Err(FileError::at(line, "0", "is not a size: a flow has at least 1 byte", "at least 1 byte"));
         }
         if row.after.is_empty() && row.delay != Span::ZERO {
             return Err(FileError::at(
@@ -179,7 +180,7 @@ fn broken(error: &::csv::Error, line: u32) -> FileError {
     FileError { value: None, ..FileError::at(line, "", &format!("cannot be read: {error}"), "comma-separated values, UTF-8") }
 }
 
-/// The column that a heading names, with the unit that it carries.
+/// Column that a heading names, with the unit that it gives.
 fn column(heading: &str, line: u32) -> Result<Column, FileError> {
     let heading = heading.trim_start_matches('\u{feff}');
     let split = heading.find(['_', ' ', '(', '[']).unwrap_or(heading.len());
@@ -213,7 +214,7 @@ fn column(heading: &str, line: u32) -> Result<Column, FileError> {
     }
 }
 
-/// A cell: a number of the heading's unit, or a number with its own.
+/// Parses a cell: a number in the heading's unit, or a number with its own.
 fn quantity<Q: Quantity>(cell: &str, unit: Option<u64>, line: u32) -> Result<Q, FileError> {
     let own = match unit {
         Some(scale) => {

@@ -1,4 +1,4 @@
-//! HPCC's `flow.txt`.
+//! Import of flows from HPCC's `flow.txt`.
 
 use super::{decimal, End, Row, Rows};
 use crate::context::HostNames;
@@ -9,17 +9,17 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 params! {
-    /// HPCC's `flow.txt`: the first line is the number of flows N, then N lines `src dst pg dport size start`, the start in
-    /// seconds. What follows them is ignored, as HPCC does. A host is named by its name, or by its position where no host's
-    /// name is a number. `dport` is not used: ports are drawn by the hosts.
+    /// Flows from HPCC's `flow.txt`: the first line is the number of flows N, then N lines `src dst pg dport size start`, the
+    /// start in seconds. What follows them is ignored, as HPCC does. A host is named by its name, or by its position where no
+    /// host's name is a number. `dport` is not used: ports are drawn by the hosts.
     /// Source: HPCC (the simulator published with it, `simulation/mix/flow.txt`, and `traffic_gen/traffic_gen.py`, which
     /// starts at 2 s).
     pub struct HpccFlows {
-        /// The file, relative to the scenario.
+        /// Path of the file, relative to the scenario's folder.
         pub path: String;
-        /// The instant of the file that is the beginning of the entry (2 s in files made by `traffic_gen.py`).
+        /// Time in the file that corresponds to the beginning of the entry (2 s in files made by `traffic_gen.py`).
         pub origin: Time = Time::ZERO;
-        /// Whether the priority group `pg` is the traffic class; else the entry's class is.
+        /// Traffic class from the file: true takes the priority group `pg`, false the entry's class.
         pub pg_as_class: bool = false;
     }
 }
@@ -124,7 +124,7 @@ impl<R: BufRead + Send> Rows for Reader<R> {
     }
 }
 
-/// Source and destination by name or position, if both exist and differ.
+/// Resolves source and destination by name or index; refuses unknown and equal hosts.
 pub(super) fn ends(hosts: &HostNames, line: u32, src: &str, dst: &str) -> Result<(HostId, HostId), FileError> {
     let find = |text: &str| {
         hosts.find_number(text).ok_or_else(|| {
@@ -146,7 +146,7 @@ pub(super) fn ends(hosts: &HostNames, line: u32, src: &str, dst: &str) -> Result
 pub(super) fn size_of(line: u32, text: &str) -> Result<u64, FileError> {
     match text.parse::<u64>() {
         Ok(size) if size > 0 => Ok(size),
-        Ok(_) => Err(FileError::at(line, text, "is no size: a flow has at least 1 byte", "bytes")
+        Ok(_) => Err(FileError::at(line, text, "is not a size: a flow has at least 1 byte", "bytes")
             .suggest("where it means a flow without end, give a size larger than the run can carry".to_string())),
         Err(_) if text.starts_with('-') => Err(FileError::at(line, text, "is negative", "bytes, at least 1")),
         Err(_) => Err(FileError::at(line, text, "is not a number of bytes", "an integer of at least 1")),

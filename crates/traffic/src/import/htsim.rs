@@ -1,4 +1,4 @@
-//! htsim's connection matrix, `.cm`.
+//! Import of flows from htsim's connection matrix, `.cm`.
 
 use super::hpcc::{ends, size_of};
 use super::{decimal, End, Row, Rows};
@@ -11,7 +11,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 names! {
-    /// A unit of time.
+    /// Unit of start times in a connection matrix.
     pub enum TimeUnit {
         /// Picoseconds.
         "ps" => Picoseconds,
@@ -27,7 +27,7 @@ names! {
 }
 
 impl TimeUnit {
-    /// The unit's length.
+    /// Length of the unit.
     pub fn span(self) -> Span {
         match self {
             TimeUnit::Picoseconds => Span::from_ps(1),
@@ -40,22 +40,22 @@ impl TimeUnit {
 }
 
 params! {
-    /// htsim's connection matrix: `Nodes N`, `Connections M`, `Triggers T`, then lines
-    /// `src->dst [id I] start T|trigger X size S [send_done_trigger X] [recv_done_trigger X] [prio P]` and
-    /// `trigger id X oneshot|multishot|barrier [count C]`. A trigger becomes a dependency: `oneshot` releases its flows on its
-    /// one activation, `barrier` on the last of C, `multishot` one flow per activation, in file order.
+    /// Flows from htsim's connection matrix: `Nodes N`, `Connections M`, `Triggers T`, then lines `src->dst [id I] start
+    /// T|trigger X size S [send_done_trigger X] [recv_done_trigger X] [prio P]` and `trigger id X oneshot|multishot|barrier
+    /// [count C]`. A trigger becomes a dependency: `oneshot` releases its flows on its one activation, `barrier` on the last
+    /// of C, `multishot` one flow per activation, in file order.
     /// Source: csg-htsim, `sim/datacenter/connection_matrix.cpp` and `sim/trigger.cpp`.
     /// Deviation: "send done" and "receive done" are both the completion of the flow; `prio` is ignored, and said so;
     /// size 0 (a flow without end) and `failure` lines are refused.
     pub struct HtsimMatrix {
-        /// The file, relative to the scenario.
+        /// Path of the file, relative to the scenario's folder.
         pub path: String;
-        /// What start times count. There is no default: htsim reads picoseconds, but writes microseconds.
+        /// Unit of start times in the file. There is no default: htsim reads picoseconds, but writes microseconds.
         pub time_unit: TimeUnit;
     }
 }
 
-/// A trigger of the file.
+/// A trigger that the file defines.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Trigger {
     pub id: u32,
@@ -69,7 +69,7 @@ enum Mode {
     Barrier(u64),
 }
 
-/// A flow or trigger that another line refers to.
+/// References to a flow or trigger from other lines.
 #[derive(Default)]
 struct Use {
     activations: u64,
@@ -112,7 +112,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// A line; `None` where it is no flow.
+    /// Parses a line; `None` if it defines no flow.
     fn parse(&mut self, number: u32, line: &str) -> Result<Option<Row>, FileError> {
         let tokens: Vec<&str> = line.split_whitespace().collect();
         let Some((first, rest)) = tokens.split_first() else { return Ok(None) };
@@ -139,7 +139,7 @@ impl<R: BufRead> Reader<R> {
                 return Err(FileError::at(
                     number,
                     other,
-                    "starts no known line",
+                    "does not begin a known kind of line",
                     "Nodes, Connections, Triggers, SRC->DST, trigger",
                 ))
             }
@@ -199,7 +199,7 @@ impl<R: BufRead> Reader<R> {
             return Err(FileError::at(
                 number,
                 &id.unwrap_or(0).to_string(),
-                &format!("is the id of line {before} too"),
+                &format!("is also the id of line {before}"),
                 "ids that differ",
             ));
         }
@@ -246,7 +246,7 @@ impl<R: BufRead> Reader<R> {
             }
         }
         let (Some(id), Some(mode)) = (id, mode) else {
-            return Err(FileError::at(number, line, "is not a whole trigger", ACCEPTED));
+            return Err(FileError::at(number, line, "is an incomplete trigger", ACCEPTED));
         };
         let mode = match (mode, count) {
             (Mode::Barrier(_), Some(count)) => Mode::Barrier(count),
@@ -255,13 +255,13 @@ impl<R: BufRead> Reader<R> {
         };
         match self.defined.insert(id, (mode, number)) {
             Some((_, before)) => {
-                Err(FileError::at(number, &id.to_string(), &format!("is the trigger of line {before} too"), "ids that differ"))
+                Err(FileError::at(number, &id.to_string(), &format!("is also the trigger of line {before}"), "ids that differ"))
             }
             None => Ok(()),
         }
     }
 
-    /// Whether each trigger fires as often as it must.
+    /// Reports triggers that are activated too seldom or too often for their kind, or never defined.
     fn check_triggers(&self) -> Vec<FileError> {
         let mut errors = Vec::new();
         for (id, used) in &self.used {

@@ -1,4 +1,5 @@
-//! Flows from files: read once to check everything, then from memory, or once more as they are needed.
+//! Flows from files: each file is read once for checking; its flows then come from memory, or from a second reading during
+//! the run.
 
 mod csv_flows;
 mod hpcc;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 impl FlowFile {
-    /// The file, relative to the scenario.
+    /// Path of the file, relative to the scenario's folder.
     pub fn path(&self) -> &str {
         match self {
             FlowFile::Csv(csv) => &csv.path,
@@ -31,26 +32,26 @@ impl FlowFile {
 }
 
 choice! {
-    /// A file of flows.
+    /// Format and path of a file of flows.
     pub enum FlowFile {
         /// Comma-separated values with a heading.
         "csv" => Csv(CsvFlows),
-        /// HPCC's `flow.txt`.
+        /// Flow list of HPCC, `flow.txt`.
         "hpcc_flow" => HpccFlow(HpccFlows),
-        /// htsim's connection matrix, `.cm`.
+        /// Connection matrix of htsim, `.cm`.
         "htsim_cm" => HtsimCm(HtsimMatrix),
     }
 }
 
 params! {
-    /// Flows from a file.
+    /// Flows read from a file.
     pub struct ImportedFlows {
-        /// Format and file.
+        /// Format and path of the file.
         pub format: FlowFile;
     }
 }
 
-/// A flow as a file has it.
+/// A flow as a file describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub line: u32,
@@ -63,7 +64,7 @@ pub(crate) struct Row {
     pub class: Option<u8>,
     pub id: Option<Box<str>>,
     pub after: Vec<String>,
-    /// htsim: the trigger that starts it, and those that its completion activates.
+    /// htsim only: the trigger that starts the flow, and the triggers that its completion activates.
     pub trigger: Option<u32>,
     pub activates: Vec<u32>,
 }
@@ -88,12 +89,12 @@ impl Row {
     }
 }
 
-/// A reader of one format.
+/// Reader of one file format.
 pub(crate) trait Rows: Send {
-    /// The next flow. After an error of one line the next call goes on with the next line.
+    /// Reads the next flow. After an erroneous line, the next call continues with the following line.
     fn next_row(&mut self) -> Option<Result<Row, FileError>>;
 
-    /// What only shows at the end: notes, and the triggers of the file.
+    /// Finishes reading: returns notes, and the triggers of the file.
     fn finish(&mut self) -> Result<End, Vec<FileError>> {
         Ok(End::default())
     }
@@ -105,10 +106,11 @@ pub(crate) struct End {
     pub triggers: Vec<htsim::Trigger>,
 }
 
-/// Files with more flows than this are read again as they are needed, if they are in order of start and without ids.
+/// Largest number of flows kept in memory. Longer files are read a second time during the run, if they are in order of start
+/// and without ids.
 pub(crate) const IN_MEMORY: usize = 1_000_000;
 
-/// What a reader needs.
+/// Arguments for opening the reader of a file, repeatedly.
 #[derive(Clone)]
 struct Recipe {
     path: PathBuf,
@@ -122,7 +124,7 @@ impl Recipe {
     }
 }
 
-/// The reader of `format`.
+/// Makes the reader of a format.
 pub(crate) fn rows(
     format: &FlowFile,
     source: Box<dyn BufRead + Send>,
@@ -135,26 +137,26 @@ pub(crate) fn rows(
     })
 }
 
-/// What a first reading found.
+/// Result of the first reading of a file.
 pub(crate) struct Checked {
-    /// The flows, if they are to be kept.
+    /// Flows of the file, if they are to be kept.
     pub kept: Option<Vec<Row>>,
     pub count: u64,
-    /// How many start too late.
+    /// Number of flows that start after the end of the run.
     pub late: u64,
     pub end: End,
 }
 
-/// What a file may hold.
+/// Limits on the contents of a file.
 pub(crate) struct Limits {
     pub flows: u64,
-    /// Of these, how many are kept.
+    /// Largest number of flows that are kept in memory.
     pub in_memory: usize,
-    /// Starts from here on are too late for the run.
+    /// Offset of the end of the run: flows that start at or after it are too late.
     pub too_late: Span,
 }
 
-/// Reads everything once: all errors (up to a limit), and the flows if they fit or must be sorted.
+/// Reads a whole file: collects errors (up to a limit), and the flows if they fit into memory or must be sorted.
 pub(crate) fn check(rows: &mut dyn Rows, limits: &Limits) -> Result<Checked, Vec<FileError>> {
     let Limits { flows: max_flows, in_memory, too_late } = *limits;
     let mut errors = Vec::new();
@@ -223,7 +225,7 @@ pub(crate) fn check(rows: &mut dyn Rows, limits: &Limits) -> Result<Checked, Vec
     }
 }
 
-/// Reads `text` as a number of units of `scale` base steps: `12`, `0.5`, `1e-5`; rounded to the nearest step.
+/// Parses a decimal such as `12`, `0.5` or `1e-5` as a number of units of `scale` base steps; rounded to the nearest step.
 pub(crate) fn decimal(text: &str, scale: u64) -> Option<u64> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -250,7 +252,7 @@ pub(crate) fn decimal(text: &str, scale: u64) -> Option<u64> {
     u64::try_from(steps).ok()
 }
 
-/// The flows of a file: [`List`] if they were kept, else read again.
+/// Generator of a file's flows: from memory ([`List`]), or by a second reading.
 pub(crate) enum Import {
     List(List),
     Stream(StreamedFile),
@@ -322,7 +324,7 @@ fn waits(path: &str, rows: &[Row], triggers: &[htsim::Trigger]) -> Vec<Wait> {
     named.chain(triggered).collect()
 }
 
-/// A file in order of start, read as its flows are needed.
+/// Flows of a file in order of start, read while the run needs them.
 pub(crate) struct StreamedFile {
     rows: Box<dyn Rows>,
     path: String,

@@ -250,7 +250,7 @@ fn bad_distribution_files_are_refused_with_line_and_reason() {
     let at = "traffic[0].sizes.path (cdf.txt), line ";
     assert_problem(
         &problems("0 0\n10 0.5\n20 0.4\n30 1\n", ""),
-        &format!("{at}3: \"0.4\" is a smaller probability than the 0.5 before it; accepted: probabilities that never fall"),
+        &format!("{at}3: \"0.4\" is a smaller probability than the 0.5 before it; accepted: probabilities that never decrease"),
     );
     assert_problem(&problems("0 0\n10 0.5\n5 1\n", ""), &format!("{at}3: \"5\" is a smaller size than the 10 before it"));
     assert_problem(
@@ -270,7 +270,7 @@ fn bad_distribution_files_are_refused_with_line_and_reason() {
         &problems("0 0\n10 0.5 0.7 1\n20 1", ""),
         &format!("{at}2: \"10 0.5 0.7 1\" is not a point of a distribution; accepted: SIZE PROBABILITY"),
     );
-    assert_problem(&problems("0 0\n0 1\n", ""), &format!("{at}2: \"0\" is no size for the largest flow"));
+    assert_problem(&problems("0 0\n0 1\n", ""), &format!("{at}2: \"0\" is not a size for the largest flow"));
     assert_problem(&problems("10 1\n", ""), "traffic[0].sizes.path: \"cdf.txt\" has 1 points; accepted: at least 2 points");
     assert_problem(&problems("inf 0\nnan 1\n", ""), &format!("{at}2: \"nan\" is not a number"));
     assert_eq!(problems("0 0\n5 0.5 0 0\nx 0.6\n20 0.5\n", "").len(), 2, "all lines at once");

@@ -240,13 +240,13 @@ fn bad_csv_files_are_refused_with_line_and_reason() {
         &format!("{at}1: \"size_furlong\" has an unknown unit; accepted: B, KB"),
     );
     assert_problem(&bad("src,dst,size\nh0,h1,1B\n"), &format!("{at}1: has no column `start`"));
-    assert_problem(&bad("src,src,size,start\n"), &format!("{at}1: \"src\" is a column that was there before"));
+    assert_problem(&bad("src,src,size,start\n"), &format!("{at}1: \"src\" is a duplicate column"));
     assert_problem(
         &bad("src,dst,size,start\nh0,h1,1000,1us\n"),
         &format!("{at}2: \"1000\" has no unit; accepted: a size such as"),
     );
     assert_problem(&bad(&format!("{head}h0,h1,-5,1\n")), &format!("{at}2: \"-5\" is not a number that fits"));
-    assert_problem(&bad(&format!("{head}h0,h1,0,1\n")), &format!("{at}2: \"0\" is no size: a flow has at least 1 byte"));
+    assert_problem(&bad(&format!("{head}h0,h1,0,1\n")), &format!("{at}2: \"0\" is not a size: a flow has at least 1 byte"));
     assert_problem(&bad(&format!("{head}h0,h0,1,1\n")), &format!("{at}2: \"h0\" is the source itself"));
     assert_problem(&bad(&format!("{head}h0,h9,1,1\n")), &format!("{at}2: \"h9\" is not a host"));
     assert_problem(&bad(&format!("{head}h0,h1,1\n")), &format!("{at}2: has 3 fields; accepted: 4 as the heading has"));
@@ -260,7 +260,7 @@ fn bad_csv_files_are_refused_with_line_and_reason() {
     );
     assert_problem(
         &bad("src,dst,size_B,start_us,id\nh0,h1,1,1,x\nh1,h0,1,1,x\n"),
-        "traffic[0].format.path (f): \"x\" is a name that another entry or flow has",
+        "traffic[0].format.path (f): \"x\" is also the name of another entry or flow",
     );
     assert_problem(
         &bad("src,dst,size_B,start_us,class\nh0,h1,1,1,8\n"),
@@ -319,7 +319,7 @@ fn bad_htsim_files_are_refused_with_line_and_reason() {
     assert_problem(&bad("0->1 start 0 size 1\n"), "\"f\" has no line `Connections M`");
     assert_problem(
         &bad("Connections 1\n0->1 start 0 size 0\n"),
-        "\"0\" is no size: a flow has at least 1 byte; accepted: bytes; where it means a flow without end",
+        "\"0\" is not a size: a flow has at least 1 byte; accepted: bytes; where it means a flow without end",
     );
     assert_problem(&bad("Connections 1\n0->1 size 5\n"), &format!("{at}2: gives neither a start nor a trigger"));
     assert_problem(&bad("Connections 1\n0->1 start 0\n"), &format!("{at}2: gives no size; accepted: `size S`"));
@@ -343,12 +343,12 @@ fn bad_htsim_files_are_refused_with_line_and_reason() {
     );
     assert_problem(
         &bad("Connections 2\n0->1 id 3 start 0 size 1\n0->2 id 3 start 0 size 1\n"),
-        &format!("{at}3: \"3\" is the id of line 2 too"),
+        &format!("{at}3: \"3\" is also the id of line 2"),
     );
     assert_problem(
         &bad("Connections 0\nfailure switch_type TOR switch_id 0 link_id 1\n"),
         "is a link failure, which is not traffic",
     );
     let circle = "Connections 2\nTriggers 2\n0->1 id 1 trigger 1 size 5 send_done_trigger 2\n1->0 id 2 trigger 2 size 5 send_done_trigger 1\ntrigger id 1 oneshot\ntrigger id 2 oneshot\n";
-    assert_problem(&bad(circle), "traffic[0].after: makes a circle of waiting");
+    assert_problem(&bad(circle), "traffic[0].after: makes a dependency cycle");
 }

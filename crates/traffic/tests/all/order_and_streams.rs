@@ -377,12 +377,12 @@ fn circles_of_waiting_are_refused() {
     );
     assert_problem(
         &problems,
-        "traffic[0].after: makes a circle of waiting: entry 'a', flow 'x', flow 'y' could never start; accepted: no circles",
+        "traffic[0].after: makes a dependency cycle: entry 'a', flow 'x', flow 'y' could never start; accepted: no cycles",
     );
     let own = net(1, 4).problems(
         "[[traffic]]\nname = \"a\"\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h1\", size = \"1B\", after = [\"a\"] }]",
     );
-    assert_problem(&own, "makes a circle of waiting: flow 0 of 'a'");
+    assert_problem(&own, "makes a dependency cycle: flow 0 of 'a'");
 }
 
 proptest! {

@@ -192,12 +192,12 @@ fn traffic_that_would_never_end_is_refused() {
 #[test]
 fn a_thousand_million_flows_are_refused_before_they_are_made() {
     let found = problems("kind = \"poisson\"\nper_second = 1e11\nsizes = \"storage\"");
-    assert_problem(&found, "traffic[0].per_second: 1000000000 flows are too many; accepted: at most 50000000 in a run; ask for fewer flows, a shorter run or a lower load");
-    assert_problem(&problems("kind = \"incast\"\nreceiver = \"h0\"\nsize = \"1B\"\nflows_per_sender = 1_000_000\nrepetitions = 1000\ninterval = \"1us\""), "flows are too many");
+    assert_problem(&found, "traffic[0].per_second: 1000000000 flows exceed the limit; accepted: at most 50000000 in a run; ask for fewer flows, a shorter run or a lower load");
+    assert_problem(&problems("kind = \"incast\"\nreceiver = \"h0\"\nsize = \"1B\"\nflows_per_sender = 1_000_000\nrepetitions = 1000\ninterval = \"1us\""), "flows exceed the limit");
     let mut wide = net(100, 100);
     assert_problem(
         &wide.problems("[[traffic]]\nkind = \"all_to_all\"\nsize = \"1B\""),
-        "traffic[0].hosts: 99990000 flows are too many",
+        "traffic[0].hosts: 99990000 flows exceed the limit",
     );
     wide.max_flows = 10;
     let entry = "[[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsenders = [\"h1..h6\"]\nsize = \"1B\"\n";
@@ -223,14 +223,14 @@ fn names_must_differ_and_exist() {
         transport = "dctpc"
     "#;
     let found = problems(text);
-    assert_problem(&found, "traffic[0].flows[0].id: \"b\" is a name that another entry or flow has; accepted: ids that differ");
+    assert_problem(&found, "traffic[0].flows[0].id: \"b\" is also the name of another entry or flow; accepted: ids that differ");
     assert_problem(
         &found,
         "traffic[0].flows[0].after[0]: \"c\" is not a known flow id or entry name; accepted: d; did you mean 'd'?",
     );
     assert_problem(&found, "traffic[0].flows[0].after[2]: \"d\" is listed twice");
     assert_problem(&found, "traffic[1].delay: \"1us\" has no effect without `after`");
-    assert_problem(&found, "traffic[2].name: \"b\" is a name that another entry or flow has; accepted: names that differ");
+    assert_problem(&found, "traffic[2].name: \"b\" is also the name of another entry or flow; accepted: names that differ");
     assert_problem(
         &found,
         "traffic[2].after[0]: \"aa\" is not a known flow id or entry name; accepted: a, b, d; did you mean 'a'?",
@@ -353,5 +353,5 @@ fn an_id_given_twice_is_reported_beside_a_host_that_does_not_exist() {
     );
     assert_eq!(found.len(), 2, "{found:?}");
     assert_problem(&found, "traffic[0].flows[1].dst: \"h99\" is not a known host");
-    assert_problem(&found, "traffic[0].flows[1].id: \"a\" is a name that another entry or flow has; accepted: ids that differ");
+    assert_problem(&found, "traffic[0].flows[1].id: \"a\" is also the name of another entry or flow; accepted: ids that differ");
 }

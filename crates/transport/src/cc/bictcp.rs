@@ -1,35 +1,35 @@
-//! CUBIC in the integers of Linux: whole segments, ticks of the kernel's clock, and 1024ths of a second.
+//! CUBIC in Linux's integer arithmetic: whole segments, ticks of the kernel's clock, and 1024ths of a second.
 
 use super::{Cubic, Window};
 use fanin_units::{Span, Time};
 
-/// Units of K and of time per second. Source: Linux BICTCP_HZ (2^10).
+/// Binary logarithm of the units of K and time per second. Source: Linux BICTCP_HZ (2^10).
 const BICTCP_HZ: u32 = 10;
-/// One segment for this many acknowledged, at most, before the first loss. Source: Linux bictcp_update (5 % per RTT).
+/// Slowest growth before the first loss: one segment per this many acknowledged. Source: Linux bictcp_update (5 % per RTT).
 const MOST_BEFORE_LOSS: u64 = 20;
-/// One segment for this many acknowledged at least: 1.5 times per RTT. Source: Linux bictcp_update.
+/// Fastest growth: one segment per this many acknowledged, 1.5 times per RTT. Source: Linux bictcp_update.
 const LEAST: u64 = 2;
 
-/// The state of tcp_cubic.c, less its RTT and HyStart. Source: Linux struct bictcp, kernels 5.15 and later.
+/// State of tcp_cubic.c, without its RTT and HyStart. Source: Linux struct bictcp, kernels 5.15 and later.
 #[derive(Clone, Debug)]
 pub(super) struct Bictcp {
-    /// A tick of the kernel's clock, and how many make a second (HZ).
+    /// Tick of the kernel's clock, and ticks per second (HZ).
     tick: Span,
     hz: u64,
-    /// bic_scale · 10, C in 1024ths.
+    /// bic_scale · 10: the constant C in 1024ths.
     c: u64,
-    /// beta in 1024ths.
+    /// Multiplicative decrease beta in 1024ths.
     beta: u64,
     /// 8 · (1 + beta) / (3 · (1 − beta)): segments acknowledged per cwnd for one more in Reno's estimate, in eighths.
     beta_scale: u64,
     fast_convergence: bool,
     friendly: bool,
-    /// One segment is added for this many acknowledged.
+    /// Number of acknowledged segments per segment of growth.
     cnt: u64,
     /// last_max_cwnd \[segments\]; zero before the first loss and after a timeout.
     last_max: u64,
     last_cwnd: u64,
-    /// When `cnt` was computed last \[ticks\].
+    /// Time at which `cnt` was last computed \[ticks\].
     last_time: u64,
     /// Start of the present congestion avoidance \[ticks\].
     epoch: Option<u64>,
@@ -38,14 +38,14 @@ pub(super) struct Bictcp {
     k: u64,
     /// Bytes acknowledged towards the next segment of `tcp_cwnd`.
     ack_cnt: u64,
-    /// The window that Reno would have \[segments\].
+    /// Window of the Reno estimate \[segments\].
     tcp_cwnd: u64,
     /// Bytes acknowledged towards the next segment of cwnd; snd_cwnd_cnt.
     counted: u64,
 }
 
 impl Bictcp {
-    /// `tick`: 1 / HZ.
+    /// State at the start of a connection; `tick` is 1 / HZ.
     pub fn new(params: &Cubic, tick: Span) -> Self {
         let tick = tick.max(Span::from_us(1));
         let in_1024ths = |x: f64| libm::round(x * 1024.0) as u64;
@@ -75,17 +75,17 @@ impl Bictcp {
         at.ps() / self.tick.ps()
     }
 
-    /// Start of the present congestion avoidance.
+    /// Start of the present congestion avoidance, if it has begun.
     pub fn epoch(&self) -> Option<Time> {
         self.epoch.map(|ticks| Time::ZERO + self.tick * ticks)
     }
 
-    /// What a reduction leaves: beta in 1024ths. Source: Linux cubictcp_recalc_ssthresh.
+    /// Share of the window that a reduction leaves: beta. Source: Linux cubictcp_recalc_ssthresh.
     pub fn share(&self) -> f64 {
         self.beta as f64 / 1024.0
     }
 
-    /// Congestion avoidance by `acked` bytes. Source: Linux tcp_cong_avoid_ai.
+    /// Congestion avoidance: grows the window for `acked` bytes. Source: Linux tcp_cong_avoid_ai.
     pub fn avoid(&mut self, w: &mut Window, now: Time, acked: u64, delay_min: Span) {
         let mss = u64::from(w.mss);
         self.update((w.cwnd / mss).max(1), self.ticks(now), acked, mss, delay_min);
@@ -100,7 +100,7 @@ impl Bictcp {
         w.cwnd += segments * mss;
     }
 
-    /// How many acknowledged segments one more of cwnd takes. Source: Linux bictcp_update.
+    /// Recomputes `cnt`, the number of acknowledged segments per segment of growth. Source: Linux bictcp_update.
     ///
     /// Deviation: the cube root is exact, where Linux is off by 0.2 % on average; bytes are counted, where Linux counts segments.
     fn update(&mut self, cwnd: u64, now: u64, acked: u64, mss: u64, delay_min: Span) {
@@ -134,7 +134,7 @@ impl Bictcp {
         self.cnt = self.cnt.max(LEAST);
     }
 
-    /// `cnt` by the cubic function, `ticks` after the start of the epoch.
+    /// `cnt` of the cubic function, `ticks` after the start of the epoch.
     fn cubic_cnt(&self, cwnd: u64, ticks: u64) -> u64 {
         let second = u128::from(Span::from_s(1).ps());
         let t = ((u128::from(ticks) * u128::from(self.tick.ps())) << BICTCP_HZ) / second;
@@ -149,7 +149,7 @@ impl Bictcp {
         }
     }
 
-    /// A reduction: the epoch ends, W_max by fast convergence. Source: Linux cubictcp_recalc_ssthresh.
+    /// Ends the epoch at a reduction, and sets W_max with fast convergence. Source: Linux cubictcp_recalc_ssthresh.
     pub fn remember(&mut self, w: &Window) {
         let cwnd = w.cwnd / u64::from(w.mss);
         self.epoch = None;
@@ -157,7 +157,7 @@ impl Bictcp {
         self.last_max = if self.fast_convergence && cwnd < self.last_max { cwnd * (1024 + self.beta) / 2048 } else { cwnd };
     }
 
-    /// A timeout: nothing is remembered. Source: Linux cubictcp_state, bictcp_reset.
+    /// Forgets all state after a timeout. Source: Linux cubictcp_state, bictcp_reset.
     pub fn reset(&mut self) {
         self.cnt = 0;
         self.last_max = 0;
@@ -171,15 +171,15 @@ impl Bictcp {
         self.counted = 0;
     }
 
-    /// Nothing was in flight since `last_sent`, or some time after it: that time does not count. Source: Linux cubictcp_cwnd_event
-    /// (CA_EVENT_TX_START).
+    /// Moves the epoch by an idle period: time in which nothing was in flight, from `last_sent` to `now`, does not count.
+    /// Source: Linux cubictcp_cwnd_event (CA_EVENT_TX_START).
     pub fn idle_end(&mut self, now: Time, last_sent: Time) {
         let (now, idle) = (self.ticks(now), self.ticks(now) - self.ticks(last_sent));
         self.epoch = self.epoch.map(|start| (start + idle).min(now));
     }
 }
 
-/// The cube root, rounded down.
+/// Integer cube root, rounded down.
 fn cubic_root(x: u128) -> u64 {
     let mut root = libm::floor(libm::cbrt(x as f64)) as u128;
     while root * root * root > x {

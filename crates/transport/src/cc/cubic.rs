@@ -1,4 +1,4 @@
-//! CUBIC. Source: RFC 9438.
+//! CUBIC congestion control. Source: RFC 9438.
 
 use super::bictcp::Bictcp;
 use super::hystart::{Delays, HyStart};
@@ -7,15 +7,15 @@ use crate::config::{Profile, SlowStart, Tcp, WindowRules};
 use fanin_units::{Span, Time};
 
 fanin_params::params! {
-    /// CUBIC. Source: RFC 9438 §4, §5.
+    /// CUBIC congestion control. Source: RFC 9438 §4, §5.
     pub struct Cubic {
-        /// C, how steeply the window function rises \[segments/s³\]. Source: RFC 9438 §5.1 (0.4).
+        /// C: steepness of the cubic window function \[segments/s³\]. Source: RFC 9438 §5.1 (0.4).
         pub c: f64 = 0.4, in 0.0001..=1000.0;
-        /// beta_cubic, what a reduction leaves of the window. Source: RFC 9438 §4.6 (0.7).
+        /// beta_cubic: share of the window that a reduction leaves. Source: RFC 9438 §4.6 (0.7).
         pub beta: f64 = 0.7, in 0.1..=0.95;
-        /// Release bandwidth sooner when the last maximum was not reached again. Source: RFC 9438 §4.7.
+        /// Fast convergence: releases bandwidth sooner if the window did not reach the last maximum. Source: RFC 9438 §4.7.
         pub fast_convergence: bool = true;
-        /// Grow at least as fast as Reno would. Source: RFC 9438 §4.3.
+        /// Reno-friendly region: grows at least as fast as Reno would. Source: RFC 9438 §4.3.
         pub reno_friendly: bool = true;
     }
 }
@@ -23,35 +23,35 @@ fanin_params::params! {
 /// The window function's shape, in segments and seconds as RFC 9438 writes it.
 #[derive(Clone, Debug)]
 struct Epoch {
-    /// W_max.
+    /// W_max: window at the last reduction.
     w_max: f64,
     /// cwnd_prior: cwnd before the last reduction.
     cwnd_prior: f64,
-    /// K \[s\].
+    /// K: time from the start of the epoch until W_max is reached \[s\].
     k: f64,
-    /// W_est.
+    /// W_est: window of the Reno estimate.
     w_est: f64,
-    /// Start of the present congestion avoidance, moved by the time in which the window was not used;
-    /// `Time::MAX` before it begins.
+    /// Start of the present congestion avoidance, moved by the time in which the window was not used; `Time::MAX` before it
+    /// begins.
     start: Time,
-    /// The last ACK that could grow the window.
+    /// Time of the last ACK that was allowed to grow the window.
     last: Time,
-    /// Part of a byte not yet added to cwnd.
+    /// Fraction of a byte not yet added to cwnd.
     fraction: f64,
-    /// The last event was a timeout: this congestion avoidance starts with K = 0. Source: RFC 9438 §4.8.
+    /// True after a timeout: the congestion avoidance starts with K = 0. Source: RFC 9438 §4.8.
     after_rto: bool,
 }
 
-/// The state of CUBIC.
+/// CUBIC state of a connection.
 #[derive(Clone, Debug)]
 pub struct CubicControl {
     c: f64,
     beta: f64,
     epoch: Box<Epoch>,
     before: Option<Box<Epoch>>,
-    /// In place of `epoch`: the arithmetic of Linux.
+    /// State of Linux's integer arithmetic, which is used instead of `epoch` if present.
     linux: Option<Box<Bictcp>>,
-    /// The least RTT, where Linux's arithmetic or HyStart needs it.
+    /// Minimum RTT, if Linux's arithmetic or HyStart needs it.
     delays: Option<Box<Delays>>,
     fast_convergence: bool,
     reno_friendly: bool,
@@ -104,7 +104,7 @@ impl CubicControl {
         e.fraction = 0.0;
     }
 
-    /// Congestion avoidance. Source: RFC 9438 §4.2 to §4.5.
+    /// Congestion avoidance: grows the window along the cubic function. Source: RFC 9438 §4.2 to §4.5.
     ///
     /// Deviation: none.
     #[inline(never)]
@@ -138,7 +138,7 @@ impl CubicControl {
         w.cwnd += whole as u64;
     }
 
-    /// Time in which the window is not used does not count. Source: RFC 9438 §4.2, §5.8.
+    /// Excludes time in which the window is not used from the epoch. Source: RFC 9438 §4.2, §5.8.
     fn pass(&mut self, now: Time) {
         if self.epoch.start != Time::MAX {
             self.epoch.start += now.since(self.epoch.last);
@@ -146,7 +146,7 @@ impl CubicControl {
         }
     }
 
-    /// An RTT sample, for the least RTT and for HyStart.
+    /// Takes an RTT sample for the minimum RTT and for HyStart.
     #[inline(never)]
     fn sample(&mut self, w: &mut Window, ack: Ack, rtt: Span) {
         if let Some(delays) = &mut self.delays {
@@ -158,7 +158,7 @@ impl CubicControl {
         }
     }
 
-    /// W_max, by fast convergence. Source: RFC 9438 §4.7.
+    /// Sets W_max at a reduction, with fast convergence. Source: RFC 9438 §4.7.
     fn remember(&mut self, w: &Window) {
         if let Some(linux) = &mut self.linux {
             return linux.remember(w);
@@ -171,7 +171,7 @@ impl CubicControl {
         e.start = Time::MAX;
     }
 
-    /// Multiplicative decrease, of FlightSize or of cwnd. Source: RFC 9438 §4.6, Linux cubictcp_recalc_ssthresh.
+    /// Multiplicative decrease of FlightSize or cwnd. Source: RFC 9438 §4.6, Linux cubictcp_recalc_ssthresh.
     fn decrease(&mut self, w: &mut Window, event: &Congestion) {
         self.remember(w);
         self.epoch.after_rto = false;
@@ -232,7 +232,7 @@ impl Controller for CubicControl {
         self.decrease(w, event);
     }
 
-    /// Source: RFC 9438 §4.8; Linux cubictcp_state.
+    /// Reduces the window at a timeout. Source: RFC 9438 §4.8; Linux cubictcp_state.
     fn on_rto(&mut self, w: &mut Window, event: &Congestion) {
         if event.first {
             self.decrease(w, event);
@@ -258,7 +258,7 @@ impl Controller for CubicControl {
         self.delays.is_some()
     }
 
-    /// Source: RFC 9438 §4.9. Linux restores the window only (tcp_reno_undo_cwnd).
+    /// Restores the state before the last reduction. Source: RFC 9438 §4.9.
     fn undo(&mut self) {
         if let Some(before) = self.before.take() {
             self.epoch = before;

@@ -6,19 +6,18 @@ use fanin_params::{Ground, Setting};
 use fanin_units::{BitRate, Bytes};
 
 fanin_params::params! {
-    /// DCTCP. Source: RFC 8257 §3.3, §4.
+    /// DCTCP congestion control. Source: RFC 8257 §3.3, §4.
     pub struct Dctcp {
         /// Weight g of the newest window in the moving average of the marked fraction. Source: RFC 8257 §3.3, §4 (1/16).
         pub g: f64 = 0.0625, in 0.0001..=1.0;
-        /// The marked fraction alpha assumed before the first window. Source: RFC 8257 §3.3 (1).
+        /// Initial value of alpha, the estimated fraction of marked bytes. Source: RFC 8257 §3.3 (1).
         pub initial_alpha: f64 = 1.0, in 0.0..=1.0;
-        /// Marks do not reduce the window below this many segments. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2
-        /// has 1.
+        /// Smallest window in segments to which marks reduce. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2 has 1.
         pub min_window: u32 = 2, in 1..=64;
     }
 }
 
-/// alpha and the counters of the present observation window.
+/// DCTCP state of a connection: alpha, and the counters of the present observation window.
 #[derive(Clone, Debug)]
 #[repr(C)] // what each ACK counts comes first
 pub struct DctcpControl {
@@ -32,7 +31,7 @@ pub struct DctcpControl {
 }
 
 impl DctcpControl {
-    /// Bytes of what each ACK counts.
+    /// Length of the leading fields that every ACK updates \[bytes\].
     pub(super) const COUNTED: usize = std::mem::offset_of!(DctcpControl, alpha);
 
     pub fn new(params: &Dctcp) -> Self {
@@ -58,7 +57,7 @@ impl DctcpControl {
         }
     }
 
-    /// alpha = alpha·(1 − g) + g·M. Source: RFC 8257 §3.3 steps 5 to 8.
+    /// Updates alpha at the end of an observation window: alpha = alpha·(1 − g) + g·M. Source: RFC 8257 §3.3 steps 5 to 8.
     #[inline(never)]
     fn end_of_window(&mut self, nxt: u64) {
         if self.bytes_acked > 0 {
@@ -74,8 +73,8 @@ impl DctcpControl {
 impl Controller for DctcpControl {
     const NEEDS_MARKS: Option<&'static str> = Some("DCTCP");
 
-    /// Marks above K: 20 packets at 1 Gb/s and below, 65 at 10 Gb/s, beyond in proportion. Source: DCTCP §3.5, "Practical
-    /// considerations". Deviation: the paper stops at 10 Gb/s.
+    /// The authors' marking threshold K: 20 packets at 1 Gb/s and below, 65 at 10 Gb/s, beyond in proportion. Source: DCTCP
+    /// §3.5, "Practical considerations". Deviation: the paper stops at 10 Gb/s.
     fn authors(at: &Ground) -> Vec<Setting> {
         let (slow, common) = (BitRate::from_gbps(1), BitRate::from_gbps(10));
         let k = if at.rate <= slow { 20 } else { at.in_proportion(Bytes(65), common).get().max(20) };
@@ -90,26 +89,26 @@ impl Controller for DctcpControl {
         }
     }
 
-    /// Grows as RFC 5681, and counts marked bytes. Source: RFC 8257 §3.3 steps 1 to 4.
+    /// Grows the window as RFC 5681 does, and counts marked bytes. Source: RFC 8257 §3.3 steps 1 to 4.
     #[inline(always)]
     fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
         self.reno.on_ack(w, ack);
         self.count(ack);
     }
 
-    /// Counts marked bytes.
+    /// Counts marked bytes during recovery.
     fn on_recovery_ack(&mut self, _: &mut Window, ack: &Ack) {
         if ack.acked > 0 {
             self.count(ack);
         }
     }
 
-    /// A loss is handled as by a conventional TCP, even after marks. Source: RFC 8257 §3.5.
+    /// Reduces the window at a loss as conventional TCP does, even after marks. Source: RFC 8257 §3.5.
     fn on_loss(&mut self, w: &mut Window, event: &Congestion) {
         self.reno.halve(w, event);
     }
 
-    /// cwnd = cwnd·(1 − alpha/2), ssthresh with it. Source: RFC 8257 §3.3 step 9.
+    /// Reduces the window for marks: cwnd = cwnd·(1 − alpha/2), ssthresh with it. Source: RFC 8257 §3.3 step 9.
     fn on_ecn(&mut self, w: &mut Window, _: &Congestion) {
         let reduced = libm::floor(w.cwnd as f64 * (1.0 - self.alpha / 2.0)) as u64;
         w.cwnd = reduced.max(w.segments(self.min_window)).min(w.cwnd);

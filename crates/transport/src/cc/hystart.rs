@@ -1,4 +1,4 @@
-//! HyStart: the end of slow start before a loss, as CUBIC has it in Linux.
+//! HyStart, which ends slow start before a loss, as in Linux's CUBIC.
 //!
 //! Source: Linux tcp_cubic.c (hystart_update, hystart_ack_delay), kernels 5.16 and later.
 
@@ -6,31 +6,32 @@ use super::{Ack, Window};
 use crate::config::{Pacing, Tcp};
 use fanin_units::{Span, Time};
 
-/// Below this window it does nothing \[segments\]. Source: Linux hystart_low_window.
+/// Smallest window at which HyStart acts \[segments\]. Source: Linux hystart_low_window.
 const LOW_WINDOW: u32 = 16;
-/// ACKs at most this far apart make a train. Source: Linux hystart_ack_delta_us.
+/// Largest gap between ACKs of a train. Source: Linux hystart_ack_delta_us.
 const ACK_DELTA: Span = Span::from_us(2_000);
-/// Samples before the delay of a round counts. Source: Linux HYSTART_MIN_SAMPLES.
+/// Number of RTT samples after which the delay of a round counts. Source: Linux HYSTART_MIN_SAMPLES.
 const MIN_SAMPLES: u8 = 8;
-/// Bounds of the increase of the delay that ends slow start. Source: Linux HYSTART_DELAY_MIN, HYSTART_DELAY_MAX.
+/// Bounds of the delay increase that ends slow start. Source: Linux HYSTART_DELAY_MIN, HYSTART_DELAY_MAX.
 const DELAY_THRESH: (Span, Span) = (Span::from_us(4_000), Span::from_us(16_000));
-/// Bound of the allowance for segmentation and receive offload. Source: Linux hystart_ack_delay (1 ms).
+/// Upper bound of the allowance for segmentation and receive offload. Source: Linux hystart_ack_delay (1 ms).
 const MOST_ACK_DELAY: Span = Span::from_us(1_000);
-/// Samples that follow the start of a congestion avoidance within this time are not taken. Source: Linux cubictcp_acked (HZ).
+/// Time after the start of a congestion avoidance in which samples are ignored. Source: Linux cubictcp_acked (HZ).
 const AFTER_EPOCH: Span = Span::from_s(1);
 
-/// The least RTT, and HyStart where slow start has it. Source: Linux cubictcp_acked.
+/// Minimum RTT, and the state of HyStart if slow start uses it. Source: Linux cubictcp_acked.
 #[derive(Clone, Debug)]
 pub(super) struct Delays {
-    /// delay_min; zero before the first sample.
+    /// delay_min, the minimum RTT; zero before the first sample.
     pub min: Span,
     pub hystart: Option<HyStart>,
 }
 
 impl Delays {
-    /// An RTT sample; `epoch`: the start of the present congestion avoidance. ssthresh falls to cwnd where slow start shall end.
+    /// Takes an RTT sample, and sets ssthresh to cwnd if slow start shall end; `epoch` is the start of the present congestion
+    /// avoidance.
     ///
-    /// Deviation: segments that were sent again give no sample, where Linux takes the echoed timestamp; nor do ACKs outside
+    /// Deviation: retransmitted segments give no sample, where Linux takes the echoed timestamp; nor do ACKs outside
     /// recovery that acknowledge selectively only.
     #[inline(never)]
     pub fn sample(&mut self, w: &mut Window, ack: &Ack, rtt: Span, epoch: Option<Time>) {
@@ -46,7 +47,7 @@ impl Delays {
         }
     }
 
-    /// A timeout: all is forgotten, and slow start may end by itself again. Source: Linux cubictcp_state.
+    /// Forgets all state after a timeout, so that HyStart may act again. Source: Linux cubictcp_state.
     pub fn reset(&mut self, now: Time, nxt: u64) {
         self.min = Span::ZERO;
         if let Some(hystart) = &mut self.hystart {
@@ -56,24 +57,24 @@ impl Delays {
     }
 }
 
-/// The state of HyStart.
+/// State of HyStart.
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
-    /// Slow start has been ended.
+    /// True once HyStart has ended slow start.
     pub found: bool,
     samples: u8,
-    /// Whether pacing spreads the segments of a round.
+    /// True if pacing spreads the segments of a round.
     paced: bool,
-    /// Gains of the pacing rate in slow start and near its end; Linux computes that rate without pacing too.
+    /// Gains of the pacing rate in slow start and near its end; Linux computes that rate without pacing, too.
     gains: (f64, f64),
-    /// The largest packet that the host hands to its NIC \[bytes\].
+    /// Largest packet that the host hands to its NIC \[bytes\].
     gso_max: f64,
     round_start: Time,
-    /// End of the round in the stream.
+    /// End of the round as an offset in the stream.
     round_end: u64,
-    /// The last ACK of the train.
+    /// Time of the last ACK of the train.
     last_ack: Time,
-    /// The least RTT in this round.
+    /// Minimum RTT in this round.
     least: Span,
 }
 
@@ -96,7 +97,7 @@ impl HyStart {
         }
     }
 
-    /// Source: Linux bictcp_hystart_reset.
+    /// Begins a round. Source: Linux bictcp_hystart_reset.
     fn begin_round(&mut self, now: Time, nxt: u64) {
         self.round_start = now;
         self.last_ack = now;
@@ -105,7 +106,7 @@ impl HyStart {
         self.samples = 0;
     }
 
-    /// Source: Linux hystart_update.
+    /// Checks the ACK train and the delay increase. Source: Linux hystart_update.
     fn update(&mut self, w: &mut Window, ack: &Ack, rtt: Span, delay_min: Span) {
         if ack.una > self.round_end {
             self.begin_round(ack.now, ack.nxt);
@@ -133,7 +134,8 @@ impl HyStart {
         }
     }
 
-    /// What segmentation and receive offload may add to a train: four of the largest packets at the pacing rate, 1 ms at most.
+    /// Time by which segmentation and receive offload may lengthen a train: four of the largest packets at the pacing rate, 1
+    /// ms at most.
     /// Source: Linux hystart_ack_delay, tcp_update_pacing_rate.
     fn ack_delay(&self, w: &Window, ack: &Ack) -> Span {
         let gain = if w.cwnd < w.ssthresh / 2 { self.gains.0 } else { self.gains.1 };

@@ -3,7 +3,7 @@
 use super::{Ack, Congestion, Control, Controller, Window};
 use fanin_units::{Span, Time};
 
-/// Source: RFC 9406 §4.3.
+/// Parameters of HyStart++. Source: RFC 9406 §4.3.
 const MIN_RTT_THRESH: Span = Span::from_ms(4);
 const MAX_RTT_THRESH: Span = Span::from_ms(16);
 const MIN_RTT_DIVISOR: u64 = 8;
@@ -11,31 +11,32 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 
-/// What slow start does.
+/// Stage of the first slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// It doubles the window per round.
+    /// Standard slow start: the window doubles per round.
     Standard,
-    /// Conservative slow start (CSS): the least RTT at which it began, and the rounds in it so far, the first one in part.
+    /// Conservative slow start (CSS), with the minimum RTT at its beginning and the number of its rounds so far, a partial
+    /// first one included.
     Conservative { baseline: Span, rounds: u32 },
-    /// The first slow start is over: later ones end at ssthresh. Source: RFC 9406 §4.3.
+    /// The first slow start is over; later ones end at ssthresh. Source: RFC 9406 §4.3.
     Over,
 }
 
-/// HyStart++ around any congestion control: its first slow start goes on at a quarter of the speed once the RTT rises, and
+/// HyStart++ around any congestion control: once the RTT rises, the first slow start continues at a quarter of its speed, and
 /// ends after five rounds of that.
 ///
-/// Source: RFC 9406 §4.2. Deviation: ACKs that acknowledge selectively only, and segments that were sent again, give no sample.
+/// Source: RFC 9406 §4.2. Deviation: ACKs that acknowledge selectively only, and retransmitted segments, give no sample.
 #[derive(Clone, Debug)]
 pub struct HyStartPlusPlus {
     inner: Control,
     stage: Stage,
-    /// windowEnd, SND.NXT at the start of the round; zero before the first ACK.
+    /// windowEnd: SND.NXT at the start of the round; zero before the first ACK.
     window_end: u64,
     /// lastRoundMinRTT and currentRoundMinRTT, `Span::MAX` for "infinity".
     last: Span,
     current: Span,
-    /// rttSampleCount.
+    /// rttSampleCount: RTT samples in this round.
     samples: u32,
     /// Quarters of bytes not yet added to cwnd.
     quarters: u64,
@@ -54,7 +55,7 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// An RTT sample may begin or end CSS. Source: RFC 9406 §4.2.
+    /// Takes an RTT sample, which may begin or end CSS. Source: RFC 9406 §4.2.
     fn sample(&mut self, rtt: Span) {
         self.current = self.current.min(rtt);
         self.samples += 1;
@@ -74,7 +75,7 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// All that was outstanding at the start of the round is acknowledged.
+    /// Ends a round: all data that was outstanding at its start is acknowledged.
     fn end_round(&mut self, w: &mut Window, nxt: u64) {
         if let Stage::Conservative { rounds, .. } = &mut self.stage {
             *rounds += 1;

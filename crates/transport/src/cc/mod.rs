@@ -1,4 +1,4 @@
-//! Congestion control: how large the window is, never what is in it.
+//! Congestion control of TCP: controllers that steer the window and never see its contents.
 //!
 //! A controller sees counts and times, not packets or buffers. Adding one is a source file here, one line in the
 //! registry below and a page in `docs/transports/`.
@@ -19,10 +19,10 @@ pub use dctcp::{Dctcp, DctcpControl};
 pub use hystart_plus_plus::HyStartPlusPlus;
 pub use newreno::{ClassicRenoControl, NewReno, Reno, RenoControl};
 
-/// What every controller steers.
+/// Window variables that a controller steers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Congestion window, cwnd \[bytes\]. Below one segment: the fraction of a segment that is sent per RTT.
+    /// Congestion window, cwnd \[bytes\]. A window below one segment is the fraction of a segment that is sent per RTT.
     pub cwnd: u64,
     /// Slow-start threshold, ssthresh \[bytes\]; [`Window::INFINITE`] before the first reduction.
     pub ssthresh: u64,
@@ -31,22 +31,22 @@ pub struct Window {
 }
 
 impl Window {
-    /// "Arbitrarily high". Source: RFC 5681 §3.1.
+    /// Value of ssthresh before the first reduction: "arbitrarily high". Source: RFC 5681 §3.1.
     pub const INFINITE: u64 = 1 << 62;
 
-    /// `n` segments in bytes.
+    /// Size of `n` segments in bytes.
     #[inline(always)]
     pub fn segments(&self, n: u32) -> u64 {
         u64::from(self.mss) * u64::from(n)
     }
 
-    /// Slow start is used below ssthresh. Source: RFC 5681 §3.1.
+    /// True in slow start, while cwnd is below ssthresh. Source: RFC 5681 §3.1.
     #[inline(always)]
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
-    /// Slow start: cwnd += min (N, L·SMSS). Gives the bytes that are left for congestion avoidance.
+    /// Slow start: cwnd += min (N, L·SMSS). Returns the bytes that are left for congestion avoidance.
     ///
     /// With L > 1 cwnd stops at ssthresh, as one ACK may cover hundreds of segments after a repaired loss; the rest of it
     /// counts for congestion avoidance. Source: RFC 5681 §3.1 equation 2 (L = 1), RFC 3465 §2.2 (L = 2), Linux
@@ -68,56 +68,56 @@ impl Window {
     }
 }
 
-/// An acknowledgment.
+/// An acknowledgment, as controllers see it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
     pub now: Time,
     /// Bytes newly acknowledged cumulatively.
     pub acked: u64,
-    /// Bytes that have newly arrived: `acked` less what was acknowledged selectively before, plus what is now.
+    /// Bytes that have newly arrived: `acked` without bytes SACKed before, plus bytes newly SACKed.
     pub delivered: u64,
     /// Bytes that count for congestion avoidance: `acked`, which RFC 5681 §3.1 counts, or `delivered`, which Linux counts
     /// (tcp_cong_avoid); see [`WindowRules`](crate::WindowRules).
     pub credit: u64,
-    /// RTT of the segment that left last among those newly acknowledged, from its first bit on the host's wire; none where they
-    /// were sent again, or the controller does not ask for it ([`Controller::needs_rtt`]).
+    /// RTT of the newly acknowledged segment that was sent last, measured from its first bit on the host's wire; `None` if
+    /// those segments were retransmitted or the controller does not ask for RTTs ([`Controller::needs_rtt`]).
     pub rtt: Option<Span>,
-    /// No congestion control that asks for RTTs is at work: the compiler leaves out what only they do.
+    /// True if no controller in use asks for RTTs; lets the compiler omit the code for them.
     pub untimed: bool,
-    /// It carries ECE on a connection that negotiated ECN.
+    /// True if the ACK carries ECE on a connection that negotiated ECN.
     pub ece: bool,
-    /// SND.UNA after it, as an offset in the stream.
+    /// SND.UNA after the ACK, as an offset in the stream.
     pub una: u64,
     /// SND.NXT, as an offset in the stream.
     pub nxt: u64,
-    /// Smoothed RTT, zero before the first sample.
+    /// Smoothed RTT; zero before the first sample.
     pub srtt: Span,
-    /// The window may grow: it was used up, and nothing forbids it (ECE, a reduction in progress).
+    /// True if the window may grow: it was used up, and neither ECE nor a reduction in progress forbids it.
     pub grow: bool,
-    /// L of RFC 3465 \[segments\].
+    /// L of RFC 3465: limit of slow-start growth per ACK \[segments\].
     pub slow_start_limit: u32,
 }
 
-/// A congestion event.
+/// A congestion event, as controllers see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Congestion {
     pub now: Time,
-    /// FlightSize when it was detected \[bytes\], without what limited transmit sent. Source: RFC 5681 §3.2 step 2.
+    /// FlightSize at detection \[bytes\], without segments sent by limited transmit. Source: RFC 5681 §3.2 step 2.
     pub flight: u64,
-    /// The reduction is one of cwnd, not of `flight`. Source: Linux tcp_reno_ssthresh.
+    /// True if the reduction starts from cwnd, false if from `flight`. Source: Linux tcp_reno_ssthresh.
     pub from_cwnd: bool,
     /// SND.NXT, as an offset in the stream.
     pub nxt: u64,
-    /// A reduction for ECN happened within the window of data that this event belongs to.
+    /// True if ECN caused a reduction within the window of data to which this event belongs.
     pub after_ecn: bool,
-    /// RTO: the segment has not been sent by the retransmission timer before (RFC 5681 §3.1), and no reduction is in progress that
-    /// the timeout belongs to (Linux tcp_enter_loss).
+    /// Timeouts only: true if the retransmission timer has not sent the segment before (RFC 5681 §3.1), and no reduction is
+    /// in progress that the timeout belongs to (Linux tcp_enter_loss).
     pub first: bool,
 }
 
 impl Congestion {
-    /// ssthresh where a reduction leaves `share` of the window: of FlightSize (RFC 5681 §3.1 equation 4), or of cwnd in whole
-    /// segments (Linux tcp_reno_ssthresh, cubictcp_recalc_ssthresh); two segments at least.
+    /// ssthresh after a reduction that leaves `share` of the window: of FlightSize (RFC 5681 §3.1 equation 4), or of cwnd in
+    /// whole segments (Linux tcp_reno_ssthresh, cubictcp_recalc_ssthresh); two segments at least.
     pub fn reduced(&self, w: &Window, share: f64) -> u64 {
         let mss = u64::from(w.mss);
         let left = if self.from_cwnd {
@@ -129,88 +129,87 @@ impl Congestion {
     }
 }
 
-/// The rules of a congestion control. Every method leaves cwnd and ssthresh as the sender shall use them next; loss
-/// recovery may hold the window elsewhere meanwhile and returns to ssthresh (RFC 5681, 6675) at its end.
+/// Rules of a TCP congestion control. Every method leaves cwnd and ssthresh as the sender shall use them next; loss recovery
+/// may hold the window elsewhere meanwhile and returns to ssthresh (RFC 5681, 6675) at its end.
 pub trait Controller {
-    /// What it asks of the rest of TCP where the scenario does not say otherwise.
+    /// Adapts TCP's other defaults to this controller; keys that the scenario gives take precedence.
     fn suit(_tcp: &mut Tcp) {}
 
-    /// What a scenario gets besides when it is tried there: what its authors had set. One that works by losses has switches that do
-    /// not mark.
+    /// Settings that a trial of the controller adds to a scenario, as its authors used them. A loss-based controller gets
+    /// switches that do not mark.
     fn authors(_at: &Ground) -> Vec<Setting> {
         Vec::from_iter(Self::NEEDS_MARKS.is_none().then(|| ("switch.marking", "\"none\"".to_string())))
     }
 
-    /// Takes what it needs of TCP's other parameters, at the start of a connection.
+    /// Reads the settings it needs from TCP's other parameters, at the start of a connection.
     fn fit(&mut self, _tcp: &Tcp) {}
 
-    /// Its name where it works by marks, so that ECN must be on.
+    /// Name of a controller that works by marks, so that ECN must be on; `None` for others.
     const NEEDS_MARKS: Option<&'static str> = None;
 
-    /// New data was acknowledged outside fast recovery.
+    /// Handles new data acknowledged outside fast recovery.
     fn on_ack(&mut self, w: &mut Window, ack: &Ack);
-    /// An ACK in fast recovery; `acked` is zero where it acknowledges nothing cumulatively, and `grow` is off. The window of a
-    /// recovery is ssthresh: cwnd moves around it and ends there.
+    /// Handles an ACK in fast recovery; `acked` is zero if it acknowledges nothing cumulatively, and `grow` is false. The
+    /// window of a recovery is ssthresh: cwnd moves around it and ends there.
     fn on_recovery_ack(&mut self, _w: &mut Window, _ack: &Ack) {}
-    /// Fast retransmit detected a loss.
+    /// Handles a loss detected by fast retransmit.
     fn on_loss(&mut self, w: &mut Window, event: &Congestion);
-    /// An ECN echo asks for a reduction; at most once per window of data.
+    /// Handles an ECN echo that asks for a reduction, at most once per window of data.
     fn on_ecn(&mut self, w: &mut Window, event: &Congestion);
-    /// The retransmission timer expired.
+    /// Handles a timeout of the retransmission timer.
     fn on_rto(&mut self, w: &mut Window, event: &Congestion) {
         if event.first {
             w.ssthresh = event.reduced(w, 0.5);
         }
         w.cwnd = w.segments(1);
     }
-    /// A segment leaves, and nothing was in flight; the last one left at `last_sent`.
+    /// Handles a segment sent when nothing was in flight; the previous one was sent at `last_sent`.
     fn on_idle_end(&mut self, _now: Time, _last_sent: Time) {}
-    /// The last reduction was a mistake (spurious timeout): internal state goes back to what it was before; the sender
-    /// restores cwnd and ssthresh.
+    /// Reverts internal state to that before the last reduction, which was a mistake (spurious timeout); the sender restores
+    /// cwnd and ssthresh.
     fn undo(&mut self) {}
-    /// Without SACK, any new ACK ends fast recovery (RFC 5681 §3.2 step 6), not only a full one (RFC 6582).
+    /// True if, without SACK, any new ACK ends fast recovery (RFC 5681 §3.2 step 6), not only a full one (RFC 6582).
     fn new_ack_ends_recovery(&self) -> bool {
         false
     }
-    /// Whether it reads [`Ack::rtt`], for which TCP keeps the send times of all outstanding segments.
+    /// True if the controller reads [`Ack::rtt`], for which TCP keeps the send times of all outstanding segments.
     fn needs_rtt(&self) -> bool {
         false
     }
-    /// The rate of payload at which segments leave, in place of what `pacing` says; none: by `pacing`. `srtt` is zero before the
-    /// first sample.
+    /// Payload rate at which segments leave; `None`: by the setting `pacing`. `srtt` is zero before the first sample.
     fn pacing_rate(&self, _w: &Window, _srtt: Span) -> Option<BitRate> {
         None
     }
-    /// DCTCP's estimate of the marked fraction.
+    /// DCTCP's estimate alpha of the marked fraction; `None` for other controllers.
     fn alpha(&self) -> Option<f64> {
         None
     }
 }
 
-/// One list of the controllers: kind, parameters, state.
+/// Declares the controllers: kind, parameters, state.
 macro_rules! controllers {
     ($( $(#[doc = $doc:expr])* $kind:literal => $variant:ident($params:ty, $state:ty), )*) => {
         fanin_params::choice! {
-            /// How the sender finds its rate.
+            /// Congestion control of TCP.
             pub enum CongestionControl {
                 $( $(#[doc = $doc])* $kind => $variant($params), )*
             }
         }
 
-        /// The state of one connection's congestion control.
+        /// Congestion control state of a connection.
         #[derive(Clone, Debug)]
         #[repr(u8)] // a tag of its own: less to do for each ACK
         pub enum Control {
             $( $variant($state), )*
-            /// Any of them, with HyStart++.
+            /// A controller wrapped in HyStart++.
             HyStartPlusPlus(Box<HyStartPlusPlus>),
         }
 
         impl Control {
-            /// Bytes from its start on in which the common controllers have all that most ACKs touch.
+            /// Length of the leading fields that most ACKs update in the common controllers \[bytes\].
             pub(crate) const COUNTED: usize = 8 + DctcpControl::COUNTED;
 
-            /// The state at the start of a connection.
+            /// Congestion control state at the start of a connection.
             pub fn new(tcp: &Tcp) -> Self {
                 let mut control = match &tcp.congestion_control {
                     $( CongestionControl::$variant(params) => Self::$variant(<$state>::new(params)), )*
@@ -224,7 +223,7 @@ macro_rules! controllers {
         }
 
         impl CongestionControl {
-            /// What the controller of this kind asks of the rest of TCP.
+            /// Adapts TCP's other defaults to the controller of this kind.
             pub(crate) fn suit(kind: &str, tcp: &mut Tcp) {
                 match kind {
                     $( $kind => <$state>::suit(tcp), )*
@@ -232,7 +231,7 @@ macro_rules! controllers {
                 }
             }
 
-            /// Each as it is tried on a scenario.
+            /// One trial for each controller.
             pub(crate) fn trials(at: &Ground) -> Vec<Trial> {
                 vec![$( {
                     let table = format!("{{ kind = \"tcp\", congestion_control = {{ kind = {:?} }} }}", $kind);
@@ -241,7 +240,7 @@ macro_rules! controllers {
                 }, )*]
             }
 
-            /// See [`Controller::NEEDS_MARKS`].
+            /// Name of a controller that works by marks, see [`Controller::NEEDS_MARKS`].
             pub fn needs_marks(&self) -> Option<&'static str> {
                 match self { $( Self::$variant(_) => <$state>::NEEDS_MARKS, )* }
             }

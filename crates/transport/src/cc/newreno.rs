@@ -1,18 +1,18 @@
-//! Additive increase, multiplicative decrease. Source: RFC 5681.
+//! Reno and NewReno: additive increase, multiplicative decrease. Source: RFC 5681.
 
 use super::{Ack, Congestion, Controller, Window};
 use crate::config::Tcp;
 
 fanin_params::params! {
-    /// NewReno has no parameters of its own.
+    /// NewReno congestion control, which has no parameters of its own.
     pub struct NewReno { }
 }
 fanin_params::params! {
-    /// Reno has no parameters of its own.
+    /// Reno congestion control, which has no parameters of its own.
     pub struct Reno { }
 }
 
-/// Additive increase by counted bytes, halving.
+/// NewReno state of a connection: additive increase by counted bytes, halving.
 #[derive(Clone, Debug, Default)]
 pub struct RenoControl {
     /// Bytes acknowledged towards the next increase.
@@ -56,7 +56,7 @@ impl Controller for RenoControl {
         }
     }
 
-    /// Halves, once per window of data whatever the signal. Source: RFC 5681 §3.2, RFC 3168 §6.1.2.
+    /// Halves the window, once per window of data for losses and marks together.
     fn on_loss(&mut self, w: &mut Window, event: &Congestion) {
         if !event.after_ecn {
             self.halve(w, event);
@@ -65,7 +65,7 @@ impl Controller for RenoControl {
         }
     }
 
-    /// As for a loss. Source: RFC 3168 §6.1.2.
+    /// Halves the window for an ECN echo, as for a loss. Source: RFC 3168 §6.1.2.
     ///
     /// Deviation: two segments are the floor (RFC 5681 equation 4), where RFC 3168 allows one.
     fn on_ecn(&mut self, w: &mut Window, event: &Congestion) {
@@ -73,7 +73,7 @@ impl Controller for RenoControl {
     }
 }
 
-/// The same; the first new ACK ends fast recovery. Source: RFC 5681 §3.2.
+/// Reno, in which the first new ACK ends fast recovery. Source: RFC 5681 §3.2.
 #[derive(Clone, Debug, Default)]
 pub struct ClassicRenoControl(RenoControl);
 

@@ -1,4 +1,4 @@
-//! TCP's parameters as a scenario sees them: values that contradict one another, and values that do nothing.
+//! Checks of TCP's parameters: contradictory values, and values without effect.
 
 use super::{
     DelayedAcks, EcnEcho, PushBit, ReceiveWindow, RttSampling, SlowStart, SpuriousRto, Tcp, TCP_HEADER, TIMESTAMP_BYTES,
@@ -9,7 +9,7 @@ use fanin_packet::{IpVersion, Packet, Signals, SynOptions, TcpFlags, Timestamps}
 use fanin_params::{shown, Cx, Ground, Trial};
 use fanin_units::{Bytes, Span};
 
-/// Source: RFC 8200 §5.
+/// Smallest MTU of IPv6. Source: RFC 8200 §5.
 const LEAST_IPV6_MTU: u16 = 1_280;
 
 impl TransportParams for Tcp {
@@ -109,12 +109,12 @@ impl TransportParams for Tcp {
     }
 }
 
-/// Bytes of the TCP header of a data segment, and of an ACK without SACK blocks.
+/// Length of the TCP header of a data segment, and of an ACK without SACK blocks.
 fn tcp_header(tcp: &Tcp) -> u16 {
     TCP_HEADER + if tcp.timestamps { TIMESTAMP_BYTES } else { 0 }
 }
 
-/// Bytes of the TCP header of a SYN with its options.
+/// Length of the TCP header of a SYN with its options.
 fn syn_header(tcp: &Tcp) -> u16 {
     let mut packet = Packet::of_tcp(TcpFlags::SYN, 0, 0, 0, 0);
     let syn = packet.segment_mut();
@@ -183,7 +183,7 @@ fn contradictions(tcp: &Tcp, cx: &mut Cx) {
     }
 }
 
-/// HyStart lives in CUBIC's state.
+/// Refuses HyStart without CUBIC, in whose state it lives.
 fn hystart_without_cubic(tcp: &Tcp, cx: &mut Cx) {
     let control = tcp.congestion_control.kind();
     if tcp.slow_start == SlowStart::HyStart && control != "cubic" {
@@ -192,7 +192,7 @@ fn hystart_without_cubic(tcp: &Tcp, cx: &mut Cx) {
     }
 }
 
-/// Packets that are too small for their version of IP, segments that are too large for them.
+/// Refuses packets too small for their version of IP, and segments too large for their packets.
 fn sizes(tcp: &Tcp, &CheckSite { trailer, ip, .. }: &CheckSite, cx: &mut Cx) {
     let least = LEAST_IPV6_MTU + trailer;
     if ip == IpVersion::V6 && tcp.mtu < least {
@@ -221,7 +221,7 @@ fn sizes(tcp: &Tcp, &CheckSite { trailer, ip, .. }: &CheckSite, cx: &mut Cx) {
     }
 }
 
-/// A value that changes nothing beside the others was meant to do something.
+/// Reports values that have no effect beside the others.
 fn without_effect(tcp: &Tcp, site: &CheckSite, cx: &mut Cx) {
     macro_rules! idle {
         ($key:ident, $why:literal, $remedy:expr) => {
@@ -290,7 +290,7 @@ fn without_effect(tcp: &Tcp, site: &CheckSite, cx: &mut Cx) {
     }
 }
 
-/// Whether the values in timestamps have an effect.
+/// True if the values in timestamps have an effect.
 fn reads_timestamps(tcp: &Tcp) -> bool {
     let grows = matches!(tcp.receive_window, ReceiveWindow::Auto(_));
     tcp.rtt_sampling == RttSampling::Timestamps || tcp.spurious_rto == SpuriousRto::Eifel || tcp.paws || grows

@@ -1,4 +1,4 @@
-//! TCP as a [`Transport`].
+//! Implementation of [`Transport`] for TCP.
 
 use super::{unlikely, Connection, Sync, TcpEndpoint};
 use crate::cc::{Controller, Window};
@@ -10,8 +10,8 @@ use crate::transport::{Kinds, Place, Refused, Transport};
 use fanin_packet::{Envelope, Header, Segment, SegmentMut, Signal};
 use fanin_units::{Span, Stream, Time};
 
-/// The lines of a sender beside the first two.
-const SENDERS: [usize; 2] = [3, 4];
+/// Cache lines of an endpoint that only senders use, beside the first two.
+const SENDER_LINES: [usize; 2] = [3, 4];
 
 impl Transport for TcpEndpoint {
     type Params = Tcp;
@@ -22,7 +22,7 @@ impl Transport for TcpEndpoint {
         Connection::pair(cfg, place.framing.ip, iss, ts_offset).map(|connection| TcpEndpoint::new(cfg, connection, now))
     }
 
-    /// After [`Transport::close`] it is refused.
+    /// Writes are refused after [`Transport::close`].
     fn write(&mut self, _cfg: &Tcp, now: Time, bytes: u64) {
         if !self.fin_wanted {
             if let Some(push) = self.outstanding.as_mut().and_then(|o| o.push.as_mut()) {
@@ -44,7 +44,7 @@ impl Transport for TcpEndpoint {
     #[inline(always)]
     fn on_packet(&mut self, cfg: &Tcp, now: Time, envelope: &Envelope, header: &Header) {
         if let Header::Tcp(tcp) = header {
-            self.on_segment_of_any_kind(cfg, now, Segment { envelope, tcp });
+            self.dispatch_segment(cfg, now, Segment { envelope, tcp });
         }
     }
 
@@ -73,7 +73,8 @@ impl Transport for TcpEndpoint {
         self.rto_at.min(self.ack_at).min(self.pace_at)
     }
 
-    /// Without pacing there is the retransmission timer. RACK's counts from when the first segment was sent, which may be long ago.
+    /// True without pacing and RACK, if the retransmission timer is longer than `span`. RACK's counts from the time at which
+    /// the first segment was sent, which may be long ago.
     #[inline(always)]
     fn is_patient(&self, cfg: &Tcp, span: Span) -> bool {
         self.rtt.rto > span
@@ -95,7 +96,7 @@ impl Transport for TcpEndpoint {
 
     #[inline(always)]
     fn may_have_data(&self, cfg: &Tcp, now: Time) -> bool {
-        if self.is_calm() {
+        if self.on_fast_path() {
             self.nxt < self.end && (!cfg.tso || self.has_data(cfg, now))
         } else {
             self.has_data(cfg, now)
@@ -172,12 +173,13 @@ impl Transport for TcpEndpoint {
         }
     }
 
-    /// Where it has sent, or may send, what is not acknowledged: the lines of a sender. The first two are at hand.
+    /// Fetches the sender's cache lines if the endpoint has sent, or may send, unacknowledged data. The first two lines are
+    /// in the cache already.
     #[inline(always)]
     fn apart(&self, step: usize, fetch: impl Fn(*const u8)) {
         if step == 0 && self.una < self.end {
             let first = std::ptr::from_ref(self).cast::<u8>();
-            SENDERS.into_iter().for_each(|line| fetch(first.wrapping_add(64 * line)));
+            SENDER_LINES.into_iter().for_each(|line| fetch(first.wrapping_add(64 * line)));
         }
     }
 
@@ -258,7 +260,7 @@ impl Transport for TcpEndpoint {
 }
 
 impl TcpEndpoint {
-    /// Application bytes acknowledged by the other end.
+    /// Application bytes acknowledged by the peer.
     #[inline(always)]
     fn acked(&self) -> u64 {
         self.una.min(self.end).saturating_sub(1)
@@ -269,13 +271,13 @@ impl TcpEndpoint {
         self.rcv_nxt.min(self.peer_fin).saturating_sub(1)
     }
 
-    /// Whether data is due, where that takes long to find.
+    /// True if data is due, for states in which that takes long to find.
     #[inline(never)]
     fn has_data(&self, cfg: &Tcp, now: Time) -> bool {
         self.data_due(cfg, now)
     }
 
-    /// Takes the first of the events that wait, in causal order.
+    /// Takes the first pending event, in causal order.
     #[inline(never)]
     fn first_event(&mut self) -> Event {
         match self.pending.take() {

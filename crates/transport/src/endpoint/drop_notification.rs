@@ -1,4 +1,4 @@
-//! Drop notifications: a switch notifies the sender of a packet that it dropped. Source: PDN §IV.
+//! Drop notifications: messages by which a switch tells the sender of a packet that it dropped it. Source: PDN §IV.
 
 use super::loss::{FRto, Prr, Repair};
 use super::rack::Outstanding;
@@ -9,32 +9,33 @@ use fanin_packet::{IpVersion, Lost, Part, Reference, Signal};
 use fanin_units::{Span, Time};
 
 fanin_params::counters! {
-    /// What senders did about drop notifications.
+    /// Responses of senders to drop notifications.
     pub struct NotificationCounts in "notifications" {
-        /// Notifications upon which the sender retransmitted the packet.
+        /// Notifications that led to a retransmission of the packet.
         retransmitted: success,
         /// Notifications of a loss that the sender knew already.
         redundant,
-        /// Notifications of data that had been acknowledged meanwhile, cumulatively or selectively.
+        /// Notifications of data that had been acknowledged by then, cumulatively or selectively.
         arrived,
-        /// Notifications of nothing that the sender had in flight: never sent, without data, or the connection was closed.
+        /// Notifications of data that was not in flight: never sent, without data, or the connection was closed.
         unknown,
-        /// Notifications with an operation that is not defined.
+        /// Notifications with an undefined operation.
         undefined: failure,
         /// Notifications to a sender whose transport does not act on them: set `drop_notification` = true.
         ignored: failure,
     }
 }
 
-/// Bytes of a notification besides addresses and ports: sequence number 4, length 2, type 1, operation 1. Source: PDN fig. 3.
+/// Length of a notification without addresses and ports: sequence number 4, length 2, type 1, operation 1. Source: PDN fig.
+/// 3.
 const FIELDS: u16 = 8;
 
-/// Bytes that a segment leaves for a notification at the end of its frame: 20, with IPv6 44.
+/// Bytes that a segment reserves for a notification at the end of its frame: 20, with IPv6 44.
 pub(crate) const fn notification_bytes(ip: IpVersion) -> u16 {
     ip.tuple() + FIELDS
 }
 
-/// What an endpoint does about a packet of its own that is lost for sure.
+/// Response of an endpoint to a certain loss of a packet of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Retransmitted,
@@ -44,9 +45,9 @@ pub(super) enum Outcome {
 }
 
 impl TcpEndpoint {
-    /// A switch has dropped a packet that this end sent.
+    /// Handles a drop notification: a switch has dropped a packet that this end sent.
     ///
-    /// The bytes are sent again at once, whatever window and pacing say (or with `drop_resend = "window"`, when the window has
+    /// The bytes are retransmitted at once, regardless of window and pacing (or with `drop_resend = "window"`, when the window has
     /// room): they take the place that the dropped packet had.
     /// With `reduce` the congestion control reduces the window as for a loss, and the sender is in
     /// recovery until all that was outstanding is acknowledged. It reduces once per RTT at most: a further drop counts when
@@ -56,7 +57,7 @@ impl TcpEndpoint {
     /// A notification that arrives late or twice costs one segment at most: it is the same as that of a retransmission
     /// which was dropped again.
     ///
-    /// Of an acknowledgment without data, the newest one is sent again.
+    /// For a dropped pure acknowledgment, the newest one is retransmitted.
     ///
     /// Source: PDN §IV. Deviation: the reduction is the congestion control's (CUBIC's is not by half); cwnd is not below what
     /// it was where a half would be below two segments.
@@ -69,7 +70,7 @@ impl TcpEndpoint {
             self.signals.counts().notifications.undefined += 1;
             return;
         };
-        let outcome = self.packet_was_lost(cfg, now, lost);
+        let outcome = self.on_certain_loss(cfg, now, lost);
         let counts = &mut self.signals.counts().notifications;
         match outcome {
             Outcome::Retransmitted => counts.retransmitted += 1,
@@ -79,8 +80,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// A packet of this end is lost for sure, by a drop notification or a NACK.
-    pub(super) fn packet_was_lost(&mut self, cfg: &Tcp, now: Time, lost: &Lost) -> Outcome {
+    /// Handles a certain loss of a packet of this end, reported by a drop notification or a NACK.
+    pub(super) fn on_certain_loss(&mut self, cfg: &Tcp, now: Time, lost: &Lost) -> Outcome {
         let packet = &lost.packet;
         let outcome = match (self.sync, packet.part) {
             (Sync::SynSent | Sync::SynReceived, Part::Data) => self.syn_was_dropped(cfg, now, lost),
@@ -95,8 +96,8 @@ impl TcpEndpoint {
         outcome
     }
 
-    /// The newest acknowledgment is sent again; older ones, whose place newer ones have taken, are not. One that is being delayed
-    /// is due: the other end has waited for the one before it.
+    /// Retransmits the newest acknowledgment; older ones, which newer ones have replaced, are not. A delayed acknowledgment
+    /// is sent now, since the peer has waited for the previous one.
     ///
     /// If other acknowledgments of the same number have arrived (of data beyond a hole), the copy is one duplicate more.
     fn ack_was_dropped(&mut self, packet: &Reference) -> Outcome {
@@ -107,7 +108,7 @@ impl TcpEndpoint {
         Outcome::Retransmitted
     }
 
-    /// The SYN or SYN/ACK is sent again; the timer starts anew and has not expired, so its back-off and RFC 6298 §5.7 do not
+    /// Retransmits the SYN or SYN/ACK and restarts the timer; it has not expired, so its back-off and RFC 6298 §5.7 do not
     /// apply. With a reduction the initial window is one segment. Source: RFC 5681 §3.1.
     fn syn_was_dropped(&mut self, cfg: &Tcp, now: Time, lost: &Lost) -> Outcome {
         let packet = &lost.packet;
@@ -118,13 +119,13 @@ impl TcpEndpoint {
             return Outcome::Redundant;
         }
         self.syn_dropped |= lost.reduce;
-        self.untime(cfg);
+        self.stop_timing(cfg);
         self.due |= due::SYN;
         self.rto_at = now + self.rtt.rto;
         Outcome::Retransmitted
     }
 
-    /// The place in the stream of what was dropped, cut to what is not acknowledged; a FIN rides on the last byte.
+    /// Range of the stream that was dropped, cut to its unacknowledged part; a FIN belongs to the last byte.
     fn range_of(&self, packet: &Reference) -> Result<(u64, u64), Outcome> {
         let from = self.una as i64 + i64::from(packet.number.wrapping_sub(self.wire(self.una)) as i32);
         let mut to = from + i64::from(packet.length);
@@ -156,11 +157,11 @@ impl TcpEndpoint {
             }
         };
         self.repair = Some(r);
-        self.settle();
+        self.enter_fast_path();
         outcome
     }
 
-    /// The same where segments are known one by one: RACK finds a second loss of what is sent again now.
+    /// Records a dropped range on a connection with RACK, which detects a second loss of the retransmission.
     fn note_drop_by_rack(
         &mut self,
         cfg: &Tcp,
@@ -176,7 +177,7 @@ impl TcpEndpoint {
             return Outcome::Redundant;
         }
         self.burst = 0;
-        self.untime(cfg);
+        self.stop_timing(cfg);
         let rtt = self.rtt.srtt;
         let rtt_over = r.cut_at.is_none_or(|at| now >= at + rtt);
         if reduce && rtt_over && (from >= self.reduced_until || (again && rtt > Span::ZERO)) {
@@ -202,7 +203,7 @@ impl TcpEndpoint {
             return Outcome::Redundant;
         }
         self.burst = 0;
-        self.untime(cfg);
+        self.stop_timing(cfg);
         if self.phase == Phase::Loss {
             r.f_rto = FRto::Off; // a loss it was
             r.eifel = None;
@@ -216,7 +217,7 @@ impl TcpEndpoint {
         Outcome::Retransmitted
     }
 
-    /// The window falls as for a loss, and recovery begins or goes on to what is outstanding now.
+    /// Reduces the window as for a loss, and begins recovery or extends it to all data outstanding now.
     fn reduce_for_notification(&mut self, cfg: &Tcp, now: Time, r: &mut Repair) {
         let before = self.w.cwnd;
         let flight = self.nxt - self.una;
@@ -255,8 +256,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// An ACK in a recovery that a notification began, short of its end: data before the hole may still arrive, so a partial
-    /// ACK means no loss, and the window is not below ssthresh.
+    /// Handles an ACK in a recovery that a notification began, before its end: data before the hole may still arrive, so a
+    /// partial ACK indicates no loss, and the window is not below ssthresh.
     pub(super) fn notified_recovery_on_ack(&mut self, cfg: &Tcp, r: &mut Repair, news: &super::loss::AckNews) -> bool {
         let mss = u64::from(self.w.mss);
         if self.sack_on {

@@ -1,4 +1,4 @@
-//! What arrives: acknowledgments. Source: RFC 9293 §3.10.7.4, RFC 5681, RFC 3168 §6.1.2.
+//! Input of acknowledgments. Source: RFC 9293 §3.10.7.4, RFC 5681, RFC 3168 §6.1.2.
 
 use super::loss::{AckNews, Repair};
 use super::rack::RackNews;
@@ -11,7 +11,7 @@ use fanin_packet::{Segment, TcpFlags};
 use fanin_units::{Span, Time};
 
 impl TcpEndpoint {
-    /// The next data and nothing else, if it is as it looks.
+    /// Fast path of the next data without any news for the sender; other segments are passed on.
     #[inline(always)]
     pub(super) fn on_expected_data(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         let edge = self.una + (u64::from(p.window) << self.snd_scale);
@@ -31,7 +31,7 @@ impl TcpEndpoint {
         self.on_next_data(cfg, now, p, end);
     }
 
-    /// The same of an ACK of new data.
+    /// Fast path of an ACK of new data without data; other segments are passed on.
     #[inline(always)]
     pub(super) fn on_expected_ack(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         let acked = u64::from(p.ack.wrapping_sub(self.wire(self.una)));
@@ -45,13 +45,14 @@ impl TcpEndpoint {
             let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
             self.edge = self.edge.max(edge);
             self.una = ack;
-            self.on_calm_ack(cfg, now, (acked, ts_echo), ece, None, true);
+            self.on_fast_ack(cfg, now, (acked, ts_echo), ece, None, true);
         } else {
             self.on_timed_ack(cfg, now, p, (ack, edge, ts_echo));
         }
     }
 
-    /// Keeps the timestamp of the segment that begins at RCV.NXT. False if it is older than the latest; then nothing has changed.
+    /// Records the timestamp of the segment that begins at RCV.NXT. False if it is older than the latest; then nothing has
+    /// changed.
     /// Source: RFC 7323 §4.3 (2).
     #[inline(always)]
     fn note_timestamp(&mut self, p: Segment<'_>) -> bool {
@@ -66,8 +67,8 @@ impl TcpEndpoint {
         true
     }
 
-    /// A segment on a synchronised connection, without SYN and RST. False if it is dropped: it is too old, or acknowledges what was
-    /// never sent.
+    /// Processes a segment without SYN and RST on a synchronised connection. False if it is dropped: it is too old, or
+    /// acknowledges data that was never sent.
     #[inline(never)]
     pub(super) fn on_segment(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) -> bool {
         let seq = self.rcv_nxt.wrapping_add_signed(i64::from(p.seq.wrapping_sub(self.wire_rcv_nxt()) as i32));
@@ -91,16 +92,16 @@ impl TcpEndpoint {
         let una = self.una;
         let ack = una.wrapping_add_signed(i64::from(p.ack.wrapping_sub(self.wire(una)) as i32));
         let edge = ack.wrapping_add(u64::from(p.window) << self.snd_scale);
-        if self.is_calm() && ack > una && ack <= self.nxt && !p.has_sack() {
+        if self.on_fast_path() && ack > una && ack <= self.nxt && !p.has_sack() {
             if self.outstanding.is_none() {
                 let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
                 self.edge = self.edge.max(edge);
                 self.una = ack;
-                self.on_calm_ack(cfg, now, (ack - una, ts_echo), ece, None, true);
+                self.on_fast_ack(cfg, now, (ack - una, ts_echo), ece, None, true);
             } else {
                 self.on_timed_ack(cfg, now, p, (ack, edge, ts_echo));
             }
-        } else if !(self.is_calm() && ack == una && p.envelope.payload > 0 && edge <= self.edge && !p.has_sack()) {
+        } else if !(self.on_fast_path() && ack == una && p.envelope.payload > 0 && edge <= self.edge && !p.has_sack()) {
             if ack > self.nxt && ack < 1 << 63 {
                 // It acknowledges what was never sent, and nothing of it counts. Source: RFC 9293 §3.10.7.4.
                 self.ts_recent = ts_before;
@@ -108,10 +109,10 @@ impl TcpEndpoint {
                 return false;
             }
             if ack >= una && ack <= self.nxt {
-                self.on_ack_slowly(cfg, now, p, (ack, edge, ts_echo));
+                self.on_unusual_ack(cfg, now, p, (ack, edge, ts_echo));
             } else if p.has_sack() && self.by_rack() {
                 // An ACK that was overtaken may still report something. Source: Linux tcp_ack (old_ack).
-                self.on_ack_slowly(cfg, now, p, (una, self.edge, ts_echo));
+                self.on_unusual_ack(cfg, now, p, (una, self.edge, ts_echo));
             }
         }
         if p.envelope.payload > 0 {
@@ -123,9 +124,9 @@ impl TcpEndpoint {
         true
     }
 
-    /// The plain next ACK has advanced SND.UNA.
+    /// Processes an ACK on the fast path, after it has advanced SND.UNA.
     #[inline(always)]
-    fn on_calm_ack(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), ece: bool, rtt: Option<Span>, untimed: bool) {
+    fn on_fast_ack(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), ece: bool, rtt: Option<Span>, untimed: bool) {
         let news = AckNews { acked, delivered: acked, duplicate: false, ece, ts_echo, rtt, untimed };
         self.time_new_ack(cfg, now, &news);
         let grow = !ece && (!cfg.cwnd_validation || self.has_used_window());
@@ -144,24 +145,25 @@ impl TcpEndpoint {
         }
     }
 
-    /// The same where the times of all segments are kept.
+    /// Processes an ACK on the fast path of a connection that keeps the times of all segments.
     #[inline(never)]
     fn on_timed_ack(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (ack, edge, ts_echo): (u64, u64, u32)) {
         if self.by_rack() {
-            return self.on_ack_slowly(cfg, now, p, (ack, edge, ts_echo));
+            return self.on_unusual_ack(cfg, now, p, (ack, edge, ts_echo));
         }
         let acked = ack - self.una;
         let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
         self.edge = self.edge.max(edge);
         self.una = ack;
         let rtt = self.arrivals(cfg, now, (0, 0), ts_echo).latest_rtt(now);
-        self.on_calm_ack(cfg, now, (acked, ts_echo), ece, rtt, false);
+        self.on_fast_ack(cfg, now, (acked, ts_echo), ece, rtt, false);
         if cfg.tso {
             self.note_deferral(cfg, now);
         }
     }
 
-    /// SND.UNA has advanced outside fast recovery: RTT, window, ECN, counters. Gives whether the window shall now fall by PRR.
+    /// Updates RTT, window, ECN and counters after SND.UNA has advanced outside fast recovery. True if the window shall now
+    /// fall by PRR.
     #[inline(always)]
     pub(super) fn on_new_ack(&mut self, cfg: &Tcp, now: Time, news: &AckNews) -> bool {
         self.note_new_ack(cfg, now, news);
@@ -174,7 +176,7 @@ impl TcpEndpoint {
         false
     }
 
-    /// RTT sample and counters of an ACK of new data.
+    /// Updates RTT and counters for an ACK of new data.
     #[inline(always)]
     pub(super) fn note_new_ack(&mut self, cfg: &Tcp, now: Time, news: &AckNews) {
         self.time_new_ack(cfg, now, news);
@@ -189,7 +191,7 @@ impl TcpEndpoint {
         self.pending.add(Pending::ACKED);
     }
 
-    /// The same for the congestion control.
+    /// Describes an ACK for the congestion control.
     #[inline(always)]
     pub(super) fn ack_of(&self, cfg: &Tcp, now: Time, news: &AckNews, grow: bool) -> Ack {
         Ack {
@@ -208,8 +210,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// What the present ACK has brought, where the times of segments are kept; SND.UNA has advanced. Takes an RTT sample where
-    /// every ACK gives one.
+    /// Data newly acknowledged by the present ACK, on a connection that keeps the times of segments; SND.UNA has advanced.
+    /// Takes an RTT sample if every ACK gives one.
     fn arrivals(&mut self, cfg: &Tcp, now: Time, (recover, highest): (u64, u64), ts_echo: u32) -> Arrivals {
         let Some(mut o) = self.outstanding.take() else { return Arrivals::default() };
         o.segments.acknowledged(&Known { now, recover, highest }, self.una);
@@ -229,7 +231,7 @@ impl TcpEndpoint {
         arrivals
     }
 
-    /// Whether the window was used up. Source: RFC 7661 §4.2; Linux tcp_is_cwnd_limited.
+    /// True if the window was used up, so that it may grow. Source: RFC 7661 §4.2; Linux tcp_is_cwnd_limited.
     #[inline(always)]
     pub(super) fn may_grow(&self, cfg: &Tcp) -> bool {
         if !cfg.cwnd_validation || self.phase == Phase::Loss {
@@ -263,7 +265,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// The other end echoes congestion. Source: RFC 3168 §6.1.2, RFC 8257 §3.3.
+    /// Reduces the window for an ECN echo. Source: RFC 3168 §6.1.2, RFC 8257 §3.3.
     #[inline(never)]
     pub(super) fn reduce_for_ecn(&mut self, cfg: &Tcp, now: Time, acked: u64) -> bool {
         let before = self.w.cwnd;
@@ -284,9 +286,9 @@ impl TcpEndpoint {
         cfg.prr && self.phase == Phase::Open && self.w.cwnd < before
     }
 
-    /// An ACK that is not the plain next one: duplicate, with SACK blocks, during recovery, a window update.
+    /// Processes an ACK that is not the plain next one: duplicate, with SACK blocks, during recovery, or a window update.
     #[inline(never)]
-    fn on_ack_slowly(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (ack, edge, ts_echo): (u64, u64, u32)) {
+    fn on_unusual_ack(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (ack, edge, ts_echo): (u64, u64, u32)) {
         self.refused = false;
         let mut repair = self.repair.take().unwrap_or_default();
         let acked = ack - self.una;
@@ -360,8 +362,8 @@ impl TcpEndpoint {
         self.after_ack(cfg, now, outstanding, window_moved);
     }
 
-    /// The SACK blocks of an ACK up to `ack`, where the times of segments are kept; `highest`: the end of the highest SACKed range so
-    /// far. Gives the bytes that are new, and what has arrived twice.
+    /// Records the SACK blocks of an ACK up to `ack`, on a connection that keeps the times of segments; `highest` is the end
+    /// of the highest SACKed range so far. Returns the number of newly SACKed bytes, and the range that arrived twice.
     #[inline(never)]
     fn note_blocks(
         &mut self,
@@ -397,20 +399,20 @@ impl TcpEndpoint {
         (sacked, dsack)
     }
 
-    /// The last step: a window that has opened, or is still closed.
+    /// Completes the processing of an ACK: a window that has opened, or is still closed.
     fn after_ack(&mut self, cfg: &Tcp, now: Time, outstanding: bool, window_moved: bool) {
         if !outstanding && self.rto_at != Time::MAX && window_moved && self.sync == super::Sync::Open {
             self.rto_at = Time::MAX; // no more probes
             self.rtt.reset_back_off();
         }
         self.arm_persist(now);
-        self.settle();
+        self.enter_fast_path();
         if cfg.tso {
             self.note_deferral(cfg, now);
         }
     }
 
-    /// Probes a closed window that data waits for. Source: RFC 9293 §3.8.6.1.
+    /// Arms the persist timer if data waits for a closed window. Source: RFC 9293 §3.8.6.1.
     #[inline]
     pub(super) fn arm_persist(&mut self, now: Time) {
         if self.una == self.nxt && self.end > self.nxt && self.edge <= self.nxt && self.rto_at == Time::MAX && self.nxt > 0 {

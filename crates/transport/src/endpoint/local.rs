@@ -1,19 +1,21 @@
-//! The queue of the sender's own host: TCP small queues, and what is not accepted.
+//! Transmit queue of the sender's own host: TCP small queues, and segments that it does not accept.
 
-use super::output::Why;
+use super::output::Reason;
 use super::{Phase, TcpEndpoint};
 use crate::cc::{Congestion, Controller};
 use crate::config::{Pacing, Tcp, WindowRules, TCP_HEADER, TIMESTAMP_BYTES};
 use crate::transport::Refused;
 use fanin_units::{Span, Time};
 
-/// Most that stands there without pacing. Source: Linux tcp_limit_output_bytes (4.20 to 6.12).
+/// Largest number of bytes in the transmit queue without pacing. Source: Linux tcp_limit_output_bytes (4.20 to 6.12).
 const LIMIT_OUTPUT_BYTES: u64 = 1 << 20;
-/// A retransmission that is not accepted is tried again after this time. Source: Linux TCP_RESOURCE_PROBE_INTERVAL.
+/// Delay after which a retransmission that the queue did not accept is tried again. Source: Linux
+/// TCP_RESOURCE_PROBE_INTERVAL.
 const RESOURCE_PROBE: Span = Span::from_ms(500);
 
 impl TcpEndpoint {
-    /// Bytes beyond which nothing more is sent. Where at most one segment is outstanding, there is no limit.
+    /// TCP small queue limit: bytes in the transmit queue beyond which nothing more is sent; no limit if at most one segment
+    /// is outstanding.
     ///
     /// Source: Linux tcp_small_queue_check. Deviation: frames are counted, in the kernel the memory that holds them (truesize).
     pub(super) fn small_queue(&self, cfg: &Tcp, now: Time) -> u64 {
@@ -27,13 +29,13 @@ impl TcpEndpoint {
             limit = limit.min(LIMIT_OUTPUT_BYTES);
         }
         match self.next_segment(cfg, now) {
-            Some(next) if next.why != Why::New => limit.saturating_mul(2),
+            Some(next) if next.reason != Reason::New => limit.saturating_mul(2),
             _ => limit,
         }
     }
 
-    /// The host's queue does not accept the next segment: it stays unsent and is no loss. The window falls as for an ECN echo, once
-    /// per round; the next ACK or timeout sends on.
+    /// Handles a transmit queue that does not accept the next segment: it stays unsent and is no loss. The window falls as
+    /// for an ECN echo, once per round; the next ACK or timeout resumes sending.
     ///
     /// Source: Linux __tcp_transmit_skb, tcp_write_xmit, tcp_enter_cwr; tcp_retransmit_timer.
     pub(super) fn refused_by_host(&mut self, cfg: &Tcp, now: Time) -> Option<Refused> {
@@ -41,7 +43,7 @@ impl TcpEndpoint {
         if self.phase == Phase::Open && self.una > self.reduced_until {
             self.reduce_for_host(cfg, now);
         }
-        if next.why != Why::New && next.from == self.una && self.phase == Phase::Loss && self.retries > 0 {
+        if next.reason != Reason::New && next.from == self.una && self.phase == Phase::Loss && self.retries > 0 {
             self.rtt.undo_back_off();
             self.rto_at = now + RESOURCE_PROBE;
         } else if self.rto_at == Time::MAX {
@@ -49,7 +51,7 @@ impl TcpEndpoint {
         }
         self.burst = 0;
         self.refused = true;
-        self.unsettle();
+        self.leave_fast_path();
         let payload = (next.to.min(self.end) - next.from) as u16;
         Some(Refused { number: self.wire(next.from), header: TCP_HEADER + if self.ts_on { TIMESTAMP_BYTES } else { 0 }, payload })
     }

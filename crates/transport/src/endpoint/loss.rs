@@ -1,4 +1,4 @@
-//! Loss: detection, fast recovery with and without SACK, timeouts, and timeouts that were none.
+//! Loss recovery: detection, fast recovery with and without SACK, timeouts and spurious timeouts.
 
 use super::{due, Phase, Sync, TcpEndpoint};
 use crate::cc::{Congestion, Controller};
@@ -8,18 +8,18 @@ use crate::report::{AbortReason, Pending};
 use crate::scoreboard::Scoreboard;
 use fanin_units::{Span, Time};
 
-/// F-RTO's steps. Source: RFC 5682 §2.1.
+/// State of F-RTO. Source: RFC 5682 §2.1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum FRto {
     #[default]
     Off,
-    /// The first segment was sent again; its ACK is awaited (step 2).
+    /// The first segment was retransmitted; its ACK is awaited (step 2).
     First,
     /// New data may be sent, this many segments; the next ACK decides (step 3).
     Second(u8),
 }
 
-/// Proportional rate reduction. Source: RFC 6937 §3.
+/// State of proportional rate reduction. Source: RFC 6937 §3.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Prr {
     pub delivered: u64,
@@ -28,52 +28,52 @@ pub(super) struct Prr {
 }
 
 impl Prr {
-    /// At the start of a recovery with `flight` bytes outstanding.
+    /// State at the start of a recovery with `flight` bytes outstanding.
     pub fn over(flight: u64) -> Self {
         Prr { delivered: 0, out: 0, recover_fs: flight.max(1) }
     }
 
-    /// What may have been sent by now, of what was delivered: ssthresh / RecoverFS of it, rounded up.
+    /// Bytes that may have been sent by now: the share ssthresh / RecoverFS of the delivered bytes, rounded up.
     pub fn share(&self, ssthresh: u64) -> u64 {
         (u128::from(self.delivered) * u128::from(ssthresh)).div_ceil(u128::from(self.recover_fs)) as u64
     }
 }
 
-/// What a sender remembers while it repairs losses.
+/// Recovery state of a sender.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Repair {
     pub board: Scoreboard,
-    /// What drop notifications have named.
+    /// Ranges named by drop notifications.
     pub notified: Notified,
-    /// The recovery was begun by a drop notification and no duplicate ACKs have asked for it.
+    /// True if a drop notification began the recovery and no duplicate ACKs have asked for it.
     pub by_notification: bool,
-    /// When the window was last reduced for a loss, duplicate ACKs and timeouts included.
+    /// Time of the last window reduction for a loss, duplicate ACKs and timeouts included.
     pub cut_at: Option<Time>,
     /// RecoveryPoint of RFC 6675, "recover" of RFC 6582: SND.NXT at the last recovery or timeout.
     pub recover: u64,
-    /// The first retransmission of a recovery leaves whatever the window. Source: RFC 6675 §5 step 4.3.
+    /// True if the first retransmission of a recovery is due, which the window does not limit. Source: RFC 6675 §5 step 4.3.
     pub first_due: bool,
-    /// RescueRxt: the rescue retransmission waits until SND.UNA is above. Source: RFC 6675 §4 NextSeg rule 4.
+    /// RescueRxt: the rescue retransmission is allowed once SND.UNA is above. Source: RFC 6675 §4 NextSeg rule 4.
     pub rescue_rxt: u64,
-    /// A partial ACK has come: the next ones do not restart the timer. Source: RFC 6582 §3.2 step 3.
+    /// True once a partial ACK has arrived: further ones do not restart the timer. Source: RFC 6582 §3.2 step 3.
     partial: bool,
     pub prr: Prr,
-    /// Bytes that limited transmit has sent. Source: RFC 5681 §3.2 step 2.
+    /// Bytes sent by limited transmit. Source: RFC 5681 §3.2 step 2.
     pub limited_sent: u64,
     /// SND.UNA at the last timeout.
     rto_una: u64,
     pub f_rto: FRto,
-    /// Timestamp of the first retransmission after a timeout (Eifel).
+    /// Eifel: timestamp of the first retransmission after a timeout.
     pub eifel: Option<u32>,
-    /// The next retransmission is that one.
+    /// Eifel: true if the next retransmission is the first one after the timeout.
     pub eifel_due: bool,
-    /// pipe_prev of RFC 4015 §3.2.
+    /// pipe_prev of RFC 4015 §3.2: bytes in flight before the timeout.
     pipe_prev: u64,
 }
 
 impl Repair {
-    /// Bytes in flight. Source: RFC 6675 §4 SetPipe; what a notification has named is not in the network until it is sent
-    /// again, and then once, whatever the watermarks of the scoreboard say.
+    /// Bytes in flight. Source: RFC 6675 §4 SetPipe; data named by a notification is not in the network until it is
+    /// retransmitted, and then once, whatever the watermarks of the scoreboard say.
     pub fn pipe(&self, una: u64, nxt: u64) -> u64 {
         let pipe = self.board.pipe(una, nxt);
         if self.notified.is_empty() {
@@ -95,7 +95,8 @@ impl Repair {
         self.board.lost() - self.notified.iter().map(|r| edge.clamp(r.from, r.to) - r.from).sum::<u64>()
     }
 
-    /// The first hole at or above HighRxt and below `limit` that no notification has named: those are sent again by themselves.
+    /// First hole at or above HighRxt and below `limit` that no notification has named; named ones are retransmitted
+    /// separately.
     pub fn next_hole(&self, limit: u64) -> Option<(u64, u64)> {
         let mut at = self.board.high_rxt();
         while let Some((from, to)) = self.board.hole_from(at, limit) {
@@ -107,25 +108,25 @@ impl Repair {
         None
     }
 
-    /// The next lost hole that has not been sent again. Source: RFC 6675 §4 NextSeg rule 1.
+    /// The next lost hole that has not been retransmitted. Source: RFC 6675 §4 NextSeg rule 1.
     pub fn next_lost(&self) -> Option<(u64, u64)> {
         self.next_hole(self.board.lost_edge())
     }
 
-    /// The cumulative ACK has come to `una`; gives the SACKed bytes that it covers.
+    /// Advances the cumulative ACK to `una`; returns the number of SACKed bytes that it covers.
     pub fn advance(&mut self, una: u64) -> u64 {
         self.notified.remove(0, una);
         self.board.advance(una)
     }
 
-    /// Notes a SACK block; gives the number of bytes that are new.
+    /// Records a SACK block; returns the number of newly SACKed bytes.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         self.notified.remove(start, end);
         self.board.insert(start, end)
     }
 }
 
-/// What an ACK reports to loss recovery.
+/// News of an ACK for loss recovery.
 #[derive(Clone, Copy)]
 pub(super) struct AckNews {
     /// Bytes newly acknowledged cumulatively.
@@ -135,14 +136,14 @@ pub(super) struct AckNews {
     pub duplicate: bool,
     pub ece: bool,
     pub ts_echo: u32,
-    /// See [`Ack::rtt`](crate::cc::Ack::rtt).
+    /// RTT sample, as [`Ack::rtt`](crate::cc::Ack::rtt).
     pub rtt: Option<Span>,
-    /// See [`Ack::untimed`](crate::cc::Ack::untimed).
+    /// True if no RTT is needed, as [`Ack::untimed`](crate::cc::Ack::untimed).
     pub untimed: bool,
 }
 
 impl TcpEndpoint {
-    /// Loss recovery processes an ACK; returns whether it restarts the retransmission timer.
+    /// Processes an ACK in loss recovery; true if it restarts the retransmission timer.
     pub(super) fn repair_on_ack(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: AckNews) -> bool {
         match self.phase {
             Phase::Recovery => return self.recovery_on_ack(cfg, now, r, &news),
@@ -158,14 +159,14 @@ impl TcpEndpoint {
         true
     }
 
-    /// [`TcpEndpoint::on_new_ack`] where the repair state is at hand.
+    /// Calls [`TcpEndpoint::on_new_ack`], with the recovery state borrowed.
     fn new_ack_with(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: &AckNews) {
         if news.acked > 0 && self.on_new_ack(cfg, now, news) {
             self.begin_cwr(r, news.acked);
         }
     }
 
-    /// Duplicate ACKs or SACK blocks may mean a loss. Source: RFC 5681 §3.2, RFC 6582 §3.2 step 2, RFC 6675 §5.
+    /// Detects a loss by duplicate ACKs or SACK blocks. Source: RFC 5681 §3.2, RFC 6582 §3.2 step 2, RFC 6675 §5.
     fn detect_loss(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: &AckNews) {
         if self.una == self.nxt {
             return;
@@ -185,7 +186,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// Whether duplicate ACKs mean a loss that no notification has named.
+    /// True if duplicate ACKs indicate a loss that no notification has named.
     pub(super) fn loss_beyond_notifications(&self, cfg: &Tcp, r: &Repair) -> bool {
         let by_count = self.dup_acks >= cfg.dup_thresh && !r.notified.covers(self.una);
         by_count || (self.sack_on && r.lost_not_notified() > 0)
@@ -201,7 +202,7 @@ impl TcpEndpoint {
         self.reduced_by_ecn = false;
         self.phase = Phase::Recovery;
         self.burst = 0;
-        self.untime(cfg);
+        self.stop_timing(cfg);
         r.cut_at = Some(now);
         r.by_notification = false;
         r.recover = self.nxt;
@@ -218,7 +219,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// Source: RFC 6937 §3, with the slow-start reduction bound.
+    /// Updates the window by PRR for an ACK. Source: RFC 6937 §3, with the slow-start reduction bound.
     pub(super) fn prr_on_ack(&mut self, r: &mut Repair, delivered: u64) {
         let pipe = r.pipe(self.una, self.nxt);
         let prr = &mut r.prr;
@@ -233,13 +234,13 @@ impl TcpEndpoint {
         self.w.cwnd = (pipe + count).max(u64::from(self.w.mss).min(ssthresh));
     }
 
-    /// The window falls to ssthresh over a round, by PRR. Source: RFC 6937; Linux tcp_enter_cwr.
+    /// Begins a reduction to ssthresh over a round, by PRR. Source: RFC 6937; Linux tcp_enter_cwr.
     pub(super) fn begin_cwr(&mut self, r: &mut Repair, acked: u64) {
         r.advance(self.una);
         r.prr = Prr::over(self.nxt - self.una + acked);
         r.recover = self.nxt;
         self.phase = Phase::Cwr;
-        self.unsettle();
+        self.leave_fast_path();
         self.prr_on_ack(r, acked);
     }
 
@@ -328,7 +329,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// Whether the timeout is found out to have been spurious by this ACK, which advances SND.UNA.
+    /// True if this ACK, which advances SND.UNA, shows the timeout to have been spurious.
     fn is_spurious(&self, cfg: &Tcp, r: &Repair, news: &AckNews) -> bool {
         match cfg.spurious_rto {
             SpuriousRto::None => false,
@@ -339,7 +340,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// Source: RFC 5682 §2.1 steps 2 and 3a.
+    /// Advances F-RTO for an ACK. Source: RFC 5682 §2.1 steps 2 and 3a.
     fn f_rto_on_ack(&mut self, r: &mut Repair, news: &AckNews, over: bool) {
         r.f_rto = match r.f_rto {
             FRto::First if news.acked > 0 && !over && r.board.high_rxt() <= self.una && self.can_send_new() => FRto::Second(2),
@@ -353,12 +354,12 @@ impl TcpEndpoint {
         };
     }
 
-    /// There is new data, and window for it.
+    /// True if there is new data, and receive window for it.
     fn can_send_new(&self) -> bool {
         self.nxt < self.end && self.edge > self.nxt
     }
 
-    /// The response to a spurious timeout. Source: RFC 4015 §3.2 steps 4 and 5.
+    /// Reverts a spurious timeout. Source: RFC 4015 §3.2 steps 4 and 5.
     ///
     /// Deviation: SRTT and RTTVAR are not re-initialised (step 6 to 8).
     fn undo_timeout(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: &AckNews) {
@@ -375,7 +376,7 @@ impl TcpEndpoint {
         self.w.ssthresh = r.pipe_prev;
     }
 
-    /// The timer of SYN, data, FIN, probes or TIME-WAIT has expired.
+    /// Handles the expiry of the timer of SYN, data, FIN, probes or TIME-WAIT.
     #[inline(never)]
     pub(super) fn on_rto_timer(&mut self, cfg: &Tcp, now: Time) {
         self.rto_at = Time::MAX;
@@ -393,7 +394,7 @@ impl TcpEndpoint {
                     return;
                 }
                 self.syn_again = true;
-                self.untime(cfg);
+                self.stop_timing(cfg);
                 self.due |= due::SYN;
             }
             Sync::Open if self.una == self.nxt => {
@@ -406,7 +407,7 @@ impl TcpEndpoint {
                 }
                 self.due |= due::PROBE;
                 self.counts.window_probes += 1;
-                self.unsettle();
+                self.leave_fast_path();
             }
             Sync::Open => {
                 if self.rack_on_timer(cfg, now) {
@@ -430,7 +431,7 @@ impl TcpEndpoint {
         self.rto_at = cfg.tick(now + self.rtt.rto);
     }
 
-    /// A retransmission timeout. Source: RFC 6298 §5.4, RFC 5681 §3.1, RFC 6675 §5.1, RFC 6582 §3.2 step 4.
+    /// Handles a retransmission timeout. Source: RFC 6298 §5.4, RFC 5681 §3.1, RFC 6675 §5.1, RFC 6582 §3.2 step 4.
     ///
     /// Where losses are found by RACK, [`TcpEndpoint::rack_time_out`] takes its place.
     fn time_out(&mut self, cfg: &Tcp, now: Time) {
@@ -466,17 +467,17 @@ impl TcpEndpoint {
         self.phase = Phase::Loss;
         self.dup_acks = 0;
         self.burst = 0;
-        self.unsettle();
+        self.leave_fast_path();
         self.reduced_until = self.nxt;
         self.reduced_by_ecn = false;
-        self.untime(cfg);
+        self.stop_timing(cfg);
     }
 
-    /// Ends the connection.
+    /// Aborts the connection.
     pub(super) fn abort(&mut self, reason: AbortReason) {
         self.sync = Sync::Closed;
         self.aborted = Some(reason);
-        self.unsettle();
+        self.leave_fast_path();
         self.due = 0;
         self.rto_at = Time::MAX;
         self.ack_at = Time::MAX;

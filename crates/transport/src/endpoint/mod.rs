@@ -1,4 +1,4 @@
-//! One end of a TCP connection.
+//! TCP endpoint: one end of a connection.
 
 use crate::cc::{Control, Controller, Window};
 use crate::config::{Pacing, ReceiveWindow, RttSampling, Tcp};
@@ -32,35 +32,36 @@ use loss::Repair;
 use rack::Outstanding;
 use receiver::Receiver;
 
-/// Which end opens the connection.
+/// End of a connection by which side opens it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Sends the SYN.
+    /// The end that sends the SYN.
     Initiator,
-    /// Waits for it.
+    /// The end that waits for a SYN.
     Responder,
 }
 
-/// What an endpoint knows of its connection at the start.
+/// Facts about a connection that an endpoint starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connection {
     pub role: Role,
-    /// Established from the start: no handshake, no FIN. Options are those of the configuration, which both ends share.
+    /// True if established from the start: no handshake, no FIN. Options are those of the configuration, which both ends
+    /// share.
     pub open: bool,
     /// Initial sequence number; the first byte has the next one.
     pub iss: u32,
-    /// The other end's initial sequence number; used when `open`.
+    /// Initial sequence number of the peer; used if `open`.
     pub irs: u32,
-    /// What this end's timestamp clock shows at time zero.
+    /// Value of this end's timestamp clock at time zero.
     pub ts_offset: u32,
-    /// Bytes of the largest IP packet on the path.
+    /// Path MTU: bytes of the largest IP packet.
     pub mtu: u16,
     /// Version of IP on the path.
     pub ip: IpVersion,
 }
 
 impl Connection {
-    /// Both ends, initiator first, of a connection over `ip` as `cfg` has it: with a handshake or already open.
+    /// The two ends of a connection over `ip`, initiator first: with a handshake or already open, by `cfg`.
     pub fn pair(cfg: &Tcp, ip: IpVersion, iss: [u32; 2], ts_offset: [u32; 2]) -> [Connection; 2] {
         [(Role::Initiator, 0), (Role::Responder, 1)].map(|(role, i)| Connection {
             role,
@@ -90,21 +91,21 @@ pub enum TcpState {
     Closed,
 }
 
-/// What the sender is doing about congestion.
+/// Congestion state of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Slow start or congestion avoidance.
     Open,
-    /// Reducing the window over a round after an ECN echo (with `prr`).
+    /// Reduction over a round after an ECN echo (with `prr`).
     Cwr,
-    /// Fast recovery.
+    /// Fast recovery after a detected loss.
     Recovery,
-    /// After a timeout, until all that was outstanding is acknowledged.
+    /// Loss recovery after a timeout, until all data outstanding then is acknowledged.
     Loss,
 }
 
-/// Two bytes, so that no other field has as many values to spare: whose endpoint it is, and whether there is one, is written where
-/// this stands, in the first line.
+/// Connection state in two bytes, so that no other field has as many spare values: the discriminants of `Endpoint` and of
+/// `Option` are stored in it, in the first cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 enum Sync {
@@ -116,7 +117,7 @@ enum Sync {
     Closed,
 }
 
-/// Control packets that wait to be polled, a bit each.
+/// Control packets that wait to be polled, one bit each.
 mod due {
     pub const SYN: u8 = 1;
     pub const RST: u8 = 2;
@@ -124,12 +125,11 @@ mod due {
     pub const ACK: u8 = 8;
     pub const PROBE: u8 = 16;
     pub const FIN: u8 = 32;
-    /// An ACK with a NACK.
+    /// ACK with a NACK option.
     pub const NACK: u8 = 64;
 }
 
-/// Tells the compiler that a condition seldom holds, so that it asks for it with a branch of its own and does what depends on it
-/// only then.
+/// Marks a condition as unlikely, so that the compiler tests it with a branch of its own and computes the rest only then.
 #[inline(always)]
 fn unlikely(condition: bool) -> bool {
     #[cold]
@@ -141,16 +141,16 @@ fn unlikely(condition: bool) -> bool {
     condition
 }
 
-/// No segment is being timed.
+/// Value of `timed_end` while no segment is timed.
 const UNTIMED: u64 = u64::MAX;
-/// None will be: every ACK gives a sample by the times of all segments.
+/// Value of `timed_end` if segments are never timed: every ACK gives a sample by the times of all segments.
 const NEVER_TIMED: u64 = u64::MAX - 1;
-/// No segment looks like this.
+/// Signature that no segment has.
 const NOTHING: u16 = u16::MAX;
-/// The other end has not sent FIN.
+/// Value of `peer_fin` before the peer has sent FIN.
 const NO_FIN: u64 = u64::MAX;
 
-/// One end of a full-duplex connection.
+/// One end of a full-duplex TCP connection.
 ///
 /// Positions in the two streams are 64-bit offsets in which the SYN is 0 and the first byte 1; they become 32-bit sequence
 /// numbers on the wire and are unwrapped against SND.UNA and RCV.NXT.
@@ -167,63 +167,63 @@ pub struct TcpEndpoint {
     nxt: u64,
     /// Right edge of the send window.
     edge: u64,
-    /// End of what the application has written; the FIN sits here.
+    /// End of the application's written data, where the FIN goes.
     end: u64,
     /// RCV.NXT.
     rcv_nxt: u64,
     /// Right edge of the receive window as advertised.
     rcv_edge: u64,
-    /// How the next segment will look if it goes the fast path ([`TcpHeader::looks`]): in the open phase without duplicate ACKs, with
+    /// Signature of segments that take the fast path ([`TcpHeader::looks`]): in the open phase without duplicate ACKs, with
     /// nothing SACKed and no FIN. [`NOTHING`]: none does.
     expects: u16,
     sync: Sync,
-    /// None of `ooo`, `rx` and `outstanding` exists, the application reads at once, and there are no quick ACKs.
+    /// True if none of `ooo`, `rx` and `outstanding` exists, the application reads at once, and there are no quick ACKs.
     bare: bool,
     ts_on: bool,
     ts_seen: bool,
     sack_on: bool,
     ecn_on: bool,
-    /// ECE goes into ACKs: the latch of RFC 3168, or the DCTCP.CE state of RFC 8257.
+    /// True if ACKs carry ECE: the latch of RFC 3168, or the DCTCP.CE state of RFC 8257.
     echo: bool,
     snd_scale: u8,
     rcv_scale: u8,
-    /// Segments received in order and not yet acknowledged.
+    /// Number of segments received in order and not yet acknowledged.
     unacked: u8,
-    /// ACKs that will not be delayed.
+    /// Number of further ACKs that will not be delayed.
     quick: u8,
     due: u8,
     pending: Pending,
 
     // Line 1: timers, what a header shows, the receiver's ACKs.
-    /// RTO, persist, SYN and TIME-WAIT timer.
+    /// Expiry of the RTO, persist, SYN or TIME-WAIT timer.
     rto_at: Time,
-    /// Delayed-ACK timer.
+    /// Expiry of the delayed-ACK timer.
     ack_at: Time,
-    /// When the next paced segment may leave; `Time::MAX`: at any time.
+    /// Time at which the next paced segment may leave; `Time::MAX`: not paced.
     pace_at: Time,
     /// Last.ACK.sent. Source: RFC 7323 §4.3.
     last_ack_sent: u64,
-    /// When the timestamp clock ticks next.
+    /// Next tick of the timestamp clock.
     ts_next: Time,
     iss: u32,
     irs: u32,
-    /// What the timestamp clock shows, and the latest of the other end's (TS.Recent).
+    /// Present value of the timestamp clock, and the latest value of the peer's (TS.Recent).
     ts_now: u32,
     ts_recent: u32,
-    /// What a segment can say of the room that is left \[bytes\] ([`TcpEndpoint::note_room`]).
+    /// Largest window that a segment can announce for the free buffer \[bytes\] ([`TcpEndpoint::note_room`]).
     room: u32,
-    /// Segments without payload, SYN and FIN included.
+    /// Segments sent without payload, SYN and FIN included.
     control_sent: u32,
 
     // Line 2: seldom, but for the second half of `rtt`.
     timed_at: Time,
-    /// Signals about data below belong to the last reduction.
+    /// End of the data to which the last reduction belongs; signals about earlier data cause no further one.
     reduced_until: u64,
-    /// Largest window seen from the other end.
+    /// Largest window that the peer has offered.
     max_window: u64,
-    /// Receive buffer.
+    /// Size of the receive buffer.
     buffer: u64,
-    /// Bytes in it that the application has not read.
+    /// Bytes in the receive buffer that the application has not read.
     held: u64,
     last_data: Time,
     rtt: Rtt,
@@ -231,25 +231,25 @@ pub struct TcpEndpoint {
     // Line 3: what a sender keeps.
     /// End of the segment being timed.
     timed_end: u64,
-    /// End of the round in which the use of the window is judged, and the largest flight in it.
+    /// End of the round over which the use of the window is judged, and the largest flight in it.
     usage_end: u64,
     max_flight: u64,
     last_sent: Time,
-    /// Segments with payload, retransmissions included.
+    /// Segments sent with payload, retransmissions included.
     packets_sent: u32,
     /// Bytes covered by the last ACK that advanced SND.UNA.
     last_acked: u32,
     phase: Phase,
-    /// The window was used up in this round.
+    /// True if the window was used up in this round.
     cwnd_limited: bool,
-    /// The next new segment carries CWR.
+    /// True if the next new segment carries CWR.
     cwr_due: bool,
     fin_wanted: bool,
     reduced_by_ecn: bool,
-    /// The host's queue has not accepted a segment: the next one waits for an ACK or a timeout.
+    /// True if the host's transmit queue has refused a segment: the next one waits for an ACK or a timeout.
     refused: bool,
     fin_sent: bool,
-    /// Timeouts in a row.
+    /// Number of consecutive timeouts.
     retries: u8,
 
     // Line 4, and what a congestion control keeps beyond.
@@ -260,9 +260,9 @@ pub struct TcpEndpoint {
     counts: Counts,
     repair: Option<Box<Repair>>,
     ooo: Option<Box<Reassembly>>,
-    /// What is kept beyond RFC 9293, where the configuration asks for it.
+    /// Receiver functions beyond RFC 9293, if the configuration asks for any.
     rx: Option<Box<Receiver>>,
-    /// For RACK, for TSO, and for what takes the RTT of each ACK.
+    /// Times of outstanding segments, for RACK, TSO and controllers that take the RTT of each ACK.
     outstanding: Option<Box<Outstanding>>,
     signals: SignalLog,
     peer_fin: u64,
@@ -270,25 +270,25 @@ pub struct TcpEndpoint {
     /// Acknowledgment number of the ACK that precedes a change of the DCTCP.CE state.
     prior_ack: u32,
     dup_acks: u32,
-    /// Payload bytes left in the present burst (TSO).
+    /// Payload bytes left in the present TSO burst.
     burst: u32,
-    /// The packet without payload that the next ACK reports.
+    /// Trimmed packet that the next ACK reports.
     nack: Nack,
     mtu: u16,
     ip: IpVersion,
     role: Role,
     aborted: Option<AbortReason>,
     open_from_start: bool,
-    /// The application does not read.
+    /// True while the application does not read.
     holding: bool,
-    /// FIN of the other end came before ours was sent.
+    /// True if the peer's FIN came before this end's was sent.
     passive_close: bool,
     syn_again: bool,
-    /// A switch has dropped the SYN, and asked to reduce the window.
+    /// True if a switch has dropped the SYN, and asked to reduce the window.
     syn_dropped: bool,
 }
 
-/// What the next packet needs stays in its lines.
+/// Layout of the cache lines that the next packet needs.
 const _: () = {
     use std::mem::{offset_of, size_of};
     assert!(offset_of!(TcpEndpoint, pending) == 63, "line 0: what each segment reads");
@@ -301,7 +301,7 @@ const _: () = {
 };
 
 impl TcpEndpoint {
-    /// An endpoint at the start of `conn`. Poll it as after every input.
+    /// Makes an endpoint at the start of `conn`; poll it as after every input.
     pub fn new(cfg: &Tcp, conn: Connection, now: Time) -> Self {
         let mss = u32::from(cfg.payload(conn.mtu, conn.ip, cfg.timestamps));
         let buffer = match &cfg.receive_window {
@@ -394,8 +394,8 @@ impl TcpEndpoint {
         endpoint
     }
 
-    /// The application stops (`true`) or resumes (`false`) reading at once what arrives; while stopped, the receive window
-    /// closes. Unread bytes are taken with [`TcpEndpoint::read`].
+    /// Stops (`true`) or resumes (`false`) immediate reading by the application; while stopped, the receive window closes.
+    /// Unread bytes are taken with [`TcpEndpoint::read`].
     pub fn hold_reads(&mut self, hold: bool) {
         self.holding = hold;
         self.bare &= !hold;
@@ -416,7 +416,7 @@ impl TcpEndpoint {
         self.w.mss
     }
 
-    /// Smoothed RTT, zero before the first sample.
+    /// Smoothed RTT; zero before the first sample.
     pub fn srtt(&self) -> Span {
         self.rtt.srtt
     }
@@ -426,17 +426,17 @@ impl TcpEndpoint {
         self.rtt.rttvar
     }
 
-    /// The RTO that the timer is armed with, back-off included.
+    /// Present RTO, back-off included.
     pub fn rto(&self) -> Span {
         self.rtt.rto
     }
 
-    /// DCTCP's alpha, none for other congestion controls.
+    /// DCTCP's alpha; `None` for other congestion controls.
     pub fn alpha(&self) -> Option<f64> {
         self.cc.alpha()
     }
 
-    /// What the sender is doing about congestion.
+    /// Congestion state of the sender.
     pub fn phase(&self) -> Phase {
         self.phase
     }
@@ -446,18 +446,18 @@ impl TcpEndpoint {
         self.nxt - self.una
     }
 
-    /// Bytes believed to be in the network: [`TcpEndpoint::inflight`] less what is SACKed or lost, plus what was sent
-    /// again. Source: RFC 6675 §4.
+    /// Bytes believed to be in the network: [`TcpEndpoint::inflight`] without SACKed and lost bytes, plus retransmitted ones.
+    /// Source: RFC 6675 §4.
     pub fn pipe(&self) -> u64 {
         match (&self.repair, &self.outstanding) {
-            _ if self.is_calm() => self.inflight(),
+            _ if self.on_fast_path() => self.inflight(),
             (_, Some(o)) if o.rack.is_some() => o.segments.pipe(self.nxt),
             (Some(r), _) => r.pipe(self.una, self.nxt),
             _ => self.inflight(),
         }
     }
 
-    /// Bytes written and not yet sent.
+    /// Bytes written by the application and not yet sent.
     pub fn unsent(&self) -> u64 {
         self.end.saturating_sub(self.nxt)
     }
@@ -483,12 +483,12 @@ impl TcpEndpoint {
         }
     }
 
-    /// Whether anything may still happen on its own account: data unacknowledged or unsent, or a timer armed.
+    /// True unless something may happen without input: data unacknowledged or unsent, or a timer armed.
     pub fn is_idle(&self) -> bool {
         self.una == self.nxt && self.nxt >= self.end && self.next_timeout() == Time::MAX
     }
 
-    /// The timestamp clock. Source: RFC 7323 §5.4.
+    /// Present value of the timestamp clock. Source: RFC 7323 §5.4.
     #[inline(always)]
     fn ts_clock(&mut self, cfg: &Tcp, now: Time) -> u32 {
         if now >= self.ts_next {
@@ -500,7 +500,7 @@ impl TcpEndpoint {
         self.ts_now
     }
 
-    /// Wire sequence number of our offset.
+    /// Sequence number on the wire of an offset in this end's stream.
     #[inline(always)]
     fn wire(&self, offset: u64) -> u32 {
         self.iss.wrapping_add(offset as u32)
@@ -512,20 +512,20 @@ impl TcpEndpoint {
         self.irs.wrapping_add(self.rcv_nxt as u32)
     }
 
-    /// Whether the fast path applies.
+    /// True if segments may take the fast path.
     #[inline(always)]
-    fn is_calm(&self) -> bool {
+    fn on_fast_path(&self) -> bool {
         self.expects != NOTHING
     }
 
-    /// It does not apply from now on.
+    /// Disables the fast path.
     #[inline(always)]
-    fn unsettle(&mut self) {
+    fn leave_fast_path(&mut self) {
         self.expects = NOTHING;
     }
 
-    /// Finds whether it does.
-    fn settle(&mut self) {
+    /// Enables the fast path if its conditions hold.
+    fn enter_fast_path(&mut self) {
         let calm = self.sync == Sync::Open
             && self.phase == Phase::Open
             && self.dup_acks == 0
@@ -543,9 +543,9 @@ impl TcpEndpoint {
         }
     }
 
-    /// No segment is timed: Karn's algorithm, called wherever something will be sent again; outside the open phase none is
-    /// timed anew. With timestamps every ACK gives a sample. Source: RFC 6298 §3.
-    fn untime(&mut self, cfg: &Tcp) {
+    /// Stops timing a segment, called before every retransmission (Karn's algorithm); outside the open phase none is timed
+    /// anew. With timestamps every ACK gives a sample. Source: RFC 6298 §3.
+    fn stop_timing(&mut self, cfg: &Tcp) {
         self.timed_end = match cfg.rtt_sampling {
             RttSampling::Timestamps if self.ts_on => 0,
             RttSampling::EveryAck => NEVER_TIMED,
@@ -553,11 +553,11 @@ impl TcpEndpoint {
         };
     }
 
-    /// A segment as nearly all are goes the fast path: the next data without news of the other direction, or an ACK of new data, where
-    /// nothing is lost. All others go to [`TcpEndpoint::on_segment`], which does the same for these (Van Jacobson's header
-    /// prediction). Source: Linux, tcp_rcv_established (from memory).
+    /// Dispatches a segment: the next data without news of the other direction, or an ACK of new data, takes the fast path
+    /// while nothing is lost. All others go to [`TcpEndpoint::on_segment`], which would treat these alike (Van Jacobson's
+    /// header prediction). Source: Linux, tcp_rcv_established (pred_flags).
     #[inline(always)]
-    fn on_segment_of_any_kind(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
+    fn dispatch_segment(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         if p.looks() != self.expects {
             self.on_unexpected(cfg, now, p);
         } else if p.envelope.payload > 0 {

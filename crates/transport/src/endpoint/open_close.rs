@@ -1,4 +1,4 @@
-//! Handshake and close. Source: RFC 9293 §3.5, §3.6, RFC 3168 §6.1.1, RFC 7323 §2.2.
+//! Handshake and close of a connection. Source: RFC 9293 §3.5, §3.6, RFC 3168 §6.1.1, RFC 7323 §2.2.
 
 use super::{due, Role, Sync, TcpEndpoint, NO_FIN};
 use crate::config::{Tcp, TIMESTAMP_BYTES};
@@ -7,7 +7,7 @@ use fanin_packet::{Segment, TcpFlags};
 use fanin_units::{Span, Time};
 
 impl TcpEndpoint {
-    /// The first step of a new endpoint.
+    /// Takes the first step of a new endpoint.
     pub(super) fn start(&mut self, cfg: &Tcp, now: Time) {
         self.note_room();
         if self.open_from_start {
@@ -19,7 +19,7 @@ impl TcpEndpoint {
             self.last_ack_sent = 1;
             self.open_receiver(cfg, now);
             self.note_room();
-            self.rcv_edge = 1 + self.offer();
+            self.rcv_edge = 1 + self.announceable();
             self.edge = 1 + cfg.opening_window(self.w.mss);
             self.established(cfg);
         } else if self.role == Role::Initiator {
@@ -31,13 +31,14 @@ impl TcpEndpoint {
         }
     }
 
-    /// What the receive window can say at most of the free buffer.
+    /// Largest window that a segment can announce for the free buffer.
     #[inline(always)]
-    pub(super) fn offer(&self) -> u64 {
+    pub(super) fn announceable(&self) -> u64 {
         u64::from(self.room)
     }
 
-    /// Finds that, whenever the buffer, what is unread or the scale has changed. A window says less than 2^30 bytes (RFC 7323 §2.3).
+    /// Recomputes that window whenever the buffer, the unread bytes or the scale have changed. A window is less than 2^30
+    /// bytes (RFC 7323 §2.3).
     pub(super) fn note_room(&mut self) {
         let free = self.buffer.saturating_sub(self.held) >> self.rcv_scale;
         self.room = (free.min(u64::from(u16::MAX)) << self.rcv_scale) as u32;
@@ -50,7 +51,7 @@ impl TcpEndpoint {
         self.rto_at = now + self.rtt.rto;
     }
 
-    /// The initial window. Source: RFC 5681 §3.1: one segment after a lost SYN or SYN/ACK.
+    /// Enters the open state and sets the initial window. Source: RFC 5681 §3.1: one segment after a lost SYN or SYN/ACK.
     fn established(&mut self, cfg: &Tcp) {
         self.sync = Sync::Open;
         self.w.cwnd = if self.syn_again || self.syn_dropped { self.w.segments(1) } else { cfg.initial_window_bytes(self.w.mss) };
@@ -58,12 +59,12 @@ impl TcpEndpoint {
         self.max_window = self.edge - self.una;
         self.retries = 0;
         self.rtt.handshake_done(cfg, self.syn_again);
-        self.untime(cfg);
+        self.stop_timing(cfg);
         self.rto_at = Time::MAX;
         if let Some(o) = &mut self.outstanding {
             o.established(self.una, self.sack_on);
         }
-        self.settle();
+        self.enter_fast_path();
     }
 
     fn take_syn_options(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
@@ -90,7 +91,8 @@ impl TcpEndpoint {
         self.last_data = now;
     }
 
-    /// A packet with SYN, FIN or RST, without ACK, trimmed, with a NACK, or outside the established state.
+    /// Processes an unusual packet: with SYN, FIN or RST, without ACK, trimmed, with a NACK, or outside the established
+    /// state.
     #[inline(never)]
     pub(super) fn on_unusual(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         if p.envelope.trimmed {
@@ -164,7 +166,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// A segment that may carry FIN.
+    /// Processes a segment that may carry FIN.
     fn on_established(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         let accepted = self.on_segment(cfg, now, p);
         if accepted && self.sync == Sync::Open && p.flags.has(TcpFlags::FIN) {
@@ -178,7 +180,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// The handshake is done: the SYN is acknowledged.
+    /// Completes the handshake: the SYN is acknowledged.
     fn open(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         self.una = 1;
         if self.timed_end == 1 {
@@ -200,7 +202,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// An RTT sample of the handshake.
+    /// Takes an RTT sample from the handshake.
     fn sample(&mut self, cfg: &Tcp, now: Time, rtt: Span) {
         if let Some(o) = &mut self.outstanding {
             o.segments.note_rtt(now, rtt);
@@ -213,8 +215,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// The application closes its direction: FIN follows the last byte written. Connections that are open from the start
-    /// stay open. Before the handshake is done, the FIN waits for it, in LISTEN too.
+    /// Closes the application's direction: FIN follows the last byte written. Connections that are open from the start stay
+    /// open. Before the handshake is done, the FIN waits for it, in LISTEN too.
     pub(super) fn close_stream(&mut self, cfg: &Tcp, now: Time) {
         if self.open_from_start || self.fin_wanted || self.sync == Sync::Closed {
             return;
@@ -225,7 +227,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// Sends a FIN of its own when no data is left to carry it.
+    /// Sends a separate FIN if no data is left to carry it.
     fn fin_if_all_sent(&mut self, cfg: &Tcp, now: Time) {
         if self.nxt == self.end && !self.fin_sent {
             self.mark_fin_sent();
@@ -237,17 +239,17 @@ impl TcpEndpoint {
         }
     }
 
-    /// The FIN takes its place in the stream.
+    /// Assigns the FIN its place in the stream.
     pub(super) fn mark_fin_sent(&mut self) {
         self.fin_sent = true;
         self.nxt = self.end + 1;
-        self.unsettle();
+        self.leave_fast_path();
         if let Some(repair) = self.repair.as_deref_mut() {
             repair.advance(self.una); // on the calm path it was not kept up to date
         }
     }
 
-    /// SND.UNA has advanced: perhaps over our FIN.
+    /// Checks if an advance of SND.UNA covers this end's FIN.
     #[inline]
     pub(super) fn fin_acked(&mut self, cfg: &Tcp, now: Time) {
         if self.fin_sent && self.una > self.end {
@@ -255,13 +257,14 @@ impl TcpEndpoint {
         }
     }
 
-    /// Both FINs are through: TIME-WAIT for the end that closed first, else closed. Source: RFC 9293 §3.6.
+    /// Closes the connection once both FINs are acknowledged: TIME-WAIT for the end that closed first, else closed. Source:
+    /// RFC 9293 §3.6.
     pub(super) fn check_closed(&mut self, cfg: &Tcp, now: Time) {
         let both = self.fin_sent && self.una > self.end && self.peer_fin != NO_FIN && self.rcv_nxt > self.peer_fin;
         if !both || self.sync != Sync::Open {
             return;
         }
-        self.unsettle();
+        self.leave_fast_path();
         self.ack_at = Time::MAX;
         self.pace_at = Time::MAX;
         self.pending.add(Pending::CLOSED);

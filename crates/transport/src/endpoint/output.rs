@@ -1,4 +1,4 @@
-//! What leaves: control packets and data.
+//! Output of control packets and data.
 
 use super::loss::{FRto, Repair};
 use super::{due, unlikely, Phase, Sync, TcpEndpoint, UNTIMED};
@@ -7,136 +7,136 @@ use crate::config::{DropResend, EctOn, IdleRestart, Tcp};
 use fanin_packet::{Ecn, SackBlock, SegmentMut, SynOptions, TcpFlags, Timestamps};
 use fanin_units::{BitRate, Bytes, Time};
 
-/// Why a segment is sent.
+/// Reason for which a segment is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum Reason {
     New,
-    /// A hole, in order: HighRxt follows it.
+    /// Retransmission of a hole, in order: HighRxt follows it.
     Hole,
     /// The rescue retransmission. Source: RFC 6675 §4 NextSeg rule 4.
     Rescue,
-    /// A drop notification or a NACK has named it.
+    /// Retransmission of a segment named by a drop notification or a NACK.
     Notified,
 }
 
-/// The segment to send next: [from, to) in the stream, the FIN's place included.
+/// Next segment to send: the range [from, to) of the stream, the FIN's place included.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Next {
     pub from: u64,
     pub to: u64,
-    pub why: Why,
+    pub reason: Reason,
 }
 
-/// What a calm connection sends next.
-enum Calm {
+/// Next segment of a connection on the fast path.
+enum FastNext {
     New(Next),
     Nothing,
-    /// It is not calm, or the window of the other end is short.
+    /// Not decided: not on the fast path, or the receive window is short.
     Unknown,
 }
 
 impl TcpEndpoint {
-    /// Whether [`TcpEndpoint::poll_data`] would give a segment now.
+    /// True if [`TcpEndpoint::poll_data`] would yield a segment now.
     #[inline(always)]
     pub(super) fn data_due(&self, cfg: &Tcp, now: Time) -> bool {
         self.next_segment(cfg, now).is_some()
     }
 
-    /// Payload bytes that the NIC shall take back to back now: with TSO up to `tso_max` of new data, otherwise one segment.
+    /// Payload bytes to hand to the NIC back to back now: with TSO up to `tso_max` of new data, otherwise one segment.
     #[inline(never)]
     pub(super) fn tso_bytes(&self, cfg: &Tcp, now: Time) -> u64 {
         match self.next_segment(cfg, now) {
             None => 0,
-            Some(next) if next.why != Why::New => next.to.min(self.end).saturating_sub(next.from),
+            Some(next) if next.reason != Reason::New => next.to.min(self.end).saturating_sub(next.from),
             Some(next) if self.burst > 0 => u64::from(self.burst).max(next.to - next.from),
             Some(next) => self.burst_size(cfg).max(next.to - next.from),
         }
     }
 
-    /// The next data segment, new or sent again, if window and pacing allow one now.
+    /// Makes the next data segment, new or retransmitted, if window and pacing allow one now.
     #[inline(always)]
     pub(super) fn poll_data(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) -> bool {
-        match self.calm_segment(cfg, now) {
-            Calm::New(next) => {
+        match self.fast_path_segment(cfg, now) {
+            FastNext::New(next) => {
                 self.send_new(cfg, now, next, out, true);
                 true
             }
-            Calm::Nothing => false,
-            Calm::Unknown => self.poll_data_slowly(cfg, now, out.again()),
+            FastNext::Nothing => false,
+            FastNext::Unknown => self.poll_data_slowly(cfg, now, out.again()),
         }
     }
 
     #[inline(never)]
     fn poll_data_slowly(&mut self, cfg: &Tcp, now: Time, mut out: SegmentMut<'_>) -> bool {
         let out = &mut out;
-        let Some(next) = self.next_segment_at_any_time(cfg, now) else { return false };
-        if next.why == Why::New {
+        let Some(next) = self.find_next_segment(cfg, now) else { return false };
+        if next.reason == Reason::New {
             self.send_new(cfg, now, next, out, false);
         } else {
-            self.send_again(cfg, now, next, out);
+            self.retransmit(cfg, now, next, out);
         }
         true
     }
 
     #[inline(always)]
     pub(super) fn next_segment(&self, cfg: &Tcp, now: Time) -> Option<Next> {
-        match self.calm_segment(cfg, now) {
-            Calm::New(next) => Some(next),
-            Calm::Nothing => None,
-            Calm::Unknown => self.next_segment_slowly(cfg, now),
+        match self.fast_path_segment(cfg, now) {
+            FastNext::New(next) => Some(next),
+            FastNext::Nothing => None,
+            FastNext::Unknown => self.next_segment_slowly(cfg, now),
         }
     }
 
     #[inline(always)]
-    fn calm_segment(&self, cfg: &Tcp, now: Time) -> Calm {
-        if !self.is_calm() {
-            return Calm::Unknown;
+    fn fast_path_segment(&self, cfg: &Tcp, now: Time) -> FastNext {
+        if !self.on_fast_path() {
+            return FastNext::Unknown;
         }
         let unsent = self.end - self.nxt;
         if unsent == 0 {
-            return Calm::Nothing;
+            return FastNext::Nothing;
         }
         let to = self.nxt + unsent.min(u64::from(self.w.mss));
         if to > self.edge {
-            return Calm::Unknown;
+            return FastNext::Unknown;
         }
         if to - self.una > self.w.cwnd {
-            return if self.w.cwnd < u64::from(self.w.mss) { Calm::Unknown } else { Calm::Nothing };
+            return if self.w.cwnd < u64::from(self.w.mss) { FastNext::Unknown } else { FastNext::Nothing };
         }
-        if self.paced_out(now) || (unlikely(cfg.tso) && self.burst == 0 && self.defers(cfg, now)) {
-            return Calm::Nothing;
+        if self.held_by_pacing(now) || (unlikely(cfg.tso) && self.burst == 0 && self.defers(cfg, now)) {
+            return FastNext::Nothing;
         }
-        Calm::New(Next { from: self.nxt, to, why: Why::New })
+        FastNext::New(Next { from: self.nxt, to, reason: Reason::New })
     }
 
     #[inline(never)]
     fn next_segment_slowly(&self, cfg: &Tcp, now: Time) -> Option<Next> {
-        self.next_segment_at_any_time(cfg, now)
+        self.find_next_segment(cfg, now)
     }
 
-    /// The next segment whatever the state of the connection.
+    /// Finds the next segment in any state of the connection.
     #[inline(always)]
-    fn next_segment_at_any_time(&self, cfg: &Tcp, now: Time) -> Option<Next> {
+    fn find_next_segment(&self, cfg: &Tcp, now: Time) -> Option<Next> {
         if self.sync != Sync::Open || self.refused {
             return None;
         }
-        let paced_out = self.paced_out(now);
+        let held_by_pacing = self.held_by_pacing(now);
         let mss = u64::from(self.w.mss);
         let flight = self.nxt - self.una;
         if let Some((o, rack)) = self.outstanding.as_deref().and_then(|o| Some((o, o.rack.as_ref()?))) {
-            return self.rack_next(cfg, o, rack, (now, paced_out));
+            return self.rack_next(cfg, o, rack, (now, held_by_pacing));
         }
         let Some(r) = self.repair.as_deref() else {
-            return if paced_out { None } else { self.new_data(self.room(flight)) };
+            return if held_by_pacing { None } else { self.new_data(self.room(flight)) };
         };
-        let hole = |(from, to): (u64, u64), why| Some(Next { from, to: self.segment_end(from, to), why });
+        let hole = |(from, to): (u64, u64), reason| Some(Next { from, to: self.segment_end(from, to), reason });
         if let Some((from, to)) = r.notified.next() {
-            let next = Next { from, to: self.segment_end(from, to), why: Why::Notified };
+            let next = Next { from, to: self.segment_end(from, to), reason: Reason::Notified };
             let mut pipe = r.pipe(self.una, self.nxt);
             if !self.sack_on && matches!(self.phase, Phase::Open | Phase::Cwr) {
                 pipe = pipe.saturating_sub(self.w.segments(self.dup_acks));
             }
-            let fits = !paced_out && next.to.min(self.end).saturating_sub(from) <= self.room(pipe);
+            let fits = !held_by_pacing && next.to.min(self.end).saturating_sub(from) <= self.room(pipe);
             if cfg.drop_resend == DropResend::AtOnce || fits || pipe == 0 {
                 return Some(next);
             }
@@ -145,8 +145,8 @@ impl TcpEndpoint {
             }
         }
         match self.phase {
-            Phase::Recovery if r.first_due => r.next_hole(self.nxt).and_then(|first| hole(first, Why::Hole)),
-            _ if paced_out => None,
+            Phase::Recovery if r.first_due => r.next_hole(self.nxt).and_then(|first| hole(first, Reason::Hole)),
+            _ if held_by_pacing => None,
             Phase::Recovery if self.sack_on => {
                 let room = self.room(r.pipe(self.una, self.nxt));
                 if room < mss {
@@ -164,7 +164,7 @@ impl TcpEndpoint {
                 }
                 match r.next_lost() {
                     // A FIN on top of a full segment needs no room.
-                    Some(lost) => hole(lost, Why::Hole).filter(|next| next.to.min(self.end).saturating_sub(next.from) <= room),
+                    Some(lost) => hole(lost, Reason::Hole).filter(|next| next.to.min(self.end).saturating_sub(next.from) <= room),
                     None => self.new_data(room),
                 }
             }
@@ -184,8 +184,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// What the window leaves beside `pipe` bytes in flight. A window below one segment has room for one where nothing is in
-    /// flight; pacing makes it one per RTT and fraction.
+    /// Bytes of congestion window left beside `pipe` bytes in flight. A window below one segment has room for one if nothing
+    /// is in flight; pacing makes it one per RTT and fraction.
     pub(super) fn room(&self, pipe: u64) -> u64 {
         let mss = u64::from(self.w.mss);
         match pipe {
@@ -194,13 +194,13 @@ impl TcpEndpoint {
         }
     }
 
-    /// NextSeg. Source: RFC 6675 §4.
+    /// Selects the next segment of a SACK recovery (NextSeg). Source: RFC 6675 §4.
     ///
-    /// Deviation: the rescue is not spent on a segment that this recovery has already sent again.
+    /// Deviation: the rescue is not spent on a segment that this recovery has already retransmitted.
     fn next_seg(&self, r: &Repair, mss: u64, room: u64) -> Option<Next> {
-        let hole = |(from, to): (u64, u64), why| Some(Next { from, to: self.segment_end(from, to), why });
+        let hole = |(from, to): (u64, u64), reason| Some(Next { from, to: self.segment_end(from, to), reason });
         if let Some(lost) = r.next_lost() {
-            return hole(lost, Why::Hole);
+            return hole(lost, Reason::Hole);
         }
         if let Some(new) = self.new_data(room) {
             return Some(new);
@@ -209,14 +209,14 @@ impl TcpEndpoint {
             return None; // no duplicate ACKs speak of a loss: what is open is on its way
         }
         if let Some(open) = r.next_hole(r.board.highest()) {
-            return hole(open, Why::Hole);
+            return hole(open, Reason::Hole);
         }
         let sent_again = |last: &(u64, u64)| last.1 <= r.board.high_rxt() || r.notified.covers(last.1 - 1);
         let last = r.board.last_hole(self.nxt, mss).filter(|last| self.una > r.rescue_rxt && !sent_again(last))?;
-        Some(Next { from: last.0, to: last.1, why: Why::Rescue })
+        Some(Next { from: last.0, to: last.1, reason: Reason::Rescue })
     }
 
-    /// The end of the segment that starts at `from` in a hole that ends at `to`: a FIN rides on the last one.
+    /// End of the segment that starts at `from` in a hole that ends at `to`: a FIN belongs to the last one.
     fn segment_end(&self, from: u64, to: u64) -> u64 {
         let end = (from + u64::from(self.w.mss)).min(to);
         if end == self.end && to > end {
@@ -226,7 +226,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// New data, when `room` bytes of congestion window are left; small windows as by the sender's silly-window rule.
+    /// Selects new data, if `room` bytes of congestion window are left; small receive windows follow the sender's
+    /// silly-window rule.
     ///
     /// Source: RFC 9293 §3.8.6.2.1 without Nagle. Deviation: its override timeout is zero when nothing is in flight.
     pub(super) fn new_data(&self, room: u64) -> Option<Next> {
@@ -242,10 +243,10 @@ impl TcpEndpoint {
             }
             len = window;
         }
-        (len <= room).then_some(Next { from: self.nxt, to: self.nxt + len, why: Why::New })
+        (len <= room).then_some(Next { from: self.nxt, to: self.nxt + len, reason: Reason::New })
     }
 
-    /// `fits`: the connection is calm, and the window has room for the segment.
+    /// Sends new data; `fits`: the connection is on the fast path, and the window has room for the segment.
     #[inline(always)]
     fn send_new(&mut self, cfg: &Tcp, now: Time, next: Next, out: &mut SegmentMut<'_>, fits: bool) {
         if self.nxt == self.una {
@@ -255,8 +256,8 @@ impl TcpEndpoint {
             }
         }
         let len = next.to - next.from;
-        if !fits && !self.is_calm() {
-            self.note_new_while_repairing(len);
+        if !fits && !self.on_fast_path() {
+            self.count_new_in_recovery(len);
         }
         if self.timed_end == UNTIMED && self.phase == Phase::Open {
             self.timed_end = next.to;
@@ -299,7 +300,7 @@ impl TcpEndpoint {
         self.count_data(cfg, now, len, fits);
     }
 
-    /// Counters and pacing of a segment with `len` bytes of payload.
+    /// Updates counters and pacing for a segment with `len` payload bytes.
     #[inline(always)]
     fn count_data(&mut self, cfg: &Tcp, now: Time, len: u64, fits: bool) {
         self.packets_sent += 1;
@@ -309,8 +310,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// New data beside a repair: limited transmit, PRR and F-RTO count it.
-    fn note_new_while_repairing(&mut self, len: u64) {
+    /// Counts new data sent during a recovery for limited transmit, PRR and F-RTO.
+    fn count_new_in_recovery(&mut self, len: u64) {
         let (phase, dup_acks) = (self.phase, self.dup_acks);
         if let Some(r) = self.repair.as_deref_mut() {
             match phase {
@@ -324,22 +325,22 @@ impl TcpEndpoint {
         }
     }
 
-    /// A retransmission.
+    /// Sends a retransmission.
     #[inline(never)]
-    fn send_again(&mut self, cfg: &Tcp, now: Time, next: Next, out: &mut SegmentMut<'_>) {
+    fn retransmit(&mut self, cfg: &Tcp, now: Time, next: Next, out: &mut SegmentMut<'_>) {
         let clock = self.ts_clock(cfg, now);
         if let Some(r) = self.repair.as_deref_mut() {
-            if next.why == Why::Notified {
+            if next.reason == Reason::Notified {
                 r.notified.sent_again(next.from, next.to);
             } else if r.first_due {
                 // Source: RFC 6675 §5 step 4.3.
                 r.first_due = false;
                 r.rescue_rxt = next.to;
             }
-            match next.why {
-                Why::Rescue => r.rescue_rxt = r.recover,
-                Why::New | Why::Hole => r.board.sent_again(next.to),
-                Why::Notified => {}
+            match next.reason {
+                Reason::Rescue => r.rescue_rxt = r.recover,
+                Reason::New | Reason::Hole => r.board.sent_again(next.to),
+                Reason::Notified => {}
             }
             r.prr.out += next.to - next.from;
             if r.eifel_due {
@@ -352,7 +353,7 @@ impl TcpEndpoint {
             self.rack_sent_again(cfg, now, next.from, clock);
         }
         // The timer is the oldest segment's, which is in the network from now on.
-        let oldest_notified = next.why == Why::Notified && next.from == self.una;
+        let oldest_notified = next.reason == Reason::Notified && next.from == self.una;
         if self.rto_at == Time::MAX || oldest_notified {
             self.rto_at = now + self.rtt.rto;
         }
@@ -379,7 +380,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// Source: RFC 5681 §4.1; Linux tcp_cwnd_restart.
+    /// Reduces the window after an idle period. Source: RFC 5681 §4.1; Linux tcp_cwnd_restart.
     #[inline(never)]
     fn restart_after_idle(&mut self, cfg: &Tcp, now: Time) {
         let restart = cfg.initial_window_bytes(self.w.mss).min(self.w.cwnd);
@@ -398,9 +399,9 @@ impl TcpEndpoint {
         }
     }
 
-    /// Pacing holds the next segment back; a burst goes on.
+    /// True if pacing delays the next segment; a burst is not interrupted.
     #[inline(always)]
-    fn paced_out(&self, now: Time) -> bool {
+    fn held_by_pacing(&self, now: Time) -> bool {
         unlikely(self.pace_at != Time::MAX) && now < self.pace_at && self.burst == 0
     }
 
@@ -413,8 +414,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// The next segment may leave when this one would have been sent at the controller's rate; else at cwnd / SRTT where cwnd is
-    /// less than this segment; else at gain · cwnd / SRTT.
+    /// Sets the departure time of the next paced segment: by the controller's rate; else by cwnd / SRTT if cwnd is less than
+    /// this segment; else by gain · cwnd / SRTT.
     #[inline(never)]
     pub(super) fn pace(&mut self, cfg: &Tcp, now: Time, len: u64, rate: Option<BitRate>) {
         let srtt = self.rtt.srtt;
@@ -428,7 +429,7 @@ impl TcpEndpoint {
         self.pace_at = from.saturating_add(gap);
     }
 
-    /// A control packet, of which one is due: SYN, ACK, FIN, RST or a window probe.
+    /// Makes a control packet, one of which is due: SYN, ACK, FIN, RST or a window probe.
     #[inline(always)]
     pub(super) fn poll_control(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) {
         out.envelope.ecn = Ecn::NotEct;
@@ -465,7 +466,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// The duplicate to report, then the ranges that wait, as many as there is room for. Source: RFC 2018 §4, RFC 2883 §4.
+    /// Adds SACK blocks: the duplicate to report, then the ranges received out of order, as many as fit. Source: RFC 2018 §4,
+    /// RFC 2883 §4.
     #[inline(never)]
     fn push_sack(&mut self, mut out: SegmentMut<'_>) {
         let duplicate = self.rx.as_deref_mut().and_then(|rx| rx.duplicate.take());
@@ -534,10 +536,10 @@ impl TcpEndpoint {
         });
     }
 
-    /// What is left of the window that was promised; one that grows rounds it up, and promises that too.
+    /// Window left of the one that was promised; a growing window rounds it up, and promises the rest as well.
     /// Source: RFC 9293 §3.8.6, Linux tcp_select_window.
     #[inline(never)]
-    fn promised(&mut self) -> u16 {
+    fn promised_window(&mut self) -> u16 {
         let left = self.rcv_edge - self.rcv_nxt;
         if self.rx.as_ref().is_none_or(|rx| rx.window.is_none()) {
             return (left >> self.rcv_scale).min(u64::from(u16::MAX)) as u16;
@@ -547,16 +549,16 @@ impl TcpEndpoint {
         steps as u16
     }
 
-    /// Header of a segment: acknowledgment, window, echo, timestamps. Pending delayed ACKs are done with it.
+    /// Fills in the header of a segment: acknowledgment, window, echo, timestamps. The segment also serves as a pending delayed ACK.
     #[inline(always)]
     fn fill(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>, (flags, from, payload): (TcpFlags, u64, u16)) {
-        let offer = self.offer();
+        let offer = self.announceable();
         let edge = self.rcv_nxt + offer;
         let window = if edge >= self.rcv_edge {
             self.rcv_edge = edge;
             (offer >> self.rcv_scale) as u16
         } else {
-            self.promised()
+            self.promised_window()
         };
         let flags = if self.echo { flags.with(TcpFlags::ECE) } else { flags };
         out.set(flags, self.wire(from), self.wire_rcv_nxt(), window, payload);

@@ -1,35 +1,36 @@
-//! Which segments carry PSH beside the last one of what the application has written. Source: Linux tcp_sendmsg_locked, forced_push.
+//! PSH on segments other than the last one of the application's written data. Source: Linux tcp_sendmsg_locked, forced_push.
 
 use crate::config::{HalfWindowPush, PushBit, Tcp};
 
-/// Where PSH was set last, in the stream and in the calls that wrote it.
+/// Position of the last PSH, in the stream and in the application's writes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Push {
-    /// Where the last PSH stands, taken back or not. Source: Linux pushed_seq.
+    /// End of the segment that last carried PSH, or would have. Source: Linux pushed_seq.
     pushed: u64,
-    /// Half of the largest window that the other end had offered when the application wrote; zero: not known yet.
+    /// Half of the largest window that the peer had offered when the application wrote; zero: not known yet.
     half: u64,
-    /// Where the present call of the application ends, and how many came before.
+    /// End of the application's present call, and the number of calls before.
     call_end: u64,
     calls: usize,
 }
 
 impl Push {
-    /// `None` where `cfg` does not ask for it.
+    /// State at the start of a connection; `None` if `cfg` does not ask for it.
     pub fn new(cfg: &Tcp) -> Option<Push> {
         matches!(cfg.push, PushBit::HalfWindow(_)).then(Push::default)
     }
 
-    /// The application writes from `from` on. `sent`: all that it had written before has left, so that calls are counted anew;
-    /// else it is as if it had been one.
+    /// Notes that the application writes from offset `from` on. `sent`: all data written before has left, so that calls are
+    /// counted anew; otherwise the writes count as one.
     pub fn written(&mut self, from: u64, sent: bool) {
         if sent {
             *self = Push { pushed: from, half: 0, call_end: from, calls: 0 };
         }
     }
 
-    /// A segment has left for the first time, which ends at `to` and, if `full`, ends a socket buffer; `largest`: the largest window
-    /// that was offered. True if it carries PSH: it ends more than half a window beyond the last one, or with a call.
+    /// Notes that a segment that ends at `to` has left for the first time; `full`: it ends a socket buffer; `largest`: the
+    /// largest window that was offered. True if it carries PSH: it ends more than half a window beyond the last one, or with
+    /// a call.
     ///
     /// A call that ends within a socket buffer sets PSH there, and the next one takes it back, since it fills that buffer up.
     pub fn sent(&mut self, params: &HalfWindowPush, to: u64, full: bool, largest: u64) -> bool {

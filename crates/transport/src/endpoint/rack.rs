@@ -1,11 +1,11 @@
-//! Loss recovery by the times at which segments left: RACK-TLP, with PRR and with undoing. Source: RFC 8985, RFC 9937; Linux
+//! RACK-TLP: loss recovery by the times at which segments were sent, with PRR and undo. Source: RFC 8985, RFC 9937; Linux
 //! tcp_input.c (tcp_fastretrans_alert, tcp_process_loss), tcp_recovery.c, tcp_output.c (tcp_schedule_loss_probe).
 
 mod timers;
 mod window;
 
 use super::loss::{AckNews, Repair};
-use super::output::{Next, Why};
+use super::output::{Next, Reason};
 use super::push::Push;
 use super::{Phase, TcpEndpoint};
 use crate::cc::Controller;
@@ -15,85 +15,85 @@ use crate::rtt::EveryAck;
 use crate::segments::{Arrivals, Segments};
 use fanin_units::{Span, Time};
 
-/// What a sender keeps of outstanding segments.
+/// State that a sender keeps of outstanding segments.
 #[derive(Clone, Debug)]
 pub(super) struct Outstanding {
     pub segments: Segments,
-    /// For RTT samples from every ACK.
+    /// RTT estimator with samples from every ACK.
     pub rtt: EveryAck,
-    /// Losses are found by RACK.
+    /// State of RACK, if it detects losses.
     pub rack: Option<Rack>,
-    /// PSH is set by more than the last segment.
+    /// State of PSH, if other segments than the last one carry it.
     pub push: Option<Push>,
 }
 
-/// What the retransmission timer is set for. Source: Linux icsk_pending.
+/// Event for which the retransmission timer is set. Source: Linux icsk_pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Timer {
     Rto,
-    /// Segments are lost unless they are acknowledged until then.
+    /// Reordering timeout: segments are lost unless they are acknowledged until then.
     Reorder,
     /// Tail loss probe.
     Probe,
 }
 
-/// Most by which the reordering window is multiplied. Source: Linux tcp_rack_update_reo_wnd.
+/// Largest multiple of the reordering window. Source: Linux tcp_rack_update_reo_wnd.
 const MOST_STEPS: u32 = 255;
-/// Recoveries without D-SACK after which the reordering window is the smallest again. Source: RFC 8985 §6.2 step 4.
+/// Number of recoveries without D-SACK after which the reordering window is minimal again. Source: RFC 8985 §6.2 step 4.
 const PERSIST: u32 = 16;
 /// Largest degree of reordering \[segments\]. Source: Linux tcp_max_reordering.
 const MAX_REORDERING: u32 = 300;
 
-/// The state of RACK-TLP and of undoing. Source: RFC 8985 §5.3; Linux struct tcp_sock.
+/// State of RACK-TLP and of undo. Source: RFC 8985 §5.3; Linux struct tcp_sock.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// RACK.xmit_ts and RACK.end_seq: of what has arrived, the segment that left last.
+    /// RACK.xmit_ts and RACK.end_seq: the segment sent last among those that have arrived.
     newest: (Time, u64),
-    /// RACK.rtt.
+    /// RACK.rtt: RTT of that segment.
     rtt: Span,
-    /// `newest` or `rtt` has news.
+    /// True if `newest` or `rtt` has changed.
     advanced: bool,
     /// RACK.reo_wnd_mult and RACK.reo_wnd_persist.
     steps: u32,
     persist: u32,
-    /// RACK.dsack_round: D-SACKs below belong to the round of the last one that counted.
+    /// RACK.dsack_round: D-SACKs for data below it belong to the round of the last one that counted.
     dsack_round: Option<u64>,
     /// Largest extent of reordering seen \[segments\]; `dup_thresh` at the start.
     reordering: u32,
     reordered: bool,
     timer: Timer,
-    /// A probe shall leave, or the first segment after a timeout, whatever the window.
+    /// True if a probe, or the first segment after a timeout, shall leave regardless of the window.
     probe_due: bool,
     head_due: bool,
-    /// TLP.end_seq, and whether the probe was a retransmission.
+    /// TLP.end_seq, and true if the probe was a retransmission.
     probe_end: Option<u64>,
     probe_again: bool,
-    /// undo_marker: SND.UNA when the last reduction began.
+    /// undo_marker: SND.UNA at the beginning of the last reduction.
     undo_from: Option<u64>,
-    /// Retransmissions of which no D-SACK has said that they were needless; `None`: none has left.
+    /// Number of retransmissions that no D-SACK has shown to be needless; `None`: none was sent.
     undo_left: Option<u64>,
-    /// What undoing restores: ssthresh, unless nothing is to be restored, and cwnd.
+    /// Values to restore by undo: ssthresh, unless there is nothing to restore, and cwnd.
     prior_ssthresh: Option<u64>,
     prior_cwnd: u64,
-    /// A switch has said that something was lost: the reduction is no mistake.
+    /// True if a switch has reported the loss, so that the reduction is not undone.
     certain: bool,
-    /// The timestamp of the first retransmission of this recovery.
+    /// Timestamp of the first retransmission of this recovery.
     first_again: Option<u32>,
     f_rto: bool,
     pub counts: RackCounts,
-    /// F-RTO sends new data before retransmissions. Source: RFC 5682 §3.1 step 2b.
+    /// True if F-RTO sends new data before retransmissions. Source: RFC 5682 §3.1 step 2b.
     new_first: bool,
 }
 
-/// What an ACK means to RACK, beside [`AckNews`].
+/// News of an ACK for RACK, beside [`AckNews`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RackNews {
     pub arrivals: Arrivals,
-    /// It reports data that arrived twice, as a D-SACK block. Source: RFC 2883.
+    /// Range that arrived twice, as the ACK's D-SACK block reports. Source: RFC 2883.
     pub dsack: Option<(u64, u64)>,
-    /// It is neither data, window update nor acknowledgment of anything new.
+    /// True if the ACK is neither data, window update nor acknowledgment of anything new.
     pub nothing_new: bool,
-    /// SND.UNA before it.
+    /// SND.UNA before the ACK.
     pub una_before: u64,
 }
 
@@ -125,7 +125,7 @@ impl Rack {
         }
     }
 
-    /// The reordering window. Source: RFC 8985 §6.2 step 4; Linux tcp_rack_reo_wnd.
+    /// Present size of the reordering window. Source: RFC 8985 §6.2 step 4; Linux tcp_rack_reo_wnd.
     fn window(&self, phase: Phase, sacked_segments: u64, (least, srtt): (Span, Span)) -> Span {
         let repairing = matches!(phase, Phase::Recovery | Phase::Loss);
         if !self.reordered && (repairing || sacked_segments >= u64::from(self.reordering)) {
@@ -134,7 +134,7 @@ impl Rack {
         (least / 4).saturating_mul(u64::from(self.steps)).min(srtt)
     }
 
-    /// D-SACKs widen the reordering window, once per round. Source: RFC 8985 §6.2 step 4.
+    /// Widens the reordering window for D-SACKs, once per round. Source: RFC 8985 §6.2 step 4.
     fn adapt_window(&mut self, dsack: bool, una: u64, nxt: u64) {
         if self.dsack_round.is_some_and(|end| una >= end) {
             self.dsack_round = None;
@@ -148,31 +148,31 @@ impl Rack {
         }
     }
 
-    /// Reordering of `segments` was seen. Source: Linux tcp_check_sack_reordering.
+    /// Records reordering by `segments` segments. Source: Linux tcp_check_sack_reordering.
     fn note_reordering(&mut self, segments: u64) {
         self.reordering = self.reordering.max(segments.min(u64::from(MAX_REORDERING)) as u32);
         self.reordered = true;
     }
 
-    /// Whether there is a reduction that may be undone.
+    /// True if there is a reduction that may be undone.
     fn undoes(&self) -> bool {
         self.undo_from.is_some() && !self.certain
     }
 
-    /// Whether the timestamp echo, or D-SACKs of all retransmissions, show that nothing was lost. Source: Linux tcp_may_undo.
+    /// True if the timestamp echo, or D-SACKs of all retransmissions, show that nothing was lost. Source: Linux tcp_may_undo.
     fn may_undo(&self, echo: Option<u32>) -> bool {
         self.undoes() && (self.undo_left == Some(0) || self.echo_is_older(echo))
     }
 
-    /// The ACK was caused by what left before the first retransmission, as when none has left yet. Source: RFC 3522 §3.2; Linux
-    /// tcp_packet_delayed.
+    /// True if the ACK was caused by data sent before the first retransmission, or none has been sent yet. Source: RFC 3522
+    /// §3.2; Linux tcp_packet_delayed.
     fn echo_is_older(&self, echo: Option<u32>) -> bool {
         self.first_again.is_none_or(|sent| echo.is_some_and(|echo| (echo.wrapping_sub(sent) as i32) < 0))
     }
 }
 
 impl Outstanding {
-    /// For a connection of which SND.UNA is `una`, where its parameters ask for it.
+    /// State for a new connection; `None` if its parameters need none.
     pub fn new(cfg: &Tcp, control_needs_rtt: bool) -> Option<Box<Self>> {
         let rack = cfg.uses_rack().then(|| Rack::new(cfg));
         let push = Push::new(cfg);
@@ -182,7 +182,7 @@ impl Outstanding {
         Some(Box::new(Outstanding { segments: Segments::new(0), rtt: EveryAck::default(), rack, push }))
     }
 
-    /// The handshake is over. RACK needs SACK. Source: RFC 8985 §4.
+    /// Notes that the handshake is over. RACK needs SACK. Source: RFC 8985 §4.
     pub fn established(&mut self, una: u64, sack: bool) {
         self.segments.restart(una);
         if !sack {
@@ -190,7 +190,7 @@ impl Outstanding {
         }
     }
 
-    /// Whether only new data is in flight, and nothing else shall leave.
+    /// True if only new data is in flight, and no probe or first segment after a timeout is due.
     pub fn is_calm(&self) -> bool {
         match &self.rack {
             None => true,
@@ -200,17 +200,17 @@ impl Outstanding {
 }
 
 impl TcpEndpoint {
-    /// What RACK-TLP has done, zero where it is off.
+    /// Counters of RACK-TLP; zero if it is off.
     pub fn rack_counts(&self) -> RackCounts {
         self.outstanding.as_ref().and_then(|o| o.rack.as_ref()).map_or(RackCounts::default(), |rack| rack.counts)
     }
 
-    /// Whether losses are found by RACK on this connection.
+    /// True if RACK detects losses on this connection.
     pub(super) fn by_rack(&self) -> bool {
         self.outstanding.as_ref().is_some_and(|o| o.rack.is_some())
     }
 
-    /// An ACK, after the scoreboard has been brought up to date and SND.UNA and the window with it.
+    /// Processes an ACK, after scoreboard, SND.UNA and send window have been updated.
     pub(super) fn rack_on_ack(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: &AckNews, more: &RackNews) {
         let Some(mut o) = self.outstanding.take() else { return };
         if let Some(mut rack) = o.rack.take() {
@@ -220,7 +220,7 @@ impl TcpEndpoint {
         self.outstanding = Some(o);
     }
 
-    /// Source: Linux tcp_ack.
+    /// Processes an ACK with the state borrowed. Source: Linux tcp_ack.
     fn process(
         &mut self,
         cfg: &Tcp,
@@ -275,7 +275,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// The congestion control sees an ACK.
+    /// Passes an ACK to the congestion control.
     fn congestion_on_ack(&mut self, cfg: &Tcp, now: Time, news: &AckNews, grow: bool) {
         let ack = self.ack_of(cfg, now, news, grow && self.may_grow(cfg));
         if self.phase == Phase::Recovery {
@@ -285,7 +285,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// D-SACK: a retransmission was needless. Source: Linux tcp_sacktag_write_queue, tcp_check_dsack.
+    /// Notes a D-SACK, which shows a retransmission to have been needless. Source: Linux tcp_sacktag_write_queue,
+    /// tcp_check_dsack.
     fn note_dsack(&self, rack: &mut Rack, more: &RackNews) {
         let Some((start, end)) = more.dsack else { return };
         if let (Some(from), Some(left)) = (rack.undo_from, rack.undo_left) {
@@ -295,7 +296,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// Whether the timer starts anew by selective acknowledgments: those of what left after the first segment do not count.
+    /// True if selective acknowledgments restart the timer: those of segments sent after the first one do not.
     /// Source: Linux tcp_clean_rtx_queue.
     fn timer_follows_sack(&self, segments: &Segments, arrivals: &Arrivals, now: Time) -> bool {
         match (arrivals.sack_rtt(now), segments.head_sent()) {
@@ -304,7 +305,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// The state machine of loss recovery. Source: Linux tcp_fastretrans_alert.
+    /// Advances the state machine of loss recovery. Source: Linux tcp_fastretrans_alert.
     #[allow(clippy::too_many_arguments)]
     fn alert(
         &mut self,
@@ -377,7 +378,7 @@ impl TcpEndpoint {
         (self.ts_on && self.ts_seen && (cfg.undo || cfg.spurious_rto == SpuriousRto::Eifel)).then_some(news.ts_echo)
     }
 
-    /// RACK: what left long enough before something that has arrived is lost. Source: RFC 8985 §6.2 step 5.
+    /// Marks segments lost by RACK: those sent long enough before a segment that has arrived. Source: RFC 8985 §6.2 step 5.
     fn find_lost(&mut self, cfg: &Tcp, now: Time, segments: &mut Segments, rack: &mut Rack, set_timer: &mut bool) {
         if !rack.advanced || self.una == self.nxt {
             return;
@@ -391,7 +392,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// Gives how long the rest has to wait.
+    /// Runs RACK's loss detection; returns the time until further segments count as lost.
     fn detect(&self, segments: &mut Segments, rack: &mut Rack, now: Time) -> Option<Span> {
         let sacked = segments.sacked() / u64::from(self.w.mss);
         let again = segments.again();
@@ -401,7 +402,7 @@ impl TcpEndpoint {
         wait
     }
 
-    /// After a timeout. Source: RFC 5682 §3.1 (with SACK); Linux tcp_process_loss.
+    /// Advances loss recovery after a timeout. Source: RFC 5682 §3.1 (with SACK); Linux tcp_process_loss.
     fn in_loss(
         &mut self,
         cfg: &Tcp,
@@ -449,23 +450,23 @@ impl TcpEndpoint {
         }
     }
 
-    /// What leaves next.
-    pub(super) fn rack_next(&self, cfg: &Tcp, o: &Outstanding, rack: &Rack, (now, paced_out): (Time, bool)) -> Option<Next> {
+    /// Selects the next segment of a connection with RACK.
+    pub(super) fn rack_next(&self, cfg: &Tcp, o: &Outstanding, rack: &Rack, (now, held_by_pacing): (Time, bool)) -> Option<Next> {
         let segments = &o.segments;
         let pipe = segments.pipe(self.nxt);
         let room = self.room(pipe);
-        let again = |(from, to): (u64, u64), why| Next { from, to, why };
+        let again = |(from, to): (u64, u64), reason| Next { from, to, reason };
         if let Some(named) = segments.next_at_once() {
-            return Some(again(named, Why::Notified));
+            return Some(again(named, Reason::Notified));
         }
         if rack.head_due {
-            return segments.first().map(|first| again(first, Why::Hole));
+            return segments.first().map(|first| again(first, Reason::Hole));
         }
         if rack.probe_due {
             // New data if there is any and the other end has room. Source: RFC 8985 §7.3.
-            return self.new_data(u64::MAX).or_else(|| segments.last().map(|last| again(last, Why::Hole)));
+            return self.new_data(u64::MAX).or_else(|| segments.last().map(|last| again(last, Reason::Hole)));
         }
-        if paced_out {
+        if held_by_pacing {
             return None;
         }
         let new = || self.new_data(room).filter(|_| !(cfg.tso && self.burst == 0 && self.defers(cfg, now)));
@@ -474,7 +475,7 @@ impl TcpEndpoint {
         }
         if let Some(lost) = segments.next_lost() {
             // A FIN on top of a full segment needs no room.
-            return Some(again(lost, Why::Hole)).filter(|next| next.to.min(self.end).saturating_sub(next.from) <= room);
+            return Some(again(lost, Reason::Hole)).filter(|next| next.to.min(self.end).saturating_sub(next.from) <= room);
         }
         if !cfg.limited_transmit && self.phase == Phase::Open && segments.sacked() > 0 {
             return self.new_data(self.room(self.nxt - self.una));

@@ -1,4 +1,4 @@
-//! What arrives: data. Source: RFC 9293 §3.10.7.4, RFC 5681 §4.2, RFC 3168 §6.1.3, RFC 8257 §3.2.
+//! Input of data. Source: RFC 9293 §3.10.7.4, RFC 5681 §4.2, RFC 3168 §6.1.3, RFC 8257 §3.2.
 
 use super::receiver::{Merging, Receiver};
 use super::{due, Sync, TcpEndpoint, NO_FIN};
@@ -8,7 +8,7 @@ use fanin_packet::{Ecn, Segment, TcpFlags};
 use fanin_units::Time;
 
 impl TcpEndpoint {
-    /// A segment with payload.
+    /// Processes a segment with payload.
     #[inline(always)]
     pub(super) fn on_data(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, seq: u64) {
         if self.ecn_on {
@@ -20,11 +20,11 @@ impl TcpEndpoint {
         if in_order {
             self.on_next_data(cfg, now, p, end);
         } else {
-            self.on_data_slowly(cfg, now, p, (seq, end));
+            self.on_unusual_data(cfg, now, p, (seq, end));
         }
     }
 
-    /// The next data, up to `end`, where nothing waits beyond a gap.
+    /// Processes the next data, up to `end`, while nothing waits beyond a gap.
     #[inline(always)]
     pub(super) fn on_next_data(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, end: u64) {
         let bytes = u64::from(p.envelope.payload);
@@ -46,7 +46,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// Unread data, quick ACKs after idle time.
+    /// Updates unread data, and quick ACKs after idle time.
     #[inline(never)]
     fn note_arrival(&mut self, cfg: &Tcp, now: Time, bytes: u64) {
         if self.holding {
@@ -60,9 +60,10 @@ impl TcpEndpoint {
         self.last_data = now;
     }
 
-    /// Duplicate, out of order, beyond the window, or filling a gap: each is acknowledged at once, unless ACKs are merged.
+    /// Processes a duplicate or out-of-order segment, one beyond the window, or one that fills a gap: each is acknowledged at
+    /// once, unless ACKs are merged.
     #[inline(never)]
-    fn on_data_slowly(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (seq, end): (u64, u64)) {
+    fn on_unusual_data(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (seq, end): (u64, u64)) {
         // Offsets below zero have wrapped: they are far in the past.
         if end <= self.rcv_nxt || seq > 1 << 63 {
             self.due |= due::ACK;
@@ -72,7 +73,7 @@ impl TcpEndpoint {
         let end = end.min(self.rcv_edge);
         if seq >= end {
             self.due |= due::ACK;
-            return self.hurry(cfg);
+            return self.start_quick_acks(cfg);
         }
         let mut ooo = self.ooo.take().unwrap_or_default();
         self.bare = false;
@@ -115,7 +116,7 @@ impl TcpEndpoint {
         self.take_fin(cfg, now);
     }
 
-    /// The connection is open: what the receiver keeps starts.
+    /// Starts the receiver's functions when the connection opens.
     pub(super) fn open_receiver(&mut self, cfg: &Tcp, now: Time) {
         if let Some(rx) = &mut self.rx {
             let window = cfg.opening_window(self.w.mss);
@@ -127,9 +128,9 @@ impl TcpEndpoint {
         }
     }
 
-    /// Data that was received before has arrived again. Source: Linux tcp_data_queue, tcp_send_dupack.
+    /// Records that data has arrived twice. Source: Linux tcp_data_queue, tcp_send_dupack.
     fn note_duplicate(&mut self, cfg: &Tcp, part: (u64, u64)) {
-        self.hurry(cfg);
+        self.start_quick_acks(cfg);
         if !cfg.dsack || !self.sack_on {
             return;
         }
@@ -139,16 +140,17 @@ impl TcpEndpoint {
         }
     }
 
-    /// The next ACKs are not delayed, where their delay adapts. Source: Linux tcp_enter_quickack_mode.
-    fn hurry(&mut self, cfg: &Tcp) {
+    /// Disables delays of the next ACKs, if their delay is adaptive. Source: Linux tcp_enter_quickack_mode.
+    fn start_quick_acks(&mut self, cfg: &Tcp) {
         let window = self.rcv_edge - self.last_ack_sent;
         if let Some(rx) = self.rx.as_deref_mut().filter(|_| cfg.adapts_acks()) {
-            self.quick = self.quick.max(rx.hurry(cfg, cfg.quick_acks, window));
+            self.quick = self.quick.max(rx.start_quick_acks(cfg, cfg.quick_acks, window));
         }
     }
 
-    /// Data in order, `news` bytes with what had waited for it, at a receiver that keeps more than RFC 9293 asks for. `at_once`: it
-    /// has filled the last gap. Source: Linux tcp_rcv_established, tcp_data_queue, tcp_event_data_recv, __tcp_ack_snd_check.
+    /// Processes in-order data, `news` bytes together with the data that waited for it, at a receiver with functions beyond
+    /// RFC 9293. `at_once`: it has filled the last gap. Source: Linux tcp_rcv_established, tcp_data_queue,
+    /// tcp_event_data_recv, __tcp_ack_snd_check.
     #[inline(never)]
     fn on_data_adaptively(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, news: u64, at_once: bool) {
         let Some(mut rx) = self.rx.take() else { return };
@@ -167,7 +169,7 @@ impl TcpEndpoint {
         if cfg.adapts_acks() {
             let quick = rx.note_gap(cfg, now.since(self.last_data), self.rtt.rto, offered);
             self.quick = self.quick.max(quick);
-            at_once |= self.hurry_for_ecn(cfg, p, &mut rx);
+            at_once |= self.quick_acks_for_ecn(cfg, p, &mut rx);
         } else if now.since(self.last_data) > self.rtt.rto {
             self.quick = cfg.quick_acks as u8;
         }
@@ -194,11 +196,11 @@ impl TcpEndpoint {
         self.rx = Some(rx);
     }
 
-    /// Data beyond a gap; `ranges` of such data wait now. Source: Linux tcp_data_queue_ofo.
+    /// Processes data beyond a gap; `ranges` of such data wait now. Source: Linux tcp_data_queue_ofo.
     fn on_data_out_of_order(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, rx: &mut Receiver, ranges: usize) {
         let offered = self.rcv_edge - self.last_ack_sent;
         self.note_echo(cfg, now, p, rx);
-        let mut at_once = cfg.adapts_acks() && self.hurry_for_ecn(cfg, p, rx);
+        let mut at_once = cfg.adapts_acks() && self.quick_acks_for_ecn(cfg, p, rx);
         let (beyond, ahead) = self.beyond_gap();
         if let Some(window) = &mut rx.window {
             // It is not counted before it has been queued.
@@ -217,18 +219,18 @@ impl TcpEndpoint {
         self.check_ack(cfg, now, rx, true, at_once);
     }
 
-    /// Where unread data begins, how much there is, and how far what waits beyond a gap reaches.
+    /// Unread data: its start, its length, and the extent of the data beyond a gap.
     fn unread(&self, ahead: u64) -> (u64, u64, u64) {
         (self.rcv_nxt - self.held, self.held, ahead)
     }
 
-    /// Bytes that wait beyond a gap, and how far they reach.
+    /// Bytes that wait beyond a gap, and their extent.
     #[inline(always)]
     fn beyond_gap(&self) -> (u64, u64) {
         self.ooo.as_ref().map_or((0, 0), |ooo| (ooo.bytes(), ooo.end(self.rcv_nxt) - self.rcv_nxt))
     }
 
-    /// Measures the RTT by the timestamp that a segment echoes.
+    /// Measures the receiver's RTT by the timestamp that a segment echoes.
     fn note_echo(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, rx: &mut Receiver) {
         let Some(ts) = p.timestamps().filter(|_| self.ts_on) else { return };
         rx.note_echo(ts.echo, u32::from(p.envelope.payload), self.held, cfg.timestamp_tick, || {
@@ -237,22 +239,22 @@ impl TcpEndpoint {
         });
     }
 
-    /// Quick ACKs for marks; true if this very segment is to be acknowledged at once, since it carries CWR.
+    /// Enables quick ACKs for marks; true if this very segment is to be acknowledged at once, since it carries CWR.
     /// Source: Linux __tcp_ecn_check_ce, tcp_ecn_accept_cwr.
-    fn hurry_for_ecn(&mut self, cfg: &Tcp, p: Segment<'_>, rx: &mut Receiver) -> bool {
+    fn quick_acks_for_ecn(&mut self, cfg: &Tcp, p: Segment<'_>, rx: &mut Receiver) -> bool {
         if !self.ecn_on {
             return false;
         }
         let ecn = p.envelope.ecn;
-        let odd = rx.hurried_by_ecn(ecn != Ecn::NotEct, ecn == Ecn::Ce && cfg.ecn_echo == EcnEcho::Classic, self.echo);
+        let odd = rx.is_urgent_for_ecn(ecn != Ecn::NotEct, ecn == Ecn::Ce && cfg.ecn_echo == EcnEcho::Classic, self.echo);
         if odd {
             let window = self.rcv_edge - self.last_ack_sent;
-            self.quick = self.quick.max(rx.hurry(cfg, 2, window));
+            self.quick = self.quick.max(rx.start_quick_acks(cfg, 2, window));
         }
         p.flags.has(TcpFlags::CWR)
     }
 
-    /// Brings the window that the next segment offers up to date.
+    /// Updates the window that the next segment offers.
     fn offer_more(&mut self, rx: &mut Receiver, offered: u64) {
         if let Some(window) = &rx.window {
             let (window, short) = window.select(self.held + self.beyond_gap().0, self.rcv_scale, rx.mss, offered);
@@ -264,7 +266,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// Now, later, or merged with others: the ACK of a segment. `waiting`: there is data beyond a gap.
+    /// Decides if the ACK of a segment is sent now, later, or merged with others. `waiting`: there is data beyond a gap.
     /// Source: Linux __tcp_ack_snd_check.
     fn check_ack(&mut self, cfg: &Tcp, now: Time, rx: &mut Receiver, waiting: bool, at_once: bool) {
         if self.ack_at == Time::MAX {
@@ -274,11 +276,11 @@ impl TcpEndpoint {
         let many = if adaptive {
             let enough = self.rcv_nxt - self.last_ack_sent > u64::from(cfg.ack_every - 1) * u64::from(rx.mss);
             // An application that does not read will open the window, and with that acknowledge.
-            enough && (!self.holding || self.offer() >= self.rcv_edge - self.last_ack_sent)
+            enough && (!self.holding || self.announceable() >= self.rcv_edge - self.last_ack_sent)
         } else {
             u32::from(self.unacked) >= cfg.ack_every
         };
-        let quick = self.quick > 0 && (!adaptive || rx.may_hurry());
+        let quick = self.quick > 0 && (!adaptive || rx.may_ack_quickly());
         if at_once || many || (quick && (adaptive || !waiting || !cfg.merges_sacks())) {
             self.due |= due::ACK;
         } else if waiting {
@@ -305,12 +307,12 @@ impl TcpEndpoint {
         }
     }
 
-    /// PAWS: whether a segment that is `-ticks` older than the timestamp to be echoed is to be dropped; then it is acknowledged.
-    /// An old ACK that says nothing new may have been overtaken. Source: RFC 7323 §5.3; Linux tcp_paws_discard,
+    /// PAWS: true if a segment that is `-ticks` older than the timestamp to be echoed is to be dropped; then it is
+    /// acknowledged. An old ACK without news may have been overtaken. Source: RFC 7323 §5.3; Linux tcp_paws_discard,
     /// tcp_disordered_ack, tcp_send_dupack.
     #[inline(never)]
     pub(super) fn is_too_old(&mut self, cfg: &Tcp, p: Segment<'_>, seq: u64, ticks: i32) -> bool {
-        /// Source: Linux TCP_PAWS_WINDOW.
+        /// Age in ticks that PAWS tolerates. Source: Linux TCP_PAWS_WINDOW.
         const ALLOWED: i32 = -1;
         if ticks >= ALLOWED {
             return false;
@@ -333,7 +335,7 @@ impl TcpEndpoint {
         true
     }
 
-    /// Marks, and CWR. Source: RFC 3168 §6.1.3, RFC 8257 §3.2.
+    /// Processes marks and CWR. Source: RFC 3168 §6.1.3, RFC 8257 §3.2.
     #[inline(always)]
     pub(super) fn note_ecn(&mut self, cfg: &Tcp, p: Segment<'_>) {
         let ce = p.envelope.ecn == Ecn::Ce;
@@ -355,7 +357,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// DCTCP.CE changes: what was received under the old state and not yet acknowledged is acknowledged with it, and this
+    /// Handles a change of DCTCP.CE: unacknowledged segments received under the old state are acknowledged with it, and this
     /// segment at once with the new one.
     #[inline(never)]
     fn ce_changed(&mut self, ce: bool) {
@@ -367,8 +369,8 @@ impl TcpEndpoint {
         self.due |= due::ACK;
     }
 
-    /// The application reads `bytes` that were held back; notifies the other end when the window opens by a segment or half
-    /// the buffer, one that grows when it doubles. Source: RFC 9293 §3.8.6.2.2; Linux __tcp_cleanup_rbuf.
+    /// Reads `bytes` of unread data; notifies the peer when the window opens by a segment or half the buffer, a
+    /// growing one when it doubles. Source: RFC 9293 §3.8.6.2.2; Linux __tcp_cleanup_rbuf.
     pub fn read(&mut self, _cfg: &Tcp, now: Time, bytes: u64) {
         self.held = self.held.saturating_sub(bytes);
         self.note_room();
@@ -382,7 +384,7 @@ impl TcpEndpoint {
             }
             self.offer_more(&mut rx, offered);
             if announces {
-                let opens = rx.window.as_ref().is_some_and(|w| w.should_announce(self.offer(), offered));
+                let opens = rx.window.as_ref().is_some_and(|w| w.should_announce(self.announceable(), offered));
                 if opens && self.sync == Sync::Open {
                     self.due |= due::ACK;
                 }
@@ -395,7 +397,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// A FIN whose turn has come.
+    /// Processes a FIN that is next in order.
     pub(super) fn take_fin(&mut self, cfg: &Tcp, now: Time) {
         if self.peer_fin == NO_FIN || self.rcv_nxt != self.peer_fin {
             return;

@@ -1,40 +1,41 @@
-//! What a receiver keeps beyond RFC 9293: the window that grows with the rate, ACKs whose delay follows the arrivals, merged SACKs,
-//! duplicates to report. Functions of Linux 5.15 to 6.18, in which these parts differ by `frame_share` and `growth`.
+//! Receiver functions beyond RFC 9293: autotuned window, adaptive delay of ACKs, merged SACKs, D-SACK. These are functions of
+//! Linux 5.15 to 6.18, which differ by `frame_share` and `growth`.
 
 use crate::config::{fraction, part, GrowingWindow, ReceiveWindow, Tcp, WindowGrowth};
 use fanin_units::{Span, Time};
 
-/// Before a segment was seen it is taken to be no larger. Source: Linux tcp_initialize_rcv_mss, TCP_MSS_DEFAULT.
+/// Assumed size of full segments before the first one. Source: Linux tcp_initialize_rcv_mss, TCP_MSS_DEFAULT.
 const FIRST_MSS: u32 = 536;
-/// Shorter segments say nothing of the size of full ones. Source: Linux TCP_MIN_MSS.
+/// Smallest segment from which the size of full ones is estimated. Source: Linux TCP_MIN_MSS.
 const LEAST_MSS: u32 = 88;
-/// ACKs with the same number that are never merged. Source: Linux TCP_FASTRETRANS_THRESH.
+/// Number of ACKs with equal number that are never merged. Source: Linux TCP_FASTRETRANS_THRESH.
 const UNMERGED: u8 = 3;
-/// Most that an adaptive delay may be on a connection in one direction. Source: Linux tcp_send_delayed_ack (HZ / 2).
+/// Largest adaptive delay on a connection with data in one direction only. Source: Linux tcp_send_delayed_ack (HZ / 2).
 const LONGEST_DELAY: Span = Span::from_ms(500);
 
-/// See the module. An endpoint has it only where its configuration asks for any part of it.
+/// Receiver functions beyond RFC 9293; present only if the configuration asks for one of them.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
     pub window: Option<Autotuning>,
-    /// Payload of a full segment, as far as it was seen. Source: Linux rcv_mss.
+    /// Estimated payload of a full segment. Source: Linux rcv_mss.
     pub mss: u32,
-    /// Size of the last segment that was shorter than that.
+    /// Size of the last segment shorter than that.
     last_size: u32,
-    /// How long an ACK waits; zero before the first data. Source: Linux icsk_ack.ato.
+    /// Present delay of an ACK; zero before the first data. Source: Linux icsk_ack.ato.
     ato: Span,
     /// End of the last segment that may be the end of a message.
     pushed: u64,
-    /// Messages that were answered at once by one of this end, up to 255. Source: Linux icsk_ack.pingpong.
+    /// Number of messages that this end answered at once, up to 255. Source: Linux icsk_ack.pingpong.
     interactive: u8,
     ect_seen: bool,
     echoing: bool,
-    /// RTT as the receiver measures it, zero before the first sample.
+    /// RTT measured by the receiver; zero before the first sample.
     pub rtt: Span,
     rtt_end: u64,
     rtt_at: Time,
     last_echo: u32,
-    /// ACKs merged so far, those with the number `same_number` that were not, and when the merged one leaves.
+    /// ACKs merged so far, ACKs with the number `same_number` that were not merged, and the time at which the merged one
+    /// leaves.
     merged: u32,
     unmerged: u8,
     same_number: u64,
@@ -43,7 +44,7 @@ pub(super) struct Receiver {
     pub duplicate: Option<(u64, u64)>,
 }
 
-/// What became of the ACK of a segment out of order.
+/// Decision about the ACK of an out-of-order segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Merging {
     Now,
@@ -51,7 +52,7 @@ pub(super) enum Merging {
 }
 
 impl Receiver {
-    /// `None` where `cfg` asks for none of it.
+    /// State for a new connection; `None` if `cfg` asks for none of the functions.
     pub fn new(cfg: &Tcp, now: Time) -> Option<Box<Receiver>> {
         let window = match &cfg.receive_window {
             ReceiveWindow::Auto(params) => Some(Autotuning::new(params, now)),
@@ -81,7 +82,7 @@ impl Receiver {
         }))
     }
 
-    /// The connection is open; `window` is what it offers.
+    /// Notes that the connection is open and offers `window`.
     pub fn open(&mut self, cfg: &Tcp, now: Time, mss: u32, window: u64) {
         self.mss = mss.min(FIRST_MSS).min((window / 2) as u32).max(LEAST_MSS);
         (self.rtt_end, self.rtt_at) = (1 + window, now);
@@ -90,8 +91,8 @@ impl Receiver {
         }
     }
 
-    /// An RTT by an echoed timestamp, in a full segment of `len` bytes, where `held` bytes are unread; `rtt` is zero within a tick,
-    /// `tick`. Source: Linux tcp_rcv_rtt_measure_ts, tcp_rcv_rtt_update.
+    /// Takes an RTT sample by an echoed timestamp, in a full segment of `len` bytes, while `held` bytes are unread; `rtt` is
+    /// zero within a tick, `tick`. Source: Linux tcp_rcv_rtt_measure_ts, tcp_rcv_rtt_update.
     pub fn note_echo(&mut self, echo: u32, len: u32, held: u64, tick: Span, rtt: impl FnOnce() -> Option<Span>) {
         if echo == self.last_echo {
             return;
@@ -110,7 +111,8 @@ impl Receiver {
         self.rtt = if at_once { rtt } else { self.rtt - self.rtt / 8 + rtt / 8 };
     }
 
-    /// RCV.NXT has come to `next`, and `window` bytes more are offered: the time in which a window arrives bounds the RTT.
+    /// Notes that RCV.NXT has come to `next`, and `window` further bytes are offered: the time in which a window arrives
+    /// bounds the RTT.
     /// Source: Linux tcp_rcv_rtt_measure.
     pub fn note_window(&mut self, now: Time, next: u64, window: u64) {
         if next < self.rtt_end {
@@ -123,9 +125,9 @@ impl Receiver {
         (self.rtt_end, self.rtt_at) = (next + window, now);
     }
 
-    /// A segment with `len` bytes of payload and a TCP header of `header` bytes that ends at `end`; `push`: it carries PSH or FIN.
-    /// `acked`: where the last ACK stood, which offered `offered`; `most`: the largest segment. True if it is the second end of a
-    /// message since that ACK. Source: Linux tcp_measure_rcv_mss.
+    /// Estimates segment size and ends of messages by a segment with `len` payload bytes and a TCP header of `header` bytes
+    /// that ends at `end`; `push`: it carries PSH or FIN. `acked`: number of the last ACK, which offered `offered`; `most`:
+    /// the largest segment. True if it is the second end of a message since that ACK. Source: Linux tcp_measure_rcv_mss.
     pub fn note_size(
         &mut self,
         (len, header): (u32, u32),
@@ -159,14 +161,14 @@ impl Receiver {
         again
     }
 
-    /// Whether a message may have ended since the last ACK, which stood at `acked`, and the application has read it.
-    /// `again`: two have. Source: Linux __tcp_cleanup_rbuf.
+    /// True if a message may have ended since the last ACK, with number `acked`, and the application has read it. `again`:
+    /// two have. Source: Linux __tcp_cleanup_rbuf.
     pub fn ends_message(&self, acked: u64, again: bool) -> bool {
         self.pushed > acked && (again || self.interactive == 0)
     }
 
-    /// Data in order has arrived, `gap` after the last: adapts the delay of ACKs. Gives how many quick ACKs shall follow at
-    /// least. Source: Linux tcp_event_data_recv.
+    /// Adapts the delay of ACKs to in-order data that arrives `gap` after the last. Returns the least number of quick ACKs to
+    /// follow. Source: Linux tcp_event_data_recv.
     pub fn note_gap(&mut self, cfg: &Tcp, gap: Span, rto: Span, window: u64) -> u8 {
         let least = cfg.delayed_ack_timeout;
         if self.ato == Span::ZERO {
@@ -183,7 +185,7 @@ impl Receiver {
         0
     }
 
-    /// At most half as many as segments fit into the window. Source: Linux tcp_incr_quickack.
+    /// Limits quick ACKs to half as many as segments fit into the window. Source: Linux tcp_incr_quickack.
     fn quick_acks(&self, most: u32, window: u64) -> u8 {
         match window / (2 * u64::from(self.mss)) {
             0 => most.min(2) as u8,
@@ -191,17 +193,17 @@ impl Receiver {
         }
     }
 
-    /// ACKs are not to be delayed: what `quick` should be at least. Source: Linux tcp_enter_quickack_mode.
-    pub fn hurry(&mut self, cfg: &Tcp, most: u32, window: u64) -> u8 {
+    /// Disables delays of ACKs; returns the least number of quick ACKs. Source: Linux tcp_enter_quickack_mode.
+    pub fn start_quick_acks(&mut self, cfg: &Tcp, most: u32, window: u64) -> u8 {
         self.interactive = 0;
         self.ato = cfg.delayed_ack_timeout;
         self.quick_acks(most.min(cfg.quick_acks), window)
     }
 
-    /// Marks: the first of a series, and packets that are not ECN-capable on a connection whose others are, which are likely
-    /// retransmissions, are acknowledged at once. `echo`: ECE is being sent, by this segment on too.
+    /// True if a mark is to be acknowledged at once: the first of a series, or a packet that is not ECN-capable on a
+    /// connection whose others are (likely a retransmission). `echo`: ECE is being sent, from this segment on too.
     /// Source: Linux __tcp_ecn_check_ce.
-    pub fn hurried_by_ecn(&mut self, capable: bool, ce: bool, echo: bool) -> bool {
+    pub fn is_urgent_for_ecn(&mut self, capable: bool, ce: bool, echo: bool) -> bool {
         let first = ce && !self.echoing;
         let odd = !capable && self.ect_seen;
         self.ect_seen |= capable;
@@ -209,19 +211,19 @@ impl Receiver {
         first || odd
     }
 
-    /// Whether quick ACKs apply: not on a connection that answers each message.
-    pub fn may_hurry(&self) -> bool {
+    /// True if quick ACKs apply: not on a connection that answers each message.
+    pub fn may_ack_quickly(&self) -> bool {
         self.interactive == 0
     }
 
-    /// The application writes, `gap` after the last data arrived. Source: Linux tcp_event_data_sent.
+    /// Notes that the application writes, `gap` after the last data arrived. Source: Linux tcp_event_data_sent.
     pub fn note_write(&mut self, gap: Span) {
         if gap < self.ato {
             self.interactive = self.interactive.saturating_add(1);
         }
     }
 
-    /// How long the ACK waits that becomes due now. `acked`: where the last one stood. Source: Linux tcp_send_delayed_ack.
+    /// Delay of the ACK that becomes due now. `acked`: number of the last one. Source: Linux tcp_send_delayed_ack.
     ///
     /// Deviation: an end without an RTT of its own, as its connection was open from the start, takes the one that it has measured as a
     /// receiver.
@@ -237,7 +239,7 @@ impl Receiver {
         ato.min(cfg.delayed_ack_max)
     }
 
-    /// The timer of ACKs has expired. A delayed ACK that nothing overtook was delayed for nothing.
+    /// Handles the expiry of the ACK timer. A delayed ACK that nothing overtook was delayed for nothing.
     /// Source: Linux tcp_delack_timer_handler, tcp_compressed_ack_kick.
     pub fn on_ack_timer(&mut self, cfg: &Tcp, now: Time, rto: Span) {
         if self.merged_at <= now {
@@ -250,18 +252,18 @@ impl Receiver {
         }
     }
 
-    /// An ACK has left.
+    /// Notes that an ACK has been sent.
     pub fn forget_merged(&mut self) {
         self.merged = 0;
         self.merged_at = Time::MAX;
     }
 
-    /// ACKs are waiting to be merged.
+    /// True if ACKs are waiting to be merged.
     pub fn is_merging(&self) -> bool {
         self.merged > 0
     }
 
-    /// A segment out of order asks for an ACK with the number `next`. Source: Linux __tcp_ack_snd_check.
+    /// Decides about the ACK with number `next` that an out-of-order segment asks for. Source: Linux __tcp_ack_snd_check.
     pub fn merge(&mut self, cfg: &Tcp, now: Time, next: u64, srtt: Span) -> Merging {
         let crate::SackCompression::Timer(timer) = &cfg.sack_compression else { return Merging::Now };
         if self.merged >= timer.most {
@@ -282,7 +284,8 @@ impl Receiver {
         Merging::At(self.merged_at)
     }
 
-    /// Data that arrived again, in a part of a segment: parts that touch are one. Source: Linux tcp_dsack_set, tcp_dsack_extend.
+    /// Records data that arrived twice, in a part of a segment; adjacent parts become one. Source: Linux tcp_dsack_set,
+    /// tcp_dsack_extend.
     pub fn note_duplicate(&mut self, part: (u64, u64)) {
         self.duplicate = Some(match self.duplicate {
             Some(had) if part.0 <= had.1 && had.0 <= part.1 => (had.0.min(part.0), had.1.max(part.1)),
@@ -291,21 +294,21 @@ impl Receiver {
     }
 }
 
-/// The window that grows with the rate. Source: DRS; Linux tcp_rcv_space_adjust, tcp_grow_window.
+/// Receive buffer autotuning: a window that grows with the rate. Source: DRS; Linux tcp_rcv_space_adjust, tcp_grow_window.
 #[derive(Clone, Debug)]
 pub(super) struct Autotuning {
-    /// Memory now, at most, and the 256ths of it that are window, before and after the first full segment.
+    /// Present and largest memory, and the 256ths of it that are window, before and after the first full segment.
     /// Source: Linux sk_rcvbuf, tcp_rmem\[2\], scaling_ratio.
     memory: u64,
     max: u64,
     share: u64,
     frame_share: u64,
-    /// The largest window that the memory allows, and the one that was earned by arrivals. Source: Linux window_clamp,
-    /// rcv_ssthresh.
+    /// Largest window that the memory allows, and the one earned by arrivals. Source: Linux window_clamp, rcv_ssthresh.
     clamp: u64,
     earned: u64,
     growth: WindowGrowth,
-    /// The most that the application has read in an RTT, and where and when the present RTT began. Source: Linux rcvq_space.
+    /// Most bytes that the application has read in an RTT, and offset and time at which the present RTT began. Source: Linux
+    /// rcvq_space.
     most: u64,
     round_from: u64,
     round_at: Time,
@@ -335,7 +338,8 @@ impl Autotuning {
         self.round_at = now;
     }
 
-    /// The first full segment shows how much memory its payload takes; what is offered already, `offered`, has been earned.
+    /// Derives the share of window in memory from the first full segment; the window offered already, `offered`, counts as
+    /// earned.
     /// Source: Linux 6.12 tcp_measure_rcv_mss, tcp_set_window_clamp.
     fn note_frame(&mut self, offered: u64) {
         if self.share == self.frame_share {
@@ -348,8 +352,8 @@ impl Autotuning {
         self.most = self.most.min(self.clamp);
     }
 
-    /// A segment of `len` bytes has arrived, of which a full one has `mss`: the window is opened by two of them. `held`: bytes in
-    /// memory, its own with them. True if it was. Source: Linux tcp_grow_window, __tcp_grow_window.
+    /// Opens the window for a segment of `len` bytes by two full segments of `mss`. `held`: bytes in memory, its own
+    /// included. True if the window was opened. Source: Linux tcp_grow_window, __tcp_grow_window.
     ///
     /// Deviation: a short segment is taken to occupy as much memory as a full one.
     pub fn grow(&mut self, len: u32, mss: u32, held: u64) -> bool {
@@ -371,7 +375,8 @@ impl Autotuning {
         true
     }
 
-    /// The application has read up to `read`, `held` bytes are unread, and data beyond a gap reaches `ahead` bytes further.
+    /// Notes that the application has read up to offset `read` while `held` bytes are unread and data beyond a gap reaches
+    /// `ahead` bytes further.
     /// Source: Linux tcp_rcv_space_adjust, tcp_rcvbuf_grow.
     pub fn on_read(&mut self, now: Time, (read, held, ahead): (u64, u64, u64), rtt: Span, mss: u32) {
         if rtt == Span::ZERO || now.since(self.round_at) < rtt {
@@ -392,15 +397,15 @@ impl Autotuning {
         (self.round_from, self.round_at) = (read, now);
     }
 
-    /// Data has come beyond a gap, and reaches `ahead` bytes further than what is in order. Source: Linux 6.18 tcp_data_queue_ofo,
-    /// tcp_rcvbuf_grow.
+    /// Notes data beyond a gap, which reaches `ahead` bytes further than the in-order data. Source: Linux 6.18
+    /// tcp_data_queue_ofo, tcp_rcvbuf_grow.
     pub fn on_gap(&mut self, ahead: u64) {
         if self.growth == WindowGrowth::Linux618 {
             self.make_room(u128::from(2 * self.most), ahead);
         }
     }
 
-    /// Memory for a window of `wanted` bytes, and of `ahead` more where data beyond a gap counts.
+    /// Grows the memory for a window of `wanted` bytes, and of `ahead` more if data beyond a gap counts.
     fn make_room(&mut self, wanted: u128, ahead: u64) {
         let ahead = if self.growth == WindowGrowth::Linux618 { ahead } else { 0 };
         let memory = ((wanted + u128::from(ahead)) * 256 / u128::from(self.share)).min(u128::from(self.max)) as u64;
@@ -410,8 +415,8 @@ impl Autotuning {
         }
     }
 
-    /// The window to offer beside `held` unread bytes, where `offered` is offered already; `mss`: a full segment. The second value:
-    /// less than half of the memory is free. Source: Linux __tcp_select_window.
+    /// Selects the window to offer beside `held` unread bytes, while `offered` is offered already; `mss`: a full segment. The
+    /// second value is true if less than half of the memory is free. Source: Linux __tcp_select_window.
     pub fn select(&self, held: u64, scale: u8, mss: u32, offered: u64) -> (u64, bool) {
         let all = part(self.memory, self.share);
         let (free, full) = (all.saturating_sub(held), self.clamp.min(all));
@@ -434,7 +439,7 @@ impl Autotuning {
         (window, short)
     }
 
-    /// Whether a reader that was slow has made so much room that the other end should learn of it: the window would at least
+    /// True if a slow reader has freed so much memory that the peer should learn of it: the window would at least
     /// double, and `offered` is no more than half of the largest. Source: Linux __tcp_cleanup_rbuf.
     pub fn should_announce(&self, window: u64, offered: u64) -> bool {
         2 * offered <= self.clamp && window > 0 && window >= 2 * offered

@@ -1,4 +1,4 @@
-//! Trimmed packets: headers whose payload a switch has cut off, and the NACKs that answer them. Source: NDP §3.1, CP.
+//! Trimmed packets, whose payload a switch has cut off, and the NACKs that answer them. Source: NDP §3.1, CP.
 
 use super::drop_notification::Outcome;
 use super::{due, Sync, TcpEndpoint};
@@ -7,27 +7,27 @@ use fanin_packet::{Ecn, Envelope, Lost, Nack, Part, Reference, Segment};
 use fanin_units::Time;
 
 fanin_params::counters! {
-    /// What receivers did about trimmed packets, and senders about NACKs.
+    /// Responses of receivers to trimmed packets, and of senders to NACKs.
     pub struct TrimmingCounts in "trimming" {
         /// Trimmed packets that the receiver answered with a NACK.
         nacked,
         /// Trimmed packets at a receiver whose transport does not act on them: set `trim_nack` = true.
         ignored: failure,
-        /// Trimmed packets at a receiver whose connection was not open; the sender retransmits what is needed.
+        /// Trimmed packets at a receiver whose connection was not open; the sender retransmits the data if needed.
         not_open,
-        /// NACKs upon which the sender retransmitted the packet.
+        /// NACKs that led to a retransmission of the packet.
         nack_retransmitted: success,
         /// NACKs of a loss that the sender knew already.
         nack_redundant,
-        /// NACKs of data that had been acknowledged meanwhile.
+        /// NACKs of data that had been acknowledged by then.
         nack_arrived,
-        /// NACKs of nothing that the sender had in flight, or at a sender whose transport does not act on them.
+        /// NACKs of data that was not in flight, or at a sender whose transport does not act on them.
         nack_unknown,
     }
 }
 
 impl TcpEndpoint {
-    /// The headers of a packet whose payload was cut off have arrived: an ACK with a NACK goes back at once, one for each.
+    /// Processes a trimmed packet: an ACK with a NACK is sent back at once, one for each.
     ///
     /// Nothing of it is data, and a FIN on it arrives again with the data. A mark is echoed as that of any packet of data, since
     /// the queue that marked it held it; that there is none means nothing to DCTCP's receiver, since a packet that was cut on its
@@ -59,8 +59,9 @@ impl TcpEndpoint {
         self.signals.counts().trimming.nacked += 1;
     }
 
-    /// An ACK with a NACK: first what it acknowledges, as of any ACK, save that without SACK it is no duplicate; then what it says
-    /// is lost, as of a drop notification that asks to retransmit and halve. To an end without `trim_nack` it is an ACK.
+    /// Processes an ACK with a NACK: first its acknowledgment, as of any ACK, except that without SACK it is no duplicate;
+    /// then the loss, as of a drop notification that asks to retransmit and halve. To an end without `trim_nack` it is an
+    /// ACK.
     pub(super) fn on_nack(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, nack: Nack) {
         let outcome = self.take_nack(cfg, now, p, nack);
         let counts = &mut self.signals.counts().trimming;
@@ -74,7 +75,7 @@ impl TcpEndpoint {
 
     fn take_nack(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, nack: Nack) -> Outcome {
         if !cfg.trim_nack {
-            self.on_segment_of_any_kind(cfg, now, Segment { tcp: &p.without_nack(), ..p });
+            self.dispatch_segment(cfg, now, Segment { tcp: &p.without_nack(), ..p });
             return Outcome::Unknown;
         }
         if self.sync != Sync::Open {
@@ -82,6 +83,6 @@ impl TcpEndpoint {
         }
         self.on_segment(cfg, now, p);
         let packet = Reference { number: nack.seq, length: nack.length, part: Part::Data };
-        self.packet_was_lost(cfg, now, &Lost { packet, reduce: true })
+        self.on_certain_loss(cfg, now, &Lost { packet, reduce: true })
     }
 }

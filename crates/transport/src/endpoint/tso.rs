@@ -1,22 +1,22 @@
-//! Segmentation offload: how long a burst is, and whether it waits to become longer.
+//! Segmentation offload: length of bursts, and their deferral.
 
 use super::{Phase, TcpEndpoint};
 use crate::cc::Controller;
 use crate::config::{Paced, Tcp};
 use fanin_units::{Span, Time};
 
-/// A burst is as long as what the pacing rate sends in this time. Source: Linux sk_pacing_shift = 10 (1/1024 s).
+/// Time whose bytes at the pacing rate make a burst. Source: Linux sk_pacing_shift = 10 (1/1024 s).
 const AUTOSIZE: Span = Span::from_ps(976_562_500);
-/// Segments of the shortest burst. Source: Linux tcp_min_tso_segs.
+/// Number of segments of the shortest burst. Source: Linux tcp_min_tso_segs.
 const LEAST_SEGMENTS: u64 = 2;
-/// The share of the window that a burst waits for. Source: Linux tcp_tso_win_divisor.
+/// Divisor of the window that gives the burst worth waiting for. Source: Linux tcp_tso_win_divisor.
 const WIN_DIVISOR: u64 = 3;
-/// A sender that has not sent for so long does not wait. Source: Linux tcp_tso_should_defer.
+/// Time without sending after which a sender does not defer. Source: Linux tcp_tso_should_defer.
 const RECENT: Span = Span::from_ms(1);
 
 impl TcpEndpoint {
-    /// Bytes of new data that the application's buffer holds up to the end of the present socket buffer, which bursts do not
-    /// cross: buffers are filled to the longest burst. Source: Linux tcp_xmit_size_goal.
+    /// Bytes of new data up to the end of the present socket buffer, which bursts do not cross: buffers are filled to the
+    /// longest burst. Source: Linux tcp_xmit_size_goal.
     fn in_socket_buffer(&self, cfg: &Tcp) -> u64 {
         let goal = self.socket_buffer(cfg);
         (goal - self.nxt.saturating_sub(1) % goal).min(self.end - self.nxt)
@@ -27,12 +27,12 @@ impl TcpEndpoint {
         (cfg.tso_max.get() / mss).max(1) * mss
     }
 
-    /// Whether a socket buffer ends at SND.NXT; without bursts each segment has one.
+    /// True if a socket buffer ends at SND.NXT; without bursts each segment has its own.
     pub(super) fn ends_socket_buffer(&self, cfg: &Tcp) -> bool {
         !cfg.tso || (self.nxt - 1) % self.socket_buffer(cfg) == 0
     }
 
-    /// What the pacing rate sends in a millisecond; none before an RTT is known.
+    /// Bytes that the pacing rate sends in a millisecond; `None` before an RTT is known.
     pub(super) fn bytes_by_rate(&self, cfg: &Tcp) -> Option<u64> {
         let srtt = self.rtt.srtt;
         match self.cc.pacing_rate(&self.w, srtt) {
@@ -48,8 +48,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// Bytes of a burst that nothing but the rate and the NIC limits. Source: Linux tcp_tso_autosize, tcp_update_pacing_rate:
-    /// the rate is computed whether or not anything is paced by it.
+    /// Length of a burst that only the rate and the NIC limit. Source: Linux tcp_tso_autosize, tcp_update_pacing_rate: the
+    /// rate is computed whether or not anything is paced by it.
     fn burst_goal(&self, cfg: &Tcp) -> u64 {
         let mss = u64::from(self.w.mss);
         let most = cfg.tso_max.get();
@@ -65,8 +65,8 @@ impl TcpEndpoint {
         ((by_rate + short_rtt).min(most) / mss).max(LEAST_SEGMENTS) * mss
     }
 
-    /// Bytes of the burst that starts now: at most half of the window, so that two are on their way. Source: Linux tcp_cwnd_test,
-    /// tcp_mss_split_point.
+    /// Length of the burst that starts now: at most half of the window, so that two are in flight. Source: Linux
+    /// tcp_cwnd_test, tcp_mss_split_point.
     pub(super) fn burst_size(&self, cfg: &Tcp) -> u64 {
         let mss = u64::from(self.w.mss);
         let room = self.w.cwnd.saturating_sub(self.pipe()).min(self.edge - self.nxt);
@@ -79,8 +79,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// A burst that waits because of cwnd shows that the window is used up, although it is not full. Source: Linux
-    /// tcp_tso_should_defer, tcp_write_xmit (since 5.11 where nothing was sent either), tcp_cwnd_validate.
+    /// Notes that a burst is deferred because of cwnd, which shows that the window is used up although it is not full.
+    /// Source: Linux tcp_tso_should_defer, tcp_write_xmit (since 5.11 where nothing was sent either), tcp_cwnd_validate.
     #[inline(never)]
     pub(super) fn note_deferral(&mut self, cfg: &Tcp, now: Time) {
         if self.nxt >= self.end || self.burst > 0 || !self.defers(cfg, now) {
@@ -94,7 +94,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// The next burst waits until the window has room for one that is worth it, unless no ACK is about to make any.
+    /// True if the next burst is deferred until the window has room for one that is worth it, unless no ACK is about to make
+    /// room.
     ///
     /// Source: Linux tcp_tso_should_defer. Deviation: without RACK only while nothing is lost or reordered.
     pub(super) fn defers(&self, cfg: &Tcp, now: Time) -> bool {

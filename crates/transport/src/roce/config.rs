@@ -1,4 +1,4 @@
-//! The parameters of RoCEv2.
+//! Parameters of RoCEv2.
 
 use super::cc::{NoRateControl, Path, RoceControl, Sending};
 use crate::transport::{CheckSite, Idle, LossTimer, Shape, TransportParams};
@@ -7,66 +7,68 @@ use fanin_params::{params, Cx, Ground, Trial};
 use fanin_units::{Bytes, Span};
 
 params! {
-    /// Packets that come too early are dropped, and the sender starts again with the one that is missing. Source: IBTA §9.7.5.1, §9.9.2.
+    /// Go-back-N: out-of-order packets are dropped, and the sender starts again from the missing one. Source: IBTA §9.7.5.1,
+    /// §9.9.2.
     pub struct GoBackN {
-        /// Local ACK timeout: 4.096 us · 2^n without an acknowledgment. Source: IBTA §9.7.6.1.3; 67 ms is what Linux' perftest
-        /// sets.
+        /// Local ACK timeout n: 4.096 us · 2^n without an acknowledgment. Source: IBTA §9.7.6.1.3; 67 ms is what Linux'
+        /// perftest sets.
         pub ack_timeout: u32 = 14, in 1_u32..=31;
     }
 }
 params! {
-    /// Packets that come too early are kept, and the sender sends again what is missing. Every packet carries its RETH. Source: IRN §3.1.
+    /// Selective repeat: out-of-order packets are kept, and the sender retransmits the missing ones. Every packet carries an
+    /// RETH. Source: IRN §3.1.
     pub struct SelectiveRepeat {
-        /// The timeout where few packets are outstanding. Source: IRN §4.1 (100 us).
+        /// Timeout while few packets are outstanding. Source: IRN §4.1 (100 us).
         pub rto_low: Span = Span::from_us(100), in Span::from_us(1)..=Span::from_s(1);
-        /// The timeout otherwise. Source: IRN §4.1 (320 us).
+        /// Timeout while many packets are outstanding. Source: IRN §4.1 (320 us).
         pub rto_high: Span = Span::from_us(320), in Span::from_us(1)..=Span::from_s(1);
-        /// What few are. Source: IRN §4.1 (3).
+        /// Largest number of outstanding packets for which `rto_low` applies. Source: IRN §4.1 (3).
         pub few: u32 = 3, in 1_u32..=1_000;
     }
 }
 fanin_params::choice! {
-    /// What becomes of packets behind one that is missing.
+    /// Recovery from packet loss.
     pub enum RoceRecovery {
-        /// They are sent again.
+        /// Go-back-N: packets behind a missing one are retransmitted.
         "go_back_n" => GoBackN(GoBackN),
-        /// They are kept.
+        /// Selective repeat: packets behind a missing one are kept.
         "selective_repeat" => SelectiveRepeat(SelectiveRepeat),
     }
 }
 
 params! {
-    /// As much as the congestion control says.
+    /// No limit besides the congestion control's.
     pub struct NoRoceWindow { }
 }
 params! {
-    /// What fills an idle path: line rate times the base RTT of the flow. Source: IRN §3.2 (BDP-FC).
+    /// Bandwidth-delay product: line rate times base RTT of the flow. Source: IRN §3.2 (BDP-FC).
     pub struct BdpWindow {
-        /// So many times that.
+        /// Multiple of the bandwidth-delay product.
         pub factor: f64 = 1.0, in 0.01..=100.0;
     }
 }
 params! {
-    /// A number of bytes.
+    /// Fixed number of bytes.
     pub struct FixedRoceWindow {
-        /// Payload bytes; one packet may always be outstanding.
+        /// Payload bytes that may be outstanding; one packet always may.
         pub size: Bytes, in Bytes(1)..=Bytes(1_073_741_824);
     }
 }
 fanin_params::choice! {
-    /// What a queue pair may have outstanding, whatever its congestion control says.
+    /// Limit of a queue pair's outstanding bytes, in addition to congestion control.
     pub enum RoceWindow {
-        /// Anything.
+        /// No limit.
         "none" => None(NoRoceWindow),
-        /// The product of bandwidth and delay.
+        /// Bandwidth-delay product of the path.
         "bdp" => Bdp(BdpWindow),
-        /// So many bytes.
+        /// Fixed number of bytes.
         "fixed" => Fixed(FixedRoceWindow),
     }
 }
 
 impl RoceWindow {
-    /// In payload bytes.
+    /// The limit in payload bytes.
     pub(super) fn bytes(&self, path: &Path) -> u64 {
         match self {
             RoceWindow::None(_) => Sending::UNLIMITED,
@@ -76,37 +78,37 @@ impl RoceWindow {
     }
 }
 
-/// A message has so many bytes at most. Source: IBTA §9.3.3 (DMA length), §9.7.2.
+/// Largest message. Source: IBTA §9.3.3 (DMA length), §9.7.2.
 const LONGEST: Bytes = Bytes(1 << 31);
 
 params! {
-    /// RoCEv2: each flow is a reliable queue pair that writes to the memory of the other end (RDMA WRITE). Queue pairs exist before:
-    /// nothing on the wire opens or closes them.
+    /// RoCEv2: each flow is a reliable queue pair that writes to the memory of the peer (RDMA WRITE). Queue pairs
+    /// exist beforehand: nothing on the wire opens or closes them.
     pub struct Roce {
-        /// Congestion control.
+        /// Congestion control of queue pairs.
         pub congestion_control: RoceControl = RoceControl::None(NoRateControl { rate: None });
-        /// Path MTU: payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Source: IBTA §5.2.1; Linux takes the largest that
-        /// fits the interface, 1024 with Ethernet's 1500 B and 4096 with 9000 B (iboe_get_mtu).
+        /// Path MTU, the payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Source: IBTA §5.2.1; Linux takes the
+        /// largest that fits the interface, 1024 with Ethernet's 1500 B and 4096 with 9000 B (iboe_get_mtu).
         pub mtu: u16 = 1_024, in 256_u16..=4_096;
-        /// Bytes of a message, a multiple of `mtu`: what an application writes is cut into as many. Absent: one message, of 2 GiB at
-        /// most.
+        /// Size of a message, a multiple of `mtu`: each write of an application is cut into such messages. If absent, one
+        /// message, of at most 2 GiB.
         pub message: Option<Bytes> = None, in Bytes(256)..=LONGEST;
-        /// How packets are repaired that were lost.
+        /// Recovery from packet loss.
         pub recovery: RoceRecovery = RoceRecovery::GoBackN(GoBackN { ack_timeout: 14 });
-        /// How often the same packet is sent again before the queue pair fails. Source: IBTA §9.9.2.1.1 (3 bits); 7 is what Linux'
-        /// perftest sets.
+        /// Largest number of retransmissions of a packet, after which the queue pair fails. Source: IBTA §9.9.2.1.1 (3 bits);
+        /// 7 is what Linux' perftest sets.
         pub retry_count: u32 = 7, in 0_u32..=7;
-        /// Every how many packets the sender asks for an acknowledgment, besides at the end of each message. Selective repeat, a window
-        /// and controls by window need one for each.
+        /// Interval in packets at which the sender requests acknowledgments, besides at the end of each message. Selective
+        /// repeat, `window` and window-based congestion controls need 1.
         pub ack_every: u32 = 1, in 1_u32..=4_096;
-        /// What may be outstanding.
+        /// Limit of outstanding bytes, in addition to congestion control.
         pub window: RoceWindow = RoceWindow::None(NoRoceWindow {});
-        /// Bytes of payload that leave back to back before the rate limiter makes a pause; absent: a packet. What counts is the rate
-        /// over both.
+        /// Burst of the rate limiter: payload bytes that leave back to back before a pause; if absent, a single packet. The
+        /// rate holds over burst and pause together.
         pub burst: Option<Bytes> = None, in Bytes(256)..=Bytes(1_048_576);
-        /// The traffic class of acknowledgments. Absent: that of the flow.
+        /// Traffic class of acknowledgments; if absent, that of the flow.
         pub ack_class: Option<u8> = None, in 0_u8..=7;
-        /// The traffic class of congestion notifications (CNP). Absent: that of the flow.
+        /// Traffic class of congestion notifications (CNP); if absent, that of the flow.
         pub cnp_class: Option<u8> = None, in 0_u8..=7;
     }
 }
@@ -117,28 +119,28 @@ impl Default for Roce {
     }
 }
 
-/// 4.096 us · 2^n. Source: IBTA §9.7.6.1.3.
+/// Local ACK timeout for the exponent n: 4.096 us · 2^n. Source: IBTA §9.7.6.1.3.
 pub(super) fn local_ack_timeout(n: u32) -> Span {
     Span::from_ns(4_096).saturating_mul(1 << n.min(31))
 }
 
 impl Roce {
-    /// Packets are taken out of order.
+    /// True with selective repeat.
     pub fn selective(&self) -> bool {
         matches!(self.recovery, RoceRecovery::SelectiveRepeat(_))
     }
 
-    /// Packets of a message.
+    /// Number of packets of a full message.
     pub(super) fn packets_per_message(&self) -> u64 {
         self.message.unwrap_or(LONGEST).get().div_ceil(u64::from(self.mtu))
     }
 
-    /// The headers of a full packet that no message begins with.
+    /// Headers of a full packet in the middle of a message.
     fn data_header(&self) -> RoceHeader {
         RoceHeader { op: RoceOp::WriteMiddle, reth: self.selective(), ..RoceHeader::default() }
     }
 
-    /// Bytes of headers of the longest packet.
+    /// Length of the headers of the longest packet.
     fn longest_data_header(&self) -> u16 {
         RoceHeader { reth: true, ..self.data_header() }.bytes()
     }
@@ -150,7 +152,7 @@ impl TransportParams for Roce {
             cx.error_at("mtu", &self.mtu, "is no path MTU", "256, 512, 1024, 2048 or 4096");
         }
         if let Some(message) = self.message.filter(|bytes| bytes.get() % u64::from(self.mtu) != 0) {
-            cx.error_at("message", &message, "is no multiple of mtu", &format!("a multiple of {}", self.mtu));
+            cx.error_at("message", &message, "is not a multiple of mtu", &format!("a multiple of {}", self.mtu));
         }
         let each = if self.selective() {
             Some("recovery = \"selective_repeat\"")
@@ -190,7 +192,7 @@ impl TransportParams for Roce {
         ip.header() + self.longest_data_header() + self.mtu
     }
 
-    /// Path MTUs are what they are: frames with stamps are longer.
+    /// Path MTUs are fixed: stamps make frames longer instead.
     fn with_mtu_less(self, _bytes: u16) -> Self {
         self
     }

@@ -1,27 +1,27 @@
-//! The rate limiter of a queue pair: packets leave in bursts, and between their beginnings lies the time that their bytes take at the rate.
+//! Rate limiter of a queue pair: packets leave in bursts, whose beginnings are as far apart as their bytes take at the rate.
 
 use fanin_units::{BitRate, Bytes, Time};
 
-/// See the module.
+/// Rate limiter with bursts.
 #[derive(Clone, Debug)]
 pub struct Limiter {
-    /// Payload bytes of a burst.
+    /// Payload bytes per burst.
     burst: u32,
-    /// When the present burst began, its bytes on the wire so far, and the payload bytes that it has left.
+    /// Beginning of the present burst, its bytes on the wire so far, and its remaining payload bytes.
     begun: Time,
     wire: u64,
     left: u32,
-    /// When the next one may begin.
+    /// Earliest beginning of the next burst.
     next: Time,
 }
 
 impl Limiter {
-    /// `burst`: payload bytes; a packet at least.
+    /// A limiter with bursts of `burst` payload bytes, a packet at least.
     pub fn new(burst: u32) -> Self {
         Limiter { burst, begun: Time::ZERO, wire: 0, left: 0, next: Time::ZERO }
     }
 
-    /// When a packet may leave; in the past: now.
+    /// Earliest time at which a packet may leave; a past time means now.
     #[inline]
     pub fn next(&self) -> Time {
         if self.left > 0 {
@@ -31,7 +31,7 @@ impl Limiter {
         }
     }
 
-    /// A packet leaves, at a rate below the line's.
+    /// Accounts for a packet sent at a rate below the line's.
     #[inline]
     pub fn sent(&mut self, now: Time, payload: u32, wire: u32, rate: BitRate) {
         if self.left == 0 || now >= self.next {
@@ -42,13 +42,13 @@ impl Limiter {
         self.retime(rate);
     }
 
-    /// The line is the limit.
+    /// Lifts the limit: packets leave at the line rate.
     #[inline]
     pub fn open(&mut self) {
         (self.left, self.next) = (0, Time::ZERO);
     }
 
-    /// The rate is another from now on.
+    /// Changes the rate from now on.
     pub fn retime(&mut self, rate: BitRate) {
         self.next = self.begun.saturating_add(rate.time_to_send(Bytes(self.wire)));
     }

@@ -1,37 +1,37 @@
-//! What is written, as messages and packets. Packets are numbered from 0; a message is a row of them, and so is what is written at
-//! once.
+//! Written data as messages and packets. Packets are numbered from 0; a message consists of consecutive packets, and so does
+//! a write.
 
 use std::collections::VecDeque;
 
-/// What the application wrote at once.
+/// One write call of the application.
 #[derive(Clone, Copy, Debug)]
 struct Write {
-    /// Its first packet, and the place of its first byte in the stream.
+    /// First packet of the write, and offset of its first byte in the stream.
     packet: u64,
     offset: u64,
     bytes: u64,
 }
 
-/// A packet's share of the stream.
+/// Part of the stream that a packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub offset: u64,
     pub length: u16,
-    /// A message begins, and ends, with it.
+    /// True if the packet is the first, or the last, of its message.
     pub first: bool,
     pub last: bool,
-    /// Bytes of the message.
+    /// Size of the message.
     pub message: u32,
 }
 
-/// All that is written and not yet acknowledged.
+/// All data written and not yet acknowledged.
 #[derive(Clone, Debug)]
 pub struct Messages {
     mtu: u64,
-    /// Packets of a full message.
+    /// Number of packets of a full message.
     per_message: u64,
     writes: VecDeque<Write>,
-    /// Packets and bytes in all.
+    /// Total number of packets and bytes written.
     packets: u64,
     bytes: u64,
 }
@@ -41,7 +41,7 @@ impl Messages {
         Messages { mtu: u64::from(mtu), per_message, writes: VecDeque::new(), packets: 0, bytes: 0 }
     }
 
-    /// The application writes.
+    /// Appends a write of the application.
     pub fn write(&mut self, bytes: u64) {
         if bytes > 0 {
             self.writes.push_back(Write { packet: self.packets, offset: self.bytes, bytes });
@@ -50,18 +50,18 @@ impl Messages {
         }
     }
 
-    /// Where the first write stands.
+    /// Fetches the memory of the first write.
     #[inline(always)]
     pub fn apart(&self, fetch: &impl Fn(*const u8)) {
         fetch(self.writes.as_slices().0.as_ptr().cast());
     }
 
-    /// Packets in all.
+    /// Total number of packets written.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Bytes in all.
+    /// Total number of bytes written.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -70,7 +70,7 @@ impl Messages {
         self.writes.iter().rev().find(|write| write.packet <= packet)
     }
 
-    /// The place of a packet's first byte; of the one behind the last, the end of all.
+    /// Offset of a packet's first byte; for the one behind the last, the end of the data.
     #[inline]
     pub fn offset(&self, packet: u64) -> u64 {
         match self.find(packet) {
@@ -79,7 +79,7 @@ impl Messages {
         }
     }
 
-    /// A packet that is written.
+    /// Part of the stream that a written packet carries.
     #[inline]
     pub fn piece(&self, packet: u64) -> Piece {
         let Some(write) = self.find(packet) else { return Piece { offset: 0, length: 0, first: true, last: true, message: 0 } };
@@ -98,7 +98,7 @@ impl Messages {
         }
     }
 
-    /// Packets before this one are acknowledged: what was written for them alone is forgotten.
+    /// Drops writes all of whose packets are before `before`, which are acknowledged.
     pub fn forget(&mut self, before: u64) {
         while self.writes.get(1).is_some_and(|next| next.packet <= before) {
             self.writes.pop_front();

@@ -1,6 +1,6 @@
-//! RoCEv2: a flow is a reliable queue pair over UDP, which writes to the memory of the other end.
+//! RoCEv2: a flow is a reliable queue pair over UDP, which writes to the memory of the peer.
 //!
-//! Source: IBTA §9 and Annex A17 (from memory), IRN for selective repeat.
+//! Source: IBTA §9 and Annex A17; IRN (selective repeat).
 //! Deviation: queue pairs exist before the flow does; no read, send or atomic operations; end-to-end credits and RNR are left out, as
 //! RDMA WRITE needs neither.
 
@@ -26,7 +26,7 @@ use receiver::Receiver;
 use sender::{Heard, Outcome, Sender};
 use telemetry::InBand;
 
-/// One end of a queue pair. In a box, so that TCP's ends are no larger for it.
+/// RoCEv2 endpoint: one end of a queue pair, boxed so that it does not enlarge TCP's endpoints.
 #[derive(Debug)]
 pub struct RoceEndpoint(Box<QueuePair>);
 
@@ -34,15 +34,15 @@ pub struct RoceEndpoint(Box<QueuePair>);
 struct QueuePair {
     sender: Sender,
     receiver: Receiver,
-    /// First sequence numbers of what it sends and of what it receives.
+    /// Initial packet sequence numbers of sent and of received packets.
     origins: [u32; 2],
     /// Bytes received in order.
     place: u64,
-    /// When the packet that comes next reached the host, where that was before.
+    /// Arrival time of the next packet at the host, if it waited there.
     arrived: Option<Time>,
-    /// What every packet waits in a host besides.
+    /// Processing delay of every packet in the host.
     processing: Span,
-    /// Telemetry, where its control works by that.
+    /// In-band telemetry, if the control uses it.
     in_band: Option<Box<InBand>>,
     pending: Pending,
     failed: bool,
@@ -50,7 +50,7 @@ struct QueuePair {
     signals: SignalLog,
 }
 
-/// The lines of memory that something takes.
+/// Fetches the cache lines of a value.
 #[inline(always)]
 fn lines<T>(of: &T, fetch: impl Fn(*const u8)) {
     let first = std::ptr::from_ref(of).cast::<u8>();
@@ -89,7 +89,7 @@ impl RoceEndpoint {
     }
 }
 
-/// Never inlined: TCP's path through the hosts, which nearly all runs take, stays as short as it was.
+/// Implementation of [`Transport`], never inlined: TCP's path through the hosts, which nearly all runs take, stays short.
 impl Transport for RoceEndpoint {
     type Params = Roce;
 
@@ -103,7 +103,7 @@ impl Transport for RoceEndpoint {
         self.0.sender.write(now, bytes);
     }
 
-    /// Nothing on the wire closes a queue pair.
+    /// Does nothing: no packet closes a queue pair.
     fn close(&mut self, _cfg: &Roce, _now: Time) {}
 
     fn arrived_at(&mut self, at: Time) {
@@ -206,7 +206,7 @@ impl Transport for RoceEndpoint {
         self.0.sender.is_done()
     }
 
-    /// The queue pair, then what that points to.
+    /// Fetches the queue pair's memory, then the memory that it points to.
     #[inline(always)]
     fn apart(&self, step: usize, fetch: impl Fn(*const u8)) {
         let pair = &*self.0;

@@ -1,4 +1,4 @@
-//! The receiving half of a queue pair: what is in order, what is acknowledged, and when it notifies the sender of marks.
+//! Receiving half of a queue pair: ordering, acknowledgments, and notifications of marks.
 
 use super::cc::Notifying;
 use super::config::Roce;
@@ -7,23 +7,23 @@ use fanin_packet::{Ecn, Envelope, Header, Kind, RoceHeader, RoceOp, Syndrome};
 use fanin_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// A packet that came before its turn; of no bytes: it has not come.
+/// Out-of-order packet that has arrived; a placeholder for a missing one if it has no bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Early {
     payload: u16,
     last: bool,
 }
 
-/// Notifications of marks: one per interval at most; packets that are marked in between cause one at its end. Source: DCQCN §3.1
-/// (notification point).
+/// Sender of notifications of marks, at most one per interval; packets marked in between cause one at its end. Source: DCQCN
+/// §3.1 (notification point).
 #[derive(Clone, Copy, Debug)]
 struct Notifier {
     rule: Notifying,
-    /// When the interval of the last one ends.
+    /// End of the interval after the last notification.
     quiet_until: Time,
-    /// A packet of this interval was marked.
+    /// True if a packet of this interval was marked.
     marked: bool,
-    /// When one leaves that has been caused.
+    /// Departure time of a notification that has been caused.
     due_at: Time,
 }
 
@@ -58,22 +58,22 @@ impl Notifier {
     }
 }
 
-/// See the module.
+/// Receiving half of a queue pair.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// The packet that is next in order.
+    /// Number of the next in-order packet, which is missing.
     expected: u64,
     origin: u32,
-    /// What has come from that one on, by place; that one has not.
+    /// Packets received out of order, by distance from the expected one.
     early: VecDeque<Early>,
-    /// The missing packet has been asked for.
+    /// True if the missing packet has been requested.
     asked: bool,
-    /// Messages that are complete.
+    /// Number of complete messages.
     msn: u32,
-    /// What is to be acknowledged: negatively, with what came too early, and for how long the packet waited.
+    /// Acknowledgment to send: its syndrome, the out-of-order packet if negative, and the packet's waiting time.
     ack: Option<(Syndrome, Option<u32>, Span)>,
     notifier: Option<Notifier>,
-    /// The last input: a notification that is due then needs no timeout.
+    /// Time of the last input: a notification that is due then needs no timeout.
     now: Time,
 }
 
@@ -96,7 +96,7 @@ impl Receiver {
         self.origin.wrapping_add(packet as u32) & RoceHeader::PSN_MASK
     }
 
-    /// A packet of data has come, which `waited` in this host. Gives bytes that are now in order.
+    /// Processes a data packet, which `waited` in this host. Returns the bytes that are in order now.
     pub fn on_data(&mut self, cfg: &Roce, now: Time, waited: Span, (e, h): (&Envelope, &RoceHeader), stats: &mut Stats) -> u64 {
         self.on_timer(now);
         if e.ecn == Ecn::Ce {
@@ -134,13 +134,13 @@ impl Receiver {
         bytes
     }
 
-    /// A packet is next in order.
+    /// Takes the next in-order packet.
     fn take(&mut self, last: bool) {
         self.expected += 1;
         self.msn = self.msn.wrapping_add(u32::from(last));
     }
 
-    /// A packet has come before its turn.
+    /// Processes an out-of-order packet.
     fn on_early(&mut self, cfg: &Roce, ahead: usize, waited: Span, (e, h): (&Envelope, &RoceHeader), stats: &mut Stats) {
         if !cfg.selective() {
             // One NAK until the missing packet comes. Source: IBTA §9.7.5.1.4.
@@ -160,7 +160,7 @@ impl Receiver {
         self.ack = Some((Syndrome::SequenceError, Some(h.psn), waited));
     }
 
-    /// Whether something is to be sent.
+    /// True if an acknowledgment or notification is to be sent.
     #[inline]
     pub fn due(&self, now: Time) -> bool {
         self.ack.is_some() || self.notifier.as_ref().is_some_and(|notifier| notifier.due_at <= now)

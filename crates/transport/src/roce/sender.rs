@@ -1,4 +1,4 @@
-//! The sending half of a queue pair: which packet is next, what an acknowledgment says of those before, when something is lost.
+//! Sending half of a queue pair: next packet, acknowledgments, loss recovery.
 
 use super::cc::{Control, Feedback, Loss, Path, RateControl, Sending};
 use super::config::{local_ack_timeout, Roce, RoceRecovery};
@@ -9,79 +9,79 @@ use fanin_packet::{Ecn, Envelope, Framing, Header, HopSample, Kind, RoceHeader, 
 use fanin_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// Packets that may be outstanding, so that a sequence number says which one it is: half of all there are. Source: IBTA §9.7.2.
+/// Largest number of outstanding packets, so that a sequence number identifies one: half of all numbers. Source: IBTA §9.7.2.
 const MOST_OUTSTANDING: u64 = 1 << 23;
 
-/// A packet that has left and is not acknowledged.
+/// A packet that was sent and is not acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Time,
-    /// It left more than once.
+    /// True if the packet was retransmitted.
     again: bool,
-    /// It has arrived out of order.
+    /// True if the packet has arrived out of order.
     arrived: bool,
 }
 
-/// Selective repeat while something is missing. Source: IRN §3.1.
+/// State of selective repeat while packets are missing. Source: IRN §3.1.
 #[derive(Clone, Copy, Debug, Default)]
 struct Repair {
-    /// It is over when all packets before this one are acknowledged; none: nothing is missing.
+    /// Packet before which all must be acknowledged to end the recovery; `None`: nothing is missing.
     until: Option<u64>,
-    /// The highest packet known to have arrived, plus one: those before it that have not are lost.
+    /// Highest packet known to have arrived, plus one: missing packets before it are lost.
     arrived: u64,
-    /// Packets before this one have been looked at.
+    /// First packet not yet examined for loss.
     scan: u64,
-    /// The next one to be sent again.
+    /// Next packet to retransmit.
     next: Option<u64>,
 }
 
-/// What is known of an acknowledgment besides its header.
+/// Facts about an acknowledgment besides its header.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard<'a> {
-    /// For how long it waited in this host.
+    /// Time that the acknowledgment waited in this host.
     pub at_end: Span,
-    /// See [`Feedback`].
+    /// Telemetry of the path, see [`Feedback`].
     pub telemetry: &'a [HopSample],
     pub path: u16,
 }
 
-/// What an acknowledgment has done.
+/// Effect of an acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Nothing,
     Acknowledged,
-    /// It was the last negative one that the queue pair takes.
+    /// Failure: one negative acknowledgment more than the queue pair tolerates.
     Failed,
 }
 
-/// See the module.
+/// Sending half of a queue pair.
 #[derive(Clone, Debug)]
 pub struct Sender {
     messages: Messages,
-    /// Packets: the first that is not acknowledged, the next in order, and the one behind the highest that has left.
+    /// Packet numbers: first unacknowledged one, next in order, and one behind the highest sent.
     una: u64,
     nxt: u64,
     high: u64,
     origin: u32,
     sent: VecDeque<Sent>,
     repair: Repair,
-    /// Times in a row that the first packet was sent again.
+    /// Number of consecutive retransmissions of the first packet.
     retries: u32,
-    /// When the timeout began to run, and when it ends.
+    /// Start and expiry of the timeout.
     waits_since: Time,
     timeout_at: Time,
-    /// When the rate limiter lets the next packet go that could leave otherwise.
+    /// Time at which the rate limiter releases the next packet, if nothing else holds it.
     pace_at: Time,
-    /// Packets since the last that asked for an acknowledgment.
-    unasked: u32,
+    /// Number of packets since the last one that requested an acknowledgment.
+    since_ack_request: u32,
     limiter: Limiter,
-    /// What may be outstanding by the queue pair's own window \[bytes\].
+    /// Limit of outstanding bytes of the queue pair's own window \[bytes\].
     limit: u64,
     control: Control,
     sending: Sending,
     path: Path,
     framing: Framing,
-    /// The last measured.
+    /// Last measured RTT.
     rtt: Span,
 }
 
@@ -101,7 +101,7 @@ impl Sender {
             waits_since: Time::ZERO,
             timeout_at: Time::MAX,
             pace_at: Time::MAX,
-            unasked: 0,
+            since_ack_request: 0,
             limiter: Limiter::new(burst),
             limit: cfg.window.bytes(&path),
             control,
@@ -112,7 +112,7 @@ impl Sender {
         }
     }
 
-    /// Where the times of the packets stand that leave and are acknowledged next, and what is written.
+    /// Fetches the send times of packets that are sent and acknowledged next, and of the writes.
     #[inline(always)]
     pub fn apart(&self, fetch: &impl Fn(*const u8)) {
         let (first, wrapped) = self.sent.as_slices();
@@ -124,15 +124,15 @@ impl Sender {
 
     pub fn write(&mut self, now: Time, bytes: u64) {
         self.messages.write(bytes);
-        self.settle(now);
+        self.set_pace_timer(now);
     }
 
-    /// All that is written is acknowledged.
+    /// True if all written data is acknowledged.
     pub fn is_done(&self) -> bool {
         self.una == self.messages.packets()
     }
 
-    /// The next packet that may leave as far as windows are concerned.
+    /// Next packet that windows allow to leave.
     #[inline]
     fn next_packet(&self) -> Option<u64> {
         if let Some(lost) = self.repair.next {
@@ -141,7 +141,7 @@ impl Sender {
         (self.nxt < self.messages.packets() && self.has_room()).then_some(self.nxt)
     }
 
-    /// Whether the window has room for the next packet in order; one packet may always be outstanding.
+    /// True if the window has room for the next packet in order; one packet may always be outstanding.
     #[inline]
     fn has_room(&self) -> bool {
         let outstanding = self.nxt - self.una;
@@ -151,7 +151,7 @@ impl Sender {
                 && (window == Sending::UNLIMITED || (outstanding + 1) * u64::from(self.path.payload) <= window))
     }
 
-    /// Whether a packet may leave now.
+    /// True if a packet may leave now.
     #[inline]
     pub fn due(&self, now: Time) -> bool {
         self.limiter.next() <= now && self.next_packet().is_some()
@@ -166,10 +166,10 @@ impl Sender {
         let piece = self.messages.piece(packet);
         let again = packet < self.high;
         self.note_sent(packet, now);
-        self.unasked += 1;
-        let ack_request = piece.last || self.unasked >= cfg.ack_every;
+        self.since_ack_request += 1;
+        let ack_request = piece.last || self.since_ack_request >= cfg.ack_every;
         if ack_request {
-            self.unasked = 0;
+            self.since_ack_request = 0;
         }
         let roce = RoceHeader {
             op: RoceOp::write(piece.first, piece.last),
@@ -201,11 +201,11 @@ impl Sender {
             self.waits_since = now;
         }
         self.set_timeout(cfg);
-        self.settle(now);
+        self.set_pace_timer(now);
         true
     }
 
-    /// A packet leaves.
+    /// Accounts for a packet sent.
     fn note_sent(&mut self, packet: u64, now: Time) {
         if packet == self.high {
             self.sent.push_back(Sent { at: now, again: false, arrived: false });
@@ -225,13 +225,13 @@ impl Sender {
         self.origin.wrapping_add(packet as u32) & RoceHeader::PSN_MASK
     }
 
-    /// The packet that a sequence number means: the nearest to the first outstanding one.
+    /// Packet that a sequence number refers to: the nearest to the first outstanding one.
     fn packet_of(&self, psn: u32) -> u64 {
         let ahead = psn.wrapping_sub(self.psn(self.una)) << 8;
         self.una.wrapping_add_signed(i64::from(ahead as i32 >> 8))
     }
 
-    /// Lets the control do something, and the limiter follow its rate.
+    /// Runs an action of the congestion control, and adapts the rate limiter to its rate.
     #[inline]
     fn steer(&mut self, act: impl FnOnce(&mut Control, &mut Sending)) {
         let before = self.sending.rate;
@@ -245,7 +245,7 @@ impl Sender {
         }
     }
 
-    /// A positive or negative acknowledgment.
+    /// Processes a positive or negative acknowledgment.
     pub fn on_ack(&mut self, cfg: &Roce, now: Time, ack: &RoceHeader, heard: &Heard<'_>, stats: &mut Stats) -> Outcome {
         let named = self.packet_of(ack.psn);
         let negative = ack.syndrome == Syndrome::SequenceError;
@@ -287,7 +287,7 @@ impl Sender {
         let fine = !negative || self.on_negative(cfg, now, until, (early, progress), stats);
         self.find_lost();
         self.set_timeout(cfg);
-        self.settle(now);
+        self.set_pace_timer(now);
         match (fine, progress) {
             (false, _) => Outcome::Failed,
             (true, true) => Outcome::Acknowledged,
@@ -295,14 +295,14 @@ impl Sender {
         }
     }
 
-    /// The round trip of a packet that left once and of which nothing has been heard yet.
+    /// RTT of a packet that was sent once and not reported before; `None` otherwise.
     fn measure(&self, now: Time, packet: Option<u64>) -> Option<Span> {
         let at = packet?.checked_sub(self.una)?;
         let sent = self.sent.get(at as usize)?;
         (!sent.again && !sent.arrived).then(|| now.since(sent.at))
     }
 
-    /// All packets before `una` are acknowledged.
+    /// Acknowledges all packets before `una`.
     fn advance(&mut self, una: u64) {
         self.sent.drain(..(una - self.una) as usize);
         self.una = una;
@@ -314,7 +314,7 @@ impl Sender {
         }
     }
 
-    /// Packet `missing` has not arrived, and a later one has. False: it was sent again too often.
+    /// Handles the report that packet `missing` has not arrived, and a later one has. False: it was retransmitted too often.
     fn on_negative(
         &mut self,
         cfg: &Roce,
@@ -350,7 +350,7 @@ impl Sender {
         true
     }
 
-    /// The next packet that is known to be lost and has not been sent again since.
+    /// Finds the next packet that is known to be lost and was not retransmitted since.
     fn find_lost(&mut self) {
         self.repair.next = None;
         if self.repair.until.is_none() {
@@ -366,7 +366,7 @@ impl Sender {
         self.sent.get((packet - self.una) as usize).is_some_and(|sent| sent.arrived)
     }
 
-    /// The timeout runs from the last progress on, while anything is outstanding.
+    /// Restarts the timeout, which runs from the last progress on while packets are outstanding.
     fn set_timeout(&mut self, cfg: &Roce) {
         self.timeout_at = if self.high > self.una && self.nxt > self.una {
             self.waits_since.saturating_add(self.timeout(cfg))
@@ -383,7 +383,7 @@ impl Sender {
         }
     }
 
-    /// Timers that are due. False: a packet was sent again too often.
+    /// Handles due timers. False: a packet was retransmitted too often.
     pub fn on_timer(&mut self, cfg: &Roce, now: Time, stats: &mut Stats) -> bool {
         if self.control.next_timeout() <= now {
             self.steer(|control, sending| control.on_timer(sending, now));
@@ -406,7 +406,7 @@ impl Sender {
             self.steer(|control, sending| control.on_loss(sending, now, Loss::Timeout));
             self.set_timeout(cfg);
         }
-        self.settle(now);
+        self.set_pace_timer(now);
         true
     }
 
@@ -414,11 +414,11 @@ impl Sender {
         let before = self.sending.rate;
         self.steer(|control, sending| control.on_cnp(sending, now));
         stats.ecn_reductions += u32::from(self.sending.rate < before);
-        self.settle(now);
+        self.set_pace_timer(now);
     }
 
-    /// Notes when the limiter lets the next packet go, where nothing else holds it.
-    fn settle(&mut self, now: Time) {
+    /// Records the time at which the limiter releases the next packet, if nothing else holds it.
+    fn set_pace_timer(&mut self, now: Time) {
         let next = self.limiter.next();
         self.pace_at = if next > now && self.next_packet().is_some() { next } else { Time::MAX };
     }
@@ -428,12 +428,12 @@ impl Sender {
         self.timeout_at.min(self.pace_at).min(self.control.next_timeout())
     }
 
-    /// Payload bytes that the limiter lets go back to back.
+    /// Payload bytes that the limiter releases back to back.
     pub fn burst(&self, cfg: &Roce) -> u64 {
         cfg.burst.filter(|_| self.sending.rate < self.path.line_rate).map_or(0, |burst| burst.get())
     }
 
-    /// What telemetry shows: see [`crate::SenderState`].
+    /// State for telemetry, see [`crate::SenderState`].
     pub fn look(&self) -> Look {
         let next = self.messages.offset(self.high);
         let acked = self.messages.offset(self.una);
@@ -456,7 +456,7 @@ impl Sender {
     }
 }
 
-/// A sender at one moment.
+/// State of a sender at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     pub acked: u64,

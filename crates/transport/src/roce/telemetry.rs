@@ -1,28 +1,28 @@
-//! In-band telemetry at one end of a queue pair: what its data brings back with acknowledgments, and what it sends back of the other's.
+//! In-band telemetry of one end of a queue pair: reports about its own data, and stacks to return to the peer.
 
 use fanin_packet::{HopSample, RoceOp, Stack};
 use fanin_units::Time;
 
-/// See the module.
+/// Telemetry state of one end of a queue pair.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InBand {
-    /// That of the packet that comes next.
+    /// Stack of the packet that is passed in next.
     arrived: Option<Stack>,
-    /// That of the latest data, which acknowledgments send back.
+    /// Stack of the latest data packet, which acknowledgments return.
     echo: Option<Stack>,
-    /// That of the packet made last.
+    /// Stack of the packet made last.
     sent: Option<Stack>,
-    /// What the acknowledgment that came last says of the ports.
+    /// Samples of the last acknowledgment, one per port of the path.
     samples: Vec<HopSample>,
 }
 
 impl InBand {
-    /// The packet that is given next brings a stack.
+    /// Stores the stack of the packet that is passed in next.
     pub(super) fn arrived(&mut self, stack: &Stack) {
         self.arrived = Some(*stack);
     }
 
-    /// A packet has come; of an acknowledgment, what it says of the ports that its data has passed, and where they are.
+    /// Processes a packet; for an acknowledgment, returns samples of the ports that its data has passed, and their hash.
     pub(super) fn on_packet(&mut self, now: Time, op: RoceOp) -> (&[HopSample], u16) {
         self.samples.clear();
         let mut path = 0;
@@ -37,7 +37,7 @@ impl InBand {
         (&self.samples, path)
     }
 
-    /// A packet has been made.
+    /// Prepares the stack of a packet that was made.
     pub(super) fn sent(&mut self, op: RoceOp) {
         self.sent = match op {
             RoceOp::Acknowledge => self.echo,
@@ -46,7 +46,7 @@ impl InBand {
         };
     }
 
-    /// The stack of the packet made last.
+    /// Takes the stack of the packet made last.
     pub(super) fn of_sent(&mut self) -> Option<Stack> {
         self.sent.take()
     }

@@ -12,7 +12,7 @@ use fanin_telemetry::Stamp;
 use source::Source;
 use std::io::Read;
 
-/// What a file may hold at most in one block or packet; more is damage, or not what is read here.
+/// Largest block or packet of a file; more is damage, or not what is read here.
 pub const LARGEST_BLOCK: u64 = 16 << 20;
 
 /// Interfaces of all sections of a file together.
@@ -30,11 +30,11 @@ pub enum Format {
 pub enum Trouble {
     /// The file ends within a block, as that of a capture that was killed does; all before it has been read.
     Truncated,
-    /// Its content contradicts the format.
+    /// The content of a block contradicts the format.
     Malformed,
     /// No capture, or one of a kind that is not read here.
     Unsupported,
-    /// It could not be read.
+    /// The file could not be read.
     Io,
 }
 
@@ -44,7 +44,7 @@ pub struct CaptureError {
     pub trouble: Trouble,
     /// Byte offset of the block (pcapng), record (pcap) or header at fault.
     pub offset: u64,
-    /// Its number, from 1: the file's header is the first.
+    /// Number of the block, from 1: the file's header is the first.
     pub block: u64,
     pub what: String,
 }
@@ -64,7 +64,7 @@ pub enum Direction {
     Out,
 }
 
-/// Where frames were captured.
+/// Interface at which frames were captured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interface {
     pub link: LinkType,
@@ -81,7 +81,7 @@ pub struct Interface {
     clock: Clock,
 }
 
-/// How an interface's ticks become time.
+/// Conversion of an interface's ticks to time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Clock {
     /// `if_tsresol`: a power of ten, or of two with the highest bit set; negative.
@@ -110,7 +110,7 @@ impl Clock {
     }
 }
 
-/// What was passed over.
+/// Blocks that were passed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Skipped {
     /// Blocks that hold no packets, known or not.
@@ -124,7 +124,7 @@ pub struct Skipped {
 pub struct Frame<'a> {
     /// Byte offset of its block or record in the file.
     pub offset: u64,
-    /// Its interface's place in [`Capture::interfaces`].
+    /// Index of the interface in [`Capture::interfaces`].
     pub interface: usize,
     pub link: LinkType,
     /// Picoseconds since the epoch: 1970-01-01 00:00 UTC, or the start of a simulation.
@@ -139,12 +139,12 @@ pub struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Whether not all of its bytes were kept.
+    /// True if not all of its bytes were kept.
     pub fn is_cut(&self) -> bool {
         self.data.len() < self.length as usize
     }
 
-    /// Its headers, as far as they were kept; none where it carries no IP.
+    /// Headers of the frame, as far as they were kept; none where it carries no IP.
     pub fn headers(&self) -> Option<Headers> {
         Headers::parse_cut(self.link, self.data, self.length as usize)
     }
@@ -183,7 +183,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Whether a switch has cut the payload off: `headers`, which are TCP's, speak of more than the frame had on the wire.
+    /// True if a switch has cut the payload off: `headers`, which are TCP's, speak of more than the frame had on the wire.
     /// Source: NDP §3.1.
     pub fn is_trimmed(&self, headers: &Headers) -> bool {
         self.link == LinkType::Ethernet && headers.tcp.is_some() && !self.is_cut() && headers.end > self.end_of_data()
@@ -194,7 +194,7 @@ impl Frame<'_> {
         self.notification()?.ok()
     }
 
-    /// The same where the frame says that it carries one, or why it cannot be read.
+    /// Drop notification of the frame, where it says that it carries one, or why that cannot be read.
     pub fn notification(&self) -> Option<Result<Notice, BadNotice>> {
         let start = self.carrier()?;
         Some(if self.is_cut() {
@@ -204,7 +204,7 @@ impl Frame<'_> {
         })
     }
 
-    /// Whether there is no packet in it: padding and a drop notification, or the notification alone.
+    /// True if there is no packet in it: padding and a drop notification, or the notification alone.
     pub fn is_notice_only(&self) -> bool {
         let Some(start) = self.carrier() else { return false };
         // An IP packet begins with its version.
@@ -212,14 +212,14 @@ impl Frame<'_> {
         padding || self.notice().is_some_and(|notice| start + notice.size() == self.end_of_data())
     }
 
-    /// Where the packet of a frame begins that says that it carries a drop notification.
+    /// Place where the packet begins in a frame with a drop notification.
     #[inline]
     fn carrier(&self) -> Option<usize> {
         let start = (self.link == LinkType::Ethernet).then(|| notification::carrier(self.data))??.0;
         (start <= self.end_of_data()).then_some(start)
     }
 
-    /// Where the frame check sequence begins, or would.
+    /// Place where the frame check sequence begins, or would.
     fn end_of_data(&self) -> usize {
         self.data.len().saturating_sub(usize::from(self.check_sequence()))
     }
@@ -240,7 +240,7 @@ impl Frame<'_> {
     }
 }
 
-/// Where a frame lies in the source's buffer.
+/// Place of a frame in the source's buffer.
 struct Found {
     interface: usize,
     time_ps: i128,
@@ -351,7 +351,7 @@ impl<R: Read> Capture<R> {
         &self.interfaces
     }
 
-    /// What was passed over so far.
+    /// Blocks that were passed over so far.
     pub fn skipped(&self) -> Skipped {
         self.skipped
     }

@@ -34,7 +34,7 @@ mod code {
     pub const ISB_OSDROP: u16 = 7;
 }
 
-/// What a block meant.
+/// Meaning of a block.
 enum Meaning {
     Packet(Found),
     Section,

@@ -11,9 +11,9 @@ pub(super) struct Source<R> {
     reader: BufReader<R>,
     /// Bytes of the present block, from its first on.
     buffer: Vec<u8>,
-    /// Where the present block begins.
+    /// Offset of the present block.
     offset: u64,
-    /// Where the next one begins.
+    /// Offset of the next block.
     next: u64,
     /// The present block's number, from 1.
     block: u64,
@@ -52,7 +52,7 @@ impl<R: Read> Source<R> {
         Ok(self.buffer.len())
     }
 
-    /// The same, where fewer bytes are an error.
+    /// Fills the buffer with `n` bytes; fewer are an error.
     pub fn all(&mut self, n: usize) -> Result<(), CaptureError> {
         if self.more(n)? < n {
             return Err(self.truncated(n as u64));
@@ -78,7 +78,7 @@ impl<R: Read> Source<R> {
         &self.buffer
     }
 
-    /// Where the present block begins.
+    /// Offset of the present block.
     pub fn offset(&self) -> u64 {
         self.offset
     }

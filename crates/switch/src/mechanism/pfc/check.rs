@@ -1,20 +1,20 @@
-//! What `fanin check` says of priority flow control: headroom, thresholds, classes, neighbours, deadlock.
+//! Checks of priority flow control beside the scenario: headroom, thresholds, classes, neighbours, deadlock.
 
 use super::{memory, PfcParams, StormAction, Xoff, BODY};
-use crate::mechanism::{message_frame, PortSite, Site, Surroundings};
+use crate::mechanism::{message_frame, Context, PortSite, Site};
 use crate::{PRIORITIES, QUANTUM_BITS};
 use fanin_params::{Cx, Param};
 use fanin_units::{Amount, Bytes};
 use std::cmp::Reverse;
 
-/// What a link can deliver from the moment on at which a switch wants its neighbour to pause, the packet that made it so included:
+/// Bytes that a link can deliver from the moment on at which a switch wants its neighbour to pause, the packet that made it so included:
 /// while the frame waits for one that is being sent, is sent itself, crosses the link, until the neighbour has sent the frame that it has
 /// begun, and that has crossed the link. Source: IEEE 802.1Q Annex N.
 pub(super) fn needed(params: &PfcParams, port: &PortSite, pause_frame: u16) -> u64 {
     needed_by(params.max_frame.get(), params, port, pause_frame)
 }
 
-/// The same where the largest frame has `full` bytes.
+/// Headroom that is needed where the largest frame has `full` bytes.
 fn needed_by(full: u64, params: &PfcParams, port: &PortSite, pause_frame: u16) -> u64 {
     let gap = u64::from(port.overhead);
     let on_the_wire = port.rate.time_to_send(Bytes(2 * (full + gap) + u64::from(pause_frame) + gap));
@@ -26,15 +26,15 @@ fn warn(cx: &mut Cx, message: impl Into<String>, suggestion: &str) {
 }
 
 /// Reports what is wrong or not as it seems, all at once.
-pub(super) fn check(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
-    classes(params, around, cx);
-    what_drops(params, around, cx);
-    neighbours(params, around, cx);
-    quanta(params, around, cx);
-    max_frame(params, around, cx);
-    memory_of_switches(params, around, cx);
-    headroom(params, around, cx);
-    if let Some(circle) = (around.circle)().filter(|_| params.watchdog.is_none()) {
+pub(super) fn check(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
+    classes(params, context, cx);
+    what_drops(params, context, cx);
+    neighbours(params, context, cx);
+    quanta(params, context, cx);
+    max_frame(params, context, cx);
+    memory_of_switches(params, context, cx);
+    headroom(params, context, cx);
+    if let Some(circle) = (context.network.circle)().filter(|_| params.watchdog.is_none()) {
         let message = format!("may block itself for ever: routes go around in a circle, {}", circle.join(", "));
         warn(cx, message, "routes that go up and then down, as in fat trees, or a watchdog");
     }
@@ -49,7 +49,7 @@ fn listed(numbers: &[u8]) -> String {
     }
 }
 
-fn classes(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
+fn classes(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
     let value = params.classes.to_value().into();
     if params.classes.is_empty() {
         cx.key("classes", |cx| cx.error(None, "names no class", Some("at least one of 0 to 7".into())).severity);
@@ -62,13 +62,13 @@ fn classes(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
             });
         }
     }
-    if around.all_traffic && !around.classes_in_use.iter().any(|class| params.classes.contains(class)) {
-        let plural = if around.classes_in_use.len() == 1 { "" } else { "es" };
-        let message = format!("names no class of the traffic, which is of class{plural} {}", listed(around.classes_in_use));
+    if context.traffic.is_complete && !context.traffic.classes.iter().any(|class| params.classes.contains(class)) {
+        let plural = if context.traffic.classes.len() == 1 { "" } else { "es" };
+        let message = format!("names no class of the traffic, which is of class{plural} {}", listed(context.traffic.classes));
         cx.key("classes", |cx| cx.warn(Some(&value), message, None).severity);
     }
     let all = params.classes.len() == PRIORITIES; // the default
-    let queues = around.most_queues;
+    let queues = context.most_queues();
     let without: Vec<u8> = params.classes.iter().copied().filter(|class| usize::from(*class) >= queues).collect();
     if !without.is_empty() && !all {
         let there = if queues == 1 {
@@ -93,8 +93,8 @@ fn classes(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
     }
 }
 
-/// What loses packets in spite of PFC.
-fn what_drops(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
+/// Causes of losses in spite of PFC.
+fn what_drops(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
     if let Some(watchdog) = &params.watchdog {
         let what = match watchdog.action {
             StormAction::Drop => "the watchdog drops a class",
@@ -102,7 +102,7 @@ fn what_drops(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
         };
         let message = format!("may lose packets: {what} after {} of pause", watchdog.detection);
         warn(cx, message, "no watchdog, where nothing may be lost");
-        if let Some(duration) = around.duration.filter(|duration| watchdog.detection >= *duration) {
+        if let Some(duration) = context.duration.filter(|duration| watchdog.detection >= *duration) {
             let message = format!("finds no storm: a run of {duration} is over before a pause has lasted so long");
             cx.key("watchdog", |cx| {
                 let problem = cx.warn_at("detection", &watchdog.detection, message);
@@ -110,26 +110,26 @@ fn what_drops(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
             });
         }
     }
-    if !around.unlimited && around.voq.is_none() {
+    if !context.is_unlimited() && context.voq().is_none() {
         let remedy = "switch.buffer = { kind = \"unlimited\" }: PFC counts the memory itself, where packets come in";
         warn(cx, "loses packets all the same where a port has no room", remedy);
     }
-    if around.marking_drops & params.lossless() != 0 {
+    if context.marking_drops() & params.lossless() != 0 {
         let remedy = "marking that only marks: threshold, or red with hard_drop = false and drop_others = false";
         warn(cx, "does not keep marking from dropping packets of lossless classes", remedy);
     }
-    for transport in around.transports.iter().filter(|transport| transport.bursts) {
+    for transport in context.traffic.transports.iter().filter(|transport| transport.bursts) {
         let message = format!("does not stop what transport {} has given to the NIC at once", transport.name);
         warn(cx, message, "tso = false, or more headroom");
     }
 }
 
-fn neighbours(_params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
-    if around.fifo_nics {
+fn neighbours(_params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
+    if context.hosts.fifo_nics {
         let message = "does not stop hosts: NICs that are one queue, first in, first out, ignore pauses";
         warn(cx, message, "host.nic = \"fair\"");
     }
-    let ports = around.sites.iter().flat_map(|site| site.ports.iter().map(move |port| (site, port)));
+    let ports = context.network.sites.iter().flat_map(|site| site.ports.iter().map(move |port| (site, port)));
     let deaf: Vec<_> = ports.filter(|(_, port)| !port.to_host && !port.peer_runs.contains(&"pfc")).collect();
     if let Some((site, port)) = deaf.first() {
         let others = match deaf.len() - 1 {
@@ -143,9 +143,9 @@ fn neighbours(_params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
 }
 
 /// A frame that asks again leaves after half of the time, and may wait for a full frame and take its own time then.
-fn quanta(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
-    let gap = u64::from(around.framing.gap);
-    let late = longest(params, around) + u64::from(message_frame(&around.framing, BODY as u8)) + 2 * gap;
+fn quanta(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
+    let gap = u64::from(context.frames.framing.gap);
+    let late = longest(params, context) + u64::from(message_frame(&context.frames.framing, BODY as u8)) + 2 * gap;
     let least = (2 * late * 8).div_ceil(QUANTUM_BITS);
     if u64::from(params.quanta) < least {
         let message = "is too short: a frame that asks again comes after the pause has ended, so lossless packets are lost";
@@ -154,19 +154,19 @@ fn quanta(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
 }
 
 /// The largest frame of the traffic, as far as it could be read.
-fn of_traffic(around: &Surroundings<'_>) -> Option<u64> {
-    let packets = around.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry));
-    let largest = packets.chain((around.datagram > 0).then_some(around.datagram)).max()?;
-    Some(largest + u64::from(around.framing.header + around.trailer + around.header_bytes))
+fn of_traffic(context: &Context<'_>) -> Option<u64> {
+    let packets = context.traffic.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry));
+    let largest = packets.chain((context.traffic.datagram > 0).then_some(context.traffic.datagram)).max()?;
+    Some(largest + u64::from(context.frames.framing.header + context.frames.trailer + context.frames.header_bytes))
 }
 
 /// The largest frame that a link may be busy with: of the traffic, whatever `max_frame` says, which a given headroom does not use.
-fn longest(params: &PfcParams, around: &Surroundings<'_>) -> u64 {
-    of_traffic(around).unwrap_or(0).max(params.max_frame.get())
+fn longest(params: &PfcParams, context: &Context<'_>) -> u64 {
+    of_traffic(context).unwrap_or(0).max(params.max_frame.get())
 }
 
-fn max_frame(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
-    if let Some(bytes) = of_traffic(around).filter(|bytes| *bytes > params.max_frame.get() && params.headroom.is_none()) {
+fn max_frame(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
+    if let Some(bytes) = of_traffic(context).filter(|bytes| *bytes > params.max_frame.get() && params.headroom.is_none()) {
         let message = format!("is less than the largest frame of the traffic, {bytes} B: the headroom is too small by as much");
         cx.error_at("max_frame", &params.max_frame, message, &format!("at least {bytes} B"));
     }
@@ -178,7 +178,7 @@ fn fixed(params: &PfcParams, site: &Site) -> u64 {
     memory::fixed(params, site.ports.iter().map(|port| params.headroom_at(port, frame)))
 }
 
-/// What one port and class have of the pool when they reach XOFF, alone at a switch; bytes of the pool.
+/// Share that one port and class have of the pool when they reach XOFF, alone at a switch; bytes of the pool.
 fn xoff_alone(params: &PfcParams, pool: u64) -> u64 {
     match &params.xoff {
         Xoff::Static(xoff) => xoff.bytes.get().min(pool),
@@ -186,9 +186,9 @@ fn xoff_alone(params: &PfcParams, pool: u64) -> u64 {
     }
 }
 
-fn memory_of_switches(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
+fn memory_of_switches(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
     let lossy = params.lossy.as_ref().map_or(0, |lossy| lossy.memory.get());
-    let most = around.sites.iter().map(|site| (fixed(params, site), site)).min_by_key(|(fixed, _)| Reverse(*fixed));
+    let most = context.network.sites.iter().map(|site| (fixed(params, site), site)).min_by_key(|(fixed, _)| Reverse(*fixed));
     let Some((fixed, site)) = most else { return };
     if fixed + lossy >= params.memory.get() {
         let own = if lossy > 0 { format!(", the pool of other classes {lossy} B") } else { String::new() };
@@ -206,11 +206,11 @@ fn memory_of_switches(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx
         cx.error_at("memory", &params.memory, message, &accepted);
         return;
     }
-    thresholds(params, around, (site, memory::common(params, fixed)), cx);
+    thresholds(params, context, (site, memory::common(params, fixed)), cx);
 }
 
 /// XOFF and XON beside the pool, and beside what ports may hold.
-fn thresholds(params: &PfcParams, around: &Surroundings<'_>, (site, pool): (&Site, u64), cx: &mut Cx) {
+fn thresholds(params: &PfcParams, context: &Context<'_>, (site, pool): (&Site, u64), cx: &mut Cx) {
     if let Xoff::Static(xoff) = &params.xoff {
         if xoff.bytes.get() > pool {
             let message = format!("is more than the pool of {}, {pool} B: XOFF is reached when that is full", site.name);
@@ -221,23 +221,23 @@ fn thresholds(params: &PfcParams, around: &Surroundings<'_>, (site, pool): (&Sit
         Xoff::Static(xoff) => xoff.bytes.get().min(pool),
         Xoff::Dynamic(xoff) => (xoff.alpha * pool as f64) as u64,
     };
-    other_classes(params, around, highest, cx);
+    other_classes(params, context, highest, cx);
     if params.xon_gap.get() > highest {
         let message = format!("puts XON below zero: XOFF is {highest} B at most, so a pause lasts until nothing is left");
         cx.error_at("xon_gap", &params.xon_gap, message, &format!("at most {highest} B"));
     }
     let xoff = params.reserved.get() + xoff_alone(params, pool);
-    if let Some(voq) = around.voq {
-        return virtual_output_queues(params, around, (xoff, voq), cx);
+    if let Some(voq) = context.voq() {
+        return virtual_output_queues(params, context, (xoff, voq), cx);
     }
-    pauses_before_marks(params, around, (site, pool), cx);
+    pauses_before_marks(params, context, (site, pool), cx);
     let bytes = |amount: &Amount| match amount {
         Amount::Bytes(bytes) => Some(*bytes),
         Amount::Packets(packets) => Some(packets.saturating_mul(params.max_frame.get())),
-        Amount::Cells(cells) => Some(cells.saturating_mul(u64::from(around.cell))),
+        Amount::Cells(cells) => Some(cells.saturating_mul(u64::from(context.cell()))),
     };
-    let largest = around.buffers.iter().filter_map(bytes).max();
-    if let Some(buffer) = largest.filter(|buffer| !around.unlimited && *buffer < xoff) {
+    let largest = context.buffers().iter().filter_map(bytes).max();
+    if let Some(buffer) = largest.filter(|buffer| !context.is_unlimited() && *buffer < xoff) {
         let message = format!("can never trigger at one port: that holds {buffer} B at most, and XOFF is reached at {xoff} B");
         cx.key("xoff", |cx| {
             warn(cx, message, &format!("XOFF of less than {buffer} B, or switch.buffer = {{ kind = \"unlimited\" }}"));
@@ -246,10 +246,10 @@ fn thresholds(params: &PfcParams, around: &Surroundings<'_>, (site, pool): (&Sit
 }
 
 /// XOFF is also what a lossy class may hold where it has no pool of its own: less than a frame, and none may ever wait.
-fn other_classes(params: &PfcParams, around: &Surroundings<'_>, highest: u64, cx: &mut Cx) {
+fn other_classes(params: &PfcParams, context: &Context<'_>, highest: u64, cx: &mut Cx) {
     let lossy: Vec<u8> =
-        around.classes_in_use.iter().copied().filter(|class| params.lossless() >> (class & 7) & 1 == 0).collect();
-    let (room, frame) = (highest.saturating_add(params.reserved.get()), longest(params, around));
+        context.traffic.classes.iter().copied().filter(|class| params.lossless() >> (class & 7) & 1 == 0).collect();
+    let (room, frame) = (highest.saturating_add(params.reserved.get()), longest(params, context));
     if lossy.is_empty() || params.lossy.is_some() || room >= frame {
         return;
     }
@@ -260,12 +260,12 @@ fn other_classes(params: &PfcParams, around: &Surroundings<'_>, highest: u64, cx
 }
 
 /// Virtual output queues that are full before the neighbour has stopped: all that waits at an input may be for one port.
-fn virtual_output_queues(params: &PfcParams, around: &Surroundings<'_>, (xoff, voq): (u64, Bytes), cx: &mut Cx) {
+fn virtual_output_queues(params: &PfcParams, context: &Context<'_>, (xoff, voq): (u64, Bytes), cx: &mut Cx) {
     let at = |site: &Site| {
         let frame = message_frame(&site.framing, BODY as u8);
         site.ports.iter().map(|port| params.headroom_at(port, frame)).max().unwrap_or(0)
     };
-    let headroom = around.sites.iter().map(at).max().unwrap_or(0);
+    let headroom = context.network.sites.iter().map(at).max().unwrap_or(0);
     if xoff + headroom <= voq.get() {
         return;
     }
@@ -286,7 +286,7 @@ fn virtual_output_queues(params: &PfcParams, around: &Surroundings<'_>, (xoff, v
 }
 
 /// XOFF that comes before the first mark, whatever inputs a queue is from: no control that works by marks can keep it away.
-fn pauses_before_marks(params: &PfcParams, around: &Surroundings<'_>, (site, pool): (&Site, u64), cx: &mut Cx) {
+fn pauses_before_marks(params: &PfcParams, context: &Context<'_>, (site, pool): (&Site, u64), cx: &mut Cx) {
     let inputs = site.ports.len().saturating_sub(1) as u64;
     let most = inputs * params.reserved.get()
         + match &params.xoff {
@@ -299,9 +299,10 @@ fn pauses_before_marks(params: &PfcParams, around: &Surroundings<'_>, (site, poo
     let bytes = |amount: &Amount| match amount {
         Amount::Bytes(bytes) => *bytes,
         Amount::Packets(packets) => packets.saturating_mul(params.max_frame.get()),
-        Amount::Cells(cells) => cells.saturating_mul(u64::from(around.cell)),
+        Amount::Cells(cells) => cells.saturating_mul(u64::from(context.cell())),
     };
-    let lossless = around.marks_from.iter().filter(|(classes, _)| classes & params.lossless() != 0);
+    let marks_from = context.marks_from();
+    let lossless = marks_from.iter().filter(|(classes, _)| classes & params.lossless() != 0);
     let Some(from) = lossless.map(|(_, from)| bytes(from)).min().filter(|from| *from >= most) else { return };
     let message = format!(
         "pauses before ports mark: XOFF is reached with {most} B in a queue at {} at most, and marks begin at {from} B",
@@ -310,10 +311,10 @@ fn pauses_before_marks(params: &PfcParams, around: &Surroundings<'_>, (site, poo
     cx.key("xoff", |cx| warn(cx, message, "switch.marking with lower thresholds, or a higher XOFF"));
 }
 
-fn headroom(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
+fn headroom(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
     let Some(given) = params.headroom else { return };
-    let ports = around.sites.iter().flat_map(|site| site.ports.iter().map(move |port| (site, port)));
-    let full = longest(params, around);
+    let ports = context.network.sites.iter().flat_map(|site| site.ports.iter().map(move |port| (site, port)));
+    let full = longest(params, context);
     let needs = ports.map(|(site, port)| (needed_by(full, params, port, message_frame(&site.framing, BODY as u8)), site, port));
     let Some((need, site, port)) = needs.min_by_key(|(need, ..)| Reverse(*need)) else { return };
     if given.get() < need {

@@ -5,10 +5,10 @@ use super::{PfcParams, Xoff};
 use crate::mechanism::PortNo;
 use crate::{DropReason, PRIORITIES};
 
-/// What packets of one class from one neighbour take.
+/// Memory that packets of one class from one neighbour take.
 #[derive(Clone, Debug, Default)]
 struct Ingress {
-    /// Of reservation and pool.
+    /// Bytes of reservation and pool.
     used: u64,
     headroom: u64,
     /// Frame bytes by the port that they wait for, as far as any have.
@@ -26,11 +26,19 @@ struct Pool {
 }
 
 impl Pool {
-    /// What one port and class may take of it now.
+    /// Limit of one port and class in the pool now.
     fn threshold(&self) -> u64 {
         let free = self.bytes - self.used.min(self.bytes);
         self.alpha.map_or(self.fixed.min(self.bytes), |alpha| (alpha * free as f64) as u64)
     }
+}
+
+/// Nobody is to pause, and all is accepted, while no more than `used` is taken of the common pool, and by no lossless class of a port more
+/// than `each`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Calm {
+    used: u64,
+    each: u64,
 }
 
 /// No packet has waited for a port before.
@@ -40,7 +48,7 @@ fn waits_first(outputs: &mut Vec<u64>, output: PortNo, bytes: u64) {
     outputs[output.index()] = bytes;
 }
 
-/// See the module.
+/// Memory of one switch.
 #[derive(Debug)]
 pub(super) struct Memory {
     /// A bit for each lossless class.
@@ -56,15 +64,16 @@ pub(super) struct Memory {
     used: u64,
     headroom_peak: u64,
     used_peak: u64,
+    calm: Calm,
 }
 
-/// What headroom and reservations of a switch take; `headroom`: of one class at each port.
+/// Bytes of headroom and reservations of a switch; `headroom`: of one class at each port.
 pub(super) fn fixed(params: &PfcParams, headroom: impl Iterator<Item = u64>) -> u64 {
     let (ports, headroom) = headroom.fold((0, 0), |(ports, sum), bytes| (ports + 1, sum + bytes));
     headroom * params.lossless().count_ones() as u64 + params.reserved.get() * ports * PRIORITIES as u64
 }
 
-/// What is left of the memory for the common pool.
+/// Rest of the memory, for the common pool.
 pub(super) fn common(params: &PfcParams, fixed: u64) -> u64 {
     let lossy = params.lossy.as_ref().map_or(0, |lossy| lossy.memory.get());
     params.memory.get().saturating_sub(fixed + lossy)
@@ -90,10 +99,11 @@ impl Memory {
             used: 0,
             headroom_peak: 0,
             used_peak: 0,
+            calm: Calm::default(),
         }
     }
 
-    /// Where the first class of a port is counted.
+    /// Place of the first class of a port.
     #[inline]
     pub(super) fn address(&self, port: PortNo) -> *const u8 {
         self.ingress.as_ptr().wrapping_add(port.index()).cast()
@@ -112,7 +122,7 @@ impl Memory {
         &mut self.ingress[port.index()][usize::from(class)]
     }
 
-    /// What an amount takes of the pool beside its reservation.
+    /// Part of an amount that comes from the pool, not from its reservation.
     fn shared(&self, used: u64) -> u64 {
         used.saturating_sub(self.reserved)
     }
@@ -123,6 +133,67 @@ impl Memory {
         let pool = self.pool(class);
         self.pools[pool].used = self.pools[pool].used + more - less;
         self.used = self.used + used - before;
+    }
+
+    /// Takes room for a packet that is about to wait where it is plain that it is accepted, nobody is to pause, now or as packets leave,
+    /// and the memory is no fuller than it ever was. Packets that have left and are not known of only make that truer. Else nothing changes.
+    #[inline]
+    pub(super) fn take_calmly(&mut self, held: Held) -> bool {
+        let Held { port, output, class, bytes, .. } = held;
+        let bytes = u64::from(bytes);
+        let at = &self.ingress[port.index()][usize::from(class)];
+        let (used, headroom) = (at.used, at.headroom);
+        let (before, more) = (self.shared(used), self.shared(used + bytes));
+        let fits = if self.pool(class) == 0 {
+            more <= self.calm.each && self.pools[0].used + more - before <= self.calm.used
+        } else {
+            let lossy = &self.pools[1];
+            lossy.used + more - before <= lossy.bytes && (more == 0 || more <= lossy.threshold())
+        };
+        let plain = fits && headroom == 0 && self.used + bytes <= self.used_peak;
+        if plain {
+            self.set_used(port, class, used + bytes);
+            self.note_output(port, class, output, bytes);
+        }
+        plain
+    }
+
+    /// True if nobody is to pause by far, a packet that is about to wait counted; all that have left are known. From then on
+    /// [`Memory::take_calmly`] has room.
+    pub(super) fn becomes_calm(&mut self, held: Held) -> bool {
+        let Held { port, class, bytes, .. } = held;
+        let at = &self.ingress[port.index()][usize::from(class)];
+        let (before, more) = (self.shared(at.used), self.shared(at.used + u64::from(bytes)));
+        let (own, headroom) = (self.pool(class), at.headroom);
+        let pool = self.pools[own];
+        let fits = headroom == 0 && pool.used + more - before <= pool.bytes && (more == 0 || more <= pool.threshold());
+        let of_common = if own == 0 { more - before } else { 0 };
+        let largest = self.largest().max(if self.is_lossless(class) { more } else { 0 });
+        fits && self.find_calm(self.pools[0].used + of_common, largest)
+    }
+
+    /// Finds how much more may be taken before anybody may have to pause, where so much is used of the common pool and one lossless class
+    /// of a port takes so much of it at most. False where somebody may have to soon.
+    fn find_calm(&mut self, used: u64, largest: u64) -> bool {
+        let pool = self.pools[0];
+        let most = used + (pool.bytes - pool.bytes.min(used)) / 8;
+        let each = Pool { used: most, ..pool }.threshold().saturating_sub(1);
+        let calm = used <= pool.bytes && largest <= each;
+        self.calm = if calm { Calm { used: most, each } } else { Calm::default() };
+        calm
+    }
+
+    /// The most that one lossless class of a port takes of the pool.
+    fn largest(&self) -> u64 {
+        let lossless = (0..PRIORITIES).filter(|class| self.lossless >> class & 1 != 0);
+        let used = lossless.flat_map(|class| self.ingress.iter().map(move |port| port[class].used));
+        used.map(|used| self.shared(used)).max().unwrap_or(0)
+    }
+
+    /// True if nobody is to pause by far: no class of a port takes half of what it may.
+    pub(super) fn is_low(&mut self) -> bool {
+        let largest = self.largest();
+        2 * largest < self.pools[0].threshold() && self.find_calm(self.pools[0].used, largest)
     }
 
     /// A packet is about to wait.
@@ -149,12 +220,16 @@ impl Memory {
             return Err(DropReason::HEADROOM_FULL);
         }
         self.used_peak = self.used_peak.max(self.used);
+        self.note_output(port, class, output, bytes);
+        Ok(())
+    }
+
+    fn note_output(&mut self, port: PortNo, class: u8, output: PortNo, bytes: u64) {
         let outputs = &mut self.at(port, class).outputs;
         match outputs.get_mut(output.index()) {
             Some(waiting) => *waiting += bytes,
             None => waits_first(outputs, output, bytes),
         }
-        Ok(())
     }
 
     /// A packet has left.
@@ -172,7 +247,7 @@ impl Memory {
         self.set_used(port, class, used);
     }
 
-    /// Whether a neighbour that was asked to pause, or was not, has to.
+    /// True if a neighbour that was asked to pause, or was not, has to.
     pub(super) fn wants_pause(&self, port: PortNo, class: u8, paused: bool) -> bool {
         let at = &self.ingress[port.index()][usize::from(class)];
         let shared = self.shared(at.used);

@@ -13,83 +13,85 @@ mod watchdog;
 pub use watchdog::{StormAction, Watchdog};
 
 use super::{
-    message_frame, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, PortSite, Site, Surroundings,
-    Verdict,
+    message_frame, Arrival, Claims, Context, Dropped, Effect, Effects, Hooks, Listens, Mechanism, Message, Messages, Node,
+    PacketMemory, PauseFrames, Peaks, PortNo, PortSite, Profile, Site, Timed, Verdict,
 };
 use crate::{DropReason, Gate, Patience, Pause, Waiting, Watch, PRIORITIES};
 use check::needed;
 use fanin_packet::{Control, Envelope, Kind, PacketId};
 use fanin_params::{choice, counters, params, CounterDef, Cx, Ground, Setting};
 use fanin_units::{BitRate, Bytes, Span, Time};
-use held::{Held, Waits};
+use held::Held;
 use memory::Memory;
 use std::collections::BTreeSet;
 
 params! {
-    /// A fixed amount for each port and priority.
+    /// Fixed XOFF threshold for each port and priority.
     pub struct StaticXoff {
-        /// What packets of one priority from one neighbour may take, beside the reservation.
+        /// Memory that packets of one priority from one neighbour may occupy, in addition to the reservation.
         pub bytes: Bytes = Bytes(100_000);
     }
 }
 
 params! {
-    /// A share of what is free: each port and priority may take α times what nobody uses of the pool. Source: DT.
+    /// Dynamic XOFF threshold: each port and priority may occupy α times the free part of the pool. Source: DT.
     pub struct DynamicXoff {
-        /// α. Source: HPCC, its simulator (1/8).
+        /// α: threshold as a multiple of the free part of the pool. Source: HPCC, its simulator (1/8).
         pub alpha: f64 = 0.125, in 0.001..=64.0;
     }
 }
 
 choice! {
-    /// From what on the neighbour has to pause.
+    /// XOFF threshold, from which the neighbour is paused.
     pub enum Xoff {
-        /// A fixed amount.
+        /// Fixed threshold.
         "static" => Static(StaticXoff),
-        /// A share of what is free.
+        /// Threshold proportional to the free memory.
         "dynamic" => Dynamic(DynamicXoff),
     }
 }
 
 params! {
-    /// A pool of their own for classes that are not lossless, so that neither side takes the memory of the other.
+    /// Separate pool of classes that are not lossless, so that neither kind takes the other's memory.
     pub struct LossyPool {
-        /// Of the memory.
+        /// Size of the pool, taken from `memory`.
         pub memory: Bytes = Bytes(2_000_000), in Bytes(1)..=Bytes(4_000_000_000);
-        /// α: what one port and class may take of it, as a multiple of what is free. Source: DT.
+        /// α: memory that one port and class may occupy, as a multiple of the pool's free part. Source: DT.
         pub alpha: f64 = 1.0, in 0.001..=64.0;
     }
 }
 
 params! {
-    /// Priority flow control: lossless classes, by pauses of the neighbours. Source: IEEE 802.1Q §36.
+    /// Priority flow control (PFC): lossless classes, by pausing the neighbours. Source: IEEE 802.1Q §36.
     pub struct PfcParams {
-        /// Classes that lose nothing; the number of a class is its priority in PFC frames. The others are dropped where their share
-        /// of the pool is used up.
+        /// Lossless classes; the number of a class is its priority in PFC frames. Packets of other classes are dropped when
+        /// their share of the pool is used up.
         pub classes: Vec<u8> = vec![0, 1, 2, 3, 4, 5, 6, 7], in 0_u8..=7;
-        /// Memory of a switch: reservations, headroom, and a pool of what is left. Source: DCQCN §4 (12 MB, a shared-buffer chip of 32
-        /// ports).
+        /// Memory of a switch: reservations, headroom, and a pool of the rest. Source: DCQCN §4 (12 MB, a shared-buffer chip
+        /// of 32 ports).
         pub memory: Bytes = Bytes(12_000_000), in Bytes(1)..=Bytes(4_000_000_000);
-        /// Of it, for each port and class.
+        /// Reserved memory of each port and class, taken from `memory`.
         pub reserved: Bytes = Bytes(0);
-        /// A pool for the other classes alone. Absent: they share that of the lossless ones, under the same XOFF.
+        /// Separate pool for the other classes; if absent, they share that of the lossless ones, under the same XOFF
+        /// threshold.
         pub lossy: Option<LossyPool>;
-        /// For each port and lossless class, beside the rest: what may arrive after XOFF. Absent: what the link can deliver until the
-        /// neighbour has stopped, by its rate and length. Source: IEEE 802.1Q Annex N.
+        /// Headroom of each port and lossless class, in addition to the rest: memory for packets that arrive after XOFF. If
+        /// absent, the bytes that the link can deliver until the neighbour has stopped, by its rate and length. Source: IEEE
+        /// 802.1Q Annex N.
         pub headroom: Option<Bytes>;
-        /// From what on a neighbour has to pause.
+        /// XOFF threshold, from which a neighbour is paused.
         pub xoff: Xoff = Xoff::Dynamic(DynamicXoff { alpha: 0.125 });
-        /// How far below XOFF it may send again. Source: HPCC, its simulator (3 KB).
+        /// Hysteresis: distance below XOFF at which the neighbour may send again. Source: HPCC, its simulator (3 KB).
         pub xon_gap: Bytes = Bytes(3_000);
-        /// Time to pause that frames ask for, in quanta of 512 bit times; a pause that has to last is asked for again when half of it
-        /// is over. Source: IEEE 802.3 §31B.2 (65,535 at most).
+        /// Pause time that frames request, in quanta of 512 bit times; a pause that has to last is requested again when half
+        /// of it is over. Source: IEEE 802.3 §31B.2 (65,535 at most).
         pub quanta: u32 = 65_535, in 2..=65_535;
-        /// From a packet's reaching XOFF to its frame's being ready, and what the neighbour takes to obey: both together. Source: IEEE
-        /// 802.3 §31B.3.7 (60 quanta at 40 Gb/s: 0.8 us).
+        /// Reaction time: from a packet that reaches XOFF until the PFC frame is ready, plus the time that the neighbour
+        /// takes to obey. Source: IEEE 802.3 §31B.3.7 (60 quanta at 40 Gb/s: 0.8 us).
         pub response: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(1);
-        /// The largest frame on the links, for the headroom. Source: IEEE 802.3 §3.2.7 (1518 bytes).
+        /// Largest frame on the links, for the headroom. Source: IEEE 802.3 §3.2.7 (1518 bytes).
         pub max_frame: Bytes = Bytes(1_518), in Bytes(64)..=Bytes(65_535);
-        /// The storm watchdog: what becomes of a class whose pause does not end. Absent: it waits.
+        /// Storm watchdog, which ends overlong pauses of a class; if absent, the class waits.
         pub watchdog: Option<Watchdog>;
     }
 }
@@ -107,25 +109,25 @@ impl PfcParams {
 }
 
 counters! {
-    /// What priority flow control did.
+    /// Activity of priority flow control.
     pub struct PfcCounts in "pfc" {
-        /// Times that a port and class reached XOFF: pauses asked for.
+        /// Pauses requested, as a port and class reached XOFF.
         xoff,
-        /// Times that one fell below XON again.
+        /// Pauses ended, as a port and class fell below XON.
         xon,
-        /// Pauses asked for again as they had to last.
+        /// Pauses requested again because they had to last.
         refreshed,
         /// PFC frames sent by switches.
         frames_sent,
-        /// PFC frames that switches got from their neighbours.
+        /// PFC frames that switches received from their neighbours.
         frames_received,
-        /// Lossless packets dropped as the headroom was full.
+        /// Lossless packets dropped because the headroom was full.
         dropped_lossless: failure,
-        /// Other packets dropped as their share of the memory was used up.
+        /// Lossy packets dropped because their share of the memory was used up.
         dropped_lossy: failure,
         /// Times that the watchdog found a class paused for too long.
         storms: failure,
-        /// Storms that were over.
+        /// Storms that have ended.
         storms_over,
         /// Packets that the watchdog dropped.
         dropped_watchdog: failure,
@@ -169,7 +171,7 @@ fn message(pause: &Pause) -> Message {
     Message { envelope, control: Control::new(MAC_CONTROL, &bytes) }
 }
 
-/// What a PFC frame asks for; `None`: it is none.
+/// Request of a PFC frame; `None`: it is none.
 fn read(body: &[u8]) -> Option<Pause> {
     let body: &[u8; BODY] = body.get(..BODY)?.try_into().ok()?;
     if u16::from_be_bytes([body[0], body[1]]) != PFC {
@@ -191,10 +193,10 @@ struct Port {
     asked: u8,
     /// Classes whose state the neighbour does not know yet, a bit for each.
     news: u8,
-    /// Its own pauses, which the neighbour asks for.
+    /// Pauses of the port itself, which the neighbour asks for.
     gate: Gate,
     closed: u8,
-    /// When pauses are asked for again.
+    /// Time at which pauses are asked for again.
     refresh: Option<Time>,
     waiting: Waiting,
     /// Classes that have been paused since their queue was last empty, a bit for each.
@@ -202,7 +204,7 @@ struct Port {
     watch: Watch,
 }
 
-/// What happens at a time, at a port.
+/// Task at a time, at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
     /// A pause of its own may end.
@@ -215,6 +217,19 @@ enum Task {
     Watch,
 }
 
+/// True if packets are seen to leave when they do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exact {
+    /// Not before somebody asks: what is known to wait is too much by what has left meanwhile.
+    No,
+    /// While somebody pauses or is close to it; after so many packets more that is looked at again.
+    For(u32),
+    Always,
+}
+
+/// Packets that have to wait until it is looked at again whether departures must be events.
+const LOOK: u32 = 64;
+
 /// PFC at one switch.
 #[derive(Debug)]
 pub struct Pfc {
@@ -223,8 +238,8 @@ pub struct Pfc {
     patience: Option<Patience>,
     ports: Vec<Port>,
     memory: Memory,
-    /// Packets that take memory.
-    held: Waits,
+    /// Departures are events, as somebody may have to pause or to go on at that instant; always, or for how many more packets at least.
+    exact: Exact,
     tasks: BTreeSet<(Time, u16, Task)>,
     counts: PfcCounts,
 }
@@ -328,24 +343,38 @@ impl Pfc {
         self.update_gate(now, port, fx);
     }
 
-    /// Whether the watchdog drops packets of a class at a port.
+    /// True if the watchdog drops packets of a class at a port.
     fn is_cut(&self, port: PortNo, class: u8) -> bool {
         let drops = self.params.watchdog.as_ref().is_some_and(|watchdog| watchdog.action == StormAction::Drop);
         drops && self.ports[port.index()].watch.storm() >> class & 1 != 0
     }
 
     /// A packet that came in by a port is about to wait for another.
-    fn wait(&mut self, node: &dyn Node, p: &Arrival<'_>, (from, port): (PortNo, PortNo), fx: &mut Effects) -> Verdict {
+    fn wait(&mut self, node: &mut dyn Node, p: &Arrival<'_>, (from, port): (PortNo, PortNo), fx: &mut Effects) -> Verdict {
         let class = p.envelope.class.min(PRIORITIES as u8 - 1);
         let held = Held { port: from, output: port, class, bytes: p.envelope.frame, crossed: false };
+        if self.exact == Exact::No {
+            if self.memory.take_calmly(held) {
+                held.keep(node, p.id);
+                self.ports[port.index()].waiting[usize::from(class)] += 1;
+                return Verdict::Pass;
+            }
+            self.settle(node, fx);
+            if !self.memory.becomes_calm(held) {
+                self.exact = Exact::For(LOOK);
+                (0..).map(PortNo).zip(&self.ports).for_each(|(port, _)| fx.push(Effect::Watch(port)));
+            }
+        }
         if let Err(reason) = self.memory.take(held) {
             let lossless = self.memory.is_lossless(class);
             self.counts.dropped_lossless += u64::from(lossless);
             self.counts.dropped_lossy += u64::from(!lossless);
             return Verdict::Drop(reason);
         }
-        self.held.insert(p.id, held);
-        fx.push(Effect::Watch(port));
+        held.keep(node, p.id);
+        if self.exact != Exact::No {
+            self.wait_exactly(port, fx);
+        }
         let waits = &mut self.ports[port.index()];
         waits.waiting[usize::from(class)] += 1;
         if let Some(patience) = self.patience {
@@ -353,13 +382,36 @@ impl Pfc {
                 self.at(time, port, Task::Watch, fx);
             }
         }
-        self.decide(node.now(), from, class, fx);
+        if self.exact != Exact::No {
+            self.decide(node.now(), from, class, fx);
+        }
         Verdict::Pass
     }
 
+    /// A packet waits for a port where it is seen to leave.
+    #[inline(never)]
+    fn wait_exactly(&mut self, port: PortNo, fx: &mut Effects) {
+        fx.push(Effect::Watch(port));
+        if let Exact::For(more) = &mut self.exact {
+            *more -= 1;
+            if *more == 0 {
+                let quiet = self.ports.iter().all(|port| port.asked == 0) && self.memory.is_low();
+                self.exact = if quiet { Exact::No } else { Exact::For(LOOK) };
+            }
+        }
+    }
+
+    /// Learns of all packets that have left until now.
+    #[inline(never)]
+    fn settle(&mut self, node: &mut dyn Node, fx: &mut Effects) {
+        while let Some(packet) = node.next_departed() {
+            self.gone(node, packet, fx);
+        }
+    }
+
     /// A packet that may have taken memory is no longer here.
-    fn gone(&mut self, now: Time, packet: PacketId, fx: &mut Effects) {
-        let Some(held) = self.held.remove(packet) else { return };
+    fn gone(&mut self, node: &mut dyn Node, packet: PacketId, fx: &mut Effects) {
+        let Some(held) = Held::take(node, packet) else { return };
         if !held.crossed {
             self.memory.release(held);
         }
@@ -369,25 +421,42 @@ impl Pfc {
         if *waiting == 0 {
             p.held_up &= p.closed | !(1 << held.class);
             if let Some(patience) = self.patience {
-                p.watch.update(patience, now, &p.waiting); // nothing that could be stuck any more
+                p.watch.update(patience, node.now(), &p.waiting); // nothing that could be stuck any more
             }
         }
-        self.decide(now, held.port, held.class, fx);
+        if self.exact != Exact::No {
+            self.decide(node.now(), held.port, held.class, fx);
+        }
     }
+}
+
+/// The memory is counted where packets come in, so ports have no bounds of their own.
+fn authors(_at: &Ground) -> Vec<Setting> {
+    vec![("switch.buffer", "\"unlimited\"".to_string())]
 }
 
 impl Mechanism for Pfc {
     type Params = PfcParams;
     type Counts = PfcCounts;
 
-    const ETHER_TYPES: &'static [u16] = &[MAC_CONTROL];
-    const KEEPS_ALL: bool = true;
-    const AT_COMBINED: bool = true;
-    const PEAKS: &'static [CounterDef] = PEAKS;
+    const PROFILE: Profile = Profile {
+        messages: Some(Messages { pauses: Some(PauseFrames { read, write: message }), ..Messages::of(&[MAC_CONTROL]) }),
+        peaks: PEAKS,
+        keeps_all: true,
+        at_combined: true,
+        authors,
+        ..Profile::PLAIN
+    };
 
-    /// The memory is counted where packets come in, so ports have no bounds of their own.
-    fn authors(_at: &Ground) -> Vec<Setting> {
-        vec![("switch.buffer", "\"unlimited\"".to_string())]
+    /// Other classes may be dropped; with a watchdog all.
+    fn claims(params: &PfcParams) -> Claims {
+        let lossless = params.lossless();
+        Claims {
+            lossless,
+            drops: if params.watchdog.is_some() { u8::MAX } else { !lossless },
+            packet_memory: Some(params.memory),
+            ..Claims::default()
+        }
     }
 
     /// Headroom and reservations, which nothing else may use.
@@ -417,28 +486,53 @@ impl Mechanism for Pfc {
             patience: params.watchdog.as_ref().map(Watchdog::patience),
             ports: site.ports.iter().map(port).collect(),
             memory: Memory::new(params, headroom),
-            held: Waits::default(),
+            exact: if params.watchdog.is_some() || site.combined { Exact::Always } else { Exact::No },
             tasks: BTreeSet::new(),
             counts: PfcCounts::default(),
         })
     }
 
-    fn check(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
-        check::check(params, around, cx);
+    fn check(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
+        check::check(params, context, cx);
     }
 
-    fn lossless(params: &PfcParams) -> u8 {
-        params.lossless()
+    fn hooks(&self) -> Hooks {
+        // The watchdog drops also what finds its port idle.
+        let offers = if self.params.watchdog.is_some() { Hooks::OFFER } else { Hooks::QUEUE };
+        offers.with(Hooks::DROP).with(Hooks::DEPARTED).with(Hooks::MESSAGES).with(Hooks::GATES).with(Hooks::CROSSING)
     }
 
-    fn packet_memory(params: &PfcParams) -> Option<Bytes> {
-        Some(params.memory)
+    fn counts(&self) -> PfcCounts {
+        self.counts
     }
 
-    fn drops(params: &PfcParams, classes: &[u8]) -> bool {
-        params.watchdog.is_some() || classes.iter().any(|class| params.lossless() >> (*class).min(7) & 1 == 0)
+    fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+        let class = p.envelope.class.min(PRIORITIES as u8 - 1);
+        if self.is_cut(port, class) {
+            self.gone(node, p.id, fx);
+            return Verdict::Drop(DropReason::WATCHDOG);
+        }
+        let open = self.ports[port.index()].closed >> class & 1 == 0;
+        if p.from.is_none() && Held::of(node, p.id).is_some() {
+            fx.push(Effect::Watch(port)); // it was held, and takes memory until it is seen to leave
+        }
+        let Some(from) = p.from else { return Verdict::Pass };
+        // A packet that another port of the switch has refused, or that a mechanism has sent here instead.
+        self.gone(node, p.id, fx);
+        // One that finds its port idle goes onto the wire and takes no memory.
+        if open && node.is_idle(port) {
+            return Verdict::Pass;
+        }
+        self.wait(node, p, (from, port), fx)
     }
 
+    fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
+        self.counts.dropped_watchdog += u64::from(dropped.reason == DropReason::WATCHDOG);
+        self.gone(node, dropped.packet, fx);
+    }
+}
+
+impl PacketMemory for Pfc {
     fn breaks_deadlocks(&self) -> bool {
         self.params.watchdog.is_some()
     }
@@ -448,80 +542,56 @@ impl Mechanism for Pfc {
     }
 
     #[inline]
-    fn kept(&self, packet: PacketId, from: Option<PortNo>, port: PortNo, fetch: impl Fn(*const u8)) {
-        fetch(self.held.address(packet));
+    fn kept(&self, from: Option<PortNo>, port: PortNo, fetch: &dyn Fn(*const u8)) {
         fetch(self.ports.as_ptr().wrapping_add(port.index()).cast());
         if let Some(from) = from {
             fetch(self.memory.address(from));
         }
     }
 
-    fn hooks(&self) -> Hooks {
-        // The watchdog drops also what finds its port idle.
-        let offers = if self.params.watchdog.is_some() { Hooks::OFFER } else { Hooks::QUEUE };
-        offers.with(Hooks::DROP).with(Hooks::EGRESS).with(Hooks::MESSAGES).with(Hooks::GATES).with(Hooks::CROSSING)
-    }
-
-    fn counts(&self) -> PfcCounts {
-        self.counts
-    }
-
-    fn peaks(&self) -> Vec<u64> {
-        self.memory.peaks()
-    }
-
-    fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
-        let class = p.envelope.class.min(PRIORITIES as u8 - 1);
-        if self.is_cut(port, class) {
-            self.gone(node.now(), p.id, fx);
-            return Verdict::Drop(DropReason::WATCHDOG);
-        }
-        let open = self.ports[port.index()].closed >> class & 1 == 0;
-        if p.from.is_none() && self.held.has(p.id) {
-            fx.push(Effect::Watch(port)); // it was held, and takes memory until it is seen to leave
-        }
-        // A packet that finds its port idle goes onto the wire and takes no memory.
-        let Some(from) = p.from.filter(|_| !open || !node.is_idle(port)) else { return Verdict::Pass };
-        // A packet that another port of the switch has refused.
-        self.gone(node.now(), p.id, fx);
-        self.wait(node, p, (from, port), fx)
-    }
-
-    /// What another mechanism holds takes memory as what waits for the wire.
+    /// A packet that another mechanism holds takes memory as one that waits for the wire does.
     fn on_taken(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
         match p.from {
-            Some(from) if !self.held.has(p.id) => self.wait(node, p, (from, port), fx),
+            Some(from) if Held::of(node, p.id).is_none() => self.wait(node, p, (from, port), fx),
             _ => Verdict::Pass,
         }
     }
 
-    /// What is counted at an input is what waits there.
+    /// A packet that has crossed counts at its input no longer.
     fn on_crossing(&mut self, node: &mut dyn Node, packet: PacketId, _from: PortNo, _to: PortNo, fx: &mut Effects) {
-        if let Some(held) = self.held.cross(packet) {
+        if let Some(held) = Held::of(node, packet) {
+            Held { crossed: true, ..held }.keep(node, packet);
             self.memory.release(held);
             self.decide(node.now(), held.port, held.class, fx);
         }
     }
 
-    fn on_egress(&mut self, node: &mut dyn Node, packet: PacketId, _port: PortNo, fx: &mut Effects) {
-        self.gone(node.now(), packet, fx);
+    fn on_departed(&mut self, node: &mut dyn Node, packet: PacketId, fx: &mut Effects) {
+        self.gone(node, packet, fx);
     }
+}
 
-    fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
-        self.counts.dropped_watchdog += u64::from(dropped.reason == DropReason::WATCHDOG);
-        self.gone(node.now(), dropped.packet, fx);
+impl Peaks for Pfc {
+    fn peaks(&self) -> Vec<u64> {
+        self.memory.peaks()
     }
+}
 
+impl Listens for Pfc {
     fn on_message(&mut self, node: &mut dyn Node, from: PortNo, message: &Message, fx: &mut Effects) {
         let Some(pause) = read(message.body()) else { return };
         self.counts.frames_received += 1;
+        self.settle(node, fx);
         let p = &mut self.ports[from.index()];
         p.gate.on_pause(node.now(), p.rate, &pause);
         self.update_gate(node.now(), from, fx);
     }
+}
 
+impl Timed for Pfc {
     fn on_timer(&mut self, node: &mut dyn Node, fx: &mut Effects) {
         let now = node.now();
+        self.settle(node, fx);
         while let Some((time, port, task)) = self.tasks.first().copied().filter(|(time, ..)| *time <= now) {
             self.tasks.remove(&(time, port, task));
             let port = PortNo(port);
@@ -536,14 +606,6 @@ impl Mechanism for Pfc {
                 Task::Watch => self.watch(now, port, fx),
             }
         }
-    }
-
-    fn pause(body: &[u8]) -> Option<Pause> {
-        read(body)
-    }
-
-    fn ask(pause: &Pause) -> Option<Message> {
-        Some(message(pause))
     }
 }
 

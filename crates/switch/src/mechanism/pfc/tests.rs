@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::mechanism::testing::{bench, site};
+use std::collections::BTreeMap;
 
 fn params(headroom: u64) -> PfcParams {
     PfcParams {
@@ -25,19 +26,23 @@ struct Switch {
     /// Bodies of the frames that were sent, with their ports.
     sent: Vec<(PortNo, Pause)>,
     effects: Vec<Effect>,
+    /// Kept with packets from one hook to the next.
+    notes: BTreeMap<PacketId, u64>,
 }
 
 impl Switch {
     fn new(params: &PfcParams) -> Switch {
         let pfc = Pfc::new(params, &site(&["h0", "s1", "h2"])).expect("a state");
-        Switch { pfc, now: Time::from_ps(1_000), sent: Vec::new(), effects: Vec::new() }
+        Switch { pfc, now: Time::from_ps(1_000), sent: Vec::new(), effects: Vec::new(), notes: BTreeMap::new() }
     }
 
     fn run<T>(&mut self, hook: impl FnOnce(&mut Pfc, &mut dyn Node, &mut Effects) -> T) -> T {
         let mut node = bench(3);
         (node.now, node.free_at) = (self.now, Time::MAX);
+        node.notes = std::mem::take(&mut self.notes);
         let mut fx = Effects::default();
         let result = hook(&mut self.pfc, &mut node, &mut fx);
+        self.notes = node.notes;
         for (_, effect) in fx.list {
             match effect {
                 Effect::Emit { port, message } => self.sent.push((port, read(message.body()).expect("a PFC frame"))),
@@ -80,7 +85,7 @@ impl Switch {
     }
 
     fn leaves(&mut self, id: PacketId) {
-        self.run(|pfc, node, fx| pfc.on_egress(node, id, PortNo(2), fx));
+        self.run(|pfc, node, fx| pfc.on_departed(node, id, fx));
     }
 
     fn gets(&mut self, from: u16, pause: Pause) {

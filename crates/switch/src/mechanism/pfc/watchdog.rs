@@ -6,23 +6,24 @@ use fanin_params::{names, params};
 use fanin_units::Span;
 
 names! {
-    /// What a switch does with a class whose pause does not end.
+    /// Action on a class whose pause does not end.
     pub enum StormAction {
-        /// What waits is dropped, and what comes.
+        /// Waiting and arriving packets of the class are dropped.
         "drop" => Drop,
-        /// Its pauses are ignored.
+        /// Pauses of the class are ignored.
         "forward" => Forward,
     }
 }
 
 params! {
-    /// The storm watchdog of a switch's ports. Source: PFC-watchdog.
+    /// Storm watchdog of a switch's ports. Source: PFC-watchdog.
     pub struct Watchdog {
-        /// A class that is paused without a break while packets wait, for so long, is in a storm. Source: PFC-watchdog (200 ms).
+        /// Time for which a class with waiting packets must be paused without a break to count as in a storm. Source:
+        /// PFC-watchdog (200 ms).
         pub detection: Span = Span::from_ms(200), in Span::from_us(1)..=Span::from_s(100);
-        /// A storm is over when the class has not been paused for so long. Source: PFC-watchdog (200 ms).
+        /// Time without a pause after which a storm counts as over. Source: PFC-watchdog (200 ms).
         pub restoration: Span = Span::from_ms(200), in Span::from_us(1)..=Span::from_s(100);
-        /// What is done with the class meanwhile. Source: PFC-watchdog.
+        /// Action on the class during a storm. Source: PFC-watchdog.
         pub action: StormAction = StormAction::Drop;
     }
 }

@@ -9,7 +9,7 @@ use crate::mechanism::{Arrival, Effect, Effects, Node, PortNo, Verdict};
 const FRAMES: u64 = 2;
 
 impl Rcm {
-    /// Whether harmful flows have to leave an output to what is on its way there.
+    /// True if harmful flows have to leave an output to what is on its way there.
     fn is_busy(&self, sendable: u64) -> bool {
         sendable >= FRAMES * u64::from(self.control.bounds.floor)
     }
@@ -18,7 +18,7 @@ impl Rcm {
     /// window permits and nothing waits before it.
     pub(super) fn control_crossing(
         &mut self,
-        node: &dyn Node,
+        node: &mut dyn Node,
         p: &Arrival<'_>,
         tuple: Tuple,
         port: PortNo,
@@ -44,7 +44,7 @@ impl Rcm {
     }
 
     /// What is held for a port and may go on does so: within its window, or where the wire would lack packets.
-    pub(super) fn let_cross(&mut self, node: &dyn Node, port: PortNo, fx: &mut Effects) {
+    pub(super) fn let_cross(&mut self, node: &mut dyn Node, port: PortNo, fx: &mut Effects) {
         let (now, paces) = (node.now(), self.paces(port));
         let mut sendable = node.sendable_bytes(port);
         while !self.ports[port.index()].control.is_empty() {

@@ -6,16 +6,16 @@ use crate::mechanism::{Arrival, Effect, Effects, Node, PortNo, Verdict};
 use fanin_units::{Bytes, Time};
 
 /// Packets of a flow in the queue of a port, which leave before those of it that are held.
-pub(super) fn queued(node: &dyn Node, port: PortNo, class: u8, tuple: &Tuple) -> u32 {
+pub(super) fn queued(node: &mut dyn Node, port: PortNo, class: u8, tuple: &Tuple) -> u32 {
     let places = 0..node.waiting(port, class);
     let waits = |place| node.waiting_at(port, class, place).is_some_and(|(other, _)| Tuple::of(&other) == *tuple);
     places.filter(|place| waits(*place)).count() as u32
 }
 
 impl Rcm {
-    /// Whether what may go on joins the queue of its class, from where the scheduler takes it: at a combined switch, and where a port has
+    /// True if what may go on joins the queue of its class, from where the scheduler takes it: at a combined switch, and where a port has
     /// several classes. Elsewhere it leaves past the queue.
-    pub(super) fn joins(&self, node: &dyn Node, port: PortNo) -> bool {
+    pub(super) fn joins(&self, node: &mut dyn Node, port: PortNo) -> bool {
         self.combined || node.queues(port) > 1
     }
 
@@ -44,7 +44,7 @@ impl Rcm {
         }
     }
 
-    /// Whether harmful flows of a port do not take what others leave.
+    /// True if harmful flows of a port do not take what others leave.
     pub(super) fn paces(&self, port: PortNo) -> bool {
         self.paces && self.ports[port.index()].remote > 0
     }
@@ -56,7 +56,7 @@ impl Rcm {
     }
 
     /// Holds a packet of a harmful flow where its window is used up, or where it must not overtake.
-    pub(super) fn control(&mut self, node: &dyn Node, p: &Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+    pub(super) fn control(&mut self, node: &mut dyn Node, p: &Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
         let at = &self.ports[port.index()];
         if !at.control.is_on() && at.control.is_empty() {
             return Verdict::Pass;

@@ -18,7 +18,7 @@ const fn room(ip: IpVersion) -> usize {
     (CONTROL_BODY - HEAD) / ip.tuple() as usize
 }
 
-/// What a notification says.
+/// Content of a notification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Notification {
     /// Another frame with flows of the same notification follows.
@@ -73,7 +73,7 @@ pub(super) fn messages(ip: IpVersion, degree: u8, port: PortNo, flows: &[Tuple])
     parts.map(|(part, number)| frame(if number == frames { LAST } else { MORE }, part)).collect()
 }
 
-/// What a frame says; `None`: it is none, or damaged.
+/// Notification in a frame; `None`: there is none, or it is damaged.
 pub(super) fn read(ip: IpVersion, body: &[u8]) -> Option<Notification> {
     let (head, rest) = body.split_first_chunk::<HEAD>()?;
     let each = ip.tuple() as usize;

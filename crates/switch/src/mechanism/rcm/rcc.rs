@@ -7,7 +7,7 @@ use fanin_packet::PacketId;
 use fanin_units::Time;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Where the control of a port stands.
+/// State of the control of a port.
 #[derive(Clone, Debug)]
 enum Phase {
     Off,
@@ -38,7 +38,7 @@ struct Held {
     since: Time,
 }
 
-/// How a port's control is set.
+/// Settings of a port's control.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub bounds: Bounds,
@@ -48,7 +48,7 @@ pub(super) struct Settings {
     pub reserved: u64,
 }
 
-/// What the control of a port has seen.
+/// Largest values that the control of a port has seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Peaks {
     pub bytes: u64,
@@ -71,7 +71,7 @@ pub(super) struct Control {
     leaving: Option<(PacketId, Share)>,
     /// At a combined switch, packets that were counted when they were let go, and have not left yet.
     counted: BTreeSet<PacketId>,
-    /// When the window began.
+    /// Start of the window.
     pub since: Time,
     /// Bytes sent since the first packet that is held became that.
     head: u64,
@@ -142,12 +142,12 @@ impl Control {
         self.bytes
     }
 
-    /// Whether packets of harmful flows are held, and not counted alone.
+    /// True if packets of harmful flows are held, and not counted alone.
     pub(super) fn is_running(&self) -> bool {
         matches!(self.phase, Phase::Running(_))
     }
 
-    /// Whether harmful flows have some of their window left.
+    /// True if harmful flows have some of their window left.
     pub(super) fn is_open(&self) -> bool {
         match &self.phase {
             Phase::Running(window) => window.is_open(),
@@ -155,12 +155,12 @@ impl Control {
         }
     }
 
-    /// Whether packets of a flow are held, so that its next ones have to be.
+    /// True if packets of a flow are held, so that its next ones have to be.
     pub(super) fn holds(&self, tuple: &Tuple) -> bool {
         self.bytes > 0 && self.flows.iter().any(|flow| flow.tuple == *tuple && flow.held > 0)
     }
 
-    /// Whether packets of a class are held.
+    /// True if packets of a class are held.
     pub(super) fn holds_class(&self, class: u8) -> bool {
         !self.held[usize::from(class).min(PRIORITIES - 1)].is_empty()
     }
@@ -256,7 +256,7 @@ impl Control {
         }
     }
 
-    /// Whether packets that were counted before they left are still here.
+    /// True if packets that were counted before they left are still here.
     pub(super) fn has_counted(&self) -> bool {
         !self.counted.is_empty()
     }
@@ -380,7 +380,7 @@ impl Control {
         false
     }
 
-    /// Whether a turn of the wire is wanted.
+    /// True if a turn of the wire is wanted.
     pub(super) fn waits(&self) -> bool {
         self.bytes > 0 && !self.stalled
     }
@@ -395,7 +395,7 @@ impl Control {
         self.stalled = false;
     }
 
-    /// Whether what is held waits for something else than the wire.
+    /// True if what is held waits for something else than the wire.
     pub(super) fn is_stalled(&self) -> bool {
         self.bytes > 0 && self.stalled
     }

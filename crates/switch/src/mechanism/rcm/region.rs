@@ -32,7 +32,7 @@ impl Rcm {
     }
 
     /// Samples the output queue of a port, with what is held for it.
-    pub(super) fn sample_output(&mut self, node: &dyn Node, port: PortNo, frame: u16, fx: &mut Effects) {
+    pub(super) fn sample_output(&mut self, node: &mut dyn Node, port: PortNo, frame: u16, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if !at.output.is_due(frame) {
             return;
@@ -50,7 +50,7 @@ impl Rcm {
     }
 
     /// Samples the queue of what came in by a port.
-    pub(super) fn sample_input(&mut self, node: &dyn Node, port: PortNo, frame: u16, fx: &mut Effects) {
+    pub(super) fn sample_input(&mut self, node: &mut dyn Node, port: PortNo, frame: u16, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if !at.input.is_due(frame) {
             return;
@@ -133,7 +133,7 @@ impl Rcm {
     }
 
     /// Nothing has arrived at an input queue for a while: where it is still too long, the neighbour is notified again.
-    pub(super) fn look_again(&mut self, node: &dyn Node, port: PortNo, fx: &mut Effects) {
+    pub(super) fn look_again(&mut self, node: &mut dyn Node, port: PortNo, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         let (degree, until) = (at.arriving, at.arriving_until);
         if degree == 0 {

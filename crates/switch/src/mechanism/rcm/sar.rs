@@ -6,7 +6,7 @@ use crate::path::{mix32, reduce};
 use fanin_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// Whether a port keeps getting severe notifications.
+/// True if a port keeps getting severe notifications.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Severity {
     /// When the latest came, as many as it takes.

@@ -1,125 +1,127 @@
-//! What RCM can be set to, and what `fanin check` says of it.
+//! Settings of RCM, and their checks beside the scenario.
 
 use super::{Mechanism, Rcm};
-use crate::mechanism::{Site, Surroundings};
+use crate::mechanism::{Context, Site};
 use fanin_params::{counters, names, params, CounterDef, Cx};
 use fanin_units::{Amount, Bytes, Span};
 
 names! {
-    /// What a congestion degree reduces.
+    /// Value of W_c to which a congestion degree applies.
     pub enum Decrease {
-        /// W_c as it is: each further degree takes more. Source: RCM formula 5.
+        /// Present W_c: each further degree reduces it more. Source: RCM formula 5.
         "each" => Each,
-        /// W_c as it was measured: the last degree counts, and at most half is taken. Source: RCM §4.2 (a flow of half of the port falls
-        /// to a quarter, and stays there).
+        /// Measured W_c: the last degree counts, and at most half is taken. Source: RCM §4.2 (a flow of half of the port
+        /// falls to a quarter, and stays there).
         "measured" => Measured,
     }
 }
 
 names! {
-    /// Which flows are harmful at a port that no neighbour has named any to.
+    /// Time at which flows are recognised as harmful, at a port for which no neighbour has named any.
     pub enum Recognise {
-        /// Those that are in its CAM now: it goes on being written while the region lasts.
+        /// Flows in the CAM now are harmful; it is updated while the region lasts.
         "now" => Now,
-        /// Those that were in it when its output queue became congested, until that is over. Source: RCM §3.1 (a root that is reported "starts
-        /// congestion control to the flows recognized by CFR").
+        /// Flows that were in the CAM when the output queue became congested are harmful, until congestion is over. Source:
+        /// RCM §3.1 (a root that is reported "starts congestion control to the flows recognized by CFR").
         "at_detection" => AtDetection,
     }
 }
 
 names! {
-    /// What happens where harmful flows have used up W_c and no others have anything to send.
+    /// Use of idle transmission time when harmful flows have used up W_c and no other flow has anything to send.
     pub enum WhenIdle {
-        /// Harmful flows send: no port idles while something waits.
+        /// Harmful flows send: no port idles while a packet waits.
         "send" => Send,
-        /// At ports that a neighbour downstream has notified harmful flows wait until W could have been sent; others send. Source: RCM §3.1
-        /// ("performs pacing to harmful flows").
+        /// Harmful flows wait, at ports that a neighbour downstream has notified, until W could have been sent; others send.
+        /// Source: RCM §3.1 ("performs pacing to harmful flows").
         "wait" => Wait,
     }
 }
 
 params! {
-    /// Regional congestion mitigation: switches detect a region of congestion, hold harmful flows at their ports, and move others away. Source:
-    /// RCM.
+    /// Regional congestion mitigation (RCM): switches detect a region of congestion, hold harmful flows at their ports, and
+    /// reroute others. Source: RCM.
     pub struct RcmParams {
-        /// Regional congestion control: harmful flows share a window. Without it, congestion is detected and notified only.
+        /// Regional congestion control: harmful flows share a window. If false, congestion is only detected and notified.
         pub rcc: bool = true;
-        /// Adaptive routing: flows that do no harm take the equal path with the least degree.
+        /// Adaptive routing: harmless flows take the equal-cost path with the least degree.
         pub sar: bool = true;
-        /// Q_eq, the length of a queue in equilibrium. Source: IEEE 802.1Qau (cpQSp, 26,000 B).
+        /// Q_eq: queue length in equilibrium. Source: IEEE 802.1Qau (cpQSp, 26,000 B).
         pub q_eq: Bytes = Bytes(26_000), in Bytes(1)..=Bytes(1_000_000_000);
-        /// w_q, the weight of the queue's growth. Source: IEEE 802.1Qau (cpW, 2).
+        /// w_q: weight of the queue's growth. Source: IEEE 802.1Qau (cpW, 2).
         pub w_q: u32 = 2, in 0..=64;
-        /// Bytes that arrive at a queue between two samples without congestion; the largest degree divides them by eight. Deviation:
+        /// Bytes that arrive at a queue between two samples without congestion; at the largest degree, an eighth. Deviation:
         /// IEEE 802.1Qau has 150 KB, for queues that hosts answer for.
         pub sample: Bytes = Bytes(30_000), in Bytes(64)..=Bytes(1_000_000_000);
-        /// w, the weight of the degree heard from downstream in the one that is passed upstream.
+        /// w: weight of the degree received from downstream in the one passed upstream.
         pub w: f64 = 0.5, in 0.0..=1.0;
-        /// Flows that the CAM of a port has room for, and those that a neighbour downstream may name.
+        /// Capacity of a port's CAM in flows, and of a notification from a neighbour downstream.
         pub cam: u32 = 8, in 1..=256;
-        /// Places of the CAM that a flow has to have to be harmful at its port. Source: RCM §3.3 (flows whose IDs are stored, so one).
+        /// CAM entries that a flow must occupy to be harmful at its port. Source: RCM §3.3 (flows whose IDs are stored, so
+        /// one).
         pub cam_hits: u32 = 1, in 1..=256;
-        /// Whether the CAM counts as it is, or as it was when congestion was detected.
+        /// State of the CAM that counts: the present one, or that at the detection of congestion.
         pub recognise: Recognise = Recognise::Now;
-        /// Bytes that pass a port between two writes of its CAM.
+        /// Bytes that pass a port between two updates of its CAM.
         pub cam_period: Bytes = Bytes(8_000), in Bytes(64)..=Bytes(1_000_000_000);
-        /// Without news a notification ends after this.
+        /// Lifetime of a notification without news.
         pub expiry: Span = Span::from_us(20), in Span::from_ns(1)..=Span::from_ms(100);
-        /// W is measured over so many bytes at least … Absent: 16 KB, or two of the largest frames.
+        /// Smallest number of bytes over which W is measured; if absent, 16 KB, or two of the largest frames.
         pub window_min: Option<Bytes>, in Bytes(64)..=Bytes(1_000_000_000);
-        /// … and over so many at most.
+        /// Largest number of bytes over which W is measured.
         pub window_max: Bytes = Bytes(100_000), in Bytes(64)..=Bytes(1_000_000_000);
-        /// W_c never falls below this: a frame fits into each window. Absent: the largest frame of the traffic.
+        /// Lower bound of W_c, so that a frame fits into each window; if absent, the largest frame of the traffic.
         pub max_frame: Option<Bytes>, in Bytes(64)..=Bytes(65_535);
-        /// What a degree reduces.
+        /// Value of W_c to which a degree applies.
         pub decrease: Decrease = Decrease::Each;
-        /// Whether harmful flows take what nobody else sends.
+        /// Use of transmission time that no other flow needs.
         pub when_idle: WhenIdle = WhenIdle::Send;
-        /// Bytes that a port holds at reduced windows; above it harmful flows have what was measured of the port. Source: RCM §4.1 (100 KB
-        /// for each input and output, and 12 ports).
+        /// Bytes that a port holds at reduced windows; above that, harmful flows get the measured share of the port. Source:
+        /// RCM §4.1 (100 KB for each input and output, and 12 ports).
         pub reserved: Bytes = Bytes(1_000_000), in Bytes(64)..=Bytes(1_000_000_000);
-        /// A degree from which on a notification, or a sample of the switch itself, is severe.
+        /// Degree from which a notification, or a sample of the switch itself, is severe.
         pub severe_degree: u32 = 32, in 1..=63;
-        /// So many severe ones …
+        /// Number of severe degrees within `severe_within` after which flows are moved away.
         pub severe_count: u32 = 3, in 1..=1_000;
-        /// … within this time move flows away, for as long.
+        /// Time within which severe degrees are counted, and for which flows are moved then.
         pub severe_within: Span = Span::from_us(20), in Span::from_ns(1)..=Span::from_ms(100);
-        /// Flows that a switch can have moved at a time.
+        /// Capacity of a switch's table of moved flows.
         pub moved_flows: u32 = 1_024, in 1..=1_048_576;
-        /// A moved flow goes back after a pause of this length: above the difference of path delays nothing is reordered then.
+        /// Pause of a moved flow after which it returns to its own path; above the difference of path delays nothing is
+        /// reordered then.
         pub moved_stay: Span = Span::from_us(100), in Span::from_ns(1)..=Span::from_s(1);
-        /// Probability that a notification is lost on its link, whatever the reason.
+        /// Probability that a notification is lost on its link, for any reason.
         pub loss: f64 = 0.0, in 0.0..=1.0;
-        /// Switches without RCM, by name, `*` stands for anything: they send no notifications and get none.
+        /// Switches without RCM, by name, `*` stands for anything: they neither send nor receive notifications.
         pub unaware: Vec<String> = Vec::new();
     }
 }
 
 counters! {
-    /// What regional congestion mitigation did. At any time notifications_sent = notifications_received + notifications_lost + those on
-    /// the way, and held = released + those that are held, without drops.
+    /// Activity of regional congestion mitigation. At any time notifications_sent = notifications_received +
+    /// notifications_lost + those on the way, and held = released + those still held, without drops.
     pub struct RcmCounts in "rcm" {
         /// Samples of input and output queues.
         samples,
-        /// Of these, with a degree above zero.
+        /// Samples with a congestion degree above zero.
         congested,
-        /// Frames with degrees and flows sent to neighbours upstream, those that end a congestion among them.
+        /// Notifications sent to neighbours upstream (frames with degrees and flows), including those that end a congestion.
         notifications_sent,
-        /// Such frames that switches got.
+        /// Notifications received by switches.
         notifications_received,
-        /// Such frames that were lost, by `loss`.
+        /// Notifications lost, by `loss`.
         notifications_lost: failure,
-        /// Congested input queues of which nobody was notified: no harmful flow had come in there, or the neighbour has no RCM.
+        /// Congested input queues without a notification: no harmful flow had arrived there, or the neighbour has no RCM.
         not_notified,
-        /// Entries of CAMs that were written.
+        /// CAM entries written.
         cam_writes,
-        /// Times that a port became the root of a region, or part of one.
+        /// Times that a port became the root of a congestion region, or part of one.
         regions,
         /// Windows that ended.
         windows,
         /// Packets of harmful flows that were held.
         held,
-        /// Of these, packets that left again.
+        /// Held packets that were sent.
         released: success,
         /// Frame bytes of packets that were held.
         held_bytes,
@@ -127,13 +129,14 @@ counters! {
         held_dropped: failure,
         /// Flows moved to another port.
         flows_moved: success,
-        /// Packets that left by the port that their flow was moved to.
+        /// Packets sent by the port to which their flow was moved.
         packets_moved,
         /// Packets of harmful flows that stayed at a severely congested port.
         harmful_stayed,
-        /// Packets of other flows that stayed there: no equal path had a smaller degree.
+        /// Packets of other flows that stayed at a severely congested port because no equal path had a smaller degree.
         no_better_path,
-        /// Packets of other flows that stayed there: the place in the table of moved flows was taken.
+        /// Packets of other flows that stayed at a severely congested port because the entry in the table of moved flows was
+        /// occupied.
         table_full: failure,
     }
 }
@@ -154,11 +157,11 @@ const FOR_RCC: &str = "rcc = true, or no such key";
 const FOR_SAR: &str = "sar = true, or no such key";
 
 impl RcmParams {
-    pub(super) fn check(&self, around: &Surroundings<'_>, cx: &mut Cx) {
+    pub(super) fn check(&self, context: &Context<'_>, cx: &mut Cx) {
         self.check_unused(cx);
-        self.check_queues(around, cx);
-        self.check_windows(around, cx);
-        if !around.lossless {
+        self.check_queues(context, cx);
+        self.check_windows(context, cx);
+        if !context.is_lossless() {
             let message =
                 "does not keep back-pressure on the path of harmful flows: without PFC what is held takes nobody's memory, and \
                            ports drop";
@@ -168,8 +171,8 @@ impl RcmParams {
         if self.loss == 1.0 {
             cx.warn_at("loss", &self.loss, "loses every notification: no neighbour hears of congestion");
         }
-        around.check_neighbours(|switch| Rcm::runs_at(self, switch), Some("rcm"), cx);
-        cx.key("unaware", |cx| around.check_unaware(&self.unaware, false, ("nobody detects congestion", "no rcm"), cx));
+        context.check_neighbours(|switch| Rcm::runs_at(self, switch), Some("rcm"), cx);
+        cx.key("unaware", |cx| context.check_unaware(&self.unaware, false, ("nobody detects congestion", "no rcm"), cx));
     }
 
     /// Settings of parts that are off.
@@ -194,26 +197,28 @@ impl RcmParams {
     }
 
     /// Queue lengths beside the room that there is.
-    fn check_queues(&self, around: &Surroundings<'_>, cx: &mut Cx) {
+    fn check_queues(&self, context: &Context<'_>, cx: &mut Cx) {
         let bytes = |buffer: &Amount| match buffer {
             Amount::Bytes(bytes) => Some(*bytes),
-            Amount::Cells(cells) => Some(cells.saturating_mul(u64::from(around.cell))),
+            Amount::Cells(cells) => Some(cells.saturating_mul(u64::from(context.cell()))),
             Amount::Packets(_) => None,
         };
-        let buffer = around.buffers.iter().filter_map(bytes).min();
-        let room = [buffer, around.memory.map(Bytes::get)].into_iter().flatten().min();
+        let buffer = context.buffers().iter().filter_map(bytes).min();
+        let room = [buffer, context.mechanisms.packet_memory().map(Bytes::get)].into_iter().flatten().min();
         if let Some(room) = room.filter(|room| self.q_eq.get() >= *room) {
             let what = if buffer == Some(room) { "buffer of a port" } else { "memory of a switch" };
             let message = format!("is never exceeded: the {what} is {room} B");
             cx.error_at("q_eq", &self.q_eq, message, &format!("less than {room} B; IEEE 802.1Qau has 26000 B"));
         }
-        if let Some(memory) = around.memory.map(Bytes::get).filter(|memory| self.rcc && self.reserved.get() > *memory) {
+        if let Some(memory) =
+            context.mechanisms.packet_memory().map(Bytes::get).filter(|memory| self.rcc && self.reserved.get() > *memory)
+        {
             let message = format!("is more than the memory of a switch, {memory} B");
             cx.error_at("reserved", &self.reserved, message, &format!("at most {memory} B"));
         }
     }
 
-    fn check_windows(&self, around: &Surroundings<'_>, cx: &mut Cx) {
+    fn check_windows(&self, context: &Context<'_>, cx: &mut Cx) {
         if self.cam_hits > self.cam {
             let message = format!("is more than the places of a CAM, {}: no flow is harmful", self.cam);
             cx.error_at("cam_hits", &self.cam_hits, message, &format!("at most {}", self.cam));
@@ -221,8 +226,8 @@ impl RcmParams {
         if !self.rcc {
             return;
         }
-        let largest = around.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry)).max().unwrap_or(0);
-        let largest = largest + u64::from(around.framing.header + around.trailer + around.header_bytes);
+        let largest = context.traffic.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry)).max().unwrap_or(0);
+        let largest = largest + u64::from(context.frames.framing.header + context.frames.trailer + context.frames.header_bytes);
         if let Some(frame) = self.max_frame.filter(|frame| frame.get() < largest) {
             let message = format!("is less than the largest frame of the traffic, {largest} B: one may wait for several windows");
             cx.error_at("max_frame", &frame, message, &format!("at least {largest} B, or no such key"));
@@ -253,7 +258,7 @@ impl RcmParams {
         self.window_min.unwrap_or(WINDOW.max(Bytes(2 * frame.get())))
     }
 
-    /// What a switch has to remember, in registers and tables. A 5-tuple is that of a notification, without the protocol.
+    /// Memory of a switch, in registers and tables. A 5-tuple is that of a notification, without the protocol.
     pub(super) fn state(&self, site: &Site) -> Bytes {
         const REGISTER: u64 = 32;
         const PORT: u64 = 16;

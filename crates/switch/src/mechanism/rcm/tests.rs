@@ -49,12 +49,12 @@ impl Node for Here {
     fn now(&self) -> Time {
         self.now
     }
-    fn view(&self, port: PortNo) -> PortView {
+    fn view(&mut self, port: PortNo) -> PortView {
         let waiting = if port == OUT { self.queue.iter().map(|id| u64::from(self.packets[id].frame)).sum() } else { 0 };
         let count = if port == OUT { self.queue.len() as u32 } else { 0 };
         PortView { now: self.now, queue_bytes: waiting, queue_packets: count, free_at: self.free_at, ..crate::tests::view(0) }
     }
-    fn is_idle(&self, port: PortNo) -> bool {
+    fn is_idle(&mut self, port: PortNo) -> bool {
         !self.combined && self.view(port).is_idle()
     }
     fn queues(&self, _: PortNo) -> usize {
@@ -64,7 +64,8 @@ impl Node for Here {
         if self.paused {
             0
         } else {
-            self.view(port).queue_bytes
+            let waits = self.queue.iter().filter(|_| port == OUT);
+            waits.map(|id| u64::from(self.packets[id].frame)).sum()
         }
     }
     fn route(&mut self, _: &Envelope) -> Option<PortNo> {

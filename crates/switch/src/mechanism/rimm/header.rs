@@ -15,7 +15,7 @@ pub(super) const ANSWER: u16 = 0xA8F4;
 pub(super) const DEPTH_BYTES: u16 = 4;
 pub(super) const NUMBER_BYTES: u16 = 8;
 
-/// What a frame's header says besides the depth.
+/// Content of a frame's header besides the depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     Nothing,

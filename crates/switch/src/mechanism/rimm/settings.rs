@@ -2,112 +2,117 @@
 
 use super::header::NUMBER_BYTES;
 use crate::config::MIN_FRAME;
-use crate::mechanism::Surroundings;
+use crate::mechanism::Context;
 use crate::Unit;
 use fanin_params::{choice, counters, names, params, CounterDef, Cx, Node, Param};
 use fanin_units::{Amount, Bytes, Span};
 
 names! {
-    /// How the ingress of a switch knows that a queue has reached α.
+    /// Way by which the ingress of a switch learns that a queue has reached α.
     pub enum AlertBy {
-        /// By a message that goes to a neighbour and comes back, as it must where the ingress cannot read the egress. Source:
-        /// RIMM §III-A.1.
+        /// A message that goes to a neighbour and returns, as needed where the ingress cannot read the egress. Source: RIMM
+        /// §III-A.1.
         "message" => Message,
-        /// It reads the queue itself, as no hardware of the paper can: what the message costs is the difference.
+        /// Direct reading of the queue, which no hardware of the paper can do: the difference to `message` is the message's
+        /// cost.
         "at_once" => AtOnce,
     }
 }
 
 names! {
-    /// Which pairs of numbers are given up.
+    /// Condition under which a pair of sequence numbers is given up.
     pub enum GiveUpWhen {
-        /// None of its packets was released for `give_up`.
+        /// None of the pair's packets was released for `give_up`.
         "stalled" => Stalled,
-        /// Packets of it were out for `give_up` without pause: the other reading of the paper's "packet detouring lasts longer".
+        /// Packets of the pair were out for `give_up` without a break: the other reading of the paper's "packet detouring
+        /// lasts longer".
         "outstanding" => Outstanding,
     }
 }
 
 names! {
-    /// How often a neighbour is chosen.
+    /// Interval at which a neighbour is chosen.
     pub enum Neighbour {
-        /// For each detour of each packet. Source: RIMM §III-A.2.
+        /// Anew for each detour of each packet. Source: RIMM §III-A.2.
         "per_packet" => PerPacket,
-        /// Once for all packets of a pair that are out together, as long as it has room. Deviation: not in the paper.
+        /// Once for all packets of a pair that are out together, as long as the neighbour has room. Deviation: not in the
+        /// paper.
         "per_flow" => PerFlow,
     }
 }
 
 names! {
-    /// What a detour takes of a packet's time to live.
+    /// Cost of a detour in a packet's time to live.
     pub enum Hops {
-        /// Two hops each time, as any other way; a packet with fewer than eight left takes no detour.
+        /// Two hops per detour, as any other path; a packet with fewer than eight left takes no detour.
         "spent" => Spent,
-        /// Nothing: the switch gives back the two hops when the packet is back. `give_up` alone ends its detour.
+        /// None: the switch restores the two hops when the packet is back. `give_up` alone ends its detour.
         "restored" => Restored,
     }
 }
 
 params! {
-    /// As soon as all are back: Sa = Sf. Source: RIMM §V, which could not build it: two accesses to one register.
+    /// Drained: a flow's detour ends as soon as all its packets are back (Sa = Sf). Source: RIMM §V, which could not build
+    /// it: two accesses to one register.
     pub struct DrainedParams {}
 }
 params! {
-    /// By a pause of the flow. Source: RIMM §III-C.
+    /// Flowlet: a flow's detour ends with a pause of the flow. Source: RIMM §III-C.
     pub struct FlowletGap {
-        /// χ, the gap between two consecutive new packets. Deviation: the paper has "a few milliseconds", with which each detour
-        /// lasts until `give_up`.
+        /// χ: gap between two consecutive new packets that ends the detour. Deviation: the paper has "a few milliseconds",
+        /// with which each detour lasts until `give_up`.
         pub chi: Span = Span::from_us(500), in Span::from_ns(1)..=Span::from_ms(4_000);
     }
 }
 params! {
-    /// Plain detour: packets have no numbers, and go on as soon as the alert is off, in whatever order. Source: RIMM §IV-B
+    /// Unordered: packets have no numbers, and go on as soon as the alert is off, in any order. Source: RIMM §IV-B
     /// ("detour-based forwarding").
     pub struct UnorderedParams {}
 }
 choice! {
-    /// When the detour of a flow ends after the alert.
+    /// Condition that ends the detour of a flow after the alert.
     pub enum Release {
-        /// As soon as all its packets are back.
+        /// Return of all its packets.
         "drained" => Drained(DrainedParams),
-        /// By a pause of the flow.
+        /// A pause of the flow.
         "flowlet" => Flowlet(FlowletGap),
-        /// With the alert; packets are not kept in order.
+        /// End of the alert; packets are not kept in order.
         "unordered" => Unordered(UnorderedParams),
     }
 }
 
-/// What a header can state at most, of cells of 80 B.
+/// Largest depth that a header can state, of cells of 80 B.
 const ROOM: Bytes = Bytes(5_242_800);
 
 params! {
-    /// Packets for a port whose queue has reached α wait on a detour by a neighbour, and go on in order. Source: RIMM.
+    /// RIMM: packets for a port whose queue has reached α take a detour by a neighbour, and go on in order. Source: RIMM.
     pub struct RimmParams {
-        /// α, the depth of a queue from which on its packets take detours. Source: RIMM §IV (20,000 of 24,000 cells).
+        /// α: depth of a queue from which its packets take detours. Source: RIMM §IV (20,000 of 24,000 cells).
         pub alpha: Amount = Amount::Cells(20_000);
-        /// How the ingress knows of it.
+        /// Way by which the ingress learns of it.
         pub alert: AlertBy = AlertBy::Message;
-        /// Traffic class of messages. Absent: that of the packet whose headers they have, behind whose like they wait. Deviation: the
-        /// paper does not say.
+        /// Traffic class of messages; if absent, that of the packet whose headers the message copies, so that it waits among
+        /// packets of that class. Deviation: the paper does not say.
         pub message_class: Option<u8>, in 0u8..=7u8;
-        /// When the detour of a flow ends after the alert.
+        /// Condition that ends the detour of a flow after the alert.
         pub release: Release = Release::Drained(DrainedParams {});
-        /// An alert that lasts for so long is congestion: what is out is released, and the port has no detours until the next alert.
-        /// Source: RIMM §III-B, §V (1 ms). A pair of numbers is given up after as long a wait.
+        /// Duration from which an alert counts as congestion: packets that are out are released, and the port has no detours
+        /// until the next alert. A pair of sequence numbers is given up after an equal wait.
+        /// Source: RIMM §III-B, §V (1 ms).
         pub give_up: Span = Span::from_ms(1), in Span::from_us(1)..=Span::from_ms(4_000);
-        /// Which pairs that is.
+        /// Condition under which a pair is given up.
         pub give_up_when: GiveUpWhen = GiveUpWhen::Stalled;
-        /// How often the neighbour with the least depth is chosen.
+        /// Interval at which the neighbour with the least depth is chosen.
         pub neighbour: Neighbour = Neighbour::PerPacket;
-        /// Neighbours that have stated this depth or more get no detours; a header states 65,535 cells at most. Deviation: the
-        /// paper has no bound, as this default.
+        /// Depth from which a neighbour gets no detours; a header states 65,535 cells at most. Deviation: the paper has no
+        /// bound, as this default.
         pub room: Bytes = ROOM, in Bytes(1)..;
-        /// Bits of the hash that a flow's pair of numbers is found by: flows that agree in them share a pair. Source: RIMM
-        /// §III-B (12).
+        /// Number of hash bits that select a flow's pair of sequence numbers: flows that agree in them share a pair. Source:
+        /// RIMM §III-B (12).
         pub hash_bits: u32 = 12, in 0..=16;
-        /// What a detour takes of the time to live.
+        /// Cost of a detour in the packet's time to live.
         pub hops: Hops = Hops::Spent;
-        /// The largest frame between switches: a packet that would be larger with its headers goes without them and takes no
+        /// Largest frame between switches: a packet that would exceed it with RIMM's headers goes without them and takes no
         /// detour.
         pub max_frame: Bytes = Bytes(9_216), in Bytes(76)..=Bytes(65_535);
         /// Switches without RIMM, by name, `*` stands for anything.
@@ -116,39 +121,39 @@ params! {
 }
 
 counters! {
-    /// What became of detours and of the messages about queues. At any time detoured = released + late + let_go + astray +
-    /// dropped_away + packets on a detour (with `release` = unordered: packets have no numbers, and each detour counts as a new
-    /// one), and messages_sent = messages_returned + messages_overtaken + messages_lost + messages on the way.
+    /// Detours by RIMM and messages about queues. At any time detoured = released + late + let_go + astray + dropped_away +
+    /// packets on a detour (with `release` = unordered: packets have no numbers, and each detour counts as a new one), and
+    /// messages_sent = messages_returned + messages_overtaken + messages_lost + messages on the way.
     pub struct RimmCounts in "rimm" {
         /// Packets that started a detour.
         detoured,
-        /// Packets that were back and took another one.
+        /// Packets that returned from a detour and took another one.
         redetoured,
-        /// Packets that went on in their turn.
+        /// Packets released in order after their detour.
         released: success,
-        /// Packets that were back after their pair was given up: they went on as they were.
+        /// Packets that returned after their pair was given up: they went on as they were.
         late: failure,
-        /// Packets that were back too early and went on nevertheless: no neighbour, or no hops left (`by_reason`).
+        /// Packets that returned out of order and went on nevertheless: no neighbour, or no hops left (`by_reason`).
         let_go: failure,
-        /// New packets that went on out of turn, or to a queue above α, for the same reasons.
+        /// New packets that went on out of order, or to a queue above α: no neighbour, or no hops left (`by_reason`).
         stayed: failure,
-        /// Packets on a detour that the neighbour forwarded by another way.
+        /// Packets on a detour that the neighbour forwarded by another path.
         astray,
         /// Packets dropped on a detour.
         dropped_away: failure,
         /// Pairs given up while packets were out.
         given_up: failure,
-        /// Alerts: how often an ingress knew of a queue at or above α, of which it had not known.
+        /// Times that an ingress learned of a queue at or above α.
         alerts,
-        /// Messages sent: crossings of α at an egress.
+        /// Messages sent for crossings of α at an egress.
         messages_sent,
         /// Crossings without a neighbour to send a message to.
         messages_unsent: failure,
-        /// Messages that were back.
+        /// Messages that returned.
         messages_returned: success,
-        /// Messages that were back after a later one: ignored.
+        /// Messages that returned after a later one, and were ignored.
         messages_overtaken: failure,
-        /// Messages dropped, or forwarded by another way at the neighbour.
+        /// Messages dropped, or forwarded by another path at the neighbour.
         messages_lost: failure,
     }
 }
@@ -164,21 +169,21 @@ pub(super) const PEAKS: &[CounterDef] = &[
 
 impl RimmParams {
     /// Reports what single parameters cannot show to be wrong.
-    pub(super) fn check(&self, around: &Surroundings<'_>, cx: &mut Cx) {
+    pub(super) fn check(&self, context: &Context<'_>, cx: &mut Cx) {
         let alpha: Node = self.alpha.to_value().into();
         cx.key("alpha", |cx| {
             if self.alpha.count() == 0 || self.alpha.count() >= u64::from(u32::MAX) {
                 cx.error(Some(&alpha), "is no depth that a queue can cross", Some("from 1 to 4294967294".to_string()));
             }
             let reaches = |buffer: &Amount| Unit::of(*buffer) != Unit::of(self.alpha) || buffer.count() >= self.alpha.count();
-            if let Some(largest) = around.buffers.iter().max_by_key(|buffer| buffer.count()) {
-                if !around.buffers.iter().any(|buffer| reaches(&in_unit_of(self.alpha, *buffer, around.cell))) {
+            if let Some(largest) = context.buffers().iter().max_by_key(|buffer| buffer.count()) {
+                if !context.buffers().iter().any(|buffer| reaches(&in_unit_of(self.alpha, *buffer, context.cell()))) {
                     cx.warn(Some(&alpha), format!("is more than any port may hold, {largest}: there are no detours"), None);
                 }
             }
         });
         if let Some(class) = self.message_class {
-            let why = match (self.alert, around.classes) {
+            let why = match (self.alert, context.has_classes()) {
                 (AlertBy::AtOnce, _) => Some("there are no messages with alert = \"at_once\""),
                 (_, false) => Some("no port has queues for several classes"),
                 _ => None,
@@ -189,14 +194,19 @@ impl RimmParams {
                 cx.key("message_class", |cx| cx.error(Some(&class.to_value().into()), message, Some(accepted)).severity);
             }
         }
-        let stated = Bytes(u64::from(u16::MAX) * u64::from(around.cell));
+        let stated = Bytes(u64::from(u16::MAX) * u64::from(context.cell()));
         if self.room > stated && self.room != ROOM {
             cx.key("room", |cx| {
                 let message = format!("has no effect: no header can state more than {stated}, 65535 cells of switch.cell");
                 cx.warn(Some(&self.room.to_value().into()), message, None);
             });
         }
-        let full = around.transports.iter().map(|t| u64::from(t.mtu + around.framing.header + around.trailer)).max();
+        let full = context
+            .traffic
+            .transports
+            .iter()
+            .map(|t| u64::from(t.mtu + context.frames.framing.header + context.frames.trailer))
+            .max();
         if let Some(full) = full.filter(|full| self.room.get() < *full) {
             cx.key("room", |cx| {
                 let message = format!("is less than a frame of {full} B: a neighbour in whose queue one waits gets no detours");
@@ -228,8 +238,9 @@ impl RimmParams {
                 cx.key(key, |cx| cx.error(Some(&value.into()), message, Some(accepted)).severity);
             }
         }
-        for transport in around.transports {
-            let full = u64::from(transport.mtu + around.framing.header + around.trailer) + u64::from(NUMBER_BYTES);
+        for transport in context.traffic.transports {
+            let full =
+                u64::from(transport.mtu + context.frames.framing.header + context.frames.trailer) + u64::from(NUMBER_BYTES);
             if full > self.max_frame.get() {
                 let name = transport.name;
                 cx.key("max_frame", |cx| {
@@ -240,7 +251,7 @@ impl RimmParams {
                 });
             }
         }
-        cx.key("unaware", |cx| around.check_unaware(&self.unaware, false, ("nothing is detoured", "no rimm"), cx));
+        cx.key("unaware", |cx| context.check_unaware(&self.unaware, false, ("nothing is detoured", "no rimm"), cx));
     }
 }
 

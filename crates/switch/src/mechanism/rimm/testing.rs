@@ -2,7 +2,7 @@
 
 use super::header::{ANSWER, DEPTH, DETOUR, RETURN};
 use super::{index, Arrival, Effect, Effects, Mechanism, Node, Pair, PortNo, PortView, Rimm, RimmParams, Site, Verdict};
-use crate::mechanism::PortSite;
+use crate::mechanism::{PortSite, Watches};
 use fanin_packet::{Envelope, Framing, Shim};
 use fanin_units::{BitRate, LinkId, Time};
 
@@ -55,7 +55,7 @@ impl Node for Queue {
         self.now
     }
 
-    fn view(&self, _port: PortNo) -> PortView {
+    fn view(&mut self, _port: PortNo) -> PortView {
         let rate = BitRate::from_gbps(10);
         let (queue_bytes, queue_packets) = (self.bytes, self.bytes.div_ceil(1518) as u32);
         PortView { now: self.now, queue_bytes, queue_packets, queue_cells: 0, rate, overhead: 20, free_at: self.now }

@@ -1,5 +1,5 @@
 use super::super::testing::{bench, site, Bench};
-use super::super::PortSite;
+use super::super::{Frames, Hosts, Network, PortSite, Traffic};
 use super::*;
 use fanin_packet::Envelope;
 use fanin_params::{Node as Doc, Param, Severity, Value};
@@ -341,7 +341,7 @@ impl Node for At {
     fn now(&self) -> Time {
         self.0.now
     }
-    fn view(&self, port: PortNo) -> PortView {
+    fn view(&mut self, port: PortNo) -> PortView {
         PortView { queue_bytes: self.1, ..self.0.view(port) }
     }
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {
@@ -376,38 +376,22 @@ fn the_state_is_stated() {
 #[test]
 fn what_has_no_effect_is_said() {
     let limits = [Amount::Bytes(512_000)];
-    let around = |switches: &'static [&'static str], buffers| Surroundings {
-        framing: fanin_packet::Framing::ETHERNET,
-        trailer: 0,
-        unlimited: false,
-        voq: None,
-        buffers,
-        cell: 80,
-        classes: false,
-        most_queues: 1,
-        lossless: false,
-        memory: None,
-        duration: None,
-        mechanisms_drop: false,
-        marks_from: &[],
-        marking_drops: 0,
-        sites: &[],
-        fifo_nics: false,
-        puts_in_order: false,
-        header_bytes: 8,
-        classes_in_use: &[],
-        circle: &|| None,
-        longest_path: 0,
-        datagram: 0,
-        transports: &[],
-        all_traffic: true,
-        nodes: &[],
-        switches,
-    };
-    let said = |set: &[(&str, Value)], switches, buffers: &[Amount]| -> Vec<String> {
+    let switch = crate::tests::parse_switch();
+    let said = |set: &[(&str, Value)], switches: &[&str], buffers: &[Amount]| -> Vec<String> {
         let mut cx = Cx::new();
-        let surroundings = Surroundings { buffers, ..around(switches, &[]) };
-        Rimm::check(&params(set), &surroundings, &mut cx);
+        let port = switch.port(crate::Origins::default());
+        let ports: Vec<_> = buffers.iter().map(|buffer| crate::PortSettings { buffer: Some(*buffer), ..port }).collect();
+        let context = Context {
+            mechanisms: &switch.mechanisms,
+            switch: &switch,
+            ports: &ports,
+            frames: Frames { framing: fanin_packet::Framing::ETHERNET, trailer: 0, header_bytes: 8 },
+            hosts: Hosts::default(),
+            traffic: Traffic { classes: &[], transports: &[], is_complete: true, datagram: 0 },
+            network: Network { sites: &[], switches, nodes: &[], longest_path: 0, circle: &|| None },
+            duration: None,
+        };
+        Rimm::check(&params(set), &context, &mut cx);
         cx.into_problems().iter().map(ToString::to_string).collect()
     };
     let two = &["s0", "s1"];

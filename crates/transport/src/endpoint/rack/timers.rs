@@ -1,5 +1,5 @@
-//! The timer of outstanding segments: tail loss probes, the wait for reordered segments, the RTO. Source: RFC 8985 §7, RFC 6298 §5;
-//! Linux tcp_schedule_loss_probe, tcp_rack_reo_timeout, tcp_enter_loss.
+//! Timer of outstanding segments: tail loss probes, reordering timeouts, the RTO. Source: RFC 8985 §7, RFC 6298 §5; Linux
+//! tcp_schedule_loss_probe, tcp_rack_reo_timeout, tcp_enter_loss.
 
 use super::super::loss::Repair;
 use super::super::{Phase, TcpEndpoint};
@@ -10,7 +10,7 @@ use crate::segments::Segments;
 use fanin_units::{Span, Time};
 
 impl TcpEndpoint {
-    /// What the timer of outstanding segments is set for.
+    /// Event for which the timer of outstanding segments is set.
     pub(in crate::endpoint) fn loss_timer(&self) -> crate::Timer {
         match self.outstanding.as_ref().and_then(|o| o.rack.as_ref()).map(|rack| rack.timer) {
             Some(Timer::Probe) => crate::Timer::TailProbe,
@@ -19,7 +19,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// A tail loss probe is answered: was something lost? Source: RFC 8985 §7.4.2; Linux tcp_process_tlp_ack.
+    /// Handles the answer to a tail loss probe, which tells if something was lost. Source: RFC 8985 §7.4.2; Linux
+    /// tcp_process_tlp_ack.
     pub(super) fn end_probe(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, rack: &mut Rack, more: &RackNews) {
         let Some(end) = rack.probe_end else { return };
         if self.una < end {
@@ -49,7 +50,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// The timer is the RTO of the first segment, from now on; after another timer, of when it left. Source: Linux tcp_rearm_rto.
+    /// Sets the timer to the RTO of the first segment, from now on; after another kind of timer, from the time at which that
+    /// segment was sent. Source: Linux tcp_rearm_rto.
     pub(super) fn rearm_rto(&mut self, cfg: &Tcp, now: Time, segments: &Segments, rack: &mut Rack) {
         let from_head = rack.timer != Timer::Rto;
         rack.timer = Timer::Rto;
@@ -59,7 +61,8 @@ impl TcpEndpoint {
         });
     }
 
-    /// A probe after two RTTs, if the RTO is not earlier. Source: RFC 8985 §7.2; Linux tcp_schedule_loss_probe.
+    /// Arms a tail loss probe after two RTTs, if the RTO is not earlier. Source: RFC 8985 §7.2; Linux
+    /// tcp_schedule_loss_probe.
     ///
     /// Deviation: for a single segment in flight RTO_min is added for a delayed ACK, as Linux does, where RFC 8985 has the
     /// longest ACK delay of the other end.
@@ -83,8 +86,7 @@ impl TcpEndpoint {
         true
     }
 
-    /// What begins at `from` and ends at SND.NXT has left, for the first time.
-    /// True if it carries PSH although more has been written.
+    /// Notes that new data from `from` to SND.NXT was sent. True if it carries PSH although more has been written.
     #[inline(never)] // nothing outstanding is kept where neither RACK nor the congestion control asks for it
     pub(in crate::endpoint) fn note_sent(&mut self, cfg: &Tcp, now: Time, from: u64) -> bool {
         let Some(mut o) = self.outstanding.take() else { return false };
@@ -118,7 +120,7 @@ impl TcpEndpoint {
         push
     }
 
-    /// What begins at `from` has left again; `clock`: its timestamp.
+    /// Notes that the segment at `from` was retransmitted; `clock` is its timestamp.
     pub(in crate::endpoint) fn rack_sent_again(&mut self, cfg: &Tcp, now: Time, from: u64, clock: u32) {
         let una = self.una;
         let rto = self.rtt.rto;
@@ -140,7 +142,7 @@ impl TcpEndpoint {
         rack.first_again = rack.first_again.or(Some(clock));
     }
 
-    /// The timer of a probe or of reordering has expired; false: it is the RTO.
+    /// Handles the expiry of a probe or reordering timeout; false: it is the RTO.
     pub(in crate::endpoint) fn rack_on_timer(&mut self, cfg: &Tcp, now: Time) -> bool {
         let Some(mut o) = self.outstanding.take() else { return false };
         let mut done = false;
@@ -150,7 +152,7 @@ impl TcpEndpoint {
                 // One probe per flight at most. Source: RFC 8985 §7.3; Linux tcp_send_loss_probe.
                 if rack.probe_end.is_none() {
                     rack.probe_due = true;
-                    self.unsettle();
+                    self.leave_fast_path();
                     rack.timer = Timer::Rto; // anew from now on
                 }
             } else {
@@ -162,7 +164,7 @@ impl TcpEndpoint {
         done
     }
 
-    /// Source: Linux tcp_rack_reo_timeout.
+    /// Handles a reordering timeout. Source: Linux tcp_rack_reo_timeout.
     pub(super) fn reorder_timeout(&mut self, cfg: &Tcp, now: Time, segments: &mut Segments, rack: &mut Rack) {
         let mut r = self.repair.take().unwrap_or_default();
         let before = segments.pipe(self.nxt);
@@ -172,12 +174,12 @@ impl TcpEndpoint {
                 self.begin_recovery(cfg, now, &mut r, segments, rack, false);
                 self.proportional(cfg, &mut r, segments, u64::from(self.w.mss), false);
             }
-            self.unsettle();
+            self.leave_fast_path();
         }
         self.repair = Some(r);
     }
 
-    /// A retransmission timeout. Source: Linux tcp_enter_loss.
+    /// Handles a retransmission timeout. Source: Linux tcp_enter_loss.
     pub(in crate::endpoint) fn rack_time_out(&mut self, cfg: &Tcp, now: Time) {
         let mut r = self.repair.take().unwrap_or_default();
         let Some(mut o) = self.outstanding.take() else { return };
@@ -214,10 +216,10 @@ impl TcpEndpoint {
         self.phase = Phase::Loss;
         self.dup_acks = 0;
         self.burst = 0;
-        self.unsettle();
+        self.leave_fast_path();
         self.reduced_until = self.nxt;
         self.reduced_by_ecn = false;
         self.cwr_due = self.ecn_on;
-        self.untime(cfg);
+        self.stop_timing(cfg);
     }
 }

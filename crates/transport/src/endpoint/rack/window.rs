@@ -1,4 +1,4 @@
-//! The window in recovery: reductions, proportional rate reduction, undoing. Source: RFC 9937; Linux tcp_init_cwnd_reduction,
+//! Window in recovery: reductions, proportional rate reduction, undo. Source: RFC 9937; Linux tcp_init_cwnd_reduction,
 //! tcp_cwnd_reduction, tcp_undo_cwnd_reduction.
 
 use super::super::loss::{Prr, Repair};
@@ -10,7 +10,7 @@ use crate::segments::Segments;
 use fanin_units::Time;
 
 impl TcpEndpoint {
-    /// Fast recovery begins; after an ECN echo within the same round, the window is being reduced already.
+    /// Begins fast recovery; after an ECN echo within the same round, the window is being reduced already.
     /// Source: Linux tcp_enter_recovery.
     pub(super) fn begin_recovery(
         &mut self,
@@ -36,8 +36,8 @@ impl TcpEndpoint {
         rack.new_first = false;
     }
 
-    /// The window falls as for a loss, and recovery begins or goes on to what is outstanding now. It is not undone: what was
-    /// dropped was lost.
+    /// Reduces the window for a drop notification, and begins recovery or extends it to all data outstanding now. The
+    /// reduction is not undone, as the loss is certain.
     pub(in crate::endpoint) fn reduce_for_notification_by_rack(
         &mut self,
         cfg: &Tcp,
@@ -68,7 +68,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// The window falls for an ECN echo, or for a full queue of the host. Source: Linux tcp_enter_cwr.
+    /// Begins a reduction for an ECN echo, or for a full transmit queue of the host. Source: Linux tcp_enter_cwr.
     pub(in crate::endpoint) fn begin_cwr_by_rack(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, rack: &mut Rack) {
         rack.undo_from = None;
         rack.prior_ssthresh = None;
@@ -86,7 +86,7 @@ impl TcpEndpoint {
         Congestion { now, flight, from_cwnd, nxt: self.nxt, after_ecn: false, first }
     }
 
-    /// Source: Linux tcp_init_cwnd_reduction.
+    /// Begins a window reduction. Source: Linux tcp_init_cwnd_reduction.
     pub(super) fn reduce(
         &mut self,
         cfg: &Tcp,
@@ -107,11 +107,11 @@ impl TcpEndpoint {
         self.reduced_until = self.nxt;
         self.cwr_due = self.ecn_on;
         self.burst = 0;
-        self.unsettle();
-        self.untime(cfg);
+        self.leave_fast_path();
+        self.stop_timing(cfg);
     }
 
-    /// The window falls to ssthresh with the ACKs. `safe`: the ACK is cumulative and reports no loss.
+    /// Moves the window towards ssthresh with each ACK. `safe`: the ACK is cumulative and reports no loss.
     /// Source: RFC 9937 §6; Linux tcp_cwnd_reduction, which counts whole segments.
     pub(super) fn proportional(&mut self, cfg: &Tcp, r: &mut Repair, segments: &Segments, delivered: u64, safe: bool) {
         if !cfg.prr || delivered == 0 {
@@ -133,7 +133,7 @@ impl TcpEndpoint {
         self.w.cwnd = (pipe + count).max(mss.min(self.w.ssthresh));
     }
 
-    /// Source: Linux tcp_end_cwnd_reduction.
+    /// Ends a window reduction. Source: Linux tcp_end_cwnd_reduction.
     pub(super) fn end_reduction(&mut self, rack: &Rack) {
         if self.phase == Phase::Cwr || rack.undo_from.is_some() {
             self.w.cwnd = self.w.ssthresh;
@@ -141,7 +141,7 @@ impl TcpEndpoint {
         self.phase = Phase::Open;
     }
 
-    /// Source: Linux tcp_current_ssthresh.
+    /// ssthresh as if the congestion control had to compute it now. Source: Linux tcp_current_ssthresh.
     pub(super) fn current_ssthresh(&self) -> u64 {
         match self.phase {
             Phase::Cwr | Phase::Recovery => self.w.ssthresh,
@@ -149,7 +149,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// From now on it is counted whether retransmissions were needless. Source: Linux tcp_init_undo.
+    /// Begins to count which retransmissions were needless, for undo. Source: Linux tcp_init_undo.
     pub(super) fn begin_undo(&self, segments: &Segments, rack: &mut Rack) {
         rack.undo_from = Some(self.una);
         rack.certain = false;
@@ -161,7 +161,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// The reduction was a mistake. Source: Linux tcp_undo_cwnd_reduction.
+    /// Undoes the reduction, which was a mistake. Source: Linux tcp_undo_cwnd_reduction.
     pub(super) fn undo(&mut self, segments: &mut Segments, rack: &mut Rack, nothing_lost: bool) {
         rack.counts.undos += 1;
         if nothing_lost {
@@ -179,7 +179,7 @@ impl TcpEndpoint {
         rack.advanced = true; // losses are searched anew
     }
 
-    /// At the end of a recovery. Source: Linux tcp_try_undo_recovery.
+    /// Undoes the reduction at the end of a recovery, if nothing was lost. Source: Linux tcp_try_undo_recovery.
     pub(super) fn undo_at_end(&mut self, cfg: &Tcp, segments: &mut Segments, rack: &mut Rack, echo: Option<u32>) {
         if cfg.undo && rack.may_undo(echo) {
             self.undo(segments, rack, false);
@@ -188,7 +188,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// D-SACKs of all retransmissions. Source: Linux tcp_try_undo_dsack.
+    /// Undoes the reduction if D-SACKs have reported all retransmissions. Source: Linux tcp_try_undo_dsack.
     pub(super) fn undo_by_dsack(&mut self, cfg: &Tcp, segments: &mut Segments, rack: &mut Rack) -> bool {
         if !cfg.undo || !rack.undoes() || rack.undo_left != Some(0) {
             return false;

@@ -1,4 +1,5 @@
-//! DCQCN: the receiver turns marks into notifications, the sender cuts its rate at each and finds its way back in steps. Source: DCQCN §3.
+//! DCQCN: the receiver turns marks into notifications; the sender cuts its rate at each and recovers it in steps. Source:
+//! DCQCN §3.
 
 use super::{ControlParams, Feedback, Needs, Notifying, Path, RateControl, Sending};
 use crate::transport::Idle;
@@ -6,65 +7,67 @@ use fanin_params::{names, params, Cx, Ground, Node, Setting};
 use fanin_units::{BitRate, Bytes, Span, Time};
 
 names! {
-    /// Which defaults apply to keys that are not given.
+    /// Profile: the set of defaults for keys that are not given.
     pub enum DcqcnProfile {
-        /// Those that the paper arrives at. Source: DCQCN §5.2 and table 14.
+        /// Defaults that the paper recommends. Source: DCQCN §5.2 and table 14.
         "paper" => Paper,
-        /// Those of ConnectX adapters. Source: NVIDIA (mlx5: rp and np parameters in sysfs), from memory.
+        /// Defaults of ConnectX adapters. Source: NVIDIA (DCQCN CC Parameters).
         "mlx5" => Mlx5,
     }
 }
 
 params! {
-    /// DCQCN. Source: DCQCN §3.
+    /// DCQCN congestion control. Source: DCQCN §3.
     pub struct Dcqcn over profile_defaults {
-        /// Which defaults apply to the other keys.
+        /// Profile that gives the defaults of all other keys.
         pub profile: DcqcnProfile = DcqcnProfile::Paper;
-        /// A receiver sends one notification (CNP) per flow in this time at most, N; `mlx5`: 4 us (min_time_between_cnps). Source: DCQCN
-        /// §3.1 (50 us).
+        /// N: smallest interval between a receiver's notifications (CNPs) of a flow; `mlx5`: 4 us (min_time_between_cnps).
+        /// Source: DCQCN §3.1 (50 us).
         pub cnp_interval: Span = Span::from_us(50), in Span::ZERO..=Span::from_ms(10);
-        /// What a receiver's NIC takes from a marked packet to the notification. Measurements are matched with up to 55 us.
+        /// Delay of the receiver's NIC from a marked packet to the notification. Measurements are matched with up to 55 us.
         pub cnp_delay: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
         /// g: weight of a notification in the moving average α; `mlx5`: 5/1024 (dce_tcp_g). Source: DCQCN §5.2 (1/256).
         pub g: f64 = 0.003_906_25, in 0.000_01..=1.0;
-        /// α before the first notification (initial_alpha_value), which halves the rate with 1. Source: DCQCN §3.1.
+        /// Initial α before the first notification (initial_alpha_value); 1 halves the rate. Source: DCQCN §3.1.
         pub initial_alpha: f64 = 1.0, in 0.0..=1.0;
-        /// α falls by g in each such time without a notification, K; `mlx5`: 1 us (dce_tcp_rtt). Source: DCQCN §3.1 (55 us).
+        /// K: period without a notification after which α falls by the factor 1 − g; `mlx5`: 1 us (dce_tcp_rtt). Source:
+        /// DCQCN §3.1 (55 us).
         pub alpha_timer: Span = Span::from_us(55), in Span::from_ns(100)..=Span::from_ms(100);
-        /// The rate rises each time this timer expires, T; `mlx5`: 300 us (rpg_time_reset). Source: DCQCN §5.2 (55 us; QCN's 1.5 ms is
-        /// found too slow).
+        /// T: period of the timer at whose expiries the rate rises; `mlx5`: 300 us (rpg_time_reset). Source: DCQCN §5.2 (55
+        /// us; QCN's 1.5 ms is found too slow).
         pub rate_timer: Span = Span::from_us(55), in Span::from_ns(100)..=Span::from_ms(100);
-        /// And each time this many bytes have left, B; `mlx5`: 32767 B (rpg_byte_reset). Source: DCQCN §5.2 (10 MB; QCN's 150 KB is
-        /// found unfair).
+        /// B: number of sent bytes after which the rate also rises; `mlx5`: 32767 B (rpg_byte_reset). Source: DCQCN §5.2 (10
+        /// MB; QCN's 150 KB is found unfair).
         pub byte_counter: Bytes = Bytes(10_000_000), in Bytes(1_000)..=Bytes(10_000_000_000);
-        /// F: steps of fast recovery; `mlx5`: 1 (rpg_threshold). Source: DCQCN §3.1 (5).
+        /// F: number of steps of fast recovery; `mlx5`: 1 (rpg_threshold). Source: DCQCN §3.1 (5).
         pub fast_recovery: u32 = 5, in 0_u32..=100;
-        /// R_AI: what the target rises by in additive increase; `mlx5`: 5 Mb/s (rpg_ai_rate). Source: DCQCN §5.2
-        /// (40 Mb/s).
+        /// R_AI: step of the target rate in additive increase; `mlx5`: 5 Mb/s (rpg_ai_rate). Source: DCQCN §5.2 (40 Mb/s).
         pub additive_increase: BitRate = BitRate(40_000_000), in BitRate(1_000)..=BitRate(1_000_000_000_000);
-        /// R_HAI: the same in hyper increase, when timer and byte counter are both beyond F; `mlx5`: 50 Mb/s (rpg_hai_rate).
+        /// R_HAI: step of the target rate in hyper increase, when timer and byte counter are both beyond F; `mlx5`: 50 Mb/s
+        /// (rpg_hai_rate).
         /// Source: QCN, ten times R_AI; the paper has no number.
         pub hyper_increase: BitRate = BitRate(400_000_000), in BitRate(1_000)..=BitRate(1_000_000_000_000);
-        /// Rates do not fall below this; `mlx5`: 1 Mb/s (rpg_min_rate).
+        /// Lower bound of rates; `mlx5`: 1 Mb/s (rpg_min_rate).
         pub min_rate: BitRate = BitRate(10_000_000), in BitRate(1_000)..=BitRate(1_000_000_000_000);
-        /// Each notification makes the present rate the target; `mlx5`: only the first since the rate rose. Source: DCQCN §3.1;
-        /// NVIDIA (clamp_tgt_rate).
+        /// Target clamping: each notification makes the present rate the target; `mlx5`: only the first one since the rate
+        /// rose. Source: DCQCN §3.1; NVIDIA (clamp_tgt_rate).
         pub clamp_target: bool = true;
-        /// The rate falls once in this time at most; α counts each notification. `mlx5`: 4 us. Source: NVIDIA
+        /// Smallest interval between rate reductions; α counts every notification. `mlx5`: 4 us. Source: NVIDIA
         /// (rate_reduce_monitor_period).
         pub decrease_interval: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
-        /// One notification reduces the rate to this share of it at most. Source: NVIDIA (rpg_min_dec_fac, 50 %); DCQCN §3.1 (α/2).
+        /// Lower bound of the factor by which one notification reduces the rate. Source: NVIDIA (rpg_min_dec_fac, 50 %);
+        /// DCQCN §3.1 (α/2).
         pub min_decrease_factor: f64 = 0.5, in 0.0..=1.0;
     }
 }
 
-/// The defaults that a document asks for with `profile`.
+/// Defaults that a document selects by `profile`.
 fn profile_defaults(node: &Node) -> Dcqcn {
     Dcqcn::new(if node.get("profile").and_then(Node::text) == Some("mlx5") { DcqcnProfile::Mlx5 } else { DcqcnProfile::Paper })
 }
 
 impl Dcqcn {
-    /// The defaults of a profile.
+    /// Defaults of a profile.
     pub fn new(profile: DcqcnProfile) -> Self {
         let paper = Dcqcn {
             profile,
@@ -103,17 +106,18 @@ impl Dcqcn {
     }
 }
 
-/// What one of `SHARING` queue pairs takes to its share of the line with the paper's values at its 40 Gb/s, times this, is too slow.
+/// Ratio to the paper's recovery time from which a warning is given: the time that one of `SHARING` queue pairs takes to its
+/// share of the line, at 40 Gb/s with the paper's values.
 const SLOW: u64 = 4;
 const SHARING: u64 = 16;
-/// Further than this no recovery is followed.
+/// Bounds of a simulated recovery, in time and in steps.
 const LONGEST: Span = Span::from_s(1);
 const STEPS: u32 = 1 << 18;
 
 impl Dcqcn {
-    /// How long the rate of a queue pair takes from 1 % to 90 % of the line, or of a share of it that one of so many has, after
-    /// notifications that have brought its target down as far: timer and byte counter let it rise by R_AI each, and by R_HAI when both
-    /// are beyond F. `None`: longer than [`LONGEST`], or after more than [`STEPS`].
+    /// Recovery time of a queue pair's rate from 1 % to 90 % of its share of the line (one of `sharing` equal shares), after
+    /// notifications that have brought its target down as well: timer and byte counter raise it by R_AI each, and by R_HAI
+    /// when both are beyond F. `None`: longer than [`LONGEST`], or more than [`STEPS`].
     pub fn recovery(&self, line: BitRate, sharing: u64) -> Option<Span> {
         let path = Path { line_rate: line, base_rtt: Span::ZERO, hops: 1, payload: 1_024, wire: 1_106 };
         let mut s = Sending { rate: line, window: Sending::UNLIMITED };
@@ -144,7 +148,7 @@ impl Dcqcn {
 }
 
 impl ControlParams for Dcqcn {
-    /// Steps that are small beside the line: it stands empty for long after a congestion.
+    /// Warns of steps that are small compared with the line rate: the line stays underused for long after a congestion.
     fn check_at(&self, at: &Idle, cx: &mut Cx) {
         let line = at.line;
         if !self.clamp_target {
@@ -158,7 +162,7 @@ impl ControlParams for Dcqcn {
         let step = line.bps() / 1_000;
         let ms = |span: Span| span.ps() / 1_000_000_000;
         let message = format!(
-            "is small beside {line}: one of {SHARING} queue pairs takes {} ms to its share, with the paper's values at 40 Gb/s {} ms",
+            "is small compared with {line}: one of {SHARING} queue pairs takes {} ms to reach its share; with the paper's values at 40 Gb/s, {} ms",
             takes.map_or_else(|| format!("more than {}", ms(LONGEST)), |takes| ms(takes).to_string()),
             ms(usual)
         );
@@ -175,20 +179,20 @@ impl ControlParams for Dcqcn {
     }
 }
 
-/// The reaction point: one queue pair.
+/// Reaction point: DCQCN state of one queue pair.
 #[derive(Clone, Debug)]
 pub struct DcqcnControl {
     params: Box<Dcqcn>,
     line: f64,
-    /// R_C and R_T \[b/s\].
+    /// R_C and R_T, the current and the target rate \[b/s\].
     current: f64,
     target: f64,
     alpha: f64,
-    /// When α was last brought up to date, at a whole number of its timer's periods since the last notification.
+    /// Time at which α was last updated: a whole number of its timer's periods since the last notification.
     alpha_at: Time,
-    /// When the rate timer expires; `Time::MAX`: it is off, as before the first notification and when the rate is the line's again.
+    /// Expiry of the rate timer; `Time::MAX`: off, as before the first notification and when the rate is the line's again.
     timer_at: Time,
-    /// T and BC: expiries of the timer and of the byte counter since the last notification; bytes on the way to the next.
+    /// T and BC: expiries of timer and byte counter since the last notification, and bytes sent towards the next expiry.
     expiries: u32,
     rounds: u32,
     bytes: u64,
@@ -213,12 +217,12 @@ impl DcqcnControl {
         }
     }
 
-    /// A notification has come at some time, and the rate is not the line's again.
+    /// True if a notification has come, and the rate is not the line's again.
     fn is_limited(&self) -> bool {
         self.timer_at < Time::MAX
     }
 
-    /// α = (1 − g)·α for each period without notification. Source: DCQCN §3.1 equation 2.
+    /// Ages α: α = (1 − g)·α for each period without notification. Source: DCQCN §3.1 equation 2.
     fn age(&mut self, now: Time) {
         if !self.is_limited() && self.decreased_at.is_none() {
             return; // before the first notification
@@ -231,7 +235,7 @@ impl DcqcnControl {
         }
     }
 
-    /// Timer or byte counter have expired. Source: DCQCN §3.1 equations 3 and 4, figure 7.
+    /// Raises the rate after an expiry of timer or byte counter. Source: DCQCN §3.1 equations 3 and 4, figure 7.
     fn increase(&mut self, s: &mut Sending) {
         let f = self.params.fast_recovery;
         if self.expiries.max(self.rounds) >= f {
@@ -254,7 +258,8 @@ impl DcqcnControl {
 impl RateControl for DcqcnControl {
     const NEEDS: Needs = Needs { marks: Some("DCQCN"), curve: true, ..Needs::NOTHING };
 
-    /// K_min = 5 KB, K_max = 200 KB and P_max = 1 % at 40 Gb/s, at other rates in proportion. Source: DCQCN §5.2.
+    /// The authors' marking curve: K_min = 5 KB, K_max = 200 KB and P_max = 1 % at 40 Gb/s, at other rates in proportion.
+    /// Source: DCQCN §5.2.
     fn authors(at: &Ground) -> Vec<Setting> {
         let [min, max] = [5_000, 200_000].map(|size| at.in_proportion(Bytes(size), BitRate::from_gbps(40)).get());
         let curve = format!("min = \"{min}B\", max = \"{max}B\", max_p = 0.01");
@@ -262,7 +267,7 @@ impl RateControl for DcqcnControl {
         vec![("switch.marking", format!("{{ kind = \"red\", {curve}, {queue_as_it_is} }}"))]
     }
 
-    /// R_T = R_C, R_C = R_C·(1 − α/2), α = (1 − g)·α + g. Source: DCQCN §3.1 equation 1.
+    /// Cuts the rate for a notification: R_T = R_C, R_C = R_C·(1 − α/2), α = (1 − g)·α + g. Source: DCQCN §3.1 equation 1.
     fn on_cnp(&mut self, s: &mut Sending, now: Time) {
         self.age(now);
         let p = &self.params;

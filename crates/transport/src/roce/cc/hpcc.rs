@@ -1,44 +1,45 @@
-//! HPCC: the window keeps what is in flight on the busiest link of the way below its capacity, by telemetry. Source: HPCC §3, Algorithm 1.
+//! HPCC: the window keeps the bytes in flight on the busiest link of the path below its capacity, by telemetry. Source: HPCC
+//! §3, Algorithm 1.
 
 use super::telemetry::Ports;
 use super::{ControlParams, Feedback, Needs, Path, RateControl, Sending};
 use fanin_units::{BitRate, Bytes, Span};
 
 fanin_params::params! {
-    /// HPCC. Source: HPCC §3.2, Algorithm 1; values: HPCC §5.1.
+    /// HPCC congestion control. Source: HPCC §3.2, Algorithm 1; values: HPCC §5.1.
     pub struct Hpcc {
-        /// eta: share of a link's capacity that flows aim at.
+        /// eta: target utilisation of links.
         pub eta: f64 = 0.95, in 0.5..=1.0;
         /// maxStage: round trips of additive increase before a multiplicative one.
         pub max_stage: u32 = 5, in 0..=100;
         /// W_AI: additive increase in a round trip.
         pub increase: Bytes = Bytes(80), in Bytes(0)..=Bytes(1_000_000);
-        /// T: base RTT of all flows. Absent: of each flow its own, on an idle network.
+        /// T: base RTT of all flows; if absent, each flow's own on an idle network.
         pub base_rtt: Option<Span> = None, in Span::from_ns(100)..=Span::from_ms(10);
-        /// No flow sends at less.
+        /// Lower bound of a flow's rate.
         pub min_rate: BitRate = BitRate::from_mbps(100), in BitRate::from_mbps(1)..;
     }
 }
 
 impl ControlParams for Hpcc {}
 
-/// HPCC at one queue pair.
+/// HPCC state of a queue pair.
 #[derive(Clone, Debug)]
 pub struct HpccControl {
     params: Box<Hpcc>,
     ports: Ports,
-    /// T \[s\].
+    /// T, the base RTT \[s\].
     base: f64,
-    /// W_init = line rate · T, and the least window.
+    /// Largest window W_init = line rate · T, and smallest window.
     most: f64,
     least: f64,
     line_rate: BitRate,
-    /// U: what is in flight on the busiest link, as a share of its capacity, averaged over a round trip.
+    /// U: bytes in flight on the busiest link as a share of its capacity, averaged over a round trip.
     utilisation: f64,
-    /// W^c: the window that all acknowledgments of a round trip start from.
+    /// W^c: reference window, from which all acknowledgments of a round trip start.
     reference: f64,
     stage: u32,
-    /// The reference changes with the first acknowledgment of what was sent after it had changed before.
+    /// Offset after which acknowledged data changes the reference: data sent after the last change.
     update_from: u64,
 }
 
@@ -62,7 +63,8 @@ impl HpccControl {
         }
     }
 
-    /// MeasureInflight. Source: HPCC Algorithm 1, lines 1 to 10. `None` where the acknowledgment says nothing of it.
+    /// Measures utilisation (MeasureInflight). Source: HPCC Algorithm 1, lines 1 to 10. `None` where the acknowledgment says
+    /// nothing of it.
     fn measure(&mut self, f: &Feedback<'_>) -> Option<f64> {
         let (mut u, mut tau, base) = (0.0, 0.0, self.base);
         self.ports.since(f, |port| {
@@ -77,7 +79,7 @@ impl HpccControl {
         Some(self.utilisation)
     }
 
-    /// ComputeWind: the window, and the stage behind it. Source: HPCC Algorithm 1, lines 11 to 21.
+    /// Computes window and next stage (ComputeWind). Source: HPCC Algorithm 1, lines 11 to 21.
     fn window(&self, utilisation: f64) -> (f64, u32) {
         let increase = self.params.increase.get() as f64;
         if utilisation >= self.params.eta || self.stage >= self.params.max_stage {
@@ -91,7 +93,7 @@ impl HpccControl {
 impl RateControl for HpccControl {
     const NEEDS: Needs = Needs { telemetry: Some("HPCC"), window: true, ..Needs::NOTHING };
 
-    /// NewAck. Source: HPCC Algorithm 1, lines 22 to 30.
+    /// Handles an acknowledgment (NewAck). Source: HPCC Algorithm 1, lines 22 to 30.
     fn on_ack(&mut self, s: &mut Sending, f: &Feedback<'_>) {
         let update = f.una > self.update_from;
         if let Some(utilisation) = self.measure(f) {

@@ -1,4 +1,4 @@
-//! Congestion control of RoCEv2: at which rate a queue pair sends, and how much may be outstanding. Never what is in it.
+//! Congestion control of RoCEv2: controls that steer a queue pair's rate and window and never see their contents.
 //!
 //! A control sees counts, times and what the network says of itself, no packets. Adding one is a source file here, one line in the
 //! registry below and a page in `docs/transports/`.
@@ -23,43 +23,43 @@ pub use powertcp::{PowerTcp, PowerTcpControl, ThetaPowerTcp, ThetaPowerTcpContro
 pub use swift::{Swift, SwiftControl};
 pub use timely::{Timely, TimelyControl};
 
-/// What a control steers.
+/// Variables that a control steers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sending {
-    /// The rate at which packets leave, all of their bytes on the wire counted; the NIC's at most.
+    /// Sending rate, counting all bytes on the wire; the NIC's rate at most.
     pub rate: BitRate,
     /// Payload bytes that may be outstanding; one packet always may. [`Sending::UNLIMITED`]: any number.
     pub window: u64,
 }
 
 impl Sending {
-    /// No window.
+    /// Window that allows any number of outstanding bytes.
     pub const UNLIMITED: u64 = u64::MAX;
 }
 
-/// Where a queue pair sends.
+/// Properties of a queue pair's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// Of the NIC.
+    /// Line rate of the NIC.
     pub line_rate: BitRate,
-    /// Round trip of a full packet and its acknowledgment on an idle network.
+    /// Idle RTT of a full packet and its acknowledgment.
     pub base_rtt: Span,
-    /// Switches on the way of the data.
+    /// Number of switches on the data's path.
     pub hops: u32,
-    /// Payload bytes of a full packet, and all of its bytes on the wire.
+    /// Payload bytes of a full packet, and its bytes on the wire.
     pub payload: u32,
     pub wire: u32,
 }
 
 impl Path {
-    /// Payload bytes that fill the path: line rate times base RTT, in whole packets.
+    /// Bandwidth-delay product in payload bytes: line rate times base RTT, in whole packets.
     pub fn bdp(&self) -> u64 {
         let packets = self.line_rate.bytes_in(self.base_rtt).get().div_ceil(u64::from(self.wire.max(1)));
         packets.max(1) * u64::from(self.payload)
     }
 }
 
-/// An acknowledgment, positive or negative.
+/// An acknowledgment, positive or negative, as controls see it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Feedback<'a> {
     pub now: Time,
@@ -67,42 +67,42 @@ pub struct Feedback<'a> {
     pub acked: u64,
     /// Packets newly acknowledged.
     pub packets: u32,
-    /// Places in the stream of the first byte that is not acknowledged, and of the next one that is new.
+    /// Offsets in the stream of the first byte not yet acknowledged, and of the next new one.
     pub una: u64,
     pub nxt: u64,
-    /// From the first bit of the packet that it answers on the host's wire to its own arrival; none where that packet was sent
-    /// again.
+    /// RTT from the first bit of the acknowledged packet on the host's wire to the acknowledgment's arrival; `None` if that
+    /// packet was retransmitted.
     pub rtt: Option<Span>,
-    /// For how long the packet waited in its receiver, and the acknowledgment in this host, between NIC and transport; known where the
-    /// control asks for it.
+    /// Time that the packet waited in its receiver, and the acknowledgment in this host, between NIC and transport; known if
+    /// the control asks for it.
     pub at_ends: Span,
-    /// What the switches said of themselves, in the order of the way; empty without in-band telemetry.
+    /// Telemetry of the switches, in the order of the path; empty without in-band telemetry.
     pub telemetry: &'a [HopSample],
-    /// Where they are: another number means another way.
+    /// Hash of the ports in `telemetry`: a different value means a different path.
     pub path: u16,
 }
 
-/// What told of a loss.
+/// Event that revealed a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// A negative acknowledgment.
     Nak,
-    /// The timeout.
+    /// Timeout without any acknowledgment.
     Timeout,
 }
 
-/// What a control needs of the rest.
+/// Requirements of a control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// Its name, where it works by marks: data is ECN-capable.
+    /// Name of a control that works by marks: its data is ECN-capable.
     pub marks: Option<&'static str>,
-    /// Marks should come by chance, the more the longer the queue.
+    /// True if marking should be probabilistic, increasing with the queue.
     pub curve: bool,
-    /// Acknowledgments say for how long packets waited at their receiver.
+    /// True if acknowledgments report the packets' waiting time at their receiver.
     pub waited: bool,
-    /// It holds back packets by a window, so that each packet has to be acknowledged.
+    /// True if the control limits packets by a window, so that each packet has to be acknowledged.
     pub window: bool,
-    /// Its name, where it works by telemetry of the ports on the way.
+    /// Name of a control that works by telemetry of the ports on the path.
     pub telemetry: Option<&'static str>,
 }
 
@@ -110,68 +110,68 @@ impl Needs {
     pub const NOTHING: Needs = Needs { marks: None, curve: false, waited: false, window: false, telemetry: None };
 }
 
-/// When a receiver sends notifications of marks (CNP).
+/// Rule by which a receiver sends notifications of marks (CNPs).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notifying {
-    /// One per flow in this time at most.
+    /// Smallest interval between notifications of a flow.
     pub interval: Span,
-    /// From the mark until it leaves.
+    /// Delay from a mark to the notification.
     pub delay: Span,
 }
 
-/// The rules of a control. Each method leaves rate and window as the queue pair shall use them next.
+/// Rules of a RoCEv2 congestion control. Each method leaves rate and window as the queue pair shall use them next.
 pub trait RateControl {
     const NEEDS: Needs = Needs::NOTHING;
 
-    /// What a scenario gets besides when it is tried there: what its authors had set. One that does not work by marks has switches
-    /// that do not mark.
+    /// Settings that a trial of the control adds to a scenario, as its authors used them. A control that does not work by
+    /// marks gets switches that do not mark.
     fn authors(_at: &Ground) -> Vec<Setting> {
         Vec::from_iter(Self::NEEDS.marks.is_none().then(|| ("switch.marking", "\"none\"".to_string())))
     }
 
-    /// Its own keys when it is tried on a scenario, each after a comma: where its defaults do not suit the network.
+    /// Keys of the control's own table in a trial, each after a comma, if its defaults do not suit the network.
     fn suited(_at: &Ground) -> String {
         String::new()
     }
 
-    /// An acknowledgment has come.
+    /// Handles an acknowledgment.
     fn on_ack(&mut self, _s: &mut Sending, _feedback: &Feedback<'_>) {}
-    /// A notification has come (CNP).
+    /// Handles a congestion notification (CNP).
     fn on_cnp(&mut self, _s: &mut Sending, _now: Time) {}
-    /// Something was lost.
+    /// Handles a detected loss.
     fn on_loss(&mut self, _s: &mut Sending, _now: Time, _loss: Loss) {}
-    /// A packet leaves, of so many bytes on the wire.
+    /// Handles a packet sent, of `_wire` bytes on the wire.
     fn on_sent(&mut self, _s: &mut Sending, _now: Time, _wire: u32) {}
-    /// A timeout of its own.
+    /// Handles the expiry of the control's own timer.
     fn on_timer(&mut self, _s: &mut Sending, _now: Time) {}
-    /// When that is; `Time::MAX`: there is none.
+    /// Expiry of the control's own timer; `Time::MAX`: not set.
     fn next_timeout(&self) -> Time {
         Time::MAX
     }
-    /// Its estimate of congestion, where it has one: DCQCN's α.
+    /// Estimate of congestion (DCQCN's α); `None` for controls without one.
     fn alpha(&self) -> Option<f64> {
         None
     }
 }
 
-/// One list of the controls: kind, parameters, state.
+/// Declares the controls: kind, parameters, state.
 macro_rules! controls {
     ($( $(#[doc = $doc:expr])* $kind:literal => $variant:ident($params:ty, $state:ty), )*) => {
         fanin_params::choice! {
-            /// How a queue pair finds its rate.
+            /// Congestion control of RoCEv2.
             pub enum RoceControl {
                 $( $(#[doc = $doc])* $kind => $variant($params), )*
             }
         }
 
-        /// The state of one queue pair's control.
+        /// Congestion control state of a queue pair.
         #[derive(Clone, Debug)]
         pub enum Control {
             $( $variant($state), )*
         }
 
         impl RoceControl {
-            /// Each as it is tried on a scenario.
+            /// One trial for each control.
             pub(crate) fn trials(at: &Ground) -> Vec<Trial> {
                 vec![$( {
                     let table = format!("{{ kind = \"roce\", congestion_control = {{ kind = {:?}{} }} }}", $kind, <$state>::suited(at));
@@ -180,31 +180,31 @@ macro_rules! controls {
                 }, )*]
             }
 
-            /// See [`Needs`].
+            /// Requirements of the control.
             pub fn needs(&self) -> Needs {
                 match self { $( Self::$variant(_) => <$state>::NEEDS, )* }
             }
 
-            /// When receivers notify senders of marks; none where they do not.
+            /// Rule by which receivers notify senders of marks; `None` if they do not.
             pub fn notifying(&self) -> Option<Notifying> {
                 match self { $( Self::$variant(params) => params.notifying(), )* }
             }
 
-            /// Values that contradict each other; `cx` is at its table.
+            /// Reports contradictory values; `cx` is at the control's table.
             pub fn check(&self, cx: &mut fanin_params::Cx) {
                 match self { $( Self::$variant(params) => params.check(cx), )* }
             }
         }
 
         impl RoceControl {
-            /// Values that do not suit the network; `cx` is at its table.
+            /// Reports values that do not suit the network; `cx` is at the control's table.
             pub fn check_at(&self, at: &Idle, cx: &mut fanin_params::Cx) {
                 match self { $( Self::$variant(params) => params.check_at(at, cx), )* }
             }
         }
 
         impl Control {
-            /// The state of a queue pair that has sent nothing yet, and what it starts with.
+            /// State of a queue pair that has sent nothing yet, and its initial rate and window.
             pub fn new(params: &RoceControl, path: &Path) -> (Self, Sending) {
                 let mut sending = Sending { rate: path.line_rate, window: Sending::UNLIMITED };
                 let control = match params {
@@ -240,31 +240,31 @@ macro_rules! controls {
     };
 }
 
-/// What a control's parameters say besides their values.
+/// Checks and notification rule of a control's parameters.
 pub trait ControlParams {
-    /// See [`RoceControl::notifying`].
+    /// Rule of notifications, see [`RoceControl::notifying`].
     fn notifying(&self) -> Option<Notifying> {
         None
     }
-    /// See [`RoceControl::check`].
+    /// Reports contradictory values, see [`RoceControl::check`].
     fn check(&self, _cx: &mut fanin_params::Cx) {}
-    /// See [`RoceControl::check_at`].
+    /// Reports values that do not suit the network, see [`RoceControl::check_at`].
     fn check_at(&self, _at: &Idle, _cx: &mut fanin_params::Cx) {}
 }
 
 controls! {
-    /// None: each queue pair sends at its rate, and pauses hold it back.
+    /// No congestion control: each queue pair sends at its rate, limited only by pauses.
     "none" => None(NoRateControl, NoControl),
-    /// What is in flight on the busiest link, by telemetry. Source: HPCC §3.
+    /// HPCC: bytes in flight on the busiest link, by telemetry. Source: HPCC §3.
     "hpcc" => Hpcc(Hpcc, HpccControl),
-    /// Power at the busiest port, by telemetry. Source: PowerTCP §3.3.
+    /// PowerTCP: power at the busiest port, by telemetry. Source: PowerTCP §3.3.
     "powertcp" => PowerTcp(PowerTcp, PowerTcpControl),
-    /// Power, by delays. Source: PowerTCP §3.3.
+    /// theta-PowerTCP: power, by delays. Source: PowerTCP §3.3.
     "theta_powertcp" => ThetaPowerTcp(ThetaPowerTcp, ThetaPowerTcpControl),
-    /// DCQCN: by notifications of marks. Source: DCQCN.
+    /// DCQCN: rate reductions by notifications of marks. Source: DCQCN.
     "dcqcn" => Dcqcn(Dcqcn, DcqcnControl),
-    /// TIMELY: by the gradient of the RTT. Source: TIMELY.
+    /// TIMELY: rate by the gradient of the RTT. Source: TIMELY.
     "timely" => Timely(Timely, TimelyControl),
-    /// Swift: by delays of fabric and hosts. Source: Swift.
+    /// Swift: windows by delays of fabric and hosts. Source: Swift.
     "swift" => Swift(Swift, SwiftControl),
 }

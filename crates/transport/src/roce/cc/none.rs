@@ -1,4 +1,4 @@
-//! No congestion control: one rate, or that of the line.
+//! No congestion control: a fixed rate, or the line's.
 
 use super::{ControlParams, Path, RateControl, Sending};
 use fanin_units::BitRate;
@@ -6,14 +6,14 @@ use fanin_units::BitRate;
 fanin_params::params! {
     /// No congestion control.
     pub struct NoRateControl {
-        /// The rate of each queue pair, all bytes on the wire counted. Absent: the NIC's.
+        /// Rate of each queue pair, counting all bytes on the wire; if absent, the NIC's.
         pub rate: Option<BitRate> = None, in BitRate(1_000_000)..=BitRate(10_000_000_000_000);
     }
 }
 
 impl ControlParams for NoRateControl {}
 
-/// It has no state.
+/// State of a queue pair without congestion control: none.
 #[derive(Clone, Debug)]
 pub struct NoControl;
 

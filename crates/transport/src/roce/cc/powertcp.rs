@@ -1,5 +1,5 @@
-//! PowerTCP: the window follows power, the product of the rate at which bytes arrive at the busiest port and of what is in its queue and
-//! its pipe, by telemetry; or the same by delays alone (theta-PowerTCP). Source: PowerTCP §3.3, Algorithms 1 and 2.
+//! PowerTCP: the window follows power, the product of the arrival rate at the busiest port and the bytes in its queue and
+//! pipe, by telemetry; or by delays alone (theta-PowerTCP). Source: PowerTCP §3.3, Algorithms 1 and 2.
 
 use super::telemetry::Ports;
 use super::{ControlParams, Feedback, Needs, Path, RateControl, Sending};
@@ -7,61 +7,64 @@ use fanin_params::{Cx, Ground};
 use fanin_units::{BitRate, Span, Time};
 
 fanin_params::params! {
-    /// PowerTCP. Source: PowerTCP §3.3, Algorithm 1; values: the simulations published with it.
+    /// PowerTCP congestion control. Source: PowerTCP §3.3, Algorithm 1; values: the simulations published with it.
     pub struct PowerTcp {
-        /// gamma: weight of a new window against that of the round trip before.
+        /// gamma: weight of a new window against that of the previous round trip.
         pub gamma: f64 = 0.9, in 0.01..=1.0;
-        /// Share of a link that flows aim at: power is divided by it. The paper's algorithm has 1.
+        /// eta: target utilisation of links, by which power is divided. The paper's algorithm has 1.
         pub eta: f64 = 0.95, in 0.5..=1.0;
-        /// Current counts as so much of the link's rate at least. The paper's algorithm has 0.
+        /// Lower bound of current, as a share of the link's rate. The paper's algorithm has 0.
         pub least_current: f64 = 0.5, in 0.0..=1.0;
-        /// N: flows of a host that shall share its line; beta = line rate · tau / N is the additive increase in a round trip.
+        /// N: number of flows of a host that shall share its line; beta = line rate · tau / N is the additive increase per
+        /// round trip.
         pub flows: u32 = 167, in 1..=1_000_000;
-        /// tau: base RTT of all flows. Absent: of each flow its own, on an idle network.
+        /// tau: base RTT of all flows; if absent, each flow's own on an idle network.
         pub base_rtt: Option<Span> = None, in Span::from_ns(100)..=Span::from_ms(10);
-        /// No flow sends at less.
+        /// Lower bound of a flow's rate.
         pub min_rate: BitRate = BitRate::from_mbps(100), in BitRate::from_mbps(1)..;
     }
 }
 
 fanin_params::params! {
-    /// PowerTCP without telemetry. Source: PowerTCP §3.3, Algorithm 2; values: the simulations published with it.
+    /// theta-PowerTCP, PowerTCP without telemetry. Source: PowerTCP §3.3, Algorithm 2; values: the simulations published with
+    /// it.
     pub struct ThetaPowerTcp {
-        /// gamma: weight of a new window against that of the round trip before. The paper's algorithm has 0.9.
+        /// gamma: weight of a new window against that of the previous round trip. The paper's algorithm has 0.9.
         pub gamma: f64 = 0.7, in 0.01..=1.0;
-        /// Share of tau over RTT that flows aim at: power is divided by it. The paper's algorithm has 1.
+        /// eta: target of tau over RTT, by which power is divided. The paper's algorithm has 1.
         pub eta: f64 = 0.95, in 0.5..=1.0;
-        /// Current counts as so much of the link's rate at least. The paper's algorithm has 0.
+        /// Lower bound of current, as a share of the link's rate. The paper's algorithm has 0.
         pub least_current: f64 = 0.5, in 0.0..=1.0;
-        /// N: flows of a host that shall share its line; beta = line rate · tau / N is the additive increase in a round trip.
+        /// N: number of flows of a host that shall share its line; beta = line rate · tau / N is the additive increase per
+        /// round trip.
         pub flows: u32 = 167, in 1..=1_000_000;
-        /// tau: base RTT of all flows. Absent: of each flow its own, on an idle network.
+        /// tau: base RTT of all flows; if absent, each flow's own on an idle network.
         pub base_rtt: Option<Span> = None, in Span::from_ns(100)..=Span::from_ms(10);
-        /// No flow sends at less.
+        /// Lower bound of a flow's rate.
         pub min_rate: BitRate = BitRate::from_mbps(100), in BitRate::from_mbps(1)..;
     }
 }
 
 impl ControlParams for PowerTcp {}
 
-/// Of numbers near one.
+/// Tolerance of rounding, for numbers near one.
 const ROUNDING: f64 = 1e-9;
 
-/// The largest N with which one flow fills its line by itself: 1 / (1 - eta).
+/// Largest N with which one flow fills its line by itself: 1 / (1 - eta).
 fn most_flows(eta: f64) -> u32 {
     (1.0 / (1.0 - eta) + ROUNDING) as u32
 }
 
 impl ControlParams for ThetaPowerTcp {
-    /// On an idle path RTT = tau and power is 1, so the window rests where (1 - eta) · w = beta: below the BDP where N is more than
-    /// 1 / (1 - eta).
+    /// Warns of an N with which one flow cannot fill its line: on an idle path RTT = tau and power is 1, so the window rests
+    /// where (1 - eta) · w = beta, below the BDP if N is more than 1 / (1 - eta).
     fn check(&self, cx: &mut Cx) {
         let fill = (1.0 - self.eta) * f64::from(self.flows); // flows that fill the line without a queue
         if fill <= 1.0 + ROUNDING {
             return;
         }
         let message = format!(
-            "is many beside eta = {}: n flows of a link use n · {:.0} % of it and no more, as windows rest at beta / (1 - eta)",
+            "is too many for eta = {}: n flows of a link use n · {:.0} % of it and no more, as windows rest at beta / (1 - eta)",
             self.eta,
             100.0 / fill
         );
@@ -71,22 +74,22 @@ impl ControlParams for ThetaPowerTcp {
     }
 }
 
-/// What both have: windows and smoothed power.
+/// State common to PowerTCP and theta-PowerTCP: windows and smoothed power.
 #[derive(Clone, Debug)]
 struct Power {
     params: PowerTcp,
-    /// beta \[B\].
+    /// beta, the additive increase \[B\].
     increase: f64,
-    /// tau \[s\].
+    /// tau, the base RTT \[s\].
     base: f64,
-    /// Window that fills the line, and the least one.
+    /// Largest window, which fills the line, and smallest one.
     most: f64,
     least: f64,
     line_rate: BitRate,
     window: f64,
-    /// The window one round trip ago, from which all acknowledgments of this one start.
+    /// Window one round trip ago, from which all acknowledgments of this one start.
     reference: f64,
-    /// The next round trip begins with the acknowledgment of this.
+    /// Offset whose acknowledgment begins the next round trip.
     round_to: u64,
     /// Normalised power, averaged over a round trip.
     smooth: f64,
@@ -111,13 +114,13 @@ impl Power {
         }
     }
 
-    /// Power over `seconds` joins the average. Source: PowerTCP Algorithm 1 (NORMPOWER, its last lines).
+    /// Adds power over `seconds` to the average. Source: PowerTCP Algorithm 1 (NORMPOWER, its last lines).
     fn smoothen(&mut self, power: f64, seconds: f64) {
         let share = (seconds / self.base).min(1.0);
         self.smooth = (1.0 - share) * self.smooth + share * power;
     }
 
-    /// UPDATEWINDOW, and the rate. Source: PowerTCP Algorithm 1.
+    /// Updates window and rate (UPDATEWINDOW). Source: PowerTCP Algorithm 1.
     /// Deviation: both terms start from the window of one round trip ago, as in the simulations published with it. With the present
     /// window in the second one, each acknowledgment goes nine tenths of what is left of the way, and the loop oscillates.
     fn update_window(&mut self, s: &mut Sending) {
@@ -130,18 +133,18 @@ impl Power {
         s.rate = BitRate((self.line_rate.bps() as f64 * (self.window / self.most)) as u64);
     }
 
-    /// Whether a round trip has ended with this acknowledgment.
+    /// True if this acknowledgment ends a round trip.
     fn ends_round(&self, f: &Feedback<'_>) -> bool {
         f.una > self.round_to
     }
 
-    /// UPDATEOLD: once per round trip the window is kept.
+    /// Records the window once per round trip (UPDATEOLD).
     fn begin_round(&mut self, f: &Feedback<'_>) {
         (self.reference, self.round_to) = (self.window, f.nxt);
     }
 }
 
-/// PowerTCP at one queue pair.
+/// PowerTCP state of a queue pair.
 #[derive(Clone, Debug)]
 pub struct PowerTcpControl {
     power: Box<Power>,
@@ -157,7 +160,7 @@ impl PowerTcpControl {
 impl RateControl for PowerTcpControl {
     const NEEDS: Needs = Needs { telemetry: Some("PowerTCP"), window: true, ..Needs::NOTHING };
 
-    /// NEWACK and NORMPOWER. Source: PowerTCP Algorithm 1, lines 1 to 25.
+    /// Handles an acknowledgment (NEWACK, NORMPOWER). Source: PowerTCP Algorithm 1, lines 1 to 25.
     fn on_ack(&mut self, s: &mut Sending, f: &Feedback<'_>) {
         let (tau, least) = (self.power.base, self.power.params.least_current);
         let (mut most, mut seconds) = (0.0, 0.0);
@@ -180,11 +183,11 @@ impl RateControl for PowerTcpControl {
     }
 }
 
-/// Theta-PowerTCP at one queue pair.
+/// theta-PowerTCP state of a queue pair.
 #[derive(Clone, Debug)]
 pub struct ThetaPowerTcpControl {
     power: Box<Power>,
-    /// The RTT measured last \[s\], and when.
+    /// Last measured RTT \[s\], and its time.
     before: Option<(f64, Time)>,
 }
 
@@ -199,12 +202,12 @@ impl ThetaPowerTcpControl {
 impl RateControl for ThetaPowerTcpControl {
     const NEEDS: Needs = Needs { window: true, ..Needs::NOTHING };
 
-    /// So few that one flow fills its line.
+    /// Number of flows with which one flow fills its line.
     fn suited(_at: &Ground) -> String {
         format!(", flows = {}", most_flows(fanin_params::defaults::<ThetaPowerTcp>().eta))
     }
 
-    /// Power by the RTT and its gradient; the window changes once per round trip. Source: PowerTCP Algorithm 2.
+    /// Computes power by the RTT and its gradient; the window changes once per round trip. Source: PowerTCP Algorithm 2.
     fn on_ack(&mut self, s: &mut Sending, f: &Feedback<'_>) {
         if let Some(rtt) = f.rtt.map(Span::as_secs_f64) {
             let before = self.before.filter(|(_, at)| *at < f.now);

@@ -5,36 +5,39 @@ use fanin_params::{params, Cx};
 use fanin_units::{BitRate, Bytes, Span, Time};
 
 params! {
-    /// Swift. Windows are in packets.
+    /// Swift congestion control; windows are in packets. Source: Swift §3.
     pub struct Swift {
-        /// Target of the fabric's delay on a path without switches, before it is scaled. Source: csg-htsim (20 us); the paper has no
+        /// Target of the fabric delay on a path without switches, before scaling. Source: csg-htsim (20 us); the paper has no
         /// number.
         pub base_target: Span = Span::from_us(20), in Span::from_ns(100)..=Span::from_ms(10);
-        /// ħ: what each switch on the way adds to it. Source: Swift §3.5 (topology-based scaling); csg-htsim (base / 6.55).
+        /// ħ: addition to the target per switch on the path. Source: Swift §3.5 (topology-based scaling); csg-htsim (base /
+        /// 6.55).
         pub per_hop: Span = Span::from_us(3), in Span::ZERO..=Span::from_ms(1);
-        /// What few packets per window add to it at most: more flows have smaller windows and need longer queues. Source: Swift §3.5
-        /// (flow-based scaling), csg-htsim (5 times `base_target`).
+        /// Largest addition to the target for small windows: more flows have smaller windows and need longer queues. Source:
+        /// Swift §3.5 (flow-based scaling), csg-htsim (5 times `base_target`).
         pub flow_scaling: Span = Span::from_us(100), in Span::ZERO..=Span::from_ms(10);
-        /// fs_min_cwnd: at this window and below that is added in full. Source: Swift §3.5, csg-htsim (0.1).
+        /// fs_min_cwnd: window up to which `flow_scaling` is added in full. Source: Swift §3.5, csg-htsim (0.1).
         pub scaling_min: f64 = 0.1, in 0.001..=1_000.0;
-        /// fs_max_cwnd: at this window and above nothing is added. Source: Swift §3.5, csg-htsim (100).
+        /// fs_max_cwnd: window from which on nothing is added for small windows. Source: Swift §3.5, csg-htsim (100).
         pub scaling_max: f64 = 100.0, in 0.01..=100_000.0;
-        /// Target of what packets wait at the ends: in the receiver, and acknowledgments in the sender. Source: Swift §3.2, which has no
-        /// number.
+        /// Target of the endpoint delay: waiting of packets in the receiver, and of acknowledgments in the sender. Source:
+        /// Swift §3.2, which has no number.
         pub end_target: Span = Span::from_us(20), in Span::from_ns(100)..=Span::from_ms(10);
         /// α: additive increase \[packets per RTT\]. Source: Swift §3.1; csg-htsim (1).
         pub increase: f64 = 1.0, in 0.001..=1_000.0;
-        /// β: decrease as a share of the excess over the target. Source: Swift §3.1; csg-htsim (0.8).
+        /// β: decrease per excess over the target. Source: Swift §3.1; csg-htsim (0.8).
         pub beta: f64 = 0.8, in 0.001..=1.0;
-        /// max_mdf: largest decrease in an RTT. Source: Swift §3.1; csg-htsim (0.5).
+        /// max_mdf: largest decrease per RTT. Source: Swift §3.1; csg-htsim (0.5).
         pub max_decrease: f64 = 0.5, in 0.001..=0.999;
-        /// Smallest window \[packets\]: below one, a packet leaves in so many RTTs. Source: Swift §3.3 (0.001 is the least that it names).
+        /// Smallest window \[packets\]; a window below one sends a packet every 1/window RTTs. Source: Swift §3.3 (0.001 is
+        /// the least that it names).
         pub min_window: f64 = 0.001, in 0.000_1..=1.0;
-        /// Largest window \[packets\]. Absent: 10 times what fills the path.
+        /// Largest window \[packets\]; if absent, 10 times the path's bandwidth-delay product.
         pub max_window: Option<f64> = None, in 1.0..=1_000_000.0;
-        /// The window of a new flow \[packets\]. Absent: what fills the path.
+        /// Initial window of a flow \[packets\]; if absent, the path's bandwidth-delay product.
         pub initial_window: Option<f64> = None, in 0.01..=1_000_000.0;
-        /// RETX_RESET_THRESHOLD: timeouts in a row after which the window is the smallest. Source: Swift algorithm 1; csg-htsim (5).
+        /// RETX_RESET_THRESHOLD: number of consecutive timeouts after which the window is set to the smallest. Source: Swift
+        /// algorithm 1; csg-htsim (5).
         pub reset_after: u32 = 5, in 1_u32..=100;
     }
 }
@@ -57,7 +60,7 @@ impl ControlParams for Swift {
     }
 }
 
-/// A window, and when it was last reduced. Source: Swift §3.2: one for the fabric, one for the ends.
+/// A window and the time of its last reduction, for fabric or endpoint delay. Source: Swift §3.2.
 #[derive(Clone, Copy, Debug)]
 struct Cwnd {
     packets: f64,
@@ -65,12 +68,12 @@ struct Cwnd {
 }
 
 impl Cwnd {
-    /// Whether an RTT has passed since the last reduction.
+    /// True if an RTT has passed since the last reduction.
     fn can_fall(&self, now: Time, rtt: Span) -> bool {
         self.reduced.is_none_or(|at| now.since(at) >= rtt)
     }
 
-    /// Algorithm 1, on an acknowledgment of `packets`.
+    /// Updates the window for an acknowledgment of `packets`, by algorithm 1.
     fn on_ack(&mut self, p: &Swift, now: Time, (delay, target, rtt): (Span, Span, Span), packets: u32) {
         if delay < target {
             let acked = f64::from(packets) * p.increase;
@@ -90,7 +93,7 @@ impl Cwnd {
     }
 }
 
-/// One queue pair.
+/// Swift state of a queue pair.
 #[derive(Clone, Debug)]
 pub struct SwiftControl {
     params: Box<Swift>,
@@ -98,7 +101,7 @@ pub struct SwiftControl {
     most: f64,
     fabric: Cwnd,
     ends: Cwnd,
-    /// The last measured.
+    /// Last measured RTT.
     rtt: Span,
     timeouts: u32,
 }
@@ -121,7 +124,7 @@ impl SwiftControl {
         control
     }
 
-    /// Target of the fabric's delay: base + hops·ħ + max (0, min (a/√cwnd + b, range)). Source: Swift §3.5.
+    /// Target of the fabric delay: base + hops·ħ + max (0, min (a/√cwnd + b, range)). Source: Swift §3.5.
     fn target(&self) -> Span {
         let p = &self.params;
         let [low, high] = [p.scaling_min, p.scaling_max].map(libm::sqrt);
@@ -131,7 +134,7 @@ impl SwiftControl {
         p.base_target + p.per_hop * u64::from(self.path.hops) + Span::from_secs_f64(scaled)
     }
 
-    /// The smaller window counts. Below one packet, packets leave RTT / cwnd apart. Source: Swift §3.3.
+    /// Applies the smaller window; below one packet, packets leave RTT / cwnd apart. Source: Swift §3.3.
     fn set(&self, s: &mut Sending) {
         let window = self.fabric.packets.min(self.ends.packets);
         if window >= 1.0 {

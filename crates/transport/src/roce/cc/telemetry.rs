@@ -1,25 +1,25 @@
-//! What two acknowledgments in a row say of each port on the way: the beginning that HPCC and PowerTCP share.
+//! Differences of telemetry between consecutive acknowledgments, per port of the path: the input common to HPCC and PowerTCP.
 
 use super::Feedback;
 use fanin_packet::{HopSample, MAX_HOPS};
 
-/// The latest sample of each port on the way.
+/// Latest sample of each port on the path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ports {
     path: u16,
     last: Vec<HopSample>,
 }
 
-/// What a port did between two samples.
+/// Activity of a port between two samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Interval {
-    /// How long it was \[s\].
+    /// Length of the interval \[s\].
     pub seconds: f64,
     /// Rate of the link \[B/s\].
     pub rate: f64,
-    /// What it sent \[B/s\].
+    /// Sending rate of the port \[B/s\].
     pub sent: f64,
-    /// Its queue at the beginning and at the end \[B\].
+    /// Queue length at the beginning and at the end \[B\].
     pub queue: [f64; 2],
 }
 
@@ -28,8 +28,8 @@ impl Ports {
         Ports { path: 0, last: Vec::with_capacity(MAX_HOPS) }
     }
 
-    /// What the ports did since the acknowledgment before; nothing of those where no time has passed. `None` where this cannot be said:
-    /// it is the first, the packet went another way, or a counter may have wrapped around.
+    /// Computes the ports' activity since the previous acknowledgment, except for ports where no time has passed. `None` if
+    /// it cannot be computed: for the first acknowledgment, after a change of path, or if a counter may have wrapped around.
     pub(super) fn since(&mut self, f: &Feedback<'_>, mut each: impl FnMut(Interval)) -> Option<()> {
         let known = self.path == f.path && self.last.len() == f.telemetry.len();
         let clear = || self.last.iter().zip(f.telemetry).all(|(before, now)| now.is_comparable(before));

@@ -6,29 +6,31 @@ use fanin_params::{params, Cx, Ground};
 use fanin_units::{BitRate, Bytes, Span};
 
 params! {
-    /// TIMELY. Source: TIMELY §4.3.
+    /// TIMELY congestion control. Source: TIMELY §4.3.
     pub struct Timely {
-        /// T_low: below this RTT the rate rises, whatever the gradient. Source: TIMELY §6.1 (50 us).
+        /// T_low: RTT below which the rate rises, regardless of the gradient. Source: TIMELY §6.1 (50 us).
         pub t_low: Span = Span::from_us(50), in Span::from_ns(100)..=Span::from_ms(100);
-        /// T_high: above this RTT the rate falls, whatever the gradient. Source: TIMELY §6.1 (500 us).
+        /// T_high: RTT above which the rate falls, regardless of the gradient. Source: TIMELY §6.1 (500 us).
         pub t_high: Span = Span::from_us(500), in Span::from_ns(100)..=Span::from_ms(100);
-        /// D_minRTT, by which gradients are divided. Absent: the base RTT of the flow. Source: TIMELY §4.3 (20 us in its testbed).
+        /// D_minRTT: divisor of gradients; if absent, the flow's base RTT. Source: TIMELY §4.3 (20 us in its testbed).
         pub min_rtt: Option<Span> = None, in Span::from_ns(100)..=Span::from_ms(100);
         /// δ: additive increase per completion. Source: TIMELY §6.1 (10 Mb/s).
         pub delta: BitRate = BitRate(10_000_000), in BitRate(1_000)..=BitRate(1_000_000_000_000);
-        /// β: multiplicative decrease. Source: TIMELY §6.1 (0.8).
+        /// β: multiplicative decrease factor. Source: TIMELY §6.1 (0.8).
         pub beta: f64 = 0.8, in 0.001..=1.0;
         /// α: weight of the newest difference of RTTs in the moving average. Source: TIMELY §6.1 (0.875).
         pub alpha: f64 = 0.875, in 0.001..=1.0;
-        /// Completions in a row without rising RTT after which the rate rises by N·δ (hyperactive increase, HAI). Source: TIMELY §4.3.2 (5).
+        /// Number of completions in a row without rising RTT after which the rate rises by N·δ (hyperactive increase, HAI).
+        /// Source: TIMELY §4.3.2 (5).
         pub hai_after: u32 = 5, in 1_u32..=1_000;
-        /// N: how many times as fast it is then. Source: TIMELY §4.3.2 (5).
+        /// N: factor of δ in hyperactive increase. Source: TIMELY §4.3.2 (5).
         pub hai: u32 = 5, in 1_u32..=100;
-        /// Payload bytes of a segment, whose completion gives an RTT. Source: TIMELY §3.1 (16 to 64 KB).
+        /// Payload bytes of a segment, each completion of which gives an RTT. Source: TIMELY §3.1 (16 to 64 KB).
         pub segment: Bytes = Bytes(16_384), in Bytes(256)..=Bytes(1_048_576);
-        /// The rate of a new flow. Absent: the line's. Source: TIMELY §4.2 has the line's rate over the flows of the host and one.
+        /// Initial rate of a flow; if absent, the line's. Source: TIMELY §4.2 has the line's rate over the flows of the host
+        /// and one.
         pub initial_rate: Option<BitRate> = None, in BitRate(1_000_000)..=BitRate(10_000_000_000_000);
-        /// Rates do not fall below this.
+        /// Lower bound of rates.
         pub min_rate: BitRate = BitRate(10_000_000), in BitRate(1_000)..=BitRate(1_000_000_000_000);
     }
 }
@@ -40,13 +42,15 @@ impl ControlParams for Timely {
         }
     }
 
-    /// The paper's values are for 10 Gb/s and base RTTs of some 20 us. Source: TIMELY §6.1 (from memory).
+    /// Warns if the paper's values, which are for 10 Gb/s and base RTTs of some 20 us, do not suit the network. Source: TIMELY
+    /// §6.1; HPCC (its simulator's attributes TimelyTLow to TimelyMinRtt have the same values, and its run.py scales δ by the
+    /// rate over 10 Gb/s).
     fn check_at(&self, at: &Idle, cx: &mut Cx) {
         let share = at.line.bps() / STEPS;
         if self.delta.bps().saturating_mul(FEW) < share {
             let doubles = f64::from(u32::try_from(self.segment.get()).unwrap_or(u32::MAX)) * 8.0 / self.delta.bps() as f64;
             let message = format!(
-                "is small beside {}: a rate that has fallen doubles in {:.1} ms at the earliest, whatever the line (segment / delta · ln 2)",
+                "is small compared with {}: a rate that has fallen doubles in {:.1} ms at the earliest, whatever the line (segment / delta · ln 2)",
                 at.line,
                 doubles * std::f64::consts::LN_2 * 1e3
             );
@@ -66,35 +70,35 @@ impl ControlParams for Timely {
     }
 }
 
-/// delta is this part of the line's rate at 10 Gb/s.
+/// Ratio of the line's rate to delta in the paper, at 10 Gb/s.
 const STEPS: u64 = 1_000;
-/// How far from the paper's values a network may be without a word.
+/// Ratio to the paper's values from which a warning is given.
 const FEW: u64 = 4;
 
-/// T_low and T_high for a base RTT, as 50 and 500 us are for 20 us; in whole microseconds.
+/// T_low and T_high scaled to a base RTT, from 50 and 500 us at 20 us; in whole microseconds.
 fn thresholds(rtt: Span) -> (Span, Span) {
     let us = Span::from_us(1).ps();
     let low = Span::from_us((rtt.ps() * 5 / 2).div_ceil(us));
     (low, low.saturating_mul(10))
 }
 
-/// One queue pair.
+/// TIMELY state of a queue pair.
 #[derive(Clone, Debug)]
 pub struct TimelyControl {
     params: Box<Timely>,
     line: f64,
-    /// \[b/s\]
+    /// Present rate \[b/s\].
     rate: f64,
-    /// D_minRTT, and what a full packet takes on the host's wire, which is no part of an RTT \[s\].
+    /// D_minRTT, and time of a full packet on the host's wire, which is no part of an RTT \[s\].
     min_rtt: f64,
     packet: Span,
-    /// Of the last completion \[s\].
+    /// RTT of the last completion \[s\].
     previous: Option<f64>,
-    /// Moving average of differences \[s\].
+    /// Moving average of RTT differences \[s\].
     difference: f64,
-    /// Completions in a row without a rising RTT.
+    /// Number of completions in a row without a rising RTT.
     calm: u32,
-    /// Where the present segment ends in the stream.
+    /// End of the present segment, as an offset in the stream.
     ends: u64,
 }
 
@@ -114,7 +118,7 @@ impl TimelyControl {
         }
     }
 
-    /// Algorithm 1.
+    /// Updates the rate at a completion, by algorithm 1.
     fn complete(&mut self, rtt: f64) {
         let p = &self.params;
         let Some(previous) = self.previous.replace(rtt) else { return };
@@ -140,7 +144,7 @@ impl TimelyControl {
 }
 
 impl RateControl for TimelyControl {
-    /// As the paper has them at 10 Gb/s and 20 us, in proportion.
+    /// Thresholds and delta scaled from the paper's 10 Gb/s and 20 us.
     fn suited(at: &Ground) -> String {
         let (low, high) = thresholds(at.rtt);
         let delta = BitRate((at.rate.bps() / STEPS).max(1_000));
@@ -153,7 +157,8 @@ impl RateControl for TimelyControl {
         format!(", delta = \"{delta}\", t_low = \"{low}\", t_high = \"{high}\"")
     }
 
-    /// RTT = completion − (sent + size / line rate) of a segment: that of its last packet, less its time on the host's wire. Source: TIMELY §4.1.
+    /// Measures the RTT of a segment: completion − (sent + size / line rate), which is that of its last packet without its
+    /// time on the host's wire. Source: TIMELY §4.1.
     fn on_ack(&mut self, s: &mut Sending, feedback: &Feedback<'_>) {
         if feedback.una < self.ends {
             return;

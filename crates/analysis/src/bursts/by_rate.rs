@@ -1,0 +1,218 @@
+//! Detection by arrival rate: windows on a grid that begins at time 0, hot where they are offered more than a share of the speed, and more
+//! than the port's own steady load.
+
+use crate::bursts::port::{End, PortAnalyzer, State};
+use crate::display::{percent, rate, span};
+use crate::{Record, Settings, Steady, NO_QUEUE};
+use fanin_units::{Bytes, BPS};
+
+/// Windows that are alike: a load that stays the same for so long is no burst. Bursts of IMC17-microbursts last 8 windows of theirs at the
+/// 90th percentile; this is eight times that.
+const STEADY: u64 = 64;
+/// Largest distance of a window from the mean of those that it is alike, as a part of what the port could send. A window of 20 frames of an even
+/// stream has one frame more or less, and some such streams together a few.
+pub(crate) const ALIKE: f64 = 0.15;
+/// A port that is offered this part of its speed is congested, however steadily.
+const SATURATED: f64 = 0.95;
+
+/// The windows of a port.
+#[derive(Debug)]
+pub(crate) struct ByRate {
+    pub width: u64,
+    /// Wire bytes that the port could send in a window.
+    could: f64,
+    share: f64,
+    /// The window that is open: its begin, its first packet and its wire bytes.
+    start: u64,
+    first: u64,
+    wire: u64,
+    /// Most wire bytes of a window of this burst.
+    largest: u64,
+    /// End of the last hot window.
+    hot_until: u64,
+    /// Most wire bytes of a window of the whole trace, and when it began.
+    pub busiest: (u64, u64),
+    alike: Alike,
+    /// Wire bytes of a window of the last steady load, and the end of the last window that had as much.
+    level: Option<(f64, u64)>,
+    /// Time of steady load and its wire bytes: any, and above the share.
+    any: (u64, f64),
+    above: (u64, f64),
+}
+
+/// The latest windows, as many as are alike.
+#[derive(Debug, Default)]
+struct Alike {
+    count: u64,
+    /// Mean of their wire bytes, of the last ones where they are many.
+    mean: f64,
+    /// End of the burst that was open before these windows.
+    before: Option<End>,
+}
+
+impl ByRate {
+    pub fn new(settings: &Settings) -> Option<ByRate> {
+        let ((window, share), rate) = settings.window().zip(settings.rate)?;
+        Some(ByRate {
+            width: window.ps(),
+            could: rate.bps() as f64 / BPS * window.ps() as f64,
+            share,
+            start: 0,
+            first: 0,
+            wire: 0,
+            largest: 0,
+            hot_until: 0,
+            busiest: (0, 0),
+            alike: Alike::default(),
+            level: None,
+            any: (0, 0.0),
+            above: (0, 0.0),
+        })
+    }
+
+    /// Wire bytes of a window above which it is hot: the share, but more than windows of a steady load have; where that is above the share,
+    /// half of what it leaves.
+    fn threshold(&self) -> f64 {
+        let least = self.share * self.could;
+        match self.level {
+            Some((level, _)) if level > least => (level + self.could) / 2.0,
+            Some((level, _)) => least.max(level + ALIKE * self.could),
+            None => least,
+        }
+    }
+
+    /// True if the window that is open is hot by now.
+    pub fn is_hot(&self) -> bool {
+        self.wire as f64 > self.threshold()
+    }
+
+    pub fn over(&self) -> u64 {
+        self.start.saturating_add(self.width)
+    }
+
+    /// Takes the window that is over into the latest ones; true where these are a steady load.
+    fn steady(&mut self, before: Option<&End>) -> bool {
+        let (wire, over) = (self.wire as f64, self.over());
+        let near = |other: f64| (wire - other).abs() <= ALIKE * self.could;
+        if self.alike.count > 0 && near(self.alike.mean) {
+            self.alike.count += 1;
+            self.alike.mean += (wire - self.alike.mean) / self.alike.count.min(STEADY) as f64;
+        } else {
+            self.alike = Alike { count: 1, mean: wire, before: before.cloned() };
+        }
+        match &mut self.level {
+            Some((level, until)) if near(*level) => *until = over,
+            Some((_, until)) if over - *until > STEADY * self.width => self.level = None,
+            _ => {}
+        }
+        let mean = self.alike.mean;
+        if self.alike.count < STEADY || mean >= SATURATED * self.could {
+            return false;
+        }
+        let new = if self.alike.count == STEADY { (STEADY * self.width, STEADY as f64 * mean) } else { (self.width, wire) };
+        let add = |sum: &mut (u64, f64)| *sum = (sum.0 + new.0, sum.1 + new.1);
+        add(&mut self.any);
+        if mean > self.share * self.could {
+            add(&mut self.above);
+        }
+        self.level = Some((mean, over));
+        true
+    }
+
+    /// The steady load above the share, if there was some; `any`: also below.
+    pub fn steady_load(&self, speed: f64, any: bool) -> Option<Steady> {
+        let (ps, wire) = if any { self.any } else { self.above };
+        let share = wire / (ps as f64 / self.width as f64 * self.could);
+        let needs = percent(self.share.max(f64::midpoint(share, 1.0)));
+        let of = format!("the load is steady, {} of {} for {}", percent(share), rate(speed), span(ps));
+        let words =
+            if share > self.share { format!("{of}: that is no burst, and one on top of it needs more than {needs}") } else { of };
+        (ps > 0).then_some(Steady { ps, share, words })
+    }
+}
+
+impl PortAnalyzer {
+    /// Detection by arrival rate.
+    #[inline(always)]
+    pub(crate) fn step_by_rate(&mut self, r: &Record, now: u64) {
+        let queue = if r.queue == NO_QUEUE { 0 } else { r.queue };
+        let over = self.by_rate.as_ref().is_some_and(|w| now - w.start >= w.width);
+        if over || !self.begun {
+            self.roll(now, queue);
+        }
+        if let Some(w) = &mut self.by_rate {
+            w.wire += u64::from(r.frame) + self.settings.overhead.0;
+        }
+        if r.queue != NO_QUEUE {
+            self.may_be_empty(queue);
+            if queue > self.candidate.peak {
+                self.peak(queue, now);
+            }
+        }
+    }
+
+    /// A window is over, and another has its first packet.
+    #[inline(never)]
+    pub(crate) fn roll(&mut self, now: u64, queue: u64) {
+        let Some(w) = &mut self.by_rate else { return };
+        let (hot, over, wire, first) = (w.is_hot(), w.over(), w.wire, w.first);
+        let open = if self.state == State::Outside { None } else { self.end.as_ref() };
+        let steady = self.begun && w.steady(open);
+        let start = now / w.width * w.width;
+        if start > over {
+            w.alike = Alike::default();
+        }
+        (w.start, w.first, w.wire) = (start, now, 0);
+        if wire > w.busiest.0 {
+            w.busiest = (wire, first);
+        }
+        if hot && self.begun {
+            w.hot_until = over;
+            if wire > w.largest {
+                w.largest = wire;
+                if self.totals.without_queue == self.totals.records {
+                    self.candidate.peak_time = first;
+                }
+            }
+            let (largest, width) = (w.largest, w.width);
+            if self.state == State::Outside {
+                self.enter();
+            }
+            if self.totals.without_queue > 0 {
+                self.flows.peak();
+                self.candidate.dirty = true;
+            }
+            self.state = State::Ending;
+            if self.candidate.dirty {
+                self.settle();
+            }
+            let c = &self.candidate;
+            let at = Some((c.peak, c.peak_time, c.direct.clone(), c.indirect.clone()));
+            // Until the last packet has left.
+            let frame = Bytes(u64::from(self.last.frame) + self.settings.overhead.0);
+            let left = self.settings.rate.map_or(0, |rate| rate.time_to_send(frame).ps());
+            let time = self.last.time.ps().saturating_add(left).min(over.saturating_add(width));
+            self.end = Some(End { time, counts: self.counts(), at, drained: None, busiest: largest });
+        }
+        if steady && self.state == State::Ending {
+            // The burst was over before the load became steady, or there was none.
+            self.end = self.by_rate.as_mut().and_then(|w| w.alike.before.take());
+            self.close(false);
+            self.state = State::Outside;
+        }
+        let hot_until = self.by_rate.as_ref().map_or(0, |w| w.hot_until);
+        let over = self.end.as_ref().is_some_and(|end| start > hot_until && now - end.time >= self.merge);
+        if self.state == State::Ending && over {
+            self.close(false);
+        }
+        if self.state == State::Outside {
+            if let Some(w) = &mut self.by_rate {
+                w.largest = 0;
+            }
+            if self.totals.without_queue > 0 {
+                self.flows.empty();
+            }
+            self.begin(now, queue, false);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The report of a port.
+
+use crate::bursts::laws::{judge, Speed};
+use crate::bursts::no_burst_hint::frames_in_window;
+use crate::bursts::port::PortAnalyzer;
+use crate::{Detect, DetectReport, Histograms, PortReport, RateFrom};
+
+impl PortAnalyzer {
+    /// The report.
+    pub fn finish(mut self) -> PortReport {
+        self.end_of_trace();
+        let t = std::mem::take(&mut self.totals);
+        let estimate = if self.settings.rate.is_none() { self.estimator.estimate(self.standing.holes) } else { None };
+        let bound = self.estimator.lower_bound();
+        let (rate, from) = match (self.settings.rate, estimate, bound) {
+            (Some(rate), ..) if self.settings.rate_of_result => (Some(rate.bps()), RateFrom::Result),
+            (Some(rate), ..) => (Some(rate.bps()), RateFrom::Given),
+            // What the missing records brought was sent too.
+            (None, Some(e), _) if t.jumps > 0 => (Some(e.middle as u64), RateFrom::LowerBound),
+            (None, Some(e), _) => (Some(e.middle as u64), RateFrom::Estimated),
+            (None, None, Some(bound)) => (Some(bound as u64), RateFrom::LowerBound),
+            (None, None, None) => (None, RateFrom::Unknown),
+        };
+        let overhead = self.settings.overhead.0;
+        let speed = match from {
+            RateFrom::Given | RateFrom::Result | RateFrom::Estimated => {
+                rate.map(|bps| Speed { wire: bps as f64, overhead: overhead as f64, estimated: from == RateFrom::Estimated })
+            }
+            RateFrom::LowerBound | RateFrom::Unknown => None,
+        };
+        let mut notes = Vec::new();
+        let mut note = |condition: bool, text: String| {
+            if condition {
+                notes.push(text);
+            }
+        };
+        if let Some(e) = estimate {
+            note(
+                true,
+                format!(
+                    "the port's speed is estimated from {} busy windows: {:.4} Gb/s on the wire, middle half {:.4} to {:.4} Gb/s",
+                    e.windows,
+                    e.middle / 1e9,
+                    e.low / 1e9,
+                    e.high / 1e9
+                ),
+            );
+        }
+        note(
+            from == RateFrom::LowerBound && estimate.is_some(),
+            "records are missing: the port's speed is at least that; no law is judged by it".into(),
+        );
+        note(
+            from == RateFrom::LowerBound && estimate.is_none(),
+            "frames are unknown: the port's speed is at least the steepest fall of its queue; no law is judged by that".into(),
+        );
+        note(
+            t.jumps > 0,
+            format!(
+                "{} times the queue grew by more than arrived: at least {} bytes have no record; they count as unattributed",
+                t.jumps, t.missing
+            ),
+        );
+        note(t.duplicates > 0, format!("{} records repeat the one before and were left out", t.duplicates));
+        note(
+            t.without_frame > 0,
+            format!("{} of {} records have no frame size: their bytes are unattributed", t.without_frame, t.records),
+        );
+        note(
+            t.without_flow > 0,
+            format!("{} of {} records have no flow: their bytes are unattributed", t.without_flow, t.records),
+        );
+        let some = t.without_queue > 0 && t.without_queue < t.records;
+        note(some, format!("{} of {} records have no queue", t.without_queue, t.records));
+        note(
+            self.by_rate_unset() && t.records > 0 && t.without_queue == t.records,
+            "no record has a queue: bursts can be found by arrival rate only".into(),
+        );
+        note(
+            self.flows.overflow > 0,
+            format!(
+                "{} packets of flows beyond the first {} are unattributed",
+                self.flows.overflow,
+                crate::bursts::flows::MAX_FLOWS
+            ),
+        );
+        note(
+            t.before_from > 0,
+            format!("{} records before the time asked for: only who was there, and what stood", t.before_from),
+        );
+        if let Some(few) = frames_in_window(&self.settings, t.largest_frame) {
+            note(true, few);
+        }
+        let steady = self.by_rate.as_ref().zip(self.settings.rate).and_then(|(w, rate)| w.steady_load(rate.bps() as f64, false));
+        if let Some(steady) = steady.as_ref().filter(|_| t.bursts > 0) {
+            note(true, steady.words.clone());
+        }
+        if let Some(hint) = self.many(&t, speed.as_ref().map(|speed| speed.wire)) {
+            note(true, hint);
+        }
+        let left_out = t.bursts - self.kept.len() as u64;
+        note(
+            left_out > 0,
+            format!("{left_out} of {} bursts are counted, but only the {} highest are listed", t.bursts, self.kept.len()),
+        );
+        let plain = self.kept.values().filter(|c| c.evidence.is_none()).count();
+        note(
+            plain > 0,
+            format!(
+                "phases and laws are sought of the {} highest bursts; {plain} more are listed without",
+                self.kept.len() - plain
+            ),
+        );
+        let mut closed: Vec<_> = std::mem::take(&mut self.kept).into_values().collect();
+        closed.sort_by_key(|c| c.burst.index);
+        for c in &mut closed {
+            match c.evidence.take() {
+                Some(evidence) => judge(&mut c.burst, &evidence, speed, self.settings.rate_of_result || t.dropped > 0),
+                None => c.burst.words = Some("not among the highest bursts, of which phases are sought".into()),
+            }
+        }
+        PortReport {
+            port: std::mem::take(&mut self.name),
+            records: t.records,
+            first_ps: (t.records > 0).then_some(t.first),
+            last_ps: (t.records > 0).then(|| self.last_time()),
+            rate_bps: rate,
+            rate_from: from,
+            rate_low_bps: estimate.map(|e| e.low as u64),
+            rate_high_bps: estimate.map(|e| e.high as u64),
+            overhead_bytes: overhead,
+            detect: match self.settings.detect {
+                Detect::Queue { .. } => {
+                    DetectReport::Queue { above_bytes: self.above, until_bytes: self.until, words: self.settings.detect_words() }
+                }
+                Detect::Rate { share, .. } => DetectReport::Rate {
+                    window_ps: self.settings.window().map_or(0, |(window, _)| window.ps()),
+                    share,
+                    words: self.settings.detect_words(),
+                },
+            },
+            peak_bytes: t.peak.map(|p| p.0),
+            peak_ps: t.peak.map(|p| p.1),
+            dropped: Some(t.dropped),
+            marked: Some(t.marked),
+            jumps: t.jumps,
+            missing_bytes: t.missing,
+            duplicates: t.duplicates,
+            bursts_found: t.bursts,
+            nothing: if t.bursts == 0 { self.nothing(&t) } else { None },
+            steady,
+            bursts_left_out: left_out,
+            burst_ps: u64::try_from(t.burst_ps).unwrap_or(u64::MAX),
+            histograms: Histograms {
+                duration_ps: self.durations.report(),
+                peak_bytes: self.peaks.report(),
+                gap_ps: self.gaps.report(),
+            },
+            estimate: None,
+            notes,
+            bursts: closed.into_iter().map(|c| c.named(&self.lookup)).collect(),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The analysis of one port: bursts and their phases, laws, rounds and culprits.
+
+mod background;
+mod burst;
+mod burst_end;
+mod by_rate;
+mod finish;
+mod flows;
+mod growth;
+mod histogram;
+mod history;
+mod laws;
+mod no_burst_hint;
+mod noise;
+mod phases;
+#[cfg(test)]
+mod phases_tests;
+mod port;
+mod quantiles;
+mod queue_contents;
+mod rate;
+mod report;
+mod rounds;
+pub(crate) mod scale;
+mod series;
+mod settings;
+mod threshold_hint;
+mod verdict;
+
+pub use port::PortAnalyzer;
+pub use report::{
+    Background, Burst, Culprit, DetectReport, EstimateError, EstimateReport, HistogramReport, Histograms, Law, Nothing,
+    NoticeFlow, NoticeReport, NoticeValue, Phase, PortReport, RateFrom, Round, Steady, SCHEMA,
+};
+pub use settings::{unknown_flows, Detect, FlowInfo, FlowLookup, SettingError, Settings};

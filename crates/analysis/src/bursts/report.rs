@@ -1,0 +1,355 @@
+//! The report: times in ps, sizes in frame bytes, rates in bit/s of frame bytes unless a field says otherwise.
+
+use crate::Fates;
+use serde::Serialize;
+
+/// Name and version of the report's form.
+pub const SCHEMA: &str = "analysis/1";
+
+/// Origin of the port's speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RateFrom {
+    /// The user gave it.
+    Given,
+    /// The trace's manifest says it.
+    Result,
+    /// From the records: the port was busy and what it sent could be counted.
+    Estimated,
+    /// From the records, as a bound only: it is at least this.
+    LowerBound,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// One port.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PortReport {
+    pub port: String,
+    pub records: u64,
+    pub first_ps: Option<u64>,
+    pub last_ps: Option<u64>,
+    /// Speed of the port on the wire.
+    pub rate_bps: Option<u64>,
+    pub rate_from: RateFrom,
+    /// Middle half of the estimates that `rate_bps` is the result of.
+    pub rate_low_bps: Option<u64>,
+    pub rate_high_bps: Option<u64>,
+    pub overhead_bytes: u64,
+    /// Thresholds in force.
+    pub detect: DetectReport,
+    pub peak_bytes: Option<u64>,
+    pub peak_ps: Option<u64>,
+    /// Absent where the records do not say.
+    pub dropped: Option<u64>,
+    pub marked: Option<u64>,
+    /// Records whose queue cannot be explained by the packets before: at least one packet has no record.
+    pub jumps: u64,
+    /// Bytes that those jumps lack, at least.
+    pub missing_bytes: u64,
+    pub duplicates: u64,
+    pub bursts_found: u64,
+    /// Largest queue and load where there are no bursts.
+    pub nothing: Option<Nothing>,
+    /// Load that stays the same and is more than the share that makes a burst; absent where there is none, or bursts are found by the queue.
+    pub steady: Option<Steady>,
+    /// Bursts that are counted but not listed.
+    pub bursts_left_out: u64,
+    /// Time inside bursts.
+    pub burst_ps: u64,
+    pub histograms: Histograms,
+    /// The queue as it is estimated from what arrived; absent where no buffer was given.
+    pub estimate: Option<EstimateReport>,
+    pub notes: Vec<String>,
+    pub bursts: Vec<Burst>,
+}
+
+impl PortReport {
+    /// Withholds counts that the records could not tell. Marks that were seen were given, if not at this port.
+    pub fn telling(&mut self, fates: Fates) {
+        let marks = fates.marks || self.marked > Some(0);
+        self.dropped = self.dropped.filter(|_| fates.drops);
+        self.marked = self.marked.filter(|_| marks);
+        for burst in &mut self.bursts {
+            burst.dropped_packets = burst.dropped_packets.filter(|_| fates.drops);
+            burst.dropped_bytes = burst.dropped_bytes.filter(|_| fates.drops);
+            burst.marked_packets = burst.marked_packets.filter(|_| marks);
+        }
+    }
+}
+
+impl PortReport {
+    /// Says in the sentences what the tables say by a sign: the queue is estimated.
+    pub fn say_estimated(&mut self) {
+        let of_laws = self.bursts.iter_mut().map(|burst| match &mut burst.law {
+            Some(law) => &mut law.words,
+            None => burst.words.get_or_insert_default(),
+        });
+        for words in of_laws.filter(|words| !words.is_empty()) {
+            words.insert_str(0, "By the estimated queue (≈): ");
+        }
+        if let Some(nothing) = &mut self.nothing {
+            nothing.words = nothing.words.replacen("largest queue was ", "largest queue was ≈ ", 1);
+        }
+    }
+}
+
+/// Detection as it was done.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum DetectReport {
+    /// `words`: the same as people read it, with where defaults come from.
+    Queue {
+        above_bytes: u64,
+        until_bytes: u64,
+        words: String,
+    },
+    Rate {
+        window_ps: u64,
+        share: f64,
+        words: String,
+    },
+}
+
+/// A load that stays the same: no burst, however high.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Steady {
+    /// For how long in all.
+    pub ps: u64,
+    /// Mean load, as a part of the port's speed.
+    pub share: f64,
+    pub words: String,
+}
+
+/// Why a port has no burst, and what would show its largest queue or busiest window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Nothing {
+    /// When the largest queue was found, or when the busiest window began.
+    pub at_ps: u64,
+    /// Largest queue that an arrival found; detection by the queue.
+    pub queue_bytes: Option<u64>,
+    /// Wire bytes of the busiest window, and their share of what the port could send; detection by rate.
+    pub window_bytes: Option<u64>,
+    pub share: Option<f64>,
+    /// The option that shows it, and its value; absent where none does.
+    pub option: Option<&'static str>,
+    pub value: Option<String>,
+    pub words: String,
+}
+
+/// Over all bursts of the port, listed or not. `counts[i]` is of `edges[i] <= x < edges[i + 1]`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Histograms {
+    pub duration_ps: HistogramReport,
+    pub peak_bytes: HistogramReport,
+    /// End of a burst to start of the next.
+    pub gap_ps: HistogramReport,
+}
+
+/// A histogram; only the range that has counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HistogramReport {
+    pub edges: Vec<u64>,
+    pub counts: Vec<u64>,
+}
+
+/// One burst.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Burst {
+    /// Number of the burst at its port, from 0, left out ones counted.
+    pub index: u64,
+    pub start_ps: u64,
+    pub end_ps: u64,
+    pub duration_ps: u64,
+    pub peak_ps: u64,
+    /// Largest queue found; absent where the records know no queue.
+    pub peak_bytes: Option<u64>,
+    /// Queue at the start.
+    pub start_bytes: Option<u64>,
+    pub records: u64,
+    /// Frame bytes that arrived, dropped ones included; absent where frames are unknown.
+    pub arrived_bytes: Option<u64>,
+    /// Absent where the records do not say.
+    pub dropped_packets: Option<u64>,
+    pub dropped_bytes: Option<u64>,
+    pub marked_packets: Option<u64>,
+    /// Load of the busiest window of the burst, on the wire; absent where bursts are found by the queue.
+    pub busiest_bps: Option<f64>,
+    /// Mean slope from start to peak and from peak to end.
+    pub rise_bps: Option<f64>,
+    pub fall_bps: Option<f64>,
+    /// Since the end of the burst before.
+    pub gap_ps: Option<u64>,
+    /// The trace ended inside.
+    pub open: bool,
+    /// The trace began inside, or the window asked for did.
+    pub cut: bool,
+    /// Distinct flows that arrived; unknown flows are not counted.
+    pub flows: u64,
+    /// Drop notifications that were captured in its time, of whatever flow; absent where the trace has none.
+    pub notifications: Option<u64>,
+    /// Who stood in the queue at the peak.
+    pub direct: Vec<Culprit>,
+    pub direct_unattributed_bytes: u64,
+    /// Who arrived since the queue was last empty, up to the peak.
+    pub indirect: Vec<Culprit>,
+    pub indirect_unattributed_bytes: u64,
+    pub phases: Vec<Phase>,
+    pub rounds: Vec<Round>,
+    pub law: Option<Law>,
+    /// Slope compared with the port's speed where no law can be claimed, and why.
+    pub words: Option<String>,
+}
+
+/// A flow's part in a burst.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Culprit {
+    pub flow: u32,
+    pub name: String,
+    pub bytes: u64,
+    /// Share of all bytes in question, unattributed ones included.
+    pub share: f64,
+}
+
+/// Drop notifications of a trace. frames = read + cut + short + those of `types` that have no name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NoticeReport {
+    /// Frames that say that they carry one.
+    pub frames: u64,
+    /// Frames with nothing else in them, and those at the end of another frame.
+    pub alone: u64,
+    pub attached: u64,
+    /// Notifications that could be read.
+    pub read: u64,
+    /// Frames whose end was not captured, and frames too short for what they say they carry.
+    pub cut: u64,
+    pub short: u64,
+    /// By the type byte; types without a name are not defined and were not read.
+    pub types: Vec<NoticeValue>,
+    /// By the operation byte, of those that were read; without a name: not defined.
+    pub operations: Vec<NoticeValue>,
+    /// Payload bytes of the packets that were dropped.
+    pub told_bytes: u64,
+    /// Notifications of a segment of which there was one before.
+    pub repeated: u64,
+    /// First and last one that was read; absent where the trace's queues have another clock.
+    pub first_ps: Option<u64>,
+    pub last_ps: Option<u64>,
+    /// Flows with a notification that was read.
+    pub flows: u64,
+    /// Flows with the most notifications.
+    pub top: Vec<NoticeFlow>,
+    pub notes: Vec<String>,
+}
+
+/// Number of times that a value occurred.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NoticeValue {
+    pub value: u8,
+    pub name: Option<&'static str>,
+    pub count: u64,
+}
+
+/// The notifications of a flow's dropped packets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NoticeFlow {
+    pub name: String,
+    pub count: u64,
+    pub repeated: u64,
+    pub bytes: u64,
+    pub first_ps: Option<u64>,
+    pub last_ps: Option<u64>,
+}
+
+/// A stretch of constant slope.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Phase {
+    pub start_ps: u64,
+    pub end_ps: u64,
+    pub slope_bps: f64,
+    /// Confidence interval of the slope.
+    pub low_bps: f64,
+    pub high_bps: f64,
+    /// Records inside, as far as they were kept for the fit.
+    pub records: u64,
+    pub start_bytes: f64,
+    pub end_bytes: f64,
+}
+
+/// One round of all flows of a burst.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Round {
+    pub round: u32,
+    pub start_ps: u64,
+    /// Arrival of its last packet.
+    pub end_ps: u64,
+    pub flows: u64,
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+/// State of the background of a burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Background {
+    None,
+    OneFlow,
+    SameHop,
+    PreviousHop,
+}
+
+/// Which law of S-ECN §III-C applies, and whether it held.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Law {
+    pub law: u8,
+    pub background: Background,
+    pub background_flows: u64,
+    /// a: arrival rate of the fan-in flows in phase 1; where no phase precedes the judged one, over their first round.
+    pub first_round_bps: Option<f64>,
+    /// Bound of the law on the slope: equal (law 1), less (law 2), at most (law 3).
+    pub bound_bps: f64,
+    pub slope_bps: f64,
+    pub low_bps: f64,
+    pub high_bps: f64,
+    /// Index of the first phase that is judged.
+    pub phase: usize,
+    /// Index of the last one: what rises without a pause is judged as a whole.
+    pub last_phase: usize,
+    /// By the confidence interval; absent: it cannot say.
+    pub holds: Option<bool>,
+    pub words: String,
+}
+
+/// The estimate of a port.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EstimateReport {
+    /// The port's queue is this estimate; false: the trace knows the queue, and the estimate is only compared with it.
+    pub used: bool,
+    pub buffer: String,
+    pub rate_bps: u64,
+    /// Bytes by frame that take time on the wire and no room in the queue.
+    pub overhead_bytes: u64,
+    pub records: u64,
+    pub peak_bytes: u64,
+    pub dropped: u64,
+    /// Longest wait of a packet [ps].
+    pub longest_wait_ps: u64,
+    /// Time in which the port sent, of the time of the trace.
+    pub busy_share: Option<f64>,
+    /// Difference from the queue that the trace knows.
+    pub error: Option<EstimateError>,
+}
+
+/// The estimate less the measured queue, over all records.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EstimateError {
+    pub records: u64,
+    pub rms_bytes: f64,
+    pub mean_bytes: f64,
+    pub largest_bytes: u64,
+    pub measured_peak_bytes: u64,
+    pub measured_dropped: u64,
+    pub estimated_dropped: u64,
+    /// Packets that were dropped in both.
+    pub dropped_in_both: u64,
+}

@@ -1,0 +1,230 @@
+//! Verdict on a burst, in sentences.
+
+use crate::bursts::burst::Evidence;
+use crate::bursts::growth::{together, Growth};
+use crate::display::{count, rate, size, span};
+use crate::{Background, Burst, Law, Phase};
+
+/// Flows that must still send, as a part of those that did, for a slower growth to be theirs.
+const STILL: f64 = 0.5;
+/// A slope below this part of the growth before is none.
+const FLAT: f64 = 0.1;
+
+/// Why nothing of a burst can be judged.
+pub fn no_growth(burst: &Burst, e: &Evidence) -> String {
+    let Some(first) = burst.phases.iter().find(|p| p.low_bps > 0.0) else {
+        return if burst.peak_bytes.is_none() {
+            "No law applies: the laws are of the queue's slope, and this trace has no queue. A second capture behind the port measures it \
+             (--behind), and the port's buffer lets it be estimated (--buffer)."
+                .into()
+        } else if burst.phases.is_empty() {
+            format!("No law applies: {} are too few for a slope.", count(burst.records, "record"))
+        } else {
+            "No law applies: no slope of the queue is significantly above zero.".into()
+        };
+    };
+    let after = |at: u64| span(at.saturating_sub(burst.start_ps));
+    let grew = format!(
+        "the queue grew at once, from {} to {} between {} and {} after the burst's start",
+        size(first.start_bytes),
+        size(first.end_bytes),
+        after(first.start_ps),
+        after(first.end_ps)
+    );
+    let mut words = match e.first_round {
+        Some(round) => format!(
+            "No law applies: {grew}, mostly while the first windows arrived (until {}). The laws speak of what acknowledgements release \
+             after them.",
+            after(round)
+        ),
+        None => format!("No law applies: {grew}: first windows, or one batch. The laws speak of what acknowledgements release after them."),
+    };
+    for (what, when, why) in [
+        ("drop", e.first_loss, "senders that recover losses are not in slow start"),
+        ("mark", e.first_mark, "senders that obey marks have left slow start"),
+    ] {
+        if let Some((at, _)) = when {
+            words.push_str(&format!(" Growth after the first {what} ({} after the start) is not judged: {why}.", after(at)));
+            break;
+        }
+    }
+    words
+}
+
+/// Sentence on the growth that is judged: phases of the burst, together `p`. And the port's speed in frame bytes if known, estimated or not.
+pub fn grew(burst: &Burst, e: &Evidence, (growth, p): (&Growth, &Phase), speed: Option<(f64, bool)>) -> String {
+    let after = |at: u64| span(at.saturating_sub(burst.start_ps));
+    let (first, last) = (growth.judged.start + 1, growth.judged.end);
+    let phases = if first == last { format!("phase {first}") } else { format!("phases {first} to {last}") };
+    let windows = match e.first_round {
+        Some(over) if over <= p.start_ps => format!("; the first windows had come by {}", after(over)),
+        _ => String::new(),
+    };
+    let grew = format!(
+        "From {} to {} after the burst's start ({phases}{windows}), the queue grew by {} ({} to {})",
+        after(p.start_ps),
+        after(p.end_ps),
+        rate(p.slope_bps),
+        rate(p.low_bps),
+        rate(p.high_bps)
+    );
+    match speed {
+        None => format!("{grew}."),
+        Some((r, estimated)) => {
+            let estimated = if estimated { ", estimated" } else { "" };
+            format!("{grew}: {:.2} times the port's speed in frame bytes ({}{estimated}).", p.slope_bps / r, rate(r))
+        }
+    }
+}
+
+/// Sentence on the rise before the judged growth. `r`: the port's speed in frame bytes.
+pub fn early(burst: &Burst, growth: &Growth, r: f64) -> Option<String> {
+    let rising: Vec<usize> = growth.early.clone().filter(|k| burst.phases[*k].low_bps > 0.0).collect();
+    let (first, last) = (*rising.first()?, *rising.last()?);
+    let steepest = rising.iter().map(|k| burst.phases[*k].slope_bps).fold(0.0, f64::max);
+    let after = |at: u64| span(at.saturating_sub(burst.start_ps));
+    let phases = if first == last { format!("phase {}", first + 1) } else { format!("phases {} to {}", first + 1, last + 1) };
+    let why = if steepest > r {
+        "more than acknowledgements release: the windows of flows that started then, or a batch"
+    } else {
+        "for a small part of a round trip: a batch"
+    };
+    Some(format!(
+        "What it grew before ({phases}, from {} to {} after the start, by up to {}) is not judged: that is {why}.",
+        after(burst.phases[first].start_ps),
+        after(burst.phases[last].end_ps),
+        rate(steepest)
+    ))
+}
+
+/// The law and why, whether it held, and why no other applies.
+pub fn of(law: &Law, e: &Evidence, r: f64) -> Vec<String> {
+    let new = format!("{} new flows", e.fan_in);
+    let flows = |what: &str| format!("{what} {}", if law.background_flows == 1 { "flow" } else { "flows" });
+    let there = format!("{} {}", law.background_flows, flows("background"));
+    let (name, why) = match law.background {
+        Background::None => ("Law 1 (slope = port speed)".to_string(), "no flow had been sending here before".to_string()),
+        Background::OneFlow => ("Law 2 (slope < port speed)".into(), "one background flow had this port to itself before".into()),
+        Background::SameHop => ("Law 2 (slope < port speed)".into(), format!("{there} shared this port before")),
+        Background::PreviousHop => (
+            format!("Law 3 (slope at most {} = 2aR/(a+R), a = {})", rate(law.bound_bps), rate(law.first_round_bps.unwrap_or(0.0))),
+            format!("{there} came back to back while no queue stood here, queued at the previous hop or in the sender's NIC (hidden buffer)"),
+        ),
+    };
+    let held = match law.holds {
+        Some(true) => format!("{name} holds: {why}."),
+        Some(false) => format!("{name} applies, as {why}, but does not hold."),
+        None if law.law == 1 && law.low_bps <= r && r <= law.high_bps => {
+            format!("{name} applies, as {why}; the port's speed lies in the interval, which is wider than the 5 % that a verdict needs.")
+        }
+        None => format!(
+            "{name} applies, as {why}; the interval reaches across the bound, so it can be neither confirmed nor refuted."
+        ),
+    };
+    let mut said = vec![held];
+    said.push(match law.law {
+        1 => "Laws 2 and 3 need background flows.".into(),
+        2 => "Law 1 needs a port without background, law 3 background that queues elsewhere.".into(),
+        _ => "Law 1 needs a port without background, law 2 background that queues here.".into(),
+    });
+    let ratio = law.slope_bps / r;
+    said.push(match (law.law, law.holds) {
+        (1, Some(false)) if ratio < 1.0 => format!(
+            "So not all of the {new} release two packets per acknowledged one: ACKs are delayed, windows are limited, packets were \
+             lost, or slow start was over."
+        ),
+        (1, Some(false)) => {
+            format!("So more arrived than acknowledgements of the {new} release: a queue elsewhere, more new flows, or batches.")
+        }
+        (_, Some(false)) => "So more arrived than acknowledgements release: new flows during this growth, or a queue elsewhere.".into(),
+        (1, Some(true)) => format!("{new} are in slow start: each acknowledgement releases two packets."),
+        (1, None) => String::new(),
+        (2, _) => format!("{new} in slow start grow on top of the background."),
+        _ => {
+            let hidden = e.background_bytes.get(law.phase..=law.last_phase).map_or(0, |b| b.iter().sum::<u64>());
+            format!("{} came from the hidden buffer in that time.", size(hidden as f64))
+        }
+    });
+    said.retain(|sentence| !sentence.is_empty());
+    said
+}
+
+/// Sentence on the end of the growth: slow start left, windows full, drops, marks. `drops`: the trace would show them.
+pub fn after(burst: &Burst, e: &Evidence, growth: &Growth, drops: bool) -> Vec<String> {
+    let mut said: Vec<String> = growth_ends(burst, e, growth, drops).into_iter().collect();
+    let part = |n: u64| format!("{n} of {}", count(burst.records, "packet"));
+    let when = |first: Option<(u64, u64)>| {
+        first.map_or(String::new(), |(at, _)| format!(", the first {} after the start", span(at - burst.start_ps)))
+    };
+    if let Some(dropped) = burst.dropped_packets.filter(|n| *n > 0) {
+        said.push(format!("{} were dropped{}.", part(dropped), when(e.first_loss)));
+    }
+    if let Some(marked) = burst.marked_packets.filter(|n| *n > 0) {
+        said.push(format!("{} were marked{}.", part(marked), when(e.first_mark)));
+    }
+    said
+}
+
+/// True if neither a drop nor a mark ended the growth.
+pub fn ended_by_itself(burst: &Burst, e: &Evidence, growth: &Growth) -> bool {
+    growth_ends(burst, e, growth, true).is_some()
+}
+
+/// Why the growth ended, where neither a drop nor a mark ended it. With background it may come in steps.
+fn growth_ends(burst: &Burst, e: &Evidence, growth: &Growth, drops: bool) -> Option<String> {
+    let grown = &burst.phases[growth.judged.end - 1];
+    let next = burst.phases.get(growth.judged.end)?;
+    let unsignalled = |p: &Phase| {
+        let middle = p.start_ps + (p.end_ps - p.start_ps) / 2;
+        [e.first_loss, e.first_mark].into_iter().flatten().all(|(at, _)| at > middle)
+    };
+    if e.background > 0 || !unsignalled(next) {
+        return None;
+    }
+    let at = span(grown.end_ps - burst.start_ps);
+    if (e.sent_on as f64) < STILL * e.fan_in as f64 {
+        let over = e.fan_in - e.sent_on;
+        return Some(format!("The growth ended {at} after the start: {over} of {} sent no more.", count(e.fan_in, "flow")));
+    }
+    let slope = together(&burst.phases[growth.judged.clone()]).slope_bps;
+    let enough = (grown.end_ps - grown.start_ps) / 2;
+    let stays = burst
+        .phases
+        .get(growth.slower.end)
+        .filter(|p| p.slope_bps.abs() < FLAT * slope && p.end_ps - p.start_ps > enough && unsignalled(p));
+    // A queue that grows again has been waiting for acknowledgements, or for flows that started later.
+    let again = burst.phases.iter().skip(growth.slower.end).find(|p| p.low_bps > FLAT * slope && unsignalled(p));
+    let slopes: Vec<String> = burst.phases[growth.slower.clone()].iter().take(3).map(|p| rate(p.slope_bps)).collect();
+    let slower = format!("it grew by {} only", slopes.join(", then "));
+    match (stays.filter(|_| again.is_none()), growth.slower.is_empty()) {
+        (_, true) if stays.is_some() && again.is_some() => again.map(|p| {
+            format!(
+                "The growth paused {at} after the start; from {} on the queue grew again, by {}.",
+                span(p.start_ps - burst.start_ps),
+                rate(p.slope_bps)
+            )
+        }),
+        (Some(p), still) => Some(format!(
+            "From {at} after the start on {}the queue stayed at {}, though no drop or mark is recorded: {}the senders' windows are full \
+             (receive window, send buffer), or their applications send no faster.",
+            if still { String::new() } else { format!("{slower}, and then ") },
+            size(p.start_bytes),
+            if drops { "" } else { "the buffer is full (this trace shows no drops at all), " }
+        )),
+        (None, false) => Some(format!(
+            "From {at} after the start on {slower}, though no drop or mark is recorded until then: slow start was left by HyStart (delay \
+             rose, or the ACK train got long), not by a loss."
+        )),
+        (None, true) => None,
+    }
+}
+
+/// Advice against a burst that a law explains.
+pub fn advice(law: &Law) -> Option<String> {
+    Some(match (law.law, law.holds) {
+        (_, Some(false)) => return None,
+        (1, _) => "To stop it, senders must slow down within one round trip: mark at the slope (S-ECN) or at a lower threshold; pacing does not help.",
+        (2, _) => "Marking at the slope (S-ECN) or at a lower threshold reaches them within one round trip; a larger buffer only delays the loss.",
+        _ => "Look for the queue at the previous hop or in the sender's NIC.",
+    }.into())
+}

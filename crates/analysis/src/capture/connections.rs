@@ -1,0 +1,260 @@
+//! TCP connections in a capture: when they were opened, their round trip on the idle network, and which of their bytes the
+//! capture has missed. Source: RFC 9293 §3.5 (handshake), RFC 6298 §3 (Karn's algorithm), RFC 7323 §3 (timestamps).
+
+use crate::capture::frame_checks::Sample;
+use crate::capture::links::{Link, NONE};
+use fanin_wire::Tcp;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
+const ACK: u8 = 0x10;
+
+/// A SYN that comes again within this [ps] is the same one captured twice: hosts wait longer for an answer.
+const SAME_SYN: i64 = 1_000_000_000;
+/// Longest round trip that is believed [ps]: whoever waits longer sends its SYN again (RFC 6298 §2.1).
+const LONGEST: i64 = 1_000_000_000_000;
+/// Slowest clock of TCP timestamps that is expected [ps per tick].
+const SLOWEST_TICK: i64 = 10_000_000_000;
+/// Gaps of a flow that are held, and flows with gaps.
+const MOST_GAPS: usize = 4;
+const MOST_WITH_GAPS: usize = 1 << 16;
+
+/// State of a handshake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Handshake {
+    #[default]
+    None,
+    /// The SYN was captured.
+    Syn,
+    /// The SYN/ACK was: how long its answer takes depends on where it was captured.
+    Answer,
+    /// And came again: an answer may be to either.
+    Repeated,
+    Done,
+}
+
+/// One direction of a connection at one place. Times: ps after the capture's first frame.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Talk {
+    /// Time of the first frame.
+    pub first: i64,
+    handshake: Handshake,
+    syn_at: i64,
+    syn_seq: u32,
+    /// The SYN's answer was another SYN's, perhaps.
+    rtt: i64,
+    /// Sequence number after the highest byte that was sent, once there was one.
+    next: Option<u32>,
+    /// Latest timestamp of the sender, and when it passed.
+    clock: Option<u32>,
+    clock_at: i64,
+    /// Largest payload that its sender takes, by its SYN; 0: unknown.
+    pub mss: u16,
+    /// The first frame was the SYN or SYN/ACK.
+    pub from_start: bool,
+    pub has_data: bool,
+    pub tcp: bool,
+    /// Packets by which it is found again at other places.
+    pub sample: Sample,
+}
+
+/// Bytes that were acknowledged, and never captured.
+#[derive(Clone, Debug, Default)]
+pub struct Missed {
+    pub bytes: u64,
+    /// Number of occurrences.
+    pub times: u64,
+    gaps: BTreeMap<u32, Vec<(u32, u32)>>,
+}
+
+/// `a` is after `b` in the sequence space, by less than half of it.
+fn after(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
+
+impl Talk {
+    /// When the first SYN or SYN/ACK passed; none where the flow was there before.
+    pub fn opened(&self) -> Option<i64> {
+        self.from_start.then_some(self.first)
+    }
+
+    /// From the SYN to the acknowledgment of its answer.
+    pub fn rtt(&self) -> Option<i64> {
+        (self.rtt > 0).then_some(self.rtt)
+    }
+
+    /// Takes a frame of a handshake; true: a connection begins.
+    fn shake(&mut self, at: i64, first: bool, tcp: &Tcp, payload: u32) -> bool {
+        if tcp.flags & SYN != 0 {
+            self.from_start |= first;
+            let again = matches!(self.handshake, Handshake::Syn | Handshake::Repeated) && self.syn_seq == tcp.seq;
+            if tcp.flags & ACK != 0 {
+                self.handshake = Handshake::Answer;
+            } else if !again {
+                (self.handshake, self.syn_at, self.syn_seq) = (Handshake::Syn, at, tcp.seq);
+                return true;
+            } else if at - self.syn_at > SAME_SYN {
+                self.handshake = Handshake::Repeated;
+            }
+        } else if tcp.flags & ACK != 0
+            && tcp.seq == self.syn_seq.wrapping_add(1)
+            && payload == 0
+            && self.handshake == Handshake::Syn
+        {
+            self.handshake = Handshake::Done;
+            if at > self.syn_at && at - self.syn_at < LONGEST && self.rtt == 0 {
+                self.rtt = at - self.syn_at;
+            }
+        }
+        false
+    }
+
+    /// Time [ps] by which the capture's clock runs ahead since this flow's last frame than the sender's clock does, if that is
+    /// more than half.
+    pub fn jumped(&self, at: i64, clock: Option<u32>) -> Option<i64> {
+        let passed = i64::from(clock?.wrapping_sub(self.clock?) as i32);
+        let here = at - self.clock_at;
+        (passed >= 0 && passed.saturating_mul(SLOWEST_TICK) < here / 2).then_some(here)
+    }
+
+    pub fn note_clock(&mut self, at: i64, clock: Option<u32>) {
+        if clock.is_some() {
+            (self.clock, self.clock_at) = (clock, at);
+        }
+    }
+}
+
+/// Takes a TCP frame of `links[entry]`; `first`: it is its first.
+pub fn see(links: &mut [Link<Talk>], entry: u32, (at, first): (i64, bool), (tcp, payload): (&Tcp, u32), missed: &mut Missed) {
+    // What was captured of a flow's bytes at any place was captured: packets may take one of several ways.
+    let all = links[entry as usize].first;
+    let reverse = links[all as usize].reverse;
+    let talk = &mut links[entry as usize].more;
+    if first {
+        (talk.first, talk.tcp) = (at, true);
+    }
+    talk.has_data |= payload > 0;
+    let shakes = tcp.flags & SYN != 0 || talk.handshake == Handshake::Syn;
+    if shakes && talk.shake(at, first, tcp, payload) {
+        links[all as usize].more.next = None;
+    }
+    let control = u32::from(tcp.flags & SYN != 0) + u32::from(tcp.flags & FIN != 0);
+    let end = tcp.seq.wrapping_add(payload).wrapping_add(control);
+    let talk = &mut links[all as usize].more;
+    match talk.next {
+        // A bare acknowledgment shows what was sent before, not that it was captured.
+        None if end != tcp.seq => talk.next = Some(end),
+        Some(next) if after(end, next) => {
+            if after(tcp.seq, next) {
+                missed.open(all, (next, tcp.seq));
+            }
+            talk.next = Some(end);
+        }
+        Some(_) if end != tcp.seq && !missed.gaps.is_empty() => missed.fill(all, (tcp.seq, end)),
+        _ => {}
+    }
+    if tcp.flags & ACK == 0 || reverse == NONE {
+        return;
+    }
+    let other = &mut links[reverse as usize].more;
+    let Some(next) = other.next else { return };
+    if after(tcp.ack, next) {
+        missed.add(tcp.ack.wrapping_sub(next));
+        other.next = Some(tcp.ack);
+    }
+    if !missed.gaps.is_empty() {
+        missed.acknowledge(reverse, tcp.ack);
+    }
+}
+
+impl Missed {
+    fn add(&mut self, bytes: u32) {
+        self.bytes += u64::from(bytes);
+        self.times += 1;
+    }
+
+    /// A gap in what was captured of a flow: it may yet be filled.
+    fn open(&mut self, flow: u32, gap: (u32, u32)) {
+        if self.gaps.len() >= MOST_WITH_GAPS && !self.gaps.contains_key(&flow) {
+            return;
+        }
+        let gaps = self.gaps.entry(flow).or_default();
+        if gaps.len() == MOST_GAPS {
+            gaps.remove(0);
+        }
+        gaps.push(gap);
+    }
+
+    fn fill(&mut self, flow: u32, (from, to): (u32, u32)) {
+        let Some(gaps) = self.gaps.get_mut(&flow) else { return };
+        let mut left = Vec::new();
+        for (start, end) in gaps.drain(..) {
+            // What is before, and what is behind.
+            if after(from, start) {
+                left.push((start, if after(end, from) { from } else { end }));
+            }
+            if after(end, to) {
+                left.push((if after(to, start) { to } else { start }, end));
+            }
+        }
+        left.truncate(MOST_GAPS);
+        if left.is_empty() {
+            self.gaps.remove(&flow);
+        } else {
+            *gaps = left;
+        }
+    }
+
+    /// Notes acknowledged bytes, which were received: a gap in them is the capture's.
+    fn acknowledge(&mut self, flow: u32, ack: u32) {
+        let Some(gaps) = self.gaps.get_mut(&flow) else { return };
+        let mut lost = Vec::new();
+        gaps.retain(|(start, end)| {
+            let there = after(*end, ack);
+            if !there {
+                lost.push(end.wrapping_sub(*start));
+            }
+            there
+        });
+        if gaps.is_empty() {
+            self.gaps.remove(&flow);
+        }
+        lost.into_iter().for_each(|bytes| self.add(bytes));
+    }
+}
+
+/// Idle round trips of pairs of hosts: the shortest handshake of any connection between them.
+#[derive(Clone, Debug, Default)]
+pub struct RoundTrips(BTreeMap<(IpAddr, IpAddr), i64>);
+
+fn pair((a, b): (IpAddr, IpAddr)) -> (IpAddr, IpAddr) {
+    (a.min(b), a.max(b))
+}
+
+impl RoundTrips {
+    pub fn of(links: &[Link<Talk>]) -> Self {
+        let mut shortest = BTreeMap::new();
+        for link in links {
+            if let Some(rtt) = link.more.rtt() {
+                let known = shortest.entry(pair(link.key.addresses())).or_insert(rtt);
+                *known = rtt.min(*known);
+            }
+        }
+        RoundTrips(shortest)
+    }
+
+    /// Adds those of another capture.
+    pub fn join(&mut self, other: &RoundTrips) {
+        for (hosts, rtt) in &other.0 {
+            let known = self.0.entry(*hosts).or_insert(*rtt);
+            *known = (*rtt).min(*known);
+        }
+    }
+
+    /// Round trip between two hosts [ps].
+    pub fn between(&self, hosts: (IpAddr, IpAddr)) -> Option<u64> {
+        self.0.get(&pair(hosts)).and_then(|rtt| u64::try_from(*rtt).ok())
+    }
+}

@@ -1,0 +1,16 @@
+//! Captures: which frames are arrivals at which port, and what they show of flows and hosts.
+
+pub mod chains;
+mod connections;
+mod direction;
+mod file;
+pub mod filter;
+pub mod frame_checks;
+mod interface_pair;
+mod links;
+mod packets;
+pub mod selection;
+pub mod survey;
+
+pub use file::CaptureFile;
+pub use packets::{ends_inside, unreadable, Connections, FlowKey};

@@ -1,0 +1,206 @@
+//! The first reading of a capture: which flows passed where, and what shows only when all of it has been seen.
+
+use crate::capture::connections::{see, Missed, Talk};
+use crate::capture::frame_checks::{Copies, COPY_WITHOUT_NUMBER};
+use crate::capture::links::{Key, LastPlace, Links, Place};
+use crate::input::context::bytes_of;
+
+use fanin_wire::{Frame, Headers};
+
+/// Steps back of the clock that frames of several queues of a NIC explain [ps].
+const REORDERED: i64 = 1_000_000_000;
+/// Silence that is compared with the clocks of senders [ps].
+const SILENCE: i64 = 1_000_000_000_000;
+
+/// Frames that are further from the first are no part of any trace [ps]: 26 days.
+const MOST_TIME: i64 = 1 << 61;
+
+/// Steps of the capture's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Steps {
+    pub count: u64,
+    /// The largest [ps].
+    pub largest: i64,
+}
+
+impl Steps {
+    fn add(&mut self, step: i64) {
+        self.count += 1;
+        self.largest = self.largest.max(step);
+    }
+}
+
+/// In which steps the times of a capture are.
+#[derive(Clone, Copy, Debug)]
+pub struct Grain {
+    /// The largest that all times are multiples of [ps]: 1, 10^6 or 10^9; and how many there are.
+    step: i128,
+    frames: u64,
+}
+
+impl Default for Grain {
+    fn default() -> Self {
+        Grain { step: 1_000_000_000, frames: 0 }
+    }
+}
+
+impl Grain {
+    /// Takes a time [ps].
+    pub fn see(&mut self, time: i128) {
+        self.frames += 1;
+        while self.step > 1 && time % self.step != 0 {
+            self.step = if self.step > 1_000_000 { 1_000_000 } else { 1 };
+        }
+    }
+
+    /// The step [ps], where it is a microsecond or more and there are enough times to say so.
+    pub fn step(&self) -> Option<u64> {
+        (self.step > 1 && self.frames >= 16).then_some(self.step as u64)
+    }
+}
+
+/// What was seen.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// Frames count without check sequence and padding.
+    without_fcs: bool,
+    pub links: Links<Talk>,
+    last_place: LastPlace,
+    /// Time of the first frame [ps].
+    pub first: Option<i128>,
+    /// The latest time [ps].
+    pub last: Option<i128>,
+    /// Packets and bytes of flows that are not distinguished, by channel.
+    pub others: Vec<(u64, u64)>,
+    /// Frames of places of capture that are not distinguished.
+    pub elsewhere: u64,
+    pub missed: Missed,
+    /// By interface: time of its last frame.
+    times: Vec<i64>,
+    latest: i64,
+    pub back: Steps,
+    pub forth: Steps,
+    /// A silence is over, and no sender's clock has said yet whether it was one.
+    silent: bool,
+    grain: Grain,
+    copies: Copies,
+    /// Data packets without a number, how many of them came twice at once, how many later, and how much later at most [ps].
+    unnumbered: (u64, u64, u64, u64),
+}
+
+impl Default for Survey {
+    fn default() -> Self {
+        Survey {
+            without_fcs: false,
+            links: Links::new(),
+            last_place: LastPlace::default(),
+            first: None,
+            last: None,
+            others: Vec::new(),
+            elsewhere: 0,
+            missed: Missed::default(),
+            times: Vec::new(),
+            latest: 0,
+            back: Steps::default(),
+            forth: Steps::default(),
+            silent: false,
+            grain: Grain::default(),
+            copies: Copies::default(),
+            unnumbered: (0, 0, 0, 0),
+        }
+    }
+}
+
+impl Survey {
+    /// One that counts frames without check sequence and padding, or with them.
+    pub fn new(without_fcs: bool) -> Survey {
+        Survey { without_fcs, ..Survey::default() }
+    }
+
+    /// Step of all times [ps].
+    pub fn tick(&self) -> Option<u64> {
+        self.grain.step()
+    }
+
+    /// True if equal packets without a number are copies: so many are not sent again at once.
+    pub fn copies_unnumbered(&self) -> bool {
+        self.unnumbered.1 * 3 >= self.unnumbered.0
+    }
+
+    /// Data packets without a number, how many of them come again later than copies do, and how much later at most [ps].
+    pub fn unnumbered_again(&self) -> (u64, u64, u64) {
+        (self.unnumbered.0, self.unnumbered.2, self.unnumbered.3)
+    }
+
+    /// Takes a frame.
+    pub fn see(&mut self, frame: &Frame<'_>) {
+        let first = *self.first.get_or_insert(frame.time_ps);
+        let Some(at) = i64::try_from(frame.time_ps - first).ok().filter(|at| at.abs() < MOST_TIME) else { return };
+        self.grain.see(frame.time_ps);
+        self.last = self.last.max(Some(frame.time_ps));
+        self.clock(frame.interface, at);
+        let place = Place::of(frame);
+        let Some(channel) = self.links.new_channel(place, &mut self.last_place) else {
+            self.elsewhere += 1;
+            return;
+        };
+        let headers = frame.headers();
+        let bytes = u64::from(bytes_of(frame, self.without_fcs));
+        let Some(entry) = self.links.entry(&Key::of(channel, place, frame, headers.as_ref())) else {
+            let needed = channel as usize + 1;
+            self.others.resize(self.others.len().max(needed), (0, 0));
+            let others = &mut self.others[channel as usize];
+            *others = (others.0 + 1, others.1 + bytes);
+            return;
+        };
+        let link = &mut self.links.links[entry as usize];
+        let new = link.packets == 0;
+        link.packets += 1;
+        link.bytes += bytes;
+        if new {
+            link.more.first = at;
+        }
+        if let Some(headers) = headers {
+            link.more.sample.see(frame, &headers);
+            if headers.id == 0 && headers.tcp.is_some() && headers.payload > 0 {
+                let (all, soon, late, longest) = &mut self.unnumbered;
+                *all += 1;
+                match self.copies.since(frame, &headers, (entry, channel), at, false) {
+                    Some(since) if since <= COPY_WITHOUT_NUMBER => *soon += 1,
+                    Some(since) => (*late, *longest) = (*late + 1, since.max(*longest)),
+                    None => {}
+                }
+            }
+            self.tcp(entry, (at, new), frame, &headers);
+        }
+    }
+
+    fn tcp(&mut self, entry: u32, (at, new): (i64, bool), frame: &Frame<'_>, headers: &Headers) {
+        let Some(tcp) = &headers.tcp else { return };
+        let options = headers.tcp_options(frame.data);
+        let talk = &mut self.links.links[entry as usize].more;
+        if self.silent && !new {
+            if let Some(step) = talk.jumped(at, options.timestamp) {
+                self.forth.add(step);
+                self.silent = false;
+            } else if options.timestamp.is_some() {
+                self.silent = false;
+            }
+        }
+        talk.note_clock(at, options.timestamp);
+        talk.mss = options.mss.unwrap_or(talk.mss);
+        see(&mut self.links.links, entry, (at, new), (tcp, headers.payload), &mut self.missed);
+    }
+
+    fn clock(&mut self, interface: usize, at: i64) {
+        if interface >= self.times.len() {
+            self.times.resize(interface + 1, i64::MIN);
+        }
+        let before = std::mem::replace(&mut self.times[interface], at);
+        if before > at && before - at > REORDERED {
+            self.back.add(before - at);
+        }
+        self.silent |= at - self.latest > SILENCE;
+        self.latest = at;
+    }
+}

@@ -1,0 +1,107 @@
+//! Plausibility: findings that contradict a trace, and how far its result can be trusted.
+
+pub mod records;
+
+use serde::Serialize;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Worth knowing; the result stands.
+    Note,
+    /// Parts of the result may be wrong.
+    Doubt,
+    /// The trace is not what it was taken for.
+    Wrong,
+}
+
+/// One thing that was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// Its kind; docs/analyze.md lists them.
+    pub code: &'static str,
+    pub level: Level,
+    /// The file or the port that it is about.
+    pub place: String,
+    /// How many packets, flows or steps.
+    pub count: u64,
+    pub bytes: Option<u64>,
+    /// Description of the finding.
+    pub words: String,
+    /// Advice on the finding.
+    pub hint: String,
+}
+
+/// How far a result can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// Nothing was found that casts doubt on it.
+    Good,
+    Limited,
+    Poor,
+}
+
+/// All findings.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plausibility {
+    pub trust: Trust,
+    /// Trust in a sentence.
+    pub words: String,
+    /// The gravest first.
+    pub findings: Vec<Finding>,
+}
+
+impl Plausibility {
+    pub fn of(mut findings: Vec<Finding>) -> Self {
+        findings.sort_by(|a, b| (b.level, a.code, &a.place).cmp(&(a.level, b.code, &b.place)));
+        let grave = |level: Level| {
+            let mut codes: Vec<&str> = findings.iter().filter(|f| f.level == level).map(|f| f.code).collect();
+            codes.dedup();
+            codes.join(", ")
+        };
+        let (wrong, doubt) = (grave(Level::Wrong), grave(Level::Doubt));
+        let (trust, words) = if !wrong.is_empty() {
+            (Trust::Poor, format!("do not rely on this result: the trace is not what it was taken for ({wrong})"))
+        } else if !doubt.is_empty() {
+            (Trust::Limited, format!("parts of this result may be wrong ({doubt})"))
+        } else {
+            (Trust::Good, "no check of the trace casts doubt on this result".to_string())
+        };
+        Plausibility { trust, words, findings }
+    }
+
+    /// Findings as sentences, and what they come to.
+    pub fn notes(&self) -> Vec<String> {
+        let found = self.findings.iter().map(|f| format!("{}: {}; {}", f.place, f.words, f.hint));
+        let sum = (self.trust != Trust::Good).then(|| self.words.clone());
+        found.chain(sum).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trust_is_as_good_as_the_gravest_finding() {
+        let finding = |code, level| Finding {
+            code,
+            level,
+            place: "a.pcap".into(),
+            count: 1,
+            bytes: None,
+            words: "w".into(),
+            hint: "h".into(),
+        };
+        assert_eq!(Plausibility::of(Vec::new()).trust, Trust::Good);
+        let note = Plausibility::of(vec![finding("no_syn", Level::Note)]);
+        assert_eq!((note.trust, note.notes()), (Trust::Good, vec!["a.pcap: w; h".to_string()]));
+        let doubt = Plausibility::of(vec![finding("no_syn", Level::Note), finding("lost", Level::Doubt)]);
+        assert_eq!((doubt.trust, doubt.findings[0].code), (Trust::Limited, "lost"));
+        assert_eq!(doubt.notes()[2], "parts of this result may be wrong (lost)");
+        let wrong = Plausibility::of(vec![finding("lost", Level::Doubt), finding("cumulative_queue", Level::Wrong)]);
+        assert!(wrong.trust == Trust::Poor && wrong.words.ends_with("not what it was taken for (cumulative_queue)"));
+    }
+}

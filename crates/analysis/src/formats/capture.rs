@@ -1,0 +1,62 @@
+//! Captures: pcap and pcapng.
+
+use super::{Format, Inspected, Mapping, Start};
+use crate::capture::CaptureFile;
+use crate::input::file::SourceFile;
+use crate::input::problem::{Problem, Problems};
+
+/// pcap, with times in microseconds or nanoseconds, of either order of bytes.
+pub struct Pcap;
+
+/// pcapng.
+pub struct PcapNg;
+
+fn inspect(file: SourceFile, kind: &'static str, mapping: Option<&Mapping>) -> Result<Inspected, Problems> {
+    if let Some(mapping) = mapping.filter(|m| !m.0.is_empty()) {
+        let problem = Problem::new("has no effect: a capture has no columns").file(&file.path).column("columns");
+        return Err(problem.value(mapping.to_string()).into());
+    }
+    Ok(Inspected::Capture(Box::new(CaptureFile::inspect(file, kind)?)))
+}
+
+impl Format for Pcap {
+    fn name(&self) -> &'static str {
+        "pcap"
+    }
+
+    fn title(&self) -> &'static str {
+        "pcap"
+    }
+
+    fn recognises(&self, start: Start<'_>) -> bool {
+        matches!(
+            start.bytes(),
+            [0xa1, 0xb2, 0xc3, 0xd4, ..]
+                | [0xd4, 0xc3, 0xb2, 0xa1, ..]
+                | [0xa1, 0xb2, 0x3c, 0x4d, ..]
+                | [0x4d, 0x3c, 0xb2, 0xa1, ..]
+        )
+    }
+
+    fn inspect(&self, file: SourceFile, mapping: Option<&Mapping>) -> Result<Inspected, Problems> {
+        inspect(file, self.name(), mapping)
+    }
+}
+
+impl Format for PcapNg {
+    fn name(&self) -> &'static str {
+        "pcapng"
+    }
+
+    fn title(&self) -> &'static str {
+        "pcapng"
+    }
+
+    fn recognises(&self, start: Start<'_>) -> bool {
+        matches!(start.bytes(), [0x0a, 0x0d, 0x0d, 0x0a, ..])
+    }
+
+    fn inspect(&self, file: SourceFile, mapping: Option<&Mapping>) -> Result<Inspected, Problems> {
+        inspect(file, self.name(), mapping)
+    }
+}

@@ -1,0 +1,695 @@
+//! Which column of a table means what, and in which unit.
+
+use crate::input::number::DATES;
+use crate::input::problem::{did_you_mean, listed, shortened, Problem, Problems};
+
+/// Role of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// When the packet came, or the sample was taken.
+    Time,
+    /// The queue that it found.
+    Queue,
+    /// The port; without it all rows are of one port.
+    Port,
+    /// The flow of the packet.
+    Flow,
+    /// The size of the packet.
+    Frame,
+    /// True if it was marked with CE.
+    Marked,
+    /// True if it was dropped.
+    Dropped,
+    /// True if it took the place of the last one in the queue, which was trimmed.
+    Replaced,
+    /// True if it was dropped when its turn came, out of the queue.
+    AtHead,
+    /// Its payload; a packet without any, such as an acknowledgment, begins no round.
+    Payload,
+    /// True if it opens a connection.
+    Syn,
+}
+
+impl Role {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Role; 11] = [
+        Role::Time,
+        Role::Queue,
+        Role::Port,
+        Role::Flow,
+        Role::Frame,
+        Role::Marked,
+        Role::Dropped,
+        Role::Replaced,
+        Role::AtHead,
+        Role::Payload,
+        Role::Syn,
+    ];
+
+    /// As `--columns` has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Time => "time",
+            Role::Queue => "queue",
+            Role::Port => "port",
+            Role::Flow => "flow",
+            Role::Frame => "frame",
+            Role::Marked => "marked",
+            Role::Dropped => "dropped",
+            Role::Replaced => "replaced",
+            Role::AtHead => "at_head",
+            Role::Payload => "payload",
+            Role::Syn => "syn",
+        }
+    }
+
+    /// Names by which the column often goes, in order of preference, without units; `.`, `-`
+    /// and spaces stand for `_`.
+    const fn common(self) -> &'static [&'static str] {
+        match self {
+            Role::Time => &["time", "timestamp", "ts", "t", "datetime", "frame_time_epoch", "_time"],
+            Role::Queue => &[
+                "queue",
+                "qlen",
+                "queue_length",
+                "queue_len",
+                "queuelength",
+                "queue_depth",
+                "queuedepth",
+                "qdepth",
+                "deq_qdepth",
+                "enq_qdepth",
+                "occupancy",
+                "queue_occupancy",
+                "buffer",
+                "backlog",
+                "depth",
+                "q",
+            ],
+            Role::Port => &["port", "ifname", "if_name", "interface", "egress_port", "egress", "queue_id", "device"],
+            Role::Flow => &["flow", "flow_id", "flowid", "five_tuple", "5tuple", "5_tuple"],
+            Role::Frame => &["frame", "frame_len", "len", "length", "pkt_len", "packet_length", "pkt_size", "size"],
+            Role::Marked => &["marked", "ce", "ecn_marked", "mark"],
+            Role::Dropped => &["dropped", "drop", "is_drop", "lost"],
+            Role::Replaced => &["replaced"],
+            Role::AtHead => &["at_head"],
+            Role::Payload => &["payload", "payload_len", "payload_length", "tcp_len"],
+            Role::Syn => &["syn", "tcp_flags_syn", "is_syn"],
+        }
+    }
+
+    /// Accepted units of the role.
+    const fn accepted(self) -> &'static str {
+        match self {
+            Role::Time => "ps, ns, us, ms, s, iso (2026-11-21T08:00:00.5Z)",
+            Role::Queue => "B, KB, MB, KiB, MiB, packets(SIZE), cells(SIZE), for example cells(208B)",
+            Role::Frame | Role::Payload => "B",
+            Role::Marked => "flag (0 or 1), ecn (the two bits of the header; 3 is CE)",
+            Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn => "flag (0 or 1)",
+            Role::Port | Role::Flow => "none",
+        }
+    }
+}
+
+/// Unit of a column's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// So many base steps each: picoseconds of a time, bytes of a size.
+    Steps(u64),
+    /// A date and time in text.
+    Iso,
+    /// True or false, 0 or 1.
+    Flag,
+    /// The two ECN bits.
+    Ecn,
+    /// A name or a number that stands for itself.
+    Name,
+}
+
+const TIMES: [(&str, u64); 8] = [
+    ("ps", 1),
+    ("ns", 1_000),
+    ("us", 1_000_000),
+    ("µs", 1_000_000),
+    ("ms", 1_000_000_000),
+    ("s", 1_000_000_000_000),
+    ("sec", 1_000_000_000_000),
+    ("seconds", 1_000_000_000_000),
+];
+
+const SIZES: [(&str, u64); 9] = [
+    ("B", 1),
+    ("bytes", 1),
+    ("byte", 1),
+    ("KB", 1_000),
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+];
+
+/// Largest packet or cell [bytes]: a jumbo frame's length field.
+const LARGEST: u64 = 65_535;
+
+impl Unit {
+    /// Reads the unit of a role.
+    ///
+    /// # Errors
+    /// A problem without its place.
+    fn read(role: Role, text: &str) -> Result<Unit, Problem> {
+        let text = text.trim();
+        let find = |units: &[(&str, u64)]| units.iter().find(|(name, _)| *name == text).map(|(_, steps)| Unit::Steps(*steps));
+        let found = match role {
+            Role::Time if text == "iso" => Some(Unit::Iso),
+            Role::Time => find(&TIMES),
+            Role::Queue => match text.split_once('(') {
+                Some((kind, size)) => return counted(role, text, kind.trim(), size),
+                None => find(&SIZES),
+            },
+            Role::Frame | Role::Payload => find(&SIZES[..3]),
+            Role::Marked if text == "ecn" => Some(Unit::Ecn),
+            Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn => (text == "flag").then_some(Unit::Flag),
+            Role::Port | Role::Flow => None,
+        };
+        found.ok_or_else(|| {
+            let problem = Problem::new("is no unit of it").column(role.name()).value(text).accepted(role.accepted());
+            if matches!(text, "packets" | "cells" | "pkts") {
+                return problem.suggestion(format!("say how large one is, for example {text}({})", example(text)));
+            }
+            let units = if role == Role::Time { &TIMES[..] } else { &SIZES[..] };
+            let meant = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(name, _)| *name);
+            problem.maybe(meant.map(|name| format!("did you mean '{name}'?")))
+        })
+    }
+
+    /// As a note has it.
+    pub fn describe(self, role: Role) -> String {
+        let units: &[(&str, u64)] = if role == Role::Time { &TIMES } else { &SIZES };
+        match self {
+            Unit::Steps(steps) => match units.iter().find(|(_, s)| *s == steps) {
+                Some((name, _)) => (*name).to_string(),
+                None => format!("{steps} B each"),
+            },
+            Unit::Iso => "date and time".to_string(),
+            Unit::Flag => "yes or no".to_string(),
+            Unit::Ecn => "ECN bits".to_string(),
+            Unit::Name => "a name".to_string(),
+        }
+    }
+}
+
+fn example(kind: &str) -> &'static str {
+    if kind == "cells" {
+        "208B"
+    } else {
+        "1518B"
+    }
+}
+
+/// `packets(1518B)`, `cells(208)`.
+fn counted(role: Role, text: &str, kind: &str, size: &str) -> Result<Unit, Problem> {
+    let wrong = |message: &str| Problem::new(message).column(role.name()).value(text).accepted(role.accepted());
+    if !matches!(kind, "packets" | "packet" | "pkts" | "cells" | "cell") {
+        return Err(wrong("is no unit of it"));
+    }
+    let digits = size.strip_suffix(')').map(|s| s.trim().trim_end_matches('B').trim()).ok_or_else(|| wrong("lacks its ')'"))?;
+    match digits.parse::<u64>() {
+        Ok(bytes) if (1..=LARGEST).contains(&bytes) => Ok(Unit::Steps(bytes)),
+        _ => Err(wrong("does not say a size from 1 B to 65535 B")),
+    }
+}
+
+/// What a user said of one column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    pub role: Role,
+    pub column: String,
+    pub unit: Option<Unit>,
+    /// The unit as it was written.
+    written: String,
+}
+
+/// What a user said of the columns: `time=ts:ns,queue=qlen:cells(208B)`.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Mapping(pub Vec<Choice>);
+
+const FORM: &str = "ROLE=COLUMN[:UNIT], separated by commas, for example time=ts:ns,queue=qlen:cells(208B),flow=five_tuple";
+
+impl Mapping {
+    /// Reads `time=ts:ns,queue=qlen:cells(208B)`. A column whose name holds a comma, a colon or an equals sign stands in
+    /// double quotes.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn read(text: &str) -> Result<Mapping, Problems> {
+        match Self::read_partly(text) {
+            (mapping, problems) if problems.is_empty() => Ok(mapping),
+            (_, problems) => Err(problems),
+        }
+    }
+
+    /// The same; where something is wrong, with the columns that are named all the same, in a unit of their role.
+    pub fn read_partly(text: &str) -> (Mapping, Problems) {
+        let mut choices: Vec<Choice> = Vec::new();
+        let mut problems = Vec::new();
+        for part in split(text, ',') {
+            match Self::choice(&part, &mut problems) {
+                Ok(choice) if choices.iter().any(|c| c.role == choice.role) => {
+                    problems.push(Problem::new("is given twice").column("--columns").value(choice.role.name()));
+                }
+                Ok(choice) => choices.push(choice),
+                Err(mut problem) => {
+                    problem.file.get_or_insert_with(|| "--columns".into());
+                    problems.push(problem);
+                }
+            }
+        }
+        (Mapping(choices), problems)
+    }
+
+    fn choice(part: &str, problems: &mut Problems) -> Result<Choice, Problem> {
+        let pieces = split(part, '=');
+        let [role, rest] = pieces.as_slice() else {
+            return Err(Problem::new("is not of the form ROLE=COLUMN[:UNIT]").value(part.trim()).accepted(FORM));
+        };
+        let role = role.trim();
+        let Some(known) = Role::ALL.into_iter().find(|r| r.name() == role) else {
+            return Err(Problem::new("is nothing that a column can mean")
+                .value(role)
+                .accepted(listed(Role::ALL.map(Role::name)))
+                .maybe(did_you_mean(role, Role::ALL.map(Role::name))));
+        };
+        let mut pieces = split(rest, ':').into_iter();
+        let column = unquoted(&pieces.next().unwrap_or_default());
+        let unit: Vec<String> = pieces.collect();
+        if column.is_empty() {
+            return Err(Problem::new("names no column").column(known.name()).accepted(FORM));
+        }
+        let written = unit.join(":").trim().to_string();
+        let unit = match Unit::read(known, &written) {
+            _ if unit.is_empty() => None,
+            Ok(unit) => Some(unit),
+            Err(mut problem) => {
+                problem.file.get_or_insert_with(|| "--columns".into());
+                problems.push(problem);
+                Some(Unit::Steps(1))
+            }
+        };
+        Ok(Choice { role: known, column, unit, written })
+    }
+}
+
+/// As [`Mapping::read`] takes it.
+impl std::fmt::Display for Mapping {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (i, choice) in self.0.iter().enumerate() {
+            let quote = if choice.column.contains([',', ':', '=']) { "\"" } else { "" };
+            write!(f, "{}{}={quote}{}{quote}", if i > 0 { "," } else { "" }, choice.role.name(), choice.column)?;
+            if !choice.written.is_empty() {
+                write!(f, ":{}", choice.written)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Splits at `at`, but not inside double quotes.
+fn split(text: &str, at: char) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    for c in text.chars() {
+        if c == '"' {
+            quoted = !quoted;
+        }
+        match parts.last_mut() {
+            Some(part) if c != at || quoted => part.push(c),
+            _ => parts.push(String::new()),
+        }
+    }
+    parts
+}
+
+fn unquoted(text: &str) -> String {
+    let text = text.trim();
+    match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
+        Some(inner) => inner.to_string(),
+        None => text.to_string(),
+    }
+}
+
+/// What a file's own schema, or a look at its first rows, says of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    pub name: String,
+    /// The unit that the file's schema declares for a time, if it does.
+    pub declared: Option<Unit>,
+    /// The first value, as text.
+    pub first: Option<String>,
+}
+
+/// A column that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    pub role: Role,
+    /// Its index in the file.
+    pub index: usize,
+    pub unit: Unit,
+}
+
+/// The columns of a file that are read, and what is to be said about how they were chosen.
+#[derive(Clone, Debug, Default)]
+pub struct Binding {
+    pub columns: Vec<Bound>,
+    pub notes: Vec<String>,
+}
+
+impl Binding {
+    pub fn get(&self, role: Role) -> Option<Bound> {
+        self.columns.iter().copied().find(|b| b.role == role)
+    }
+}
+
+/// Finds the columns of a file: those of the mapping, or without one those with common names.
+///
+/// # Errors
+/// Everything that is wrong: columns that are not there, units that are not known, no time, neither queue nor frame.
+pub fn bind(mapping: Option<&Mapping>, columns: &[Column]) -> Result<Binding, Problems> {
+    let mut binding = Binding::default();
+    let mut problems = Vec::new();
+    let names = || columns.iter().map(|c| c.name.as_str());
+    match mapping {
+        Some(mapping) => {
+            for choice in &mapping.0 {
+                let numbered = || choice.column.parse::<usize>().ok().filter(|n| (1..=columns.len()).contains(n)).map(|n| n - 1);
+                let Some(index) = columns.iter().position(|c| c.name == choice.column).or_else(numbered) else {
+                    let there = format!("the columns are: {}", listed(names()));
+                    let meant = did_you_mean(&choice.column, names());
+                    let suggestion = meant.map_or(there.clone(), |m| format!("{m} {there}"));
+                    problems.push(
+                        Problem::new("is no column of this file")
+                            .column(choice.role.name())
+                            .value(&choice.column)
+                            .suggestion(suggestion),
+                    );
+                    continue;
+                };
+                add(&mut binding, &mut problems, choice.role, index, choice.unit, &columns[index]);
+            }
+            let unused = unused(&binding, columns);
+            if !unused.is_empty() {
+                binding.notes.push(format!("columns that --columns leaves unused: {unused}"));
+            }
+        }
+        None => {
+            for role in Role::ALL {
+                if let Some((index, unit)) = guess(role, columns) {
+                    add(&mut binding, &mut problems, role, index, unit, &columns[index]);
+                }
+            }
+            if binding.get(Role::Queue).is_none() {
+                problems.extend(counted_queue(columns));
+            }
+            if !binding.columns.is_empty() {
+                let said = binding.columns.iter().map(|b| {
+                    let unit = match b.unit {
+                        Unit::Steps(_) | Unit::Iso | Unit::Ecn => format!(" [{}]", b.unit.describe(b.role)),
+                        Unit::Flag | Unit::Name => String::new(),
+                    };
+                    format!("{} = '{}'{unit}", b.role.name(), shortened(&columns[b.index].name))
+                });
+                let said = said.collect::<Vec<_>>().join(", ");
+                let unused = unused(&binding, columns);
+                let unused = if unused.is_empty() { unused } else { format!("; not used: {unused}") };
+                binding.notes.push(format!("columns were guessed by their names: {said}{unused}; --columns says otherwise"));
+            }
+        }
+    }
+    // What is missing is only worth saying where nothing else explains it.
+    if problems.is_empty() {
+        let lacks = |role: Role| {
+            Problem::new(match mapping {
+                Some(_) => "is not among --columns",
+                None => "is not found: no column has one of its common names",
+            })
+            .column(role.name())
+            .accepted(FORM)
+            .suggestion(format!("the columns are: {}", listed(names())))
+        };
+        if binding.get(Role::Time).is_none() {
+            problems.push(lacks(Role::Time));
+        }
+        if binding.get(Role::Queue).is_none() && binding.get(Role::Frame).is_none() {
+            problems.push(lacks(Role::Queue));
+        }
+    }
+    if problems.is_empty() {
+        Ok(binding)
+    } else {
+        Err(problems)
+    }
+}
+
+fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize, unit: Option<Unit>, column: &Column) {
+    if let Some(other) = binding.columns.iter().find(|b| b.index == index) {
+        problems.push(
+            Problem::new(format!("is already the column of '{}'", other.role.name())).column(role.name()).value(&column.name),
+        );
+        return;
+    }
+    let unit = match (role, unit) {
+        (_, Some(unit)) => unit,
+        (Role::Time, None) => match column.declared.or_else(|| time_unit(column)) {
+            Some(unit) => unit,
+            None => {
+                let accepted = Role::Time.accepted();
+                let problem =
+                    Problem::new("has no unit, and neither its name nor its values show one").column("time").value(&column.name);
+                let suggestion = format!("write time={}:UNIT, for example time={}:ns", column.name, column.name);
+                problems.push(problem.accepted(accepted).suggestion(suggestion));
+                return;
+            }
+        },
+        (Role::Queue, None) => match suffix_unit(role, &column.name).1 {
+            Some(unit) => unit,
+            None => {
+                binding.notes.push(format!(
+                    "the queue in '{}' is taken as bytes: nothing says its unit; --columns queue={}:UNIT says otherwise",
+                    shortened(&column.name),
+                    shortened(&column.name)
+                ));
+                Unit::Steps(1)
+            }
+        },
+        (Role::Frame | Role::Payload, None) => Unit::Steps(1),
+        (Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn, None) => Unit::Flag,
+        (Role::Port | Role::Flow, None) => Unit::Name,
+    };
+    binding.columns.push(Bound { role, index, unit });
+}
+
+/// Columns that nothing is read from.
+fn unused(binding: &Binding, columns: &[Column]) -> String {
+    let is_used = |index: usize| binding.columns.iter().any(|b| b.index == index);
+    listed(columns.iter().enumerate().filter(|(index, _)| !is_used(*index)).map(|(_, c)| c.name.as_str()))
+}
+
+/// The column that goes by the first of a role's common names, and the unit in its name.
+fn guess(role: Role, columns: &[Column]) -> Option<(usize, Option<Unit>)> {
+    let bare: Vec<_> = columns.iter().map(|c| suffix_unit(role, &c.name)).collect();
+    role.common().iter().find_map(|name| {
+        let index = bare.iter().position(|(stem, _)| stem.replace(['.', '-', ' '], "_") == *name)?;
+        Some((index, bare[index].1))
+    })
+}
+
+/// A column that by its name is a queue in cells or packets, of which nobody says how large they are.
+fn counted_queue(columns: &[Column]) -> Option<Problem> {
+    columns.iter().find_map(|column| {
+        let lower = column.name.to_lowercase();
+        let (stem, kind) = ["cells", "packets", "pkts"].iter().find_map(|kind| {
+            let stem = lower.trim_end_matches([')', ']']).strip_suffix(kind)?;
+            Some((stem.trim_end_matches(['_', '.', '-', ' ', '(', '[']), *kind))
+        })?;
+        let kind = if kind == "pkts" { "packets" } else { kind };
+        Role::Queue.common().contains(&stem).then(|| {
+            Problem::new(format!("counts {kind}, it seems, and nothing says how large they are"))
+                .column(Role::Queue.name())
+                .value(&column.name)
+                .suggestion(format!("name the columns, among them queue={}:{kind}({})", column.name, example(kind)))
+        })
+    })
+}
+
+/// A name in lower case without its unit, and that unit: `Queue_Bytes`, `time_ns`, `qlen (KB)`, `depth[cells]`.
+fn suffix_unit(role: Role, name: &str) -> (String, Option<Unit>) {
+    let name = name.trim();
+    let lower = name.to_lowercase();
+    if let Some((stem, rest)) = name.split_once(['(', '[']) {
+        let inner = rest.trim_end().trim_end_matches([')', ']']);
+        if let Ok(unit) = Unit::read(role, inner) {
+            return (stem.trim().trim_end_matches('_').to_lowercase(), Some(unit));
+        }
+    }
+    let units: &[(&str, u64)] = match role {
+        Role::Time => &TIMES,
+        Role::Queue | Role::Frame => &SIZES,
+        _ => return (lower, None),
+    };
+    for (unit, steps) in units {
+        for separator in ['_', '.', '-', ' '] {
+            let ending = format!("{separator}{}", unit.to_lowercase());
+            if let Some(stem) = lower.strip_suffix(&ending) {
+                return (stem.to_string(), Some(Unit::Steps(*steps)));
+            }
+        }
+    }
+    (lower, None)
+}
+
+/// The unit of a time column of which nobody says one: by its name, or because only one unit makes its first value a time
+/// of the years from 2001 to 2100.
+fn time_unit(column: &Column) -> Option<Unit> {
+    if let Some(unit) = suffix_unit(Role::Time, &column.name).1 {
+        return Some(unit);
+    }
+    let first = column.first.as_deref()?;
+    if crate::input::number::from_date(first.as_bytes()).is_ok() {
+        return Some(Unit::Iso);
+    }
+    let digits = crate::input::number::from_text(first.as_bytes(), 1).ok()?;
+    [("s", 1), ("ms", 1_000), ("us", 1_000_000), ("ns", 1_000_000_000), ("ps", 1_000_000_000_000_u128)]
+        .into_iter()
+        .find(|(_, per_second)| u64::try_from(digits / per_second).is_ok_and(|seconds| DATES.contains(&seconds)))
+        .and_then(|(name, _)| TIMES.iter().find(|(n, _)| *n == name))
+        .map(|(_, steps)| Unit::Steps(*steps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(names: &[&str]) -> Vec<Column> {
+        names.iter().map(|n| Column { name: (*n).to_string(), declared: None, first: None }).collect()
+    }
+
+    fn message(problems: &[Problem]) -> String {
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn a_mapping_names_columns_and_units() {
+        let mapping = Mapping::read("time=ts:ns,queue=qlen:cells(208B), flow = five_tuple ,marked=ecn:ecn").unwrap();
+        let binding = bind(Some(&mapping), &columns(&["qlen", "ts", "five_tuple", "ecn"])).unwrap();
+        let got: Vec<_> = binding.columns.iter().map(|b| (b.role, b.index, b.unit)).collect();
+        assert_eq!(
+            got,
+            [
+                (Role::Time, 1, Unit::Steps(1_000)),
+                (Role::Queue, 0, Unit::Steps(208)),
+                (Role::Flow, 2, Unit::Name),
+                (Role::Marked, 3, Unit::Ecn)
+            ]
+        );
+        assert!(binding.notes.is_empty(), "nothing was guessed: {:?}", binding.notes);
+    }
+
+    #[test]
+    fn a_column_with_separators_in_its_name_stands_in_quotes_and_a_column_may_be_a_number() {
+        let mapping = Mapping::read("time=\"a,b:c=d\":us,queue=2:packets(1518)").unwrap();
+        let binding = bind(Some(&mapping), &columns(&["a,b:c=d", "x y"])).unwrap();
+        assert_eq!(binding.columns[0], Bound { role: Role::Time, index: 0, unit: Unit::Steps(1_000_000) });
+        assert_eq!(binding.columns[1], Bound { role: Role::Queue, index: 1, unit: Unit::Steps(1518) });
+    }
+
+    #[test]
+    fn everything_that_is_wrong_with_a_mapping_is_said_at_once() {
+        let problems =
+            Mapping::read("tme=ts,queue=q:cells,time=t:NS,frame=len:KB,marked,dropped=,time=a,time=b,queue=x:cells(0)")
+                .unwrap_err();
+        let text = message(&problems);
+        for part in [
+            "--columns: 'tme' is nothing that a column can mean; accepted: time, queue, port, flow, frame, marked, dropped, replaced, at_head, payload, syn; did you mean 'time'?",
+            "--columns: queue: 'cells' is no unit of it",
+            "say how large one is, for example cells(208B)",
+            "time: 'NS' is no unit of it; accepted: ps, ns, us, ms, s, iso (2026-11-21T08:00:00.5Z); did you mean 'ns'?",
+            "frame: 'KB' is no unit of it; accepted: B",
+            "'marked' is not of the form ROLE=COLUMN[:UNIT]",
+            "dropped: names no column",
+            "'time' is given twice",
+            "'cells(0)' does not say a size from 1 B to 65535 B",
+        ] {
+            assert!(text.contains(part), "{part}\nin\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_column_that_is_not_there_lists_those_that_are() {
+        let mapping = Mapping::read("time=ts:ns,queue=qlne").unwrap();
+        let problems = bind(Some(&mapping), &columns(&["ts", "qlen"])).unwrap_err();
+        assert_eq!(message(&problems), "queue: 'qlne' is no column of this file; did you mean 'qlen'? the columns are: ts, qlen");
+        let twice = Mapping::read("time=ts:ns,queue=ts").unwrap();
+        assert!(message(&bind(Some(&twice), &columns(&["ts"])).unwrap_err()).contains("'ts' is already the column of 'time'"));
+    }
+
+    #[test]
+    fn common_names_are_guessed_and_said() {
+        let binding = bind(None, &columns(&["Timestamp (us)", "ifName", "Queue_Depth_KB", "other", "ce", "length"])).unwrap();
+        let got: Vec<_> = binding.columns.iter().map(|b| (b.role, b.index, b.unit)).collect();
+        assert_eq!(
+            got,
+            [
+                (Role::Time, 0, Unit::Steps(1_000_000)),
+                (Role::Queue, 2, Unit::Steps(1_000)),
+                (Role::Port, 1, Unit::Name),
+                (Role::Frame, 5, Unit::Steps(1)),
+                (Role::Marked, 4, Unit::Flag)
+            ]
+        );
+        assert_eq!(
+            binding.notes,
+            ["columns were guessed by their names: time = 'Timestamp (us)' [us], queue = 'Queue_Depth_KB' [KB], \
+              port = 'ifName', frame = 'length' [B], marked = 'ce'; not used: other; --columns says otherwise"]
+        );
+    }
+
+    #[test]
+    fn a_queue_without_unit_is_bytes_and_says_so_and_a_time_without_unit_is_an_error() {
+        let mut there = columns(&["ts", "qlen"]);
+        let problems = bind(None, &there).unwrap_err();
+        assert!(
+            message(&problems).contains("time: 'ts' has no unit, and neither its name nor its values show one"),
+            "{problems:?}"
+        );
+        for (first, unit) in [
+            ("1763725651.25", Unit::Steps(1_000_000_000_000)),
+            ("1763725651250", Unit::Steps(1_000_000_000)),
+            ("1763725651250000", Unit::Steps(1_000_000)),
+            ("1763725651250000000", Unit::Steps(1_000)),
+            ("2026-11-21T08:00:00Z", Unit::Iso),
+        ] {
+            there[0].first = Some(first.to_string());
+            let binding = bind(None, &there).unwrap();
+            assert_eq!(binding.get(Role::Time).unwrap().unit, unit, "{first}");
+            assert!(binding.notes[0].starts_with("the queue in 'qlen' is taken as bytes"), "{:?}", binding.notes);
+        }
+    }
+
+    #[test]
+    fn a_queue_in_cells_is_no_queue_that_is_not_there() {
+        let text = message(&bind(None, &columns(&["ts_ns", "qlen_cells", "len"])).unwrap_err());
+        assert!(text.contains("queue: 'qlen_cells' counts cells, it seems, and nothing says how large they are"), "{text}");
+        assert!(text.contains("queue=qlen_cells:cells(208B)"), "{text}");
+        let text = message(&bind(None, &columns(&["ts_ns", "Queue_Depth (pkts)", "len"])).unwrap_err());
+        assert!(text.contains("packets(1518B)"), "{text}");
+    }
+
+    #[test]
+    fn a_file_without_time_or_queue_says_what_it_has() {
+        let text = message(&bind(None, &columns(&["a", "b"])).unwrap_err());
+        assert!(text.contains("time: is not found: no column has one of its common names"), "{text}");
+        assert!(text.contains("queue: is not found") && text.contains("the columns are: a, b"), "{text}");
+        let frames = bind(Some(&Mapping::read("time=a:ns,frame=b").unwrap()), &columns(&["a", "b"]));
+        assert!(frames.is_ok(), "rates need no queue");
+    }
+}

@@ -1,0 +1,319 @@
+//! Tables in text, whatever stands around the values: from the texts of a row to its record, and what is wrong with them.
+
+pub mod lines;
+
+use crate::formats::columns::file::{learn, step};
+use crate::formats::columns::mapped::{flag_text, frame, is_without_data, queue, steps, wrong, Missing};
+use crate::formats::mapping::{Bound, Role, Unit};
+use crate::formats::{REPORTED, UNZONED};
+use crate::input::context::{Context, Flows, Origin, Ports};
+use crate::input::facts::{Facts, Shape};
+use crate::input::file::{Gauge, Packing, SourceFile};
+use crate::input::number::{decimal_comma, from_date, from_text, NumberError};
+use crate::input::problem::{Problem, Problems};
+use crate::input::reader::TraceReader;
+use crate::input::reader::{Batch, BATCH};
+use crate::{Record, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED};
+use std::io::BufRead;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Why a row cannot be had.
+pub enum RowError {
+    /// The row is wrong, and the next one may be right.
+    Row(Problem),
+    /// Nothing more can be read.
+    End(Problem),
+}
+
+/// Rows of text, one after another.
+pub trait Rows: Send {
+    /// Reads the next row; false at the end.
+    ///
+    /// # Errors
+    /// See [`RowError`]; problems have neither file nor place.
+    fn read(&mut self) -> Result<bool, RowError>;
+
+    /// A value of the present row that has this index in [`Bound`].
+    fn get(&self, index: usize) -> Option<&[u8]>;
+
+    /// The line that the present row ends in, from 1; 0 before the first.
+    fn line(&self) -> u64;
+}
+
+/// Problems of a file: the first ones, and the number of the others.
+#[derive(Default)]
+struct Bad {
+    problems: Problems,
+    more: u64,
+    last: u64,
+}
+
+impl Bad {
+    fn add(&mut self, problem: impl FnOnce() -> Problem, line: u64) {
+        if self.problems.len() < REPORTED {
+            self.problems.push(problem());
+        } else {
+            self.more += 1;
+        }
+        self.last = line;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    fn finish(self, path: &std::path::Path) -> Problems {
+        let mut problems = self.problems;
+        if self.more > 0 {
+            let (more, values) = (self.more, if self.more == 1 { "value or line is" } else { "values or lines are" });
+            problems.push(Problem::new(format!("{more} more {values} wrong, the last in line {}", self.last)).file(path));
+        }
+        problems
+    }
+}
+
+/// A table in text whose columns are mapped.
+pub struct MappedText<R> {
+    path: PathBuf,
+    rows: R,
+    /// By index of a bound column.
+    names: Vec<String>,
+    bound: Vec<Bound>,
+    notes: Vec<String>,
+    /// True if the present row was read already, to find out units.
+    ahead: bool,
+    port: String,
+    missing: Missing,
+    bad: Bad,
+    /// True if a date lacked its zone.
+    unzoned: bool,
+    size: u64,
+    packing: Packing,
+    gauge: Arc<Gauge>,
+}
+
+/// Origin of a table in text.
+pub struct Origins {
+    /// As messages call the file.
+    pub path: PathBuf,
+    /// Its length [bytes].
+    pub size: u64,
+    pub packing: Packing,
+    pub gauge: Arc<Gauge>,
+    /// Name of the port where no column names it.
+    pub port: String,
+}
+
+impl Origins {
+    /// A file, opened at its start.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(file: &SourceFile) -> Result<(Box<dyn BufRead + Send>, Origins), Problem> {
+        let (input, gauge) = file.open()?;
+        let SourceFile { path, size, packing, .. } = file;
+        Ok((input, Origins { path: path.clone(), size: *size, packing: *packing, gauge, port: file.port_name() }))
+    }
+}
+
+/// Finds out facts that the first rows of a table in text show.
+pub fn inspect<R: Rows>(kind: &'static str, mut table: MappedText<R>) -> Facts {
+    let mut facts = Facts::of(kind, Shape::Text);
+    learn(table.bound(), &mut facts);
+    let (first, steps) = table.look(BATCH);
+    step(steps, &mut facts);
+    Facts { first, ..facts }
+}
+
+impl<R: Rows> MappedText<R> {
+    /// `names`: of the columns, by the indices that `bound` has. `ahead`: the present row of `rows` is the first one.
+    pub fn new(from: Origins, rows: R, names: Vec<String>, (bound, notes): (Vec<Bound>, Vec<String>), ahead: bool) -> Self {
+        let Origins { path, size, packing, gauge, port } = from;
+        let (missing, bad) = (Missing::default(), Bad::default());
+        MappedText { path, rows, names, bound, notes, ahead, port, missing, bad, unzoned: false, size, packing, gauge }
+    }
+
+    /// Reports a row that was read before and is wrong.
+    pub fn is_wrong(&mut self, problem: Problem, line: u64) {
+        self.bad.add(|| problem.file(&self.path).place(format!("line {line}")), line);
+    }
+
+    /// The columns that are read.
+    pub fn bound(&self) -> &[Bound] {
+        &self.bound
+    }
+
+    /// Reads the first `most` rows: the earliest time in them [ps on the trace's clock], and the units of time and queue where the
+    /// first row has a whole number.
+    pub fn look(&mut self, most: usize) -> (Option<u128>, [Option<Unit>; 2]) {
+        let find = |role: Role| self.bound.iter().copied().find(|b| b.role == role);
+        let (time, queue) = (find(Role::Time), find(Role::Queue));
+        let (mut first, mut whole): (Option<u128>, Option<[Option<Unit>; 2]>) = (None, None);
+        for _ in 0..most {
+            if !std::mem::take(&mut self.ahead) {
+                match self.rows.read() {
+                    Ok(true) => {}
+                    Err(RowError::Row(_)) => continue,
+                    Ok(false) | Err(RowError::End(_)) => break,
+                }
+            }
+            let text = |bound: Bound| self.rows.get(bound.index).unwrap_or_default().trim_ascii();
+            let integer = |bound: Option<Bound>| {
+                let bound = bound.filter(|b| !text(*b).is_empty() && text(*b).iter().all(u8::is_ascii_digit))?;
+                Some(bound.unit)
+            };
+            whole.get_or_insert_with(|| [integer(time), integer(queue)]);
+            first = time.and_then(|time| time_of(time.unit, text(time)).ok()).map(|(ps, _)| ps).into_iter().chain(first).min();
+        }
+        (first, whole.unwrap_or_default())
+    }
+
+    #[inline]
+    fn record_of(&mut self, (ports, flows, origin): (&mut Ports, &mut Flows, Origin)) -> Result<Option<(u32, Record)>, Problem> {
+        let line = self.rows.line();
+        let mut out = Record { time: fanin_units::Time::ZERO, queue: NO_QUEUE, frame: 0, flow: NO_FLOW, flags: 0 };
+        let mut port = None;
+        let (mut payload, mut opens) = (None, None);
+        let mut complete = true;
+        for bound in &self.bound {
+            let text = self.rows.get(bound.index).unwrap_or_default().trim_ascii();
+            if text.is_empty() {
+                if matches!(bound.role, Role::Time | Role::Queue | Role::Port) && complete {
+                    self.missing.add(|| self.names[bound.index].clone(), || format!("line {line}"));
+                    complete = false;
+                }
+                continue;
+            }
+            let placed =
+                |problem: Problem| problem.file(&self.path).place(format!("line {line}")).column(self.names[bound.index].clone());
+            let done: Result<(), NumberError> = match bound.role {
+                Role::Time => time_of(bound.unit, text).and_then(|(ps, zoned)| {
+                    self.unzoned |= !zoned;
+                    origin.time(ps).map(|t| out.time = t)
+                }),
+                Role::Queue => from_text(text, steps(bound.unit)).and_then(queue).map(|q| out.queue = q),
+                Role::Frame => from_text(text, steps(bound.unit)).and_then(frame).map(|f| out.frame = f),
+                Role::Marked => flag_text(bound.unit, text).map(|set| out.flags |= if set { MARKED } else { 0 }),
+                Role::Dropped => flag_text(bound.unit, text).map(|set| out.flags |= if set { DROPPED } else { 0 }),
+                Role::Replaced => flag_text(bound.unit, text).map(|set| out.flags |= if set { REPLACED } else { 0 }),
+                Role::AtHead => flag_text(bound.unit, text).map(|set| out.flags |= if set { AT_HEAD } else { 0 }),
+                Role::Payload => from_text(text, steps(bound.unit)).and_then(frame).map(|bytes| payload = Some(bytes)),
+                Role::Syn => flag_text(bound.unit, text).map(|set| opens = Some(set)),
+                Role::Port => {
+                    port = Some(ports.index(text).map_err(placed)?);
+                    Ok(())
+                }
+                Role::Flow => {
+                    let digits = text.strip_prefix(b"+").unwrap_or(text).iter().all(u8::is_ascii_digit);
+                    let text_of = |text| std::str::from_utf8(text).ok().and_then(|t| t.parse::<u64>().ok());
+                    let flow = match Some(text).filter(|_| digits).and_then(text_of) {
+                        Some(number) => flows.numbered(number),
+                        None => flows.named(text),
+                    };
+                    out.flow = flow.map_err(placed)?;
+                    Ok(())
+                }
+            };
+            if let Err(error) = done {
+                let problem = || {
+                    placed(wrong(bound.role, bound.unit, error)).value(String::from_utf8_lossy(text)).maybe(decimal_comma(text))
+                };
+                self.bad.add(problem, line);
+                complete = false;
+            }
+        }
+        if !complete {
+            return Ok(None);
+        }
+        if is_without_data(payload, opens.unwrap_or(false)) {
+            out.flags |= NO_DATA;
+        }
+        if let Some(opens) = opens {
+            flows.saw(out.flow, opens.then_some(out.time));
+        }
+        let port = match port {
+            Some(port) => port,
+            None => ports.index(self.port.as_bytes())?,
+        };
+        Ok(Some((port, out)))
+    }
+}
+
+/// A time on the trace's own clock [ps], and whether it says its zone or needs none.
+#[inline]
+fn time_of(unit: Unit, text: &[u8]) -> Result<(u128, bool), NumberError> {
+    if unit == Unit::Iso {
+        from_date(text)
+    } else {
+        from_text(text, steps(unit)).map(|ps| (ps, true))
+    }
+}
+
+impl<R: Rows> TraceReader for MappedText<R> {
+    /// After the first wrong value there are no more records: the rest is read for what else is wrong.
+    fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
+        batch.clear();
+        std::mem::take(&mut self.notes).into_iter().for_each(|note| context.note(format!("{}: {note}", self.path.display())));
+        let mut rows = 0_u32;
+        let shared = context.flows.clone();
+        let mut flows = shared.lock();
+        while (rows as usize) < BATCH {
+            if !std::mem::take(&mut self.ahead) {
+                match self.rows.read() {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    // The last row of a file that was cut short.
+                    Err(_) if self.gauge.is_cut() => break,
+                    Err(error) => {
+                        let (line, ends) = (self.rows.line().max(1), matches!(error, RowError::End(_)));
+                        let (RowError::Row(problem) | RowError::End(problem)) = error;
+                        if ends {
+                            // It may be why what is before is wrong.
+                            let mut bad = std::mem::take(&mut self.bad);
+                            bad.problems.insert(0, problem.file(&self.path).place(format!("line {line}")));
+                            return Err(bad.finish(&self.path));
+                        }
+                        self.is_wrong(problem, line);
+                        rows += 1;
+                        continue;
+                    }
+                }
+            }
+            let line = self.rows.line();
+            if rows == 0 {
+                batch.first_row = line - 1;
+            }
+            rows += 1;
+            if let Some((port, record)) = self.record_of((&mut context.ports, &mut flows, context.origin))? {
+                let row = u32::try_from(line - 1 - batch.first_row).unwrap_or(u32::MAX);
+                batch.packet(record, port, row);
+            }
+        }
+        if self.bad.is_empty() {
+            return Ok(rows > 0);
+        }
+        batch.clear();
+        if rows > 0 {
+            return Ok(true);
+        }
+        Err(std::mem::take(&mut self.bad).finish(&self.path))
+    }
+
+    fn place(&self, row: u64) -> String {
+        format!("line {row}")
+    }
+
+    fn progress(&self) -> f64 {
+        self.gauge.used() as f64 / self.size.max(1) as f64
+    }
+
+    fn finish(&mut self, context: &mut Context) {
+        let file = self.path.display().to_string();
+        if self.unzoned {
+            context.note(format!("{file}: {UNZONED}"));
+        }
+        context.notes.extend(self.missing.note(&file));
+        context.notes.extend(self.gauge.note(self.packing, &file));
+    }
+}

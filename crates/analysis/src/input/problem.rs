@@ -1,0 +1,204 @@
+//! Problems with a trace or with its options.
+
+use std::path::Path;
+
+/// One thing that is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Problem {
+    /// The file, if it is about one.
+    pub file: Option<Box<str>>,
+    /// Where in it, for example `line 17`, `row 5` or `packet 3`; counted from 1.
+    pub place: Option<Box<str>>,
+    /// The column or option.
+    pub column: Option<Box<str>>,
+    /// The value that was found.
+    pub value: Option<Box<str>>,
+    /// The problem.
+    pub message: Box<str>,
+    /// Accepted values.
+    pub accepted: Option<Box<str>>,
+    /// Suggestion of a correction.
+    pub suggestion: Option<Box<str>>,
+}
+
+/// Longest value that a message repeats [characters].
+const SHOWN: usize = 60;
+
+impl Problem {
+    /// About a file as a whole, or about nothing but the message.
+    pub fn new(message: impl Into<String>) -> Self {
+        Problem { message: message.into().into(), ..Problem::default() }
+    }
+
+    #[must_use]
+    pub fn file(mut self, file: &Path) -> Self {
+        self.file = Some(file.display().to_string().into());
+        self
+    }
+
+    #[must_use]
+    pub fn place(mut self, place: impl Into<String>) -> Self {
+        self.place = Some(place.into().into());
+        self
+    }
+
+    #[must_use]
+    pub fn column(mut self, column: impl Into<String>) -> Self {
+        self.column = Some(column.into().into());
+        self
+    }
+
+    #[must_use]
+    pub fn value(mut self, value: impl Into<String>) -> Self {
+        self.value = Some(shortened(&value.into()).into());
+        self
+    }
+
+    #[must_use]
+    pub fn accepted(mut self, accepted: impl Into<String>) -> Self {
+        self.accepted = Some(accepted.into().into());
+        self
+    }
+
+    #[must_use]
+    pub fn suggestion(mut self, suggestion: impl Into<String>) -> Self {
+        self.suggestion = Some(suggestion.into().into());
+        self
+    }
+
+    /// As it is, or with a suggestion if there is one.
+    #[must_use]
+    pub fn maybe(self, suggestion: Option<String>) -> Self {
+        Problem { suggestion: suggestion.map(Into::into), ..self }
+    }
+}
+
+/// A value as messages show it: one line, not endless.
+pub fn shortened(value: &str) -> String {
+    let mut text: String = value.chars().take(SHOWN).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if value.chars().nth(SHOWN).is_some() {
+        text.push('…');
+    }
+    text
+}
+
+/// `FILE: PLACE: COLUMN: 'VALUE' MESSAGE; accepted: …; SUGGESTION`, as far as known.
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for part in [&self.file, &self.place, &self.column].into_iter().flatten() {
+            write!(f, "{part}: ")?;
+        }
+        if let Some(value) = &self.value {
+            write!(f, "'{value}' ")?;
+        }
+        write!(f, "{}", self.message)?;
+        if let Some(accepted) = &self.accepted {
+            write!(f, "; accepted: {accepted}")?;
+        }
+        if let Some(suggestion) = &self.suggestion {
+            write!(f, "; {suggestion}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Everything that is wrong; never empty.
+pub type Problems = Vec<Problem>;
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        vec![problem]
+    }
+}
+
+/// Why there is no report.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// Something is wrong with the trace or with what was asked.
+    Problems(Problems),
+    /// The observer stopped it.
+    Stopped,
+}
+
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Self {
+        Failure::Problems(problems)
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Failure::Problems(vec![problem])
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::Problems(problems) => {
+                problems.iter().enumerate().try_for_each(|(i, p)| write!(f, "{}{p}", if i > 0 { "\n" } else { "" }))
+            }
+            Failure::Stopped => write!(f, "stopped"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The known name that is nearest to what was given, if one is near.
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = given.to_lowercase();
+    known
+        .into_iter()
+        .map(|k| (strsim::damerau_levenshtein(&lower, &k.to_lowercase()), k))
+        .filter(|(distance, k)| *distance <= 1 + k.chars().count().min(given.chars().count()) / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, k)| k)
+}
+
+/// `did you mean 'x'?` for the nearest known name.
+pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(given, known).map(|name| format!("did you mean '{name}'?"))
+}
+
+/// Names in one line, the first twenty of them.
+pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<_> = names.into_iter().map(shortened).collect();
+    let rest = names.len().saturating_sub(20);
+    let shown = names[..names.len() - rest].join(", ");
+    if rest > 0 {
+        format!("{shown} and {rest} more")
+    } else {
+        shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_says_where_what_and_what_is_accepted() {
+        let problem = Problem::new("is negative")
+            .file(Path::new("a.csv"))
+            .place("line 3")
+            .column("qlen")
+            .value("-1")
+            .accepted("a number of bytes")
+            .suggestion("leave it out");
+        assert_eq!(problem.to_string(), "a.csv: line 3: qlen: '-1' is negative; accepted: a number of bytes; leave it out");
+    }
+
+    #[test]
+    fn values_are_shown_on_one_line_and_not_endlessly() {
+        assert_eq!(shortened("a\nb"), "a\u{fffd}b");
+        assert_eq!(shortened(&"x".repeat(61)).chars().count(), 61);
+        assert_eq!(shortened(&"é".repeat(60)), "é".repeat(60));
+    }
+
+    #[test]
+    fn the_nearest_name_is_suggested_and_a_far_one_is_not() {
+        assert_eq!(nearest("qlne", ["time", "qlen", "port"]), Some("qlen"));
+        assert_eq!(nearest("zebra", ["time", "qlen"]), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! The seam between formats and the analysis: a reader hands over batches of records.
+
+use super::context::Context;
+use super::problem::Problems;
+use crate::{Record, Sample};
+
+/// Rows that a reader hands over at once, at most.
+pub const BATCH: usize = 1 << 14;
+
+/// The wait of a packet that was dropped and never left.
+pub const NO_WAIT: u64 = u64::MAX;
+
+/// A file that is being read.
+pub trait TraceReader {
+    /// Reads on; false at the end, where the batch is empty. A batch may be empty before the end.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file.
+    fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems>;
+    /// Name of a row in messages, for example `line 17`.
+    fn place(&self, row: u64) -> String;
+    /// Share of the file that has been read.
+    fn progress(&self) -> f64;
+    /// Notes and findings that are known only at the end.
+    fn finish(&mut self, context: &mut Context);
+}
+
+/// Records with their ports, in the order of the file.
+#[derive(Debug, Default)]
+pub struct Batch {
+    pub records: Vec<Record>,
+    /// By record: index into [`Ports`].
+    pub ports: Vec<u32>,
+    /// The first row of the batch, counted from 0.
+    pub first_row: u64,
+    /// By record: how long it waited [ps], [`NO_WAIT`] where it was dropped; empty where that is not measured.
+    pub waits: Vec<u64>,
+    /// By record: its row after `first_row`; empty where no row was passed over.
+    pub rows: Vec<u32>,
+}
+
+impl Batch {
+    /// Adds a packet of a port; `row`: its row after `first_row`.
+    #[inline]
+    pub fn packet(&mut self, record: Record, port: u32, row: u32) {
+        self.records.push(record);
+        self.ports.push(port);
+        self.rows.push(row);
+    }
+
+    /// Adds a sample of a port's queue; `row`: its row after `first_row`.
+    pub fn sample(&mut self, sample: &Sample, port: u32, row: u32) {
+        sample.records().for_each(|record| self.packet(record, port, row));
+    }
+
+    pub fn clear(&mut self) {
+        self.records.clear();
+        self.ports.clear();
+        self.rows.clear();
+        self.waits.clear();
+    }
+
+    /// The row of a record, counted from 1.
+    pub fn row(&self, index: usize) -> u64 {
+        let offset = self.rows.get(index).map_or(index as u64, |row| u64::from(*row));
+        self.first_row + offset + 1
+    }
+}

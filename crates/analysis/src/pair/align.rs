@@ -1,0 +1,280 @@
+//! The first pass over both captures: what the clocks are apart, and what else must be known before the queue can be counted.
+
+use super::coarse::{Coarse, LONGEST};
+use super::envelope::{Delay, Envelope};
+use super::flight::Flight;
+use super::identity::Seen;
+use super::side::NEVER;
+use super::{Files, Tick, MOST_HELD};
+use crate::input::problem::Failure;
+use crate::input::problem::Problems;
+use fanin_units::{BitRate, BPS};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// By how much the packets behind are read later than those before, so that each is known when it leaves [ps].
+const LEAD: i128 = 20_000_000_000;
+/// Packets after which the least delay begins anew, since clocks drift.
+const ANEW: u64 = 256;
+/// Sizes of packets whose least delays are known each; further ones are taken together in steps of 64 B.
+const SIZES: usize = 64;
+/// Destinations that are distinguished.
+const DESTINATIONS: usize = 1 << 16;
+/// Largest drift of clocks that is believed, and the least that counts over the whole capture [ps].
+const DRIFT: f64 = 1e-3;
+const COUNTS: f64 = 3e6;
+/// Packets in a row by which the port's speed is guessed.
+const ROW: u64 = 64;
+
+/// How times behind become times before, and what both captures have in common.
+#[derive(Clone, Debug)]
+pub struct Alignment {
+    /// Where times count from, on the clock before [ps].
+    zero: i128,
+    shift: i128,
+    /// Gain of the clock behind on that before.
+    pub drift: f64,
+    /// Least time between both captures, with what the clocks are apart beyond `shift` [ps].
+    least: f64,
+    /// True if times behind are those of frames' ends: what a byte then takes [ps].
+    pub by_byte: f64,
+    /// The longest that a packet waited, at most [ps].
+    pub longest: i128,
+    /// By how many places packets left later than those that arrived behind them, at most.
+    pub late: u64,
+    /// First and last time behind, on the clock before [ps].
+    pub behind: (i128, i128),
+    /// When the capture before ends [ps], and when the last packet of it was seen behind, on the clock there.
+    pub before_ends: i128,
+    pub last_match: i128,
+    /// The longest time from one capture to the other, as their clocks have it [ps].
+    pub latest: i128,
+    /// The speed of packets in a row before and behind, at most [bit/s].
+    pub paces: (f64, f64),
+    /// Steps in which times are, the coarser of both captures [ps].
+    pub tick: Option<u64>,
+    /// Hosts that packets behind go to; none: more than are distinguished, or rewritten.
+    pub destinations: Option<BTreeSet<u64>>,
+    /// The port's speed, as far as gaps behind show it [bit/s].
+    pub rate: f64,
+    /// How much more than the least the least delay is in each of up to 32 parts of the time [ps].
+    pub above: Vec<f64>,
+}
+
+impl Alignment {
+    /// When a packet of so many bytes began to leave, on the clock before [ps].
+    pub fn left(&self, behind: i128, bytes: u32) -> i128 {
+        let since = (behind - self.shift - self.zero) as f64;
+        behind - self.shift - (self.least + self.by_byte * f64::from(bytes) + self.drift * since) as i128
+    }
+
+    /// What the clock behind is ahead of that before at the start, with the time between both captures [ps].
+    pub fn offset(&self) -> i128 {
+        self.shift + self.least as i128
+    }
+}
+
+/// The speed that packets show which follow one another.
+#[derive(Debug, Default)]
+struct Pace {
+    since: i128,
+    bytes: u64,
+    packets: u64,
+    most: f64,
+}
+
+impl Pace {
+    fn left(&mut self, seen: &Seen) {
+        if self.packets > 0 {
+            self.bytes += u64::from(seen.bytes);
+        } else {
+            self.since = seen.time;
+        }
+        self.packets += 1;
+        if self.packets == ROW {
+            let time = (seen.time - self.since) as f64;
+            if time > 0.0 {
+                self.most = self.most.max(self.bytes as f64 * BPS / time);
+            }
+            *self = Pace { since: seen.time, packets: 1, most: self.most, bytes: 0 };
+        }
+    }
+}
+
+/// Everything that the first pass counts.
+struct Pass {
+    zero: i128,
+    shift: i128,
+    sizes: BTreeMap<u32, Envelope>,
+    /// Least delay lately, and in the packets before [ps].
+    least: [i128; 2],
+    matched: u64,
+    pace: Pace,
+    pace_before: Pace,
+    before_ends: i128,
+    last_match: i128,
+    behind: Option<(i128, i128)>,
+    destinations: Option<BTreeSet<u64>>,
+    flight: Flight<u32>,
+}
+
+impl Pass {
+    fn leave(&mut self, seen: &Seen) {
+        self.pace.left(seen);
+        let (first, _) = *self.behind.get_or_insert((seen.time, seen.time));
+        self.behind = Some((first, seen.time));
+        if let Some(there) = &mut self.destinations {
+            there.insert(seen.hosts.1);
+            if there.len() > DESTINATIONS {
+                self.destinations = None;
+            }
+        }
+        let Some((time, bytes)) = self.flight.leave(seen.key, seen.tag, seen.time).map(|held| (held.time, held.what)) else {
+            return;
+        };
+        self.last_match = seen.time;
+        let delay = seen.time - self.shift - time;
+        let (Ok(at), Ok(delay)) = (i64::try_from(seen.time - self.shift - self.zero), i64::try_from(delay)) else { return };
+        let known = self.sizes.len() < SIZES || self.sizes.contains_key(&bytes);
+        let size = if known { bytes } else { bytes.next_multiple_of(64) };
+        self.sizes.entry(size).or_default().add(Delay { time: at.max(0), delay, bytes });
+        self.least[0] = self.least[0].min(i128::from(delay));
+        self.matched += 1;
+        if self.matched % ANEW == 0 {
+            self.least = [i128::MAX, self.least[0]];
+        }
+    }
+
+    /// By how much less the packets behind are later than those before, nearly.
+    fn ahead(&self) -> i128 {
+        let least = self.least[0].min(self.least[1]);
+        self.shift + if least == i128::MAX { 0 } else { least } - LEAD
+    }
+}
+
+/// Reads both captures.
+///
+/// # Errors
+/// They cannot be read, or were stopped.
+pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'_>) -> Result<Alignment, Failure> {
+    let side = |index: usize| files.side(index, coarse.matching, coarse.hosts[index].clone());
+    let (mut before, mut behind) = (side(0), side(1));
+    let mut pass = Pass {
+        zero: before.peek()?.unwrap_or(0),
+        shift: coarse.shift,
+        sizes: BTreeMap::new(),
+        least: [i128::MAX; 2],
+        matched: 0,
+        pace: Pace::default(),
+        pace_before: Pace::default(),
+        before_ends: NEVER,
+        last_match: NEVER,
+        behind: None,
+        destinations: (coarse.matching == super::identity::Match::Flow).then(BTreeSet::new),
+        flight: Flight::default(),
+    };
+    let mut steps = 0_u64;
+    while let Some(leaves) = behind.peek()? {
+        steps += 1;
+        if steps % 8_192 == 0 && !tick((before.progress() + behind.progress()) / 4.0) {
+            return Err(Failure::Stopped);
+        }
+        match before.peek()? {
+            Some(arrives) if arrives <= leaves - pass.ahead() => {
+                let Some(seen) = before.next()? else { continue };
+                pass.pace_before.left(&seen);
+                pass.before_ends = seen.time;
+                pass.flight.push(seen.time, (seen.key, seen.tag), seen.bytes);
+                while pass.flight.front().is_some_and(|(_, held)| held.out.is_some() || held.time < arrives - LONGEST)
+                    || pass.flight.len() > MOST_HELD
+                {
+                    pass.flight.pop();
+                }
+            }
+            _ => {
+                let Some(seen) = behind.next()? else { continue };
+                pass.leave(&seen);
+            }
+        }
+    }
+    // Of what is left before, only its end matters.
+    while let Some(seen) = before.next()? {
+        pass.before_ends = seen.time;
+    }
+    let ambiguous = [before.ambiguous("before_interface"), behind.ambiguous("behind_interface")];
+    let problems: Problems = ambiguous.into_iter().flatten().collect();
+    if !problems.is_empty() {
+        return Err(problems.into());
+    }
+    let tick = [&before, &behind].into_iter().filter_map(|side| side.passed.grain.step()).max();
+    Ok(Alignment { tick, ..pass.finish(rate) })
+}
+
+impl Pass {
+    fn finish(self, rate: Option<BitRate>) -> Alignment {
+        let rate = rate.map_or(self.pace.most, |rate| rate.bps() as f64);
+        let frequent = self.sizes.values().max_by_key(|envelope| envelope.points());
+        let drift = frequent.and_then(drift_of).unwrap_or(0.0);
+        let by_byte = self.by_byte(drift, rate);
+        let least = |envelope: &Envelope| envelope.least(drift).map(|(delay, bytes)| delay - by_byte * f64::from(bytes));
+        let first = self.sizes.values().filter_map(least).min_by(f64::total_cmp).unwrap_or(0.0);
+        let most = self.sizes.values().filter_map(Envelope::most).max().unwrap_or(0);
+        let slant = drift.abs() * self.sizes.values().map(Envelope::span).max().unwrap_or(0) as f64;
+        let above = frequent.map(|envelope| {
+            let own = envelope.least(drift).map_or(0.0, |(delay, _)| delay);
+            envelope.by_part(drift).into_iter().map(|delay| delay - own).collect()
+        });
+        let mut alignment = Alignment {
+            zero: self.zero,
+            shift: self.shift,
+            drift,
+            least: first,
+            by_byte,
+            longest: (most as f64 - first + slant).max(0.0) as i128 + 1,
+            late: self.flight.late,
+            behind: (0, 0),
+            before_ends: self.before_ends,
+            last_match: self.last_match,
+            latest: self.shift + i128::from(most),
+            paces: (self.pace_before.most, self.pace.most),
+            tick: None,
+            destinations: self.destinations,
+            rate,
+            above: above.unwrap_or_default(),
+        };
+        let (first, last) = self.behind.unwrap_or_default();
+        alignment.behind = (alignment.left(first, 0), alignment.left(last, 0));
+        alignment
+    }
+
+    /// What a byte takes where times behind are those of frames' ends: large packets then need longer than small ones, even when
+    /// nothing is in front of them.
+    fn by_byte(&self, drift: f64, rate: f64) -> f64 {
+        let Some((_, large)) = self.sizes.iter().max_by_key(|(_, envelope)| envelope.points()) else { return 0.0 };
+        let Some(small) = self.sizes.values().next() else { return 0.0 };
+        let (Some(large), Some(small)) = (large.least(drift), small.least(drift)) else { return 0.0 };
+        if rate <= 0.0 || large.1 < small.1 + 256 {
+            return 0.0;
+        }
+        let byte = BPS / rate;
+        let share = (large.0 - small.0) / (f64::from(large.1 - small.1) * byte);
+        if (0.6..1.5).contains(&share) {
+            byte
+        } else {
+            0.0
+        }
+    }
+}
+
+/// How clocks drift, where the least delays show it: in most parts of the time they must lie near one line, and far from none.
+fn drift_of(envelope: &Envelope) -> Option<f64> {
+    let slope = envelope.slope()?;
+    if slope.abs() > DRIFT || slope.abs() * (envelope.span() as f64) < COUNTS {
+        return None;
+    }
+    let middle = |drift: f64| {
+        let mut parts = envelope.by_part(drift);
+        parts.sort_by(f64::total_cmp);
+        (parts.len() >= 4).then(|| parts[parts.len() / 2] - parts[0])
+    };
+    (middle(slope)? < middle(0.0)? / 4.0).then_some(slope)
+}

@@ -1,0 +1,437 @@
+//! What in two captures of one port cannot be as they were given: sides that are swapped, packets that were lost behind the port,
+//! times out of order.
+
+use super::align::Alignment;
+use super::coarse::Way;
+use super::identity::Match;
+use super::reader::Left;
+use super::report::{Sums, OFF};
+use super::side::Passed;
+use super::Pair;
+use crate::capture::frame_checks::{lost, GRAVE};
+use crate::capture::FlowKey;
+use crate::checks::records::coarse;
+use crate::checks::{Finding, Level};
+use crate::display::{count, rate as rate_of, span};
+use fanin_units::{BitRate, Span, BPS};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Share of packets out of order from which a capture is not in order at all.
+const SHUFFLED: f64 = 0.01;
+/// How much faster packets must come out than they went in for the sides to be swapped.
+const FASTER: f64 = 1.5;
+/// How much more than the direction that was taken the other carries for the captures to be swapped for certain.
+const MOST_BYTES: u64 = 4;
+/// Clocks that are nearer to one another than this are one clock [ps].
+const ONE_CLOCK: i128 = 1_000_000_000_000;
+/// Share of the packets behind, of flows that the capture before has nothing of, above which that saw a part of what enters the port only.
+const OTHERS: f64 = 0.1;
+/// Parts of the time that the least delays must agree in on both sides of a step of a clock, and to what they agree [ps].
+const PARTS: usize = 3;
+const AGREE: f64 = 2e7;
+/// Shortest step that is said [ps].
+const STEP: f64 = 1e8;
+/// Share of packets that a device on the way may change against the rules.
+const AGAINST: f64 = 0.01;
+/// Gaps that a share is judged by, standard errors that it must be from none, and the least that matters.
+const GAPS: f64 = 8.0;
+const SURE: f64 = 4.0;
+const MATTERS: f64 = 0.05;
+/// Packets in a row that show a speed; shares of the speed given above which it is wrong, and below which it is doubted.
+const ROW: u64 = 64;
+const ABOVE: f64 = 1.05;
+const BELOW: f64 = 0.5;
+/// Share of the packets behind, of flows that were captured before, above which the capture before is not whole at all.
+const MISSED: f64 = 0.01;
+/// Flows that are distinguished.
+const FLOWS: usize = 1 << 18;
+
+/// Flows of the capture before, and packets behind that it lacks, by flow.
+#[derive(Debug)]
+pub struct Known {
+    matching: Match,
+    last: Option<FlowKey>,
+    before: BTreeSet<FlowKey>,
+    behind_only: BTreeMap<FlowKey, u64>,
+}
+
+impl Known {
+    pub fn new(matching: Match) -> Known {
+        Known { matching, last: None, before: BTreeSet::new(), behind_only: BTreeMap::new() }
+    }
+
+    /// A packet of it was captured before.
+    pub fn before(&mut self, flow: FlowKey) {
+        if self.matching == Match::Flow {
+            self.know(flow);
+        }
+    }
+
+    /// A packet of it, as it is called behind, was found before: by that flows are known whose names are rewritten.
+    pub fn found(&mut self, flow: FlowKey) {
+        if self.matching != Match::Flow {
+            self.know(flow);
+        }
+    }
+
+    fn know(&mut self, flow: FlowKey) {
+        if self.last != Some(flow) && self.before.len() < FLOWS {
+            self.before.insert(flow);
+            self.last = Some(flow);
+        }
+    }
+
+    /// A packet of it was captured behind only.
+    pub fn behind_only(&mut self, flow: FlowKey) {
+        if self.behind_only.len() < FLOWS || self.behind_only.contains_key(&flow) {
+            *self.behind_only.entry(flow).or_default() += 1;
+        }
+    }
+
+    /// Packets that came past the capture before, for others of their flows are in it.
+    fn missed(&self) -> u64 {
+        self.behind_only.iter().filter(|(flow, _)| self.before.contains(flow)).map(|(_, packets)| packets).sum()
+    }
+}
+
+/// Packets that left one right after the other, the second waiting meanwhile: times t between them [ps], and bytes b of the first.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gaps {
+    count: f64,
+    t: f64,
+    b: f64,
+    tt: f64,
+    tb: f64,
+    bb: f64,
+}
+
+impl Gaps {
+    fn add(&mut self, t: f64, b: f64) {
+        let sums = [1.0, t, b, t * t, t * b, b * b];
+        let all = [&mut self.count, &mut self.t, &mut self.b, &mut self.tt, &mut self.tb, &mut self.bb];
+        all.into_iter().zip(sums).for_each(|(sum, x)| *sum += x);
+    }
+
+    /// Variance of what a gap has room for beyond its packet [bytes^2], at so many bytes in a picosecond.
+    fn variance(&self, speed: f64) -> f64 {
+        ((speed * speed * self.tt - 2.0 * speed * self.tb + self.bb) / self.count.max(1.0)).max(0.0)
+    }
+}
+
+/// What the second pass notices.
+///
+/// A packet that the port drops takes no time on the wire: the packets around it leave one right after the other. One that was sent and is
+/// lost later leaves a gap behind the port, as long as it took. So the gaps with missing packets, less those without, give the bytes
+/// that the port sent of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Checks {
+    last: Option<(u64, Left)>,
+    whole: Gaps,
+    holed: Gaps,
+    /// Bytes on the wire, and number, of packets that are missing in holed gaps.
+    missing: (f64, f64),
+    /// Packets that were dropped though nothing waited.
+    pub at_empty: u64,
+    /// Packets with more hops left behind than before, and that lost their mark.
+    pub risen: u64,
+    pub unmarked: u64,
+}
+
+impl Checks {
+    /// A packet of that number left, in order; `missing`: bytes on the wire and number of the packets between it and the last to leave that
+    /// were not seen behind.
+    pub fn leaves(&mut self, number: u64, left: Left, overhead: u64, missing: (u64, u64)) {
+        let Some((_, last)) = self.last.replace((number, left)).filter(|(last, _)| *last < number) else { return };
+        if left.arrived > last.left || left.left <= last.left {
+            return;
+        }
+        let (time, bytes) = ((left.left - last.left) as f64, (u64::from(last.bytes) + overhead) as f64);
+        if missing.1 == 0 {
+            self.whole.add(time, bytes);
+        } else {
+            self.holed.add(time, bytes);
+            self.missing = (self.missing.0 + missing.0 as f64, self.missing.1 + missing.1 as f64);
+        }
+    }
+
+    /// The packet before is not that which arrived before.
+    pub fn interrupted(&mut self) {
+        self.last = None;
+    }
+
+    /// How many of the packets that never came out the port has sent, nearly.
+    fn sent(&self) -> f64 {
+        let (whole, holed) = (&self.whole, &self.holed);
+        if holed.count < GAPS || whole.count < GAPS || whole.t <= 0.0 {
+            return 0.0;
+        }
+        let speed = whole.b / whole.t;
+        let sent = speed * holed.t - holed.b;
+        let (error, share) = ((whole.variance(speed) * holed.count).sqrt(), sent / self.missing.0.max(1.0));
+        if sent > SURE * error && share > MATTERS {
+            share.min(1.0) * self.missing.1
+        } else {
+            0.0
+        }
+    }
+
+    fn lost_behind(&self, dropped: u64) -> Option<Finding> {
+        let sent = libm::round(self.sent()) as u64;
+        let some = (sent + self.at_empty).min(dropped);
+        if some as f64 <= dropped as f64 * MATTERS {
+            return None;
+        }
+        let mut why = Vec::new();
+        if sent > 0 {
+            why.push(format!("the port stood still for as long as {sent} take on the wire, so it has sent them"));
+        }
+        if self.at_empty > 0 {
+            why.push(format!("{} found nothing waiting, where no queue is full", self.at_empty));
+        }
+        Some(Finding {
+            code: "lost_behind",
+            level: if 2 * some > dropped { Level::Wrong } else { Level::Doubt },
+            place: String::new(),
+            count: some,
+            bytes: None,
+            words: format!(
+                "{some} of the {} that never came out are no drops of this port: {}",
+                count(dropped, "packet"),
+                why.join("; ")
+            ),
+            hint:
+                "these were lost behind the port or by the second capture: tcpdump -B 65536 -s 128, and capture right behind it"
+                    .into(),
+        })
+    }
+
+    fn swapped(&self, sums: &Sums, alignment: &Alignment, ways: [Way; 2]) -> Option<Finding> {
+        let [taken, other] = ways;
+        let (level, number, words) = if other.bytes > taken.bytes && other.wait() > taken.wait() {
+            let few = sums.dropped == 0 && taken.bytes * MOST_BYTES < other.bytes;
+            let words = format!(
+                "the direction that enters the port as given has {} B in both captures and passes in {}; the other has {} B and takes up to {} longer at times than at others, so it is that which waits",
+                taken.bytes,
+                span_of(taken.wait()),
+                other.bytes,
+                span_of(other.wait())
+            );
+            (if few { Level::Wrong } else { Level::Doubt }, other.packets, words)
+        } else if self.risen as f64 > sums.matched as f64 * AGAINST {
+            let words =
+                "have more hops left (TTL) behind the port than before it, and every device on the way can only take some";
+            (Level::Wrong, self.risen, format!("{} {words}", count(self.risen, "packet")))
+        } else if self.unmarked > sums.marked && self.unmarked as f64 > sums.matched as f64 * AGAINST {
+            let words = "are marked (CE) before the port and not behind it, and no device on the way takes a mark away";
+            (Level::Wrong, self.unmarked, format!("{} {words}", count(self.unmarked, "packet")))
+        } else {
+            let (into, out) = alignment.paces;
+            if into <= 0.0 || out <= FASTER * into {
+                return None;
+            }
+            let faster = format!(
+                "packets come out at up to {} that went in at {} at most, as if the port were between them the other way round",
+                rate_of(out),
+                rate_of(into)
+            );
+            let early = -alignment.latest;
+            if early > 0 {
+                let level = if early < ONE_CLOCK { Level::Wrong } else { Level::Doubt };
+                (
+                    level,
+                    sums.matched,
+                    format!("{faster}, and each was captured behind it at least {} before it went in", span_of(early)),
+                )
+            } else if sums.only_behind > 0 && sums.dropped == 0 {
+                let none = format!("{faster}, and {} come out that never went in", count(sums.only_behind, "packet"));
+                (Level::Doubt, sums.only_behind, none)
+            } else {
+                return None;
+            }
+        };
+        Some(Finding {
+            code: "swapped",
+            level,
+            place: String::new(),
+            count: number,
+            bytes: None,
+            words,
+            hint: "the captures are swapped: give that before the port first, and that behind it as --behind".into(),
+        })
+    }
+
+    /// What was found; `names`: the files before and behind.
+    pub fn findings(
+        &self,
+        names: [&[String]; 2],
+        (pair, sums, known): (&Pair, &Sums, &Known),
+        passed: [&Passed; 2],
+        findings: &mut Vec<Finding>,
+    ) {
+        let [before, behind] = names.map(|files| files.join(", "));
+        let both = format!("{before} and {behind}");
+        let alignment = &pair.alignment;
+        let swapped = self.swapped(sums, alignment, pair.coarse.ways);
+        // Of captures that are swapped, the rest follows.
+        let whole = swapped.is_none();
+        let missed = known.missed();
+        let rest = || {
+            [
+                pair.rate.and_then(|given| speed(given, sums)),
+                lost_before(missed, sums),
+                other_ingress(missed, sums),
+                stepped(alignment, sums),
+            ]
+        };
+        let rest = if whole { rest() } else { [const { None }; 4] };
+        let of_both = [swapped, self.lost_behind(sums.dropped)].into_iter().chain(rest);
+        findings.extend(of_both.flatten().map(|finding| Finding { place: both.clone(), ..finding }));
+        for (place, passed) in [before, behind].iter().zip(passed) {
+            let packets = passed.checks.frames();
+            passed.checks.findings(place, passed.snap, findings);
+            findings.extend(lost(place, passed.lost, packets));
+            findings.extend(disorder(place, passed, packets));
+            let rate = BitRate(alignment.rate as u64);
+            let tick = passed.grain.step().map(Span::from_ps).filter(|_| rate.bps() > 0);
+            findings.extend(tick.and_then(|tick| coarse(tick, rate, place)));
+        }
+    }
+}
+
+fn span_of(ps: i128) -> String {
+    span(u64::try_from(ps).unwrap_or(u64::MAX))
+}
+
+/// A port that sends faster than its line, or far slower though packets wait.
+fn speed(given: BitRate, sums: &Sums) -> Option<Finding> {
+    if sums.busy < ROW || sums.busy_time == 0 {
+        return None;
+    }
+    let sent = sums.busy_wire as f64 * BPS / sums.busy_time as f64;
+    let share = sent / given.bps() as f64;
+    let (level, why, hint) = if share > 1.0 + OFF {
+        let level = if share > ABOVE { Level::Wrong } else { Level::Doubt };
+        let hint = "check --rate (and --overhead, --no-fcs), and that stamps behind are not given to many packets at once \
+                    (interrupt coalescing)";
+        (level, "and no port sends faster than its line", hint)
+    } else if share < BELOW {
+        let hint = "check --rate; else a shaper, pauses, or traffic that was not captured takes the rest";
+        (Level::Doubt, "and a port that has packets waiting sends at its line's", hint)
+    } else {
+        return None;
+    };
+    Some(Finding {
+        code: "speed",
+        level,
+        place: String::new(),
+        count: sums.busy,
+        bytes: None,
+        words: format!(
+            "while packets waited the port sent {} on the wire, {:.2} % of the speed given, {why}",
+            rate_of(sent),
+            100.0 * share
+        ),
+        hint: hint.into(),
+    })
+}
+
+/// Packets that the capture before lost.
+fn lost_before(missed: u64, sums: &Sums) -> Option<Finding> {
+    let out = sums.matched + sums.only_behind;
+    let share = missed as f64 / out.max(1) as f64;
+    if share <= GRAVE {
+        return None;
+    }
+    // What was lost of the packets that came out was lost of those that were dropped.
+    let drops = libm::round(sums.dropped as f64 * share / (1.0 - share).max(GRAVE));
+    Some(Finding {
+        code: "lost_before",
+        level: if share > MISSED { Level::Wrong } else { Level::Doubt },
+        place: String::new(),
+        count: missed,
+        bytes: None,
+        words: format!(
+            "{missed} of the {} behind ({:.2} %) are not in the capture before the port, though it has others of their flows: it lost \
+             them, and as many of those that were dropped, about {drops}, which are not counted",
+            count(out, "packet"),
+            100.0 * share
+        ),
+        hint: "tcpdump -B 65536 -s 128 in front of the port, or the flows reach it by another way too".into(),
+    })
+}
+
+/// Flows that enter the port past the capture before.
+fn other_ingress(missed: u64, sums: &Sums) -> Option<Finding> {
+    let (out, others) = (sums.matched + sums.only_behind, sums.only_behind.saturating_sub(missed));
+    let share = others as f64 / out.max(1) as f64;
+    (share > OTHERS).then(|| Finding {
+        code: "other_ingress",
+        level: Level::Doubt,
+        place: String::new(),
+        count: others,
+        bytes: Some(sums.only_behind_bytes),
+        words: format!(
+            "{others} of the {} behind ({:.2} %) are of flows that the capture before the port has nothing of: it saw a part of what \
+             enters, and neither queue nor drops of the rest",
+            count(out, "packet"),
+            100.0 * share
+        ),
+        hint: "check which interface is before the port (--before-interface), or capture all that enters it".into(),
+    })
+}
+
+/// One of the clocks was set: from one moment on, all that does not wait takes as much longer as the other. A queue that stands does not
+/// stand still, and one that is full drops packets.
+fn stepped(alignment: &Alignment, sums: &Sums) -> Option<Finding> {
+    let above = &alignment.above;
+    let alike = |parts: &[f64]| {
+        let (low, high) = parts.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), part| (low.min(*part), high.max(*part)));
+        (parts.len() >= PARTS && high - low < AGREE).then_some(low)
+    };
+    let step = (PARTS..=above.len().saturating_sub(PARTS)).find_map(|at| {
+        // The part in which it was set belongs to neither.
+        let (left, right) = (alike(&above[..at])?, alike(&above[at..]).or_else(|| alike(&above[at + 1..]))?);
+        ((left - right).abs() > STEP).then_some(right - left)
+    })?;
+    let few = (sums.dropped as f64) < AGAINST * sums.matched as f64;
+    few.then(|| Finding {
+        code: "clock_step",
+        level: Level::Doubt,
+        place: String::new(),
+        count: 1,
+        bytes: None,
+        words: format!(
+            "from one moment on even the quickest packets take {} {} from one capture to the other, and all as much: a clock was set",
+            span(step.abs() as u64),
+            if step > 0.0 { "longer" } else { "less" }
+        ),
+        hint: "waits on one side of that moment are wrong by as much: analyse the time before and after it apart (--stop, --start), and \
+               slew the clock instead of setting it"
+            .into(),
+    })
+}
+
+/// Packets that were captured later than they were stamped, by more places than are put in order.
+fn disorder(place: &str, passed: &Passed, packets: u64) -> Option<Finding> {
+    let share = passed.late as f64 / packets.max(1) as f64;
+    (passed.late > 0).then(|| Finding {
+        code: "disorder",
+        level: if share > SHUFFLED {
+            Level::Wrong
+        } else if share > GRAVE {
+            Level::Doubt
+        } else {
+            Level::Note
+        },
+        place: place.to_string(),
+        count: passed.late,
+        bytes: None,
+        words: format!(
+            "{} of {} are up to {} earlier than one ahead of them, by more places than are put in order; the later time counts",
+            passed.late,
+            count(packets, "packet"),
+            span_of(passed.late_by)
+        ),
+        hint: "--sort sorts both captures in memory first".into(),
+    })
+}

@@ -1,0 +1,431 @@
+//! The second pass: every arrival with the queue that it found, in order of time, while packets in flight are all that is held.
+
+use super::align::Alignment;
+use super::checks::{Checks, Known};
+use super::flight::{Flight, Held};
+use super::identity::Seen;
+use super::report::{PairReport, Sums};
+use super::side::{Side, NEVER};
+use super::waits::Waits;
+use super::{Pair, MOST_HELD};
+use crate::capture::FlowKey;
+use crate::input::context::name_of;
+use crate::input::context::Context;
+use crate::input::number::NumberError;
+use crate::input::problem::{Problem, Problems};
+use crate::input::reader::{Batch, BATCH};
+use crate::input::reader::{TraceReader, NO_WAIT};
+use crate::{Record, DROPPED, MARKED, NO_DATA, NO_FLOW};
+use fanin_units::{Span, BPS};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+/// Packets of one batch that are read, at most.
+const STEPS: usize = 1 << 14;
+
+/// Queues and waits are compared where the port was busy: of packets that waited [ps].
+const WAITED: i128 = 1_000_000;
+
+/// What is known of a packet when it arrives.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    flow: FlowKey,
+    to: u64,
+    bytes: u32,
+    /// Marked when it arrived; when it has left: marked by the port.
+    marked: bool,
+    ttl: u8,
+    has_data: bool,
+}
+
+/// A packet that has left.
+#[derive(Clone, Copy, Debug)]
+pub struct Left {
+    pub arrived: i128,
+    pub left: i128,
+    pub bytes: u32,
+}
+
+/// A packet that was captured behind only.
+#[derive(Clone, Copy, Debug)]
+struct Stranger {
+    time: i128,
+    left: i128,
+    arrival: Arrival,
+}
+
+/// Both captures, on their way to records.
+pub struct PairReader {
+    pair: Arc<Pair>,
+    before: Side,
+    behind: Side,
+    flight: Flight<Arrival>,
+    strangers: VecDeque<Stranger>,
+    /// When what stands in the queue leaves it, and its bytes.
+    waiting: BinaryHeap<Reverse<(i128, u32)>>,
+    queue: u64,
+    previous: Option<Left>,
+    /// Latest time behind, on the clock before [ps].
+    now: i128,
+    ended: bool,
+    given: u64,
+    port: Option<u32>,
+    flow: Option<(FlowKey, u32)>,
+    sums: Sums,
+    waits: Waits,
+    checks: Checks,
+    known: Known,
+    /// From when to when packets are counted that arrive then [ps].
+    window: (i128, i128),
+    /// Arrival of the last record [ps].
+    latest: i128,
+}
+
+impl PairReader {
+    pub fn new(pair: Arc<Pair>) -> PairReader {
+        let (files, coarse) = (&pair.files, &pair.coarse);
+        let side = |index: usize| files.side(index, coarse.matching, coarse.hosts[index].clone());
+        PairReader {
+            before: side(0),
+            behind: side(1),
+            flight: Flight::default(),
+            strangers: VecDeque::new(),
+            waiting: BinaryHeap::new(),
+            queue: 0,
+            previous: None,
+            now: NEVER,
+            ended: false,
+            given: 0,
+            port: None,
+            flow: None,
+            sums: Sums::default(),
+            waits: Waits::default(),
+            checks: Checks::default(),
+            known: Known::new(coarse.matching),
+            window: (NEVER, -NEVER),
+            latest: NEVER,
+            pair,
+        }
+    }
+
+    fn alignment(&self) -> &Alignment {
+        &self.pair.alignment
+    }
+
+    /// Reads the packet that comes first; false at the end.
+    fn step(&mut self) -> Result<bool, Problems> {
+        let Some(leaves) = self.behind.peek()? else {
+            self.ended = true;
+            return Ok(false);
+        };
+        // A frame's start is known with its size only; by its end it is late by less than what is held ahead.
+        let leaves = self.alignment().left(leaves, 0);
+        match self.before.peek()? {
+            Some(arrives) if arrives <= leaves => {
+                if let Some(seen) = self.before.next()? {
+                    self.known.before(seen.flow);
+                    let arrival = Arrival {
+                        flow: seen.flow,
+                        to: seen.hosts.1,
+                        bytes: seen.bytes,
+                        marked: seen.marked,
+                        ttl: seen.ttl,
+                        has_data: seen.has_data,
+                    };
+                    self.flight.push(seen.time, (seen.key, seen.tag), arrival);
+                    if self.flight.len() > MOST_HELD {
+                        return Err(self.too_many(seen.time).into());
+                    }
+                }
+            }
+            _ => {
+                if let Some(seen) = self.behind.next()? {
+                    self.leave(&seen);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn too_many(&self, time: i128) -> Problem {
+        let longest = Span::from_ps(u64::try_from(self.alignment().longest).unwrap_or(u64::MAX));
+        let since = u64::try_from(time - self.pair.start()).unwrap_or(0);
+        Problem::new(format!("more than {MOST_HELD} packets are between both captures, {} after the start", Span::from_ps(since)))
+            .file(&self.pair.files.before[0].file.path)
+            .suggestion(format!("the longest wait is {longest}: is it one port?"))
+    }
+
+    /// A packet was captured behind.
+    fn leave(&mut self, seen: &Seen) {
+        let at = self.alignment().left(seen.time, seen.bytes);
+        self.now = self.now.max(self.alignment().left(seen.time, 0));
+        let (before, overtaken) = (self.flight.last, self.flight.overtaken);
+        let found = self.flight.leave(seen.key, seen.tag, at).map(|held| {
+            let was = held.what.marked;
+            held.what.marked = seen.marked && !was;
+            (held.time, held.what, was)
+        });
+        let Some((arrived, what, was_marked)) = found else {
+            self.checks.interrupted();
+            self.stranger(seen, at);
+            return;
+        };
+        let left = Left { arrived, left: at.max(arrived), bytes: what.bytes };
+        if !self.counts(arrived) {
+            self.checks.interrupted();
+            self.previous = Some(left);
+            return;
+        }
+        if at < arrived {
+            self.sums.negative += 1;
+            self.sums.most_negative = self.sums.most_negative.max(arrived - at);
+        }
+        self.sums.matched += 1;
+        self.known.found(seen.flow);
+        self.sums.overtaken += self.flight.overtaken - overtaken;
+        self.sums.marked += u64::from(what.marked);
+        self.checks.unmarked += u64::from(was_marked && !seen.marked);
+        self.checks.risen += u64::from(seen.ttl > what.ttl);
+        match (before, self.flight.last) {
+            (Some(before), Some(last)) if before < last => {
+                let (overhead, there) = (self.pair.overhead, &self.alignment().destinations);
+                let here = |what: &&Arrival| there.as_ref().is_none_or(|there| there.contains(&what.to));
+                let unseen = self.flight.unseen(before + 1, last).filter(here);
+                let missing = unseen.fold((0, 0), |(bytes, n), what| (bytes + u64::from(what.bytes) + overhead, n + 1));
+                self.checks.leaves(last, left, overhead, missing);
+            }
+            _ => self.checks.interrupted(),
+        }
+        self.sends(left);
+    }
+
+    /// True if packets that arrive then are asked for.
+    fn counts(&self, arrived: i128) -> bool {
+        (self.window.0..=self.window.1).contains(&arrived)
+    }
+
+    /// What left has followed the packet before at once, or has not.
+    fn sends(&mut self, left: Left) {
+        if let Some(previous) = self.previous.filter(|p| left.arrived <= p.left && left.left >= p.left) {
+            self.sums.busy += 1;
+            self.sums.busy_bytes += u128::from(previous.bytes);
+            self.sums.busy_wire += u128::from(previous.bytes) + u128::from(self.pair.overhead);
+            self.sums.busy_time += (left.left - previous.left).unsigned_abs();
+        }
+        self.previous = Some(left);
+    }
+
+    /// A packet that was captured behind only: it waited as long as the one in front of it if it left right behind that, else not.
+    fn stranger(&mut self, seen: &Seen, left: i128) {
+        let Some(previous) = self.previous else {
+            // It may have been there before the capture began.
+            self.waiting.push(Reverse((left, seen.bytes)));
+            self.queue += u64::from(seen.bytes);
+            self.sums.left_out.behind_at_start += 1;
+            return;
+        };
+        if seen.time > self.alignment().last_match && left > self.alignment().before_ends {
+            self.sums.left_out.behind_at_end += 1;
+            return;
+        }
+        let rate = self.alignment().rate;
+        let sent = if rate > 0.0 { (f64::from(previous.bytes) * BPS / rate) as i128 } else { 0 };
+        let follows = left - previous.left <= sent + sent / 2;
+        let time = if follows { previous.arrived + (left - previous.left) } else { left };
+        let latest = self.strangers.back().map_or(self.latest, |last| last.time);
+        let time = time.max(latest).min(left);
+        let arrival = Arrival {
+            flow: seen.flow,
+            to: seen.hosts.1,
+            bytes: seen.bytes,
+            marked: false,
+            ttl: seen.ttl,
+            has_data: seen.has_data,
+        };
+        self.strangers.push_back(Stranger { time, left, arrival });
+        let left = Left { arrived: time, left, bytes: seen.bytes };
+        if self.counts(time) {
+            self.sums.only_behind += 1;
+            self.sums.only_behind_bytes += u64::from(seen.bytes);
+            self.known.behind_only(seen.flow);
+            self.sends(left);
+        } else {
+            self.previous = Some(left);
+        }
+    }
+
+    /// True if later packets have left that it would not have let pass.
+    fn is_passed(&self, number: u64) -> bool {
+        self.flight.last.is_some_and(|last| number + self.alignment().late < last)
+    }
+
+    /// True if it is known what became of a packet.
+    fn is_decided(&self, number: u64, held: &Held<Arrival>) -> bool {
+        let alignment = self.alignment();
+        held.out.is_some() || self.is_passed(number) || self.ended || self.now - held.time > alignment.longest
+    }
+
+    /// Hands over what is known.
+    fn emit(&mut self, context: &mut Context, batch: &mut Batch) -> Result<(), Problems> {
+        while batch.records.len() < BATCH {
+            let head = self.flight.front();
+            let stranger = self.strangers.front().filter(|s| head.as_ref().is_none_or(|(_, held)| s.time <= held.time));
+            if let Some(Stranger { time, left, arrival }) = stranger.copied() {
+                self.strangers.pop_front();
+                self.record((time, Some(left)), &arrival, context, batch)?;
+                continue;
+            }
+            let Some((number, held)) = head else { return Ok(()) };
+            if !self.is_decided(number, held) {
+                return Ok(());
+            }
+            let passed = self.is_passed(number);
+            let Some(held) = self.flight.pop() else { return Ok(()) };
+            if held.out.is_some() || !self.is_left_out(&held, passed) {
+                self.record((held.time, held.out), &held.what, context, batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// True if a packet that never came out is none of this port, or came when the capture behind did not run.
+    fn is_left_out(&mut self, held: &Held<Arrival>, passed: bool) -> bool {
+        let alignment = &self.pair.alignment;
+        let out = &mut self.sums.left_out;
+        let counter = if alignment.destinations.as_ref().is_some_and(|there| !there.contains(&held.what.to)) {
+            &mut out.elsewhere
+        } else if held.time < alignment.behind.0 {
+            &mut out.at_start
+        } else if held.time > alignment.behind.1 - alignment.longest && !passed {
+            &mut out.at_end
+        } else {
+            return false;
+        };
+        *counter += 1;
+        true
+    }
+
+    fn record(
+        &mut self,
+        (time, left): (i128, Option<i128>),
+        arrival: &Arrival,
+        context: &mut Context,
+        batch: &mut Batch,
+    ) -> Result<(), Problems> {
+        while let Some(Reverse((out, bytes))) = self.waiting.peek().copied().filter(|Reverse((out, _))| *out <= time) {
+            debug_assert!(out <= time);
+            self.waiting.pop();
+            self.queue -= u64::from(bytes);
+        }
+        let queue = self.queue;
+        let late = |_: NumberError| {
+            let file = &self.pair.files.before[0].file.path;
+            Problem::new("is before the start of the trace, or more than 106 days after it")
+                .file(file)
+                .value(format!("{time} ps"))
+        };
+        let at = context.origin.time(u128::try_from(time).unwrap_or(0)).map_err(late)?;
+        let flow = self.flow(arrival.flow, context)?;
+        let port = match self.port {
+            Some(port) => port,
+            None => *self.port.insert(context.ports.index(self.pair.port.as_bytes())?),
+        };
+        let mut flags = if arrival.has_data { 0 } else { NO_DATA };
+        let wait = left.map(|left| left.max(time) - time);
+        if let Some(wait) = wait {
+            flags |= if arrival.marked { MARKED } else { 0 };
+            if wait > 0 {
+                self.waiting.push(Reverse((time + wait, arrival.bytes)));
+                self.queue += u64::from(arrival.bytes);
+            }
+            if wait > WAITED && self.counts(time) {
+                let (w, q) = (wait as f64, queue as f64);
+                let sums = [1.0, w * w, w * q, q * q];
+                self.sums.pairs.iter_mut().zip(sums).for_each(|(sum, x)| *sum += x);
+            }
+            if self.counts(time) {
+                self.waits.add(flow, u64::try_from(wait).unwrap_or(u64::MAX - 1), at.ps());
+            }
+        } else {
+            flags |= DROPPED;
+            if self.counts(time) {
+                self.sums.dropped += 1;
+                self.checks.at_empty += u64::from(queue == 0);
+                self.waits.dropped(flow);
+            }
+        }
+        if self.counts(time) {
+            self.sums.first.get_or_insert(time);
+            self.sums.last = time;
+        }
+        self.latest = time;
+        batch.records.push(Record { time: at, queue, frame: arrival.bytes, flow, flags });
+        batch.ports.push(port);
+        batch.waits.push(wait.map_or(NO_WAIT, |wait| u64::try_from(wait).unwrap_or(NO_WAIT - 1)));
+        Ok(())
+    }
+
+    fn flow(&mut self, key: FlowKey, context: &mut Context) -> Result<u32, Problem> {
+        if let Some((_, flow)) = self.flow.filter(|(last, _)| *last == key) {
+            return Ok(flow);
+        }
+        let name = name_of((key.0, key.1), key.3, key.2);
+        let flow = context.flows.lock().connected(name.as_bytes(), || self.pair.connections.of(&key, context.origin))?;
+        self.flow = Some((key, flow));
+        Ok(flow)
+    }
+}
+
+impl TraceReader for PairReader {
+    fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
+        batch.clear();
+        batch.first_row = self.given;
+        self.window = context.origin.window(self.pair.window);
+        let mut steps = 0;
+        loop {
+            self.emit(context, batch)?;
+            if batch.records.len() >= BATCH || steps == STEPS {
+                break;
+            }
+            steps += 1;
+            if !self.ended && self.step()? {
+                continue;
+            }
+            // Whatever arrives now is not seen behind any more.
+            if self.flight.len() + self.strangers.len() == 0 {
+                match self.before.next()? {
+                    Some(_) => self.sums.left_out.at_end += 1,
+                    None => break,
+                }
+            }
+        }
+        self.given += batch.records.len() as u64;
+        Ok(!batch.records.is_empty() || steps == STEPS)
+    }
+
+    fn place(&self, row: u64) -> String {
+        format!("arrival {row}")
+    }
+
+    fn progress(&self) -> f64 {
+        0.5 + (self.before.progress() + self.behind.progress()) / 4.0
+    }
+
+    fn finish(&mut self, context: &mut Context) {
+        let passed = [&self.before.passed, &self.behind.passed];
+        let lookup = context.flows.lookup();
+        let waiting =
+            self.waits.finish(self.pair.top, &|flow| if flow == NO_FLOW { String::new() } else { lookup(flow).name.to_string() });
+        let pair = &self.pair;
+        let mut report = PairReport::new(pair.files.names(), (&pair.coarse, &pair.alignment), &self.sums, passed, waiting);
+        let names = [report.before.as_slice(), report.behind.as_slice()];
+        let mut findings = Vec::new();
+        self.checks.findings(names, (pair, &self.sums, &self.known), passed, &mut findings);
+        let swapped = findings.iter().any(|finding| finding.code == "swapped");
+        report.judge(pair.rate, passed, self.waits.never_left(), swapped);
+        context.findings.append(&mut findings);
+        context.notes.extend(report.notes.iter().cloned());
+        pair.reported(report);
+    }
+}

@@ -1,0 +1,280 @@
+//! What two captures of one port gave, and how far it can be trusted.
+
+use super::align::Alignment;
+use super::coarse::Coarse;
+use super::identity::Match;
+use super::side::Passed;
+use super::waits::WaitReport;
+use crate::display::{count, size, span, was};
+use fanin_units::{BitRate, Span};
+use serde::Serialize;
+
+/// Two captures of one port.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PairReport {
+    pub before: Vec<String>,
+    pub behind: Vec<String>,
+    /// What had to be the same on both sides, besides IP id, sequence number and length.
+    pub matched_by: Match,
+    /// Packets in both captures.
+    pub matched: u64,
+    /// Packets before that never came out, and packets behind that carry a mark which they did not bring.
+    pub dropped: u64,
+    pub marked: u64,
+    /// Of the packets that came out, the share that was captured before, by number.
+    pub share_behind: f64,
+    /// Packets behind that were not captured before, and their bytes. They are in the queue, with a wait like that of the packet in
+    /// front of them.
+    pub only_behind: u64,
+    pub only_behind_bytes: u64,
+    pub left_out: LeftOut,
+    pub clock: ClockReport,
+    /// Packets that left after one that had arrived later.
+    pub overtaken: u64,
+    /// Bit/s of frame bytes, and with the overhead, that the port sent while packets waited; and that time's share of all.
+    pub busy_bps: Option<f64>,
+    pub busy_wire_bps: Option<f64>,
+    pub busy_share: Option<f64>,
+    /// Waits that came out negative, at most by how much [ps].
+    pub negative: u64,
+    pub most_negative_ps: u64,
+    /// RMS of the queue that a packet found less what the port sent during its wait.
+    pub queue_error_bytes: Option<f64>,
+    pub waiting: Option<WaitReport>,
+    pub notes: Vec<String>,
+}
+
+/// Packets that are in no record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct LeftOut {
+    /// Before the other capture had begun, and so near the end that they may still have been in the port.
+    pub at_start: u64,
+    pub at_end: u64,
+    /// Sent by hosts behind the port, in both captures.
+    pub other_way: u64,
+    /// At other interfaces, in both captures.
+    pub other_place: u64,
+    /// To hosts that no packet behind goes to.
+    pub elsewhere: u64,
+    /// Behind, before anything was captured before that came out; and when the capture before had ended.
+    pub behind_at_start: u64,
+    pub behind_at_end: u64,
+    /// Without IP, or without a time, in both captures.
+    pub not_ip: u64,
+    /// Captured twice.
+    pub copies: u64,
+}
+
+/// How the clocks were aligned.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ClockReport {
+    /// What the clock behind is ahead at the start, with the least time between both captures [ns].
+    pub offset_ns: f64,
+    /// What it gains, in millionths.
+    pub drift_ppm: f64,
+    /// Times behind are those of frames' ends; else of their starts.
+    pub behind_at_end: bool,
+    /// Share of up to 32 parts of the time in which a packet passed nearly without waiting, by which clocks can be aligned there.
+    pub idle_parts: f64,
+}
+
+/// Sums of the second pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sums {
+    pub matched: u64,
+    pub dropped: u64,
+    pub marked: u64,
+    pub only_behind: u64,
+    pub only_behind_bytes: u64,
+    pub overtaken: u64,
+    pub negative: u64,
+    pub most_negative: i128,
+    pub left_out: LeftOut,
+    /// Packets that left right behind another while they waited, and what went before them.
+    pub busy: u64,
+    pub busy_bytes: u128,
+    pub busy_wire: u128,
+    pub busy_time: u128,
+    /// Of waits w and queues q that belong together: number, ww, wq, qq.
+    pub pairs: [f64; 4],
+    pub first: Option<i128>,
+    pub last: i128,
+}
+
+/// Parts are idle where the least wait is below this [ps].
+const NEARLY: f64 = 1e7;
+/// Least delays below this are those of one clock [ns].
+const ONE_CLOCK: f64 = 1e5;
+/// A wait that any device makes [ps].
+const NO_QUEUE: u64 = 20_000_000;
+/// A port has several queues where more than this share of its packets leave after later ones.
+const SEVERAL: f64 = 0.01;
+/// A rate is off beyond this share of what was given.
+pub const OFF: f64 = 0.02;
+
+impl PairReport {
+    /// From what both passes found.
+    pub fn new(
+        (before, behind): (Vec<String>, Vec<String>),
+        (coarse, alignment): (&Coarse, &Alignment),
+        sums: &Sums,
+        passed: [&Passed; 2],
+        waiting: Option<WaitReport>,
+    ) -> PairReport {
+        let out = sums.matched + sums.only_behind;
+        let rate = |bytes: u128| (sums.busy_time > 0).then(|| bytes as f64 * fanin_units::BPS / sums.busy_time as f64);
+        let span = sums.first.map_or(0, |first| sums.last - first);
+        let [count, ww, wq, qq] = sums.pairs;
+        let idle = alignment.above.iter().filter(|above| **above < NEARLY).count();
+        PairReport {
+            before,
+            behind,
+            matched_by: coarse.matching,
+            matched: sums.matched,
+            dropped: sums.dropped,
+            marked: sums.marked,
+            share_behind: if out > 0 { sums.matched as f64 / out as f64 } else { 0.0 },
+            only_behind: sums.only_behind,
+            only_behind_bytes: sums.only_behind_bytes,
+            left_out: LeftOut {
+                other_way: passed[0].other_way + passed[1].other_way,
+                other_place: passed[0].other_place + passed[1].other_place,
+                not_ip: passed.iter().map(|p| p.not_ip + p.undated).sum(),
+                copies: passed[0].copies + passed[1].copies,
+                ..sums.left_out
+            },
+            clock: ClockReport {
+                offset_ns: alignment.offset() as f64 / 1e3,
+                drift_ppm: alignment.drift * 1e6,
+                behind_at_end: alignment.by_byte > 0.0,
+                idle_parts: idle as f64 / alignment.above.len().max(1) as f64,
+            },
+            overtaken: sums.overtaken,
+            busy_bps: rate(sums.busy_bytes),
+            busy_wire_bps: rate(sums.busy_wire),
+            busy_share: (span > 0).then(|| (sums.busy_time as f64 / span as f64).min(1.0)),
+            negative: sums.negative,
+            most_negative_ps: u64::try_from(sums.most_negative).unwrap_or(u64::MAX),
+            queue_error_bytes: (count >= 2.0 && ww > 0.0).then(|| ((qq - wq * wq / ww) / count).max(0.0).sqrt()),
+            waiting,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Says how far it can be trusted. `swapped`: the sides are, and that is why packets are missing on one of them.
+    pub fn judge(&mut self, given: Option<BitRate>, passed: [&Passed; 2], never_left: (u64, u64), swapped: bool) {
+        let out = self.matched + self.only_behind;
+        let short = |x: f64| format!("{x:.2}").trim_end_matches('0').trim_end_matches('.').to_string();
+        let percent = |share: f64| short(share * 100.0);
+        let ns = self.clock.offset_ns;
+        let mut notes = vec![format!(
+            "{} of {} behind the port {} found before it ({} %); {} never came out",
+            self.matched,
+            count(out, "packet"),
+            was(out),
+            percent(self.share_behind),
+            count(self.dropped, "packet")
+        )];
+        let shown = Span::from_ps((ns.abs() * 1e3) as u64);
+        let drift = match self.clock.drift_ppm {
+            0.0 => "no drift".to_string(),
+            ppm => format!("a drift of {ppm:+.3} ppm"),
+        };
+        notes.push(format!("clocks were aligned by the least delay: {}{shown}, {drift}", if ns < 0.0 { "-" } else { "" }));
+        if self.clock.behind_at_end {
+            notes.push("times behind are those of frames' ends: what a frame takes on the wire is no wait".into());
+        }
+        let two_clocks = ns.abs() > ONE_CLOCK || self.clock.drift_ppm != 0.0;
+        if two_clocks && self.clock.idle_parts < 0.5 {
+            notes.push(format!(
+                "in {} % of the time some packet passed without waiting: a drift of the clocks would not show in the rest",
+                percent(self.clock.idle_parts)
+            ));
+        }
+        match self.matched_by {
+            Match::Flow => {}
+            Match::Ports => notes.push("addresses are rewritten at the port (NAT): packets were matched without them".into()),
+            Match::Contents => {
+                notes.push("addresses and ports are rewritten at the port (NAT): packets were matched without them".into());
+            }
+        }
+        if let (Some(frames), Some(wire)) = (self.busy_bps, self.busy_wire_bps) {
+            notes.push(format!(
+                "the port sent {} Mb/s of frames while packets waited ({} Mb/s on the wire), in {} % of the time",
+                short(frames / 1e6),
+                short(wire / 1e6),
+                percent(self.busy_share.unwrap_or(0.0))
+            ));
+            let share = given.map_or(1.0, |rate| wire / rate.bps() as f64);
+            if share < 1.0 - OFF && !swapped {
+                let why = "other traffic that was not captured, pauses, or a shaper took the rest";
+                notes.push(format!("that is {} % of the speed given: {why}", percent(share)));
+            }
+        }
+        if self.only_behind > 0 && !swapped {
+            notes.push(format!(
+                "{} behind the port ({}) {} not captured before it: another way led there, or the capture missed some; in the queue \
+                 each stands as long as the packet in front of it, so the queue may be off by as much",
+                count(self.only_behind, "packet"),
+                size(self.only_behind_bytes as f64),
+                was(self.only_behind)
+            ));
+        }
+        if let Some(longest) =
+            self.waiting.as_ref().map(|w| w.max_ps).filter(|longest| self.matched >= 1_000 && *longest < NO_QUEUE)
+        {
+            notes.push(format!(
+                "no packet took more than {} longer than another between both captures: no queue stood there; if one was expected, \
+                 check where they were taken",
+                span(longest)
+            ));
+        }
+        if self.negative > 0 {
+            let most = Span::from_ps(self.most_negative_ps);
+            let packets = count(self.negative, "packet");
+            notes.push(format!("{packets} came out before going in, by up to {most}: such a wait counts as 0"));
+        }
+        if self.overtaken > 0 {
+            let share = self.overtaken as f64 / out.max(1) as f64;
+            let why = if share > SEVERAL {
+                "the port may have several queues (classes, one for each flow), and then culprits are not certain"
+            } else {
+                "too few to tell of several queues"
+            };
+            let packets = count(self.overtaken, "packet");
+            notes.push(format!("{packets} ({} %) left after one that had arrived later: {why}", percent(share)));
+        }
+        if never_left.0 > 0 && self.dropped > 0 && !swapped {
+            notes.push(format!(
+                "{} of {} {} of {} of which no packet came out: these may have gone another way",
+                never_left.1,
+                count(self.dropped, "drop"),
+                if never_left.1 == 1 { "is" } else { "are" },
+                count(never_left.0, "flow")
+            ));
+        }
+        notes.extend(self.left_out.words());
+        notes.extend(passed.iter().flat_map(|passed| passed.truncated.iter().cloned()));
+        self.notes = notes;
+    }
+}
+
+impl LeftOut {
+    fn words(&self) -> Vec<String> {
+        let all = [
+            (self.at_start, "captured before the port when the capture behind it had not begun"),
+            (self.at_end, "captured before the port when the capture behind it had ended"),
+            (
+                self.behind_at_start,
+                "captured behind the port when the capture before it had no packet yet; what waits then is in the queue",
+            ),
+            (self.behind_at_end, "captured behind the port when the capture before it had ended"),
+            (self.other_way, "sent by hosts behind the port"),
+            (self.elsewhere, "to hosts that no packet behind goes to"),
+            (self.not_ip, "without IP or without a time"),
+            (self.copies, "captured twice"),
+        ];
+        let there = all.into_iter().filter(|(packets, _)| *packets > 0);
+        there.map(|(packets, why)| format!("{} left out: {why}", count(packets, "packet"))).collect()
+    }
+}

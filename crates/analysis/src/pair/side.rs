@@ -1,0 +1,319 @@
+//! The packets of one side of a port, in order of time: from one capture, or from several that follow one another.
+
+use super::identity::{Match, Seen};
+use crate::capture::frame_checks::{look_at, FrameChecks};
+use crate::capture::survey::Grain;
+use crate::capture::{ends_inside, unreadable, CaptureFile};
+use crate::display::count;
+use crate::input::problem::{Problem, Problems};
+use fanin_wire::{Capture, Direction, Trouble};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::io::Read;
+use std::sync::Arc;
+
+/// Packets that are read ahead: one may overtake so many others.
+const AHEAD: usize = 256;
+/// Packets that are sorted in memory, at most (160 B each).
+const MOST_SORTED: usize = 1 << 25;
+/// Places by which copies of a packet are recognised, and how far apart they may be, in packets and time [ps].
+const PLACES: usize = 1 << 13;
+const NEAR: u64 = 1 << 14;
+const SOON: i128 = 1_000_000_000_000;
+/// One in so many packets that is captured at two interfaces tells that the capture is of both; interfaces that are named then.
+const TWICE: u64 = 10;
+const NAMED: usize = 16;
+
+/// Before all times, and far enough from the edge to be calculated with [ps].
+pub const NEVER: i128 = -(1 << 120);
+
+/// Where the packets of a side were captured, in a file that holds several places: the interface's name, its number on the host, or its
+/// place in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub interface: String,
+    /// Frames that went the other way at that interface are another port's.
+    pub direction: Direction,
+}
+
+impl Place {
+    /// The number of the interface, `4` or `if4`, as ports of captures are called.
+    fn number(&self) -> Option<u32> {
+        self.interface.strip_prefix("if").unwrap_or(&self.interface).parse().ok()
+    }
+
+    /// True if it is the interface at that place in the file, which has that name: `#0` is the first.
+    fn is(&self, index: usize, name: &str) -> bool {
+        self.interface.strip_prefix('#').map_or(self.interface == name, |place| place.parse() == Ok(index))
+    }
+}
+
+/// How the packets of a side are read.
+#[derive(Clone, Debug)]
+pub struct How {
+    pub matching: Match,
+    pub without_fcs: bool,
+    /// The whole side is sorted in memory.
+    pub sorted: bool,
+    /// Hosts behind the port, as this side knows them: what they send goes the other way.
+    pub behind: Arc<BTreeSet<u64>>,
+    pub place: Option<Place>,
+}
+
+/// Frames that were passed over.
+#[derive(Clone, Debug, Default)]
+pub struct Passed {
+    pub frames: u64,
+    /// At other interfaces, or the other way at this one.
+    pub other_place: u64,
+    pub not_ip: u64,
+    pub undated: u64,
+    pub other_way: u64,
+    pub copies: u64,
+    /// Copies that were captured at another interface, and the packets of each interface by its name.
+    pub elsewhere: u64,
+    pub interfaces: BTreeMap<String, u64>,
+    /// Packets that were captured after a later one by more places than are put in order, and by how much at most [ps].
+    pub late: u64,
+    pub late_by: i128,
+    /// Packets that the capturing side says it lost.
+    pub lost: u64,
+    /// Files that end inside a block, and where.
+    pub truncated: Vec<String>,
+    /// Bytes that the captures keep of a frame, at least.
+    pub snap: Option<u32>,
+    /// In which steps its times are.
+    pub grain: Grain,
+    /// True if frames can be packets.
+    pub checks: FrameChecks,
+}
+
+/// By time, then by place in the file.
+#[derive(Debug)]
+struct Next(Seen, u64);
+
+impl Next {
+    fn place(&self) -> (i128, u64) {
+        (self.0.time, self.1)
+    }
+}
+
+impl PartialEq for Next {
+    fn eq(&self, other: &Self) -> bool {
+        self.place() == other.place()
+    }
+}
+
+impl Eq for Next {}
+
+impl PartialOrd for Next {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Next {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.place().cmp(&other.place())
+    }
+}
+
+type Input = Box<dyn Read + Send>;
+
+/// One side, being read.
+pub struct Side {
+    files: Arc<[CaptureFile]>,
+    how: How,
+    /// The file that is read next, and the one that is open.
+    file: usize,
+    capture: Option<Capture<Input>>,
+    read: u64,
+    ahead: BinaryHeap<Reverse<Next>>,
+    count: u64,
+    latest: i128,
+    places: Vec<(u64, u64, i128, u32)>,
+    /// Packets by interface, until the file ends.
+    packets: BTreeMap<(usize, Option<u32>), u64>,
+    peeked: Option<Seen>,
+    pub passed: Passed,
+}
+
+impl Side {
+    pub fn new(files: Arc<[CaptureFile]>, how: How) -> Side {
+        Side {
+            files,
+            how,
+            file: 0,
+            capture: None,
+            read: 0,
+            ahead: BinaryHeap::with_capacity(AHEAD + 1),
+            count: 0,
+            latest: NEVER,
+            places: vec![(0, 0, NEVER, 0); PLACES],
+            packets: BTreeMap::new(),
+            peeked: None,
+            passed: Passed::default(),
+        }
+    }
+
+    /// Problem with a side, once it has been read, that holds packets of several places, and none of them was asked for.
+    pub fn ambiguous(&self, option: &'static str) -> Option<Problem> {
+        let all = self.passed.checks.frames();
+        if self.how.place.is_some() || self.passed.elsewhere * TWICE <= all {
+            return None;
+        }
+        let interfaces = self.passed.interfaces.iter().map(|(name, packets)| format!("{name} ({})", count(*packets, "packet")));
+        let places: Vec<String> = interfaces.take(NAMED).collect();
+        let problem = Problem::new(format!(
+            "has {} of {all} packets at a second interface too, so it holds both sides of a queue",
+            self.passed.elsewhere
+        ));
+        let problem = problem.file(&self.files[0].file.path).column(option).accepted(places.join(", "));
+        Some(problem.suggestion("say which of its interfaces: --before-interface, --behind-interface"))
+    }
+
+    /// Share of its bytes that have been read, 0 … 1.
+    pub fn progress(&self) -> f64 {
+        let size: u64 = self.files.iter().map(|c| c.file.size).sum();
+        (self.read as f64 / size.max(1) as f64).min(1.0)
+    }
+
+    /// The time of the next packet.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn peek(&mut self) -> Result<Option<i128>, Problems> {
+        if self.peeked.is_none() {
+            self.peeked = self.find()?;
+        }
+        Ok(self.peeked.as_ref().map(|seen| seen.time))
+    }
+
+    /// The next packet.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn next(&mut self) -> Result<Option<Seen>, Problems> {
+        match self.peeked.take() {
+            Some(seen) => Ok(Some(seen)),
+            None => self.find(),
+        }
+    }
+
+    fn find(&mut self) -> Result<Option<Seen>, Problems> {
+        loop {
+            while self.how.sorted || self.ahead.len() < AHEAD {
+                let Some(seen) = self.read()? else { break };
+                if self.ahead.len() == MOST_SORTED {
+                    let problem = Problem::new(format!("more than {MOST_SORTED} packets cannot be sorted in memory"));
+                    let problem = problem.file(&self.files[0].file.path).column("sort");
+                    return Err(problem.suggestion("sort the captures beforehand: reordercap IN OUT").into());
+                }
+                self.ahead.push(Reverse(Next(seen, self.count)));
+                self.count += 1;
+            }
+            let Some(Reverse(Next(mut seen, at))) = self.ahead.pop() else { return Ok(None) };
+            if seen.time < self.latest {
+                self.passed.late += 1;
+                self.passed.late_by = self.passed.late_by.max(self.latest - seen.time);
+                seen.time = self.latest;
+            }
+            self.latest = seen.time;
+            if !self.is_copy(&seen, at) {
+                return Ok(Some(seen));
+            }
+            self.passed.copies += 1;
+        }
+    }
+
+    /// True if the packet was captured here a moment ago.
+    fn is_copy(&mut self, seen: &Seen, at: u64) -> bool {
+        if !seen.unique {
+            return false;
+        }
+        let name = seen.name();
+        let place = &mut self.places[name as usize % PLACES];
+        let copy = place.0 == name && at.abs_diff(place.1) < NEAR && seen.time - place.2 < SOON;
+        if !copy {
+            *place = (name, at, seen.time, seen.interface);
+        } else if seen.interface != place.3 {
+            self.passed.elsewhere += 1;
+        }
+        copy
+    }
+
+    /// The next packet of the file that goes towards the port.
+    fn read(&mut self) -> Result<Option<Seen>, Problems> {
+        loop {
+            let Some(capture) = &mut self.capture else {
+                let Some(CaptureFile { file, .. }) = self.files.get(self.file) else { return Ok(None) };
+                let input: Input = Box::new(file.open()?.0);
+                self.capture = Some(Capture::new(input).map_err(|e| unreadable(&file.path, &e))?);
+                continue;
+            };
+            let frame = match capture.next_frame() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => {
+                    self.close();
+                    continue;
+                }
+                Err(error) if error.trouble == Trouble::Truncated => {
+                    self.passed.truncated.push(ends_inside(&self.files[self.file].file.path, &error));
+                    self.close();
+                    continue;
+                }
+                Err(error) => return Err(unreadable(&self.files[self.file].file.path, &error).into()),
+            };
+            self.passed.frames += 1;
+            self.read += frame.data.len() as u64 + 16;
+            let (number, interface, direction) = (frame.interface_number(), frame.interface, frame.direction);
+            let time = frame.time_ps;
+            let seen = frame.headers().filter(|_| !frame.is_notice_only()).map(|headers| {
+                let seen = Seen::of(&frame, &headers, self.how.matching, self.how.without_fcs);
+                (seen, look_at(&frame, Some(&headers), seen.bytes, || 0))
+            });
+            if let Some(place) = &self.how.place {
+                let name = &capture.interfaces()[interface].name;
+                let named = number.map_or_else(|| place.is(interface, name), |number| place.number() == Some(number));
+                if !named || direction.is_some_and(|direction| direction != place.direction) {
+                    self.passed.other_place += 1;
+                    continue;
+                }
+            }
+            if time < 0 {
+                self.passed.undated += 1;
+                continue;
+            }
+            let Some((seen, looked)) = seen else {
+                self.passed.not_ip += 1;
+                continue;
+            };
+            let behind = &self.how.behind;
+            if !behind.is_empty() && behind.contains(&seen.hosts.0) && !behind.contains(&seen.hosts.1) {
+                self.passed.other_way += 1;
+                continue;
+            }
+            *self.packets.entry((interface, number)).or_default() += 1;
+            self.passed.grain.see(time);
+            self.passed.checks.see(looked);
+            return Ok(Some(seen));
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(capture) = self.capture.take() {
+            for ((interface, number), packets) in std::mem::take(&mut self.packets) {
+                let name = &capture.interfaces()[interface].name;
+                let alone = || capture.interfaces().iter().filter(|other| other.name == *name).count() == 1;
+                let named = || Some(name.clone()).filter(|name| !name.is_empty() && alone());
+                let name = number.map(|number| format!("if{number}")).or_else(named).unwrap_or_else(|| format!("#{interface}"));
+                *self.passed.interfaces.entry(name).or_default() += packets;
+            }
+            self.passed.lost += capture.interfaces().iter().map(|i| i.lost).sum::<u64>();
+            let snaps = capture.interfaces().iter().filter_map(|i| i.snap);
+            self.passed.snap = snaps.chain(self.passed.snap).min();
+            self.passed.undated += capture.skipped().untimed;
+        }
+        self.file += 1;
+    }
+}

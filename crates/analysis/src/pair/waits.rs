@@ -1,0 +1,204 @@
+//! Waiting times of packets.
+
+use crate::HistogramReport;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Classes to each power of two, so that a percentile is off by less than 0.8 %.
+const STEPS: u64 = 64;
+const BITS: u32 = 6;
+/// Classes that the histogram of the report takes together.
+const TOGETHER: usize = 16;
+/// Flows that are distinguished.
+const FLOWS: usize = 1 << 18;
+
+/// Waiting times of packets that left the port.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WaitReport {
+    pub packets: u64,
+    pub mean_ps: f64,
+    pub p50_ps: u64,
+    pub p95_ps: u64,
+    pub p99_ps: u64,
+    pub max_ps: u64,
+    /// When the packet arrived that waited longest.
+    pub max_at_ps: u64,
+    /// `counts[i]` is of `edges[i] <= x < edges[i + 1]`.
+    pub histogram: HistogramReport,
+    /// The flows with the longest wait.
+    pub flows: Vec<FlowWait>,
+}
+
+/// One flow at the port.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowWait {
+    pub flow: u32,
+    pub name: String,
+    /// Packets that left the port, and that were dropped there.
+    pub packets: u64,
+    pub dropped: u64,
+    pub mean_ps: f64,
+    pub max_ps: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    packets: u64,
+    dropped: u64,
+    sum: u128,
+    max: u64,
+}
+
+/// All waits of a port.
+#[derive(Debug, Default)]
+pub struct Waits {
+    counts: Vec<u64>,
+    all: Tally,
+    max_at: u64,
+    flows: BTreeMap<u32, Tally>,
+    pub of_other_flows: u64,
+}
+
+fn class(value: u64) -> usize {
+    if value < STEPS {
+        return value as usize;
+    }
+    let log = 63 - value.leading_zeros();
+    (u64::from(log - BITS + 1) * STEPS + (value >> (log - BITS)) - STEPS) as usize
+}
+
+fn edge(class: usize) -> u64 {
+    let (octave, step) = (class as u64 / STEPS, class as u64 % STEPS);
+    if octave == 0 {
+        return step;
+    }
+    let edge = u128::from(STEPS + step) << (octave - 1);
+    u64::try_from(edge).unwrap_or(u64::MAX)
+}
+
+impl Waits {
+    fn flow(&mut self, flow: u32) -> Option<&mut Tally> {
+        if self.flows.len() >= FLOWS && !self.flows.contains_key(&flow) {
+            self.of_other_flows += 1;
+            return None;
+        }
+        Some(self.flows.entry(flow).or_default())
+    }
+
+    pub fn add(&mut self, flow: u32, wait: u64, at: u64) {
+        let class = class(wait);
+        if self.counts.len() <= class {
+            self.counts.resize(class + 1, 0);
+        }
+        self.counts[class] += 1;
+        if wait > self.all.max || self.all.packets == 0 {
+            self.max_at = at;
+        }
+        let add = |t: &mut Tally| {
+            t.packets += 1;
+            t.sum += u128::from(wait);
+            t.max = t.max.max(wait);
+        };
+        add(&mut self.all);
+        if let Some(tally) = self.flow(flow) {
+            add(tally);
+        }
+    }
+
+    pub fn dropped(&mut self, flow: u32) {
+        self.all.dropped += 1;
+        if let Some(tally) = self.flow(flow) {
+            tally.dropped += 1;
+        }
+    }
+
+    /// Flows none of whose packets left the port, and what of them counts as dropped.
+    pub fn never_left(&self) -> (u64, u64) {
+        let never = self.flows.values().filter(|t| t.packets == 0);
+        never.fold((0, 0), |(flows, packets), t| (flows + 1, packets + t.dropped))
+    }
+
+    fn at(&self, share: f64) -> u64 {
+        let rank = (libm::ceil(share * self.all.packets as f64) as u64).max(1);
+        let mut below = 0;
+        for (class, count) in self.counts.iter().enumerate() {
+            if below + count >= rank {
+                let (low, high) = (edge(class), edge(class + 1));
+                let inside = (rank - below) as f64 / *count as f64;
+                return low.saturating_add((inside * (high - low) as f64) as u64).min(self.all.max);
+            }
+            below += count;
+        }
+        self.all.max
+    }
+
+    /// The report, with the `top` flows of the longest waits.
+    pub fn finish(&self, top: usize, name: &dyn Fn(u32) -> String) -> Option<WaitReport> {
+        if self.all.packets == 0 {
+            return None;
+        }
+        let mean = |t: &Tally| if t.packets > 0 { t.sum as f64 / t.packets as f64 } else { 0.0 };
+        let mut flows: Vec<(&u32, &Tally)> = self.flows.iter().collect();
+        flows.sort_by_key(|(flow, t)| (std::cmp::Reverse((t.max, t.sum)), **flow));
+        let coarse: Vec<u64> = self.counts.chunks(TOGETHER).map(|classes| classes.iter().sum()).collect();
+        let first = coarse.iter().position(|n| *n > 0).unwrap_or(0);
+        Some(WaitReport {
+            packets: self.all.packets,
+            mean_ps: mean(&self.all),
+            p50_ps: self.at(0.5),
+            p95_ps: self.at(0.95),
+            p99_ps: self.at(0.99),
+            max_ps: self.all.max,
+            max_at_ps: self.max_at,
+            histogram: HistogramReport {
+                edges: (first..=coarse.len()).map(|class| edge(class * TOGETHER)).collect(),
+                counts: coarse[first..].to_vec(),
+            },
+            flows: flows
+                .iter()
+                .take(top)
+                .map(|(flow, t)| FlowWait {
+                    flow: **flow,
+                    name: name(**flow),
+                    packets: t.packets,
+                    dropped: t.dropped,
+                    mean_ps: mean(t),
+                    max_ps: t.max,
+                })
+                .collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_wait_lies_between_the_edges_of_its_class() {
+        for shift in 0..64 {
+            for offset in [-1_i128, 0, 1] {
+                let Ok(value) = u64::try_from((1_i128 << shift) + offset) else { continue };
+                let c = class(value);
+                assert!(edge(c) <= value && (value < edge(c + 1) || edge(c + 1) == u64::MAX), "{value}");
+            }
+        }
+    }
+
+    #[test]
+    fn percentiles_are_off_by_less_than_one_class() {
+        let mut waits = Waits::default();
+        (1..=1_000_u64).rev().for_each(|i| waits.add((i % 3) as u32, i * 1_000_003, i));
+        waits.dropped(7);
+        let report = waits.finish(2, &|flow| format!("f{flow}")).unwrap();
+        for (found, exact) in [(report.p50_ps, 500), (report.p95_ps, 950), (report.p99_ps, 990)] {
+            let exact = exact as f64 * 1_000_003.0;
+            assert!((found as f64 / exact - 1.0).abs() < 0.01, "{found} {exact}");
+        }
+        assert_eq!((report.max_ps, report.max_at_ps, report.packets), (1_000_003_000, 1_000, 1_000));
+        assert_eq!(report.flows.iter().map(|f| (&*f.name, f.packets)).collect::<Vec<_>>(), [("f1", 334), ("f0", 333)]);
+        assert_eq!(report.histogram.counts.iter().sum::<u64>(), 1_000);
+        assert_eq!(waits.never_left(), (1, 1));
+        assert!(Waits::default().finish(1, &|_| String::new()).is_none());
+    }
+}

@@ -1,0 +1,824 @@
+//! One trace, from its files to the report.
+
+mod estimate;
+mod export;
+mod line_check;
+mod options;
+mod order;
+mod source;
+#[cfg(test)]
+mod tests;
+mod time_argument;
+mod window;
+
+pub use crate::bursts::{EstimateError, EstimateReport};
+pub use crate::capture::filter::{CaptureFilter, Target};
+pub use crate::capture::selection::{Selection, Stream};
+pub use crate::checks::{Finding, Level, Plausibility, Trust};
+pub use crate::formats::{parquet_rows, Mapping};
+pub use crate::input::problem::{Failure, Problem, Problems};
+pub use crate::pair::{ClockReport, FlowWait, LeftOut, Match, PairReport, WaitReport};
+pub use estimate::Buffer;
+pub use export::export;
+pub use options::{By, Options};
+pub use time_argument::Dated;
+pub use window::Records;
+
+use crate::capture::chains;
+use crate::capture::CaptureFile;
+use crate::checks::records::PortChecks;
+use crate::formats::learn_flows;
+use crate::input::context::Context;
+use crate::input::facts::{Facts, Shape};
+use crate::input::file::SourceFile;
+use crate::input::manifest::Manifest;
+use crate::input::problem::{did_you_mean, listed};
+use crate::input::reader::Batch;
+use crate::input::reader::TraceReader;
+use crate::input::reader::NO_WAIT;
+use crate::pair::{self, Pair};
+use crate::{Fates, NoticeReport, PortAnalyzer, PortReport, Record, Settings, SCHEMA};
+use estimate::{Estimated, Lindley};
+use fanin_units::{Bytes, Span, Time};
+use order::{Lane, Order, Sink, MOST, WINDOW};
+use serde::Serialize;
+use serde_json::Value;
+use source::{origin, Source};
+use std::path::{Path, PathBuf};
+use window::Windows;
+
+/// The whole report.
+#[derive(Clone, Debug, Serialize)]
+pub struct TraceReport {
+    pub schema: &'static str,
+    pub settings: Value,
+    /// Notes on the trace as a whole.
+    pub notes: Vec<String>,
+    /// Second of the trace's own clock from which times count.
+    pub origin_s: u64,
+    pub sources: Vec<SourceReport>,
+    /// Findings that contradict the trace, and how far the result can be trusted.
+    pub plausibility: Plausibility,
+    /// Drop notifications in captures; absent where there are none.
+    pub notifications: Option<NoticeReport>,
+    /// Packets that captures before and behind a port have in common; absent where there are not two.
+    pub pair: Option<PairReport>,
+    /// The port with the largest queue first.
+    pub ports: Vec<PortReport>,
+}
+
+/// A file of the trace.
+#[derive(Clone, Debug, Serialize)]
+pub struct SourceReport {
+    pub path: String,
+    /// Name of its format.
+    pub kind: &'static str,
+    /// Records in it, of ports that were not asked for too; null for a capture behind a port, whose packets belong to records of that before.
+    pub records: Option<u64>,
+    /// Selection of the capture's frames that is analysed; null where it is no capture, or stamps say at which port each packet was.
+    pub taken: Option<Selection>,
+}
+
+/// Progress of the reading.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// 0 … 1.
+    pub done: f64,
+    pub records: u64,
+}
+
+/// Answer of an observer to the progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    Continue,
+    Stop,
+}
+
+/// Who watches from outside; called about every 10 ms.
+pub trait Observer {
+    fn progress(&mut self, progress: Progress) -> Control;
+}
+
+/// Files of a trace, at most: each is opened once at a time, but inspected beforehand.
+const MAX_FILES: usize = 10_000;
+
+/// Analyses a trace.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn analyze(options: &Options, observer: &mut dyn Observer) -> Result<TraceReport, Failure> {
+    let options = &*options.dated()?;
+    let make = |settings: &Settings, name: &str, context: &Context| PortAnalyzer::new(settings, name, context.flows.lookup());
+    let (trace, run) = read(options, &make, true, observer)?;
+    run.report(&trace.sources, trace.context)
+}
+
+/// Gives the records of one port in stretches of time, whose ends are included; of each, more than `most` are reduced to the
+/// smallest and the largest queue of each part of the time. The trace is read once.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn records(
+    options: &Options,
+    port: &str,
+    stretches: &[(Time, Time)],
+    most: usize,
+    observer: &mut dyn Observer,
+) -> Result<Vec<Records>, Failure> {
+    let to = stretches.iter().map(|stretch| stretch.1).max();
+    let options = Options { ports: vec![port.to_string()], stop: to, ..options.dated()?.into_owned() };
+    let make = |_: &Settings, _: &str, _: &Context| Windows::new(stretches, most);
+    let (_, mut run) = read(&options, &make, true, observer)?;
+    let found = std::mem::take(&mut run.lanes).into_iter().flatten().next();
+    Ok(found.map_or_else(|| Windows::new(stretches, most), |lane| lane.finish().sink).finish())
+}
+
+/// Reads a whole trace.
+///
+/// Most traces have the records of each port in order: what they need is no window of records that may overtake one another (4 MB by
+/// port), so where one is `hopeful`, they are read without one. Where a record comes late after all, everything begins again, with the window.
+pub(super) fn read<'a, S: Sink>(
+    options: &'a Options,
+    make: Make<'a, S>,
+    mut hopeful: bool,
+    observer: &mut dyn Observer,
+) -> Result<(Trace, Run<'a, S>), Failure> {
+    let mut sources = inspected(options, observer)?;
+    let surveyed = survey(&mut sources, options, observer)?;
+    loop {
+        let mut trace = Trace::open(sources, options)?;
+        let mut run = trace.run(options, make, hopeful);
+        run.before = surveyed;
+        match run.read(&trace.sources, &mut trace.context, observer) {
+            Ok(()) => return Ok((trace, run)),
+            Err(Halt::Disorder) => (hopeful, sources) = (false, trace.sources),
+            Err(Halt::Failure(failure)) => return Err(failure),
+        }
+    }
+}
+
+/// The files of a trace; those of two captures of one port as one.
+pub(super) fn inspected(options: &Options, observer: &mut dyn Observer) -> Result<Vec<Source>, Failure> {
+    let sources = find(&options.paths, options)?;
+    if options.behind.is_empty() {
+        return Ok(sources);
+    }
+    let behind = find(&options.behind, options)?;
+    let mut problems = Problems::new();
+    let mut captures = |sources: Vec<Source>| {
+        let mut found = Vec::new();
+        for source in sources {
+            match source {
+                Source::Capture(capture) => found.push(*capture),
+                other => {
+                    let problem = Problem::new("is no capture, in which packets could be found again").file(other.path());
+                    problems.push(problem.column("behind").accepted("pcap, pcapng"));
+                }
+            }
+        }
+        found
+    };
+    let (before, behind) = (captures(sources), captures(behind));
+    if !problems.is_empty() {
+        return Err(problems.into());
+    }
+    let settings = &options.settings;
+    let how = pair::How {
+        interfaces: [options.before_interface.clone(), options.behind_interface.clone()],
+        without_fcs: options.without_fcs,
+        sorted: options.sort,
+        rate: settings.rate,
+        overhead: settings.overhead,
+        top: settings.top,
+        window: (settings.from.unwrap_or(Time::ZERO), options.stop.unwrap_or(Time::MAX)),
+    };
+    let mut tick = |done| observer.progress(Progress { done, records: 0 }) == Control::Continue;
+    Ok(vec![Source::of_pair(pair::join(before, behind, how, &mut tick)?)])
+}
+
+/// Share of the time that the first reading of captures takes.
+const SURVEY: f64 = 0.4;
+
+/// Reads captures for the first time; the share of the work that is then done.
+fn survey(sources: &mut [Source], options: &Options, observer: &mut dyn Observer) -> Result<f64, Failure> {
+    let pointless: Problems = sources
+        .iter()
+        .filter(|s| !options.filter.is_empty() && s.capture().is_none_or(CaptureFile::is_stamped))
+        .map(|source| {
+            let capture = source.facts().is_capture();
+            let why = if source.pair().is_some() {
+                "what crosses the port is what is found in both captures; --before-interface and --behind-interface choose of several"
+            } else if capture { "stamps in its packets say at which port they were" } else { "it is no capture" };
+            Problem::new(format!("have no effect: {why}")).file(source.path()).column("to, direction, interface")
+        })
+        .collect();
+    if !pointless.is_empty() {
+        return Err(pointless.into());
+    }
+    let any = sources.iter().any(|s| s.capture().is_some());
+    let mut seen = |share: f64| {
+        let done = SURVEY * share.clamp(0.0, 1.0);
+        observer.progress(Progress { done, records: 0 }) == Control::Continue
+    };
+    let mut problems = Problems::new();
+    let mut captures: Vec<&mut CaptureFile> = sources.iter_mut().filter_map(Source::capture_mut).collect();
+    match chains::survey(&mut captures, (&options.filter, options.without_fcs), &mut seen) {
+        Ok(true) => {}
+        Ok(false) => return Err(Failure::Stopped),
+        Err(more) => problems = more,
+    }
+    // One of several files may well have nothing of what is asked for.
+    let empty = |source: &Source| {
+        let follows = source.capture().is_some_and(|capture| capture.follows);
+        follows || source.selection().is_some_and(|selection| selection.streams.is_empty())
+    };
+    if problems.is_empty() && !options.filter.is_empty() && sources.iter().all(empty) {
+        problems.extend(sources.iter().map(|source| {
+            Problem::new("leaves no packet")
+                .file(source.path())
+                .column("to, direction, interface")
+                .value(options.filter.to_string())
+                .accepted(
+                    "receivers, directions and interfaces of the capture; without these options a note says which there are",
+                )
+        }));
+    }
+    if problems.is_empty() {
+        Ok(if any { SURVEY } else { 0.0 })
+    } else {
+        problems.truncate(50);
+        Err(problems.into())
+    }
+}
+
+/// Why the reading ended early.
+enum Halt {
+    Failure(Failure),
+    /// The records of a port are not in order, and it had been hoped that they are.
+    Disorder,
+}
+
+impl<T: Into<Failure>> From<T> for Halt {
+    fn from(failure: T) -> Self {
+        Halt::Failure(failure.into())
+    }
+}
+
+/// A trace whose files have been inspected.
+pub(super) struct Trace {
+    pub(super) sources: Vec<Source>,
+    pub(super) context: Context,
+    by: By,
+}
+
+/// Makes what takes the records of a port.
+type Make<'a, S> = &'a dyn Fn(&Settings, &str, &Context) -> S;
+
+impl Trace {
+    pub(super) fn open(mut sources: Vec<Source>, options: &Options) -> Result<Trace, Failure> {
+        let captures = sources.iter().any(|s| s.facts().is_capture());
+        if options.without_fcs && !captures {
+            return Err(Problem::new("has no effect: only captures lack the check sequence of frames").column("fcs").into());
+        }
+        let without_fcs = options.without_fcs;
+        let mut context = Context { origin: origin(&sources), without_fcs, ..Context::default() };
+        context.notes.extend(context.origin.note());
+        context.rtt_given = options.settings.rtt.is_some();
+        context.notices.until = options.stop.unwrap_or(Time::MAX);
+        let by = detection(options, &sources)?;
+        for source in &sources {
+            let folder = source.path().parent().unwrap_or(Path::new("."));
+            let facts = source.facts();
+            let of_result = matches!(facts.shape, Shape::Result | Shape::Stamps) || facts.kind == "parquet";
+            if facts.manifest.is_some() && sources.len() == 1 && of_result {
+                learn_flows(folder, &mut context);
+            }
+            if let Some(manifest) = facts.manifest.as_ref().filter(|m| m.status != "complete") {
+                let reason = manifest.reason.as_ref().map_or(String::new(), |r| format!(": {r}"));
+                context.note(format!("{}: the result is {}{reason}", folder.display(), manifest.status));
+            }
+        }
+        // Of equal starts the order on the command line decides.
+        sources.sort_by_key(|s| s.facts().first.unwrap_or(u128::MAX));
+        Ok(Trace { sources, context, by })
+    }
+
+    /// `hopeful`: as if the records of each port were in order, as long as they are.
+    fn run<'a, S>(&self, options: &'a Options, make: Make<'a, S>, hopeful: bool) -> Run<'a, S> {
+        let sources = &self.sources;
+        let facts = || sources.iter().map(Source::facts);
+        let sure = sources.len() == 1 && sources[0].facts().in_order;
+        Run {
+            options,
+            make,
+            by: self.by,
+            order: if options.sort {
+                Order::Any
+            } else if sure || hopeful {
+                Order::Sorted
+            } else {
+                Order::Nearly
+            },
+            hopeful: hopeful && !sure,
+            manifest: facts().find_map(|f| f.manifest.clone()).unwrap_or_default(),
+            registers: facts().find_map(|f| f.registers),
+            steps: (facts().map(|f| f.tick).max().unwrap_or_default(), facts().map(|f| f.unit).max().unwrap_or(Bytes(1))),
+            speed: facts().find_map(|f| f.speed),
+            lanes: Vec::new(),
+            held: 0,
+            records: 0,
+            counts: vec![0; sources.len()],
+            before: 0.0,
+            checks: Vec::new(),
+            checked: false,
+            fates: Vec::new(),
+        }
+    }
+}
+
+fn find(paths: &[PathBuf], options: &Options) -> Result<Vec<Source>, Problems> {
+    if paths.len() > MAX_FILES {
+        return Err(Problem::new(format!("{} files are too many", paths.len())).accepted(format!("up to {MAX_FILES}")).into());
+    }
+    let mut problems = Vec::new();
+    let mut sources: Vec<Source> = Vec::new();
+    for path in paths {
+        match Source::find(&options.place(path), options.columns.as_ref()) {
+            Ok(source) => sources.push(source),
+            Err(more) => problems.extend(more),
+        }
+    }
+    for (i, path) in paths.iter().enumerate() {
+        if paths[..i].contains(path) {
+            problems.push(Problem::new("is given twice").file(&options.place(path).shown));
+        }
+    }
+    if paths.len() > 1 {
+        if let Some(folder) = paths.iter().find(|p| p.is_dir()) {
+            let problem =
+                Problem::new("is a result, which is analysed alone: its times have nothing to do with those of other files");
+            problems.push(problem.file(folder));
+        }
+    }
+    if problems.is_empty() {
+        Ok(sources)
+    } else {
+        problems.truncate(50);
+        Err(problems)
+    }
+}
+
+/// Why drops or marks of some port are unknown.
+fn untold(sources: &[Source], ports: &[PortReport]) -> Option<String> {
+    let (drops, marks) = (ports.iter().any(|p| p.dropped.is_none()), ports.iter().any(|p| p.marked.is_none()));
+    let lacks = |f: &&Facts| (drops && !f.fates.drops) || (marks && !f.fates.marks);
+    let lacking: Vec<&Facts> = sources.iter().map(Source::facts).filter(lacks).collect();
+    let (what, befell, columns) = match (drops, marks) {
+        (true, true) => ("drops and marks", "dropped or marked", "dropped=COLUMN,marked=COLUMN"),
+        (true, false) => ("drops", "dropped", "dropped=COLUMN"),
+        (false, true) => ("marks", "marked", "marked=COLUMN"),
+        (false, false) => return None,
+    };
+    let why = if lacking.iter().all(|f| f.shape == Shape::Stamps || (f.is_capture() && f.has_queue)) {
+        "packets that are dropped carry no stamps".into()
+    } else if lacking.iter().all(|f| f.shape == Shape::Samples) {
+        "samples are of queues, not of packets".into()
+    } else if lacking.iter().all(|f| f.is_capture()) {
+        let estimate = if drops { ", and --buffer SIZE estimates drops" } else { "" };
+        format!("a capture does not show what became of packets at the port; --behind CAPTURE does{estimate}")
+    } else {
+        let only = if lacking.len() < sources.len() { " of some files" } else { "" };
+        format!("no column{only} says which packets were {befell}; --columns {columns} says it")
+    };
+    Some(format!("{what} are unknown: {why}"))
+}
+
+/// Quantity by which bursts are found, if the trace has it.
+fn detection(options: &Options, sources: &[Source]) -> Result<By, Problems> {
+    // With the buffer's size what has no queue gets one.
+    let queueless: Vec<&Source> = sources.iter().filter(|s| !s.facts().has_queue && options.buffer.is_none()).collect();
+    let all = !queueless.is_empty() && queueless.len() == sources.len();
+    let by = match options.by {
+        By::Auto if all && options.above.is_none() && options.until.is_none() => By::Rate,
+        By::Auto => By::Queue,
+        by => by,
+    };
+    let mut problems = Vec::new();
+    if by == By::Queue {
+        problems.extend(queueless.iter().map(|source| {
+            let capture = source.facts().is_capture();
+            let why = if capture { "there is no queue in it: its packets carry no stamps" } else { "there is no queue in it" };
+            Problem::new(why).file(source.path()).suggestion("by the arrival rate bursts can be found: --by rate --rate SPEED")
+        }));
+    }
+    if by == By::Rate && options.settings.rate.is_none() {
+        let known =
+            |f: &Facts| f.speed.is_some() || f.manifest.as_ref().is_some_and(|m| m.watched.values().any(|w| w.rate.is_some()));
+        problems.extend(sources.iter().filter(|s| !known(s.facts())).map(|source| {
+            let table = matches!(source.facts().shape, Shape::Columns | Shape::Text);
+            let why = match (source.facts().has_queue, table) {
+                (true, _) => "",
+                (false, true) => "no column of it is known as the queue (--columns names one), and without it only the arrival rate shows bursts; ",
+                (false, false) => "there is no queue in it, so that only the arrival rate shows bursts; ",
+            };
+            Problem::new(format!("{why}the speed of the port is not known"))
+                .file(source.path())
+                .suggestion("give it, for example --rate 10Gbps")
+        }));
+    }
+    if problems.is_empty() {
+        Ok(by)
+    } else {
+        Err(problems)
+    }
+}
+
+/// Reading under way.
+pub(super) struct Run<'a, S> {
+    options: &'a Options,
+    make: Make<'a, S>,
+    by: By,
+    order: Order,
+    /// True if the order is only hoped for.
+    hopeful: bool,
+    manifest: Manifest,
+    registers: Option<fanin_telemetry::Registers>,
+    /// Steps of times and queue lengths, the coarsest of all files.
+    steps: (Span, Bytes),
+    speed: Option<fanin_units::BitRate>,
+    /// By port; None: not asked for.
+    lanes: Vec<Option<Lane<Estimated<S>>>>,
+    held: usize,
+    records: u64,
+    counts: Vec<u64>,
+    /// Share of the work that was done before.
+    before: f64,
+    /// By port: whether its records can be as they are.
+    checks: Vec<PortChecks>,
+    /// True if any port has some.
+    checked: bool,
+    /// By port: what all files with records of it tell of packets' fates.
+    fates: Vec<Fates>,
+}
+
+/// A file that is open, and its present batch.
+struct Open {
+    source: usize,
+    reader: Box<dyn TraceReader>,
+    batch: Batch,
+    at: usize,
+}
+
+impl Open {
+    /// Time of the next record.
+    fn next_time(&self) -> Time {
+        self.batch.records.get(self.at).map_or(Time::MAX, |r| r.time)
+    }
+}
+
+impl<S: Sink> Run<'_, S> {
+    fn read(&mut self, sources: &[Source], context: &mut Context, observer: &mut dyn Observer) -> Result<(), Halt> {
+        let mut waiting = 0;
+        let mut open: Vec<Open> = Vec::new();
+        let mut finished = 0;
+        loop {
+            // The file that goes on first, and until when.
+            let earliest = (0..open.len()).min_by_key(|i| open[*i].next_time());
+            let next = earliest.map_or(Time::MAX, |i| open[i].next_time());
+            if waiting < sources.len() {
+                let first = sources[waiting].facts().first.and_then(|t| context.origin.time(t).ok()).unwrap_or(Time::MAX);
+                if first <= next || open.is_empty() {
+                    let reader = sources[waiting].open(context)?;
+                    let mut opened = Open { source: waiting, reader, batch: Batch::default(), at: 0 };
+                    waiting += 1;
+                    match self.refill(&mut opened, context, observer) {
+                        Ok(true) => open.push(opened),
+                        Ok(false) => {
+                            opened.reader.finish(context);
+                            finished += 1;
+                        }
+                        Err(failure) => return Err(self.all_wrong(failure, (open, sources, waiting), context, observer).into()),
+                    }
+                    continue;
+                }
+            }
+            let Some(i) = earliest else { return Ok(()) };
+            let others = (0..open.len()).filter(|j| *j != i).map(|j| open[j].next_time()).min().unwrap_or(Time::MAX);
+            let pending = match sources.get(waiting) {
+                Some(source) => source.facts().first.and_then(|t| context.origin.time(t).ok()).unwrap_or(Time::MAX),
+                None => Time::MAX,
+            };
+            let until = others.min(pending);
+            let this = &mut open[i];
+            let count = if until == Time::MAX {
+                this.batch.records.len() - this.at
+            } else {
+                this.batch.records[this.at..].iter().take_while(|r| r.time <= until).count().max(1)
+            };
+            self.take(&sources[this.source], this, count, context)?;
+            if this.at == this.batch.records.len() {
+                let sum: f64 = open.iter().map(|o| o.reader.progress()).sum();
+                let done = ((sum + f64::from(finished)) / sources.len() as f64).clamp(0.0, 1.0);
+                let done = self.before + (1.0 - self.before) * done;
+                if observer.progress(Progress { done, records: self.records }) == Control::Stop {
+                    return Err(Failure::Stopped.into());
+                }
+                match self.refill(&mut open[i], context, observer) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        open[i].reader.finish(context);
+                        open.remove(i);
+                        finished += 1;
+                    }
+                    Err(failure) => {
+                        open.remove(i);
+                        return Err(self.all_wrong(failure, (open, sources, waiting), context, observer).into());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Problems of a file, and of the other tables of text.
+    fn all_wrong(
+        &self,
+        failure: Failure,
+        (open, sources, waiting): (Vec<Open>, &[Source], usize),
+        context: &mut Context,
+        observer: &mut dyn Observer,
+    ) -> Failure {
+        let Failure::Problems(mut problems) = failure else { return failure };
+        let records = self.records;
+        let mut goes_on = |done| observer.progress(Progress { done, records }) == Control::Continue;
+        let open =
+            open.into_iter().filter(|open| sources[open.source].facts().shape == Shape::Text).map(|open| open.reader).collect();
+        if all_wrong(&mut problems, (open, &sources[waiting..]), context, &mut goes_on) {
+            problems.into()
+        } else {
+            Failure::Stopped
+        }
+    }
+
+    /// Reads the next batch that has records; false at the end.
+    fn refill(&self, open: &mut Open, context: &mut Context, observer: &mut dyn Observer) -> Result<bool, Failure> {
+        open.at = 0;
+        loop {
+            if !open.reader.next(context, &mut open.batch)? {
+                return Ok(false);
+            }
+            if !open.batch.records.is_empty() {
+                return Ok(true);
+            }
+            let done = open.reader.progress().clamp(0.0, 1.0);
+            if observer.progress(Progress { done, records: self.records }) == Control::Stop {
+                return Err(Failure::Stopped);
+            }
+        }
+    }
+
+    fn take(&mut self, source: &Source, open: &mut Open, count: usize, context: &Context) -> Result<(), Halt> {
+        let names = context.ports.names();
+        for name in &names[self.lanes.len()..] {
+            let lane = self.lane(name, context)?;
+            self.lanes.push(lane);
+            let settings = self.settings(name);
+            let (by_rate, table) = (self.by == By::Rate, source.facts().may_hold_totals);
+            let rate = settings.rate.filter(|_| by_rate || (self.options.buffer.is_some() && source.pair().is_none()));
+            let checks = PortChecks::new(rate, settings.overhead, (by_rate, table));
+            self.checked |= !checks.is_empty();
+            self.checks.push(checks);
+            self.fates.push(Fates::ALL);
+        }
+        let to = self.options.stop.unwrap_or(Time::MAX);
+        let told = source.facts().fates;
+        let batch = &open.batch;
+        for index in open.at..open.at + count {
+            let record: &Record = &batch.records[index];
+            let fates = &mut self.fates[batch.ports[index] as usize];
+            *fates = Fates { drops: fates.drops & told.drops, marks: fates.marks & told.marks };
+            let Some(lane) = &mut self.lanes[batch.ports[index] as usize] else { continue };
+            if record.time > to {
+                continue;
+            }
+            if self.checked {
+                self.checks[batch.ports[index] as usize].see(record);
+            }
+            let pushed = match batch.waits.get(index) {
+                Some(wait) => lane.push_measured(record, Some(*wait).filter(|wait| *wait != NO_WAIT)),
+                None => lane.push(record),
+            };
+            if let Err(late) = pushed {
+                if self.hopeful {
+                    return Err(Halt::Disorder);
+                }
+                let (after, time) = (Span::from_ps(late.after.ps()), Span::from_ps(late.time.ps()));
+                let what = if self.order == Order::Sorted {
+                    format!("is at {time}, after a record at {after}: the records are not in order of time")
+                } else {
+                    format!("is at {time}, which is before {after}, {WINDOW} records and more ahead of it: too much disorder for one pass")
+                };
+                let problem = Problem::new(what).file(source.path()).place(open.reader.place(batch.row(index)));
+                return Err(problem.suggestion("--sort sorts the whole trace in memory first").into());
+            }
+        }
+        if self.order == Order::Any {
+            self.held = self.lanes.iter().flatten().map(Lane::held).sum();
+            if self.held > MOST {
+                let problem = Problem::new(format!("more than {MOST} records cannot be sorted in memory")).column("sort");
+                return Err(problem.suggestion("sort the trace beforehand, or choose ports with --port").into());
+            }
+        }
+        self.records += count as u64;
+        self.counts[open.source] += count as u64;
+        open.at += count;
+        Ok(())
+    }
+
+    /// The settings of a port.
+    fn settings(&self, port: &str) -> Settings {
+        let mut settings = self.options.detecting(self.by);
+        if let Some(watched) = self.manifest.watched.get(port) {
+            if settings.rate.is_none() && watched.rate.is_some() {
+                settings.rate = watched.rate;
+                settings.rate_of_result = true;
+            }
+            settings.overhead = watched.overhead.unwrap_or(settings.overhead);
+        } else if settings.rate.is_none() && self.speed.is_some() && (self.by == By::Rate || self.options.buffer.is_some()) {
+            settings.rate = self.speed;
+            settings.rate_of_result = true;
+        }
+        (settings.tick, settings.unit) = match self.registers {
+            Some(registers) => (registers.tick, registers.unit),
+            None => self.steps,
+        };
+        settings
+    }
+
+    fn lane(&self, name: &str, context: &Context) -> Result<Option<Lane<Estimated<S>>>, Problems> {
+        if !self.options.ports.is_empty() && !self.options.ports.iter().any(|p| p == name) {
+            return Ok(None);
+        }
+        let settings = self.settings(name);
+        let problems: Problems = settings
+            .problems()
+            .into_iter()
+            .map(|e| Problem::new(e.message).column(e.setting).place(format!("port {name}")))
+            .collect();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let lindley = match (self.options.buffer, settings.rate) {
+            (None, _) => None,
+            (Some(buffer), Some(rate)) => Some(Box::new(Lindley::new(rate, settings.overhead, buffer))),
+            (Some(buffer), None) => {
+                let what = "needs the speed of the port, by which the queue is calculated";
+                let problem = Problem::new(what).column("buffer").place(format!("port {name}")).value(buffer.to_string());
+                return Err(problem.suggestion("give it, for example --rate 10Gbps").into());
+            }
+        };
+        Ok(Some(Lane::new(Estimated { sink: (self.make)(&settings, name, context), lindley }, self.order)))
+    }
+}
+
+impl<S: Sink> Run<'_, S> {
+    /// Hands all records on that are still held.
+    ///
+    /// # Errors
+    /// An estimate is impossible.
+    pub(super) fn finish_all(self) -> Result<(), Failure> {
+        let estimates = self.lanes.into_iter().flatten().filter_map(|lane| lane.finish().lindley);
+        let wrong: Problems = estimates.filter_map(|lindley| lindley.finish().2).collect();
+        if wrong.is_empty() {
+            Ok(())
+        } else {
+            Err(wrong.into())
+        }
+    }
+}
+
+impl Run<'_, PortAnalyzer> {
+    fn report(self, sources: &[Source], context: Context) -> Result<TraceReport, Failure> {
+        let names = context.ports.names();
+        let missing: Problems = self
+            .options
+            .ports
+            .iter()
+            .filter(|p| !names.contains(p))
+            .map(|port| {
+                let there = names.iter().map(String::as_str);
+                let problem = Problem::new("is no port of this trace").column("port").value(port);
+                problem.accepted(listed(there.clone())).maybe(did_you_mean(port, there))
+            })
+            .collect();
+        if !missing.is_empty() && !names.is_empty() {
+            return Err(missing.into());
+        }
+        let mut findings = context.findings;
+        for (name, checks) in names.iter().zip(&self.checks) {
+            let senders = context.senders.iter().filter(|(port, _)| port == name).map(|(_, hosts)| *hosts).max().unwrap_or(1);
+            checks.findings(name, senders, self.steps.0, &mut findings);
+        }
+        let mut ports = Vec::new();
+        for (lane, fates) in self.lanes.into_iter().zip(self.fates) {
+            let Some(lane) = lane else { continue };
+            let said = (lane.overtaken > 0).then(|| {
+                let (count, lag) = (lane.overtaken, lane.lag);
+                let records = if count == 1 { "1 record".into() } else { format!("{count} records") };
+                format!("{records} came after a later one, by {lag} at most, and were put in order")
+            });
+            let Estimated { sink, lindley } = lane.finish();
+            let mut report = sink.finish();
+            report.notes.splice(0..0, said);
+            if let Some(lindley) = lindley {
+                findings.extend(lindley.finding(&report.port));
+                let (estimate, said, wrong) = lindley.finish();
+                if let Some(problem) = wrong {
+                    return Err(problem.place(format!("port {}", report.port)).into());
+                }
+                report.estimate = Some(estimate);
+                report.notes.splice(0..0, said);
+            }
+            let estimated = report.estimate.as_ref().is_some_and(|estimate| estimate.used);
+            report.telling(Fates { drops: fates.drops || estimated, ..fates });
+            if estimated {
+                report.say_estimated();
+            }
+            ports.push(report);
+        }
+        let plausibility = Plausibility::of(findings);
+        let mut notes = context.notes;
+        notes.extend(plausibility.notes());
+        if self.records == 0 {
+            notes.push("the trace has no records".into());
+        }
+        if self.by == By::Rate && self.options.buffer.is_none() && sources.iter().all(|s| !s.facts().has_queue) {
+            notes.push(
+                "there is no queue in this trace: bursts are those of the arrival rate, and there are neither peaks nor slopes"
+                    .into(),
+            );
+        }
+        if let Some(registers) = self.registers {
+            notes.push(format!(
+                "times are stamps in ticks of {}, queues in units of {}: both are rounded down",
+                registers.tick, registers.unit
+            ));
+        }
+        notes.extend(untold(sources, &ports));
+        ports.sort_by(|a, b| b.peak_bytes.cmp(&a.peak_bytes).then_with(|| a.port.cmp(&b.port)));
+        let notifications = context.notices.finish(self.options.settings.top, &mut ports);
+        let report = |file: &SourceFile, kind, records, taken| {
+            let path = file.given.display().to_string();
+            SourceReport { path, kind, records, taken }
+        };
+        let counted = sources.iter().zip(&self.counts);
+        let mut files: Vec<SourceReport> =
+            counted.map(|(s, records)| report(s.file(), s.facts().kind, Some(*records), s.selection())).collect();
+        let behind = sources.iter().filter_map(Source::pair).flat_map(Pair::behind);
+        files.extend(behind.map(|capture| report(&capture.file, capture.facts.kind, None, None)));
+        Ok(TraceReport {
+            schema: SCHEMA,
+            settings: self.options.reported(self.by),
+            notes,
+            origin_s: context.origin.seconds(),
+            sources: files,
+            plausibility,
+            notifications,
+            pair: sources.iter().filter_map(Source::pair).find_map(Pair::report),
+            ports,
+        })
+    }
+}
+
+/// Problems of a trace, at most.
+const MOST_PROBLEMS: usize = 50;
+
+/// Adds what is wrong in tables of text, where one was found to be wrong: in those that are open, and in those still to be opened. False:
+/// it was stopped.
+fn all_wrong(
+    problems: &mut Problems,
+    (open, waiting): (Vec<Box<dyn TraceReader>>, &[Source]),
+    context: &mut Context,
+    goes_on: &mut dyn FnMut(f64) -> bool,
+) -> bool {
+    let mut batch = Batch::default();
+    let mut opened = open.into_iter();
+    let mut waiting = waiting.iter().filter(|source| source.facts().shape == Shape::Text);
+    while problems.len() < MOST_PROBLEMS {
+        let Some(mut reader) = opened.next().or_else(|| waiting.find_map(|source| source.open(context).ok())) else {
+            break;
+        };
+        loop {
+            match reader.next(context, &mut batch) {
+                Ok(false) => break,
+                Ok(true) if !goes_on(reader.progress().clamp(0.0, 1.0)) => return false,
+                Ok(true) => {}
+                Err(more) => {
+                    problems.extend(more);
+                    break;
+                }
+            }
+        }
+    }
+    problems.truncate(MOST_PROBLEMS);
+    true
+}

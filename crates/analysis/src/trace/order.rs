@@ -1,0 +1,223 @@
+//! Records of one port in order of time: straight through where the file has them so, within a window where receivers are
+//! interleaved, all at once where the user asks to sort.
+
+use crate::{PortAnalyzer, Record};
+use fanin_units::{Span, Time};
+
+/// Records that may overtake one another.
+pub const WINDOW: usize = 1 << 16;
+
+/// Records of a port that are handed on together where they come in order: its analysis then stays in the cache for so many.
+const TOGETHER: usize = 256;
+
+/// Records that are sorted in memory at most (32 B each: 3.2 GB).
+pub const MOST: usize = 100_000_000;
+
+/// Order in which records come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Each not before the last.
+    Sorted,
+    /// Each not before the one [`WINDOW`] places ahead of it.
+    Nearly,
+    /// Anyhow; all are held until the end.
+    Any,
+}
+
+/// A record that arrives too late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// Time of the last record that was handed on.
+    pub after: Time,
+    pub time: Time,
+}
+
+/// Receiver of the records of a port, in order of time.
+pub trait Sink {
+    fn take(&mut self, record: &Record);
+    /// Takes a record of a packet whose wait [ps] was measured; none if it never left.
+    #[inline]
+    fn take_measured(&mut self, record: &Record, _wait: Option<u64>) {
+        self.take(record);
+    }
+    /// Takes a record whose queue and wait [ps] are estimates.
+    #[inline]
+    fn take_estimated(&mut self, record: &Record, _wait: Option<u64>) {
+        self.take(record);
+    }
+}
+
+impl Sink for PortAnalyzer {
+    #[inline]
+    fn take(&mut self, record: &Record) {
+        self.take_measured(record, None);
+    }
+
+    #[inline]
+    fn take_measured(&mut self, record: &Record, wait: Option<u64>) {
+        let taken = self.push_waited(record, wait);
+        debug_assert!(taken.is_ok(), "the lane is in order");
+    }
+
+    #[inline]
+    fn take_estimated(&mut self, record: &Record, wait: Option<u64>) {
+        self.take_measured(record, wait);
+    }
+}
+
+/// One port's records on their way.
+pub struct Lane<S> {
+    sink: S,
+    order: Order,
+    held: Vec<Record>,
+    /// Their waits [ps], where they are measured: empty, or as many.
+    waits: Vec<Option<u64>>,
+    /// True if `held` is in order.
+    sorted: bool,
+    /// The latest time held or handed on.
+    latest: Time,
+    released: Time,
+    /// Records that came after a later one, and by how much at most.
+    pub overtaken: u64,
+    pub lag: Span,
+}
+
+impl<S: Sink> Lane<S> {
+    pub fn new(sink: S, order: Order) -> Self {
+        Lane {
+            sink,
+            order,
+            held: Vec::new(),
+            waits: Vec::new(),
+            sorted: true,
+            latest: Time::ZERO,
+            released: Time::ZERO,
+            overtaken: 0,
+            lag: Span::ZERO,
+        }
+    }
+
+    /// Takes the next record, whose wait was measured; then all have theirs.
+    ///
+    /// # Errors
+    /// It is too late.
+    pub fn push_measured(&mut self, record: &Record, wait: Option<u64>) -> Result<(), Late> {
+        self.waits.push(wait);
+        self.push(record)
+    }
+
+    /// Takes the next record.
+    ///
+    /// # Errors
+    /// It is too late.
+    #[inline]
+    pub fn push(&mut self, record: &Record) -> Result<(), Late> {
+        if record.time < self.latest {
+            self.overtaken += 1;
+            self.lag = self.lag.max(self.latest.since(record.time));
+            self.sorted = false;
+            if record.time < self.released || self.order == Order::Sorted {
+                return Err(Late {
+                    after: if self.order == Order::Sorted { self.latest } else { self.released },
+                    time: record.time,
+                });
+            }
+        } else {
+            self.latest = record.time;
+        }
+        self.held.push(*record);
+        match self.order {
+            Order::Sorted if self.held.len() == TOGETHER => self.release(TOGETHER),
+            Order::Nearly if self.held.len() == 2 * WINDOW => self.release(WINDOW),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Records that are held.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Hands the `count` earliest records on; of equal times the first to come goes first.
+    fn release(&mut self, count: usize) {
+        if !self.sorted {
+            self.sort();
+        }
+        let held = std::mem::take(&mut self.held);
+        if self.waits.is_empty() {
+            held[..count].iter().for_each(|record| self.sink.take(record));
+        } else {
+            let waits = self.waits.drain(..count);
+            held[..count].iter().zip(waits).for_each(|(record, wait)| self.sink.take_measured(record, wait));
+        }
+        if let Some(last) = held[..count].last() {
+            self.released = last.time;
+        }
+        self.held = held;
+        self.held.drain(..count);
+    }
+
+    fn sort(&mut self) {
+        if !self.waits.is_empty() {
+            let mut order: Vec<usize> = (0..self.held.len()).collect();
+            order.sort_by_key(|i| self.held[*i].time);
+            self.waits = order.into_iter().map(|i| self.waits[i]).collect();
+        }
+        self.held.sort_by_key(|r| r.time);
+        self.sorted = true;
+    }
+
+    /// Hands everything on; gives what took it.
+    pub fn finish(mut self) -> S {
+        self.release(self.held.len());
+        self.sink
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Sink for Vec<Record> {
+        fn take(&mut self, record: &Record) {
+            self.push(*record);
+        }
+    }
+
+    fn at(ps: u64, flow: u32) -> Record {
+        Record { time: Time::from_ps(ps), queue: 0, frame: 0, flow, flags: 0 }
+    }
+
+    #[test]
+    fn interleaved_receivers_are_put_in_order_and_equal_times_stay_as_they_came() {
+        let mut lane = Lane::new(Vec::new(), Order::Nearly);
+        let count = 5 * WINDOW as u64 + 3;
+        // Groups of thirty come backwards, two of each time.
+        for i in 0..count {
+            let group = i / 30;
+            lane.push(&at(1_000 * group + (29 - i % 30) / 2, i as u32)).unwrap();
+        }
+        assert!(lane.overtaken > 0 && lane.lag == Span::from_ps(14));
+        let records = lane.finish();
+        assert_eq!(records.len() as u64, count);
+        assert!(records.windows(2).all(|w| (w[0].time, w[0].flow) < (w[1].time, w[1].flow) || w[0].time < w[1].time));
+    }
+
+    #[test]
+    fn more_disorder_than_the_window_holds_is_an_error_unless_all_is_sorted() {
+        let mut nearly = Lane::new(Vec::new(), Order::Nearly);
+        let mut any = Lane::new(Vec::new(), Order::Any);
+        for i in 0..2 * WINDOW as u64 {
+            nearly.push(&at(10 + i, 0)).unwrap();
+            any.push(&at(10 + i, 0)).unwrap();
+        }
+        let released = Time::from_ps(10 + WINDOW as u64 - 1);
+        assert_eq!(nearly.push(&at(3, 0)), Err(Late { after: released, time: Time::from_ps(3) }));
+        any.push(&at(3, 7)).unwrap();
+        assert_eq!(any.finish()[0].flow, 7);
+        let mut sorted = Lane::new(Vec::new(), Order::Sorted);
+        sorted.push(&at(5, 0)).unwrap();
+        assert_eq!(sorted.push(&at(4, 0)), Err(Late { after: Time::from_ps(5), time: Time::from_ps(4) }));
+    }
+}

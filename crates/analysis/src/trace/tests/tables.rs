@@ -1,0 +1,191 @@
+//! What a table does not say, and what it says of connections.
+
+use crate::trace::tests::{all, failure, Folder};
+use crate::trace::{analyze, Control, Observer, Options, Progress};
+use crate::{NO_DATA, SAMPLE};
+use serde_json::{json, Value};
+use std::path::Path;
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn progress(&mut self, _: Progress) -> Control {
+        Control::Continue
+    }
+}
+
+/// The report of a file with these settings.
+fn report(path: &Path, settings: Value) -> Value {
+    let mut all = json!({"paths": [path], "rate": "1Gbps"});
+    all.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+    let options = Options::from_json(&all.to_string()).unwrap_or_else(|p| panic!("{}", crate::trace::tests::message(&p)));
+    serde_json::to_value(analyze(&options, &mut Nobody).unwrap_or_else(|f| panic!("{f}"))).unwrap()
+}
+
+fn notes(report: &Value) -> String {
+    report["notes"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect::<Vec<_>>().join("\n")
+}
+
+/// A burst of 100 frames in 100 us into a port of 1 Gb/s; each with the queue that it finds.
+fn burst(columns: &str, more: impl Fn(u64) -> String) -> String {
+    let rows = (0..100_u64).map(|i| format!("{},{},1000,{i}{}\n", 1_000 * i, (i * 875).min(60_000), more(i)));
+    format!("time_ns,queue_bytes,len,flow{columns}\n{}", rows.collect::<String>())
+}
+
+#[test]
+fn counts_that_no_column_tells_are_absent_and_a_note_says_so_once() {
+    let folder = Folder::new();
+    let neither = report(&folder.file("a.csv", burst("", |_| String::new())), json!({}));
+    let port = &neither["ports"][0];
+    assert_eq!((&port["dropped"], &port["marked"], &port["bursts_found"]), (&Value::Null, &Value::Null, &json!(1)));
+    let first = &port["bursts"][0];
+    assert!(["dropped_packets", "dropped_bytes", "marked_packets"].iter().all(|key| first[key].is_null()), "{first}");
+    let said = notes(&neither);
+    let why = "drops and marks are unknown: no column says which packets were dropped or marked; --columns \
+               dropped=COLUMN,marked=COLUMN says it";
+    assert_eq!(said.matches(why).count(), 1, "{said}");
+    assert_eq!(said.matches("unknown").count(), 1, "{said}");
+
+    let drops = report(&folder.file("b.csv", burst(",dropped", |i| format!(",{}", u8::from(i == 99)))), json!({}));
+    assert_eq!((&drops["ports"][0]["dropped"], &drops["ports"][0]["marked"]), (&json!(1), &Value::Null));
+    assert!(notes(&drops).contains("marks are unknown: no column says which packets were marked"), "{}", notes(&drops));
+    let both = report(&folder.file("c.csv", burst(",dropped,ce", |_| ",0,0".into())), json!({}));
+    assert_eq!((&both["ports"][0]["dropped"], &both["ports"][0]["marked"]), (&json!(0), &json!(0)));
+    assert!(!notes(&both).contains("unknown"), "{}", notes(&both));
+    // Of two files with ports of their own, each tells of its port.
+    let two = ["d.csv", "e.csv"].map(|name| {
+        let more = if name == "d.csv" { (",dropped,port", ",1,x") } else { (",port,ce", ",y,1") };
+        folder.file(name, burst(more.0, |_| more.1.into()))
+    });
+    let two = report(&two[0], json!({"paths": two}));
+    let told: Vec<_> = two["ports"].as_array().unwrap().iter().map(|p| (&p["port"], &p["dropped"], &p["marked"])).collect();
+    assert!(told.contains(&(&json!("x"), &json!(100), &Value::Null)), "{told:?}");
+    assert!(told.contains(&(&json!("y"), &Value::Null, &json!(100))), "{told:?}");
+}
+
+#[test]
+fn estimated_drops_are_told_and_sentences_say_that_they_are_estimated() {
+    let folder = Folder::new();
+    let rows: String = (0..400_u64).map(|i| format!("{},1000,{i}\n", 2_000 * i)).collect();
+    let path = folder.file("a.csv", format!("time_ns,len,flow\n{rows}"));
+    let found = report(&path, json!({"buffer": "100KB", "above": "20KB"}));
+    let port = &found["ports"][0];
+    assert!(port["estimate"]["used"] == true && port["dropped"].as_u64().unwrap() > 50 && port["marked"].is_null(), "{port}");
+    let said = &port["bursts"][0];
+    let words = said["law"]["words"].as_str().or(said["words"].as_str()).unwrap();
+    assert!(words.starts_with("By the estimated queue (≈): "), "{words}");
+    let calm = report(&path, json!({"buffer": "100KB", "above": "5MB"}));
+    let words = calm["ports"][0]["nothing"]["words"].as_str().unwrap();
+    assert!(words.contains("the largest queue was ≈ 100 KB"), "{words}");
+}
+
+#[test]
+fn packets_without_payload_bring_no_data_and_a_syn_opens_its_flow() {
+    let folder = Folder::new();
+    let columns = "time=t:ns,frame=len,flow=f,payload=pay,syn=s";
+    let path =
+        folder.file("a.csv", "t,len,f,pay,s\n0,64,a,0,1\n5,1000,a,946,0\n6,64,b,0,0\n7,1000,b,946,1\n8,1000,7,,1\n9,64,7,0,\n");
+    let (records, ..) = all(&path, Some(columns)).unwrap();
+    let without: Vec<bool> = records.iter().map(|r| r.flags & NO_DATA != 0).collect();
+    assert_eq!(without, [true, false, true, false, true, true], "by the payload; where it is unknown by the SYN");
+    let json = folder.file(
+        "a.jsonl",
+        "{\"t\":0,\"len\":64,\"f\":\"a\",\"pay\":0,\"s\":true}\n{\"t\":5,\"len\":1000,\"f\":\"a\",\"pay\":946,\"s\":false}\n",
+    );
+    let (records, ..) = all(&json, Some(columns)).unwrap();
+    assert_eq!(records.iter().map(|r| r.flags & NO_DATA != 0).collect::<Vec<_>>(), [true, false]);
+    let text = failure(&path, Some("time=t:ns,frame=len,payload=f"));
+    assert!(text.contains("f: 'a' is not a number; accepted: a number from 0 to 16777216 B"), "{text}");
+}
+
+#[test]
+fn columns_that_are_not_used_are_named_and_nested_keys_are_guessed() {
+    let folder = Folder::new();
+    let lines = "{\"ts_ns\":1000,\"queue\":{\"depth\":100,\"cells\":2},\"len\":1000}\n{\"ts_ns\":2000,\"queue\":{\"depth\":900},\"len\":64}\n";
+    let (records, _, notes) = all(&folder.file("a.jsonl", lines), None).unwrap();
+    assert_eq!(records.iter().map(|r| r.queue).collect::<Vec<_>>(), [100, 900]);
+    let notes = notes.join("\n");
+    assert!(notes.contains("queue = 'queue.depth' [B], frame = 'len' [B]; not used: queue.cells; --columns"), "{notes}");
+    let csv = folder.file("a.csv", "ts_ns,queue_depth,temperature\n1,2,3\n");
+    let (.., notes) = all(&csv, None).unwrap();
+    assert!(notes.join("\n").contains("not used: temperature;"), "{notes:?}");
+    let (.., notes) = all(&csv, Some("time=ts_ns:ns,queue=queue_depth:B")).unwrap();
+    assert!(notes.join("\n").contains("columns that --columns leaves unused: temperature"), "{notes:?}");
+}
+
+#[test]
+fn a_decimal_comma_is_explained() {
+    let folder = Folder::new();
+    let text =
+        failure(&folder.file("a.csv", "ts_us;qlen\n1000,5;1\n1.001.000,5;2\n1,000,000;2\n5,x;2\n1,555;2\n1.000,555;2\n"), None);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].ends_with("'1000,5' is not a number; accepted: a number; numbers have a decimal point, and nothing between thousands: write 1000.5"), "{text}");
+    assert!(lines[1].ends_with("write 1001000.5"), "{text}");
+    assert!(lines[2].ends_with("write 1000000"), "{text}");
+    assert!(lines[3].ends_with("'5,x' is not a number; accepted: a number"), "{text}");
+    assert!(lines[4].ends_with("write 1.555 for decimals, 1555 for thousands"), "{text}");
+    assert!(lines[5].ends_with("write 1000.555"), "{text}");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_shown_as_numbers_and_cut() {
+    let folder = Folder::new();
+    let text = failure(&folder.file("a.bin", [b'f', 0x1b, 0x99, b'Y', b',', 7, 0xff, 0x80, 0x90, 0x91].repeat(400)), None);
+    assert!(
+        text.contains(
+            "is of no kind that is known, and no text: it begins with the bytes 66 1b 99 59 2c 07 ff 80; accepted: a result"
+        ),
+        "{text}"
+    );
+    assert!(text.chars().all(|c| !c.is_control()) && text.len() < 500, "{text}");
+    let text = failure(&folder.file("b.csv", b"\xff\xfet\0s\0,\0"), None);
+    assert!(text.contains("is text in UTF-16: write it in UTF-8"), "{text}");
+    assert!(all(&folder.file("c.csv", "ts_ns,qlen,größe\n1,2,3\n"), None).is_ok(), "umlauts are text");
+}
+
+/// Ten samples of a port, 10 us each, and one of another: its queue grows to 300 KB within the fourth interval and is empty at its end.
+fn samples(folder: &Path, rows: &[(u64, &str, u64, u64)]) -> std::path::PathBuf {
+    let mut table = fanin_telemetry::Table::<fanin_telemetry::PortRow>::file(folder).unwrap();
+    for (time_ps, port, queue_bytes, queue_max_bytes) in rows {
+        let row = fanin_telemetry::PortRow {
+            time_ps: *time_ps,
+            port: (*port).into(),
+            tx_bytes: 0,
+            tx_packets: 0,
+            queue_bytes: *queue_bytes,
+            queue_packets: 0,
+            queue_max_bytes: *queue_max_bytes,
+            held_bytes: 0,
+            drops: 0,
+            marks: 0,
+        };
+        table.push(row).unwrap();
+    }
+    table.finish().unwrap();
+    folder.join("ports.parquet")
+}
+
+#[test]
+fn samples_of_queues_are_records_and_a_burst_within_an_interval_shows_by_its_watermark() {
+    let folder = Folder::new();
+    let us = 1_000_000;
+    let mut rows: Vec<(u64, &str, u64, u64)> = (1..=10).map(|i| (i * 10 * us, "a->b", 0, 1_000)).collect();
+    rows[3] = (40 * us, "a->b", 0, 300_000);
+    rows[6] = (70 * us, "a->b", 120_000, 120_000);
+    rows[7] = (80 * us, "a->b", 60_000, 150_000);
+    rows.insert(5, (50 * us, "c->d", 7, 7));
+    let path = samples(folder.0.path(), &rows);
+    let (records, ports, _) = all(&path, None).unwrap();
+    let queues: Vec<u64> = records.iter().zip(&ports).filter(|(_, port)| *port == "c->d").map(|(r, _)| r.queue).collect();
+    assert_eq!(queues, [7], "a queue that is its own watermark is one record");
+    assert!(records.iter().all(|r| r.flags == SAMPLE | NO_DATA && r.frame == 0 && r.flow == crate::NO_FLOW));
+    let options = Options::from_json(&json!({"paths": [path], "rate": "10Gbps", "above": "100KB"}).to_string()).unwrap();
+    let report = analyze(&options, &mut Nobody).unwrap();
+    assert_eq!(report.sources[0].kind, "samples");
+    let port = &report.ports[0];
+    let bursts: Vec<_> = port.bursts.iter().map(|b| (b.start_ps, b.duration_ps, b.peak_bytes)).collect();
+    assert_eq!((port.port.as_str(), port.peak_bytes, port.dropped), ("a->b", Some(300_000), None));
+    assert_eq!(bursts, [(30 * us, 10 * us, Some(300_000)), (60 * us, 30 * us, Some(150_000))]);
+    let said = |what: &str| report.notes.iter().any(|note| note.contains(what));
+    assert!(said("samples are of queues, not of packets") && said("records are samples: times are ends"), "{:?}", report.notes);
+}

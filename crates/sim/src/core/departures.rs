@@ -1,0 +1,282 @@
+//! Packets leave their queues: when somebody looks, with the time at which it happened.
+//!
+//! A port off the fast path decides who is next when its wire is free. That is no event where nobody has to act at that instant: it is
+//! caught up with before anything reads or changes the port, and when the last packet on its wire has arrived at the far end, which is
+//! before the next one can be there.
+
+use super::link::{flag, Carry};
+use super::port::{at_dequeue, Port};
+use super::queues::Waiting;
+use super::Core;
+use fanin_packet::{Departure, PacketId};
+use fanin_units::{LinkId, Time};
+
+/// A packet that has left its queue, of which mechanisms are to be notified.
+#[derive(Clone, Copy, Debug)]
+pub struct Departed {
+    pub link: LinkId,
+    pub packet: PacketId,
+    pub at: Time,
+}
+
+/// Something at a port has passed 2^32.
+#[cold]
+#[inline(never)]
+fn carried(port: &mut Port, stuck: &mut Option<String>, barrier: &mut Time, carry: Carry) {
+    match carry {
+        Carry::Bytes => port.carried[0] += 1,
+        Carry::Packets => port.carried[1] += 1,
+        Carry::Queue => full_queue(port, stuck, barrier),
+    }
+}
+
+/// A queue has reached 4 GiB, which is as much as can be counted: the run ends as soon as the inner loop does.
+pub fn full_queue(port: &Port, stuck: &mut Option<String>, barrier: &mut Time) {
+    let message = || format!("the queue of port {} has reached 4 GiB; give switch.buffer a limit, or send less", port.name);
+    stuck.get_or_insert_with(message);
+    *barrier = Time::ZERO;
+}
+
+impl Core {
+    /// Brings a port's queue up to now: whatever has begun serialisation since it was last read leaves it.
+    #[inline(always)]
+    pub fn catch_up(&mut self, l: LinkId) {
+        let (link, rings) = self.links.with_rings(l);
+        if link.flags & flag::GENERAL != 0 {
+            return self.catch_up_general(l);
+        }
+        link.catch_up(rings.read(), self.now);
+    }
+
+    /// [`Core::catch_up`] of a port off the fast path. Where departures are events nothing is behind.
+    #[inline(always)]
+    pub fn catch_up_general(&mut self, l: LinkId) {
+        let link = &self.links[l];
+        if link.is_followed() && link.free_at <= self.now.ps() {
+            self.start_all(l);
+        }
+    }
+
+    #[inline(never)]
+    fn start_all(&mut self, l: LinkId) {
+        loop {
+            let free_at = self.links[l].free_at;
+            if free_at > self.now.ps() {
+                return self.follow(l);
+            }
+            if !self.start_next(l, Time::from_ps(free_at)) {
+                return self.rest(l);
+            }
+        }
+    }
+
+    /// Makes a port whose departures are no events go on when its wire is free, which it is not, if it has anything to send.
+    #[inline(always)]
+    pub fn follow(&mut self, l: LinkId) {
+        let may_send = self.ports[l].queues.as_deref().is_some_and(|queues| queues.may_send());
+        let link = &mut self.links[l];
+        if may_send {
+            link.follow();
+        } else {
+            self.rest(l);
+        }
+    }
+
+    /// Something may be sent now at a port whose departures are no events, or must not be any more.
+    pub fn go_on(&mut self, l: LinkId) {
+        if self.links[l].free_at <= self.now.ps() && !self.start_next(l, self.now) {
+            return self.rest(l);
+        }
+        self.follow(l);
+    }
+
+    /// A port whose departures are no events has nothing to send.
+    #[inline(always)]
+    fn rest(&mut self, l: LinkId) {
+        let (link, port) = (&mut self.links[l], &self.ports[l]);
+        link.unfollow();
+        if !port.general && port.closed == 0 && port.queues.as_deref().is_some_and(|queues| queues.packets == 0) {
+            link.flags &= !flag::GENERAL;
+        }
+    }
+
+    /// Puts the next packet of a port onto its wire, which is free at `start`. False where nothing waits that may be sent.
+    #[inline(always)]
+    fn start_next(&mut self, l: LinkId, start: Time) -> bool {
+        let Some(queues) = self.ports[l].queues.as_deref_mut() else { return false };
+        if !queues.control.is_empty() || queues.express.is_some() {
+            if let Some(packet) = self.take_before_classes(l) {
+                self.start_past_queue(l, start, packet);
+                return true;
+            }
+        }
+        let Some((packet, frame)) = self.take_next(l) else { return false };
+        self.start(l, start, (packet, frame), Some(frame));
+        true
+    }
+
+    /// The control frame or the header that leaves next.
+    #[inline(never)]
+    fn take_before_classes(&mut self, l: LinkId) -> Option<PacketId> {
+        let queues = self.ports[l].queues.as_deref_mut()?;
+        if let Some(frame) = queues.control.pop_front() {
+            return Some(frame);
+        }
+        let data = queues.has_next();
+        queues.express.as_mut()?.pop(data)
+    }
+
+    /// Takes the packet whose turn it is off its queue, with its frame bytes there.
+    #[inline(always)]
+    pub fn take_next(&mut self, l: LinkId) -> Option<(PacketId, u16)> {
+        let port = &mut self.ports[l];
+        let queues = port.queues.as_deref_mut()?;
+        let (class, next) = queues.pop()?;
+        if port.at_dequeue != 0 {
+            if let Some(after) = queues.after_next() {
+                self.pool.prefetch_leaving(after); // its transmission opportunity is two serialisations later
+            }
+        }
+        if port.admission.is_shared() {
+            self.left_shared(l, class, next.frame);
+        }
+        Some((next.packet, next.frame))
+    }
+
+    /// Puts a packet of `frame` bytes onto a wire that is free at `start`, at or before now. `queued`: its frame bytes in the queue that it has
+    /// left, if it was in one.
+    #[inline(always)]
+    pub fn start(&mut self, l: LinkId, start: Time, (packet, frame): (PacketId, u16), queued: Option<u16>) {
+        self.put(l, start, packet, frame);
+        let port = &mut self.ports[l];
+        let also = port.at_dequeue;
+        if self.cell > 0 {
+            port.queue_cells -= queued.map_or(0, |frame| fanin_switch::cells(frame, self.cell));
+        }
+        if also == 0 {
+            return;
+        }
+        if also & at_dequeue::LEFT != 0 {
+            self.write_departure(l, start, packet, frame);
+        }
+        if also & at_dequeue::MARK != 0 {
+            self.mark_at_dequeue(l, start, packet);
+        }
+        // A packet that finds the wire free may have been held for the port: then its departures are events.
+        if also & at_dequeue::NOTIFY != 0 && (queued.is_some() || self.links[l].flags & flag::EVENTS != 0) {
+            self.departed.push(Departed { link: l, packet, at: start });
+        }
+    }
+
+    /// Puts a frame onto a wire that is free at `start`, past the queues of classes and what happens there.
+    pub fn start_past_queue(&mut self, l: LinkId, start: Time, packet: PacketId) {
+        let frame = self.pool[packet].frame;
+        self.put(l, start, packet, frame);
+        let also = self.ports[l].at_dequeue;
+        if also & at_dequeue::LEFT != 0 {
+            self.write_departure(l, start, packet, frame);
+        }
+        if also & at_dequeue::NOTIFY != 0 {
+            self.departed.push(Departed { link: l, packet, at: start });
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, l: LinkId, start: Time, packet: PacketId, frame: u16) {
+        let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
+        let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
+        if let Some(arrives) = self.links.start(l, start, packet, frame, carry) {
+            self.wheel.set(self.slot_of_arrival(l), arrives);
+        }
+    }
+
+    /// Gives a packet to a port on the fast path, whose queue is up to now: onto the wire, or behind what waits.
+    #[inline(always)]
+    pub fn send(&mut self, l: LinkId, packet: PacketId, frame: u16) {
+        let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
+        let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
+        if let Some(arrives) = self.links.push(l, self.now, packet, frame, carry) {
+            self.wheel.set(self.slot_of_arrival(l), arrives);
+        }
+    }
+
+    /// [`Core::send`] where the wire is not free.
+    #[inline(always)]
+    pub fn send_busy(&mut self, l: LinkId, packet: PacketId, frame: u16) {
+        let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
+        let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
+        if let Some(arrives) = self.links.push_busy(l, packet, frame, carry) {
+            self.wheel.set(self.slot_of_arrival(l), arrives);
+        }
+    }
+
+    /// [`Core::send`] where the wire is free; the queue need not be up to now.
+    #[inline(always)]
+    pub fn send_idle(&mut self, l: LinkId, packet: PacketId, frame: u16) {
+        self.put(l, self.now, packet, frame);
+    }
+
+    /// From now on what waits at a port stands in its queues, until nothing does.
+    pub fn leave_fast_path(&mut self, l: LinkId) {
+        if self.links[l].flags & flag::GENERAL != 0 {
+            return self.catch_up_general(l);
+        }
+        self.catch_up(l);
+        let ((link, rings), port) = (self.links.with_rings(l), &mut self.ports[l]);
+        let Some(queues) = port.queues.as_deref_mut() else { return };
+        link.flags |= flag::GENERAL;
+        if link.queue_packets() == 0 {
+            return;
+        }
+        let (pool, now) = (&self.pool, self.now);
+        let uncounted = link.take_back(rings.read(), |packet, frame| queues.join(pool, 0, Waiting { packet, frame }, now));
+        for (carried, borrowed) in port.carried.iter_mut().zip(uncounted) {
+            *carried -= u32::from(borrowed);
+        }
+        link.follow();
+    }
+
+    /// From now on departures of a port are events, until nothing waits there.
+    pub fn make_events(&mut self, l: LinkId) {
+        if self.links[l].flags & flag::EVENTS != 0 {
+            return;
+        }
+        self.leave_fast_path(l);
+        let link = &mut self.links[l];
+        link.unfollow();
+        link.flags |= flag::EVENTS;
+        if self.ports[l].queues.as_deref().is_some_and(|queues| queues.may_send()) {
+            self.arm(l);
+        }
+    }
+
+    /// Sets the departure event of a port that has something to send, where none is set: when its wire is free.
+    #[inline]
+    pub fn arm(&mut self, l: LinkId) {
+        let Some(queues) = self.ports[l].queues.as_deref_mut() else { return };
+        if !queues.armed {
+            queues.armed = true;
+            self.wheel.set(l.0, Time::from_ps(self.links[l].free_at.max(self.now.ps())));
+        }
+    }
+
+    /// Something that may be sent has joined the queues of a port: it leaves when the wire is free, which it is not, or by an event.
+    #[inline(always)]
+    pub fn send_later(&mut self, l: LinkId) {
+        let link = &mut self.links[l];
+        if link.flags & flag::EVENTS != 0 {
+            self.arm(l);
+        } else {
+            link.follow();
+        }
+    }
+
+    /// A packet has left a port at `start`: what that knows of itself then is written into its frame, where there is a place for it.
+    #[inline]
+    fn write_departure(&mut self, l: LinkId, start: Time, packet: PacketId, frame: u16) {
+        let [sent, _] = self.ports[l].sent(&self.links[l]);
+        let departure =
+            Departure { at: start, queue_bytes: self.queue(l).0, sent_bytes: sent - u64::from(frame), rate: self.ports[l].rate };
+        self.pool.write_departure(packet, &departure);
+    }
+}

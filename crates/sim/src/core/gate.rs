@@ -1,0 +1,145 @@
+//! The record of pauses: which classes of a port were paused, when, and why.
+
+use super::Core;
+use fanin_switch::{Pause, PRIORITIES};
+use fanin_telemetry::PauseRow;
+use fanin_units::{LinkId, Span, Time};
+use std::collections::VecDeque;
+
+/// Why a neighbour asks for a pause.
+#[derive(Clone, Copy, Debug)]
+struct Ask {
+    /// Since when it wants to.
+    at: Time,
+    /// The link for which most packets waited there, and whether that had been paused since its queue was last empty.
+    behind: Option<LinkId>,
+    held_up: bool,
+}
+
+/// The pauses of a port that may be paused, a switch's or a NIC.
+#[derive(Debug, Default)]
+pub struct PortGate {
+    /// The link in the other direction, and whether what sends here obeys.
+    reverse: LinkId,
+    obeys: bool,
+    /// Pauses that the neighbour asks for, by class: the last ones, those of frames on their way, in order, and those of the last frame that has arrived.
+    asks: [Option<Ask>; PRIORITIES],
+    on_the_way: VecDeque<[Option<Ask>; PRIORITIES]>,
+    arrived: [Option<Ask>; PRIORITIES],
+    /// A bit for each class that waits.
+    pub closed: u8,
+    /// Since when, why, and the frames that asked for it.
+    since: [Time; PRIORITIES],
+    why: [Option<Ask>; PRIORITIES],
+    frames: [u32; PRIORITIES],
+    /// Pauses so far, and their time, by class.
+    pub pauses: [u64; PRIORITIES],
+    pub paused: [Span; PRIORITIES],
+}
+
+/// A pause that has ended.
+struct Ended {
+    class: usize,
+    since: Time,
+    ask: Option<Ask>,
+    frames: u32,
+}
+
+impl PortGate {
+    /// A port that nobody has paused yet. `reverse`: the link that leads back.
+    pub fn new(reverse: LinkId, obeys: bool) -> Self {
+        PortGate { reverse, obeys, ..PortGate::default() }
+    }
+
+    fn pause(&self, class: usize) -> Ended {
+        Ended { class, since: self.since[class], ask: self.why[class], frames: self.frames[class] }
+    }
+
+    /// Sets which classes wait; gives those that do no longer.
+    fn set(&mut self, now: Time, closed: u8) -> Vec<Ended> {
+        let mut ended = Vec::new();
+        let changed = std::mem::replace(&mut self.closed, closed) ^ closed;
+        for class in (0..PRIORITIES).filter(|class| changed >> class & 1 != 0) {
+            if closed >> class & 1 != 0 {
+                (self.since[class], self.why[class], self.frames[class]) = (now, self.arrived[class], 1);
+                self.pauses[class] += 1;
+            } else {
+                self.paused[class] += now.since(self.since[class]);
+                ended.push(self.pause(class));
+            }
+        }
+        ended
+    }
+
+    /// Since when the classes that wait have all been waiting.
+    pub fn closed_since(&self) -> Time {
+        let waiting = (0..PRIORITIES).filter(|class| self.closed >> class & 1 != 0);
+        waiting.map(|class| self.since[class]).max().unwrap_or(Time::MAX)
+    }
+}
+
+impl Core {
+    /// Notes which classes of a port wait from now on.
+    pub fn note_gate(&mut self, l: LinkId, closed: u8) {
+        let Some(gate) = self.gates.get_mut(&l) else { return };
+        for ended in gate.set(self.now, closed) {
+            self.write_pause(l, &ended, Some(self.now));
+        }
+    }
+
+    /// The switch at port `l` wants its neighbour there to pause a class from now on, mostly for what waits at `behind`.
+    pub fn note_ask(&mut self, l: LinkId, class: u8, behind: Option<LinkId>, held_up: bool) {
+        let at = self.now;
+        if let Some(gate) = self.gate_of_neighbour(l) {
+            gate.asks[usize::from(class)] = Some(Ask { at, behind, held_up });
+        }
+    }
+
+    /// A frame with the pauses of all classes leaves port `l` for the neighbour there.
+    pub fn note_pause_sent(&mut self, l: LinkId) {
+        if let Some(gate) = self.gate_of_neighbour(l).filter(|gate| gate.obeys) {
+            gate.on_the_way.push_back(gate.asks);
+        }
+    }
+
+    /// Such a frame has arrived for port `l`; frames overtake none.
+    pub fn note_pause_frame(&mut self, l: LinkId, pause: &Pause) {
+        let Some(gate) = self.gates.get_mut(&l) else { return };
+        gate.arrived = gate.on_the_way.pop_front().unwrap_or_default();
+        for class in (0..PRIORITIES).filter(|class| pause.0[*class].is_some_and(|quanta| quanta > 0)) {
+            gate.frames[class] += u32::from(gate.closed >> class & 1 != 0);
+        }
+    }
+
+    fn gate_of_neighbour(&mut self, l: LinkId) -> Option<&mut PortGate> {
+        let back = self.gates.get(&l)?.reverse;
+        self.gates.get_mut(&back)
+    }
+
+    /// Writes pauses that last as the run ends.
+    pub fn end_pauses(&mut self) {
+        let mut last = Vec::new();
+        for (l, gate) in &mut self.gates {
+            for class in (0..PRIORITIES).filter(|class| gate.closed >> class & 1 != 0) {
+                gate.paused[class] += self.now.since(gate.since[class]);
+                last.push((*l, gate.pause(class)));
+            }
+        }
+        last.into_iter().for_each(|(l, pause)| self.write_pause(l, &pause, None));
+    }
+
+    fn write_pause(&mut self, l: LinkId, pause: &Ended, end: Option<Time>) {
+        let row = PauseRow {
+            port: self.ports[l].name.clone(),
+            class: pause.class as u8,
+            start_ps: pause.since.ps(),
+            end_ps: end.map(Time::ps),
+            asked_ps: pause.ask.map(|ask| ask.at.ps()),
+            behind: pause.ask.and_then(|ask| ask.behind).map(|l| self.ports[l].name.clone()),
+            held_up: pause.ask.is_some_and(|ask| ask.held_up),
+            frames: pause.frames,
+        };
+        let result = self.ledger.tables.pauses.push(row);
+        self.check(result);
+    }
+}

@@ -1,0 +1,277 @@
+//! What mechanisms hold for ports. It stands in the memory of the switch and waits for its port as the port's queue does, so records,
+//! samples and peaks of the queue contain it; policies, schedulers and path choices see the queue alone. At a combined switch it stands
+//! at its input instead, and is part of what waits there.
+
+use super::departures::full_queue;
+use super::link::Link;
+use super::port::Port;
+use super::Core;
+use crate::ledger::Fate;
+use fanin_packet::PacketId;
+use fanin_switch::MarkVerdict;
+use fanin_units::{LinkId, Time};
+use std::collections::BTreeMap;
+
+/// Packets that are held.
+#[derive(Default)]
+pub struct Held {
+    /// By packet, where it is held. Empty where nothing was ever held.
+    at: Vec<At>,
+    /// By link and class of its queue, what is held for it.
+    waits: BTreeMap<(u32, u8), Waits>,
+    /// Packets that reached a watched port and are or were held for it: what becomes of them there is not in their row yet.
+    rows: BTreeMap<PacketId, LinkId>,
+    /// By packet, what the marking policy of a port has decided about it as it was held for that port.
+    decided: Vec<Decided>,
+}
+
+/// Where a packet is held.
+#[derive(Clone, Copy, Default)]
+struct At {
+    /// The link that it waits for, plus one; zero: it is not held.
+    link: u32,
+    frame: u16,
+    /// The class of its queue there.
+    class: u8,
+    /// Zero where nothing counts in cells.
+    cells: u32,
+}
+
+/// Frame bytes, packets and cells that are held.
+#[derive(Clone, Copy, Default)]
+pub struct Waits {
+    pub bytes: u64,
+    pub packets: u32,
+    pub cells: u32,
+}
+
+/// The decision of a marking policy about a packet before it joins its queue.
+#[derive(Clone, Copy, Default)]
+struct Decided {
+    /// The link, plus one; zero: nothing has been decided.
+    by: u32,
+    marked: bool,
+}
+
+impl Held {
+    /// True while a packet is held for a port.
+    fn is_held(&self, packet: PacketId) -> bool {
+        self.at.get(packet as usize).is_some_and(|at| at.link > 0)
+    }
+
+    fn hold(&mut self, l: LinkId, class: usize, packet: PacketId, (frame, cells): (u16, u32)) {
+        if self.at.len() <= packet as usize {
+            self.at.resize(packet as usize + 1, At::default());
+        }
+        let at = At { link: l.0 + 1, frame, class: class as u8, cells };
+        self.at[packet as usize] = at;
+        let waits = self.waits.entry((at.link, at.class)).or_default();
+        waits.bytes += u64::from(frame);
+        waits.packets += 1;
+        waits.cells += cells;
+    }
+
+    /// A packet is held no longer: for which link it was, and its frame.
+    #[inline]
+    fn let_go(&mut self, packet: PacketId) -> Option<(LinkId, u16)> {
+        let at = std::mem::take(self.at.get_mut(packet as usize)?);
+        let l = LinkId(at.link.checked_sub(1)?);
+        if let Some(waits) = self.waits.get_mut(&(at.link, at.class)) {
+            waits.bytes -= u64::from(at.frame);
+            waits.packets -= 1;
+            waits.cells -= at.cells;
+        }
+        Some((l, at.frame))
+    }
+
+    /// Bytes, packets and cells that are held for port `l` before a packet that has just been held for it: of all classes, or of the packet's own alone.
+    pub fn before(&self, l: LinkId, packet: PacketId, own_class: bool) -> Waits {
+        let at = self.at[packet as usize];
+        debug_assert!(at.link == l.0 + 1, "a packet that is not held for this port");
+        let classes = if own_class { at.class..=at.class } else { 0..=u8::MAX };
+        let mut before = Waits::default();
+        for waits in self.waits.range((at.link, *classes.start())..=(at.link, *classes.end())).map(|(_, waits)| waits) {
+            before.bytes += waits.bytes;
+            before.packets += waits.packets;
+            before.cells += waits.cells;
+        }
+        Waits { bytes: before.bytes - u64::from(at.frame), packets: before.packets - 1, cells: before.cells - at.cells }
+    }
+
+    /// True once the policy of port `l` has decided about a packet.
+    pub fn is_decided(&self, l: LinkId, packet: PacketId) -> bool {
+        self.decided.get(packet as usize).is_some_and(|decided| decided.by == l.0 + 1)
+    }
+
+    /// It has decided.
+    pub fn decide(&mut self, l: LinkId, packet: PacketId, marked: bool) {
+        if self.decided.len() <= packet as usize {
+            self.decided.resize(packet as usize + 1, Decided::default());
+        }
+        self.decided[packet as usize] = Decided { by: l.0 + 1, marked };
+    }
+
+    /// A packet is accepted by port `l`: whether it was marked as it was held for it, if that has been decided.
+    #[inline]
+    pub fn take_decision(&mut self, l: LinkId, packet: PacketId) -> Option<bool> {
+        let decided = std::mem::take(self.decided.get_mut(packet as usize)?);
+        (decided.by == l.0 + 1).then_some(decided.marked)
+    }
+
+    /// A packet is gone, or goes elsewhere: what was decided about it as it was held is over.
+    #[inline]
+    pub fn forget_decision(&mut self, packet: PacketId) {
+        if let Some(decided) = self.decided.get_mut(packet as usize) {
+            *decided = Decided::default();
+        }
+    }
+}
+
+impl Port {
+    /// Remembers a queue with what is held, if it is the largest.
+    #[cold]
+    #[inline(never)]
+    pub fn note_with_held(&mut self, now: Time, bytes: u32, packets: u32) {
+        let bytes = bytes.saturating_add(self.held_bytes); // 4 GiB end the run
+        self.held_max = self.held_max.max(bytes);
+        if bytes > self.peak_bytes {
+            (self.peak_bytes, self.peak_packets, self.peak_time) = (bytes, packets + self.held_packets, now);
+        }
+    }
+
+    /// The largest queue since the last sample.
+    pub fn most(&self) -> u32 {
+        self.interval_max.max(self.held_max)
+    }
+
+    /// Sets the largest queue since the last sample, and tells the link what it need not ask the port about: nothing while anything is
+    /// held.
+    pub fn set_most(&mut self, link: &mut Link, most: u32) {
+        (self.interval_max, self.held_max) = if self.held_packets > 0 { (0, most) } else { (most, 0) };
+        link.set_peak(self.interval_max);
+    }
+}
+
+impl Core {
+    /// Bytes and packets that wait for a port: its queue, and what is held for it.
+    #[inline]
+    pub fn standing(&self, l: LinkId) -> (u64, u32) {
+        let ((bytes, packets), port) = (self.queue(l), &self.ports[l]);
+        (bytes + u64::from(port.held_bytes), packets + port.held_packets)
+    }
+
+    /// A mechanism holds a packet that was about to be offered to port `l`.
+    #[inline(never)]
+    pub fn hold(&mut self, l: LinkId, packet: PacketId, mechanism: &'static str) {
+        if let Some(trace) = self.ledger.trace.as_deref_mut() {
+            trace.hold(self.now, packet, mechanism);
+        }
+        self.stamp_at(l, packet);
+        let (class, frame) = (self.class_of(l, &self.pool[packet]), self.pool[packet].frame);
+        self.held.hold(l, class, packet, (frame, self.cells(frame)));
+        if !self.combined {
+            self.hold_in_queue(l, packet, frame);
+        }
+    }
+
+    fn hold_in_queue(&mut self, l: LinkId, packet: PacketId, frame: u16) {
+        self.catch_up(l);
+        if self.ports[l].watched.is_some() && self.held.rows.get(&packet) != Some(&l) {
+            self.record_held(l, packet, frame);
+        }
+        let (queue, packets) = self.queue(l);
+        let (link, port) = (&mut self.links[l], &mut self.ports[l]);
+        let (held, full) = port.held_bytes.overflowing_add(u32::from(frame));
+        (port.held_bytes, port.held_packets) = (held, port.held_packets + 1);
+        if full {
+            full_queue(port, &mut self.stuck, &mut self.barrier);
+        }
+        port.set_most(link, port.most());
+        port.note_with_held(self.now, queue as u32, packets);
+    }
+
+    /// The row of a packet that is held as it reaches a watched port: it is open until it leaves.
+    fn record_held(&mut self, l: LinkId, packet: PacketId, frame: u16) {
+        let Some(number) = self.ports[l].watched else { return };
+        self.settle_held(packet, None); // a row at another port
+        let row = self.queue_row(l, self.standing(l), packet, frame, (false, Fate::Taken));
+        let result = self.ledger.tables.queue(number, row, Some(packet));
+        self.check(result);
+        self.held.rows.insert(packet, l);
+    }
+
+    /// A mechanism lets go of a packet, if it holds it.
+    #[inline]
+    pub fn let_go(&mut self, packet: PacketId) {
+        if let Some(trace) = self.ledger.trace.as_deref_mut() {
+            trace.let_go(self.now, packet);
+        }
+        let Some((l, frame)) = self.held.let_go(packet).filter(|_| !self.combined) else { return };
+        let (link, port) = (&mut self.links[l], &mut self.ports[l]);
+        port.held_bytes = port.held_bytes.wrapping_sub(u32::from(frame)); // wraps where it has passed 4 GiB
+        port.held_packets -= 1;
+        port.set_most(link, port.most());
+    }
+
+    /// A mechanism holds a packet for a port: the policy decides about it as if what is held before it were in the queue, and drops
+    /// nothing. It is not asked again when the packet joins the queue.
+    #[inline(never)]
+    pub fn mark_held(&mut self, l: LinkId, packet: PacketId) {
+        if self.held.is_decided(l, packet) {
+            return;
+        }
+        self.catch_up(l);
+        let (by_class, class) = (self.ports[l].by_class, self.class_of(l, &self.pool[packet]));
+        let before = self.held.before(l, packet, by_class);
+        let mut found = self.policy_view(l, class, &self.view(l));
+        found.queue_bytes += before.bytes;
+        found.queue_packets += before.packets;
+        found.queue_cells += if by_class { 0 } else { before.cells }; // by class none are counted
+        let verdict = self.ask_at_enqueue(l, class, &found, packet);
+        let marked = matches!(verdict, MarkVerdict::Mark(reason) if self.mark(l, packet, reason));
+        if marked {
+            self.marked_while_held(packet);
+        }
+        self.held.decide(l, packet, marked);
+    }
+
+    /// A packet that was held has been marked meanwhile.
+    fn marked_while_held(&mut self, packet: PacketId) {
+        if self.held.rows.contains_key(&packet) {
+            self.ledger.tables.queue_changed(packet, |row| row.marked = true);
+        }
+    }
+
+    /// A packet that was held for watched port `l` has its row there; `later`: it stays open until the packet leaves the queue.
+    pub fn record_again(&mut self, l: LinkId, packet: PacketId, (marked, fate): (bool, Fate), later: bool) -> bool {
+        match self.held.rows.get(&packet) {
+            Some(at) if *at == l => self.held.rows.remove(&packet),
+            Some(_) => {
+                self.settle_held(packet, None); // it went to this port instead
+                return false;
+            }
+            None => return false,
+        };
+        self.ledger
+            .tables
+            .queue_changed(packet, |row| (row.marked, row.replaced) = (row.marked | marked, fate == Fate::Replaces));
+        if !later {
+            let dropped = (fate == Fate::Refused).then_some(true);
+            let result = self.ledger.tables.queue_dequeued(packet, false, dropped);
+            self.check(result);
+        }
+        true
+    }
+
+    /// A packet that was held is gone from there, past the queue or to another port: its row is final. `dropped`: whether it had been
+    /// taken before.
+    pub fn settle_held(&mut self, packet: PacketId, dropped: Option<bool>) {
+        if self.held.rows.is_empty() || self.held.is_held(packet) {
+            return;
+        }
+        if self.held.rows.remove(&packet).is_some() {
+            let result = self.ledger.tables.queue_dequeued(packet, false, dropped);
+            self.check(result);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Admission and marking: what a port off the fast path makes of a packet. One order for all of them, whoever brings the packet: its own
+//! buffer, the buffer that its switch's ports share, the marking policy of the port or of the packet's class.
+
+use super::link::flag;
+use super::port::at_dequeue;
+use super::Core;
+use crate::ledger::Fate;
+use fanin_packet::{Ecn, Envelope, PacketId};
+use fanin_switch::{Admission, DropReason, MarkReason, MarkVerdict, PortView};
+use fanin_units::{LinkId, Time};
+
+/// Why a port does not accept a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub reason: DropReason,
+    /// For want of room; else marking drops it.
+    pub room: bool,
+}
+
+impl Core {
+    /// Admission of a frame of a class that finds a port like this; of a shared buffer as far as it is known.
+    ///
+    /// # Errors
+    /// With the reason where they have none.
+    #[inline(always)]
+    pub fn admit(&self, l: LinkId, class: usize, found: &PortView, frame: u16) -> Result<(), DropReason> {
+        let port = &self.ports[l];
+        match &port.admission {
+            Admission::Shared { alpha, queued } => self.shared[port.owner.switch()].check(*alpha, queued[class], frame),
+            own => own.check(found, frame, self.cell),
+        }
+    }
+
+    /// The queue that the marking policy of a port sees of `view`: all of it, or where each class has its own policy that of the class.
+    #[inline(always)]
+    pub fn policy_view(&self, l: LinkId, class: usize, view: &PortView) -> PortView {
+        if self.ports[l].by_class {
+            return self.class_view(l, class, view);
+        }
+        *view
+    }
+
+    #[inline(never)]
+    fn class_view(&self, l: LinkId, class: usize, view: &PortView) -> PortView {
+        let mut of_class = PortView { queue_cells: 0, ..*view };
+        let queues = self.ports[l].queues.as_deref().filter(|_| self.links[l].flags & flag::GENERAL != 0);
+        if let Some((queues, heads)) = queues.and_then(|queues| Some((queues, queues.heads.as_deref()?))) {
+            of_class.queue_bytes = heads[class].bytes;
+            of_class.queue_packets = queues.of(class).len() as u32;
+        }
+        of_class
+    }
+
+    /// Lets the marking policy decide about a packet of a class that finds a queue like this ([`Core::policy_view`]): whether it is marked.
+    ///
+    /// # Errors
+    /// With the reason why the policy drops it.
+    #[inline(always)]
+    pub fn mark_at_enqueue(&mut self, l: LinkId, class: usize, found: &PortView, packet: PacketId) -> Result<bool, DropReason> {
+        if let Some(marked) = self.held.take_decision(l, packet) {
+            return Ok(marked);
+        }
+        match self.ask_at_enqueue(l, class, found, packet) {
+            MarkVerdict::Pass => Ok(false),
+            MarkVerdict::Mark(reason) => Ok(self.mark(l, packet, reason)),
+            MarkVerdict::Drop(reason) => Err(reason),
+        }
+    }
+
+    /// The marking policy's verdict on a packet of a class that finds a queue like this.
+    #[inline(always)]
+    pub fn ask_at_enqueue(&mut self, l: LinkId, class: usize, found: &PortView, packet: PacketId) -> MarkVerdict {
+        let port = &mut self.ports[l];
+        if port.by_class {
+            return self.ask_class_at_enqueue(l, class, found, packet);
+        }
+        port.marker.on_enqueue(found, &self.pool[packet], &mut port.rng)
+    }
+
+    #[inline(never)]
+    fn ask_class_at_enqueue(&mut self, l: LinkId, class: usize, found: &PortView, packet: PacketId) -> MarkVerdict {
+        let port = &mut self.ports[l];
+        match port.queues.as_deref_mut().and_then(|queues| queues.markers.as_deref_mut()?.get_mut(class)) {
+            Some(marker) => marker.on_enqueue(found, &self.pool[packet], &mut port.rng),
+            None => MarkVerdict::Pass,
+        }
+    }
+
+    /// A packet has left its queue at `start`, where the marking policy decides about it then.
+    #[inline(never)]
+    pub(super) fn mark_at_dequeue(&mut self, l: LinkId, start: Time, packet: PacketId) {
+        let (bytes, packets) = self.queue(l);
+        let left = self.ports[l].view(start, bytes, packets, start);
+        let class = self.class_of(l, &self.pool[packet]);
+        let of_class = self.ports[l].by_class.then(|| self.class_view(l, class, &left));
+        let port = &mut self.ports[l];
+        let verdict = match of_class {
+            None => port.marker.on_dequeue(&left, &self.pool[packet], &mut port.rng),
+            Some(left) => match port.queues.as_deref_mut().and_then(|queues| queues.markers.as_deref_mut()?.get_mut(class)) {
+                Some(marker) => marker.on_dequeue(&left, &self.pool[packet], &mut port.rng),
+                None => MarkVerdict::Pass,
+            },
+        };
+        let marked = matches!(verdict, MarkVerdict::Mark(reason) if self.mark(l, packet, reason));
+        if self.ports[l].watched.is_some() {
+            let result = self.ledger.tables.queue_dequeued(packet, marked, None);
+            self.check(result);
+        }
+    }
+
+    /// Sets CE on an ECN-capable packet.
+    #[inline]
+    pub fn mark(&mut self, l: LinkId, packet: PacketId, reason: MarkReason) -> bool {
+        let envelope = &mut self.pool[packet];
+        if envelope.ecn == Ecn::NotEct {
+            return false;
+        }
+        envelope.ecn = Ecn::Ce;
+        self.ports[l].marks += 1;
+        self.ledger.count_mark(reason);
+        true
+    }
+
+    /// Records a packet that a port does not accept and that had `frame` bytes. For want of room, policies that average over arrivals see it
+    /// too.
+    pub fn note_refusal(&mut self, l: LinkId, view: &PortView, packet: PacketId, frame: u16, refusal: Refusal) {
+        if refusal.room {
+            let whole = Envelope { frame, ..self.pool[packet] };
+            self.refused(l, view, &whole);
+        }
+        self.record_arrival(l, (view.queue_bytes, view.queue_packets), packet, frame, (false, Fate::Refused));
+    }
+
+    fn refused(&mut self, l: LinkId, view: &PortView, whole: &Envelope) {
+        if !self.ports[l].by_class {
+            return self.ports[l].marker.on_refused(view, whole);
+        }
+        let class = self.class_of(l, whole);
+        let found = self.class_view(l, class, view);
+        let markers = self.ports[l].queues.as_deref_mut().and_then(|queues| queues.markers.as_deref_mut());
+        if let Some(marker) = markers.and_then(|markers| markers.get_mut(class)) {
+            marker.on_refused(&found, whole);
+        }
+    }
+
+    /// The queue of a traffic class at a port.
+    #[inline(always)]
+    pub fn class_of(&self, l: LinkId, packet: &Envelope) -> usize {
+        self.ports[l].class_of(packet.class)
+    }
+
+    /// True where the record of an arrival is complete only when the packet leaves.
+    #[inline(always)]
+    pub(super) fn decides_later(&self, l: LinkId) -> bool {
+        let port = &self.ports[l];
+        port.at_dequeue & at_dequeue::MARK != 0 || port.queues.as_deref().is_some_and(|queues| queues.decided)
+    }
+
+    /// A frame has joined a queue: of a shared buffer it takes its room.
+    #[inline(always)]
+    pub fn joined_shared(&mut self, l: LinkId, class: usize, frame: u16) {
+        let port = &mut self.ports[l];
+        if let Admission::Shared { queued, .. } = &mut port.admission {
+            self.shared[port.owner.switch()].commit(&mut queued[class], frame);
+        }
+    }
+
+    /// A frame has left a queue, and gives the room back.
+    #[inline(always)]
+    pub fn left_shared(&mut self, l: LinkId, class: usize, frame: u16) {
+        let port = &mut self.ports[l];
+        if let Admission::Shared { queued, .. } = &mut port.admission {
+            self.shared[port.owner.switch()].release(&mut queued[class], frame);
+        }
+    }
+}

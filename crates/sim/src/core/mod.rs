@@ -1,0 +1,241 @@
+//! What fabric and hosts share: the clock, the events, links with their output ports, the packets, and the ledger.
+
+pub mod departures;
+pub mod gate;
+pub mod held;
+pub mod link;
+pub mod links;
+pub mod marking;
+pub mod message;
+pub mod network;
+pub mod pool;
+pub mod port;
+pub mod prefetch;
+pub mod queues;
+pub mod route;
+
+use crate::ledger::{Fate, Ledger};
+use departures::Departed;
+use fanin_engine::{Table, Timers, Wheel};
+use fanin_packet::{Packet, PacketId, Shim};
+use fanin_switch::{cells, DropReason, PortNo, PortView, SharedBuffer};
+use fanin_telemetry::{DropRow, Name, QueueRow, Stamp, TableError};
+use fanin_units::{Bytes, LinkId, Span, SwitchId, Time, WireClock};
+use gate::PortGate;
+use held::Held;
+use link::flag;
+use links::Links;
+use pool::Pool;
+use port::Port;
+use std::collections::BTreeMap;
+
+/// A timeout's place in the order: node (hosts, then switches), then what it is for.
+pub type TimerKey = (u32, u64);
+
+/// The state that fabric and hosts share.
+pub struct Core {
+    pub now: Time,
+    pub wheel: Wheel,
+    pub timers: Timers<TimerKey>,
+    /// The earliest event that is not in the wheel; the inner loop runs up to it.
+    pub barrier: Time,
+    /// Slots of departures are link numbers, those of crossbars follow, and those of arrivals from here on.
+    pub arrivals: usize,
+    pub links: Links,
+    pub ports: Table<Port, LinkId>,
+    pub pool: Pool,
+    /// By switch, the buffer that its ports share; empty where none do.
+    pub shared: Table<SharedBuffer, SwitchId>,
+    /// Switches are combined input- and output-queued ones, whose ports get packets over their crossbars alone.
+    pub combined: bool,
+    /// Time on its crossbar, by switch; empty where switches are output queued.
+    pub crossings: Table<WireClock, SwitchId>,
+    /// By link, the pauses of ports that may be paused.
+    pub gates: BTreeMap<LinkId, PortGate>,
+    /// Bytes of a buffer cell; zero where nothing counts in cells.
+    pub cell: u32,
+    /// Packets that mechanisms hold for ports.
+    pub held: Held,
+    /// Packets that have left their queues, of which mechanisms have not been notified yet; empty between events.
+    pub departed: Vec<Departed>,
+    pub ledger: Ledger,
+    /// The first table error; ends the run.
+    pub failure: Option<TableError>,
+    /// Why it cannot go on.
+    pub stuck: Option<String>,
+}
+
+impl Core {
+    /// The slot in the wheel of arrivals over a link.
+    #[inline(always)]
+    pub fn slot_of_arrival(&self, l: LinkId) -> u32 {
+        self.arrivals as u32 + l.0
+    }
+
+    /// From the end of a frame's serialisation on a link until it is at the far end.
+    #[inline(always)]
+    pub fn delay(&self, l: LinkId) -> Span {
+        Span::from_ps(self.links[l].delay())
+    }
+
+    /// Cells that a frame takes; zero where nothing counts in cells.
+    #[inline(always)]
+    pub fn cells(&self, frame: u16) -> u32 {
+        if self.cell > 0 {
+            cells(frame, self.cell)
+        } else {
+            0
+        }
+    }
+
+    /// Remembers the queue of a port on the fast path with a frame that is about to join it, if it is the largest.
+    #[inline(always)]
+    pub fn note_one_more(&mut self, l: LinkId, frame: u16) {
+        let link = &mut self.links[l];
+        let bytes = link.queue_bytes.saturating_add(u32::from(frame)); // 4 GiB end the run
+        if link.may_exceed(bytes) {
+            let packets = link.queue_packets() + 1;
+            self.ports[l].note_queue(link, self.now, bytes, packets);
+        }
+    }
+
+    /// Bytes and packets that wait at a port; headers in a queue of their own are none of them.
+    #[inline]
+    pub fn queue(&self, l: LinkId) -> (u64, u32) {
+        let link = &self.links[l];
+        match &self.ports[l].queues {
+            Some(queues) if link.flags & flag::GENERAL != 0 => (queues.bytes, queues.packets),
+            _ => (u64::from(link.queue_bytes), link.queue_packets()),
+        }
+    }
+
+    /// The queue of a port as policies see it; it is up to now.
+    #[inline]
+    pub fn view(&self, l: LinkId) -> PortView {
+        let (bytes, packets) = self.queue(l);
+        self.ports[l].view(self.now, bytes, packets, self.links[l].wire_free_at(self.links.rings()))
+    }
+
+    /// Adds a timeout; the inner loop must not run past it.
+    #[inline]
+    pub fn set_timer(&mut self, at: Time, key: TimerKey) {
+        self.timers.push(at, key);
+        self.barrier = self.barrier.min(at);
+    }
+
+    /// Records the first table error; the run ends as soon as the inner loop does.
+    pub fn check(&mut self, result: Result<(), TableError>) {
+        if let Err(error) = result {
+            self.failure.get_or_insert(error);
+            self.barrier = Time::ZERO;
+        }
+    }
+
+    /// The switch that a port belongs to, and which of its ports it is.
+    #[inline]
+    pub fn switch_port(&self, l: LinkId) -> (SwitchId, PortNo) {
+        self.ports[l].switch()
+    }
+
+    /// Records an arrival at a watched port: what its queue, of `found` bytes and packets besides what is held, made of a packet that had
+    /// `frame` bytes.
+    pub fn record_arrival(&mut self, l: LinkId, found: (u64, u32), packet: PacketId, frame: u16, (marked, fate): (bool, Fate)) {
+        let port = &self.ports[l];
+        let Some(number) = port.watched else { return };
+        let found = (found.0 + u64::from(port.held_bytes), found.1 + port.held_packets);
+        let later = fate != Fate::Refused && self.decides_later(l);
+        if self.record_again(l, packet, (marked, fate), later) {
+            return;
+        }
+        if fate != Fate::Refused && self.ledger.stamps.is_some() {
+            self.ledger.stamp(packet, number, self.now, Bytes(found.0));
+        }
+        let row = self.queue_row(l, found, packet, frame, (marked, fate));
+        let result = self.ledger.tables.queue(number, row, later.then_some(packet));
+        self.check(result);
+    }
+
+    /// The row of a packet that reaches a watched port.
+    pub fn queue_row(
+        &self,
+        l: LinkId,
+        found: (u64, u32),
+        packet: PacketId,
+        frame: u16,
+        (marked, fate): (bool, Fate),
+    ) -> QueueRow {
+        QueueRow {
+            time_ps: self.now.ps(),
+            port: self.ports[l].name.clone(),
+            queue_bytes: found.0,
+            queue_packets: found.1,
+            flow: self.pool[packet].flow.0,
+            frame_bytes: frame,
+            marked,
+            dropped: fate == Fate::Refused,
+            replaced: fate == Fate::Replaces,
+            at_head: false,
+        }
+    }
+
+    /// A message that travels as packets do has come to its end; gives its shim.
+    pub fn end_clone(&mut self, packet: PacketId) -> Option<Shim> {
+        let shim = self.pool.shim(packet);
+        if let Some(stamps) = &mut self.ledger.stamps {
+            stamps.clear(packet);
+        }
+        self.pool.free_message(packet);
+        shim
+    }
+
+    /// Writes the registers of port `l` into a packet that passes it, where it is watched.
+    pub fn stamp_at(&mut self, l: LinkId, packet: PacketId) {
+        if let Some(number) = self.ports[l].watched {
+            self.catch_up(l);
+            let queue = Bytes(self.standing(l).0);
+            self.ledger.stamp(packet, number, self.now, queue);
+        }
+    }
+
+    /// A packet has come to the far end of link `l`: recorded where its flow is followed, or the link is captured.
+    #[inline]
+    pub fn trace_crossing(&mut self, l: LinkId, packet: PacketId) {
+        if self.ledger.tables.capture.is_some() {
+            self.capture_crossing(l, packet);
+        }
+        let Some(trace) = self.ledger.trace.as_deref_mut() else { return };
+        let link = &self.links[l];
+        let left = self.now.ps() - link.delay();
+        let row = trace.crossed(self.now, packet, &self.ports[l].name, [left - link.tx(self.pool[packet].frame), left]);
+        let result = self.ledger.tables.follow(None, None, row);
+        self.check(result);
+    }
+
+    /// Records a packet at the far end of a link that is captured.
+    #[inline(never)]
+    fn capture_crossing(&mut self, l: LinkId, id: PacketId) {
+        let Some(capture) = self.ledger.tables.capture.as_deref_mut() else { return };
+        let Some(interface) = capture.interface_of(l) else { return };
+        let left = Time::from_ps(self.now.ps() - self.links[l].delay());
+        let stamp = self.ledger.stamps.as_ref().map_or(Stamp::EMPTY, |stamps| stamps.of(id));
+        let besides = (self.pool.shim_on_wire(id), stamp, self.pool.message(id));
+        let result = capture.crossed((self.now, left), interface, self.pool.packet(id), besides);
+        self.check(result);
+    }
+
+    /// Records and counts a drop.
+    pub fn record_drop(&mut self, packet: PacketId, dropped: &Packet, reason: DropReason, port: Name, queue_bytes: u64) {
+        let row = DropRow {
+            time_ps: self.now.ps(),
+            port,
+            flow: dropped.envelope.flow.0,
+            frame_bytes: dropped.envelope.frame,
+            payload_bytes: dropped.envelope.payload,
+            seq: dropped.header.number(),
+            reason: reason.name().into(),
+            queue_bytes,
+        };
+        let result = self.ledger.record_drop(packet, dropped, row, reason);
+        self.check(result);
+    }
+}

@@ -1,0 +1,391 @@
+//! Packets in flight: a pool with a free list, so that no packet is ever allocated on its own. What switches read lies apart from what only
+//! the ends read: a cache line each.
+
+use super::prefetch::prefetch;
+use super::route::Route;
+use fanin_engine::{Items, Table};
+use fanin_packet::{Departure, Envelope, Header, Kind, Packet, PacketId, Record, Shim, Stack, MAX_HOPS};
+use fanin_units::LinkId;
+
+/// The part of a packet that switches read, in one cache line.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(64))]
+pub struct Outer {
+    pub envelope: Envelope,
+    pub route: Route,
+}
+
+const _: () = assert!(std::mem::size_of::<Outer>() == 64);
+
+impl Outer {
+    /// The link by which it leaves the switch that it has reached over link `via`, if that is settled.
+    #[inline(always)]
+    pub fn next(&self, via: LinkId) -> Option<LinkId> {
+        self.route.next(via, self.envelope.ttl)
+    }
+}
+
+/// The part of a packet that only the ends of its flow read, in one cache line.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Inner {
+    header: Header,
+    /// Its place among the packets with payload that its sender has sent in this flow: hosts measure by it in which order they
+    /// arrive. It is no part of the packet, and nobody decides by it.
+    number: u32,
+}
+
+/// All packets that exist. The most recently freed place is used first: it is still in the cache.
+#[derive(Default)]
+pub struct Pool {
+    outer: Table<Outer>,
+    inner: Table<Inner>,
+    free: Vec<PacketId>,
+    /// By the packet at the end of whose frame a control message travels: the message, itself a packet here.
+    messages: Table<PacketId>,
+    /// By packet, the headers of switches in its frame, where its envelope says that there are any.
+    shims: Table<Shim>,
+    /// By packet, its rank at the port that it was offered to last, where packets leave by rank.
+    ranks: Table<u32>,
+    /// By packet, the records of ports behind its shim, where that has any.
+    records: Table<[Record; MAX_HOPS]>,
+    /// By packet, what its switch keeps with it; grown where a mechanism does.
+    notes: Table<u64>,
+    /// Places that hold control messages.
+    control: u64,
+}
+
+/// Bytes of a packet's two parts.
+pub const BYTES_EACH: usize = std::mem::size_of::<Outer>() + std::mem::size_of::<Inner>();
+
+/// No message.
+const NONE: PacketId = PacketId::MAX;
+
+impl Pool {
+    /// A place for a new packet; what it holds is left over.
+    #[inline(always)]
+    pub fn take(&mut self) -> PacketId {
+        match self.free.pop() {
+            Some(id) => id,
+            None => self.grow(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) -> PacketId {
+        self.outer.push(Outer::default());
+        self.inner.push(Inner::default());
+        (self.outer.len() - 1) as PacketId
+    }
+
+    /// Gives a place back.
+    #[inline(always)]
+    pub fn free(&mut self, id: PacketId) {
+        self.free.push(id);
+    }
+
+    /// Packets that exist now: queued, on a wire, or waiting at a NIC. Control messages do not count.
+    pub fn in_flight(&self) -> u64 {
+        (self.outer.len() - self.free.len()) as u64 - self.control
+    }
+
+    /// The packets that exist, in no particular order; control messages too. Walks all places.
+    pub fn existing(&self) -> impl Iterator<Item = PacketId> {
+        let mut free = vec![false; self.outer.len()];
+        self.free.iter().for_each(|id| free[*id as usize] = true);
+        (0..).zip(free).filter(|(_, free)| !free).map(|(id, _)| id)
+    }
+
+    /// The header of a packet.
+    #[inline(always)]
+    pub fn header(&self, id: PacketId) -> &Header {
+        &self.inner[id as usize].header
+    }
+
+    /// Makes a packet: both parts, for what is still to be written.
+    #[inline(always)]
+    pub fn make(&mut self, id: PacketId, envelope: &Envelope, route: &Route) -> (&mut Envelope, &mut Header) {
+        let outer = &mut self.outer[id as usize];
+        // One after the other: as a whole it would go by the stack.
+        outer.envelope = *envelope;
+        outer.route = *route;
+        (&mut outer.envelope, &mut self.inner[id as usize].header)
+    }
+
+    /// The part of a packet that switches read.
+    #[inline(always)]
+    pub fn outer(&mut self, id: PacketId) -> &mut Outer {
+        &mut self.outer[id as usize]
+    }
+
+    /// Writes an envelope that a mechanism may have changed. With another destination or hash, nothing is settled of its route any more.
+    #[inline(always)]
+    pub fn rewrite(&mut self, id: PacketId, envelope: &Envelope) {
+        let outer = &mut self.outer[id as usize];
+        if (envelope.dst, envelope.hash) != (outer.envelope.dst, outer.envelope.hash) {
+            outer.route = Route::NONE;
+        }
+        outer.envelope = *envelope;
+    }
+
+    /// Its place among those with payload of its flow and sender.
+    #[inline(always)]
+    pub fn number(&self, id: PacketId) -> u32 {
+        self.inner[id as usize].number
+    }
+
+    /// Writes that.
+    #[inline(always)]
+    pub fn set_number(&mut self, id: PacketId, number: u32) {
+        self.inner[id as usize].number = number;
+    }
+
+    /// A copy of a packet.
+    pub fn packet(&self, id: PacketId) -> Packet {
+        Packet { envelope: self[id], header: *self.header(id) }
+    }
+
+    /// True for a control message alone in its frame, not one that is forwarded as packets are. Most packets are told by
+    /// their envelope, without a look at the header.
+    #[inline(always)]
+    pub fn is_message(&self, id: PacketId) -> bool {
+        self[id].kind == Kind::Control && matches!(self.header(id), Header::Control(_))
+    }
+
+    /// True for a control message, forwarded or alone in its frame, and for a packet with one at the end of its frame.
+    #[inline(always)]
+    pub fn has_message(&self, id: PacketId) -> bool {
+        self[id].kind == Kind::Control || self[id].extra.message()
+    }
+
+    /// A place for a control message.
+    pub fn take_message(&mut self, message: &Packet) -> PacketId {
+        let id = self.take();
+        *self.make(id, &message.envelope, &Route::NONE).1 = message.header;
+        self.control += 1;
+        id
+    }
+
+    /// Gives the place of a control message back.
+    pub fn free_message(&mut self, id: PacketId) -> Packet {
+        let message = self.packet(id);
+        self.control -= 1;
+        self.free(id);
+        message
+    }
+
+    /// Puts a control message at the end of a packet's frame.
+    pub fn attach(&mut self, id: PacketId, message: &Packet) {
+        let bytes = u16::from(message.envelope.header);
+        let message = self.take_message(message);
+        self.messages.grow(id as usize + 1, NONE);
+        self.messages[id as usize] = message;
+        let envelope = &mut self[id];
+        envelope.extra = envelope.extra.with_message(true);
+        envelope.frame += bytes;
+    }
+
+    /// Takes the message off that a packet's frame carries; `None` where it carries none.
+    pub fn detach(&mut self, id: PacketId) -> Option<Packet> {
+        if !self[id].extra.message() {
+            return None;
+        }
+        let message = std::mem::replace(&mut self.messages[id as usize], NONE);
+        let message = self.free_message(message);
+        let envelope = &mut self[id];
+        envelope.extra = envelope.extra.with_message(false);
+        envelope.frame -= u16::from(message.envelope.header);
+        Some(message)
+    }
+
+    /// The message at the end of a packet's frame.
+    pub fn message(&self, id: PacketId) -> Option<Packet> {
+        self[id].extra.message().then(|| self.packet(self.messages[id as usize]))
+    }
+
+    /// The headers of switches in a packet's frame.
+    #[inline]
+    pub fn shim(&self, id: PacketId) -> Option<Shim> {
+        (self[id].extra.shim() > 0).then(|| self.shims[id as usize])
+    }
+
+    /// Keeps a shim for a packet whose envelope has room for it.
+    pub fn keep_shim(&mut self, id: PacketId, shim: Shim) {
+        self.shims.grow(id as usize + 1, Shim::default());
+        self.shims[id as usize] = shim;
+    }
+
+    /// The note that a packet's switch keeps with it; zero where it keeps none.
+    #[inline(always)]
+    pub fn note(&self, id: PacketId) -> u64 {
+        self.notes.get(id as usize).copied().unwrap_or(0)
+    }
+
+    /// Keeps something with a packet; the mechanism that does takes it back before the packet is elsewhere.
+    #[inline(always)]
+    pub fn set_note(&mut self, id: PacketId, note: u64) {
+        if self.notes.len() <= id as usize {
+            self.grow_notes();
+        }
+        self.notes[id as usize] = note;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_notes(&mut self) {
+        self.notes.grow(self.outer.len(), 0);
+    }
+
+    /// Hints that a packet's note is read soon.
+    #[inline(always)]
+    pub fn prefetch_note(&self, id: PacketId) {
+        prefetch(self.notes.as_ptr().wrapping_add(id as usize));
+    }
+
+    /// Its rank at the port that it was offered to last, where packets leave by rank.
+    pub fn rank(&self, id: PacketId) -> u32 {
+        self.ranks[id as usize]
+    }
+
+    /// Keeps that.
+    pub fn set_rank(&mut self, id: PacketId, rank: u32) {
+        self.ranks.grow(id as usize + 1, 0);
+        self.ranks[id as usize] = rank;
+    }
+
+    /// Puts telemetry into the frame of a packet that has no shim.
+    pub fn set_telemetry(&mut self, id: PacketId, stack: &Stack) {
+        let shim = stack.shim();
+        self[id].set_shim(Some(&shim));
+        self.keep_shim(id, shim);
+        self.records.grow(id as usize + 1, Stack::EMPTY.places());
+        self.records[id as usize] = stack.places();
+    }
+
+    /// The telemetry in a packet's frame.
+    pub fn telemetry(&self, id: PacketId) -> Option<Stack> {
+        let shim = self.shim(id)?;
+        Stack::of(&shim, self.records.get(id as usize).copied()?)
+    }
+
+    /// The shim in a packet's frame as it is on the wire: its EtherType, and what is behind that.
+    #[inline(always)]
+    pub fn shim_on_wire(&self, id: PacketId) -> Option<(u16, Vec<u8>)> {
+        (self[id].extra.shim() > 0).then(|| self.existing_shim_on_wire(id))
+    }
+
+    #[inline(never)]
+    fn existing_shim_on_wire(&self, id: PacketId) -> (u16, Vec<u8>) {
+        let shim = &self.shims[id as usize];
+        let mut bytes = shim.body().to_vec();
+        if shim.records() > 0 {
+            let records = &self.records[id as usize][..shim.records()];
+            bytes.extend(records.iter().flat_map(|record| record.to_bytes()));
+        }
+        (shim.ether_type, bytes)
+    }
+
+    /// A packet leaves a port: its shim says so, where it has a place for it.
+    pub fn write_departure(&mut self, id: PacketId, departure: &Departure) {
+        if self[id].extra.shim() > 0 {
+            let shim = &mut self.shims[id as usize];
+            shim.write_depth(departure.queue_bytes);
+            if let Some(place) = shim.take_due() {
+                self.records[id as usize][place] = Record::of(departure);
+            }
+        }
+    }
+
+    /// Bytes held, the most there ever were.
+    pub fn bytes(&self) -> usize {
+        let ids = self.free.capacity() + self.messages.capacity();
+        let shims = self.shims.capacity() * std::mem::size_of::<Shim>()
+            + self.records.capacity() * std::mem::size_of::<[Record; MAX_HOPS]>()
+            + self.ranks.capacity() * std::mem::size_of::<u32>()
+            + self.notes.capacity() * std::mem::size_of::<u64>();
+        self.outer.capacity() * BYTES_EACH + ids * std::mem::size_of::<PacketId>() + shims
+    }
+
+    /// The parts of packets that switches read, where they stand now.
+    #[inline(always)]
+    pub fn items(&self) -> Items<'_, Outer> {
+        self.outer.items()
+    }
+
+    /// Asks the processor to fetch what switches read of a packet that is needed soon, and what ports write into its frame.
+    #[inline(always)]
+    pub fn prefetch_all(&self, id: PacketId) {
+        prefetch(self.outer.as_ptr().wrapping_add(id as usize));
+        self.prefetch_shim(id);
+    }
+
+    /// Hints that a packet is about to leave its queue.
+    #[inline(always)]
+    pub fn prefetch_leaving(&self, id: PacketId) {
+        self.prefetch_all(id);
+        self.prefetch_note(id);
+    }
+
+    /// Hints that ports are about to write into a packet's frame.
+    #[inline(always)]
+    pub fn prefetch_shim(&self, id: PacketId) {
+        if !self.shims.is_empty() {
+            prefetch(self.shims.as_ptr().wrapping_add(id as usize));
+            let records = self.records.as_ptr().wrapping_add(id as usize);
+            prefetch(records);
+            prefetch(records.cast::<Record>().wrapping_add(MAX_HOPS - 1));
+        }
+    }
+}
+
+/// The envelope of a packet.
+impl std::ops::Index<PacketId> for Pool {
+    type Output = Envelope;
+    #[inline(always)]
+    fn index(&self, id: PacketId) -> &Envelope {
+        &self.outer[id as usize].envelope
+    }
+}
+
+/// A packet's envelope, to be written: all but destination and hash, by which it is forwarded ([`Pool::rewrite`]).
+impl std::ops::IndexMut<PacketId> for Pool {
+    #[inline(always)]
+    fn index_mut(&mut self, id: PacketId) -> &mut Envelope {
+        &mut self.outer[id as usize].envelope
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fanin_units::HostId;
+
+    #[test]
+    fn a_packet_with_another_destination_or_hash_is_looked_up_again() {
+        let envelope = Envelope { dst: HostId(4), hash: 7, ttl: 64, ..Envelope::default() };
+        let route = Route::along(&[2, 5, 9].map(LinkId), envelope.ttl);
+        for (changed, next) in [
+            (Envelope { class: 3, frame: 84, ..envelope }, Some(LinkId(5))),
+            (Envelope { dst: HostId(3), ..envelope }, None),
+            (Envelope { hash: 8, ..envelope }, None),
+        ] {
+            let mut pool = Pool::default();
+            let id = pool.take();
+            pool.make(id, &envelope, &route);
+            pool.rewrite(id, &changed);
+            assert_eq!((pool[id], pool.outer(id).next(LinkId(2))), (changed, next));
+        }
+    }
+
+    #[test]
+    fn the_place_of_a_packet_that_is_gone_has_no_route_for_a_message() {
+        let mut pool = Pool::default();
+        let id = pool.take();
+        let envelope = Envelope::default();
+        pool.make(id, &envelope, &Route::along(&[2, 5, 9].map(LinkId), envelope.ttl));
+        pool.free(id);
+        let message = pool.take_message(&Packet { envelope, header: Header::default() });
+        assert_eq!((message, pool.outer(message).next(LinkId(2))), (id, None));
+    }
+}

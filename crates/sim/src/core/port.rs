@@ -1,0 +1,191 @@
+//! The cold half of an output port: counters, buffer, marking state, and the queues of ports off the fast path.
+
+use super::link::Link;
+use super::queues::Queues;
+use fanin_packet::PacketId;
+use fanin_switch::{Admission, Marker, PortNo, PortView};
+use fanin_telemetry::Name;
+use fanin_units::{BitRate, Stream, SwitchId, Time};
+
+/// Whose output port it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Owner {
+    Host(u32),
+    /// A switch by number, and which of its ports.
+    Switch(SwitchId, PortNo),
+}
+
+impl Owner {
+    /// The switch of a port that is no host's.
+    #[inline(always)]
+    pub fn switch(self) -> SwitchId {
+        match self {
+            Owner::Switch(s, _) => s,
+            Owner::Host(host) => {
+                debug_assert!(false, "host {host} is no switch");
+                SwitchId(host)
+            }
+        }
+    }
+}
+
+/// Consequences of a dequeue besides the departure itself.
+pub mod at_dequeue {
+    /// The marking policy decides about it.
+    pub const MARK: u8 = 1;
+    /// The state of the port at that instant is written into its shim.
+    pub const LEFT: u8 = 1 << 1;
+    /// Mechanisms of the switch are notified, not necessarily at that instant.
+    pub const NOTIFY: u8 = 1 << 2;
+}
+
+/// The cold half of an output port, its counters first: those of what does not happen to every packet. The others are the link's.
+#[repr(C, align(64))]
+pub struct Port {
+    /// How often the link's counters of bytes and packets have passed 2^32.
+    pub carried: [u32; 2],
+    /// Packets marked here.
+    pub marks: u64,
+    /// Packets dropped here.
+    pub drops: u64,
+    /// Largest queue since the last sample; zero while anything is held, so that each arrival is noted ([`Port::most`]).
+    pub interval_max: u32,
+    /// Largest queue ever.
+    pub peak_bytes: u32,
+    /// Packets in the largest queue.
+    pub peak_packets: u32,
+    /// Cells that wait; kept only where something counts in cells.
+    pub queue_cells: u32,
+    /// When the queue was largest.
+    pub peak_time: Time,
+
+    pub owner: Owner,
+    pub rate: BitRate,
+    /// Wire bytes of each frame besides its own.
+    pub overhead: u16,
+    /// Consequences of a dequeue ([`at_dequeue`]).
+    pub at_dequeue: u8,
+    /// Each class has a marking policy of its own ([`Queues::markers`]).
+    pub by_class: bool,
+    /// Queues that are paused, a bit for each.
+    pub closed: u8,
+    /// The queue of the last class, which it shares with all beyond it.
+    pub last_class: u8,
+    /// It is never on the fast path.
+    pub general: bool,
+    /// Packets that wait while the port is off the fast path; none where it never is.
+    pub queues: Option<Box<Queues>>,
+    /// Its number among watched ports.
+    pub watched: Option<u32>,
+    /// Limits and thresholds that the fast path knows stand in the link too.
+    pub admission: Admission,
+    pub marker: Marker,
+    pub rng: Stream,
+    pub name: Name,
+    /// Counters at the last sample: bytes, packets, marks, drops.
+    pub sampled: [u64; 4],
+    /// Frame bytes and packets that mechanisms hold for it, which its queue does not have.
+    pub held_bytes: u32,
+    pub held_packets: u32,
+    /// Largest queue with what is held since the last sample, while anything is.
+    pub held_max: u32,
+}
+
+/// Hints, step by step: each needs what the one before it has fetched.
+impl Port {
+    /// Hints that the queues are used soon.
+    #[inline(always)]
+    pub fn prefetch_queues(&self) {
+        if let Some(queues) = self.queues.as_deref() {
+            queues.prefetch();
+        }
+    }
+
+    /// Hints that the place of the first packet of class 0 is used soon.
+    #[inline(always)]
+    pub fn prefetch_next(&self) {
+        if let Some(queues) = self.queues.as_deref() {
+            queues.prefetch_next();
+        }
+    }
+
+    /// The first packet of class 0.
+    #[inline(always)]
+    pub fn next(&self) -> Option<PacketId> {
+        self.queues.as_deref()?.next()
+    }
+}
+
+impl Port {
+    /// Frame bytes and frames whose serialisation has begun; the queue is up to now.
+    pub fn sent(&self, link: &Link) -> [u64; 2] {
+        let [bytes, packets] = self.carried.map(|n| u64::from(n) << 32);
+        let given = [bytes + u64::from(link.bytes), packets + u64::from(link.tail)];
+        [given[0] - u64::from(link.queue_bytes), given[1] - u64::from(link.queue_packets())]
+    }
+
+    /// The queue of a traffic class.
+    #[inline(always)]
+    pub fn class_of(&self, class: u8) -> usize {
+        usize::from(class.min(self.last_class))
+    }
+
+    /// True while a queue is paused.
+    #[inline(always)]
+    pub fn is_closed(&self, class: usize) -> bool {
+        self.closed >> class & 1 != 0
+    }
+
+    /// From now on these classes wait; the last queue waits with any that belongs to it.
+    pub fn close(&mut self, classes: u8) {
+        self.closed = self.queues_of(classes);
+        if let Some(queues) = self.queues.as_deref_mut() {
+            queues.scheduler.gate(self.closed);
+        }
+    }
+
+    /// The queues of these classes, a bit for each.
+    pub fn queues_of(&self, classes: u8) -> u8 {
+        let last = self.last_class;
+        classes & ((1 << last) - 1) | u8::from(classes >> last != 0) << last
+    }
+
+    /// Remembers the queue after an arrival, if it is the largest.
+    #[inline(always)]
+    pub fn note_queue(&mut self, link: &mut Link, now: Time, bytes: u32, packets: u32) {
+        if link.may_exceed(bytes) && bytes > self.interval_max {
+            if self.held_packets > 0 {
+                return self.note_with_held(now, bytes, packets);
+            }
+            self.interval_max = bytes;
+            link.set_peak(bytes);
+            if bytes > self.peak_bytes {
+                self.peak_bytes = bytes;
+                self.peak_packets = packets;
+                self.peak_time = now;
+            }
+        }
+    }
+
+    /// The switch that it belongs to, and which of its ports it is.
+    pub fn switch(&self) -> (SwitchId, PortNo) {
+        match self.owner {
+            Owner::Switch(s, port) => (s, port),
+            Owner::Host(_) => unreachable!("hosts have no switch ports"),
+        }
+    }
+
+    /// The queue as policies see it.
+    #[inline(always)]
+    pub fn view(&self, now: Time, queue_bytes: u64, queue_packets: u32, free_at: Time) -> PortView {
+        PortView {
+            now,
+            queue_bytes,
+            queue_packets,
+            queue_cells: self.queue_cells,
+            rate: self.rate,
+            overhead: self.overhead,
+            free_at,
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Queues of hosts in front of the wire, first in, first out: what may stand there, and what is not accepted.
+//!
+//! The queue is the link's ring; where it is bounded (`txqueuelen`, `small_queues`), what stands in it is kept here, packet by packet.
+//! A burst (TSO) is one packet. Source: Linux pfifo_fast, tcp_small_queue_check.
+
+use crate::core::Core;
+use fanin_engine::Table;
+use fanin_packet::{PacketId, Side};
+use fanin_scenario::{Host as Params, Nic};
+use fanin_switch::DropReason;
+use fanin_transport::{TransportConfig, TransportParams};
+use fanin_units::{FlowId, LinkId, Time};
+use std::collections::{BTreeMap, VecDeque};
+
+/// The queue of a host.
+#[derive(Clone, Debug)]
+pub struct TxQueue {
+    /// Something bounds what stands in it: only then is that known.
+    bounded: bool,
+    /// Packets that may wait.
+    most: usize,
+    packets: VecDeque<Queued>,
+    /// Bytes of data, by end.
+    bytes: BTreeMap<(FlowId, Side), u32>,
+}
+
+/// A packet or burst in a host's queue, or on its wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Queued {
+    /// When its first bit leaves \[ps\].
+    pub starts: u64,
+    /// When its last bit leaves \[ps\].
+    pub leaves: u64,
+    /// The end that sends it.
+    pub end: (FlowId, Side),
+    /// Frame bytes of data; ACKs count for none.
+    pub bytes: u32,
+}
+
+impl TxQueue {
+    /// The queues of all hosts; `None` where NICs pull.
+    pub fn of_hosts(params: &Params, transports: &[(String, TransportConfig)], hosts: usize) -> Option<Table<TxQueue>> {
+        let Nic::Fifo(nic) = &params.nic else { return None };
+        let small = transports.iter().any(|(_, transport)| transport.keeps_queues_small());
+        let queue = TxQueue {
+            bounded: small || nic.txqueuelen.is_some(),
+            most: nic.txqueuelen.map_or(usize::MAX, |most| most as usize),
+            packets: VecDeque::new(),
+            bytes: BTreeMap::new(),
+        };
+        Some(vec![queue; hosts].into())
+    }
+
+    /// True where the queue takes nothing more.
+    pub fn is_full(&mut self, now: Time) -> bool {
+        if self.most == usize::MAX {
+            return false;
+        }
+        self.catch_up(now);
+        let on_the_wire = self.packets.front().is_some_and(|queued| queued.starts <= now.ps());
+        self.packets.len() - usize::from(on_the_wire) >= self.most
+    }
+
+    /// Bytes of an end's data that stand in it; zero where nothing bounds them.
+    pub fn bytes_of(&mut self, now: Time, end: (FlowId, Side)) -> u32 {
+        self.catch_up(now);
+        self.bytes.get(&end).copied().unwrap_or(0)
+    }
+
+    /// A packet or burst stands in it from now on.
+    pub fn join(&mut self, queued: Queued) {
+        if self.bounded {
+            self.packets.push_back(queued);
+            if queued.bytes > 0 {
+                *self.bytes.entry(queued.end).or_default() += queued.bytes;
+            }
+        }
+    }
+
+    /// When the next packet has left it.
+    pub fn next_departure(&self) -> Option<Time> {
+        self.packets.front().map(|queued| Time::from_ps(queued.leaves))
+    }
+
+    /// Takes out what has left.
+    fn catch_up(&mut self, now: Time) {
+        while self.packets.front().is_some_and(|queued| queued.leaves <= now.ps()) {
+            let Some(gone) = self.packets.pop_front() else { break };
+            if let Some(bytes) = self.bytes.get_mut(&gone.end) {
+                *bytes -= gone.bytes;
+                if *bytes == 0 {
+                    self.bytes.remove(&gone.end);
+                }
+            }
+        }
+    }
+}
+
+/// An ACK or a datagram that a full queue does not accept is lost.
+pub fn drop_at_host(core: &mut Core, nic: LinkId, packet: PacketId) {
+    core.ledger.totals.sent += 1;
+    core.ports[nic].drops += 1;
+    core.catch_up(nic);
+    let (queue_bytes, _) = core.queue(nic);
+    let (dropped, port) = (core.pool.packet(packet), core.ports[nic].name.clone());
+    core.record_drop(packet, &dropped, DropReason::TXQUEUE_FULL, port, queue_bytes);
+    core.pool.free(packet);
+}

@@ -1,0 +1,386 @@
+//! The world: all state of a run, and the loop that moves it.
+//!
+//! Order of events of the same time: (1) departures, by link; (2) arrivals, in the order of `engine.ties`; (3) timeouts, by
+//! host, flow and side, then those of switches; (4) applications, in order of the traffic entries; (5) sampling. Links are
+//! numbered in order of creation by the topology, flows in order of their start, so no order depends on when an event was set.
+
+mod fetch;
+pub(crate) mod sample;
+
+use crate::core::gate::PortGate;
+use crate::core::link::FarEnd;
+use crate::core::port::Owner;
+use crate::core::Core;
+use crate::fabric::Fabric;
+use crate::hosts::Hosts;
+use crate::ledger::Totals;
+use fanin_telemetry::TableError;
+use fanin_traffic::{FlowSpec, Traffic};
+use fanin_units::{LinkId, SwitchId, Time};
+use sample::Samples;
+use std::collections::BTreeMap;
+
+/// Why a call of [`World::advance`] came back.
+#[derive(Debug, PartialEq)]
+pub enum Pause {
+    /// The budget is used up; there is more to do.
+    Budget,
+    /// Nothing is left to do, or the stop time is reached.
+    Done,
+    /// It cannot go on; the message says who waits for what.
+    Stuck(String),
+}
+
+/// A run in progress.
+pub struct World {
+    pub(crate) core: Core,
+    pub(crate) fabric: Fabric,
+    pub(crate) hosts: Hosts,
+    pub(crate) traffic: Traffic,
+    /// Flows whose opener does not know yet that they may start, by the time when it will.
+    pub(crate) informed: BTreeMap<(Time, u16, u64), FlowSpec>,
+    /// Links and ports do not fit into a core's cache: what the next events need is fetched ahead of them.
+    pub(crate) prefetches: bool,
+    pub(crate) stop: Time,
+    pub(crate) next_app: Time,
+    pub(crate) samples: Samples,
+    /// Events handled without time moving on, when this was last checked.
+    pub(crate) standstill: (Time, u64),
+    /// When ports were last looked at for a deadlock, and the events until then.
+    pub(crate) looked: Time,
+    pub(crate) looked_at: u64,
+    /// After so many events without time moving on the run is taken to hang.
+    pub(crate) stall_events: u64,
+    pub(crate) max_events: u64,
+    /// Events that the inner loop may still handle. Here and not in a register, of which it has too few.
+    pub(crate) left: u64,
+}
+
+/// Events after which paused ports are looked at again.
+const DEADLOCK_EVENTS: u64 = 1 << 18;
+
+impl World {
+    /// Moves on by at most about `budget` events.
+    ///
+    /// # Errors
+    /// When a result table cannot be written.
+    pub fn advance(&mut self, budget: u64) -> Result<Pause, TableError> {
+        let end = self.core.ledger.totals.events.saturating_add(budget).min(self.max_events);
+        while self.core.ledger.totals.events < end {
+            self.find_barrier();
+            let barrier = self.core.barrier;
+            fanin_run_loop(self, end - self.core.ledger.totals.events);
+            if let Some(error) = self.core.failure.take() {
+                return Err(error);
+            }
+            if let Some(message) = self.core.stuck.take() {
+                return Ok(Pause::Stuck(format!("{message} (at {})", self.core.now)));
+            }
+            if self.core.ledger.totals.events < end {
+                if let Some(pause) = self.beyond_the_wheel(barrier) {
+                    return Ok(pause);
+                }
+            }
+        }
+        Ok(self.still_going())
+    }
+
+    /// Counts so far.
+    pub fn totals(&self) -> Totals {
+        self.core.ledger.totals
+    }
+
+    /// Packets that exist now: queued, held by a mechanism, on a wire, or waiting at a NIC. At any moment
+    /// sent = delivered + stray + dropped + in flight, where `sent` counts what NICs have sent. Frames with nothing but a
+    /// control message in them are no packets.
+    pub fn in_flight(&self) -> u64 {
+        self.core.pool.in_flight() - self.hosts.waiting_packets()
+    }
+
+    /// Simulated time reached.
+    pub fn now(&self) -> Time {
+        self.core.now
+    }
+
+    /// The earliest event that is not in the wheel. Completions of the present instant are one of the applications'.
+    fn find_barrier(&mut self) {
+        let present = if self.applications_are_next() { self.core.now } else { Time::MAX };
+        let informed = self.informed.first_key_value().map_or(Time::MAX, |((at, ..), _)| *at);
+        let wake = self.traffic.next_wake().unwrap_or(Time::MAX);
+        self.next_app = self.traffic.next_start().unwrap_or(Time::MAX).min(informed).min(wake).min(present);
+        self.core.barrier = self.core.timers.next().min(self.next_app).min(self.samples.next).min(self.stop);
+    }
+
+    /// True where applications have something to hear of at the present instant.
+    fn applications_are_next(&self) -> bool {
+        !self.hosts.completed.is_empty() || !self.hosts.progress.is_empty()
+    }
+
+    /// The wheel has nothing up to the barrier: whatever stands there is next.
+    fn beyond_the_wheel(&mut self, found: Time) -> Option<Pause> {
+        // What was set in the inner loop may stand before the barrier that was found at its beginning.
+        if self.core.barrier != found || self.applications_are_next() {
+            self.find_barrier();
+        }
+        let barrier = self.core.barrier;
+        let timers = self.core.timers.next();
+        let drained = self.hosts.ends.sinks() == 0 || (self.core.wheel.is_empty() && !self.hosts.holds_packets());
+        if self.hosts.ends.active() == 0 && self.next_app == Time::MAX && self.stop == Time::MAX && drained {
+            self.hosts.finish_turns(&mut self.core, barrier);
+            // A flow that waits for one that was aborted never starts.
+            let all_started = self.traffic.blocked().is_empty();
+            return Some(if all_started { Pause::Done } else { self.stuck("nothing is left to happen") });
+        }
+        if self.next_app == Time::MAX && self.stop == Time::MAX && self.core.timers.is_empty() && self.core.wheel.is_empty() {
+            return Some(self.stuck("nothing is left to happen"));
+        }
+        if barrier >= self.stop && timers > barrier && self.next_app > barrier && self.samples.next > barrier {
+            self.core.now = self.stop;
+            self.hosts.catch_up_all(&mut self.core);
+            return Some(self.deadlock(true).map_or(Pause::Done, |deadlock| self.stuck(&deadlock)));
+        }
+        self.core.now = barrier;
+        self.core.ledger.totals.events += 1;
+        if timers == barrier {
+            self.timeout();
+        } else if self.next_app == barrier {
+            self.applications();
+        } else {
+            self.sample();
+        }
+        None
+    }
+
+    /// The first timer is due: of a host's end, or of a mechanism at a switch.
+    fn timeout(&mut self) {
+        let Some((at, (node, key))) = self.core.timers.pop() else { return };
+        match node.checked_sub(self.fabric.hosts) {
+            None => self.hosts.timeout(&mut self.core, node, at, key),
+            Some(s) => self.fabric.timeout(&mut self.core, SwitchId(s), key),
+        }
+    }
+
+    /// Applications see messages and completions, in the order of their flows; then flows start, then ranks of jobs go on.
+    ///
+    /// A flow that follows completions at other hosts starts when a message from there would have reached its opener on an idle
+    /// network, and not before its time.
+    fn applications(&mut self) {
+        let now = self.core.now;
+        if !self.hosts.progress.is_empty() {
+            self.hosts.tell(&mut self.core, &mut self.traffic);
+            return self.write_messages();
+        }
+        if !self.hosts.completed.is_empty() {
+            let mut completed = std::mem::take(&mut self.hosts.completed);
+            completed.sort_unstable_by_key(|spec| (spec.entry, spec.index));
+            completed.iter().for_each(|spec| self.traffic.on_complete(spec, now));
+            return;
+        }
+        let starts = self.traffic.next_start() == Some(now);
+        if starts {
+            let Some(mut spec) = self.traffic.pop() else { return };
+            spec.start = spec.start.max(self.hosts.informed_at(&self.core, &self.fabric, &spec));
+            let key = (spec.start, spec.entry, spec.index);
+            if spec.start == now && self.informed.first_key_value().is_none_or(|(first, _)| key < *first) {
+                return self.hosts.start(&mut self.core, &self.fabric, spec);
+            }
+            self.informed.insert(key, spec);
+        }
+        let informed = self.informed.first_key_value().is_some_and(|((at, ..), _)| *at == now);
+        if informed {
+            if let Some((_, spec)) = self.informed.pop_first() {
+                return self.hosts.start(&mut self.core, &self.fabric, spec);
+            }
+        }
+        if starts {
+            return; // another may start now, before ranks go on
+        }
+        let (hosts, core, fabric) = (&self.hosts, &self.core, &self.fabric);
+        self.traffic.wake(now, |host, known| hosts.notified_at(core, fabric, host, known));
+        self.write_messages();
+    }
+
+    /// Writes the messages that ranks of jobs have decided to send.
+    fn write_messages(&mut self) {
+        while let Some(message) = self.traffic.pop_write() {
+            self.hosts.write(&mut self.core, &message);
+        }
+    }
+
+    /// The watchdog: whether the last budget has moved time on, and whether any is left.
+    fn still_going(&mut self) -> Pause {
+        let (since, events) = self.standstill;
+        let (now, all) = (self.core.now, self.core.ledger.totals.events);
+        if now > since {
+            self.standstill = (now, all);
+        } else if all - events > self.stall_events {
+            return self.stuck("simulated time stands still");
+        }
+        if let Some(deadlock) = self.deadlock(false) {
+            return self.stuck(&deadlock);
+        }
+        if all >= self.max_events {
+            return self.stuck(&format!("max_events ({}) is reached", self.max_events));
+        }
+        Pause::Budget
+    }
+
+    /// Ports that wait for each other: a paused port leads to a switch with a paused port, and so on in a circle, and none of them has been
+    /// open since the circle was looked for before; `end`: or for half of the run.
+    fn deadlock(&mut self, end: bool) -> Option<String> {
+        let events = self.core.ledger.totals.events;
+        if !end && events - self.looked_at < DEADLOCK_EVENTS {
+            return None;
+        }
+        let before = std::mem::replace(&mut self.looked, self.core.now);
+        self.looked_at = events;
+        let circle = self.fabric.circle_of_pauses(&mut self.core)?;
+        let since = circle.iter().filter_map(|l| self.core.gates.get(l)).map(PortGate::closed_since).max()?;
+        if since > if end { Time::from_ps(self.core.now.ps() / 2) } else { before } {
+            return None;
+        }
+        let names: Vec<String> = circle.iter().map(|l| self.core.ports[*l].name.to_string()).collect();
+        Some(format!("deadlock: paused ports have waited for each other since {since}: {}", names.join(", ")))
+    }
+
+    /// It cannot go on: names up to ten flows that wait, and for what, as they are now.
+    fn stuck(&mut self, what: &str) -> Pause {
+        self.hosts.catch_up_all(&mut self.core);
+        let mut message = format!("{what} at {}", self.core.now);
+        let waiting = self.hosts.ends.describe_waiting(10, &self.core.ledger.host_names);
+        if !waiting.is_empty() {
+            message.push_str(&format!("; {} flows wait: {}", self.hosts.ends.open(), waiting.join("; ")));
+        }
+        let blocked = self.traffic.blocked();
+        if !blocked.is_empty() {
+            message.push_str(&format!("; not started: {}", blocked.iter().take(10).cloned().collect::<Vec<_>>().join("; ")));
+        }
+        Pause::Stuck(message)
+    }
+
+    #[inline(always)]
+    fn handle(&mut self, slot: usize) {
+        if slot >= self.core.arrivals {
+            self.arrival(slot);
+        } else {
+            self.departure(slot);
+        }
+    }
+
+    /// The packet at the head of a link has reached its far end.
+    #[inline(always)]
+    fn arrival(&mut self, slot: usize) {
+        let core = &mut self.core;
+        let l = LinkId((slot - core.arrivals) as u32);
+        let link = &mut core.links[l];
+        if link.served == link.head {
+            // The sending end has not noted this departure: it does so before the packet is handed over.
+            core.catch_up(l);
+        }
+        let (link, rings) = core.links.with_rings(l);
+        let packet = link.front(rings.read()).packet;
+        link.head = link.head.wrapping_add(1);
+        if link.head != link.tail {
+            core.wheel.set(slot as u32, Time::from_ps(link.front(rings.read()).arrive));
+        } else if link.is_followed() {
+            self.sender_goes_on(l);
+        }
+        let core = &mut self.core;
+        let link = &core.links[l];
+        // One place each where packets are forwarded and delivered: another, and the compiler would inline neither.
+        let far_end = link.far_end();
+        if !link.leads_to_a_plain_switch() {
+            // Where mechanisms send messages, most links bring some, and most packets are and have none.
+            if link.has_ingress_hook() && (!link.reads_only_messages() || core.pool.has_message(packet)) {
+                return self.arrival_hooked(l, packet);
+            }
+            if let FarEnd::Host(h) = far_end {
+                return self.hosts.deliver(core, h, packet);
+            }
+        }
+        self.fabric.forward(core, far_end.switch(), l, packet);
+    }
+
+    /// The last packet on a link has arrived, and its sender has more to send: it went on when that packet had left.
+    #[inline(never)]
+    fn sender_goes_on(&mut self, l: LinkId) {
+        match self.core.ports[l].owner {
+            Owner::Host(h) => self.hosts.catch_up_turns(&mut self.core, h),
+            Owner::Switch(..) => {
+                self.core.catch_up(l);
+                self.fabric.notify(&mut self.core);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn arrival_hooked(&mut self, l: LinkId, packet: u32) {
+        // A call of its own: with one in the middle the whole would save its registers first.
+        if self.core.ledger.observed {
+            return self.arrival_observed(l, packet);
+        }
+        self.hook_arrival(l, packet);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn arrival_observed(&mut self, l: LinkId, packet: u32) {
+        self.core.trace_crossing(l, packet);
+        self.hook_arrival(l, packet);
+    }
+
+    #[inline(always)]
+    fn hook_arrival(&mut self, l: LinkId, packet: u32) {
+        match self.core.links[l].far_end() {
+            FarEnd::Switch(s) => self.fabric.arrive_hooked(&mut self.core, s, l, packet),
+            FarEnd::Host(h) => self.hosts.deliver_hooked(&mut self.core, h, packet),
+        }
+    }
+
+    /// A port whose departures are events has sent a packet, or a crossbar goes on.
+    #[inline(never)]
+    fn departure(&mut self, slot: usize) {
+        self.core.ledger.totals.departures += 1; // no hop
+        if let Some(slot) = slot.checked_sub(self.core.links.len()) {
+            return self.fabric.crossbar_event(&mut self.core, slot);
+        }
+        let l = LinkId(slot as u32);
+        match self.core.ports[l].owner {
+            Owner::Host(h) => self.hosts.departure(&mut self.core, h),
+            Owner::Switch(..) => self.fabric.departure(&mut self.core, l),
+        }
+    }
+}
+
+/// The inner loop: all events of the wheel up to the barrier. A function of its own, with a name that profilers and
+/// instruction counters find.
+#[no_mangle]
+#[inline(never)]
+pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
+    if world.prefetches {
+        run_loop::<true>(world, budget);
+    } else {
+        run_loop::<false>(world, budget);
+    }
+}
+
+/// The loop with or without fetching ahead, which would take registers from networks that go without. `budget` is one event at least.
+#[inline(never)]
+fn run_loop<const FETCHES: bool>(world: &mut World, budget: u64) {
+    world.left = budget;
+    while let Some((time, due)) = world.core.wheel.pop_until::<FETCHES>(world.core.barrier) {
+        world.core.now = time;
+        if FETCHES {
+            world.prefetch();
+        }
+        world.handle(due.slot as usize);
+        world.left -= 1;
+        if world.left == 0 {
+            break;
+        }
+    }
+    let totals = &mut world.core.ledger.totals;
+    let (events, departures) = (budget - world.left, std::mem::take(&mut totals.departures));
+    totals.events += events;
+    totals.packet_hops += events - departures; // the rest are arrivals
+}

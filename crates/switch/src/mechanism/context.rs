@@ -1,0 +1,230 @@
+//! The rest of a scenario, as far as checks of mechanisms need it, and the checks that several of them share.
+
+use super::{names_it, Mechanisms, PortSite, Site};
+use crate::{PortSettings, Scheduling, Switch};
+use fanin_packet::{Framing, Signals};
+use fanin_params::{pattern, Cx, Node as Value, Param};
+use fanin_units::{Amount, Bytes, Span};
+
+/// The scenario around a set of mechanisms.
+pub struct Context<'a> {
+    /// The set itself: what others of it can do is asked here, by capability.
+    pub mechanisms: &'a Mechanisms,
+    /// Settings of switches.
+    pub switch: &'a Switch,
+    /// Settings of the ports of the switches that have this set, each combination once.
+    pub ports: &'a [PortSettings<'a>],
+    /// Frames of the traffic.
+    pub frames: Frames,
+    /// Hosts.
+    pub hosts: Hosts,
+    /// Packets that hosts send.
+    pub traffic: Traffic<'a>,
+    /// Nodes and routes.
+    pub network: Network<'a>,
+    /// Longest time that the run may take, where the scenario gives one.
+    pub duration: Option<Span>,
+}
+
+/// Frames of the traffic.
+#[derive(Clone, Copy, Debug)]
+pub struct Frames {
+    /// Framing of packets.
+    pub framing: Framing,
+    /// Bytes of each frame behind the IP packet.
+    pub trailer: u16,
+    /// Bytes that headers of mechanisms, at whatever switch, add to a frame at most.
+    pub header_bytes: u16,
+}
+
+/// Hosts around mechanisms.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hosts {
+    /// True if NICs are queues, first in, first out.
+    pub fifo_nics: bool,
+    /// True if hosts put packets in order before their transports see them.
+    pub puts_in_order: bool,
+}
+
+/// Packets that hosts send.
+#[derive(Clone, Copy, Debug)]
+pub struct Traffic<'a> {
+    /// Classes of the traffic that could be read.
+    pub classes: &'a [u8],
+    /// Transports in use.
+    pub transports: &'a [TransportInUse<'a>],
+    /// True if all traffic could be read, so that no other transport is in use.
+    pub is_complete: bool,
+    /// Bytes of the largest IP packet of sources of datagrams; zero without.
+    pub datagram: u64,
+}
+
+/// Nodes and routes; all empty where the topology could not be built.
+#[derive(Clone, Copy)]
+pub struct Network<'a> {
+    /// Sites of the switches that have these mechanisms.
+    pub sites: &'a [Site],
+    /// Names of those switches.
+    pub switches: &'a [&'a str],
+    /// All nodes by name, with true for switches.
+    pub nodes: &'a [(&'a str, bool)],
+    /// Most switches on a path between two hosts.
+    pub longest_path: u32,
+    /// Names of links in a circle, the packets of each going on over the next; none where routes have no circle.
+    pub circle: &'a dyn Fn() -> Option<Vec<String>>,
+}
+
+/// A transport in use.
+#[derive(Clone, Copy, Debug)]
+pub struct TransportInUse<'a> {
+    pub name: &'a str,
+    /// Signals that it acts on.
+    pub acts_on: Signals,
+    /// Signals that it could act on, each with the key that switches it on.
+    pub keys: &'a [(Signals, &'a str)],
+    /// Bytes of its largest IP packet.
+    pub mtu: u16,
+    /// Bytes of IP and transport header of a packet without data.
+    pub headers: u16,
+    /// True if it hands several segments to the NIC at once (TSO).
+    pub bursts: bool,
+    /// Bytes of telemetry in its largest frame; zero where it asks for none.
+    pub telemetry: u16,
+}
+
+impl Context<'_> {
+    /// True if nothing is dropped for want of room.
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.ports.iter().all(PortSettings::is_unlimited)
+    }
+
+    /// Bounds of each port, where all of them have a buffer of their own; else none.
+    pub(crate) fn buffers(&self) -> Vec<Amount> {
+        self.ports.iter().map(|port| port.buffer).collect::<Option<Vec<Amount>>>().unwrap_or_default()
+    }
+
+    /// Room of a virtual output queue of an input, at combined input- and output-queued switches.
+    pub(crate) fn voq(&self) -> Option<Bytes> {
+        self.switch.architecture.combined().map(|combined| combined.voq)
+    }
+
+    /// Bytes of a buffer cell.
+    pub(crate) fn cell(&self) -> u32 {
+        self.switch.cell_bytes()
+    }
+
+    /// True if some port has queues for several classes.
+    pub(crate) fn has_classes(&self) -> bool {
+        self.ports.iter().any(|port| !matches!(port.scheduling, Scheduling::Fifo(_)))
+    }
+
+    /// Queues of the port that has most of them.
+    pub(crate) fn most_queues(&self) -> usize {
+        self.ports.iter().map(|port| port.scheduling.classes()).max().unwrap_or(1)
+    }
+
+    /// Shortest queues that ports mark at, each with the classes that it is of, a bit for each; of policies that mark nothing below one.
+    pub(crate) fn marks_from(&self) -> Vec<(u8, Amount)> {
+        let markings = self.ports.iter().flat_map(PortSettings::markings);
+        markings.filter_map(|(classes, marking)| Some((classes, marking.marks_from()?))).collect()
+    }
+
+    /// Classes whose packets a marking policy drops, a bit for each.
+    pub(crate) fn marking_drops(&self) -> u8 {
+        let markings = self.ports.iter().flat_map(PortSettings::markings);
+        markings.filter(|(_, marking)| marking.drops()).fold(0, |all, (classes, _)| all | classes)
+    }
+
+    /// True if a mechanism keeps packets of the traffic from being dropped for want of room.
+    pub(crate) fn is_lossless(&self) -> bool {
+        let lossless = self.mechanisms.lossless();
+        self.traffic.classes.iter().any(|class| lossless >> (*class).min(7) & 1 != 0)
+    }
+
+    /// True if a mechanism drops packets of the traffic, whatever room ports have.
+    pub(crate) fn mechanisms_drop(&self) -> bool {
+        self.mechanisms.drop_any_of(self.traffic.classes)
+    }
+
+    /// Warns where no transport in use acts on what the mechanism sends.
+    pub(crate) fn check_signals(&self, signals: Signals, what: &str, cx: &mut Cx) {
+        if !self.traffic.is_complete || self.traffic.transports.iter().any(|t| t.acts_on.has(signals)) {
+            return;
+        }
+        cx.warn(None, format!("no transport in use acts on {what}"), None);
+        let key = self.traffic.transports.iter().flat_map(|t| t.keys).find(|(signal, _)| *signal == signals);
+        if let (Some(problem), Some((_, key))) = (cx.last(), key) {
+            problem.suggestion = Some(format!("set {key} = true at a transport"));
+        }
+    }
+
+    /// Warns of switches that run a mechanism and have no neighbour to send packets to. `needs`: the key of what a neighbour must run
+    /// for that; `None`: any switch will do.
+    pub(crate) fn check_neighbours(&self, runs: impl Fn(&str) -> bool, needs: Option<&str>, cx: &mut Cx) {
+        let usable = |port: &PortSite| !port.to_host && needs.is_none_or(|key| port.peer_runs.contains(&key));
+        let running: Vec<&Site> = self.network.sites.iter().filter(|site| runs(&site.name)).collect();
+        let alone: Vec<&str> =
+            running.iter().filter(|site| !site.ports.iter().any(usable)).map(|site| site.name.as_str()).collect();
+        let Some(first) = alone.first() else { return };
+        let where_ = match (alone.len(), running.len()) {
+            (n, all) if n == all => "has no effect".to_string(),
+            (1, _) => format!("has no effect at {first}"),
+            (n, _) => format!("has no effect at {first} and {} others", n - 1),
+        };
+        let next_to_it = running.iter().flat_map(|site| &site.ports).any(|port| !port.to_host);
+        let why = match needs {
+            Some(key) if next_to_it => format!("no neighbour has {key}, so that none gets packets"),
+            _ => "no neighbour is a switch".to_string(),
+        };
+        cx.warn(None, format!("{where_}: {why}"), None).suggestion = match needs {
+            Some(key) if next_to_it => Some(format!("{key} at both ends of a link between switches")),
+            _ => None,
+        };
+    }
+
+    /// Warns where the time to live ends before any packet may take a detour, for which it must have `least` hops left.
+    pub(crate) fn check_hops(&self, least: u8, cx: &mut Cx) {
+        let Some(ttl) = self.network.sites.first().map(|site| site.ttl).filter(|ttl| *ttl <= least) else { return };
+        let message = format!("has no effect: a packet must have {least} hops left, and hosts send with switch.ttl = {ttl}");
+        let enough = format!(
+            "switch.ttl = {} at the first switch of a way, one more for each further one, and two for each further detour",
+            least + 1
+        );
+        cx.warn(None, message, None).suggestion = Some(enough);
+    }
+
+    /// Refuses patterns that name nobody, and such that name every switch.
+    pub(crate) fn check_unaware(&self, patterns: &[String], hosts: bool, (nobody, instead): (&str, &str), cx: &mut Cx) {
+        if self.network.nodes.is_empty() {
+            return;
+        }
+        let allowed: Vec<&str> =
+            self.network.nodes.iter().filter(|(_, switch)| *switch || hosts).map(|(name, _)| *name).collect();
+        let none = if hosts { "switch and no host" } else { "switch" };
+        for (i, wanted) in patterns.iter().enumerate() {
+            if !allowed.iter().any(|name| pattern::fits(wanted, name)) {
+                cx.index(i, |cx| unknown(wanted, &allowed, none, cx));
+            }
+        }
+        if !self.network.switches.is_empty() && self.network.switches.iter().all(|name| names_it(patterns, name)) {
+            let accepted = format!("at least one switch that is not in it, or {instead}");
+            let value: Value = patterns.to_vec().to_value().into();
+            let everywhere = self.network.switches.len() == self.network.nodes.iter().filter(|(_, switch)| *switch).count();
+            let message =
+                if everywhere { format!("names every switch: {nobody}") } else { "names every switch that has it".to_string() };
+            cx.error(Some(&value), message, Some(accepted));
+        }
+    }
+}
+
+fn unknown(wanted: &str, names: &[&str], none: &str, cx: &mut Cx) {
+    let node: Value = wanted.to_string().to_value().into();
+    cx.unknown(Some(&node), "node", wanted, names);
+    if let Some(problem) = cx.last() {
+        problem.line = None;
+        problem.message = format!("{} no {none}", if wanted.contains('*') { "matches" } else { "is" });
+        let few: Vec<&str> = names.iter().rev().take(4).copied().collect();
+        let more = if names.len() > few.len() { format!(", … ({} in all)", names.len()) } else { String::new() };
+        problem.accepted = Some(format!("names and patterns such as \"leaf*\"; there are {}{more}", few.join(", ")));
+    }
+}

@@ -1,0 +1,421 @@
+//! Registry: one line for each mechanism makes its table in scenarios, its variant of [`MechanismState`], and all dispatch.
+
+use super::{
+    dispatch, Arrival, Claims, Context, Dropped, Effects, Hooks, Mechanism, MechanismState, Mechanisms, Message, Node, PortNo,
+    Profile, Refused, Sent, Site, Verdict,
+};
+use crate::Pause;
+use fanin_packet::{Control, Shim, Signal, Signals};
+use fanin_params::{CounterDef, Counters, Cx, Ground, Trial};
+use fanin_units::{Amount, Bytes};
+
+/// Values of a group of counters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountGroup {
+    /// Name in summary.json.
+    pub name: &'static str,
+    /// Subject of the group.
+    pub doc: &'static str,
+    /// Each counter with its value.
+    pub counters: Vec<(&'static CounterDef, u64)>,
+}
+
+impl CountGroup {
+    /// The group of these counters.
+    pub fn of<C: Counters>(counts: &C) -> CountGroup {
+        CountGroup { name: C::GROUP, doc: C::DOC, counters: C::defs().iter().zip(counts.values()).collect() }
+    }
+}
+
+/// Mechanism of the registry, which need not run.
+#[derive(Clone, Copy, Debug)]
+pub struct MechanismKind {
+    /// Key among the scenario's mechanisms.
+    pub key: &'static str,
+    /// Documentation of that key.
+    pub(super) doc: &'static [&'static str],
+    /// Properties that do not depend on settings.
+    pub profile: &'static Profile,
+    /// Name of its group of counters.
+    pub group: &'static str,
+    /// Makes its counters, all zero.
+    pub(super) zero: fn() -> CountGroup,
+}
+
+impl MechanismKind {
+    /// Counters of the mechanism, all zero.
+    pub fn counts(&self) -> CountGroup {
+        (self.zero)()
+    }
+
+    /// The mechanism whose messages have this EtherType.
+    fn that_owns(ether_type: u16) -> Option<&'static MechanismKind> {
+        Mechanisms::ALL.iter().find(|kind| kind.profile.owns(ether_type))
+    }
+}
+
+/// Mechanism with its settings, as set-up sees all of them alike.
+pub(super) trait Set {
+    fn kind(&self) -> &'static MechanismKind;
+    fn claims(&self) -> Claims;
+    fn memory(&self, site: &Site) -> Option<Bytes>;
+    fn runs_at(&self, switch: &str) -> bool;
+    fn check(&self, context: &Context<'_>, cx: &mut Cx);
+    fn at(&self, site: &Site) -> Option<MechanismState>;
+}
+
+/// Implementor of [`Set`] for a mechanism.
+pub(super) struct Tuned<'a, M: Mechanism> {
+    pub kind: &'static MechanismKind,
+    pub params: &'a M::Params,
+    pub wrap: fn(Box<M>) -> MechanismState,
+}
+
+impl<M: Mechanism> Set for Tuned<'_, M> {
+    fn kind(&self) -> &'static MechanismKind {
+        self.kind
+    }
+
+    fn claims(&self) -> Claims {
+        M::claims(self.params)
+    }
+
+    fn memory(&self, site: &Site) -> Option<Bytes> {
+        M::memory(self.params, site)
+    }
+
+    fn runs_at(&self, switch: &str) -> bool {
+        M::runs_at(self.params, switch)
+    }
+
+    fn check(&self, context: &Context<'_>, cx: &mut Cx) {
+        M::check(self.params, context, cx);
+    }
+
+    fn at(&self, site: &Site) -> Option<MechanismState> {
+        M::new(self.params, site).map(|state| (self.wrap)(Box::new(state)))
+    }
+}
+
+macro_rules! registry {
+    ($d:tt $( $(#[doc = $doc:expr])* $key:ident => $name:ident($params:ty, $state:ty) : [$($capability:ident),*], )*) => {
+        params! {
+            /// Mechanisms of switches beyond forwarding, queueing and marking; each mechanism whose table is present is
+            /// enabled.
+            pub struct Mechanisms {
+                $( $(#[doc = $doc])* pub $key: Option<$params>; )*
+            }
+        }
+
+        /// A mechanism's state at one switch.
+        #[derive(Debug)]
+        pub enum MechanismState {
+            $( $(#[doc = $doc])* $name(Box<$state>), )*
+        }
+
+        $( impl Provides for $state {
+            $( provide!($capability); )*
+        } )*
+
+        impl Mechanisms {
+            /// No mechanism runs.
+            pub const NONE: Mechanisms = Mechanisms { $( $key: None, )* };
+
+            /// All that there are, in order of the registry.
+            pub const ALL: &'static [MechanismKind] = &[$( MechanismKind {
+                key: stringify!($key),
+                doc: &[$($doc),*],
+                profile: &<$state as Mechanism>::PROFILE,
+                group: <<$state as Mechanism>::Counts as fanin_params::Counters>::GROUP,
+                zero: || CountGroup::of(&<<$state as Mechanism>::Counts as Default>::default()),
+            }, )*];
+
+            /// Those with a table, in order of the registry.
+            fn set(&self) -> Vec<Box<dyn Set + '_>> {
+                let mut kinds = Mechanisms::ALL.iter();
+                let mut found: Vec<Box<dyn Set + '_>> = Vec::new();
+                $( if let (Some(kind), Some(params)) = (kinds.next(), &self.$key) {
+                    found.push(Box::new(Tuned::<$state> { kind, params, wrap: MechanismState::$name }));
+                } )*
+                found
+            }
+        }
+
+        impl MechanismState {
+            /// Place in the registry.
+            fn number(&self) -> usize {
+                enum Place { $( $name, )* }
+                match self { $( MechanismState::$name(_) => Place::$name as usize, )* }
+            }
+        }
+
+        /// Runs an expression for the mechanism of a state.
+        macro_rules! dispatch {
+            ($d state:expr, $d m:ident => $d body:expr) => {
+                match $d state { $( MechanismState::$name($d m) => $d body, )* }
+            };
+        }
+        use dispatch;
+    };
+}
+pub(super) use registry;
+
+/// Refuses a second mechanism that puts headers into frames.
+fn one_header(first: Option<&str>, second: &str, cx: &mut Cx) {
+    if let Some(first) = first {
+        let message = format!("puts headers into frames, as {first} does, and a frame has one at most");
+        let accepted = format!("either {first} or {second}");
+        cx.key(second, |cx| cx.error(None, message, Some(accepted)).severity);
+    }
+}
+
+fn keys(fits: impl Fn(&Profile) -> bool) -> Vec<&'static str> {
+    Mechanisms::ALL.iter().filter(|kind| fits(kind.profile)).map(|kind| kind.key).collect()
+}
+
+/// The registry.
+impl Mechanisms {
+    /// Each mechanism as it is tried on a scenario, with its signals.
+    pub fn trials(at: &Ground) -> Vec<(Trial, Signals)> {
+        let trial = |kind: &MechanismKind| {
+            let own = (format!("switch.mechanisms.{}", kind.key), "{}".to_string());
+            let trial = Trial::new("switch.mechanisms", kind.key, kind.doc, own, (kind.profile.authors)(at));
+            (trial, kind.profile.signals)
+        };
+        Mechanisms::ALL.iter().map(trial).collect()
+    }
+
+    /// Keys of the mechanisms that can run at combined input- and output-queued switches.
+    pub fn that_run_at_combined() -> Vec<&'static str> {
+        keys(|profile| profile.at_combined)
+    }
+
+    /// Key of the mechanism that would let ports write telemetry.
+    pub fn that_writes_telemetry() -> Option<&'static str> {
+        keys(|profile| profile.telemetry).first().copied()
+    }
+
+    /// Keys of the mechanisms that can keep packets from being dropped.
+    pub fn that_keep_all() -> Vec<&'static str> {
+        keys(|profile| profile.keeps_all)
+    }
+
+    /// Keys of the mechanisms that would send hosts this signal.
+    pub fn that_signal(signal: Signals) -> Vec<&'static str> {
+        keys(|profile| profile.signals.has(signal))
+    }
+
+    /// Signal in a message to a host, with the name of its mechanism's group of counters; `None` where no mechanism defines its EtherType.
+    pub fn signal(control: &Control, length: u8) -> Option<(&'static str, Signal)> {
+        let kind = MechanismKind::that_owns(control.ether_type)?;
+        let messages = kind.profile.messages?;
+        Some((kind.group, (messages.signal)(control.body(length))))
+    }
+
+    /// Pause that a message asks of a host's NIC; `None`: it is for an endpoint, or nobody's.
+    pub fn pause(control: &Control, length: u8) -> Option<Pause> {
+        let pauses = MechanismKind::that_owns(control.ether_type)?.profile.pauses()?;
+        (pauses.read)(control.body(length))
+    }
+
+    /// Message by which a host's NIC asks its switch to pause; `None`: no mechanism has such messages.
+    pub fn ask(pause: &Pause) -> Option<Message> {
+        let pauses = Mechanisms::ALL.iter().find_map(|kind| kind.profile.pauses())?;
+        Some((pauses.write)(pause))
+    }
+}
+
+/// Mechanisms that are set.
+impl Mechanisms {
+    fn profiles(&self) -> impl Iterator<Item = &'static MechanismKind> {
+        self.set().into_iter().map(|set| set.kind()).collect::<Vec<_>>().into_iter()
+    }
+
+    fn claims(&self) -> impl Iterator<Item = Claims> {
+        self.set().into_iter().map(|set| set.claims()).collect::<Vec<_>>().into_iter()
+    }
+
+    /// Memory that those that run at a switch take there; `None`: that of one of them is not known.
+    pub fn memory(&self, site: &Site) -> Option<Bytes> {
+        let mut sum = Bytes(0);
+        for set in self.set().into_iter().filter(|set| set.runs_at(&site.name)) {
+            sum += set.memory(site)?;
+        }
+        Some(sum)
+    }
+
+    /// States of those that run at a switch.
+    pub fn at(&self, site: &Site) -> Vec<MechanismState> {
+        self.set().into_iter().filter_map(|set| set.at(site)).collect()
+    }
+
+    /// Keys of those that run at a switch of this name.
+    pub fn keys_at(&self, switch: &str) -> Vec<&'static str> {
+        self.set().into_iter().filter(|set| set.runs_at(switch)).map(|set| set.kind().key).collect()
+    }
+
+    /// Reports problems that show only beside the rest of the scenario.
+    pub fn check(&self, context: &Context<'_>, cx: &mut Cx) {
+        let mut with_headers = None;
+        for kind in self.profiles().filter(|kind| kind.profile.headers.is_some()) {
+            one_header(with_headers, kind.key, cx);
+            with_headers = Some(kind.key);
+        }
+        for set in self.set() {
+            cx.key(set.kind().key, |cx| set.check(context, cx));
+        }
+    }
+
+    /// True if one may drop packets of one of these classes for want of room or by design, or of any class.
+    pub fn drop_any_of(&self, classes: &[u8]) -> bool {
+        let mask = classes.iter().fold(0, |mask, class| mask | 1 << (*class).min(7));
+        self.claims().any(|claims| claims.drops == u8::MAX || claims.drops & mask != 0)
+    }
+
+    /// Largest frame that may have a message at its end; `None` where no frame has.
+    pub fn largest_frame(&self) -> Option<Bytes> {
+        self.claims().filter_map(|claims| claims.largest_frame).max()
+    }
+
+    /// Bytes that headers add to a frame at most.
+    pub fn header_bytes(&self) -> u16 {
+        self.profiles().map(|kind| kind.profile.header_bytes()).max().unwrap_or(0)
+    }
+
+    /// Key of the one that puts headers into frames; `None` where none does.
+    pub fn with_headers(&self) -> Option<&'static str> {
+        self.profiles().find(|kind| kind.profile.headers.is_some()).map(|kind| kind.key)
+    }
+
+    /// Maker of the header that hosts put into each frame that they send.
+    pub fn host_header(&self) -> Option<fn(&Sent) -> Shim> {
+        self.profiles().find_map(|kind| kind.profile.headers?.of_host)
+    }
+
+    /// Amounts among all settings, for the unit that they are in.
+    pub fn amounts(&self) -> Vec<Amount> {
+        self.claims().flat_map(|claims| claims.amounts).collect()
+    }
+
+    /// Keys of those that cannot run at combined input- and output-queued switches.
+    pub fn not_at_combined(&self) -> Vec<&'static str> {
+        self.profiles().filter(|kind| !kind.profile.at_combined).map(|kind| kind.key).collect()
+    }
+
+    /// True if ports write telemetry into frames.
+    pub fn telemetry(&self) -> bool {
+        self.profiles().any(|kind| kind.profile.telemetry)
+    }
+
+    /// True if one of them records states of ports.
+    pub fn states(&self) -> bool {
+        self.profiles().any(|kind| kind.profile.states)
+    }
+
+    /// Classes whose packets they keep from being dropped for want of room, a bit each.
+    pub fn lossless(&self) -> u8 {
+        self.claims().fold(0, |all, claims| all | claims.lossless)
+    }
+
+    /// Memory of a switch in which packets are counted; `None` where nothing counts them.
+    pub fn packet_memory(&self) -> Option<Bytes> {
+        self.claims().filter_map(|claims| claims.packet_memory).min()
+    }
+
+    /// Signals that they send to hosts.
+    pub fn signals(&self) -> Signals {
+        self.profiles().fold(Signals::NONE, |all, kind| all.with(kind.profile.signals))
+    }
+}
+
+fn counts_of<M: Mechanism>(state: &M) -> CountGroup {
+    CountGroup::of(&state.counts())
+}
+
+/// Hooks that each mechanism has.
+impl MechanismState {
+    /// Kind of the mechanism.
+    pub fn kind(&self) -> &'static MechanismKind {
+        &Mechanisms::ALL[self.number()]
+    }
+
+    /// Largest frame that a port has to ask it about before it enqueues it; zero where it wants to know of none.
+    pub fn offered_up_to(&self) -> u16 {
+        match self.hooks().any(Hooks::BEFORE_PORTS) {
+            true => self.overtakes(|m| m.largest()).unwrap_or(u16::MAX),
+            false => 0,
+        }
+    }
+
+    /// Largest values so far, each with its definition.
+    pub fn largest_values(&self) -> Vec<(&'static CounterDef, u64)> {
+        let values = self.peaks(|m| m.peaks()).unwrap_or_default();
+        self.kind().profile.peaks.iter().zip(values).collect()
+    }
+
+    /// Hooks to run.
+    pub fn hooks(&self) -> Hooks {
+        dispatch!(self, m => m.hooks())
+    }
+
+    /// Counters so far.
+    pub fn counts(&self) -> CountGroup {
+        dispatch!(self, m => counts_of(&**m))
+    }
+
+    /// Reasons for which it acted, and how often.
+    pub fn by_reason(&self) -> Vec<(&'static str, u64)> {
+        dispatch!(self, m => m.by_reason())
+    }
+
+    /// See [`Mechanism::on_route`].
+    pub fn on_route(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, fx: &mut Effects) -> Verdict {
+        dispatch!(self, m => m.on_route(node, p, to, fx))
+    }
+
+    /// See [`Mechanism::on_offer`].
+    pub fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+        dispatch!(self, m => m.on_offer(node, p, port, fx))
+    }
+
+    /// See [`Mechanism::on_refusal`].
+    pub fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, fx: &mut Effects) -> Verdict {
+        dispatch!(self, m => m.on_refusal(node, refused, fx))
+    }
+
+    /// See [`Mechanism::on_drop`].
+    pub fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
+        dispatch!(self, m => m.on_drop(node, dropped, fx))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::site;
+    use super::*;
+    use fanin_params::{Param, Value};
+
+    /// A line of the registry that forgets a capability would make its hooks do nothing.
+    #[test]
+    fn hooks_and_profiles_have_their_capabilities() {
+        for kind in Mechanisms::ALL {
+            let table = Value::Table([(kind.key.to_string(), Value::Table(Vec::new()).into())].into());
+            let mechanisms = Mechanisms::parse(&table.into(), &mut Cx::new()).expect(kind.key);
+            let states = mechanisms.at(&site(&["h0", "s1", "s2"]));
+            let [m] = &states[..] else { panic!("{} of {}", states.len(), kind.key) };
+            assert_eq!((m.kind().key, m.counts()), (kind.key, kind.counts()));
+            let capabilities = [
+                (Hooks::TURN, m.sends(|_| ())),
+                (Hooks::EGRESS, m.watches(|_| ())),
+                (Hooks::DEPARTED, m.packet_memory(|_| ())),
+                (Hooks::CROSSING, m.packet_memory(|_| ())),
+                (Hooks::RANKS, m.ranks(|_| ())),
+            ];
+            for (hook, capability) in capabilities {
+                assert!(!m.hooks().any(hook) || capability.is_some(), "{}: {hook:?}", kind.key);
+            }
+            assert_eq!(m.telemetry(|_| ()).is_some(), kind.profile.telemetry, "{}", kind.key);
+            assert_eq!(m.largest_values().len(), kind.profile.peaks.len(), "{}", kind.key);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Doc comments are understood where an editor shows them alone.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Beginnings of a first sentence that leans on the item above it, or asks instead of naming the item.
+const LEANING: [&str; 20] = [
+    "What", "Whether", "The same", "Those", "Both", "That", "It", "Its", "They", "Their", "How", "When", "Where", "Who", "Whose",
+    "Which", "Why", "See", "As", "Of",
+];
+
+/// Doc comments that still begin so, by crate; crates that are not listed have none. A number may only fall.
+#[rustfmt::skip]
+const REMAINING: &[(&str, usize)] = &[
+    ("analysis", 443),
+    ("sim", 328),
+    ("switch", 286),
+    ("telemetry", 81),
+    ("wire", 53),
+];
+
+/// Lines of a source that test modules occupy, which are no documentation.
+fn in_tests(lines: &[&str]) -> Vec<bool> {
+    let mut inside = vec![false; lines.len()];
+    let mut i = 0;
+    while i < lines.len() {
+        let indent = lines[i].len() - lines[i].trim_start().len();
+        let module = lines.get(i + 1).is_some_and(|next| next.trim_start().starts_with("mod ") && next.ends_with('{'));
+        if lines[i].trim() == "#[cfg(test)]" && module {
+            let close = format!("{}}}", " ".repeat(indent));
+            let length = lines[i..].iter().position(|line| *line == close).expect("a module that closes");
+            inside[i..=i + length].fill(true);
+            i += length;
+        }
+        i += 1;
+    }
+    inside
+}
+
+/// True if a doc comment with this first line leans on another sentence.
+fn leans(first: &str) -> bool {
+    LEANING.iter().any(|word| {
+        let rest = first.strip_prefix(word);
+        rest.is_some_and(|rest| rest.chars().next().is_none_or(|next| !next.is_alphanumeric() && next != '-' && next != '_'))
+    })
+}
+
+/// Line numbers, from 1, at which doc comments outside tests begin with one of [`LEANING`].
+fn leaning(text: &str) -> Vec<usize> {
+    let lines: Vec<&str> = text.lines().collect();
+    let doc = |line: &str| {
+        let line = line.trim_start();
+        line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(|rest| rest.trim_start().to_string())
+    };
+    let inside = in_tests(&lines);
+    let begins = |i: &usize| !inside[*i] && (*i == 0 || doc(lines[*i - 1]).is_none());
+    (0..lines.len()).filter(begins).filter(|i| doc(lines[*i]).is_some_and(|first| leans(&first))).map(|i| i + 1).collect()
+}
+
+fn is_test(path: &Path) -> bool {
+    let name = path.file_name().unwrap().to_string_lossy();
+    name == "tests.rs" || name.ends_with("_tests.rs") || path.components().any(|part| part.as_os_str() == "tests")
+}
+
+fn visit(folder: &Path, each: &mut impl FnMut(&Path)) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            visit(&path, each);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            each(&path);
+        }
+    }
+}
+
+#[test]
+fn first_sentences_stand_alone() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut seen = 0;
+    visit(&crates, &mut |path| {
+        let inner = path.strip_prefix(&crates).unwrap();
+        let mut parts = inner.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
+        let name = parts.next().unwrap();
+        if parts.next().as_deref() == Some("src") && !is_test(inner) {
+            seen += 1;
+            let text = std::fs::read_to_string(path).unwrap();
+            let found = leaning(&text).into_iter().map(|line| format!("{}:{line}", inner.display()));
+            places.entry(name).or_default().extend(found);
+        }
+    });
+    assert!(seen > 200, "only {seen} sources were read");
+    let known: BTreeMap<&str, usize> = REMAINING.iter().copied().collect();
+    let mut wrong = String::new();
+    for (name, places) in &places {
+        let allowed = known.get(name.as_str()).copied().unwrap_or(0);
+        if places.len() < allowed {
+            wrong += &format!("crate {name}: lower the number in REMAINING from {allowed} to {}\n", places.len());
+        } else if places.len() > allowed {
+            wrong += &format!(
+                "crate {name}: {} doc comments begin with one of {LEANING:?}, {allowed} are known; name the item and say what \
+                 it is or does:\n  {}\n",
+                places.len(),
+                places.join("\n  ")
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn leaning_sentences_are_found_and_others_are_not() {
+    let text =
+        "//! What it is.\n\n/// Whether it is open.\nfn a() {}\n/// Sum of both.\n/// What follows.\nfn b() {}\n    /// It.\n\
+                /// Itself.\n\n/// Item of a list.\n/// As-is copy.\nfn c() {}\n/// The samedi.\n\n/// The same as above.\n\
+                #[cfg(test)]\nmod tests {\n    /// What is tested.\n    fn d() {}\n}\n/// Both.\nfn e() {}\n";
+    assert_eq!(leaning(text), [1, 3, 8, 16, 22]);
+}

@@ -1,0 +1,106 @@
+"""The command ``fanin analyze``: its options, and what it writes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Unpack
+
+import typer
+
+from fanin.analysis.settings import DECLARED, Settings
+from fanin.cli.failures import ends_in, failures
+from fanin.cli.output import reading, show_analysis
+
+__all__ = ["EXAMPLES", "analyze"]
+
+EXAMPLES = (
+    "fanin analyze switch7.csv --rate 10Gbps --columns 'time=ts_ns:ns,queue=qlen:cells(208B)'",
+    "zcat trace.csv.gz | fanin analyze - --rate 10Gbps",
+)
+
+
+def _with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each setting of an analysis, after its first argument."""
+    first, *own = inspect.signature(command, eval_str=True).parameters.values()
+    options = []
+    for name, (hint, setting) in DECLARED.items():
+        flag = setting.flag or f"--{name.replace('_', '-')}"
+        least, most = setting.least, setting.most
+        option = typer.Option(flag, metavar=setting.metavar, help=setting.help, case_sensitive=False, min=least, max=most)
+        default = setting.default if setting.option is None else setting.option
+        annotation = Annotated[setting.kind or hint, option]  # type: ignore[valid-type]
+        options.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
+    named = [parameter for parameter in own if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
+    setattr(command, "__signature__", inspect.Signature([first, *options, *named]))  # noqa: B010 (functions have it, their type does not)
+    return command
+
+
+@_with_settings
+def analyze(
+    traces: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TRACE...",
+            help="A result folder, or files: Parquet, Arrow, CSV, TSV, JSON lines, pcap, pcapng; - is standard input.",
+            show_default=False,
+        ),
+    ],
+    *,
+    records: Annotated[
+        Path | None,
+        typer.Option("--records", metavar="FILE", help="Also write all records: .parquet, .csv, .jsonl or .arrow."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Also write a page (.html) or the whole report (.json).")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no notes, no tables.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    **settings: Unpack[Settings],
+) -> None:
+    """Find the bursts of a queue trace, simulated or real: phases, slopes, laws, culprits."""
+    from fanin import analysis
+
+    given: dict[str, Any] = {name: value for name, value in settings.items() if value != []}
+    with failures():
+        _check_files(traces, [Path(path) for path in given.get("behind") or ()], records, out)
+        if given.get("zone") is not None and as_json:
+            raise ValueError("--zone: without effect beside --json, whose times are picoseconds since origin_s")
+        with reading(shown=not quiet and not as_json) as progress:
+            found = analysis.analyze([str(trace) for trace in traces], progress=progress, **given)
+        if records is not None:
+            found.write_records(records)
+        if out is not None and out.suffix.lower() == ".html":
+            found.report(out)
+        elif out is not None:
+            found.to_json(out)
+    if as_json:
+        typer.echo(found.to_json(), nl=False)
+    elif not quiet:
+        show_analysis(found, settings["top"])
+        for written in filter(None, (records, out)):
+            typer.echo(written)
+
+
+def _check_files(traces: list[Path], behind: list[Path], records: Path | None, out: Path | None) -> None:
+    """Refuse files to write that could not be written, or are read.
+
+    Raises
+    ------
+    ValueError
+        The first of them, with the reason.
+    """
+    from fanin.analysis import records_kind
+
+    if records is not None:
+        records_kind(records)
+        if not records.absolute().parent.is_dir():
+            raise ValueError(f"--records {records}: there is no folder {records.parent}")
+        if records.resolve() in [trace.resolve() for trace in [*traces, *behind]]:
+            raise ValueError(f"--records {records}: is a file of the trace itself")
+    ends_in(out, ".html", ".json")
+    if out is not None and not out.absolute().parent.is_dir():
+        raise ValueError(f"--out {out}: there is no folder {out.parent}")
+    if out is not None and out.resolve() in [trace.resolve() for trace in traces]:
+        raise ValueError(f"--out {out}: is a file of the trace itself")

@@ -1,0 +1,106 @@
+"""The command ``fanin compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from fanin.cli.failures import ends_in
+from fanin.cli.output import say
+from fanin.cli.plot import RESULTS, reading, refused
+from fanin.statistics import ALPHA, CONFIDENCE, MARGIN
+
+if TYPE_CHECKING:
+    from fanin.comparison import Comparison
+
+__all__ = ["EXAMPLES", "compare"]
+
+EXAMPLES: Final = ("fanin compare k20=out/k20-* k65=out/k65-* -o k.html", "fanin compare out/sweep --by switch.marking.k")
+
+
+def compare(
+    results: Annotated[list[str], typer.Argument(metavar="RESULT...", help=RESULTS, show_default=False)],
+    by: Annotated[
+        list[str] | None,
+        typer.Option("--by", metavar="AXIS", help="RESULT is a sweep: its variants by this axis; may be repeated."),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", metavar="AXIS=VALUE", help="Only runs of the sweep with this value; may be repeated."),
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option("--base", metavar="NAME", help="Variant that the others are compared with; the first if not given."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric", metavar="METRIC", help="Show and judge this alone: an address, pattern or group; may be repeated."
+        ),
+    ] = None,
+    confidence: Annotated[float, typer.Option("--confidence", metavar="SHARE", help="Confidence of the intervals.")] = CONFIDENCE,
+    alpha: Annotated[
+        float, typer.Option("--alpha", metavar="SHARE", help="Chance that anything is called different where nothing is.")
+    ] = ALPHA,
+    margin: Annotated[
+        float, typer.Option("--margin", metavar="SHARE", help="Relative difference of means that counts as none, if shown.")
+    ] = MARGIN,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Also write a page (.html) or everything (.json).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+) -> None:
+    """Say which variant is better: intervals over seeds, differences seed by seed, and which of them count."""
+    with refused():
+        ends_in(out, ".html", ".htm", ".json")
+        chosen = dict(map(_chosen, where or []))
+        from fanin import files
+        from fanin.sweep import compare as comparison
+
+        options: dict[str, Any] = {"base": base, "metric": metric or (), "confidence": confidence, "alpha": alpha}
+        options["margin"] = margin
+        with reading(shown=not as_json) as progress:
+            made = comparison.compare(results, by=by or (), where=chosen, progress=progress, **options)
+        if out is not None and out.suffix.lower() == ".json":
+            files.write_text(out, made.to_json() + "\n")
+        elif out is not None:
+            made.report(out)
+    if as_json:
+        typer.echo(made.to_json())
+        return
+    show(made)
+    if out is not None:
+        typer.echo(out)
+
+
+def _chosen(text: str) -> tuple[str, str]:
+    axis, equals, value = text.partition("=")
+    if not equals or not axis:
+        raise ValueError(f"--where {text}: is not of the form AXIS=VALUE")
+    return axis, value
+
+
+def show(made: Comparison) -> None:
+    """Print a comparison: warnings and notes to standard error, tables to standard output."""
+    from rich.text import Text
+
+    from fanin.comparison import tables
+    from fanin.text import terminal
+
+    for warning in made.warnings:
+        say(f"warning: {warning}", "yellow")
+    for note in made.notes:
+        say(f"note: {note}", "cyan")
+    console = terminal.console()
+    if made.differing:
+        terminal.table(console, "What differs", *tables.differing_rows(made), words=set(range(1, len(made.variants) + 1)))
+    tones = {"better": "green", "worse": "red", "differs": "yellow", "mostly better": "green", "mostly worse": "red"}
+    for at, variant in enumerate(made.variants[1:], start=1):
+        title = f"{variant.name} against {made.base.name}: {tables.counted(made, variant.name)}"
+        console.print(Text(title, style="bold"), soft_wrap=True)
+        for section, (head, rows) in tables.tables(made, at):
+            cells: list[list[str | Text]] = [[*row[:-1], Text(row[-1], style=tones.get(row[-1], ""))] for row in rows]
+            terminal.table(console, section, head, cells)
+    console.print(Text(tables.rule(made), style="dim"), soft_wrap=True)

@@ -1,0 +1,157 @@
+"""``fanin sweep``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.text import Text
+
+from fanin.cli.asked import as_setting, end_like_ctrl_c
+from fanin.cli.failures import EXIT_FAILED, EXIT_INTERRUPTED, failed, failures
+from fanin.cli.output import say, say_problem
+from fanin.text import show, terminal
+
+if TYPE_CHECKING:
+    from fanin.sweep.frames import Sweep
+    from fanin.sweep.plan import Plan
+
+__all__ = ["EXAMPLES", "sweep"]
+
+EXAMPLES: Final = (
+    "fanin sweep examples/sweep-marking.toml -o out/marking",
+    "fanin sweep examples/sweep-marking.toml -o out/marking --dry-run",
+    "fanin sweep k.toml -o s3://results/k --shard $SLURM_ARRAY_TASK_ID/100",
+)
+
+_POINTS_SHOWN: Final = 20
+
+
+def sweep(
+    source: Annotated[
+        Path, typer.Argument(metavar="SWEEP", help="A file with a \\[sweep] table: seeds, axes, scenario.", show_default=False)
+    ],
+    out: Annotated[
+        str | None,
+        typer.Option("-o", "--out", metavar="OUT", help="The store: a folder, or s3://BUCKET/PREFIX.", show_default=False),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the scenario at all points.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", metavar="N", help="Worker processes; one for each core.")] = None,
+    shard: Annotated[
+        str | None, typer.Option("--shard", metavar="I/N", help="Only the I-th of N parts; others may run at the same time.")
+    ] = None,
+    dask: Annotated[
+        str | None, typer.Option("--dask", metavar="ADDRESS", help="Simulate on the cluster of this Dask scheduler.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check, estimate by a few runs, and write nothing.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try runs again that failed.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep each run's result folder, too.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no warnings, no table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+) -> None:
+    """Run a scenario with many values and seeds; go on where an earlier command stopped."""
+    from fanin.sweep import plan as _plan
+    from fanin.sweep import running
+    from fanin.sweep.dask import ClusterError
+
+    with failures(source):
+        if out is None and not dry_run:
+            raise ValueError("-o OUT is missing: where the results go")
+        part = running.parsed_shard(shard)
+        options: dict[str, Any] = {"jobs": jobs, "shard": part, "dask": dask, "retry_failed": retry_failed, "keep": keep}
+        made = _plan.plan(_plan.load(source), dict(as_setting(setting) for setting in settings or []))
+        if not quiet:
+            for problem in made.warnings:
+                say_problem(problem, source)
+        if dry_run:
+            _dry_run(made, out, as_json=as_json, **options)
+            return
+        end_like_ctrl_c()
+        try:
+            done = running.execute(made, str(out), progress=not quiet and not as_json, **options)
+        except KeyboardInterrupt:
+            say(f"interrupted; what had ended until then is in {out}, and the same command goes on from there", "yellow")
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+        except (ClusterError, RuntimeError) as error:
+            failed(error)
+        lost = _show(done, made, quiet=quiet, as_json=as_json)
+    if lost:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _show(done: Sweep, made: Plan, *, quiet: bool, as_json: bool) -> int:
+    """Print what is in the store; return how many runs of the plan failed."""
+    from fanin.sweep import points
+
+    runs = done.runs
+    failed = runs.filter(runs["status"] != "ok")
+    hops, cpu = int(runs["packet_hops"].sum() or 0), float(runs["cpu_s"].sum() or 0.0)
+    facts = {
+        "path": done.path,
+        "planned": done.planned,
+        "done": runs.height - failed.height,
+        "failed": failed.height,
+        "complete": done.complete,
+        "packet_hops": hops,
+        "cpu_s": cpu,
+        "unreached": None if made.design.stop is None else len(points.unreached(done, made)),
+    }
+    if as_json:
+        typer.echo(json.dumps(facts))
+        return failed.height
+    for row in failed.iter_rows(named=True):
+        values = [f"{axis} = {row[axis]}" for axis in done.axes if row.get(axis) is not None]
+        place = ", ".join([*values, f"seed {row['seed']}"])
+        say(f"error: run {row['run'][:8]} ({place}): {str(row['error']).splitlines()[0]}", "red")
+    if not quiet:
+        stopped = ", as many as its stop rule needs" if runs.height < done.planned else ""
+        rest = stopped if facts["complete"] else f", {max(0, done.planned - runs.height):,} to do"
+        console = terminal.console()
+        title = f"{made.name}: {facts['done']:,} of {done.planned:,} runs{rest}"
+        console.print(Text(title, style="bold"), soft_wrap=True)
+        cost = f"{show.count(hops)} packet-hops, {cpu:,.4g} s of CPU"
+        console.print(Text(cost), soft_wrap=True)
+        console.print(Text(f"store: {done.path}"), soft_wrap=True)
+        _show_points(done, made)
+    return failed.height
+
+
+def _show_points(done: Sweep, made: Plan) -> None:
+    """Print a metric by point, and which points have too wide an interval for the stop rule with all their seeds."""
+    from fanin.sweep import points
+
+    metric = points.main_metric(done, made)
+    if metric is None:
+        return
+    head, rows = points.table(done, made, metric, _POINTS_SHOWN)
+    count = len(made.points)
+    title = f"The first {len(rows)} of {count:,} points" if count > len(rows) else show.many(count, "point")
+    console = terminal.console()
+    terminal.table(console, title, head, rows, words=set(range(len(made.axes) or 1)))
+    if any(cell.startswith("~") for row in rows for cell in row):
+        note = "~: the interval of this mean is not to be relied on, for rare runs decide it; median and range say what was seen"
+        console.print(Text(note, style="dim"), soft_wrap=True)
+    if compare := points.compare_command(done, made):
+        console.print(Text(f"all metrics, judged: {compare}", style="dim"), soft_wrap=True)
+    stop, wide = made.design.stop, points.unreached(done, made)
+    if stop is not None and wide:
+        text = f"{len(wide):,} of {count:,} points did not reach {points.width_text(stop)} of {stop.metric}"
+        say(f"warning: {text} with {made.design.seed_count:,} seeds, the most that seeds allows", "yellow")
+
+
+def _dry_run(made: Plan, out: str | None, *, as_json: bool, **options: Any) -> None:
+    from fanin.sweep import estimate
+    from fanin.sweep.dask import ClusterError
+
+    try:
+        found = estimate.estimate(made, out, **options)
+    except ClusterError as error:
+        failed(error)
+    if as_json:
+        typer.echo(json.dumps(found.to_dict()))
+    else:
+        terminal.facts(terminal.console(), [(name, text, note) for name, text, note in found.facts()])

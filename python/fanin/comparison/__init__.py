@@ -1,0 +1,468 @@
+"""Compares variants of a scenario: intervals over seeds, paired differences, and which of them count."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fanin import _core
+from fanin import statistics as stats
+from fanin.comparison import variants
+from fanin.comparison.variants import CompareError, Variant, meant
+from fanin.statistics import Difference, Direction, Interval, Verdict, exact, metrics
+from fanin.statistics.metrics import Metric
+from fanin.text import show
+
+if TYPE_CHECKING:
+    import polars as pl
+    from plotly.graph_objects import Figure
+
+__all__ = ["SCHEMA", "Cell", "Comparison", "Row", "of"]
+
+SCHEMA: Final = "compare/2"
+"""Schema of `Comparison.to_dict`."""
+
+_SPREAD: Final = 0.05
+"""Simulated times may differ by so much, relative, before it is worth a warning."""
+
+_SAME_RUN: Final = ("duration", "topology", "traffic", "telemetry")
+"""Settings whose difference makes numbers hard to compare: name of the first key in their path."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number of one variant.
+
+    Attributes
+    ----------
+    interval : Interval or None
+        Mean and median over seeds with their intervals, in the unit of the metric; None if no run has it.
+    difference : Difference or None
+        From the base; None for the base itself, or where one of the two has no value.
+    verdict : str or None
+        ``better``, ``worse``; ``mostly better``, ``mostly worse`` (in more of the runs than not, whatever rare runs do to the
+        mean); ``differs`` (where neither direction is better); ``no difference`` (shown to be within the margin), ``not shown``;
+        ``equal`` (in each run, so not judged), ``one seed`` or ``no data``; None for the base, and where nothing was judged.
+    chance : float or None
+        Its chance where nothing differs, adjusted for the whole table (Holm).
+    seeds : int or None
+        Of what is not shown: how many seeds would show it, if all goes on as these seeds say; None where too many would.
+    """
+
+    interval: Interval | None
+    difference: Difference | None = None
+    verdict: Verdict | None = None
+    chance: float | None = None
+    seeds: int | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A metric with its number in each variant, the base first."""
+
+    metric: Metric
+    cells: tuple[Cell, ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether it is zero in all variants, or has no value."""
+        known = [cell.interval for cell in self.cells if cell.interval is not None]
+        return all(found.mean == 0 and found.low in (None, 0) and found.high in (None, 0) for found in known)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs between variants, and what that is worth. docs/compare.md states the rule.
+
+    Attributes
+    ----------
+    variants : tuple of Variant
+        The base first.
+    rows : tuple of Row
+        One per metric that some run has.
+    differing : list of (str, list)
+        Settings of the scenario that differ, with the value of each variant.
+    warnings : list of str
+        What makes the numbers hard to compare.
+    notes : list of str
+        What few seeds, or seeds without effect, are worth.
+    confidence, alpha, margin : float
+        Nominal coverage of intervals; chance that a table calls anything different where nothing is; up to which relative
+        difference means count as the same, if that is shown.
+    """
+
+    variants: tuple[Variant, ...]
+    rows: tuple[Row, ...]
+    differing: list[tuple[str, list[Any]]]
+    warnings: list[str]
+    notes: list[str]
+    confidence: float
+    alpha: float
+    margin: float = stats.MARGIN
+
+    @property
+    def base(self) -> Variant:
+        """The variant that the others are compared with."""
+        return self.variants[0]
+
+    @property
+    def judged(self) -> int:
+        """How many differences were judged together."""
+        return len({cell.difference for row in self.rows for cell in row.cells if cell.chance is not None})
+
+    def count(self, name: str, verdict: Verdict) -> int:
+        """Return in how many metrics a variant has a verdict.
+
+        Parameters
+        ----------
+        name : str
+            The variant.
+        verdict : str
+            For example ``better``.
+        """
+        at = [variant.name for variant in self.variants].index(name)
+        return sum(row.cells[at].verdict == verdict for row in self.rows if not row.empty)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON holds it, in the units of docs/results.md: picoseconds, bytes, bits per second."""
+        return {
+            "schema": SCHEMA,
+            "fanin": _core.version(),
+            "base": self.base.name,
+            "confidence": self.confidence,
+            "alpha": self.alpha,
+            "margin": self.margin,
+            "judged": self.judged,
+            "variants": [
+                {
+                    "name": variant.name,
+                    "seeds": list(variant.seeds),
+                    "runs": [run.origin for run in variant.runs],
+                    "version": ", ".join(variant.versions),
+                }
+                for variant in self.variants
+            ],
+            "differing": [{"key": key, "values": column} for key, column in self.differing],
+            "warnings": self.warnings,
+            "notes": self.notes,
+            "rows": [self._row(row) for row in self.rows],
+        }
+
+    def _row(self, row: Row) -> dict[str, Any]:
+        def cell(found: Cell) -> dict[str, Any]:
+            return {
+                "interval": asdict(found.interval) if found.interval else None,
+                "difference": _told(found.difference) if found.difference else None,
+                "verdict": found.verdict,
+                "p_adjusted": found.chance,
+                "seeds_needed": found.seeds,
+            }
+
+        facts = {"metric": row.metric.key, "name": row.metric.name, "unit": row.metric.unit, "better": row.metric.better}
+        return {**facts, "variants": {v.name: cell(found) for v, found in zip(self.variants, row.cells, strict=True)}}
+
+    def to_json(self) -> str:
+        """Return `to_dict` as one line of JSON; equal runs give equal bytes."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row per metric and variant: ``metric``, ``unit``, ``better``, ``variant``, ``mean``, ``low``, ``high``, ``median``, ``median_low``, ``median_high``, ``flag`` (why the mean's interval is not to be relied on), ``seeds``, the ``change`` from the base (a share) with its interval, ``p_adjusted``, ``verdict``, ``seeds_needed``."""  # noqa: E501
+        import polars as pl
+
+        medians = ("median", "median_low", "median_high")
+
+        def line(row: Row, variant: Variant, cell: Cell) -> dict[str, Any]:
+            value, gap = cell.interval, cell.difference
+            return {
+                "metric": row.metric.key,
+                "unit": row.metric.unit,
+                "better": row.metric.better,
+                "variant": variant.name,
+                **{name: getattr(value, name, None) for name in ("mean", "low", "high", *medians, "flag", "seeds")},
+                **{name: getattr(gap, name, None) for name in ("change", "change_low", "change_high")},
+                "p_adjusted": cell.chance,
+                "verdict": cell.verdict,
+                "seeds_needed": cell.seeds,
+            }
+
+        lines = [line(row, variant, cell) for row in self.rows for variant, cell in zip(self.variants, row.cells, strict=True)]
+        numbers = ("mean", "low", "high", *medians, "change", "change_low", "change_high", "p_adjusted")
+        texts = dict.fromkeys(("better", "flag", "verdict"), pl.String)
+        return pl.DataFrame(lines, schema_overrides={**dict.fromkeys(numbers, pl.Float64), **texts, "seeds_needed": pl.Int64})
+
+    def plot(self, kind: str = "cdf", **options: Any) -> Figure:
+        """Return a figure with all variants in it.
+
+        Parameters
+        ----------
+        kind : str
+            As for ``fanin plot``; docs/compare.md lists the kinds.
+        **options
+            ``port`` (a name) for queues and throughput; ``statistic`` (``mean``, ``p50``, ``p95`` or ``p99``) by size.
+        """
+        from fanin.comparison import overlay
+
+        return overlay.draw(kind, {variant.name: variant.results() for variant in self.variants}, **options)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write the comparison as one HTML page that needs neither network nor other files; return where it is."""
+        from fanin.comparison import page
+
+        return page.write(self, path)
+
+    def __repr__(self) -> str:
+        told = "; ".join(
+            f"{variant.name}: {self.count(variant.name, 'better')} better, {self.count(variant.name, 'worse')} worse"
+            for variant in self.variants[1:]
+        )
+        return f"<fanin.Comparison with {self.base.name!r}: {told}>"
+
+    def _repr_html_(self) -> str:
+        def line(cells: Sequence[str], tag: str) -> str:
+            return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+        from fanin.comparison import tables
+
+        told = "".join(f"<p>{html.escape(words)}</p>" for words in (*self.warnings, *self.notes))
+        made = []
+        for at, variant in enumerate(self.variants[1:], start=1):
+            for section, (head, rows) in tables.tables(self, at):
+                title = html.escape(f"{variant.name} against {self.base.name}: {section}")
+                made.append(f"<p><b>{title}</b></p><table>{line(head, 'th')}{''.join(line(row, 'td') for row in rows)}</table>")
+        return f"<div>{told}{''.join(made)}</div>"
+
+
+def of(  # noqa: PLR0913 (all but one have a name)
+    found: Sequence[Variant],
+    *,
+    base: str | None = None,
+    metric: str | Sequence[str] = (),
+    confidence: float = stats.CONFIDENCE,
+    alpha: float = stats.ALPHA,
+    margin: float = stats.MARGIN,
+) -> Comparison:
+    """Compare variants that are there; see `fanin.compare`."""
+    problems = (
+        _range("confidence", confidence, 0.5, 0.999) + _range("alpha", alpha, 0.001, 0.5) + _range("margin", margin, 0.001, 1)
+    )
+    names = [variant.name for variant in found]
+    if base is not None and base not in names:
+        problems.append(f"base '{base}': there is no such variant; there are {', '.join(names)}" + meant(base, names))
+    if not found:
+        problems.append("two variants or more are needed, and no run is given")
+    elif len(found) == 1:
+        what = f"'{names[0]}', {show.many(len(found[0].runs), 'seed')}"
+        problems.append(
+            f"two variants or more are needed, and there is one: {what}. Runs that differ in the seed alone are one variant; "
+            "NAME=PATH keeps them apart"
+        )
+    try:
+        asked = [metric] if isinstance(metric, str) else list(metric)
+        runs = [run for variant in found for run in variant.runs]
+        kept = all(run.result is not None for run in runs)
+        chosen = metrics.choose(asked, (key for run in runs for key in run.values), kept=kept)
+    except ValueError as error:
+        problems.extend(str(error).splitlines())
+    if problems:
+        raise CompareError(problems)
+    ordered = sorted(found, key=lambda variant: variant.name != (base or names[0]))
+    rows = _rows(ordered, chosen, lambda entry: bool(asked) or entry.headline, (confidence, alpha, margin))
+    changes = variants.differing(ordered)
+    notes = [*_notes(ordered), *_few(ordered, rows, alpha), *_timeouts(ordered, rows)]
+    return Comparison(tuple(ordered), rows, changes, _warnings(ordered, changes), notes, confidence, alpha, margin)
+
+
+def _told(gap: Difference) -> dict[str, Any]:
+    """Return a difference as JSON holds it, with the chance that it is judged by."""
+    return {**asdict(gap), "gaps": list(gap.gaps), "p": gap.p}
+
+
+def _range(name: str, value: float, low: float, high: float) -> list[str]:
+    return [] if low <= value <= high else [f"{name}: {value} is out of range; accepted: {low} to {high}"]
+
+
+def _rows(
+    found: Sequence[Variant], chosen: Sequence[Metric], judged: Callable[[Metric], bool], levels: tuple[float, float, float]
+) -> tuple[Row, ...]:
+    confidence, alpha, margin = levels
+    cells: list[list[Cell]] = []
+    places: list[tuple[int, int]] = []
+    for line, metric in enumerate(chosen):
+        values = [variant.values(metric.key) for variant in found]
+        intervals = [_interval(metric, variant, own, confidence) for variant, own in zip(found, values, strict=True)]
+        gaps = [
+            _gap(metric, (found[0], values[0]), (other, own), confidence, margin)
+            for other, own in zip(found[1:], values[1:], strict=True)
+        ]
+        cells.append([Cell(interval, gap) for interval, gap in zip(intervals, [None, *gaps], strict=True)])
+        places += [(line, at) for at in range(1, len(found)) if judged(metric)]
+    # Where both are the same in every run there is nothing to judge: no chance could count, and others would pay for it. Nor are
+    # the same numbers judged twice, as of all flows and of those of one size, if there is but one size.
+    same = {place for place in places if _same(cells[place[0]][place[1]].difference)}
+    first: dict[tuple[Difference | None, Direction | None], tuple[int, int]] = {}
+    again = {
+        (line, at): first.setdefault((cells[line][at].difference, chosen[line].better), (line, at))
+        for line, at in places
+        if (line, at) not in same
+    }
+    asked = [place for place, before in again.items() if place == before]
+    gaps = [cells[line][at].difference for line, at in asked]
+    said = stats.verdicts(gaps, [chosen[line].better for line, _ in asked], alpha=alpha)
+    for (line, at), (verdict, chance, seeds) in zip(asked, said, strict=True):
+        cells[line][at] = replace(cells[line][at], verdict=verdict, chance=chance, seeds=seeds)
+    for (line, at), (before, there) in again.items():
+        judged_before = cells[before][there]
+        same_words = {"verdict": judged_before.verdict, "chance": judged_before.chance, "seeds": judged_before.seeds}
+        cells[line][at] = replace(cells[line][at], **same_words)  # type: ignore[arg-type]
+    for line, at in same:
+        cells[line][at] = replace(cells[line][at], verdict="equal")
+    return tuple(Row(metric, tuple(line)) for metric, line in zip(chosen, cells, strict=True))
+
+
+def _same(gap: Difference | None) -> bool:
+    return gap is not None and gap.p is not None and gap.mean == 0 and gap.low == gap.high == 0
+
+
+def _interval(metric: Metric, variant: Variant, values: Mapping[int, float], confidence: float) -> Interval | None:
+    if not values:
+        return None
+    if metric.key == metrics.TIMED_OUT:
+        return stats.share(list(values.values()), confidence=confidence)
+    found = stats.interval(list(values.values()), confidence=confidence, seeds_needed=metric.seeds)
+    return found if variant.seed_matters else replace(found, flag=None)  # what is the same in every run is exact
+
+
+_Values = tuple[Variant, Mapping[int, float]]
+
+
+def _gap(metric: Metric, base: _Values, other: _Values, confidence: float, margin: float) -> Difference | None:
+    (one, values), (two, own) = base, other
+    if not values or not own:
+        return None
+    found = stats.difference(values, own, confidence=confidence, seeds_needed=metric.seeds, margin=margin)
+    if min(len(one.runs), len(two.runs)) > 1 and not one.seed_matters and not two.seed_matters:
+        chance = 0.0 if found.mean else 1.0
+        return replace(found, p_mean=chance, p_most=chance, flag=None)  # nothing is random in either: what differs, differs
+    return found
+
+
+def _notes(found: Sequence[Variant]) -> list[str]:
+    """Return what is to be said of numbers of seeds."""
+    notes = []
+    for variant in found:
+        seeds = len(variant.runs)
+        if not variant.seed_matters:
+            notes.append(f"{variant.name}: the seed changes nothing, all {seeds} runs are the same; its numbers are exact")
+        elif seeds == 1:
+            notes.append(f"{variant.name}: one seed, so no interval, and no verdict; run more seeds")
+        elif seeds < stats.FEW:
+            notes.append(
+                f"{variant.name}: {seeds} seeds; fewer than {stats.FEW} have intervals that may hold the true value too seldom"
+            )
+    base = found[0]
+    for variant in found[1:]:
+        shared = set(base.seeds) & set(variant.seeds)
+        if not shared:
+            notes.append(f"{variant.name} and {base.name} have no seed in common: differences are not paired, and wider for it")
+        elif len(shared) < max(len(base.seeds), len(variant.seeds)):
+            one = "this" if len(shared) == 1 else "these"
+            common = f"{show.many(len(shared), 'seed')} in common: differences are of {one} alone"
+            notes.append(f"{variant.name} and {base.name} have {common}")
+    return notes
+
+
+def _few(found: Sequence[Variant], rows: Sequence[Row], alpha: float) -> list[str]:
+    """Say where there are too few seeds for anything to be shown."""
+    judged = [cell.difference for row in rows for cell in row.cells if cell.chance is not None and cell.difference is not None]
+    most = max((gap.seeds for gap in judged if gap.paired), default=0)
+    least = exact.least(alpha / max(1, len(set(judged))))
+    if not most or most >= least or not any(variant.seed_matters for variant in found):
+        return []
+    differences = show.many(len(set(judged)), "difference")
+    return [f"{most} seeds cannot show any of {differences} judged together: exact tests take {least}, all on one side"]
+
+
+def _timeouts(found: Sequence[Variant], rows: Sequence[Row]) -> list[str]:
+    """Say in how many runs there were timeouts, where a mean is not to be relied on for them."""
+    flagged = any(cell.interval is not None and cell.interval.flag == "rare" for row in rows for cell in row.cells)
+    counts = {variant.name: list(variant.values("total.timeouts").values()) for variant in found if len(variant.runs) > 1}
+    counts = {name: values for name, values in counts.items() if values}
+    if not flagged or not counts:
+        return []
+    if not any(any(values) for values in counts.values()):
+        seeds = min(map(len, counts.values()))
+        return [f"no run had a timeout; {seeds} seeds say that fewer than {100 * stats.unseen(seeds):.2g} % of runs do"]
+    told = []
+    for name, values in counts.items():
+        some = stats.share(values)
+        ends = "" if some.low is None or some.high is None else f", so {100 * some.low:.2g} to {100 * some.high:.2g} % of runs do"
+        told.append(f"{name} {sum(value > 0 for value in values)} of {len(values)}{ends}")
+    return [f"runs with timeouts: {'; '.join(told)}"]
+
+
+def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]) -> list[str]:
+    """Return what else than the mechanism under test differs."""
+    told = []
+    keys = [key for key, _ in changes]
+    for part in _SAME_RUN:
+        own = [key for key in keys if key.split(".")[0].split("[")[0] == part]
+        if own:
+            shown = ", ".join(own[:3]) + (f" and {len(own) - 3} more" if len(own) > 3 else "")
+            told.append(f"{_WHY[part]}: {shown}")
+    if len({version for variant in found for version in variant.versions}) > 1:
+        listed = ", ".join(f"{variant.name} {' and '.join(variant.versions)}" for variant in found)
+        told.append(f"versions of Fanin differ: {listed}; results may have changed between them (CHANGELOG)")
+    partial = [run.origin for variant in found for run in variant.runs if run.status != "complete"]
+    if partial:
+        told.append(f"not complete: {', '.join(partial)}; totals and completion times are of what was simulated until then")
+    told += [_left_out(variant) for variant in found if variant.failed]
+    ends = {variant.name: [run.values.get("total.flows_until_ps", run.sim_ps) for run in variant.runs] for variant in found}
+    spans = {name: sum(times) / len(times) for name, times in ends.items()}
+    if max(spans.values()) > (1 + _SPREAD) * min(spans.values()):
+        listed = ", ".join(f"{name} {show.duration(span)}" for name, span in spans.items())
+        means = "goodput and queues are means until then, and one late flow dilutes both"
+        told.append(f"last flows end at different times: {listed}; {means}")
+    told += _unfinished(found)
+    told += _equal(found, keys)
+    return told
+
+
+def _left_out(variant: Variant) -> str:
+    one = variant.failed == 1
+    return f"{variant.name}: {variant.failed} failed run{'' if one else 's'} {'is' if one else 'are'} left out"
+
+
+_WHY: Final = {
+    "duration": "durations differ",
+    "topology": "topologies differ",
+    "traffic": "traffic differs, so runs with one seed have not the same flows",
+    "telemetry": "telemetry differs, so queues are not sampled alike",
+}
+
+
+def _unfinished(found: Sequence[Variant]) -> list[str]:
+    """A variant that completes fewer flows may look fast: what never ended is in no completion time."""
+    done = {variant.name: list(variant.values("total.flows_complete").values()) for variant in found}
+    means = {name: sum(values) / len(values) for name, values in done.items() if values}
+    if not means or max(means.values()) == min(means.values()):
+        return []
+    listed = ", ".join(f"{name} {show.count(round(mean, 1))}" for name, mean in means.items())
+    return [f"numbers of completed flows differ: {listed}; completion times leave out flows that did not end"]
+
+
+def _equal(found: Sequence[Variant], keys: Sequence[str]) -> list[str]:
+    """Variants that gave the same runs."""
+    told = []
+    for variant in found[1:]:
+        pairs = {run.seed: run.fingerprint for run in found[0].runs}
+        same = [pairs.get(run.seed) == run.fingerprint != "" for run in variant.runs]
+        if all(same):
+            what = f"what differs has no effect here ({', '.join(keys[:3])})" if keys else "nothing differs between them"
+            told.append(f"{variant.name} and {found[0].name} gave the same runs, by their fingerprints: {what}")
+    return told

@@ -1,0 +1,150 @@
+"""The page about a comparison: tables of all variants, and their curves over one another."""
+
+from __future__ import annotations
+
+import html
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fanin import files
+from fanin.comparison import overlay, tables
+from fanin.comparison.variants import CompareError
+from fanin.pages import Charts, page
+from fanin.text import show
+
+if TYPE_CHECKING:
+    from fanin.comparison import Cell, Comparison, Row
+    from fanin.tables.recorded import Recorded
+
+__all__ = ["render", "write"]
+
+FIGURES: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
+    ("cdf", {}),
+    ("slowdown", {"statistic": "p99"}),
+    ("fct", {"statistic": "p50"}),
+    ("fct", {"statistic": "p99"}),
+    ("queue", {}),
+    ("queue-cdf", {}),
+    ("throughput", {}),
+)
+"""Figures of the page: kinds of `fanin.comparison.overlay`, with their options."""
+
+_TONES: Final = {"better": "good", "mostly better": "good", "worse": "bad", "mostly worse": "bad"}
+_PATHS: Final = 4
+"""Runs of a variant whose paths are listed."""
+
+
+def _cell(row: Row, cell: Cell) -> dict[str, str]:
+    chance = "" if cell.chance is None else f"p = {cell.chance:.3g} after Holm's correction"
+    return {
+        "mean": tables.mean_text(row.metric, cell),
+        "range": _range(row, cell),
+        "change": tables.change_text(row.metric, cell),
+        "verdict": tables.verdict_text(cell),
+        "tone": _TONES.get(cell.verdict or "", ""),
+        "chance": chance,
+    }
+
+
+def _range(row: Row, cell: Cell) -> str:
+    found = cell.interval
+    if found is None:
+        return "no run has it"
+    return f"{tables.interval_text(row.metric, cell)}, {show.many(found.seeds, 'seed')}"
+
+
+def _line(row: Row) -> dict[str, Any]:
+    base = _cell(row, row.cells[0])
+    cells = [_cell(row, cell) for cell in row.cells[1:]]
+    return {"title": row.metric.title, "base": base["mean"], "base_range": base["range"], "cells": cells}
+
+
+def _charts(groups: dict[str, list[Recorded]], charts: Charts) -> tuple[list[Any], list[str]]:
+    """Return the figures that can be drawn, and why others cannot."""
+    drawn, lacking = [], []
+    for kind, options in FIGURES:
+        try:
+            figure = overlay.draw(kind, groups, **options)
+        except CompareError as error:
+            lacking += [f"{overlay.KINDS[kind].words}: {problem}" for problem in error.problems]
+            continue
+        # Names in a figure are written as Plotly's markup; the page writes notes itself.
+        note = html.unescape(figure.layout.meta["note"])
+        figure.update_layout(meta={"note": note})
+        drawn.append(charts.add("-".join([kind, *options.values()]), figure))
+    return drawn, lacking
+
+
+def render(comparison: Comparison) -> str:
+    """Return the page; equal comparisons of equal runs give equal pages."""
+    charts = Charts()
+    groups = {variant.name: variant.results() for variant in comparison.variants}
+    drawn, lacking = _charts(groups, charts) if all(groups.values()) else ([], ["the runs of this sweep left no result folders"])
+    others = comparison.variants[1:]
+    tiles = [
+        {
+            "name": f"{variant.name} against {comparison.base.name}",
+            "text": tables.counted(comparison, variant.name),
+            "note": show.many(len(variant.runs), "seed"),
+            "tone": _tone(comparison, variant.name),
+        }
+        for variant in others
+    ]
+    runs = [
+        [
+            variant.name,
+            f"{len(variant.runs)}",
+            _seeds(variant.seeds),
+            ", ".join(variant.versions),
+            ", ".join(run.origin for run in variant.runs[:_PATHS]) + (" …" if len(variant.runs) > _PATHS else ""),
+        ]
+        for variant in comparison.variants
+    ]
+    return page(
+        "compare.html",
+        charts,
+        title=f"{comparison.base.name} and {others[0].name}"
+        if len(others) == 1
+        else f"{comparison.base.name} and {len(others)} others",
+        provenance=[
+            ("Base", comparison.base.name),
+            ("Intervals", f"{100 * comparison.confidence:.3g} %"),
+            ("Judged", show.many(comparison.judged, "difference")),
+            ("Fanin", comparison.to_dict()["fanin"]),
+        ],
+        warnings=comparison.warnings,
+        notes=comparison.notes,
+        tiles=tiles,
+        differing=tables.differing_rows(comparison),
+        sections=[(section, [_line(row) for row in rows]) for section, rows in tables.shown(comparison)],
+        base=comparison.base.name,
+        others=[variant.name for variant in others],
+        rule=tables.rule(comparison),
+        drawn=drawn,
+        lacking=lacking,
+        runs=(["Variant", "Runs", "Seeds", "Fanin", "Where"], runs),
+    )
+
+
+def _tone(comparison: Comparison, name: str) -> str:
+    better = comparison.count(name, "better") + comparison.count(name, "mostly better")
+    worse = comparison.count(name, "worse") + comparison.count(name, "mostly worse")
+    return "good" if better > 0 == worse else "bad" if worse > 0 == better else "plain"
+
+
+def _seeds(seeds: tuple[int, ...]) -> str:
+    """Return seeds as text, those that follow one another as a range."""
+    parts: list[list[int]] = []
+    for seed in seeds:
+        if parts and seed == parts[-1][-1] + 1:
+            parts[-1].append(seed)
+        else:
+            parts.append([seed])
+    shown = [f"{part[0]}" if len(part) == 1 else f"{part[0]}–{part[-1]}" for part in parts]
+    return ", ".join(shown[:8]) + (" …" if len(shown) > 8 else "")
+
+
+def write(comparison: Comparison, path: str | os.PathLike[str]) -> Path:
+    """Write the page, completely or not at all."""
+    return files.write_text(path, render(comparison))

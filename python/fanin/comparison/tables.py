@@ -1,0 +1,192 @@
+"""Comparisons as tables: the same rows for the terminal, the notebook and the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fanin.statistics import metrics
+from fanin.text import show
+
+if TYPE_CHECKING:
+    from fanin.comparison import Cell, Comparison, Row
+    from fanin.statistics import Interval, Verdict
+    from fanin.statistics.metrics import Metric
+
+__all__ = ["change_text", "differing_rows", "interval_text", "signed", "tables", "verdict_text"]
+
+
+def change_text(metric: Metric, cell: Cell) -> str:
+    """Return how much a variant differs from the base: relative with its interval where it can be, else absolute."""
+    gap = cell.difference
+    if gap is None:
+        return show.NOTHING
+    if gap.change is None or (gap.low is not None and gap.change_low is None):
+        ends = "" if gap.low is None else f" [{signed(metric, gap.low)}, {signed(metric, gap.high)}]"
+        return signed(metric, gap.mean) + ends
+    ends = (
+        "" if gap.change_low is None or gap.change_high is None else f" [{_percent(gap.change_low)}, {_percent(gap.change_high)}]"
+    )
+    return f"{_percent(gap.change)}%{ends}"
+
+
+def _percent(share: float) -> str:
+    """Return a share in per cent with a sign: whole from ten on, with two places behind the point below a tenth."""
+    percent = 100 * share
+    digits = 0 if abs(percent) >= 9.95 else 1 if abs(percent) >= 0.095 else 2
+    text = f"{percent:+,.{digits}f}"
+    return text if float(text.replace(",", "")) else "0"
+
+
+def signed(metric: Metric, value: float | None) -> str:
+    """Return a difference with its sign and unit."""
+    if value is None:
+        return show.NOTHING
+    sign = "+" if value > 0 else "-" if value < 0 else ""
+    return sign + metric.text(abs(value))
+
+
+def interval_text(metric: Metric, cell: Cell) -> str:
+    """Return a mean with its interval; of a mean that is not to be relied on the median with its."""
+    found = cell.interval
+    if found is None:
+        return show.NOTHING
+    if doubtful(found):
+        none = found.median_low is None or found.median_high is None
+        ends = "" if none else f" [{metric.text(found.median_low)}, {metric.text(found.median_high)}]"
+        least, most = metric.text(found.least), metric.text(found.most)
+        return f"~{metric.text(found.mean)}, median {metric.text(found.median)}{ends}, {least} to {most}; {found.note}"
+    ends = "" if found.low is None or found.low == found.high else f" [{metric.text(found.low)}, {metric.text(found.high)}]"
+    return metric.text(found.mean) + ends
+
+
+def doubtful(found: Interval | None) -> bool:
+    """Return whether the interval of a mean is not to be relied on, whatever the number of seeds says."""
+    return found is not None and found.flag in ("rare", "skewed")
+
+
+def verdict_text(cell: Cell) -> str:
+    """Return what is said of a difference; a dash for the base. What is not shown has how many seeds would show it behind it."""
+    return f"{cell.verdict} ({cell.seeds:,})" if cell.seeds is not None else cell.verdict or show.NOTHING
+
+
+def shown(comparison: Comparison) -> list[tuple[str, list[Row]]]:
+    """Return headings with their rows, those left out that are zero in every variant."""
+    listed = [
+        (section, [row for row in comparison.rows if row.metric.section == section and not row.empty])
+        for section in metrics.SECTIONS
+    ]
+    return [(section, rows) for section, rows in listed if rows]
+
+
+def tables(comparison: Comparison, at: int) -> list[tuple[str, tuple[list[str], list[list[str]]]]]:
+    """Return the tables of one variant against the base: heading, head and rows.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What was compared.
+    at : int
+        Place of the variant among ``comparison.variants``, from 1.
+    """
+    head = ["Metric", "Base", "Variant", "Change", "Verdict"]
+    made = []
+    for section, rows in shown(comparison):
+        lines = []
+        for row in rows:
+            means = [mean_text(row.metric, row.cells[place]) for place in (0, at)]
+            lines.append([row.metric.title, *means, change_text(row.metric, row.cells[at]), verdict_text(row.cells[at])])
+            if any(doubtful(row.cells[place].interval) for place in (0, at)):
+                lines.append(_medians(row, at))
+        made.append((section, (head, lines)))
+    return made
+
+
+def mean_text(metric: Metric, cell: Cell) -> str:
+    """Return a mean, with a tilde before one that is not to be relied on."""
+    found = cell.interval
+    return show.NOTHING if found is None else f"{'~' * doubtful(found)}{metric.text(found.mean)}"
+
+
+def _medians(row: Row, at: int) -> list[str]:
+    """Return the row of medians below that of a mean that is not to be relied on."""
+    one, two = row.cells[0].interval, row.cells[at].interval
+    middle = [show.NOTHING if found is None else row.metric.text(found.median) for found in (one, two)]
+    change = ""
+    if one is not None and two is not None:
+        change = f"{_percent(two.median / one.median - 1)}%" if one.median > 0 else signed(row.metric, two.median - one.median)
+    return ["  median run", *middle, change, ""]
+
+
+def differing_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table of settings that differ."""
+    head = ["Setting", *(variant.name for variant in comparison.variants)]
+    return head, [[key, *(_value(value) for value in column)] for key, column in comparison.differing]
+
+
+def _value(value: Any) -> str:
+    return show.NOTHING if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def counted(comparison: Comparison, name: str) -> str:
+    """Return how often a variant is better, worse and neither, in words."""
+    verdicts: tuple[Verdict, ...] = (
+        "better",
+        "mostly better",
+        "worse",
+        "mostly worse",
+        "differs",
+        "no difference",
+        "not shown",
+        "equal",
+        "one seed",
+        "no data",
+    )
+    told = [(comparison.count(name, verdict), verdict) for verdict in verdicts]
+    words: dict[str, str] = {
+        "differs": "different",
+        "no difference": "without a difference",
+        "equal": "equal in each run",
+        "one seed": "with one seed",
+        "no data": "without data",
+    }
+    return ", ".join(f"{count} {words.get(verdict, verdict)}" for count, verdict in told if count) or "nothing judged"
+
+
+_PERCENTILE: Final = 100
+"""Values that a 99th percentile needs to be another than the largest."""
+
+
+def few_values(comparison: Comparison) -> str:
+    """Return which 99th percentiles are the largest value, in a sentence; empty where none is."""
+    told = []
+    for group, count, words in (("fct/all", "total.flows_complete", "flows"), ("queries", "queries.complete", "queries")):
+        shown = any(row.metric.key == f"{group}.p99_ps" for row in comparison.rows)
+        found = [value for variant in comparison.variants for value in variant.values(count).values() if value]
+        if shown and found and min(found) < _PERCENTILE:
+            told.append(f"{words} ({min(found):,.0f} here)")
+    return f" The p99 of fewer than {_PERCENTILE} values is the largest one: of {' and '.join(told)}." if told else ""
+
+
+def rule(comparison: Comparison) -> str:
+    """Return what the verdicts mean, in a few sentences."""
+    judged = comparison.judged
+    if not judged and any(cell.verdict == "equal" for row in comparison.rows for cell in row.cells):
+        return "Nothing was judged: what would be is equal in each run."
+    if not judged:
+        return "Nothing was judged: that takes two seeds of each variant, or more."
+    chance, covers = f"{100 * comparison.alpha:.3g} %", f"{100 * comparison.confidence:.3g} %"
+    said = {cell.verdict for row in comparison.rows for cell in row.cells}
+    told = [
+        f"{show.many(judged, 'difference')} judged together: where nothing differs, the chance that any is called better or "
+        f"worse is {chance} (exact tests by seed, Holm)."
+    ]
+    if said & {"mostly better", "mostly worse"}:
+        told.append('"Mostly": in more of the runs than not; what rare runs do to the mean is not known.')
+    if "no difference" in said:
+        told.append(f'"No difference": the means are shown to be within {100 * comparison.margin:.3g} % of each other.')
+    if "not shown" in said:
+        told.append('"Not shown" says nothing; in brackets how many seeds would show what these seeds see.')
+    if any(doubtful(cell.interval) for row in comparison.rows for cell in row.cells):
+        told.append("~: a mean whose interval is not to be relied on.")
+    told.append(f"Change: of the mean, with its {covers} interval, each for itself. A dash: not judged; --metric judges it.")
+    return " ".join(told) + few_values(comparison)

@@ -1,0 +1,81 @@
+"""Runs a scenario and hands its result over."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from fanin import _core
+from fanin.files import temporary
+from fanin.results import Result, folder
+from fanin.results.progress import Bar, ProgressCallback, last_arrival_ps
+from fanin.scenario import Scenario
+
+__all__ = ["as_scenario", "run"]
+
+
+def as_scenario(scenario: Scenario | Mapping[str, Any] | str | os.PathLike[str]) -> Scenario:
+    """Return a scenario from what stands for one: itself, a mapping, or the path of a file."""
+    if isinstance(scenario, Scenario):
+        return scenario
+    if isinstance(scenario, Mapping):
+        return Scenario(scenario)
+    return Scenario.from_file(scenario)
+
+
+def run(
+    scenario: Scenario | Mapping[str, Any] | str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    progress: bool | ProgressCallback = True,
+    overwrite: bool = False,
+) -> Result:
+    """Simulate a scenario.
+
+    Other Python threads go on meanwhile. Ctrl-C ends the run within a second; what it has written until then stays in the
+    folder, whose manifest says that it is partial.
+
+    Parameters
+    ----------
+    scenario : Scenario, mapping or path-like
+        What to simulate.
+    out : path-like, optional
+        The result folder. If not given, a temporary one that is removed when Python ends.
+    progress : bool or callable
+        A bar, nothing, or a function that receives a `fanin.ProgressState` about ten times a second.
+    overwrite : bool
+        Whether an earlier result in `out` may be replaced.
+
+    Returns
+    -------
+    Result
+        The result, complete.
+
+    Raises
+    ------
+    ScenarioError
+        The scenario has errors; all of them are in its ``problems``.
+    OutputError
+        The folder cannot be used; found before the run starts.
+    OSError
+        The disk became full, or failed, during the run.
+    RuntimeError
+        The run came to no end by itself: nothing moves any more and flows are still waiting.
+    KeyboardInterrupt
+        Ctrl-C.
+    """
+    chosen = as_scenario(scenario)
+    text, kind = chosen.source()
+    resolved = chosen.resolved  # raises: a wrong scenario must not cost an earlier result
+    with contextlib.ExitStack() as stack:
+        if out is None:
+            target = temporary.folder()
+        else:
+            target = Path(out)
+            stack.enter_context(folder.taken(target, overwrite=overwrite))
+        callback = stack.enter_context(Bar(arrivals_end_ps=last_arrival_ps(resolved))) if progress is True else progress or None
+        _core.run(text, kind, str(chosen.base_dir), str(target), cast(Any, callback))
+    return Result(target)

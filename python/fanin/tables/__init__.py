@@ -1,0 +1,1 @@
+"""The tables of a result folder, and the numbers of its summary."""

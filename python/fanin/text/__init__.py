@@ -1,0 +1,1 @@
+"""Words and numbers for people: quantities with units, tables in a terminal."""

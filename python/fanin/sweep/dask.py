@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from rich.console import Console
+from rich.text import Text
+
 from fanin import _core
-from fanin.cli.output import say
 from fanin.sweep._worker import Outcome, VersionError, batch, told
 from fanin.sweep.workers import Done, Item, Next
 
@@ -22,6 +24,12 @@ _MOST: Final = 500
 _TASKS_PER_THREAD: Final = 2
 _CONNECT_S: Final = 30.0
 _TICK_S: Final = 0.25
+
+
+def _say(text: str) -> None:
+    """Print a line to standard error, where progress goes, too."""
+    with suppress(OSError):
+        Console(stderr=True, highlight=False).print(Text(text, style="yellow"), soft_wrap=True)
 
 
 class ClusterError(RuntimeError):
@@ -83,7 +91,7 @@ def _connected(address: str) -> Iterator[Any]:
 
 def _same_version(client: Any, address: str) -> None:
     if not client.nthreads():
-        say(f"--dask {address}: the scheduler has no worker yet; waiting {_CONNECT_S:.0f} s for one", "yellow")
+        _say(f"--dask {address}: the scheduler has no worker yet; waiting {_CONNECT_S:.0f} s for one")
     try:
         client.wait_for_workers(1, timeout=_CONNECT_S)
     except TimeoutError:
@@ -139,7 +147,7 @@ class _Cluster:
         if not self._room or time.monotonic() - self._asked > _TICK_S:
             threads = sum(self._client.nthreads().values())
             if not threads and not self._alone_now:
-                say(f"--dask {self._address}: no worker is left; the sweep goes on when one joins", "yellow")
+                _say(f"--dask {self._address}: no worker is left; the sweep goes on when one joins")
             self._alone_now = not threads
             self._room = max(1, _TASKS_PER_THREAD * threads)
         while len(self._tasks) < self._room:

@@ -177,13 +177,22 @@ def test_a_setting_that_does_nothing_here_is_left_out() -> None:
     assert found["hpcc"].scenario.resolved["transports"]["rdma"]["congestion_control"]["kind"] == "hpcc"
 
 
+def test_tunings_that_suit_the_transport_are_tried() -> None:
+    demo = fanin.Scenario.from_file(ROOT / "scenarios" / "demo.toml")
+    tried = {found.name: found.scenario.resolved for found in candidates.candidates(demo)[0]}
+    assert {"K = 20", "red marks", "codel marks", "cubic with ECN", "pacing"} <= tried.keys()
+    assert tried["red marks"]["switch"]["marking"]["hard_drop"] is False
+    assert tried["codel marks"]["switch"]["marking"]["ecn"] is True
+
+
 def test_only_chooses_by_name_part_and_pattern() -> None:
     def names(*only: str) -> set[str]:
         good, bad = candidates.candidates(small(), only)
         return {found.name for found in good} | {found.name for found in bad}
 
     assert names("pdn") == {"pdn"}
-    assert names("marking") == {"marking none", "threshold", "red", "s_ecn", "codel", "front_drop"}
+    tuned = {"K = 10", "K = 20", "K = 40", "K = 130", "red marks", "codel marks"}
+    assert names("marking") == {"marking none", "threshold", "red", "s_ecn", "codel", "front_drop"} | tuned
     assert {"powertcp", "theta_powertcp"} == names("*powertcp")
     with pytest.raises(ValueError, match="--only trimmming: is no policy and no part of a scenario; did you mean 'trimming'"):
         names("trimmming")

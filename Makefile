@@ -120,6 +120,10 @@ linux-docs: $(VENV)/.built ## tables and plots of docs/linux.md from the runs th
 sweep-kills: $(VENV)/.built $(VENV)/.dev ## kill a sweep at KILLS=100 random moments: nothing lost, nothing there twice; four minutes
 	FANIN_SWEEP_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -q tests/python/test_sweep.py -k killed_at_any_time
 
+.PHONY: statistics
+statistics: $(VENV)/.built $(VENV)/.dev ## tables of docs/statistics.md: coverage and false verdicts on stored seeds; half an hour
+	FANIN_STATISTICS=1 $(BIN)/python -m pytest -q -s tests/python/test_statistics_real.py
+
 .PHONY: wheel
 wheel: $(VENV)/.made ## a wheel into dist/, tried from an empty folder in an environment of its own; ten minutes
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin build --release --quiet -o dist

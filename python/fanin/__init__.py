@@ -9,17 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from fanin import reproduce
+    from fanin import reproduce, statistics, types
     from fanin.analysis import Analysis, AnalysisProgress, TraceError, analyze
     from fanin.comparison import Comparison
     from fanin.comparison.variants import CompareError
-    from fanin.explain import Explanation
+    from fanin.explain import Explanation, pauses
     from fanin.explain.pauses import PauseTree
+    from fanin.figures import regions
     from fanin.results import Result, ResultError, load
     from fanin.results.folder import OutputError
     from fanin.results.progress import ProgressState
     from fanin.results.runner import run
     from fanin.scenario import Check, Problem, Scenario, ScenarioError
+    from fanin.statistics import metrics
     from fanin.sweep import Sweep, sweep
     from fanin.sweep.compare import compare
 
@@ -46,9 +48,14 @@ __all__ = [
     "analyze",
     "compare",
     "load",
+    "metrics",
+    "pauses",
+    "regions",
     "reproduce",
     "run",
+    "statistics",
     "sweep",
+    "types",
 ]
 
 _MODULES: Final = {
@@ -71,11 +78,14 @@ _MODULES: Final = {
 
 _PARTS: Final = {
     "detours": "explain.detours",
+    "metrics": "statistics.metrics",
     "pauses": "explain.pauses",
     "regions": "figures.regions",
     "reproduce": "reproduce",
     "samples": "tables.samples",
+    "statistics": "statistics",
     "sweep": "sweep",
+    "types": "types",
 }
 """Modules below that are names of this package, as `fanin.pauses.by_port`."""
 
@@ -96,4 +106,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_PARTS, *(name for name in globals() if name.startswith("__"))})

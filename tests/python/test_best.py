@@ -20,8 +20,7 @@ from fanin.best.ranking import Best, Place, best
 from fanin.cli import app
 from fanin.cli import best as _best
 from fanin.comparison import Comparison
-from fanin.statistics import metrics
-from fanin.statistics.stats import Difference, Interval, Verdict
+from fanin.statistics import Difference, Interval, Verdict, metrics
 from fanin.text import show
 
 ROOT = Path(__file__).parents[2]
@@ -63,13 +62,13 @@ def test_large_changes_are_times_and_small_ones_per_cent() -> None:
     assert show.change(9.996, times=False) == "+1,000 %" and show.change(-0.5, sign=False) == "50 %"
 
 
-LEVEL = Difference(1.0, None, None, 0.5, None, None, 5, True, 0.001, 0.95)
+LEVEL = Difference(1.0, None, None, 0.5, None, None, 5, True, 0, 5, 0.001, 0.001)
 
 
 def ranking(verdicts: dict[str, Verdict], change: float, seeds: int) -> Best:
     """A ranking in which each policy has a verdict, and the first one a change from the scenario as it is."""
-    moved = Difference(change, None, None, change, 0.8 * change, 1.1 * change, seeds, True, 0.001, 0.95)
-    level = Interval(2e9, None, None, seeds, None)
+    moved = Difference(change, None, None, change, 0.8 * change, 1.1 * change, seeds, True, 0, seeds, 0.001, 0.001)
+    level = Interval(2e9, None, None, seeds, 2e9, None, None, 2e9, 2e9, None)
     own = candidates.Candidate("x", "marking", "", {}, (), small(), 0, 0)
     ranked = [
         Place(at, own, name, "", level, moved, said, None, None, moved, 0.0) for at, (name, said) in enumerate(verdicts.items(), 1)
@@ -82,18 +81,20 @@ def ranking(verdicts: dict[str, Verdict], change: float, seeds: int) -> Best:
 
 def test_the_text_says_what_the_table_says() -> None:
     few = ranking({"a": "one seed", "b": "one seed"}, -0.5, 1).text
-    assert few.startswith("a comes out first, but 1 seed is too few to say: queries, p99 is 2 ms, 50 % (40 % to 55 %) less than in")
-    assert "2 cannot be judged by 1 seed;" in few
+    assert few.startswith("a comes out first, but that is not shown: queries, p99 is 2 ms, 50 % (40 % to 55 %) less than in")
+    assert "2 are not shown to be either;" in few
     many = ranking({"a": "no difference"}, 18.7, 5).text
     assert "is 2 ms, x 19.7 (x 16 to x 21.6) that of the scenario as it is." in many
-    assert "the throughput of others is x 19.7, " in many and "and 1 makes no difference that shows; 0 were" in many
+    assert "the throughput of others is x 19.7, " in many and "and 1 makes no difference; 0 were" in many
     of_nothing = ranking({"a": "better"}, 0.5, 5)
     top = of_nothing.places[0]
     gained = Place(1, top.candidate, "a", "", top.interval, replace(LEVEL, change=None, mean=2e9), "better", None, None, None, 0.0)
     assert "is 2 ms, 2 ms more than in the scenario as it is." in replace(of_nothing, places=(gained, of_nothing.base)).text
     assert _best._change(gained, of_nothing.metric) == "+2 ms"
-    three = ranking({"a": "better", "b": "equal", "c": "too few seeds"}, -0.5, 3).text
-    assert "1 is better than the scenario as it is, 0 worse, 1 makes no difference that shows, and 1 cannot be judged by 3" in three
+    three = ranking({"a": "better", "b": "equal", "c": "not shown"}, -0.5, 3).text
+    assert "1 is better than the scenario as it is, 0 worse, 1 makes no difference, and 1 is not shown to be either" in three
+    mostly = ranking({"a": "mostly better"}, -0.5, 20).text
+    assert mostly.startswith("a does best in most runs: queries, p99 is 2 ms, 50 % (40 % to 55 %) less")
 
 
 def test_every_policy_of_the_schema_is_a_trial() -> None:
@@ -176,13 +177,22 @@ def test_a_setting_that_does_nothing_here_is_left_out() -> None:
     assert found["hpcc"].scenario.resolved["transports"]["rdma"]["congestion_control"]["kind"] == "hpcc"
 
 
+def test_tunings_that_suit_the_transport_are_tried() -> None:
+    demo = fanin.Scenario.from_file(ROOT / "scenarios" / "demo.toml")
+    tried = {found.name: found.scenario.resolved for found in candidates.candidates(demo)[0]}
+    assert {"K = 20", "red marks", "codel marks", "cubic with ECN", "pacing"} <= tried.keys()
+    assert tried["red marks"]["switch"]["marking"]["hard_drop"] is False
+    assert tried["codel marks"]["switch"]["marking"]["ecn"] is True
+
+
 def test_only_chooses_by_name_part_and_pattern() -> None:
     def names(*only: str) -> set[str]:
         good, bad = candidates.candidates(small(), only)
         return {found.name for found in good} | {found.name for found in bad}
 
     assert names("pdn") == {"pdn"}
-    assert names("marking") == {"marking none", "threshold", "red", "s_ecn", "codel", "front_drop"}
+    tuned = {"K = 10", "K = 20", "K = 40", "K = 130", "red marks", "codel marks"}
+    assert names("marking") == {"marking none", "threshold", "red", "s_ecn", "codel", "front_drop"} | tuned
     assert {"powertcp", "theta_powertcp"} == names("*powertcp")
     with pytest.raises(ValueError, match="--only trimmming: is no policy and no part of a scenario; did you mean 'trimming'"):
         names("trimmming")
@@ -190,33 +200,33 @@ def test_only_chooses_by_name_part_and_pattern() -> None:
 
 @pytest.fixture(scope="module")
 def ranked() -> Best:
-    return best(small(), only=["pdn", "trimming", "cubic", "s_ecn"], seeds=5)
+    return best(small(), only=["pdn", "trimming", "cubic", "s_ecn"], seeds=22)
 
 
 def test_the_ranking_follows_the_metric(ranked: Best) -> None:
     assert ranked.metric.key == "queries.p99_ps"
     assert {place.name for place in ranked.places} == {AS_IT_IS, "pdn", "trimming", "cubic", "s_ecn"}
-    assert all(len(variant.seeds) == 5 and variant.seeds == (1, 2, 3, 4, 5) for variant in ranked.comparison.variants)
+    counts = {variant.name: len(variant.seeds) for variant in ranked.comparison.variants}
+    assert min(counts.values()) == 11, "an exact test of each of ten pairs, three times at most, takes eleven"
+    assert set(counts.values()) <= {11, 22} and counts[AS_IT_IS] == max(counts.values())
+    assert all(variant.seeds == tuple(range(1, len(variant.seeds) + 1)) for variant in ranked.comparison.variants)
     finished = [place for place in ranked.places if place.incomplete <= ranked.base.incomplete]
     means = [place.interval.mean for place in finished]
     assert means == sorted(means)
-    assert all(place.rank > 1 for place in ranked.places if place.verdict == "worse")
-    for at, place in enumerate(ranked.places, start=1):
-        assert (
-            place.rank == 1
-            if place.to_best in (None, "no difference", "equal") and ranked.places[at - 2].rank == 1
-            else place.rank == at
-        )
+    ranks = [place.rank for place in ranked.places]
+    assert ranks == sorted(ranks) and ranks[0] == 1 < ranks[-1]
+    assert all(rank in (at, ranks[at - 2]) for at, rank in enumerate(ranks, start=1)), "a new rank is the place"
+    assert all(place.to_best != "better" for place in ranked.places)
 
 
 def test_what_repairs_losses_at_once_beats_timeouts(ranked: Best) -> None:
     place = {found.name: found for found in ranked.places}
     base = place[AS_IT_IS].interval.mean
-    assert place["pdn"].verdict == "better" and place["pdn"].interval.mean < base / 2, "timeouts of 10 ms"
-    assert place["trimming"].verdict == "better" and place["trimming"].interval.mean < base / 2
+    assert place["pdn"].verdict in ("better", "mostly better") and place["pdn"].interval.mean < base / 2, "timeouts of 10 ms"
+    assert place["trimming"].verdict in ("better", "mostly better") and place["trimming"].interval.mean < base / 2
     assert ranked.places[0].name in ("pdn", "trimming")
     change = place["pdn"].change
-    assert change is not None and change.paired and change.seeds == 5
+    assert change is not None and change.paired and change.seeds >= 11
 
 
 def test_same_seeds_give_the_same_traffic(ranked: Best) -> None:
@@ -224,8 +234,8 @@ def test_same_seeds_give_the_same_traffic(ranked: Best) -> None:
         variant.name: [tuple(result.flows.sort("src")["start_ps"]) for result in variant.results()]
         for variant in ranked.comparison.variants
     }
-    assert len(set(starts[AS_IT_IS])) == 5, "seeds differ"
-    assert all(own == starts[AS_IT_IS] for own in starts.values())
+    assert len(set(starts[AS_IT_IS])) == len(starts[AS_IT_IS]) >= 11, "seeds differ"
+    assert all(own == starts[AS_IT_IS][: len(own)] for own in starts.values())
 
 
 def test_three_sentences(ranked: Best) -> None:
@@ -233,7 +243,7 @@ def test_three_sentences(ranked: Best) -> None:
     assert len(re.findall(r"\.(?= |$)", re.sub(r"\d\.\d", "0", text))) == 3, text
     assert text.startswith(f"{ranked.places[0].name} does best")
     assert "less than in the scenario as it is. What it costs: no header bytes, " in text
-    assert "Of 4 tried over 5 seeds, " in text
+    assert re.search(r"Of 4 tried over (11|22) seeds, ", text)
 
 
 def test_others_are_the_flows_that_the_metric_is_not_about() -> None:
@@ -344,7 +354,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert "1 trimming" in found.stdout and "as it is" in found.stdout and "Memory" in found.stdout
     assert len(list((tmp_path / "kept" / "results").iterdir())) == 6
     told = json.loads(call("best", file, "--only", "trimming", "--seeds", 1, "--json", "--metric", "total.drops").stdout)
-    assert told["schema"] == "best/1" and told["metric"]["key"] == "total.drops"
+    assert told["schema"] == "best/2" and told["metric"]["key"] == "total.drops"
     assert told["places"][0]["name"] == "trimming" and told["places"][0]["switch_memory_bytes"] == 21 * 72_000
     listed = json.loads(call("best", file, "--list", "--json").stdout)
     assert {"tried", "rejected"} == set(listed)
@@ -387,11 +397,12 @@ def test_the_command_says_why_what_ran_is_not_ranked(tmp_path: Path) -> None:
     assert [(own["name"], own["ran"]) for own in found["rejected"]] == [("pdn", True)]
 
 
-def test_few_seeds_rank_by_their_means_and_say_so() -> None:
+def test_few_seeds_tell_nothing_apart_and_say_so() -> None:
     found = best(small(), only=["dctcp", "cubic", "red"], seeds=2)
-    assert [place.rank for place in found.places] == list(range(1, len(found.places) + 1)) and len(found.places) > 2
-    assert {place.verdict for place in found.places} == {None, "too few seeds"}
-    assert "judged by 2 seeds" in found.text and "do not tell" not in found.text
+    assert {place.rank for place in found.places} == {1} and len(found.places) > 2
+    assert {place.verdict for place in found.places} == {None, "not shown"}
+    assert "not shown" in found.text and "does best" not in found.text
+    assert all(place.needs is None or place.needs > 2 for place in found.places)
 
 
 def test_costs_are_beyond_those_of_the_scenario_as_it_is() -> None:

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 import fanin
 from fake_result import PORT, write_followed, write_result
+from fanin import statistics as stats
 from fanin.cli import app
 from fanin.comparison import overlay
 from fanin.figures import focus, paper, series
 from fanin.results import Result
-from fanin.statistics import stats
 
 RUNNER = CliRunner()
 

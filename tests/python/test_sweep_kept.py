@@ -72,7 +72,7 @@ def test_what_only_result_folders_have_says_so(tmp_path: Path, kept: fanin.Sweep
     with pytest.raises(ValueError, match=needs):
         without.values("queue/to_hosts.p99_bytes")
     with pytest.raises(ValueError, match=needs):
-        run(tmp_path / "stop", {**SAMPLED, "seeds": 9, "stop": {"metric": "queue/to_hosts.p99_bytes", "relative_width": 0.1}})
+        run(tmp_path / "stop", {**SAMPLED, "seeds": 12, "stop": {"metric": "queue/to_hosts.p99_bytes", "relative_width": 0.1}})
     with pytest.raises(CompareError, match=r"no run has it; it needs telemetry\.sample .*, and in a sweep --keep"):
         without.compare("switch.marking.k", metric="queue/to_hosts.p99_bytes")
     assert kept.compare("switch.marking.k", metric="queue/to_hosts.p99_bytes").rows[0].cells[1].interval is not None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fanin import _core
+from fanin.best.tunings import TUNINGS
 from fanin.scenario import Check, Problem, Scenario
 
 __all__ = ["AS_IT_IS", "Candidate", "Rejected", "applied", "candidates"]
@@ -216,7 +217,7 @@ def candidates(scenario: Scenario, only: Sequence[str] = ()) -> tuple[list[Candi
         A name in `only` fits nothing.
     """
     text, kind = scenario.source()
-    trials = _core.trials(text, kind, str(scenario.base_dir))
+    trials = [*_core.trials(text, kind, str(scenario.base_dir)), *TUNINGS]
     names = _names(trials)
     wanted = _asked(only, trials, names) if only else set(names)
     known = scenario.check()

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin import _core, comparison
+from fanin import statistics as stats
 from fanin.best.candidates import AS_IT_IS, Candidate, Rejected, candidates
 from fanin.comparison import variants
 from fanin.comparison.variants import Run, Variant
 from fanin.files import temporary
 from fanin.results import runner
 from fanin.scenario import Scenario
-from fanin.statistics import metrics, stats
+from fanin.statistics import Difference, Interval, Verdict, exact, metrics
 from fanin.statistics.metrics import Metric
 from fanin.statistics.rows import addressed
-from fanin.statistics.stats import Difference, Interval, Verdict
 from fanin.sweep import by_axis, plan, running
 from fanin.tables.recorded import Recorded
 from fanin.text import show
@@ -37,9 +37,12 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMA", "Best", "Place", "best"]
 
-SCHEMA: Final = "best/1"
-SEEDS: Final = 5
-"""Seeds of each candidate: the fewest with an interval that is more than their range."""
+SCHEMA: Final = "best/2"
+SEEDS: Final = 64
+"""Seeds that a policy gets at most, unless it is told otherwise."""
+
+ROUNDS: Final = 3
+"""Rounds of the race at most; each looks with its share of the chance of a false verdict, so that all together keep it."""
 
 _SMALL: Final = 0.005
 """Changes below this, relative, are called none."""
@@ -52,7 +55,7 @@ class Place:
     Attributes
     ----------
     rank : int
-        From 1; those that no seed tells apart from the first of their rank share it.
+        From 1; those that are not shown to be worse than the first of their rank share it.
     candidate : Candidate or None
         None: the scenario as it is.
     name, part : str
@@ -71,6 +74,8 @@ class Place:
         Of that, from the scenario as it is.
     incomplete : float
         Flows that did not end, mean over seeds.
+    needs : int or None
+        How many seeds would show the difference from the scenario as it is, where these do not.
     """
 
     rank: int
@@ -84,6 +89,7 @@ class Place:
     others: Interval | None
     others_change: Difference | None
     incomplete: float
+    needs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +109,9 @@ class Best:
     others_are : str
         Whose throughput ``others`` is; empty where the metric is about all flows.
     seeds : tuple of int
-        The seeds of each.
+        All seeds; a policy that left the race early has the first of them.
+    alpha : float
+        Chance of a false verdict of one look; all rounds of the race together have 5 % at most.
     """
 
     metric: Metric
@@ -112,6 +120,7 @@ class Best:
     comparison: comparison.Comparison
     others_are: str
     seeds: tuple[int, ...]
+    alpha: float = stats.ALPHA
 
     @property
     def base(self) -> Place:
@@ -131,18 +140,14 @@ class Best:
         equals = [place.name for place in self.places[1:] if place.rank == 1 and place.candidate is not None]
         also = f"; {_seeds(self.seeds)} do not tell it from {_listed(equals)}" if equals else ""
         name = metric.name[:1].lower() + metric.name[1:]
-        if top.verdict != "better":
-            too_few = f"{_seeds(self.seeds)} {_be(len(self.seeds))} too few to say"
-            few = too_few if self._few else "nothing that was tried is better for sure"
+        if top.verdict not in _BETTER:
+            few = "that is not shown" + (f"; {top.needs:,} seeds would" if top.needs else "")
             return (
                 f"{top.name} comes out first, but {few}: {name} is {value}, {_against(top.change, metric)} the scenario as it is."
             )
-        return f"{top.name} does best{also}: {name} is {value}, {_against(top.change, metric)} the scenario as it is."
-
-    @property
-    def _few(self) -> bool:
-        """Whether intervals are no more than ranges."""
-        return len(self.seeds) < stats.FEW
+        most = "in most runs" if top.verdict == "mostly better" else ""
+        best = f"{top.name} does best{' ' * bool(most)}{most}"
+        return f"{best}{also}: {name} is {value}, {_against(top.change, metric)} the scenario as it is."
 
     def _second(self) -> str:
         top = self.places[0]
@@ -167,13 +172,13 @@ class Best:
     def _third(self) -> str:
         tried = [place for place in self.places if place.candidate is not None]
         verdicts = Counter(place.verdict for place in tried)
-        better, worse = verdicts["better"], verdicts["worse"]
-        unclear = verdicts["too few seeds"] + verdicts["one seed"]
+        better, worse = (sum(verdicts[word] for word in words) for words in (_BETTER, _WORSE))
+        unclear = verdicts["not shown"] + verdicts["one seed"]
         same = len(tried) - better - worse - unclear
         told = f"Of {len(tried)} tried over {_seeds(self.seeds)}, {better} {_be(better)} better than the scenario as it is"
         rest = [f"{worse} worse"]
-        rest += [f"{same} make{'s' * (same == 1)} no difference that shows"] if same or not unclear else []
-        rest += [f"{unclear} cannot be judged by {_seeds(self.seeds)}"] if unclear else []
+        rest += [f"{same} make{'s' * (same == 1)} no difference"] if same else []
+        rest += [f"{unclear} {_be(unclear)} not shown to be either"] if unclear else []
         unranked = f"{len(self.rejected)} {'was' if len(self.rejected) == 1 else 'were'} not ranked"
         return f"{', '.join([told, *rest[:-1]])}, and {rest[-1]}; {unranked}."
 
@@ -190,6 +195,8 @@ class Best:
                 "change": asdict(found.change) if found.change else None,
                 "verdict": found.verdict,
                 "to_best": found.to_best,
+                "seeds": found.interval.seeds,
+                "seeds_needed": found.needs,
                 "others_bps": asdict(found.others) if found.others else None,
                 "others_change": asdict(found.others_change) if found.others_change else None,
                 "flows_incomplete": found.incomplete,
@@ -246,8 +253,7 @@ def _spread(change: Difference, *, times: bool) -> str:
     if low is None or high is None or low == high or low * high <= 0:
         return ""
     ends = [show.change(share, times=times, sign=False) for share in sorted((low, high), key=abs)]
-    covers = f", in {100 * change.covers:.3g} % of cases" if change.covers and change.covers < stats.CONFIDENCE else ""
-    return f" ({ends[0]} to {ends[1]}{covers})"
+    return "" if change.mostly else f" ({ends[0]} to {ends[1]})"
 
 
 def _moved(change: Difference) -> str:
@@ -268,6 +274,9 @@ def _refuse_unknown(asked: str | None) -> None:
     elif found.better is None:
         raise ValueError(_WITHOUT_DIRECTION.format(asked))
 
+
+_BETTER: Final[tuple[Verdict, ...]] = ("better", "mostly better")
+_WORSE: Final[tuple[Verdict, ...]] = ("worse", "mostly worse")
 
 _WITHOUT_DIRECTION: Final = "metric '{}': has no direction that is better, so nothing can be ranked by it"
 
@@ -298,11 +307,13 @@ def _failures(done: Sweep) -> dict[str, str]:
     return failed
 
 
-def _variants(done: Sweep, asked: Mapping[str, Scenario]) -> list[Variant]:
-    """Return what ran, in the order of `asked`, with all that is set."""
+def _variants(done: Sweep, asked: Mapping[str, Scenario], failed: Mapping[str, str]) -> list[Variant]:
+    """Return what ran and did not fail, in the order of `asked`, with all that is set."""
     by_name = {found.name: found for found in by_axis.gather([done], ["label"], {})}
     made = []
     for name, scenario in asked.items():
+        if name in failed:
+            continue
         settings = variants.settings(scenario.resolved)
         made.append(replace(by_name[name], runs=tuple(replace(run, settings=settings) for run in by_name[name].runs)))
     return made
@@ -373,7 +384,8 @@ def best(  # noqa: PLR0913 (options by name)
     only : sequence of str
         Names, parts (``marking``) or patterns of policies; all if empty.
     seeds : int
-        Runs of each, with the seeds from the scenario's own on: the same for all, so that all see the same traffic.
+        Runs of each at most, with the seeds from the scenario's own on: the same for all, so that all see the same traffic. A race
+        gives most of them to those that may be best.
     metric : str, optional
         The address of what is ranked by. If not given: the time of the first job, else the p99 of queries, else that of slowdowns.
     jobs : int, optional
@@ -404,18 +416,75 @@ def best(  # noqa: PLR0913 (options by name)
         raise ValueError(_nothing(rejected if only else []))
     asked = {AS_IT_IS: base, **{found.name: found.scenario for found in good}}
     out = Path(keep) if keep is not None else temporary.folder()
-    # A sweep, a point for each; seed by seed, so that an estimate knows the slow ones, too.
-    made = plan.of_scenarios("best", asked, {found.name: found.changes for found in good}, numbers)
-    done = running.execute(made, out, jobs=jobs, keep=True, retry_failed=True, progress=progress, ended=_Watch(metric))
-    failed = _failures(done)
-    if AS_IT_IS in failed:
-        raise ValueError(f"the scenario as it is comes to no end: {failed[AS_IT_IS]}")
+    rounds = _rounds(len(asked), seeds)
+    alpha = stats.ALPHA / len(rounds)
+    given = dict.fromkeys(asked, 0)
+    racing = list(asked)
+    for count in rounds:
+        given |= dict.fromkeys(racing, count)
+        # A sweep, a point for each; seed by seed, so that an estimate knows the slow ones, too.
+        made = plan.of_scenarios(
+            "best", asked, {found.name: found.changes for found in good}, numbers[: max(given.values())], given=given
+        )
+        done = running.execute(made, out, jobs=jobs, keep=True, retry_failed=True, progress=progress, ended=_Watch(metric))
+        failed = _failures(done)
+        if AS_IT_IS in failed:
+            raise ValueError(f"the scenario as it is comes to no end: {failed[AS_IT_IS]}")
+        racing = _still_racing(_variants(done, asked, failed), racing, metric, alpha, len(asked))
+        if not racing:
+            break
     rejected += [
         Rejected(found.name, found.part, f"failed: {failed[found.name]}", ran=True) for found in good if found.name in failed
     ]
     good = [found for found in good if found.name not in failed]
-    named = _variants(done, {name: scenario for name, scenario in asked.items() if name not in failed})
-    return _ranked(named, good, rejected, metric, numbers)
+    named = _variants(done, asked, failed)
+    return _ranked(named, good, rejected, metric, (numbers[: max(given.values())], alpha))
+
+
+def _rounds(many: int, seeds: int) -> list[int]:
+    """Return after how many seeds the race is looked at: with the fewest that can show a rank, then with twice as many."""
+    counts = [min(seeds, exact.least(stats.ALPHA / ROUNDS / (many * (many - 1) / 2)))]
+    while counts[-1] < seeds and len(counts) < ROUNDS:
+        counts.append(min(seeds, 2 * counts[-1]))
+    return counts
+
+
+def _still_racing(found: Sequence[Variant], racing: Sequence[str], asked: str | None, alpha: float, many: int) -> list[str]:
+    """Return which policies get more seeds, the scenario as it is among them; none if all others are told from the first.
+
+    Of those that are not shown to be worse than the first the better half stays.
+    """
+    metric = _chosen(asked, {key: value for run in found[0].runs for key, value in run.values.items()})
+    there = [variant for variant in found if variant.name in racing and variant.values(metric.key)]
+    order = _order(there, metric, {})
+    worse = _behind(there, order[0], metric, alpha, many)
+    rivals = [variant.name for variant in order[1:] if variant.name not in worse]
+    rivals = [name for name in rivals if not _alike(_by_name(there, name), order[0])]
+    if not rivals:
+        return []
+    stay = [order[0].name, *rivals[: max(1, (len(rivals) + 1) // 2)]]
+    return stay if AS_IT_IS in stay else [AS_IT_IS, *stay]
+
+
+def _alike(one: Variant, other: Variant) -> bool:
+    """Whether two give the same runs, which no seed tells apart."""
+    return {run.seed: run.fingerprint for run in one.runs} == {run.seed: run.fingerprint for run in other.runs}
+
+
+def _behind(found: Sequence[Variant], first: Variant, metric: Metric, alpha: float, many: int) -> dict[str, Verdict]:
+    """Return which variants are shown to be worse than the first.
+
+    Who is first was found by the same runs, so it is judged as if every pair had been compared.
+    """
+    gaps = [
+        stats.difference(first.values(metric.key), own.values(metric.key), seeds_needed=metric.seeds)
+        if own.name != first.name and own.values(metric.key)
+        else None
+        for own in found
+    ]
+    pairs = many * (many - 1) / 2 / max(1, len(found) - 1)
+    said = stats.verdicts(gaps, [metric.better] * len(gaps), alpha=alpha / pairs)
+    return {own.name: judged.verdict for own, judged in zip(found, said, strict=True) if judged.verdict in _WORSE}
 
 
 def _inert(found: Variant, own: Candidate, base: Variant) -> str | None:
@@ -442,8 +511,14 @@ def _nothing(named: Sequence[Rejected]) -> str:
 
 
 def _ranked(
-    named: Sequence[Variant], good: Sequence[Candidate], rejected: Sequence[Rejected], asked: str | None, seeds: tuple[int, ...]
+    named: Sequence[Variant],
+    good: Sequence[Candidate],
+    rejected: Sequence[Rejected],
+    asked: str | None,
+    raced: tuple[tuple[int, ...], float],
 ) -> Best:
+    seeds, alpha = raced
+    many = len(named)
     metric = _chosen(asked, {key: value for run in named[0].runs for key, value in run.values.items()})
     whose, chosen = _others(metric, named[0])
     without = [found for found in good if not _by_name(named, found.name).values(metric.key)]
@@ -458,34 +533,37 @@ def _ranked(
         raise ValueError("; ".join(["nothing that was tried can be ranked", *(f"{own.name}: {own.reason}" for own in lacking)]))
     by_name = {found.name: found for found in good}
     order = _order(named, metric, by_name)
-    against = _verdicts(named, AS_IT_IS, metric)
-    to_best = _verdicts(named, order[0].name, metric)
+    against = _verdicts(named, AS_IT_IS, metric, alpha)
+    to_best = _verdicts(named, order[0].name, metric, alpha)
     rates = {found.name: _rates(found, chosen) for found in named}
-    first_is_worse = against.get(order[0].name, (None, None))[1] == "worse"
     places: list[Place] = []
+    first, rank = order[0], 1
+    behind_first = _behind(named, first, metric, alpha, many)
     for number, found in enumerate(order, start=1):
-        own, (change, verdict) = by_name.get(found.name), against.get(found.name, (None, None))
-        behind = to_best.get(found.name, (None, None))[1]
-        same = behind in ("no difference", "equal") and _incomplete(found) <= _incomplete(order[0])
-        tied = number == 1 or (same and places[-1].rank == 1 and (verdict != "worse" or first_is_worse))
+        own, (change, verdict, needs) = by_name.get(found.name), against.get(found.name, (None, None, None))
+        behind = to_best.get(found.name, (None, None, None))[1]
+        if found.name in behind_first or _incomplete(found) > _incomplete(first):
+            first, rank = found, number
+            behind_first = _behind(named, first, metric, alpha, many)
         rate, base_rate = rates[found.name], rates[AS_IT_IS]
         places.append(
             Place(
-                rank=1 if tied else number,
+                rank=rank,
                 candidate=own,
                 name=found.name,
                 part=own.part if own else "",
-                interval=stats.interval(list(found.values(metric.key).values())),
+                interval=stats.interval(list(found.values(metric.key).values()), seeds_needed=metric.seeds),
                 change=change,
                 verdict=verdict,
                 to_best=behind,
                 others=stats.interval(list(rate.values())) if rate else None,
                 others_change=stats.difference(base_rate, rate) if own and rate and base_rate else None,
                 incomplete=_incomplete(found),
+                needs=needs,
             )
         )
-    table = comparison.of(named, base=AS_IT_IS)
-    return Best(metric, tuple(places), (*rejected, *lacking), table, whose, seeds)
+    table = comparison.of(named, base=AS_IT_IS, alpha=alpha)
+    return Best(metric, tuple(places), (*rejected, *lacking), table, whose, seeds, alpha)
 
 
 def _by_name(named: Sequence[Variant], name: str) -> Variant:
@@ -512,14 +590,16 @@ def _order(named: Sequence[Variant], metric: Metric, by_name: Mapping[str, Candi
     return sorted(named, key=place)
 
 
-def _verdicts(named: Sequence[Variant], base: str, metric: Metric) -> dict[str, tuple[Difference | None, Verdict | None]]:
-    """Return difference and verdict of each from `base`, judged together."""
+def _verdicts(
+    named: Sequence[Variant], base: str, metric: Metric, alpha: float
+) -> dict[str, tuple[Difference | None, Verdict | None, int | None]]:
+    """Return difference and verdict of each from `base`, judged together, and how many seeds would show what is not shown."""
     if len(named) < 2:
         return {}
-    table = comparison.of(named, base=base, metric=metric.key)
+    table = comparison.of(named, base=base, metric=metric.key, alpha=alpha)
     row = table.rows[0]
     pairs = zip(table.variants[1:], row.cells[1:], strict=True)
-    return {variant.name: (cell.difference, cell.verdict) for variant, cell in pairs}
+    return {variant.name: (cell.difference, cell.verdict, cell.seeds) for variant, cell in pairs}
 
 
 def _rates(found: Variant, chosen: Callable[[Any], Any] | None) -> dict[int, float]:

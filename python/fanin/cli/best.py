@@ -36,7 +36,9 @@ def best(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the scenario first.")
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, metavar="N", help="Runs of each, over the same seeds.")] = 5,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, metavar="N", help="Runs of each at most; a race gives most to the best.")
+    ] = 64,
     metric: Annotated[
         str | None, typer.Option("--metric", metavar="METRIC", help="Metric to rank by, for example fct/all.p99_ps.")
     ] = None,
@@ -101,12 +103,12 @@ def _settings(found: Candidate) -> str:
     return ", ".join(f"{path}={value(what)}" for path, what in found.changes.items())
 
 
-_STYLES: Final = {"better": "green", "worse": "red"}
+_STYLES: Final = {"better": "green", "mostly better": "green", "worse": "red", "mostly worse": "red"}
 
 
 def _show(found: Best) -> None:
     out = terminal.console()
-    head = ["Policy", "Mean [interval]", "Change", "Verdict"]
+    head = ["Policy", "Mean [interval]", "Seeds", "Change", "Verdict"]
     others = found.others_are if any(place.others for place in found.places) else ""
     if others:
         head.append("Others")
@@ -114,7 +116,7 @@ def _show(found: Best) -> None:
     rows = [_row(place, found.metric, others=bool(others)) for place in found.places]
     terminal.table(out, f"{found.metric.name}, {show.many(len(found.seeds), 'seed')}", head, rows)
     out.print(Text(found.text))
-    for note in found.comparison.notes[:1]:
+    for note in found.comparison.notes[-2:]:
         out.print(Text(f"note: {note}", style="dim"), soft_wrap=True)
     for own in (own for own in found.rejected if own.reason.startswith("failed")):
         say(f"{own.name} {own.reason}", "yellow")
@@ -140,11 +142,14 @@ def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
         if interval.low is None or interval.low == interval.high
         else f" [{metric.text(interval.low)}, {metric.text(interval.high)}]"
     )
+    if tables.doubtful(interval):
+        spread = f", median {metric.text(interval.median)}"
     row: list[terminal.Cell] = [
         Text(f"{place.rank} {place.name}", style="" if own else "bold"),
-        f"{metric.text(interval.mean)}{spread}",
+        f"{'~' * tables.doubtful(interval)}{metric.text(interval.mean)}{spread}",
+        str(interval.seeds),
         _change(place, metric),
-        Text(place.verdict or "", style=_STYLES.get(place.verdict or "", "")),
+        Text(_verdict(place), style=_STYLES.get(place.verdict or "", "")),
     ]
     if others:
         moved = place.others_change
@@ -153,6 +158,11 @@ def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
     row.append("" if own is None else _more(own.header_bytes))
     row.append("" if own is None else _more(own.memory_bytes))
     return row
+
+
+def _verdict(place: Place) -> str:
+    """Return the verdict, with how many seeds would show what is not shown."""
+    return (place.verdict or "") + (f" ({place.needs:,})" if place.needs is not None else "")
 
 
 def _more(size: int | None) -> str:

@@ -10,7 +10,7 @@ import typer
 from fanin.cli.failures import ends_in
 from fanin.cli.output import say
 from fanin.cli.plot import RESULTS, reading, refused
-from fanin.statistics.stats import ALPHA, CONFIDENCE
+from fanin.statistics import ALPHA, CONFIDENCE, MARGIN
 
 if TYPE_CHECKING:
     from fanin.comparison import Comparison
@@ -44,6 +44,9 @@ def compare(
     alpha: Annotated[
         float, typer.Option("--alpha", metavar="SHARE", help="Chance that anything is called different where nothing is.")
     ] = ALPHA,
+    margin: Annotated[
+        float, typer.Option("--margin", metavar="SHARE", help="Relative difference of means that counts as none, if shown.")
+    ] = MARGIN,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="Also write a page (.html) or everything (.json).")
     ] = None,
@@ -57,6 +60,7 @@ def compare(
         from fanin.sweep import compare as comparison
 
         options: dict[str, Any] = {"base": base, "metric": metric or (), "confidence": confidence, "alpha": alpha}
+        options["margin"] = margin
         with reading(shown=not as_json) as progress:
             made = comparison.compare(results, by=by or (), where=chosen, progress=progress, **options)
         if out is not None and out.suffix.lower() == ".json":
@@ -92,7 +96,7 @@ def show(made: Comparison) -> None:
     console = terminal.console()
     if made.differing:
         terminal.table(console, "What differs", *tables.differing_rows(made), words=set(range(1, len(made.variants) + 1)))
-    tones = {"better": "green", "worse": "red", "differs": "yellow"}
+    tones = {"better": "green", "worse": "red", "differs": "yellow", "mostly better": "green", "mostly worse": "red"}
     for at, variant in enumerate(made.variants[1:], start=1):
         title = f"{variant.name} against {made.base.name}: {tables.counted(made, variant.name)}"
         console.print(Text(title, style="bold"), soft_wrap=True)

@@ -26,7 +26,6 @@ EXAMPLES: Final = (
     "fanin sweep k.toml -o s3://results/k --shard $SLURM_ARRAY_TASK_ID/100",
 )
 
-_ERRORS_SHOWN: Final = 5
 _POINTS_SHOWN: Final = 20
 
 
@@ -104,11 +103,10 @@ def _show(done: Sweep, made: Plan, *, quiet: bool, as_json: bool) -> int:
     if as_json:
         typer.echo(json.dumps(facts))
         return failed.height
-    for row in failed.head(_ERRORS_SHOWN).iter_rows(named=True):
-        values = ", ".join(f"{axis} = {row[axis]}" for axis in done.axes if row.get(axis) is not None)
-        say(f"error: run {row['run'][:8]} ({values}{', ' if values else ''}seed {row['seed']}): {row['error']}", "red")
-    if failed.height > _ERRORS_SHOWN:
-        say(f"error: {failed.height - _ERRORS_SHOWN:,} other runs failed; their errors are in the table of runs", "red")
+    for row in failed.iter_rows(named=True):
+        values = [f"{axis} = {row[axis]}" for axis in done.axes if row.get(axis) is not None]
+        place = ", ".join([*values, f"seed {row['seed']}"])
+        say(f"error: run {row['run'][:8]} ({place}): {str(row['error']).splitlines()[0]}", "red")
     if not quiet:
         stopped = ", as many as its stop rule needs" if runs.height < done.planned else ""
         rest = stopped if facts["complete"] else f", {max(0, done.planned - runs.height):,} to do"
@@ -133,7 +131,10 @@ def _show_points(done: Sweep, made: Plan) -> None:
     count = len(made.points)
     title = f"The first {len(rows)} of {count:,} points" if count > len(rows) else show.many(count, "point")
     console = terminal.console()
-    terminal.table(console, title, head, rows, words=set(range(len(head) - 3 - (made.design.stop is not None))))
+    terminal.table(console, title, head, rows, words=set(range(len(made.axes) or 1)))
+    if any(cell.startswith("~") for row in rows for cell in row):
+        note = "~: the interval of this mean is not to be relied on, for rare runs decide it; median and range say what was seen"
+        console.print(Text(note, style="dim"), soft_wrap=True)
     if compare := points.compare_command(done, made):
         console.print(Text(f"all metrics, judged: {compare}", style="dim"), soft_wrap=True)
     stop, wide = made.design.stop, points.unreached(done, made)

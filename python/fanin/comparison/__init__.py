@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin import _core
+from fanin import statistics as stats
 from fanin.comparison import variants
 from fanin.comparison.variants import CompareError, Variant, meant
-from fanin.statistics import metrics, stats
+from fanin.statistics import Difference, Direction, Interval, Verdict, exact, metrics
 from fanin.statistics.metrics import Metric
-from fanin.statistics.stats import Difference, Direction, Interval, Verdict
 from fanin.text import show
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMA", "Cell", "Comparison", "Row", "of"]
 
-SCHEMA: Final = "compare/1"
+SCHEMA: Final = "compare/2"
 """Schema of `Comparison.to_dict`."""
 
 _SPREAD: Final = 0.05
@@ -41,21 +41,24 @@ class Cell:
     Attributes
     ----------
     interval : Interval or None
-        Its mean over seeds with an interval, in the unit of the metric; None if no run has it.
+        Mean and median over seeds with their intervals, in the unit of the metric; None if no run has it.
     difference : Difference or None
         From the base; None for the base itself, or where one of the two has no value.
     verdict : str or None
-        ``better``, ``worse``, ``no difference``, ``too few seeds``, ``differs`` (where neither direction is better), ``equal``
-        (in each run, so not judged), ``one seed`` or ``no data``; None
-        for the base, and where nothing was judged.
+        ``better``, ``worse``; ``mostly better``, ``mostly worse`` (in more of the runs than not, whatever rare runs do to the
+        mean); ``differs`` (where neither direction is better); ``no difference`` (shown to be within the margin), ``not shown``;
+        ``equal`` (in each run, so not judged), ``one seed`` or ``no data``; None for the base, and where nothing was judged.
     chance : float or None
         Its chance where nothing differs, adjusted for the whole table (Holm).
+    seeds : int or None
+        Of what is not shown: how many seeds would show it, if all goes on as these seeds say; None where too many would.
     """
 
     interval: Interval | None
     difference: Difference | None = None
     verdict: Verdict | None = None
     chance: float | None = None
+    seeds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,9 @@ class Comparison:
         What makes the numbers hard to compare.
     notes : list of str
         What few seeds, or seeds without effect, are worth.
-    confidence, alpha : float
-        Nominal coverage of intervals; chance that a table calls anything different where nothing is.
+    confidence, alpha, margin : float
+        Nominal coverage of intervals; chance that a table calls anything different where nothing is; up to which relative
+        difference means count as the same, if that is shown.
     """
 
     variants: tuple[Variant, ...]
@@ -99,6 +103,7 @@ class Comparison:
     notes: list[str]
     confidence: float
     alpha: float
+    margin: float = stats.MARGIN
 
     @property
     def base(self) -> Variant:
@@ -131,6 +136,7 @@ class Comparison:
             "base": self.base.name,
             "confidence": self.confidence,
             "alpha": self.alpha,
+            "margin": self.margin,
             "judged": self.judged,
             "variants": [
                 {
@@ -151,9 +157,10 @@ class Comparison:
         def cell(found: Cell) -> dict[str, Any]:
             return {
                 "interval": asdict(found.interval) if found.interval else None,
-                "difference": asdict(found.difference) if found.difference else None,
+                "difference": _told(found.difference) if found.difference else None,
                 "verdict": found.verdict,
                 "p_adjusted": found.chance,
+                "seeds_needed": found.seeds,
             }
 
         facts = {"metric": row.metric.key, "name": row.metric.name, "unit": row.metric.unit, "better": row.metric.better}
@@ -165,8 +172,10 @@ class Comparison:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per metric and variant: ``metric``, ``unit``, ``better``, ``variant``, ``mean``, ``low``, ``high``, ``seeds``, the ``change`` from the base (a share) with its interval, ``p_adjusted``, ``verdict``."""  # noqa: E501
+        """One row per metric and variant: ``metric``, ``unit``, ``better``, ``variant``, ``mean``, ``low``, ``high``, ``median``, ``median_low``, ``median_high``, ``flag`` (why the mean's interval is not to be relied on), ``seeds``, the ``change`` from the base (a share) with its interval, ``p_adjusted``, ``verdict``, ``seeds_needed``."""  # noqa: E501
         import polars as pl
+
+        medians = ("median", "median_low", "median_high")
 
         def line(row: Row, variant: Variant, cell: Cell) -> dict[str, Any]:
             value, gap = cell.interval, cell.difference
@@ -175,15 +184,17 @@ class Comparison:
                 "unit": row.metric.unit,
                 "better": row.metric.better,
                 "variant": variant.name,
-                **{name: getattr(value, name, None) for name in ("mean", "low", "high", "seeds")},
+                **{name: getattr(value, name, None) for name in ("mean", "low", "high", *medians, "flag", "seeds")},
                 **{name: getattr(gap, name, None) for name in ("change", "change_low", "change_high")},
                 "p_adjusted": cell.chance,
                 "verdict": cell.verdict,
+                "seeds_needed": cell.seeds,
             }
 
         lines = [line(row, variant, cell) for row in self.rows for variant, cell in zip(self.variants, row.cells, strict=True)]
-        numbers = ("mean", "low", "high", "change", "change_low", "change_high", "p_adjusted")
-        return pl.DataFrame(lines, schema_overrides=dict.fromkeys(numbers, pl.Float64) | {"better": pl.String})
+        numbers = ("mean", "low", "high", *medians, "change", "change_low", "change_high", "p_adjusted")
+        texts = dict.fromkeys(("better", "flag", "verdict"), pl.String)
+        return pl.DataFrame(lines, schema_overrides={**dict.fromkeys(numbers, pl.Float64), **texts, "seeds_needed": pl.Int64})
 
     def plot(self, kind: str = "cdf", **options: Any) -> Figure:
         """Return a figure with all variants in it.
@@ -227,16 +238,19 @@ class Comparison:
         return f"<div>{told}{''.join(made)}</div>"
 
 
-def of(
+def of(  # noqa: PLR0913 (all but one have a name)
     found: Sequence[Variant],
     *,
     base: str | None = None,
     metric: str | Sequence[str] = (),
     confidence: float = stats.CONFIDENCE,
     alpha: float = stats.ALPHA,
+    margin: float = stats.MARGIN,
 ) -> Comparison:
     """Compare variants that are there; see `fanin.compare`."""
-    problems = _range("confidence", confidence, 0.5, 0.999) + _range("alpha", alpha, 0.001, 0.5)
+    problems = (
+        _range("confidence", confidence, 0.5, 0.999) + _range("alpha", alpha, 0.001, 0.5) + _range("margin", margin, 0.001, 1)
+    )
     names = [variant.name for variant in found]
     if base is not None and base not in names:
         problems.append(f"base '{base}': there is no such variant; there are {', '.join(names)}" + meant(base, names))
@@ -258,10 +272,15 @@ def of(
     if problems:
         raise CompareError(problems)
     ordered = sorted(found, key=lambda variant: variant.name != (base or names[0]))
-    rows = _rows(ordered, chosen, lambda entry: bool(asked) or entry.headline, confidence, alpha)
+    rows = _rows(ordered, chosen, lambda entry: bool(asked) or entry.headline, (confidence, alpha, margin))
     changes = variants.differing(ordered)
-    notes = _notes(ordered)
-    return Comparison(tuple(ordered), rows, changes, _warnings(ordered, changes), notes, confidence, alpha)
+    notes = [*_notes(ordered), *_few(ordered, rows, alpha), *_timeouts(ordered, rows)]
+    return Comparison(tuple(ordered), rows, changes, _warnings(ordered, changes), notes, confidence, alpha, margin)
+
+
+def _told(gap: Difference) -> dict[str, Any]:
+    """Return a difference as JSON holds it, with the chance that it is judged by."""
+    return {**asdict(gap), "gaps": list(gap.gaps), "p": gap.p}
 
 
 def _range(name: str, value: float, low: float, high: float) -> list[str]:
@@ -269,14 +288,18 @@ def _range(name: str, value: float, low: float, high: float) -> list[str]:
 
 
 def _rows(
-    found: Sequence[Variant], chosen: Sequence[Metric], judged: Callable[[Metric], bool], confidence: float, alpha: float
+    found: Sequence[Variant], chosen: Sequence[Metric], judged: Callable[[Metric], bool], levels: tuple[float, float, float]
 ) -> tuple[Row, ...]:
+    confidence, alpha, margin = levels
     cells: list[list[Cell]] = []
     places: list[tuple[int, int]] = []
     for line, metric in enumerate(chosen):
         values = [variant.values(metric.key) for variant in found]
-        intervals = [stats.interval(list(own.values()), confidence=confidence) if own else None for own in values]
-        gaps = [_gap(found[0], values[0], other, own, confidence) for other, own in zip(found[1:], values[1:], strict=True)]
+        intervals = [_interval(metric, variant, own, confidence) for variant, own in zip(found, values, strict=True)]
+        gaps = [
+            _gap(metric, (found[0], values[0]), (other, own), confidence, margin)
+            for other, own in zip(found[1:], values[1:], strict=True)
+        ]
         cells.append([Cell(interval, gap) for interval, gap in zip(intervals, [None, *gaps], strict=True)])
         places += [(line, at) for at in range(1, len(found)) if judged(metric)]
     # Where both are the same in every run there is nothing to judge: no chance could count, and others would pay for it. Nor are
@@ -291,11 +314,12 @@ def _rows(
     asked = [place for place, before in again.items() if place == before]
     gaps = [cells[line][at].difference for line, at in asked]
     said = stats.verdicts(gaps, [chosen[line].better for line, _ in asked], alpha=alpha)
-    for (line, at), (verdict, chance) in zip(asked, said, strict=True):
-        cells[line][at] = replace(cells[line][at], verdict=verdict, chance=chance)
+    for (line, at), (verdict, chance, seeds) in zip(asked, said, strict=True):
+        cells[line][at] = replace(cells[line][at], verdict=verdict, chance=chance, seeds=seeds)
     for (line, at), (before, there) in again.items():
         judged_before = cells[before][there]
-        cells[line][at] = replace(cells[line][at], verdict=judged_before.verdict, chance=judged_before.chance)
+        same_words = {"verdict": judged_before.verdict, "chance": judged_before.chance, "seeds": judged_before.seeds}
+        cells[line][at] = replace(cells[line][at], **same_words)  # type: ignore[arg-type]
     for line, at in same:
         cells[line][at] = replace(cells[line][at], verdict="equal")
     return tuple(Row(metric, tuple(line)) for metric, line in zip(chosen, cells, strict=True))
@@ -305,14 +329,26 @@ def _same(gap: Difference | None) -> bool:
     return gap is not None and gap.p is not None and gap.mean == 0 and gap.low == gap.high == 0
 
 
-def _gap(
-    base: Variant, values: Mapping[int, float], other: Variant, own: Mapping[int, float], confidence: float
-) -> Difference | None:
+def _interval(metric: Metric, variant: Variant, values: Mapping[int, float], confidence: float) -> Interval | None:
+    if not values:
+        return None
+    if metric.key == metrics.TIMED_OUT:
+        return stats.share(list(values.values()), confidence=confidence)
+    found = stats.interval(list(values.values()), confidence=confidence, seeds_needed=metric.seeds)
+    return found if variant.seed_matters else replace(found, flag=None)  # what is the same in every run is exact
+
+
+_Values = tuple[Variant, Mapping[int, float]]
+
+
+def _gap(metric: Metric, base: _Values, other: _Values, confidence: float, margin: float) -> Difference | None:
+    (one, values), (two, own) = base, other
     if not values or not own:
         return None
-    found = stats.difference(values, own, confidence=confidence)
-    if min(len(base.runs), len(other.runs)) > 1 and not base.seed_matters and not other.seed_matters:
-        return replace(found, p=0.0 if found.mean else 1.0)  # nothing is random in either: what differs, differs
+    found = stats.difference(values, own, confidence=confidence, seeds_needed=metric.seeds, margin=margin)
+    if min(len(one.runs), len(two.runs)) > 1 and not one.seed_matters and not two.seed_matters:
+        chance = 0.0 if found.mean else 1.0
+        return replace(found, p_mean=chance, p_most=chance, flag=None)  # nothing is random in either: what differs, differs
     return found
 
 
@@ -326,9 +362,8 @@ def _notes(found: Sequence[Variant]) -> list[str]:
         elif seeds == 1:
             notes.append(f"{variant.name}: one seed, so no interval, and no verdict; run more seeds")
         elif seeds < stats.FEW:
-            share = 100 * (stats.worth(seeds) or 0)
             notes.append(
-                f"{variant.name}: {seeds} seeds; its intervals are ranges, which hold the true value in {share:.3g} % of cases"
+                f"{variant.name}: {seeds} seeds; fewer than {stats.FEW} have intervals that may hold the true value too seldom"
             )
     base = found[0]
     for variant in found[1:]:
@@ -340,6 +375,35 @@ def _notes(found: Sequence[Variant]) -> list[str]:
             common = f"{show.many(len(shared), 'seed')} in common: differences are of {one} alone"
             notes.append(f"{variant.name} and {base.name} have {common}")
     return notes
+
+
+def _few(found: Sequence[Variant], rows: Sequence[Row], alpha: float) -> list[str]:
+    """Say where there are too few seeds for anything to be shown."""
+    judged = [cell.difference for row in rows for cell in row.cells if cell.chance is not None and cell.difference is not None]
+    most = max((gap.seeds for gap in judged if gap.paired), default=0)
+    least = exact.least(alpha / max(1, len(set(judged))))
+    if not most or most >= least or not any(variant.seed_matters for variant in found):
+        return []
+    differences = show.many(len(set(judged)), "difference")
+    return [f"{most} seeds cannot show any of {differences} judged together: exact tests take {least}, all on one side"]
+
+
+def _timeouts(found: Sequence[Variant], rows: Sequence[Row]) -> list[str]:
+    """Say in how many runs there were timeouts, where a mean is not to be relied on for them."""
+    flagged = any(cell.interval is not None and cell.interval.flag == "rare" for row in rows for cell in row.cells)
+    counts = {variant.name: list(variant.values("total.timeouts").values()) for variant in found if len(variant.runs) > 1}
+    counts = {name: values for name, values in counts.items() if values}
+    if not flagged or not counts:
+        return []
+    if not any(any(values) for values in counts.values()):
+        seeds = min(map(len, counts.values()))
+        return [f"no run had a timeout; {seeds} seeds say that fewer than {100 * stats.unseen(seeds):.2g} % of runs do"]
+    told = []
+    for name, values in counts.items():
+        some = stats.share(values)
+        ends = "" if some.low is None or some.high is None else f", so {100 * some.low:.2g} to {100 * some.high:.2g} % of runs do"
+        told.append(f"{name} {sum(value > 0 for value in values)} of {len(values)}{ends}")
+    return [f"runs with timeouts: {'; '.join(told)}"]
 
 
 def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]) -> list[str]:

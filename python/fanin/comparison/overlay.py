@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fanin import figures
+from fanin import statistics as stats
 from fanin.comparison.variants import CompareError, meant
 from fanin.figures import COLORS, focus, framed, plain, series
-from fanin.statistics import stats
 from fanin.tables.recorded import Recorded
 from fanin.text import show
 

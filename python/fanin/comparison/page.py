@@ -30,7 +30,7 @@ FIGURES: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
 )
 """Figures of the page: kinds of `fanin.comparison.overlay`, with their options."""
 
-_TONES: Final = {"better": "good", "worse": "bad"}
+_TONES: Final = {"better": "good", "mostly better": "good", "worse": "bad", "mostly worse": "bad"}
 _PATHS: Final = 4
 """Runs of a variant whose paths are listed."""
 
@@ -38,7 +38,7 @@ _PATHS: Final = 4
 def _cell(row: Row, cell: Cell) -> dict[str, str]:
     chance = "" if cell.chance is None else f"p = {cell.chance:.3g} after Holm's correction"
     return {
-        "mean": show.NOTHING if cell.interval is None else row.metric.text(cell.interval.mean),
+        "mean": tables.mean_text(row.metric, cell),
         "range": _range(row, cell),
         "change": tables.change_text(row.metric, cell),
         "verdict": tables.verdict_text(cell),
@@ -109,7 +109,7 @@ def render(comparison: Comparison) -> str:
         else f"{comparison.base.name} and {len(others)} others",
         provenance=[
             ("Base", comparison.base.name),
-            ("Intervals", tables.coverage(comparison)),
+            ("Intervals", f"{100 * comparison.confidence:.3g} %"),
             ("Judged", show.many(comparison.judged, "difference")),
             ("Fanin", comparison.to_dict()["fanin"]),
         ],
@@ -128,7 +128,8 @@ def render(comparison: Comparison) -> str:
 
 
 def _tone(comparison: Comparison, name: str) -> str:
-    better, worse = comparison.count(name, "better"), comparison.count(name, "worse")
+    better = comparison.count(name, "better") + comparison.count(name, "mostly better")
+    worse = comparison.count(name, "worse") + comparison.count(name, "mostly worse")
     return "good" if better > 0 == worse else "bad" if worse > 0 == better else "plain"
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from fanin.statistics import metrics, stats
+from fanin.statistics import metrics
 from fanin.text import show
 
 if TYPE_CHECKING:
     from fanin.comparison import Cell, Comparison, Row
+    from fanin.statistics import Interval, Verdict
     from fanin.statistics.metrics import Metric
-    from fanin.statistics.stats import Verdict
 
 __all__ = ["change_text", "differing_rows", "interval_text", "signed", "tables", "verdict_text"]
 
@@ -46,17 +46,27 @@ def signed(metric: Metric, value: float | None) -> str:
 
 
 def interval_text(metric: Metric, cell: Cell) -> str:
-    """Return a mean with its interval."""
+    """Return a mean with its interval; of a mean that is not to be relied on the median with its."""
     found = cell.interval
     if found is None:
         return show.NOTHING
+    if doubtful(found):
+        none = found.median_low is None or found.median_high is None
+        ends = "" if none else f" [{metric.text(found.median_low)}, {metric.text(found.median_high)}]"
+        least, most = metric.text(found.least), metric.text(found.most)
+        return f"~{metric.text(found.mean)}, median {metric.text(found.median)}{ends}, {least} to {most}; {found.note}"
     ends = "" if found.low is None or found.low == found.high else f" [{metric.text(found.low)}, {metric.text(found.high)}]"
     return metric.text(found.mean) + ends
 
 
+def doubtful(found: Interval | None) -> bool:
+    """Return whether the interval of a mean is not to be relied on, whatever the number of seeds says."""
+    return found is not None and found.flag in ("rare", "skewed")
+
+
 def verdict_text(cell: Cell) -> str:
-    """Return what is said of a difference; a dash for the base."""
-    return cell.verdict or show.NOTHING
+    """Return what is said of a difference; a dash for the base. What is not shown has how many seeds would show it behind it."""
+    return f"{cell.verdict} ({cell.seeds:,})" if cell.seeds is not None else cell.verdict or show.NOTHING
 
 
 def shown(comparison: Comparison) -> list[tuple[str, list[Row]]]:
@@ -81,22 +91,30 @@ def tables(comparison: Comparison, at: int) -> list[tuple[str, tuple[list[str], 
     head = ["Metric", "Base", "Variant", "Change", "Verdict"]
     made = []
     for section, rows in shown(comparison):
-        lines = [
-            [
-                row.metric.title,
-                *(_mean(row, place) for place in (0, at)),
-                change_text(row.metric, row.cells[at]),
-                verdict_text(row.cells[at]),
-            ]
-            for row in rows
-        ]
+        lines = []
+        for row in rows:
+            means = [mean_text(row.metric, row.cells[place]) for place in (0, at)]
+            lines.append([row.metric.title, *means, change_text(row.metric, row.cells[at]), verdict_text(row.cells[at])])
+            if any(doubtful(row.cells[place].interval) for place in (0, at)):
+                lines.append(_medians(row, at))
         made.append((section, (head, lines)))
     return made
 
 
-def _mean(row: Row, at: int) -> str:
-    found = row.cells[at].interval
-    return show.NOTHING if found is None else row.metric.text(found.mean)
+def mean_text(metric: Metric, cell: Cell) -> str:
+    """Return a mean, with a tilde before one that is not to be relied on."""
+    found = cell.interval
+    return show.NOTHING if found is None else f"{'~' * doubtful(found)}{metric.text(found.mean)}"
+
+
+def _medians(row: Row, at: int) -> list[str]:
+    """Return the row of medians below that of a mean that is not to be relied on."""
+    one, two = row.cells[0].interval, row.cells[at].interval
+    middle = [show.NOTHING if found is None else row.metric.text(found.median) for found in (one, two)]
+    change = ""
+    if one is not None and two is not None:
+        change = f"{_percent(two.median / one.median - 1)}%" if one.median > 0 else signed(row.metric, two.median - one.median)
+    return ["  median run", *middle, change, ""]
 
 
 def differing_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
@@ -111,23 +129,27 @@ def _value(value: Any) -> str:
 
 def counted(comparison: Comparison, name: str) -> str:
     """Return how often a variant is better, worse and neither, in words."""
-    verdicts: tuple[Verdict, ...] = ("better", "worse", "differs", "no difference", "too few seeds", "equal", "one seed", "no data")
+    verdicts: tuple[Verdict, ...] = (
+        "better",
+        "mostly better",
+        "worse",
+        "mostly worse",
+        "differs",
+        "no difference",
+        "not shown",
+        "equal",
+        "one seed",
+        "no data",
+    )
     told = [(comparison.count(name, verdict), verdict) for verdict in verdicts]
     words: dict[str, str] = {
         "differs": "different",
-        "too few seeds": "with too few seeds",
+        "no difference": "without a difference",
         "equal": "equal in each run",
         "one seed": "with one seed",
         "no data": "without data",
     }
     return ", ".join(f"{count} {words.get(verdict, verdict)}" for count, verdict in told if count) or "nothing judged"
-
-
-def coverage(comparison: Comparison) -> str:
-    """Return how often intervals of changes hold the true value: as asked for, or less where they are ranges of few seeds."""
-    gaps = (cell.difference for row in comparison.rows for cell in row.cells)
-    found = {gap.covers for gap in gaps if gap is not None and gap.covers is not None} or {comparison.confidence}
-    return " or ".join(f"{100 * share:.3g} %" for share in sorted(found, reverse=True))
 
 
 _PERCENTILE: Final = 100
@@ -152,12 +174,19 @@ def rule(comparison: Comparison) -> str:
         return "Nothing was judged: what would be is equal in each run."
     if not judged:
         return "Nothing was judged: that takes two seeds of each variant, or more."
-    chance, covers = f"{100 * comparison.alpha:.3g} %", coverage(comparison)
-    few = ""
-    if any(cell.verdict == "too few seeds" for row in comparison.rows for cell in row.cells):
-        few = f'"Too few seeds": fewer than {stats.FEW} show no difference, and would hardly show one; their intervals are ranges. '
-    return (
+    chance, covers = f"{100 * comparison.alpha:.3g} %", f"{100 * comparison.confidence:.3g} %"
+    said = {cell.verdict for row in comparison.rows for cell in row.cells}
+    told = [
         f"{show.many(judged, 'difference')} judged together: where nothing differs, the chance that any is called better or "
-        f'worse is {chance} (Holm). "No difference": these seeds show none. {few}Change: of the mean, with its {covers} '
-        f"interval, each for itself. A dash: not judged; --metric judges it.{few_values(comparison)}"
-    )
+        f"worse is {chance} (exact tests by seed, Holm)."
+    ]
+    if said & {"mostly better", "mostly worse"}:
+        told.append('"Mostly": in more of the runs than not; what rare runs do to the mean is not known.')
+    if "no difference" in said:
+        told.append(f'"No difference": the means are shown to be within {100 * comparison.margin:.3g} % of each other.')
+    if "not shown" in said:
+        told.append('"Not shown" says nothing; in brackets how many seeds would show what these seeds see.')
+    if any(doubtful(cell.interval) for row in comparison.rows for cell in row.cells):
+        told.append("~: a mean whose interval is not to be relied on.")
+    told.append(f"Change: of the mean, with its {covers} interval, each for itself. A dash: not judged; --metric judges it.")
+    return " ".join(told) + few_values(comparison)

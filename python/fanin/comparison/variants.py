@@ -209,6 +209,9 @@ def _folders(source: str) -> list[Path]:
         below = sorted(
             {found.parent for depth in ("*", "*/*", "*/*/*") for found in path.glob(f"{depth}/{MANIFEST}")}, key=_natural
         )
+        if not below and (path / "sweep.json").is_file():
+            kept = "fanin sweep --keep leaves those of its runs; fanin compare --by AXIS compares their numbers without them"
+            raise ResultError(f"{path}: is a sweep, and holds no result folder: {kept}")
         if not below:
             raise ResultError(f"{path}: is not a result folder, and holds none: there is no {MANIFEST}")
         return below

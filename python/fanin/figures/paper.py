@@ -68,12 +68,13 @@ def to_matplotlib(figure: PlotlyFigure, *, width: str = "column") -> Figure:
         `width` is unknown.
     """
     import matplotlib as mpl
-    from matplotlib.figure import Figure as MplFigure
+
+    from fanin.figures.notebook_figure import ShownFigure
 
     if width not in WIDTHS:
         raise ValueError(f"there is no width '{width}'; there are {', '.join(WIDTHS)}")
     with mpl.rc_context(_STYLE):
-        out = MplFigure(figsize=(WIDTHS[width], WIDTHS[width] * (0.62 if width == "column" else 0.36)), layout="constrained")
+        out = ShownFigure(figsize=(WIDTHS[width], WIDTHS[width] * (0.62 if width == "column" else 0.36)), layout="constrained")
         axes = out.subplots()
         _axes(axes, figure)
         colors, dashes, markers = cycle(_COLORS), cycle(_DASHES), cycle(dict.fromkeys(_MARKERS.values()))

@@ -15,7 +15,7 @@ from fanin.reproduce._context import Context
 from fanin.reproduce._jobs import Job
 from fanin.results import Result
 from fanin.scenario import Scenario
-from fanin.statistics.stats import quantile
+from fanin.statistics import t_quantile
 
 __all__ = [
     "CONTROL",
@@ -70,7 +70,7 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     found = [value for value in values if math.isfinite(value)]
     if len(found) < 2:
         return (fmean(found) if found else math.nan), math.nan
-    return fmean(found), quantile(0.05, len(found) - 1) * stdev(found) / math.sqrt(len(found))
+    return fmean(found), t_quantile(0.05, len(found) - 1) * stdev(found) / math.sqrt(len(found))
 
 
 def grid(

@@ -8,7 +8,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -322,6 +322,38 @@ class Scenario:
         scenario = type(self)(document, base_dir=self._base_dir)
         scenario._origin, scenario._changed = self._origin, (*self._changed, *(changes or {}), *more)
         return scenario
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of what stands at the top of the document."""
+        return iter(self.to_dict())
+
+    def keys(self) -> list[str]:
+        """Return the names of what stands at the top of the document, so that ``dict(scenario)`` is the document."""
+        return list(self)
+
+    def __getitem__(self, path: str) -> Any:
+        """Return what the document has at a path, such as ``"switch.marking.k"`` or ``"traffic[0].load"``.
+
+        `resolved` has defaults, too.
+
+        Raises
+        ------
+        KeyError
+            It has nothing there.
+        """
+        found: Any = self.to_dict()
+        for step in _steps(path):
+            try:
+                found = found[step]
+            except (KeyError, IndexError, TypeError):
+                raise KeyError(path) from None
+        return found
+
+    def __contains__(self, path: object) -> bool:
+        try:
+            return isinstance(path, str) and self[path] is not None
+        except (KeyError, ValueError):
+            return False
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Scenario):

@@ -1,1 +1,63 @@
-"""Statistics over seeds, and the numbers of a run that they are taken of."""
+"""Statistics over seeds: intervals that hold, exact tests, and how many seeds a verdict takes. docs/statistics.md explains them.
+
+Nothing here knows what a metric is; `fanin.compare` and others bring the numbers. SciPy is imported where it is needed.
+"""
+
+from fanin.statistics.exact import needed, sign_flip, sign_test
+from fanin.statistics.intervals import (
+    CONFIDENCE,
+    FEW,
+    RARE,
+    Flag,
+    Interval,
+    about_mean,
+    about_median,
+    about_share,
+    interval,
+    predicted,
+    share,
+    t_quantile,
+    unseen,
+)
+from fanin.statistics.judging import (
+    ALPHA,
+    MARGIN,
+    Difference,
+    Direction,
+    Judgement,
+    Verdict,
+    difference,
+    holm,
+    verdicts,
+)
+from fanin.statistics.pooled import Pooled, pooled
+
+__all__ = [
+    "ALPHA",
+    "CONFIDENCE",
+    "FEW",
+    "MARGIN",
+    "RARE",
+    "Difference",
+    "Direction",
+    "Flag",
+    "Interval",
+    "Judgement",
+    "Pooled",
+    "Verdict",
+    "about_mean",
+    "about_median",
+    "about_share",
+    "difference",
+    "holm",
+    "interval",
+    "needed",
+    "pooled",
+    "predicted",
+    "share",
+    "sign_flip",
+    "sign_test",
+    "t_quantile",
+    "unseen",
+    "verdicts",
+]

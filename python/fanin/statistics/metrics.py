@@ -13,16 +13,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from fanin.statistics.intervals import FEW, RARE
 from fanin.statistics.rows import MetricRow, addressed, rows
 from fanin.text import show
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from fanin.statistics.stats import Direction
+    from fanin.statistics.judging import Direction
     from fanin.tables.recorded import Recorded
 
-__all__ = ["GROUPS", "HEADLINES", "METRICS", "RECORDED", "SECTIONS", "Metric", "Unit", "choose", "of", "of_result", "values"]
+__all__ = [
+    "FIRM",
+    "GROUPS",
+    "HEADLINES",
+    "METRICS",
+    "RECORDED",
+    "SECTIONS",
+    "TIMED_OUT",
+    "Metric",
+    "Unit",
+    "choose",
+    "of",
+    "of_result",
+    "values",
+]
 
 Unit = Literal["ps", "bytes", "bps", "count", "ratio", "share"]
 
@@ -55,6 +70,14 @@ class Metric:
     needs: str = ""
 
     @property
+    def seeds(self) -> int | None:
+        """With how many seeds the interval of its mean is reliable at the earliest; see `FIRM`."""
+        group, _, column = self.key.rpartition(".")
+        if group in _FEW_FLOWS:
+            return None
+        return FEW if self.key in FIRM or (group == "fct/>=1MB" and column) else RARE
+
+    @property
     def headline(self) -> bool:
         """Whether it is judged where nobody names metrics; see `HEADLINES`."""
         group, slash, rest = self.key.partition("/")
@@ -76,6 +99,32 @@ class Metric:
         shown = {"ps": show.duration, "bytes": show.size, "bps": show.rate, "ratio": show.ratio}[self.unit]
         return shown(round(value) if self.unit != "ratio" and abs(value) < 1e3 else value)
 
+
+TIMED_OUT: Final = "total.timed_out"
+"""1 where a run had a timeout, else 0: its mean is the share of runs with any."""
+
+FIRM: Final = frozenset(
+    {
+        "fct/all.mean_ps",
+        "fct/all.p50_ps",
+        "fct/all.p99_ps",
+        "fct/all.slowdown_p50",
+        "queries.p50_ps",
+        "queries.complete",
+        "total.goodput_bps",
+        "total.flows_until_ps",
+        "total.flows_complete",
+        "total.largest_queue_bytes",
+        "total.marks",
+        "queue/to_hosts.max_bytes",
+    }
+)
+"""Metrics whose interval covers within three points of what it says from ten seeds on, also where a quarter of the runs has
+timeouts: these and those of flows from 1 MB on. tests/python/test_statistics_real.py measures it."""
+
+_FEW_FLOWS: Final = ("fct/<10KB", "fct/10KB-100KB", "fct/100KB-1MB")
+"""Sizes of which a run may have few flows: one run in hundreds decides the mean over runs, and percentiles of all runs' flows
+together say what is meant (`fanin.statistics.pooled`)."""
 
 SECTIONS: Final = (
     "Flow completion time",
@@ -150,6 +199,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         Metric("total.marks", _CONTROL, "ECN marks", "count", None),
         Metric("total.retransmits", _CONTROL, "retransmissions", "count", "lower"),
         Metric("total.timeouts", _CONTROL, "timeouts", "count", "lower"),
+        Metric(TIMED_OUT, _CONTROL, "runs with a timeout", "share", "lower"),
         Metric("total.pauses", _CONTROL, "pauses", "count", "lower", "switch.mechanisms.pfc"),
         Metric("total.paused_ps", _CONTROL, "time paused", "ps", "lower", "switch.mechanisms.pfc"),
         Metric("total.reordered_share", _ORDER, "reordered", "share", "lower"),

@@ -52,6 +52,7 @@ def _total(summary: Mapping[str, Any]) -> dict[str, Any]:
         **{name: summary.get(name) if has_flows or name not in _OF_FLOWS else None for name in _ALL},
         **{f"datagrams_{name}": datagrams.get(name) if has_datagrams else None for name in ("sent", "received", "delivered_bytes")},
         **{f"largest_queue_{name}": largest.get(name) for name in ("bytes", "packets", "time_ps", "port")},
+        "timed_out": int(summary.get("timeouts", 0) > 0) if has_flows else None,
         **{name: order.get(name) for name in ("reordered", "reordered_share", "reordered_3")},
         "reordering_extent_max": order.get("extent_max"),
         "reordering_late_max_ps": order.get("late_max_ps"),

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from fanin.scenario import Problem
-from fanin.statistics.stats import CONFIDENCE
+from fanin.statistics import CONFIDENCE
 
 __all__ = ["KINDS", "MOST_RUNS", "RESERVED", "SAMPLED", "Design", "Point", "Stop", "flat", "quantity", "read"]
 
@@ -32,7 +32,7 @@ KINDS: Final = ("grid", "zip", "list", *SAMPLED)
 """All ways to vary axes: keys of ``[sweep]``."""
 _KEYS: Final = ("scenario", "name", "set", "seeds", "common_random_numbers", *KINDS, "stop")
 _RANGE: Final = ("from", "to", "scale")
-_STOP: Final = ("metric", "relative_width", "width", "confidence", "at_least")
+_STOP: Final = ("metric", "relative_width", "width", "confidence", "at_least", "statistic")
 _QUANTITY: Final = re.compile(r"\s*([-+]?(?:\d[\d_]*)?\.?\d+(?:[eE][-+]?\d+)?|[-+]?\d[\d_]*\.?)\s*([^\d\s.][^\s]*)?\s*")
 _LARGEST_SEED: Final = 2**63 - 1
 
@@ -51,7 +51,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Stop:
-    """Stop rule of a point: it has enough seeds when the confidence interval of a metric's mean over seeds is narrow enough.
+    """When points have enough seeds: at each the confidence interval of a metric over seeds is narrow enough, and to be relied on.
 
     Attributes
     ----------
@@ -62,16 +62,19 @@ class Stop:
     relative : bool
         Whether `width` is a share of the mean.
     confidence : float
-        Of the interval, by Student's t.
+        Of the interval.
     at_least : int
-        Seeds that every point gets before it is looked at.
+        Seeds that every point gets before it is looked at; more, where the metric needs more.
+    statistic : {"mean", "median"}
+        Whose interval it is.
     """
 
     metric: str
     width: float
     relative: bool = True
     confidence: float = CONFIDENCE
-    at_least: int = 5
+    at_least: int = 10
+    statistic: str = "mean"
 
 
 @dataclass
@@ -199,7 +202,11 @@ def _read_stop(stop: Any, design: Design) -> None:
         return
     before = len(design.problems)
     design.problems += [_unknown("sweep.stop", key, _STOP) for key in stop if key not in _STOP]
-    metric, confidence, at_least = stop.get("metric"), stop.get("confidence", Stop.confidence), stop.get("at_least", Stop.at_least)
+    metric, confidence = stop.get("metric"), stop.get("confidence", Stop.confidence)
+    at_least = stop.get("at_least", Stop.at_least)
+    statistic = stop.get("statistic", Stop.statistic)
+    if statistic not in ("mean", "median"):
+        refuse("statistic", "mean, median")
     if not isinstance(metric, str) or not re.fullmatch(r"\w+(/.+)?\.\w+", metric):
         refuse("metric", "GROUP.METRIC or GROUP/NAME.METRIC, for example total.goodput_bps, fct/all.p99_ps")
     relative, absolute = stop.get("relative_width"), stop.get("width")
@@ -218,7 +225,7 @@ def _read_stop(stop: Any, design: Design) -> None:
     elif not _is_whole(at_least) or not 2 <= at_least <= design.seed_count:
         refuse("at_least", f"2 to {design.seed_count}, the number of seeds")
     if len(design.problems) == before:
-        design.stop = Stop(str(metric), float(width or 0), relative is not None, float(confidence), at_least)
+        design.stop = Stop(str(metric), float(width or 0), relative is not None, float(confidence), at_least, str(statistic))
 
 
 def flat(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

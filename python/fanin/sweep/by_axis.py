@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin.comparison.variants import CompareError, Run, Variant, meant
+from fanin.comparison.variants import settings as settings_of
+from fanin.scenario import Scenario
 from fanin.statistics import metrics
 from fanin.sweep.frames import Sweep
 
@@ -28,7 +31,7 @@ def is_one(source: object) -> bool:
 
 
 def gather(sources: Sequence[Any], by: Sequence[str], where: Mapping[str, str]) -> list[Variant]:
-    """Return the variants of a sweep, in the order of the values of the axes: of quantities by size, of words by letters.
+    """Return the variants of a sweep, in the order of its points: the first is that of the first point.
 
     Parameters
     ----------
@@ -113,13 +116,17 @@ def _variants(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> list[Varia
     kept = sweep.kept
     found = []
     sizes = [next((name for name in runs.columns if name.startswith(f"{axis} [")), axis) for axis in by]
-    for values, frame in runs.sort(sizes, maintain_order=True).group_by(by, maintain_order=True):
+    points = _points(sweep)
+    grouped = list(runs.sort(sizes, maintain_order=True).group_by(by, maintain_order=True))
+    grouped.sort(key=lambda entry: _place(points, dict(zip(by, entry[0], strict=True))))
+    for values, frame in grouped:
+        settings = _settings(sweep, points, dict(zip(by, values, strict=True)), frame)
         ok = frame.filter(pl.col("status") == "ok").sort("seed")
         made = [
             Run(
                 seed=row["seed"],
                 values=numbers.get(row["run"], {}),
-                settings={axis: row[axis] for axis in by},
+                settings=settings,
                 version=row["version"],
                 fingerprint=row["fingerprint"] or "",
                 status="complete",
@@ -135,6 +142,39 @@ def _variants(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> list[Varia
         if made:
             found.append(Variant(", ".join(names), tuple(made), frame.height - ok.height))
     return found
+
+
+def _points(sweep: Any) -> list[Any]:
+    """Return the points of a sweep in the order of its file."""
+    from fanin.sweep.axes import read
+
+    return list(read(sweep.document.get("sweep") or {}).points)
+
+
+def _fits(point: Any, chosen: Mapping[str, Any]) -> bool:
+    given = {"label": point.label, **point.values}
+    written = {axis: given.get(axis) for axis in chosen}
+    texts = {axis: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for axis, value in written.items()}
+    return all(value in (written[axis], texts[axis]) for axis, value in chosen.items())
+
+
+def _place(points: Sequence[Any], chosen: Mapping[str, Any]) -> int:
+    """Return the place of the first point with some values; behind all where none has them."""
+    return next((at for at, point in enumerate(points) if _fits(point, chosen)), len(points))
+
+
+def _settings(sweep: Any, points: Sequence[Any], chosen: Mapping[str, Any], runs: pl.DataFrame) -> Mapping[str, Any]:
+    """Return what is set at the points of a variant: the whole scenario, where labels tell points apart; else the axes."""
+    if "label" in chosen:
+        point = next((point for point in points if _fits(point, chosen)), None)
+        document = sweep.document.get("scenario")
+        try:
+            if point is not None and isinstance(document, Mapping):
+                return settings_of(Scenario(document).replace(point.values).resolved)
+        except (ValueError, OSError):
+            pass  # files that the scenario reads are elsewhere: what the points set is known all the same
+        return {axis: runs[axis][0] for axis in sweep.axes if axis in runs.columns and runs[axis].n_unique() == 1}
+    return dict(chosen)
 
 
 def _opener(sweep: Sweep, run: str) -> Any:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fanin import comparison
+from fanin import statistics as stats
 from fanin.comparison import Comparison, variants
 from fanin.comparison.variants import Source
-from fanin.statistics import stats
 from fanin.sweep import by_axis
 from fanin.sweep.frames import Sweep
 
@@ -24,6 +24,7 @@ def compare(  # noqa: PLR0913 (all but one have a name)
     metric: str | Sequence[str] = (),
     confidence: float = stats.CONFIDENCE,
     alpha: float = stats.ALPHA,
+    margin: float = stats.MARGIN,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Compare variants of a scenario, each with one run or several seeds.
@@ -49,6 +50,8 @@ def compare(  # noqa: PLR0913 (all but one have a name)
         Nominal coverage of intervals, 0.5 to 0.999.
     alpha : float
         Chance that the table calls anything different where nothing is, 0.001 to 0.5.
+    margin : float
+        Up to which relative difference means count as the same, if that is shown, 0.001 to 1.
     progress : callable, optional
         Receives the path of each result folder before it is read.
 
@@ -72,4 +75,4 @@ def compare(  # noqa: PLR0913 (all but one have a name)
         found = by_axis.gather(list(sources), axes, {axis: str(value) for axis, value in (where or {}).items()})
     else:
         found = variants.gather(sources, progress)
-    return comparison.of(found, base=base, metric=metric, confidence=confidence, alpha=alpha)
+    return comparison.of(found, base=base, metric=metric, confidence=confidence, alpha=alpha, margin=margin)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
+
+from rich.console import Console
+from rich.text import Text
 
 from fanin import _core
 from fanin.sweep._worker import Outcome, VersionError, batch, told
@@ -21,6 +24,12 @@ _MOST: Final = 500
 _TASKS_PER_THREAD: Final = 2
 _CONNECT_S: Final = 30.0
 _TICK_S: Final = 0.25
+
+
+def _say(text: str) -> None:
+    """Print a line to standard error, where progress goes, too."""
+    with suppress(OSError):
+        Console(stderr=True, highlight=False).print(Text(text, style="yellow"), soft_wrap=True)
 
 
 class ClusterError(RuntimeError):
@@ -81,6 +90,8 @@ def _connected(address: str) -> Iterator[Any]:
 
 
 def _same_version(client: Any, address: str) -> None:
+    if not client.nthreads():
+        _say(f"--dask {address}: the scheduler has no worker yet; waiting {_CONNECT_S:.0f} s for one")
     try:
         client.wait_for_workers(1, timeout=_CONNECT_S)
     except TimeoutError:
@@ -110,6 +121,8 @@ class _Cluster:
         self._mean = _BATCH_S
         self._asked = 0.0
         self._room = 0
+        self._alone_now = False
+        """Whether it was said that there is no worker."""
 
     def run(self) -> None:
         while True:
@@ -132,7 +145,11 @@ class _Cluster:
 
     def _submit(self) -> None:
         if not self._room or time.monotonic() - self._asked > _TICK_S:
-            self._room = max(1, _TASKS_PER_THREAD * sum(self._client.nthreads().values()))
+            threads = sum(self._client.nthreads().values())
+            if not threads and not self._alone_now:
+                _say(f"--dask {self._address}: no worker is left; the sweep goes on when one joins")
+            self._alone_now = not threads
+            self._room = max(1, _TASKS_PER_THREAD * threads)
         while len(self._tasks) < self._room:
             items = [self._alone.pop()] if self._alone else self._batch()
             if not items:

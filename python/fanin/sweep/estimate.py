@@ -6,29 +6,32 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from fanin import _core
 from fanin.files import temporary
 from fanin.results import progress as _progress
+from fanin.statistics import predicted
 from fanin.statistics.metrics import of_result
 from fanin.statistics.rows import MetricRow, rows
-from fanin.statistics.stats import predicted
 from fanin.sweep import store as _store
 from fanin.sweep.frames import Sweep
 from fanin.sweep.plan import Plan
 from fanin.sweep.progress import span
-from fanin.sweep.todo import Todo
+from fanin.sweep.todo import Seen, Todo
 from fanin.tables.recorded import Recorded
 from fanin.text import show
 
 __all__ = ["Estimate", "estimate"]
 
 PILOT_RUNS: Final = 16
+PILOT_SHARE: Final = 0.1
 PILOT_S: Final = 10.0
-"""A pilot ends after so many runs, or after so long; a run that is under way then is extrapolated."""
+PILOT_FREE_S: Final = 0.5
+"""A pilot ends after so many runs, after this share of all that are left where they take longer than a moment, or after so long; a
+run that is under way then is extrapolated."""
 
 Bounds = tuple[float, float]
 
@@ -128,7 +131,7 @@ def estimate(  # noqa: PLR0913 (options of the command, one each)
 
     at_most = running.workers(jobs, dask)
     numbers = running.mine(made, shard)
-    have: dict[str, float | None] = {}
+    have: Mapping[str, Seen | None] = {}
     if out is not None:
         store = _store.opened(out)
         running.refuse_keep(store, keep=keep)
@@ -174,7 +177,9 @@ class _Pilot:
         self.times: list[float] = []
         self.metrics: list[tuple[str, list[MetricRow]]] = []
         self.cut = False
-        for at in numbers[:PILOT_RUNS]:
+        for count, at in enumerate(numbers[:PILOT_RUNS]):
+            if count >= max(1, PILOT_SHARE * len(numbers)) and time.monotonic() - began > PILOT_FREE_S:
+                return
             state: dict[str, Any] = {}
 
             def watch(now: dict[str, Any], state: dict[str, Any] = state) -> None:

@@ -200,6 +200,11 @@ class Sweep:
         import polars as pl
 
         group, name, column = address(metric)
+        if not self.metrics.height:
+            # No run has ended well yet: nothing is known, and nothing is wrong.
+            good = self.runs.filter(pl.col("status") == "ok")
+            columns = good.select("run", "point", "label", "seed", *self._axis_columns())
+            return columns.with_columns(value=pl.lit(None, dtype=pl.Float64))
         table = self.table(group, name)
         column = f"{column}_metric" if f"{column}_metric" in table.columns else column
         fixed = ["run", "point", "label", "seed", *self._axis_columns()]
@@ -264,7 +269,7 @@ class Sweep:
         return type(self)(self.path)
 
     def __repr__(self) -> str:
-        return f"Sweep({self.path!r})"
+        return f"<fanin.Sweep {self.path!r}: {self.runs.height:,} of {self.planned:,} runs, {self.failed.height:,} failed>"
 
     def _repr_html_(self) -> str:
         facts = (

@@ -194,7 +194,12 @@ def plan(source: Source, changes: Mapping[str, Any] | None = None) -> Plan:
 
 
 def of_scenarios(
-    name: str, scenarios: Mapping[str, Scenario], changes: Mapping[str, Mapping[str, Any]], seeds: Sequence[int]
+    name: str,
+    scenarios: Mapping[str, Scenario],
+    changes: Mapping[str, Mapping[str, Any]],
+    seeds: Sequence[int],
+    *,
+    given: Mapping[str, int] | None = None,
 ) -> Plan:
     """Make a plan of scenarios, each a point with its label; runs are in their order, the first seed of all before the next.
 
@@ -208,6 +213,8 @@ def of_scenarios(
         In what each differs, path → value, for the store's description.
     seeds : sequence of int
         The same for all.
+    given : mapping, optional
+        How many of them each label has, from the first; all if not given.
 
     Raises
     ------
@@ -219,7 +226,11 @@ def of_scenarios(
     design = Design(points, list(seeds), len(seeds), name=name)
     base = next(iter(scenarios.values()))
     texts = [_without_seed(scenario).source()[0] for scenario in scenarios.values()]
-    return _planned(base, design, texts, Source(base, table), in_order=True)
+    made = _planned(base, design, texts, Source(base, table), in_order=True)
+    if given is None:
+        return made
+    runs = [run for run in made.runs if run.replicate < given[str(made.points[run.point].point.label)]]
+    return replace(made, runs=runs, document={**made.document, "planned": len(runs)})
 
 
 def _planned(  # noqa: PLR0913 (two have a name)

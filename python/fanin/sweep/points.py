@@ -8,9 +8,9 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fanin.statistics import metrics
-from fanin.statistics.stats import CONFIDENCE
-from fanin.sweep.todo import enough, half_width, known_values, narrow
+from fanin import statistics
+from fanin.statistics import CONFIDENCE, FEW, Interval, metrics
+from fanin.sweep.todo import Seen, enough, known_values
 from fanin.text import show
 
 if TYPE_CHECKING:
@@ -26,19 +26,18 @@ MAIN: Final = ("queries.p99_ps", "collective/*.time_ps", "fct/all.p99_ps", "tota
 
 @dataclass(frozen=True)
 class Found:
-    """A metric at a point: how many runs have it, its mean, half the width of its interval.
+    """A metric at a point.
 
     Attributes
     ----------
-    seeds : int
-        Good runs with a value.
-    mean, half : float or None
-        None without a value; of one seed there is no interval.
+    interval : Interval or None
+        Mean and median over the good runs with a value; None where there is none.
+    timed_out : Interval or None
+        The share of the runs that had a timeout; None where runs count none.
     """
 
-    seeds: int
-    mean: float | None
-    half: float | None
+    interval: Interval | None
+    timed_out: Interval | None
 
 
 def main_metric(done: Sweep, made: Plan) -> str | None:
@@ -50,33 +49,55 @@ def main_metric(done: Sweep, made: Plan) -> str | None:
 
 def found(done: Sweep, made: Plan, metric: str) -> list[Found]:
     """Return a metric at each point of a plan, in its order, over all good runs that the store has."""
-    frame = done.values(metric).drop_nulls("value")
-    values = {point: rows["value"].to_list() for (point,), rows in frame.group_by(["point"])}
-    confidence = CONFIDENCE if made.design.stop is None else made.design.stop.confidence
-    return [_of(values.get(planned.key, []), confidence) for planned in made.points]
+    values, timeouts = _by_point(done, metric), _by_point(done, "total.timeouts")
+    stop, known = made.design.stop, metrics.of(metric)
+    confidence = CONFIDENCE if stop is None else stop.confidence
+    needed = FEW if known is None else known.seeds
+    told = []
+    for planned in made.points:
+        own, had = values.get(planned.key), timeouts.get(planned.key)
+        told.append(
+            Found(
+                statistics.interval(own, confidence=confidence, seeds_needed=needed) if own else None,
+                statistics.share(had, confidence=confidence) if had else None,
+            )
+        )
+    return told
 
 
-def _of(values: list[float], confidence: float) -> Found:
-    if not values:
-        return Found(0, None, None)
-    mean, half = half_width(values, confidence)
-    return Found(len(values), mean, half if len(values) > 1 else None)
+def _by_point(done: Sweep, metric: str) -> dict[str, list[float]]:
+    try:
+        frame = done.values(metric).drop_nulls("value")
+    except ValueError:
+        return {}
+    return {str(point): rows["value"].to_list() for (point,), rows in frame.group_by(["point"])}
 
 
 def unreached(done: Sweep, made: Plan) -> list[int]:
-    """Return the numbers of the points that have all their seeds, and intervals wider than the stop rule asks for."""
+    """Return the numbers of the points that have all their seeds, and not enough for the stop rule."""
     stop = made.design.stop
     if stop is None:
         return []
-    ended, known = set(done.runs["run"]), known_values(done, stop)
+    ended = set(done.runs["run"])
+    keys = _keys(made)
+    last = _enough(done, made)
+    return [point for point in sorted(keys) if ended.issuperset(keys[point]) and not last[point]]
+
+
+def _keys(made: Plan) -> dict[int, list[str]]:
     keys: dict[int, list[str]] = {}
     for run in made.runs:
         keys.setdefault(run.point, []).append(run.key)
-    return [
-        point
-        for point in sorted(keys)
-        if ended.issuperset(keys[point]) and not enough([known.get(key) for key in keys[point]], stop)
-    ]
+    return keys
+
+
+def _enough(done: Sweep, made: Plan) -> list[bool]:
+    """Say for each point whether all seeds that it has are enough for the stop rule, beside those of the others."""
+    stop = made.design.stop
+    assert stop is not None  # noqa: S101 (callers look)
+    known, keys = known_values(done, stop), _keys(made)
+    have = set(done.runs["run"])
+    return enough([[known.get(key) or Seen(None) for key in keys[point] if key in have] for point in range(len(made.points))], stop)
 
 
 def width_text(stop: Stop) -> str:
@@ -88,21 +109,43 @@ def width_text(stop: Stop) -> str:
 
 
 def table(done: Sweep, made: Plan, metric: str, most: int) -> tuple[list[str], list[list[str]]]:
-    """Return head and rows of the first points: their label or values, how many seeds, the mean with its interval."""
+    """Return head and rows of the first points: their label or values, how many seeds, the mean with its interval, the median and the range, the share of seeds with timeouts."""  # noqa: E501
     stop, known = made.design.stop, metrics.of(metric)
     confidence = CONFIDENCE if stop is None else stop.confidence
     labelled = any(planned.point.label for planned in made.points)
     what = metric if known is None else f"{known.name} ({metric})"
-    head = [*(["Point"] if labelled else made.axes or ["Point"]), "Seeds", what, f"± ({100 * confidence:.3g} %)"]
+    head = [*(["Point"] if labelled else made.axes or ["Point"]), "Seeds", what, f"{100 * confidence:.3g} %", "Median", "Range"]
+    every = found(done, made, metric)
+    timed = any(one.timed_out is not None for one in every)
+    head += ["Timeouts"] if timed else []
     head += ["Narrow enough"] if stop is not None else []
+    reached = [] if stop is None else _enough(done, made)
     rows = []
-    for planned, one in zip(made.points[:most], found(done, made, metric)[:most], strict=True):
+    for at, (planned, one) in enumerate(zip(made.points[:most], every, strict=False)):
         values = [_value(planned.point.values.get(axis)) for axis in made.axes] or ["all"]
         rows.append([planned.point.label or ", ".join(values)] if labelled else values)
-        rows[-1] += [str(one.seeds), _text(known, one.mean), _text(known, one.half)]
+        rows[-1] += _cells(known, one.interval)
+        if timed:
+            rows[-1].append(show.NOTHING if one.timed_out is None else f"{100 * one.timed_out.mean:.0f} %")
         if stop is not None:
-            rows[-1].append("yes" if one.mean is not None and one.half is not None and narrow(one.mean, one.half, stop) else "no")
+            rows[-1].append("yes" if reached[at] else "no")
     return head, rows
+
+
+def _cells(known: metrics.Metric | None, one: Interval | None) -> list[str]:
+    """Return seeds, mean, its interval, median and range; a mean that is not to be relied on has a tilde, and no interval."""
+    if one is None:
+        return ["0", *[show.NOTHING] * 4]
+    doubtful = one.flag in ("rare", "skewed")
+    none = one.low is None or one.high is None or doubtful
+    ends = show.NOTHING if none else f"{_text(known, one.low)} to {_text(known, one.high)}"
+    return [
+        str(one.seeds),
+        f"{'~' * doubtful}{_text(known, one.mean)}",
+        ends,
+        _text(known, one.median),
+        f"{_text(known, one.least)} to {_text(known, one.most)}",
+    ]
 
 
 def compare_command(done: Sweep, made: Plan) -> str | None:

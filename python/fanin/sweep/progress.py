@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self, TypedDict
 
 from rich.console import Console
 
-from fanin.statistics.stats import predicted
+from fanin.statistics import predicted
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Progress_

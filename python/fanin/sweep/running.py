@@ -20,7 +20,7 @@ from fanin.sweep.frames import Sweep
 from fanin.sweep.plan import Plan, Planned, Run
 from fanin.sweep.progress import Progress, SweepCallback
 from fanin.sweep.store import LocalStore, Store, Writer
-from fanin.sweep.todo import Todo, known_values
+from fanin.sweep.todo import Seen, Todo, known_values
 from fanin.sweep.workers import Item, Pool
 
 __all__ = ["Shard", "execute", "known", "mine", "parsed_shard", "refuse_keep", "sweep", "workers"]
@@ -209,7 +209,10 @@ class _Running:
 
 
 def mine(made: Plan, shard: Shard) -> Sequence[int]:
-    """Return the numbers of a shard's runs; with a stop rule all runs of a point are one shard's."""
+    """Return the numbers of a shard's runs; with a stop rule all runs of a point are one shard's.
+
+    A shard then stops as soon as its own points have enough, by what it knows of the others; the same command again goes on.
+    """
     first, of = shard
     if made.design.stop is None:
         return range(first - 1, len(made.runs), of)
@@ -217,12 +220,12 @@ def mine(made: Plan, shard: Shard) -> Sequence[int]:
     return [at for at, run in enumerate(made.runs) if order[run.point] % of == first - 1]
 
 
-def known(store: Store, made: Plan, *, retry_failed: bool, keep: bool) -> tuple[dict[str, int], dict[str, float | None]]:
-    """Return how often runs have been tried, and those that are done, with the stop rule's metric."""
+def known(store: Store, made: Plan, *, retry_failed: bool, keep: bool) -> tuple[dict[str, int], dict[str, Seen | None]]:
+    """Return how often runs have been tried, and those that are done, with what the stop rule wants to know."""
     there = Sweep(store.path)
     runs = there.all_runs.select("run", "status", "attempt")
     attempts = dict(zip(runs["run"], runs["attempt"], strict=True))
-    done: dict[str, float | None] = {
+    done: dict[str, Seen | None] = {
         run: None
         for run, status in zip(runs["run"], runs["status"], strict=True)
         if (status == "ok" and not (keep and run not in there.kept)) or (status != "ok" and not retry_failed)

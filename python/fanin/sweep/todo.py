@@ -1,49 +1,79 @@
-"""Order of runs: the plan less what the store has, and no more seeds of a point than its stop rule needs."""
+"""Which run is next: the plan less what the store has, and no more seeds than the stop rule needs."""
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from fanin.statistics import FEW, Interval, interval
+from fanin.statistics import metrics as _metrics
+from fanin.statistics.intervals import TYPICAL
 from fanin.statistics.rows import MetricRow, value_of
-from fanin.statistics.stats import quantile
 from fanin.sweep.axes import Stop, read
 from fanin.sweep.plan import Plan, Run
 
 if TYPE_CHECKING:
     from fanin.sweep.frames import Sweep
 
-__all__ = ["Todo", "enough", "half_width", "known_values", "narrow", "pending", "rounds"]
+__all__ = ["Seen", "Todo", "enough", "known_values", "narrow", "needs", "pending", "rounds", "summary"]
 
 
-def half_width(values: Sequence[float], confidence: float) -> tuple[float, float]:
-    """Return the mean of some values, and half the width of its confidence interval by Student's t."""
-    mean = math.fsum(values) / len(values)
-    if len(values) < 2:
-        return mean, math.inf
-    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    return mean, quantile(round(1 - confidence, 12), len(values) - 1) * math.sqrt(variance / len(values))
+class Seen(NamedTuple):
+    """What the stop rule wants to know of a run: its metric, and whether it had a timeout; None where it has no value."""
+
+    value: float | None
+    timed_out: bool = False
 
 
-def enough(values: Sequence[float | None], stop: Stop) -> bool:
-    """Whether a point has enough seeds, by the values of its first ones; a run without a value counts as none."""
-    known = [value for value in values if value is not None]
-    return bool(known) and narrow(*half_width(known, stop.confidence), stop)
+def needs(stop: Stop) -> int | None:
+    """Return how many seeds the interval of the rule's statistic takes at least; None where no number suffices."""
+    known = _metrics.of(stop.metric)
+    return FEW if stop.statistic == "median" or known is None else known.seeds
 
 
-def narrow(mean: float, half: float, stop: Stop) -> bool:
-    """Whether an interval is as narrow as a stop rule asks for, by its mean and half its width; of one value it never is."""
-    return half <= (stop.width * abs(mean) if stop.relative else stop.width)
+def summary(values: Sequence[float], stop: Stop) -> Interval:
+    """Return mean and median of a metric at a point, with their intervals."""
+    known = _metrics.of(stop.metric)
+    return interval(values, confidence=stop.confidence, seeds_needed=FEW if known is None else known.seeds)
+
+
+def narrow(found: Interval, stop: Stop) -> bool:
+    """Whether an interval is as narrow as a stop rule asks for, and one to rely on."""
+    if stop.statistic == "median":
+        low, high, middle = found.median_low, found.median_high, found.median
+    else:
+        low, high, middle = found.low, found.high, found.mean
+    if low is None or high is None or found.seeds < FEW or (stop.statistic == "mean" and found.flag is not None):
+        return False
+    return (high - low) / 2 <= (stop.width * abs(middle) if stop.relative else stop.width)
+
+
+def enough(points: Sequence[Sequence[Seen]], stop: Stop) -> list[bool]:
+    """Say which points have enough seeds, by what the first ones of each gave; all have the same seeds.
+
+    None has while it has fewer than its metric needs. And where one saw timeouts, and rare runs decide the mean, only those have
+    that saw enough such runs themselves: with the same seeds, what one point sees the others may only have missed.
+    """
+    seen = stop.statistic == "mean" and needs(stop) != FEW and any(run.timed_out for runs in points for run in runs)
+    return [
+        bool(_known(runs))
+        and narrow(summary(_known(runs), stop), stop)
+        and not (seen and sum(run.timed_out for run in runs) < TYPICAL)
+        for runs in points
+    ]
+
+
+def _known(runs: Sequence[Seen]) -> list[float]:
+    return [run.value for run in runs if run.value is not None]
 
 
 def rounds(stop: Stop, seeds: int) -> list[int]:
-    """Return after how many seeds a point is looked at: each round has a quarter more.
+    """Return after how many seeds the points are looked at: not before as many as the metric needs, then after a quarter more.
 
     They are the same whoever runs them in whatever order, so that a sweep that was interrupted ends with the same runs.
     """
-    counts = [stop.at_least]
+    counts = [min(seeds, max(stop.at_least, needs(stop) or seeds))]
     while counts[-1] < seeds:
         counts.append(min(seeds, counts[-1] + max(1, counts[-1] // 4)))
     return counts
@@ -58,39 +88,40 @@ class Todo:
         All runs.
     mine : sequence of int
         Those of them, by number, that are this process's.
-    done : mapping of str to float or None
-        Runs that are in the store, by key, with the stop rule's metric.
+    done : mapping of str to Seen or None
+        Runs that are in the store, by key, with what the stop rule wants to know of them.
     """
 
-    def __init__(self, plan: Plan, mine: Sequence[int], done: Mapping[str, float | None]) -> None:
+    def __init__(self, plan: Plan, mine: Sequence[int], done: Mapping[str, Seen | None]) -> None:
         self._plan: Final = plan
         self._stop: Final = plan.design.stop
         self._ready: deque[int] = deque()
-        self._values: dict[int, dict[int, float | None]] = {}
-        self._of: dict[int, dict[int, int]] = {}
-        self._asked: dict[int, int] = {}
-        self._enough: set[int] = set()
+        self._seen: dict[int, dict[int, Seen]] = {}
+        self._of: dict[int, list[int]] = {}
+        self._asked = 0
+        self._stopped = False
         self.total = 0
         """Runs that this process makes, at most."""
         if self._stop is None:
             self._ready.extend(at for at in mine if plan.runs[at].key not in done)
             self.total = len(self._ready)
             return
-        for at in mine:
-            run = plan.runs[at]
-            self._of.setdefault(run.point, {})[run.replicate] = at
+        for run in plan.runs:
             if run.key in done:
-                self._values.setdefault(run.point, {})[run.replicate] = done[run.key]
-        for point in self._of:
-            self._go_on(point)
+                self._seen.setdefault(run.point, {})[run.replicate] = done[run.key] or Seen(None)
+        for at in mine:
+            self._of.setdefault(plan.runs[at].replicate, []).append(at)
+        self._mine: Final = {plan.runs[at].point for at in mine}
+        self._go_on()
         self.total = len(self._ready)
 
     def at_most(self) -> list[int]:
         """Return the numbers of all runs that may still be made, whatever those before them give, in order."""
         if self._stop is None:
             return list(self._ready)
-        open_points = (point for point in self._of if point not in self._enough)
-        return sorted(at for point in open_points for n, at in self._of[point].items() if n not in self._values[point])
+        if self._stopped:
+            return []
+        return sorted(at for numbers in self._of.values() for at in numbers if not self._has(at))
 
     def next(self) -> int | None:
         """Return the number of a run; None if none can be begun now."""
@@ -115,49 +146,59 @@ class Todo:
             value = value_of(metrics, self._stop.metric) if metrics else None
         except ValueError as error:
             raise ValueError(f"sweep.stop.metric: {error}") from None
-        self._values.setdefault(run.point, {})[run.replicate] = value
+        timeouts = next((row[2].get("timeouts") for row in metrics if row[0] == "total"), None)
+        self._seen.setdefault(run.point, {})[run.replicate] = Seen(value, bool(timeouts))
         before = len(self._ready)
-        self._go_on(run.point)
+        self._go_on()
         self.total += len(self._ready) - before
 
-    def _go_on(self, point: int) -> None:
-        """Ask for the next seeds of a point, if all that were asked for are there and do not suffice."""
+    def _has(self, at: int) -> bool:
+        run = self._plan.runs[at]
+        return run.replicate in self._seen.get(run.point, {})
+
+    def _go_on(self) -> None:
+        """Ask for the next seeds of all points, if all that were asked for are there and some point has not enough.
+
+        Points of other shards count as soon as the store has them: this shard never makes more than all points together need.
+        """
         assert self._stop is not None  # noqa: S101 (both callers look)
-        values = self._values.setdefault(point, {})
+        if self._stopped:
+            return
         for count in rounds(self._stop, self._plan.design.seed_count):
-            if count > self._asked.get(point, 0):
-                self._ready.extend(self._of[point][n] for n in range(self._asked.get(point, 0), count) if n not in values)
-                self._asked[point] = count
-            if any(n not in values for n in range(count)):
+            if count > self._asked:
+                self._ready.extend(at for n in range(self._asked, count) for at in self._of.get(n, ()) if not self._has(at))
+                self._asked = count
+            if any(n not in self._seen.get(point, {}) for point in self._mine for n in range(count)):
                 return
-            if enough([values[n] for n in range(count)], self._stop):
-                self._enough.add(point)
+            points = [seen for seen in self._seen.values() if all(n in seen for n in range(count))]
+            if all(enough([[seen[n] for n in range(count)] for seen in points], self._stop)):
+                self._stopped = True
                 return
 
 
-def known_values(sweep: Sweep, stop: Stop) -> dict[str, float | None]:
-    """Return the stop rule's metric of the runs that a store has, by key; nothing if no run has it yet."""
+def known_values(sweep: Sweep, stop: Stop) -> dict[str, Seen]:
+    """Return what the stop rule wants to know of the runs that a store has, by key; nothing if no run has it yet."""
     try:
         values = sweep.values(stop.metric)
+        timeouts = sweep.values("total.timeouts")
     except ValueError:
         return {}
-    return dict(zip(values["run"], values["value"], strict=True))
+    had = dict(zip(timeouts["run"], timeouts["value"], strict=True))
+    return {run: Seen(value, bool(had.get(run))) for run, value in zip(values["run"], values["value"], strict=True)}
 
 
 def pending(sweep: Sweep) -> list[str]:
     """Return the keys of runs that a sweep still needs, as its store says."""
     design = read(sweep.document.get("sweep"))
-    plan = sweep.plan
     if design.stop is None:
         return sweep.pending["run"].to_list()
     have = set(sweep.runs["run"])
     known = known_values(sweep, design.stop)
-    needed = []
-    for (_point,), runs in plan.group_by("point", maintain_order=True):
-        keys = runs["run"].to_list()
-        for count in rounds(design.stop, len(keys)):
-            missing = [key for key in keys[:count] if key not in have]
-            needed += missing
-            if missing or enough([known.get(key) for key in keys[:count]], design.stop):
-                break
-    return needed
+    points = [runs["run"].to_list() for _, runs in sweep.plan.group_by("point", maintain_order=True)]
+    for count in rounds(design.stop, max(map(len, points), default=0)):
+        missing = [key for keys in points for key in keys[:count] if key not in have]
+        if missing:
+            return missing
+        if all(enough([[known.get(key) or Seen(None) for key in keys[:count]] for keys in points], design.stop)):
+            break
+    return []

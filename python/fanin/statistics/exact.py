@@ -1,0 +1,137 @@
+"""Exact tests of pairs: no distribution is assumed, and no number of seeds is too small for them to hold."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["MOST_NEEDED", "Chances", "least", "needed", "sign_flip", "sign_test"]
+
+_LISTED: Final = 16
+"""Up to so many pairs all their signs are gone through."""
+
+_MANY: Final = 300
+"""From more pairs than this on the sum of signed differences is taken for normal."""
+
+_STEPS: Final = 4096
+_SUM: Final = 2**16
+"""Between, differences are counted in steps: the largest is `_STEPS` of them, with fewer where all would be more than `_SUM`."""
+
+MOST_NEEDED: Final = 10_000
+"""Numbers of seeds beyond this are not told."""
+
+_POWER: Final = 0.88
+"""How often each of two tests shows a difference with as many seeds as `needed` says, so that both do in four of five cases."""
+
+
+class Chances(NamedTuple):
+    """How likely a result at least as low, as high, or as far from nothing is, where nothing differs."""
+
+    low: float
+    high: float
+
+    @property
+    def both(self) -> float:
+        """Of both sides together."""
+        return min(1.0, 2 * min(self))
+
+
+def sign_flip(gaps: NDArray[np.float64]) -> Chances:
+    """Return the chances of the mean of paired differences, if each might as well have the other sign.
+
+    Where a variant makes no difference, what a seed gives one it might as well have given the other. All signs are gone through up
+    to 16 pairs; beyond, the distribution is counted over a grid, on which the test is exact, too; from 300 pairs on it is normal.
+
+    Source: Fisher, The Design of Experiments (1935), section 21; Pagano & Tritchler, Journal of the American Statistical
+    Association 78, 1983 (counting), from memory.
+    """
+    import numpy as np
+
+    gaps = gaps[gaps != 0]
+    sizes = np.abs(gaps)
+    if not gaps.size:
+        return Chances(1.0, 1.0)
+    if gaps.size <= _LISTED:
+        sums = np.zeros(1)
+        for size in sizes:
+            sums = np.concatenate([sums - size, sums + size])
+        total, rounding = float(gaps.sum()), 1e-9 * float(sizes.sum())
+        return Chances(float((sums <= total + rounding).mean()), float((sums >= total - rounding).mean()))
+    if gaps.size > _MANY:
+        from scipy.special import ndtr
+
+        z = float(gaps.sum()) / math.sqrt(float((gaps**2).sum()))
+        return Chances(float(ndtr(z)), float(ndtr(-z)))
+    steps = np.rint(sizes / sizes.max() * max(_STEPS // 16, min(_STEPS, _SUM // gaps.size))).astype(np.int64)
+    chances = np.ones(1)
+    for step in steps:
+        grown = np.zeros(chances.size + step)
+        grown[: chances.size] += chances / 2
+        grown[step:] += chances / 2
+        chances = grown
+    positive = int(steps[gaps > 0].sum())
+    return Chances(float(chances[: positive + 1].sum()), float(chances[positive:].sum()))
+
+
+def sign_test(gaps: NDArray[np.float64]) -> Chances:
+    """Return the chances of so many differences above and below zero, if either is as likely; those that are zero do not count.
+
+    It assumes nothing of how large differences are.
+
+    Source: Conover, Practical Nonparametric Statistics (1999), section 3.4, from memory.
+    """
+    from scipy.special import bdtr
+
+    above, below = int((gaps > 0).sum()), int((gaps < 0).sum())
+    if not above + below:
+        return Chances(1.0, 1.0)
+    return Chances(float(bdtr(above, above + below, 0.5)), float(bdtr(below, above + below, 0.5)))
+
+
+def least(level: float) -> int:
+    """Return the fewest pairs with which an exact test on both sides can reach a level, all on one side: 6 for 5 %."""
+    return max(2, math.ceil(1 - math.log2(level)))
+
+
+def needed(gaps: NDArray[np.float64], level: float, *, mean: bool = True) -> int | None:
+    """Return how many seeds would show what these show, in four of five cases, if that is how it is; None if not 10,000 would.
+
+    Parameters
+    ----------
+    gaps : array
+        Differences by seed.
+    level : float
+        What chance counts as shown.
+    mean : bool
+        Whether the mean must be shown, too, or only on which side more of the runs are.
+    """
+    import numpy as np
+    from scipy.special import bdtrc, bdtrik, ndtri
+
+    above, below = int((gaps > 0).sum()), int((gaps < 0).sum())
+    if not above + below:
+        return None
+    more, untied = max(above, below), above + below
+    likely = min((more + 0.5) / (untied + 1), 0.999)
+    # All numbers up to a hundred, then some per cent apart: that is as well as a few seeds can tell.
+    counts = np.unique(np.concatenate([np.arange(least(level), 101), np.geomspace(100, MOST_NEEDED, 120).round()])).astype(int)
+    counts = counts[counts >= least(level)]
+    critical = np.ceil(bdtrik(1 - level / 2, counts, 0.5) - 1e-9) + 1
+    with np.errstate(invalid="ignore"):
+        power = np.where(critical <= counts, bdtrc(np.minimum(critical, counts) - 1, counts, likely), 0.0)
+    enough = np.flatnonzero(power >= _POWER)
+    if not enough.size:
+        return None
+    seeds = math.ceil(int(counts[enough[0]]) * len(gaps) / untied)
+    deviation = float(gaps.std(ddof=1)) if len(gaps) > 1 else 0.0
+    if mean and deviation:
+        size = abs(float(gaps.mean())) / deviation
+        if (float(np.median(gaps)) < 0) != (float(gaps.mean()) < 0) or size == 0:
+            return None
+        beyond = -float(ndtri(level / 2))
+        seeds = max(seeds, math.ceil(((beyond + float(ndtri(_POWER))) / size) ** 2 + beyond**2 / 2))
+    return seeds if seeds <= MOST_NEEDED else None

@@ -1,0 +1,293 @@
+"""Intervals of means, medians and shares over seeds, and when that of a mean is not to be relied on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "CONFIDENCE",
+    "FEW",
+    "RARE",
+    "Flag",
+    "Interval",
+    "about_mean",
+    "about_median",
+    "about_share",
+    "array",
+    "checked",
+    "interval",
+    "predicted",
+    "share",
+    "skewness",
+    "t_quantile",
+    "unreliable",
+    "unseen",
+]
+
+CONFIDENCE: Final = 0.95
+"""Nominal coverage of intervals."""
+
+FEW: Final = 10
+"""From so many seeds on the interval of a mean covers what it says, within three points, where nothing rare decides the mean."""
+
+RARE_SHARE: Final = 0.04
+"""What comes in fewer runs than this may be missing from all seeds of a mean that is called reliable."""
+
+RARE: Final = math.ceil(math.log(1 - CONFIDENCE) / math.log(1 - RARE_SHARE))
+"""Seeds after which what comes in `RARE_SHARE` of the runs has been seen in one of them, in 95 % of cases: 74."""
+
+SKEWED: Final = 2.0
+"""A mean needs at least so many seeds for the square of their skewness: with fewer, one or two seeds decide it."""
+
+TYPICAL: Final = 10
+"""Values other than the median that a mean needs: of many equal values few others decide it, as of timeouts."""
+
+Flag = Literal["few", "rare", "skewed"]
+"""Why the interval of a mean is not to be relied on: too few seeds for any; for a mean that rare runs decide; or for these."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What one value per seed says: mean and median with their intervals.
+
+    Attributes
+    ----------
+    mean, low, high : float
+        Mean of the values, and the ends of its interval, in their unit; ends are None with one value.
+    seeds : int
+        Number of values.
+    median, median_low, median_high : float
+        Median, and the ends of its interval, which are two of the values; ends are None with fewer than six values, at 95 %.
+    least, most : float
+        Range of the values.
+    flag : {"few", "rare", "skewed"} or None
+        Why the interval of the mean is not to be relied on.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    seeds: int
+    median: float
+    median_low: float | None
+    median_high: float | None
+    least: float
+    most: float
+    flag: Flag | None
+
+    @property
+    def half_width(self) -> float | None:
+        """Half of the width of the mean's interval, in the unit of the values; None without an interval."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+    @property
+    def note(self) -> str:
+        """What is wrong with the interval of the mean, in words; empty where nothing is."""
+        if self.seeds == 1:
+            return "one seed: no interval"
+        if self.flag == "rare":
+            return (
+                f"{self.seeds} seeds say nothing sure of this mean: what comes in {100 * unseen(self.seeds):.2g} % of runs may be "
+                f"missing from all of them"
+            )
+        if self.flag == "skewed":
+            return "few of the seeds decide this mean: the median says more"
+        return f"{self.seeds} seeds: the interval may hold the true mean too seldom" if self.flag == "few" else ""
+
+
+def array(values: Sequence[float] | NDArray[np.float64], what: str) -> NDArray[np.float64]:
+    """Return values as an array.
+
+    Raises
+    ------
+    ValueError
+        There are none, or one is no finite number.
+    """
+    import numpy as np
+
+    if not len(values):
+        raise ValueError(f"{what}: there are no values")
+    made = np.array([float(value) for value in values])
+    if not np.isfinite(made).all():
+        raise ValueError(f"{what}: holds a value that is no finite number")
+    return made
+
+
+def checked(confidence: float) -> float:
+    """Return a confidence that is between 0.5 and 0.999."""
+    if not 0.5 <= confidence <= 0.999:
+        raise ValueError(f"confidence: {confidence} is out of range; accepted: 0.5 to 0.999")
+    return confidence
+
+
+@lru_cache(maxsize=1024)
+def t_quantile(chance: float, freedom: int) -> float:
+    """Return the t beyond which, on either side, `chance` lies in Student's distribution."""
+    from scipy.special import stdtrit
+
+    if freedom < 1:
+        raise ValueError(f"degrees of freedom: {freedom} is out of range; accepted: 1 or more")
+    return float(stdtrit(freedom, 1 - chance / 2))
+
+
+def unseen(seeds: int, confidence: float = CONFIDENCE) -> float:
+    """Return in what share of runs something may come that none of so many seeds showed: the upper end of none of them."""
+    return float(1 - (1 - confidence) ** (1 / seeds))
+
+
+def skewness(values: NDArray[np.float64]) -> float:
+    """Return the third central moment over the cube of the deviation; 0 of equal values."""
+    gaps = values - values.mean()
+    deviation = math.sqrt(float((gaps**2).mean()))
+    if deviation <= 1e-12 * float(abs(values).max()):  # what rounding leaves of equal values
+        return 0.0
+    return float((gaps**3).mean()) / deviation**3
+
+
+def about_mean(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return the interval of a mean: Student's, with its skewness removed by Hall's monotone cubic transformation.
+
+    Of values without skewness it is Student's. Of two values no skewness is known.
+
+    Source: Hall, "On the Removal of Skewness by Transformation", Journal of the Royal Statistical Society B 54(1), 1992,
+    from memory.
+    """
+    seeds, mean = len(values), float(values.mean())
+    error = float(values.std(ddof=1)) / math.sqrt(seeds)
+    beyond = t_quantile(round(1 - confidence, 12), seeds - 1)
+    if seeds < 3 or error <= 1e-12 * float(abs(values).max()):
+        return mean - beyond * error, mean + beyond * error
+    # The third moment as an unbiased estimate, over the cube of the deviation.
+    factor = math.sqrt((seeds - 1) / seeds) ** 3 * seeds**2 / ((seeds - 1) * (seeds - 2))
+    skew = skewness(values) * factor / math.sqrt(seeds)
+    slope = skew / 3
+
+    def undone(q: float) -> float:
+        """Return the t of which the transformation is q."""
+        return q if abs(slope) < 1e-9 else (math.cbrt(1 + 3 * slope * (q - skew / 6)) - 1) / slope
+
+    return mean - undone(beyond) * error, mean - undone(-beyond) * error
+
+
+def about_median(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[float | None, float | None]:
+    """Return the interval of a median: two of the values, as many from either end as the binomial distribution allows.
+
+    It holds for any distribution. None where even the range holds the median less often: at 95 % with fewer than six values.
+
+    Source: David & Nagaraja, Order Statistics (2003), section 7.1, from memory.
+    """
+    import numpy as np
+    from scipy.special import bdtr
+
+    seeds = len(values)
+    allowed = int((bdtr(np.arange(seeds), seeds, 0.5) <= (1 - confidence) / 2 + 1e-12).sum())
+    if not allowed:
+        return None, None
+    ordered = np.sort(values)
+    return float(ordered[allowed - 1]), float(ordered[-allowed])
+
+
+def about_share(count: int, seeds: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return the interval of a share by how many of the seeds had something: Clopper and Pearson's, which never holds too seldom.
+
+    Source: Clopper & Pearson, Biometrika 26(4), 1934, by quantiles of the beta distribution.
+    """
+    from scipy.special import betaincinv
+
+    beyond = (1 - confidence) / 2
+    low = 0.0 if count == 0 else float(betaincinv(count, seeds - count + 1, beyond))
+    high = 1.0 if count == seeds else float(betaincinv(count + 1, seeds - count, 1 - beyond))
+    return low, high
+
+
+def unreliable(values: NDArray[np.float64], seeds_needed: int | None = FEW) -> Flag | None:
+    """Return why the interval of the mean of some values is not to be relied on; None where nothing speaks against it.
+
+    Parameters
+    ----------
+    values : array
+        One per seed.
+    seeds_needed : int or None
+        With how many seeds such a mean is reliable at the earliest: `FEW`; `RARE` where rare runs decide it; None: never.
+    """
+    import numpy as np
+
+    seeds = len(values)
+    if seeds_needed is None or seeds < seeds_needed != FEW:
+        return "rare"
+    if seeds < FEW:
+        return "few"
+    middle = float(np.median(values))
+    others = int((np.abs(values - middle) > 1e-12 * float(np.abs(values).max())).sum())
+    if 0 < others < min(TYPICAL, seeds // 2) or seeds < SKEWED * skewness(values) ** 2:
+        return "skewed"
+    return None
+
+
+def interval(
+    values: Sequence[float] | NDArray[np.float64], *, confidence: float = CONFIDENCE, seeds_needed: int | None = FEW
+) -> Interval:
+    """Return mean and median of one value per seed, with their intervals.
+
+    The same values give the same intervals, in any order. An interval of values none of which is below zero does not begin there.
+
+    Parameters
+    ----------
+    values : sequence of float
+        One per seed, any unit.
+    confidence : float
+        Nominal coverage, 0.5 to 0.999.
+    seeds_needed : int or None
+        As for `unreliable`.
+
+    Raises
+    ------
+    ValueError
+        There are no values, one is no finite number, or `confidence` is out of range.
+    """
+    import numpy as np
+
+    found = np.sort(array(values, "interval"))
+    checked(confidence)
+    least, most, mean = float(found[0]), float(found[-1]), float(found.mean())
+    low: float | None = None
+    high: float | None = None
+    if len(found) > 1:
+        low, high = (least, most) if least == most else about_mean(found, confidence)
+        low = max(0.0, low) if least >= 0 else low
+    median_low, median_high = about_median(found, confidence)
+    flag = unreliable(found, seeds_needed) if len(found) > 1 else None
+    return Interval(mean, low, high, len(found), float(np.median(found)), median_low, median_high, least, most, flag)
+
+
+def share(values: Sequence[float] | NDArray[np.float64], *, confidence: float = CONFIDENCE) -> Interval:
+    """Return in what share of the seeds a value is above zero, as an `Interval` of that share, which holds with any number."""
+    import numpy as np
+
+    found = (array(values, "share") > 0).astype(float)
+    checked(confidence)
+    count, seeds = int(found.sum()), len(found)
+    low, high = about_share(count, seeds, confidence)
+    mean = count / seeds
+    middle = float(np.median(found))
+    one = seeds == 1
+    return Interval(
+        mean, None if one else low, None if one else high, seeds, middle, None, None, float(found.min()), float(found.max()), None
+    )
+
+
+def predicted(mean: float, deviation: float, known: int, further: int) -> tuple[float, float]:
+    """Return between what the sum of `further` values lies, none below zero, by mean and deviation of `known` others, two or more.
+
+    It is Student's prediction interval, with the usual confidence.
+    """
+    width = t_quantile(round(1 - CONFIDENCE, 12), known - 1) * deviation * math.sqrt(1 / known + 1 / further)
+    return max(0.0, mean - width) * further, (mean + width) * further

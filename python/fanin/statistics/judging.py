@@ -1,0 +1,293 @@
+"""What differences between variants are worth: paired tests, adjusted for how many there are, and words for what they show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from fanin.statistics import exact
+from fanin.statistics.intervals import CONFIDENCE, FEW, Flag, about_mean, array, checked, t_quantile, unreliable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["ALPHA", "MARGIN", "Difference", "Direction", "Judgement", "Verdict", "difference", "holm", "verdicts"]
+
+ALPHA: Final = 0.05
+"""Chance that a table calls any pair different where all are equal: Holm's bound on the whole family."""
+
+MARGIN: Final = 0.05
+"""Relative differences of means up to this are no difference, if they are shown to be so small."""
+
+_RESAMPLES: Final = 9_999
+_DRAW: Final = 20_151_009
+"""Seed of the permutations of runs without pairs, fixed: the same values give the same chance."""
+
+Direction = Literal["lower", "higher"]
+"""Which values of a metric are better."""
+
+Verdict = Literal[
+    "better", "worse", "mostly better", "mostly worse", "no difference", "not shown", "equal", "one seed", "no data", "differs"
+]
+"""What is said of a difference; ``differs`` where no direction is better. ``mostly``: in more of the runs than not, whatever rare
+runs do to the mean; ``no difference``: it is shown that there is none beyond the margin."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much one variant differs from another: other − base.
+
+    Attributes
+    ----------
+    mean : float
+        Mean difference, in the unit of the values.
+    low, high : float or None
+        Its interval, in the same unit; None with one seed.
+    change : float or None
+        Difference of the means over the mean of the base (−0.1: ten per cent less); None if that is not above zero.
+    change_low, change_high : float or None
+        Its interval.
+    seeds : int
+        Pairs; without pairs, the number of values of the variant that has fewer.
+    paired : bool
+        Whether both had the same seeds, so that differences were taken seed by seed.
+    lower, higher : int
+        Seeds whose value is lower, and higher, than the base's; without pairs of all values with all.
+    p_mean : float or None
+        Chance of a mean at least as far from zero where the variant makes no difference (sign-flip test); None with one seed.
+    p_most : float or None
+        Chance of so many seeds on one side (sign test).
+    p_margin : float or None
+        Chance of these values where the means differ by the margin or more; None where that cannot be said.
+    flag : {"few", "rare", "skewed"} or None
+        Why the mean is not to be relied on, as for `Interval`.
+    gaps : tuple of float
+        The differences by seed, in their order; empty without pairs.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    change: float | None
+    change_low: float | None
+    change_high: float | None
+    seeds: int
+    paired: bool
+    lower: int
+    higher: int
+    p_mean: float | None
+    p_most: float | None
+    p_margin: float | None = None
+    flag: Flag | None = None
+    gaps: tuple[float, ...] = ()
+
+    @property
+    def mostly(self) -> bool:
+        """Whether it can only be told on which side more of the runs are: the mean is not to be relied on."""
+        return self.flag in ("rare", "skewed")
+
+    @property
+    def p(self) -> float | None:
+        """The chance by which it is judged: that of the sign test, and where the mean counts no less than that of the mean."""
+        if self.p_mean is None or self.p_most is None:
+            return None
+        if self.mostly:
+            return self.p_most
+        if self.mean * (self.higher - self.lower) < 0:  # the mean lies where fewer of the runs do
+            return 1.0
+        return max(self.p_mean, self.p_most)
+
+
+class Judgement(NamedTuple):
+    """What is said of a difference, its chance adjusted for the table, and how many seeds would show what is not shown."""
+
+    verdict: Verdict
+    chance: float | None
+    seeds: int | None = None
+
+
+def difference(
+    base: Mapping[int, float],
+    other: Mapping[int, float],
+    *,
+    confidence: float = CONFIDENCE,
+    seeds_needed: int | None = FEW,
+    margin: float = MARGIN,
+) -> Difference:
+    """Return how `other` differs from `base`, with its interval and its chances.
+
+    Runs with the same seed have the same traffic (common random numbers), so what they have in common leaves with the difference.
+    Only seeds that both have are used, and tests are exact: signs of pairs. Where they share none, both count as independent, and
+    the tests are a permutation test of the means and that of Mann and Whitney.
+
+    Source: Law, Simulation Modeling and Analysis, 5th edition (2015), sections 10.2.1, 10.2.2 and 11.2, from memory.
+
+    Parameters
+    ----------
+    base, other : mapping of int to float
+        Seed → value; both in one unit.
+    confidence : float
+        Nominal coverage, 0.5 to 0.999.
+    seeds_needed : int or None
+        With how many seeds such a mean is reliable at the earliest; see `fanin.statistics.intervals.unreliable`.
+    margin : float
+        Relative difference of the means that counts as none.
+
+    Raises
+    ------
+    ValueError
+        One has no values, a value is no finite number, or `confidence` is out of range.
+    """
+    checked(confidence)
+    shared = sorted(base.keys() & other.keys())
+    first, second = (array([values[seed] for seed in shared or sorted(values)], "difference") for values in (base, other))
+    if shared:
+        return _paired(first, second, confidence, seeds_needed, margin)
+    return _unpaired(first, second, confidence, seeds_needed)
+
+
+def _paired(
+    base: NDArray[np.float64], other: NDArray[np.float64], confidence: float, seeds_needed: int | None, margin: float
+) -> Difference:
+    import numpy as np
+
+    # What is left of equal values by rounding is no difference, and no spread.
+    gaps = other - base
+    rounding = 1e-12 * max(float(np.abs(base).max()), float(np.abs(other).max()))
+    gaps[np.abs(gaps) <= rounding] = 0.0
+    seeds, mean = len(gaps), float(gaps.mean())
+    sides = int((gaps < 0).sum()), int((gaps > 0).sum())
+    change = float(other.mean() / base.mean() - 1) if float(base.mean()) > 0 else None
+    if seeds == 1:
+        return Difference(mean, None, None, change, None, None, seeds, True, *sides, None, None, gaps=tuple(gaps.tolist()))
+    low, high = _around(gaps, confidence)
+    ends: tuple[float | None, float | None] = (None, None)
+    if change is not None and (base > 0).all():
+        left = (other - base * (1 + change)) / float(base.mean())  # the delta method
+        ends = tuple(change + end for end in _around(left, confidence))  # type: ignore[assignment]
+    # Pairs of values that rare runs decide are no more reliable than the values.
+    flag = next((found for found in (_flag(values, seeds_needed) for values in (gaps, base, other)) if found), None)
+    within = None if flag in ("rare", "skewed") or not (base > 0).all() else _within(base, other, margin)
+    chances = exact.sign_flip(gaps).both, exact.sign_test(gaps).both
+    return Difference(
+        mean, low, high, change, *ends, seeds, True, *sides, *chances, within, flag, gaps=tuple(float(gap) for gap in gaps)
+    )
+
+
+def _flag(values: NDArray[np.float64], seeds_needed: int | None) -> Flag | None:
+    return unreliable(values, seeds_needed)
+
+
+def _around(values: NDArray[np.float64], confidence: float) -> tuple[float, float]:
+    low, high = about_mean(values, confidence)
+    return (low, high) if values.min() < values.max() else (float(values[0]), float(values[0]))
+
+
+def _within(base: NDArray[np.float64], other: NDArray[np.float64], margin: float) -> float:
+    """Return the chance of values whose means are at least as near, where they differ by the margin: two one-sided tests.
+
+    Source: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987, with exact tests, from memory.
+    """
+    above, below = other - (1 + margin) * base, other - (1 - margin) * base
+    return max(exact.sign_flip(above).low, exact.sign_test(above).low, exact.sign_flip(below).high, exact.sign_test(below).high)
+
+
+def _unpaired(base: NDArray[np.float64], other: NDArray[np.float64], confidence: float, seeds_needed: int | None) -> Difference:
+    import numpy as np
+    from scipy import stats
+
+    seeds, mean = min(len(base), len(other)), float(other.mean() - base.mean())
+    change = float(other.mean() / base.mean() - 1) if float(base.mean()) > 0 else None
+    gaps = other[:, None] - base[None, :] if len(base) * len(other) <= 10**7 else np.zeros((0, 0))
+    sides = int((gaps < 0).sum()), int((gaps > 0).sum())
+    if seeds == 1:
+        return Difference(mean, None, None, change, None, None, seeds, False, *sides, None, None)
+    error = math.hypot(*(float(values.std(ddof=1)) / math.sqrt(len(values)) for values in (base, other)))
+    half = t_quantile(round(1 - confidence, 12), seeds - 1) * error
+    ends: tuple[float | None, float | None] = (None, None)
+    if change is not None and (base > 0).all():
+        spread = math.hypot(
+            (1 + change) * float(base.std(ddof=1)) / math.sqrt(len(base)), float(other.std(ddof=1)) / math.sqrt(len(other))
+        )
+        width = t_quantile(round(1 - confidence, 12), seeds - 1) * spread / float(base.mean())
+        ends = change - width, change + width
+    told = stats.permutation_test(
+        (other, base),
+        lambda one, two, axis: one.mean(axis=axis) - two.mean(axis=axis),
+        n_resamples=_RESAMPLES,
+        vectorized=True,
+        rng=np.random.default_rng(_DRAW),
+    )
+    ranks = stats.mannwhitneyu(other, base).pvalue if gaps.any() else 1.0
+    flag = next((found for found in (_flag(values, seeds_needed) for values in (base, other)) if found), None)
+    chances = min(1.0, float(told.pvalue)), min(1.0, float(ranks))
+    return Difference(mean, mean - half, mean + half, change, *ends, seeds, False, *sides, *chances, None, flag)
+
+
+def holm(chances: Sequence[float | None]) -> list[float | None]:
+    """Return chances adjusted for how many there are: one at or below alpha counts, with alpha for the whole family.
+
+    The smallest of m is multiplied by m, the next one by m − 1, and so on; none falls below the one before. None stays None and is
+    not counted.
+
+    Source: Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6(2), 1979.
+    """
+    known = sorted((chance, at) for at, chance in enumerate(chances) if chance is not None)
+    adjusted: list[float | None] = [None] * len(chances)
+    reached = 0.0
+    for done, (chance, at) in enumerate(known):
+        reached = max(reached, min(1.0, chance * (len(known) - done)))
+        adjusted[at] = reached
+    return adjusted
+
+
+def verdicts(
+    differences: Sequence[Difference | None], better: Sequence[Direction | None], *, alpha: float = ALPHA
+) -> list[Judgement]:
+    """Return what to say of each difference of one table, and its chance adjusted by `holm` over the whole table.
+
+    "No difference" is judged by chances of its own, adjusted likewise.
+
+    Parameters
+    ----------
+    differences : sequence of Difference or None
+        All that are judged together; None where a variant has no data.
+    better : sequence of {"lower", "higher"} or None
+        Which values are better, for each.
+    alpha : float
+        Chance that any is called different where none is.
+    """
+    adjusted = holm([None if found is None else found.p for found in differences])
+    margins = holm([None if found is None or found.p is None else found.p_margin for found in differences])
+    level = alpha / max(1, sum(chance is not None for chance in adjusted))
+    return [
+        _judged(found, direction, (chance, within), alpha, level)
+        for found, direction, chance, within in zip(differences, better, adjusted, margins, strict=True)
+    ]
+
+
+def _judged(
+    found: Difference | None, better: Direction | None, chances: tuple[float | None, float | None], alpha: float, level: float
+) -> Judgement:
+    chance, within = chances
+    if found is None or chance is None:
+        return Judgement("no data" if found is None else "one seed", None)
+    if chance > alpha:
+        same = within is not None and within <= alpha
+        return Judgement("no difference", chance) if same else Judgement("not shown", chance, _needs(found, level))
+    if better is None:
+        return Judgement("differs", chance)
+    less = found.higher < found.lower if found.mostly else found.mean < 0
+    words: tuple[Verdict, Verdict] = ("mostly better", "mostly worse") if found.mostly else ("better", "worse")
+    return Judgement(words[less != (better == "lower")], chance)
+
+
+def _needs(found: Difference, level: float) -> int | None:
+    """Return how many seeds would show a difference: more than there are, since these do not."""
+    import numpy as np
+
+    seeds = exact.needed(np.array(found.gaps), level, mean=not found.mostly) if found.gaps else None
+    return None if seeds is None else max(seeds, found.seeds + 1)

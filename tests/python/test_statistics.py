@@ -1,0 +1,331 @@
+"""Intervals, tests and verdicts, each against a closed form, a table, SciPy, or what a simulation of a known distribution says."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from fanin import statistics as stats
+from fanin.statistics import exact
+
+
+def paired(gaps: list[float], base: float = 10.0, **options: object) -> stats.Difference:
+    first = dict.fromkeys(range(len(gaps)), base)
+    return stats.difference(first, {seed: base + gap for seed, gap in enumerate(gaps)}, **options)  # type: ignore[arg-type]
+
+
+def test_commands_that_need_no_statistics_do_not_wait_for_scipy() -> None:
+    code = "import sys, fanin.cli, fanin.statistics; sys.exit(any(name.startswith('scipy') for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# -- intervals -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("t", "freedom"),
+    # Abramowitz & Stegun, Table 26.10: beyond these lie 5 %, on both sides together.
+    [(12.706, 1), (4.303, 2), (3.182, 3), (2.776, 4), (2.571, 5), (2.228, 10), (2.060, 25), (1.980, 120)],
+)
+def test_students_quantiles_are_those_of_the_tables(t: float, freedom: int) -> None:
+    assert stats.t_quantile(0.05, freedom) == pytest.approx(t, rel=3e-4)
+
+
+def test_values_without_skewness_have_students_interval() -> None:
+    values = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    low, high = stats.about_mean(values)
+    half = 2.776445 * math.sqrt(2.5 / 5)
+    assert (low, high) == pytest.approx((3 - half, 3 + half), rel=1e-6)
+
+
+def test_the_interval_undoes_halls_transformation() -> None:
+    """At both ends of the interval the transformed statistic is Student's quantile: T + gT²/(3√n) + g²T³/(27n) + g/(6√n)."""
+    values = np.random.default_rng(3).exponential(5.0, 12)
+    n, mean, deviation = len(values), values.mean(), values.std(ddof=1)
+    skew = float(n / ((n - 1) * (n - 2)) * ((values - mean) ** 3).sum() / deviation**3)
+    for end, quantile in zip(stats.about_mean(values), (1, -1), strict=True):
+        t = math.sqrt(n) * (mean - end) / deviation
+        a = skew / math.sqrt(n)
+        assert t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6 == pytest.approx(quantile * stats.t_quantile(0.05, n - 1), rel=1e-9)
+
+
+def test_the_interval_reaches_further_to_where_the_long_tail_is() -> None:
+    found = stats.interval([1, 1, 1, 2, 2, 3, 3, 4, 6, 12.0])
+    assert found.low is not None and found.high is not None
+    assert found.high - found.mean > 1.5 * (found.mean - found.low)
+    mirrored = stats.about_mean(-np.array([1, 1, 1, 2, 2, 3, 3, 4, 6, 12.0]))
+    assert (-mirrored[1], -mirrored[0]) == pytest.approx((found.low, found.high))
+
+
+@pytest.mark.parametrize(("seeds", "low", "high"), [(2, 0.93, 0.97), (5, 0.92, 0.97), (10, 0.92, 0.97)])
+def test_intervals_hold_the_mean_of_normal_values(seeds: int, low: float, high: float) -> None:
+    draws = np.random.default_rng(5).normal(size=(2000, seeds))
+    held = [ends[0] <= 0 <= ends[1] for ends in map(stats.about_mean, draws)]
+    assert low <= sum(held) / 2000 <= high
+
+
+def test_the_median_has_the_interval_of_the_tables() -> None:
+    """Conover (1999), Table A1 by the binomial distribution: of 20 values the 6th and the 15th, of 6 the range, of 5 none."""
+    values = np.arange(1.0, 21.0)
+    assert stats.about_median(values) == (6.0, 15.0)
+    assert stats.about_median(values[:6]) == (1.0, 6.0)
+    assert stats.about_median(values[:5]) == (None, None)
+
+
+@pytest.mark.parametrize(("count", "seeds"), [(0, 10), (1, 10), (26, 100), (10, 10)])
+def test_shares_have_the_interval_of_clopper_and_pearson(count: int, seeds: int) -> None:
+    expected = scipy_stats.binomtest(count, seeds).proportion_ci(method="exact")
+    assert stats.about_share(count, seeds) == pytest.approx((expected.low, expected.high))
+    found = stats.share([3.0] * count + [0.0] * (seeds - count))
+    assert (found.mean, found.seeds) == (count / seeds, seeds)
+
+
+def test_none_of_many_says_how_rare_it_may_be() -> None:
+    assert stats.unseen(10) == pytest.approx(1 - 0.05 ** (1 / 10))
+    assert stats.RARE == 74 and (1 - 0.04) ** 74 < 0.05 < (1 - 0.04) ** 73
+
+
+def test_means_that_are_not_to_be_relied_on_are_flagged() -> None:
+    steady = [10.0 + at % 3 for at in range(80)]
+
+    def flag(values: list[float], needed: int | None = stats.FEW) -> str | None:
+        return stats.interval(values, seeds_needed=needed).flag
+
+    assert flag(steady) is None and flag(steady[:10]) is None
+    assert flag(steady[:9]) == "few"
+    assert flag(steady[:73], stats.RARE) == "rare" and flag(steady[:74], stats.RARE) is None
+    assert flag(steady, None) == "rare", "no number of seeds is enough"
+    assert flag([*steady[:9], 100.0]) == "skewed", "one of ten decides the mean"
+    assert flag([0.0] * 70 + [5.0] * 4) == "skewed", "four runs with timeouts say little of how many they are"
+    assert flag([5.0]) is None and stats.interval([5.0]).note == "one seed: no interval"
+    assert "4.9 % of runs may be missing" in stats.interval(steady[:60], seeds_needed=stats.RARE).note
+
+
+def test_intervals_of_what_is_never_negative_begin_at_zero() -> None:
+    assert stats.interval([1.0, 2.0]).low == 0.0
+    low = stats.interval([-1.0, 2.0]).low
+    assert low is not None and low < -1
+    assert (stats.interval([7.0, 7.0, 7.0]).low, stats.interval([7.0] * 3).half_width) == (7.0, 0.0)
+
+
+def test_the_same_values_give_the_same_interval_in_any_order() -> None:
+    values = [3.0, 1.0, 4.0, 1.5, 5.0, 9.0, 2.0, 6.0]
+    assert stats.interval(values[::-1]) == stats.interval(values)
+
+
+def test_what_is_no_number_is_refused() -> None:
+    for wrong in ([], [1.0, float("nan")], [float("inf")]):
+        with pytest.raises(ValueError, match=r"no values|no finite number"):
+            stats.interval(wrong)
+    with pytest.raises(ValueError, match=r"confidence: 2 is out of range; accepted: 0.5 to 0.999"):
+        stats.interval([1.0, 2.0], confidence=2)
+    with pytest.raises(ValueError, match=r"degrees of freedom: 0"):
+        stats.t_quantile(0.05, 0)
+
+
+# -- tests ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seeds", [2, 5, 9, 12])
+def test_the_sign_flip_test_is_scipys_permutation_test(seeds: int) -> None:
+    gaps = np.random.default_rng(seeds).normal(0.5, 1, seeds)
+    for side, ours in (("two-sided", stats.sign_flip(gaps).both), ("less", stats.sign_flip(gaps).low)):
+        theirs = scipy_stats.permutation_test((gaps,), np.mean, permutation_type="samples", n_resamples=10**5, alternative=side)
+        assert ours == pytest.approx(theirs.pvalue)
+
+
+def test_counting_signs_gives_what_listing_them_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = np.random.default_rng(2)
+    for gaps in (draws.normal(0.3, 1, 15), draws.exponential(1, 16) - 0.7, np.array([1.0] * 14 + [-20.0])):
+        listed = stats.sign_flip(gaps)
+        with monkeypatch.context() as patch:
+            patch.setattr(exact, "_LISTED", 3)
+            assert stats.sign_flip(gaps) == pytest.approx(listed, rel=0.02)
+        assert listed.both == stats.sign_flip(-gaps).both
+    many = draws.normal(0.1, 1, 300)
+    counted = stats.sign_flip(many)
+    monkeypatch.setattr(exact, "_MANY", 299)
+    assert stats.sign_flip(many).both == pytest.approx(counted.both, rel=0.05)
+
+
+def test_the_sign_test_is_scipys_binomial_test() -> None:
+    gaps = np.array([1.0, 2, 3, -1, 5, 6, 0, 8])
+    found = stats.sign_test(gaps)
+    assert found.both == pytest.approx(scipy_stats.binomtest(6, 7).pvalue)
+    assert found.high == pytest.approx(scipy_stats.binomtest(6, 7, alternative="greater").pvalue)
+    assert stats.sign_test(np.zeros(3)).both == 1.0
+
+
+@pytest.mark.parametrize("test", [stats.sign_flip, stats.sign_test])
+@pytest.mark.parametrize("seeds", [2, 4, 7, 20])
+def test_a_chance_is_below_a_level_no_more_often_than_the_level(test: object, seeds: int) -> None:
+    """Whatever is distributed in pairs that might as well be exchanged; the more so where most differences are zero."""
+    draws = np.random.default_rng(7)
+    chances = []
+    for _ in range(1000):
+        gaps = (draws.random(seeds) < 0.4) * draws.pareto(1.1, seeds) * draws.choice([-1, 1], seeds)
+        chances.append(test(gaps).both)  # type: ignore[operator]
+    for level in (0.05, 0.2):
+        assert np.mean(np.array(chances) <= level) <= level + 3 * math.sqrt(level * (1 - level) / 1000)
+
+
+def test_how_many_seeds_an_exact_test_takes() -> None:
+    assert [exact.least(level) for level in (0.05, 0.01, 0.05 / 15)] == [6, 8, 10]
+    assert exact.sign_flip(np.ones(6)).both <= 0.05 < exact.sign_flip(np.ones(5)).both
+
+
+def test_as_many_seeds_as_are_said_to_be_needed_show_it_in_four_of_five_cases() -> None:
+    draws = np.random.default_rng(11)
+    pilot = draws.normal(0.5, 1, 4000)
+    for mean in (True, False):
+        seeds = exact.needed(pilot, 0.05, mean=mean)
+        assert seeds is not None
+        shown = 0
+        for _ in range(300):
+            gaps = draws.normal(0.5, 1, seeds)
+            chances = (stats.sign_flip(gaps).both if mean else 0.0, stats.sign_test(gaps).both)
+            shown += max(chances) <= 0.05
+        assert 0.72 <= shown / 300 <= 0.95, seeds
+    assert exact.needed(np.array([1.0, -1.0]), 0.05) is None, "as many on either side: no number would"
+    assert exact.needed(np.zeros(5), 0.05) is None
+
+
+# -- verdicts ------------------------------------------------------------------------------------------------------------
+
+
+def test_holm_multiplies_by_how_many_are_left() -> None:
+    assert stats.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert stats.holm([0.04, None, 0.5]) == [0.08, None, 0.5]
+    assert stats.holm([0.9, 0.8]) == [1.0, 1.0]
+    assert stats.holm([]) == []
+
+
+def said(gap: stats.Difference | None, better: stats.Direction | None = "lower", times: int = 1) -> stats.Judgement:
+    return stats.verdicts([gap] * times, [better] * times)[0]
+
+
+def test_five_seeds_show_nothing_and_say_how_many_would() -> None:
+    lower = [-1.0, -2.0, -1.5, -1.2, -1.7, -1.1, -1.3, -1.6]
+    found = said(paired(lower[:5]))
+    assert (found.verdict, found.chance) == ("not shown", 2 / 32)
+    assert found.seeds is not None and 6 <= found.seeds <= 12
+    assert said(paired(lower[:6])).verdict == "better"
+    assert said(paired(lower[:6]), "higher").verdict == "worse"
+    assert said(paired(lower[:6]), None).verdict == "differs"
+    assert said(paired(lower[:6]), times=20).verdict == "not shown", "twenty are judged together"
+    assert said(paired(lower[:1])) == stats.Judgement("one seed", None)
+    assert said(None) == stats.Judgement("no data", None)
+
+
+def test_what_rare_runs_decide_is_only_mostly_better() -> None:
+    lower = [-1.0 - 0.1 * (at % 4) for at in range(80)]
+    assert said(paired(lower[:20], seeds_needed=stats.RARE)).verdict == "mostly better"
+    assert said(paired(lower, seeds_needed=stats.RARE)).verdict == "better"
+    tail = paired([*lower[:19], 400.0])
+    assert (tail.flag, said(tail).verdict) == ("skewed", "mostly better"), "its mean is worse, and one seed decides it"
+    assert tail.mean > 0
+
+
+def test_a_mean_on_the_side_of_fewer_runs_is_not_shown() -> None:
+    """Three of twelve seeds cost more than the others win, and twelve seeds do not say that this is by chance."""
+    gap = paired([-1.0, -1.1, -1.2, -0.9, -1.0, -1.3, -0.8, -1.0, -1.1, 8.0, 9.0, 7.0])
+    assert (gap.flag, gap.p) == (None, 1.0)
+    assert said(gap).verdict == "not shown"
+
+
+def test_no_difference_is_said_where_it_is_shown() -> None:
+    small = [0.03 * (-1) ** at for at in range(20)]
+    found = said(paired(small))
+    assert found.verdict == "no difference"
+    assert said(paired(small, margin=0.002)).verdict == "not shown", "the margin is smaller than what they differ by"
+    assert said(paired(small[:4])).verdict == "not shown", "four seeds show nothing, nor that there is nothing"
+    assert said(paired(small, seeds_needed=stats.RARE)).verdict == "not shown", "rare runs may still differ"
+
+
+def test_differences_at_the_margin_are_seldom_called_none() -> None:
+    draws = np.random.default_rng(13)
+    wrong = 0
+    for _ in range(400):
+        base = dict(enumerate(draws.normal(100, 10, 20)))
+        other = {seed: 1.05 * value + draws.normal(0, 2) for seed, value in base.items()}
+        wrong += said(stats.difference(base, other)).verdict == "no difference"
+    assert wrong / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
+
+
+def test_pairs_find_what_independent_runs_do_not() -> None:
+    """Common random numbers: what all runs of a seed have in common leaves with the difference."""
+    draws = np.random.default_rng(3)
+    traffic = draws.normal(100, 30, size=8)
+    base = {seed: float(value) for seed, value in enumerate(traffic)}
+    other = {seed: float(value + 5 + draws.normal(0, 1)) for seed, value in enumerate(traffic)}
+    one = stats.difference(base, other)
+    two = stats.difference(base, {seed + 100: value for seed, value in other.items()})
+    assert one.paired and not two.paired
+    assert one.mean == pytest.approx(two.mean)
+    assert one.p == 2 / 256 and two.p is not None and two.p > 0.4
+    assert one.low is not None and two.low is not None and two.low < 0 < one.low < one.mean
+
+
+def test_only_seeds_that_both_have_are_compared() -> None:
+    found = stats.difference({1: 10.0, 2: 20.0, 3: 1000.0}, {1: 11.0, 2: 22.0, 4: 0.0})
+    assert (found.mean, found.seeds, found.paired, found.gaps) == (1.5, 2, True, (1.0, 2.0))
+    assert (found.lower, found.higher) == (0, 2) and found.change == pytest.approx(0.1)
+
+
+def test_the_change_of_what_is_proportional_is_exact() -> None:
+    base = {seed: 100.0 + seed for seed in range(10)}
+    found = stats.difference(base, {seed: 0.5 * value for seed, value in base.items()})
+    assert (found.change, found.change_low, found.change_high) == pytest.approx((-0.5, -0.5, -0.5))
+    assert stats.difference({1: 0.0, 2: 0.0}, {1: 1.0, 2: 2.0}).change is None, "nothing is a multiple of zero"
+
+
+def test_rounding_is_no_difference() -> None:
+    base = {seed: 0.1 * seed + 0.7 for seed in range(1, 8)}
+    same = {seed: 0.1 * seed + 0.5 + 0.2 for seed in range(1, 8)}
+    found = stats.difference(base, same)
+    assert (found.mean, found.p, found.lower, found.higher) == (0.0, 1.0, 0, 0)
+
+
+def test_a_hundred_thousand_values_take_no_time() -> None:
+    base = {seed: float(seed % 7) for seed in range(100_000)}
+    started = time.process_time()
+    found = stats.difference(base, {seed: value + 1 + seed % 2 for seed, value in base.items()})
+    assert time.process_time() - started < 3
+    assert found.low is not None and found.mean == 1.5 and 1.49 < found.low < 1.5
+
+
+# -- pooled percentiles --------------------------------------------------------------------------------------------------
+
+
+def test_pooled_percentiles_are_of_all_flows_and_not_means_of_runs() -> None:
+    runs = {1: np.arange(1.0, 101.0), 2: np.arange(1.0, 901.0)}
+    assert stats.pooled(runs, 99).value == 890.0
+    assert stats.pooled({1: [4.0, 2.0]}, 50) == stats.Pooled(2.0, None, None, 2, 1, None)
+    with pytest.raises(ValueError, match="percent: 100 is out of range"):
+        stats.pooled(runs, 100)
+    with pytest.raises(ValueError, match="there are no values"):
+        stats.pooled({1: []}, 50)
+
+
+def test_intervals_of_pooled_percentiles_know_that_flows_of_a_run_are_alike() -> None:
+    """Each run has flows of its own level; an interval that took flows for independent would hold too seldom."""
+    draws = np.random.default_rng(17)
+
+    def runs(count: int) -> dict[int, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+        return {seed: draws.normal(draws.normal(0, 1), 1, 60) for seed in range(count)}
+
+    held = [0, 0]
+    true = [0.0, scipy_stats.norm.ppf(0.9) * math.sqrt(2)]
+    for _ in range(200):
+        made = runs(20)
+        for at, percent in enumerate((50, 90)):
+            found = stats.pooled(made, percent)
+            assert found.low is not None and found.high is not None
+            held[at] += found.low <= true[at] <= found.high
+    assert min(held) / 200 >= 0.92 - 3 * math.sqrt(0.05 * 0.95 / 200), held

@@ -12,11 +12,11 @@ const LEANING: [&str; 20] = [
 /// Doc comments that still begin so, by crate; crates that are not listed have none. A number may only fall.
 #[rustfmt::skip]
 const REMAINING: &[(&str, usize)] = &[
-    ("analysis", 443),
-    ("sim", 328),
-    ("switch", 286),
-    ("telemetry", 81),
-    ("wire", 53),
+    ("analysis", 166),
+    ("sim", 159),
+    ("switch", 64),
+    ("telemetry", 55),
+    ("wire", 4),
 ];
 
 /// Lines of a source that test modules occupy, which are no documentation.

@@ -33,7 +33,7 @@ use crate::input::problem::{Problem, Problems};
 use crate::input::reader::TraceReader;
 
 /// Formats in the order in which they are asked. CSV takes any text, so formats of text stand before it.
-pub static FORMATS: &[&dyn Format] = &[
+pub const FORMATS: &[&dyn Format] = &[
     // Folders.
     &result::ResultFolder,
     // Columns.

@@ -1,7 +1,8 @@
 //! A packet is about to join the queue of an output port.
 //!
 //! On the fast path (first in, first out, a limit and a threshold) it goes into the link's ring, where its departure is known at once. All
-//! other ports take the general path: mechanisms, admission, marking, then its queue. Only here are verdicts of both carried out.
+//! other ports take the general path: mechanisms, admission, marking, then the ring or the queue of its class. Only here are verdicts of
+//! both carried out.
 
 use super::switch::Fabric;
 use crate::core::departures::full_queue;

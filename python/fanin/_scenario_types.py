@@ -3464,8 +3464,8 @@ class Roce(Table):
 TransportConfig: TypeAlias = Tcp | Roce | Mapping[str, Any] | Literal["tcp", "roce"]
 """Transport of a flow.
 
-- `tcp`: TCP with a choice of congestion controls.
-- `roce`: RoCEv2: RDMA over UDP, with a choice of congestion controls.
+- `tcp`: TCP.
+- `roce`: RoCEv2.
 """
 
 

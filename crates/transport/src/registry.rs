@@ -194,9 +194,9 @@ macro_rules! ends {
 }
 
 transports! {
-    /// TCP with a choice of congestion controls.
+    /// TCP.
     "tcp" => Tcp(Tcp, TcpEndpoint),
-    /// RoCEv2: RDMA over UDP, with a choice of congestion controls.
+    /// RoCEv2.
     "roce" => Roce(Roce, RoceEndpoint),
 }
 

@@ -268,14 +268,15 @@ def test_long_lists_of_a_scenario_are_compared_as_a_whole() -> None:
 def test_a_real_difference_is_better_or_worse(made: comparison.Comparison, runs: Path) -> None:
     found = row(made, "fct/all.mean_ps")
     cell = found.cells[1]
-    assert cell.verdict == "better"
+    assert cell.verdict == "mostly better", "twelve seeds are too few for differences of means of completion times"
     assert cell.difference is not None
+    assert cell.difference.flag == "rare"
     assert cell.difference.paired
     assert cell.difference.change == pytest.approx(-0.199, abs=0.001)
     assert cell.chance is not None
     assert cell.chance < 0.05
-    assert row(fanin.compare([runs / "k20", runs / "k65"]), "fct/all.mean_ps").cells[1].verdict == "worse"
-    assert row(fanin.compare([runs / "k20", runs / "k65"], base="k65"), "fct/all.mean_ps").cells[1].verdict == "better"
+    assert row(fanin.compare([runs / "k20", runs / "k65"]), "fct/all.mean_ps").cells[1].verdict == "mostly worse"
+    assert row(fanin.compare([runs / "k20", runs / "k65"], base="k65"), "fct/all.mean_ps").cells[1].verdict == "mostly better"
     assert row(made, "total.drops").cells[1].verdict == "equal"
     assert row(made, "fct/all.p50_ps").cells[1].verdict is None, "read, not judged"
     assert made.base.name == "k65"
@@ -424,15 +425,15 @@ def test_equal_runs_give_equal_bytes_and_frames_hold_them(made: comparison.Compa
     assert document["differing"] == [{"key": "switch.marking.k", "values": ["65 packets", "20 packets"]}]
     assert len(document["rows"]) == len(made.rows) > 20
     one = next(entry for entry in document["rows"] if entry["metric"] == "fct/all.mean_ps")
-    assert one["variants"]["k20"]["verdict"] == "better"
+    assert one["variants"]["k20"]["verdict"] == "mostly better"
     assert one["variants"]["k20"]["difference"]["change"] == pytest.approx(-0.199, abs=0.001)
     frame = made.frame.filter(pl.col("metric") == "fct/all.mean_ps")
     assert frame["variant"].to_list() == ["k65", "k20"]
     assert frame["mean"].to_list() == [one["variants"][name]["interval"]["mean"] for name in ("k65", "k20")]
-    assert frame["verdict"].to_list() == [None, "better"]
+    assert frame["verdict"].to_list() == [None, "mostly better"]
     assert "fct/all.mean_ps" not in made._repr_html_()
     assert "all sizes mean" in made._repr_html_()
-    assert repr(made) == "<fanin.Comparison with 'k65': k20: 2 better, 0 worse>"
+    assert repr(made) == "<fanin.Comparison with 'k65': k20: 2 better or mostly better, 0 worse>"
 
 
 def test_tables_fit_eighty_columns(made: comparison.Comparison) -> None:
@@ -471,7 +472,7 @@ def test_the_page_refers_to_nothing_and_names_are_text(tmp_path: Path) -> None:
 def test_the_command_prints_tables_and_json(runs: Path, tmp_path: Path) -> None:
     done = RUNNER.invoke(app, ["compare", str(runs), "-o", str(tmp_path / "k.html")])
     assert done.exit_code == 0, done.output
-    assert "k65 against k20: 2 worse" in done.stdout
+    assert "k65 against k20: 2 mostly worse" in done.stdout
     assert "switch.marking.k" in done.stdout
     assert "Holm)" in done.stdout
     assert (tmp_path / "k.html").stat().st_size > 100_000
@@ -667,7 +668,8 @@ class TestInBrowser:
         drawn = dict(script(browser, names))
         assert drawn["cdf"] == drawn["slowdown-p99"] == ["k65", "k20"]
         assert {"fct-p50", "fct-p99", "queue", "throughput"} <= set(drawn)
-        assert script(browser, "return [...document.querySelectorAll('td.verdict.good')].map(c => c.textContent)") == ["better"] * 2
+        shown = "return [...document.querySelectorAll('td.verdict.good')].map(c => c.textContent)"
+        assert script(browser, shown) == ["mostly better"] * 2
         colors = "return ['h2', '.verdict.good'].map(s => getComputedStyle(document.querySelector(s)).color)"
         light = script(browser, colors)
         assert [entry for entry in script(browser, CONTRAST) if entry[0] < 4.5] == []

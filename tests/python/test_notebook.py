@@ -1,10 +1,11 @@
-"""Figures in Jupyter: they show there, and are still there when the notebook has been converted, without a network."""
+"""Figures in Jupyter show, and stay when a notebook is converted, without a network; and the notebook of the examples is true."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,7 @@ module("IPython", display=display, get_ipython=lambda: None, __path__=[])
 module("ipykernel")
 import plotly.io as pio
 """
+EXAMPLES = Path(__file__).parents[2] / "examples"
 AUTOMATIC = 'pio.renderers.default = "plotly_mimetype"'
 """What Plotly chooses in a kernel of Jupyter."""
 
@@ -86,3 +88,24 @@ def test_a_converted_notebook_holds_its_figures(tmp_path: Path, folder: Path) ->
     page = (tmp_path / "n.html").read_text(encoding="utf-8")
     assert page.count("Plotly.newPlot(") >= 2
     assert page.count("* plotly.js v") == 1
+
+
+def test_the_notebook_of_the_examples_finds_every_verdict_again(tmp_path: Path) -> None:
+    """Its cells one after the other, as Jupyter runs them; they assert that SciPy alone gives what `fanin compare` says."""
+    notebook = json.loads((EXAMPLES / "verdicts.ipynb").read_text(encoding="utf-8"))
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] for cell in notebook["cells"] if cell["cell_type"] == "code"), "committed without outputs"
+    code = "\n".join(cells)
+    assert "fanin.statistics" not in code and "import fanin" not in code
+    assert sum(line.lstrip().startswith("assert ") for line in code.splitlines()) >= 8
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=EXAMPLES,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^Queues, to hosts p99 +0\.\d{4}  mostly worse$", done.stdout, re.MULTILINE)
+    assert re.search(r"^13 verdicts, 10 of them judged together: the same as fanin's$", done.stdout, re.MULTILINE)

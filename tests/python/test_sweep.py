@@ -436,6 +436,14 @@ def test_what_a_stop_rule_does_not_need_is_not_estimated(tmp_path: Path) -> None
     assert estimate.estimate(plan.plan(plan.load(swept(**narrow))), tmp_path / "out").left == 12
 
 
+@pytest.mark.parametrize(("seeds", "most"), [(3, 1), (19, 1), (40, 4), (300, 16)])
+def test_a_pilot_costs_a_tenth_of_the_sweep_at_most(monkeypatch: pytest.MonkeyPatch, seeds: int, most: int) -> None:
+    """Once its runs have taken longer than a moment, which is none here; of fewer than ten runs it makes one."""
+    monkeypatch.setattr(estimate, "PILOT_FREE_S", 0.0)
+    found = estimate.estimate(plan.plan(plan.load(swept(seeds=seeds))), None)
+    assert (found.left, found.pilot) == (seeds, most)
+
+
 def test_a_long_run_of_a_pilot_is_cut_off_and_extrapolated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimate, "PILOT_S", 0.0)
     long = plan.plan(

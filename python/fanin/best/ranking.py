@@ -477,7 +477,7 @@ def _behind(found: Sequence[Variant], first: Variant, metric: Metric, alpha: flo
     Who is first was found by the same runs, so it is judged as if every pair had been compared.
     """
     gaps = [
-        stats.difference(first.values(metric.key), own.values(metric.key), seeds_needed=metric.seeds)
+        stats.difference(first.values(metric.key), own.values(metric.key), seeds_needed=metric.seeds_of_differences)
         if own.name != first.name and own.values(metric.key)
         else None
         for own in found

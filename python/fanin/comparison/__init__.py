@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fanin import _core
 from fanin import statistics as stats
@@ -217,10 +217,11 @@ class Comparison:
         return page.write(self, path)
 
     def __repr__(self) -> str:
-        told = "; ".join(
-            f"{variant.name}: {self.count(variant.name, 'better')} better, {self.count(variant.name, 'worse')} worse"
-            for variant in self.variants[1:]
-        )
+        def words(name: str, side: Literal["better", "worse"]) -> str:
+            mostly = self.count(name, "mostly better" if side == "better" else "mostly worse")
+            return f"{self.count(name, side) + mostly} {side}{f' or mostly {side}' if mostly else ''}"
+
+        told = "; ".join(f"{own.name}: {words(own.name, 'better')}, {words(own.name, 'worse')}" for own in self.variants[1:])
         return f"<fanin.Comparison with {self.base.name!r}: {told}>"
 
     def _repr_html_(self) -> str:
@@ -345,7 +346,7 @@ def _gap(metric: Metric, base: _Values, other: _Values, confidence: float, margi
     (one, values), (two, own) = base, other
     if not values or not own:
         return None
-    found = stats.difference(values, own, confidence=confidence, seeds_needed=metric.seeds, margin=margin)
+    found = stats.difference(values, own, confidence=confidence, seeds_needed=metric.seeds_of_differences, margin=margin)
     if min(len(one.runs), len(two.runs)) > 1 and not one.seed_matters and not two.seed_matters:
         chance = 0.0 if found.mean else 1.0
         return replace(found, p_mean=chance, p_most=chance, flag=None)  # nothing is random in either: what differs, differs

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FIRM",
+    "FIRM_DIFFERENCES",
     "GROUPS",
     "HEADLINES",
     "METRICS",
@@ -78,6 +79,16 @@ class Metric:
         return FEW if self.key in FIRM or (group == "fct/>=1MB" and column) else RARE
 
     @property
+    def seeds_of_differences(self) -> int | None:
+        """With how many seeds the interval of a mean difference is reliable at the earliest; see `FIRM_DIFFERENCES`.
+
+        What two runs of a seed have in common leaves with their difference, so that rare runs decide more of what is left.
+        """
+        if self.seeds is None or self.key in _NO_DIFFERENCES or self.key.startswith("fct/>=1MB."):
+            return None
+        return FEW if self.key in FIRM_DIFFERENCES else RARE
+
+    @property
     def headline(self) -> bool:
         """Whether it is judged where nobody names metrics; see `HEADLINES`."""
         group, slash, rest = self.key.partition("/")
@@ -121,6 +132,26 @@ FIRM: Final = frozenset(
 )
 """Metrics whose interval covers within three points of what it says from ten seeds on, also where a quarter of the runs has
 timeouts: these and those of flows from 1 MB on. tests/python/test_statistics_real.py measures it."""
+
+FIRM_DIFFERENCES: Final = frozenset(
+    {
+        "fct/all.p50_ps",
+        "fct/all.slowdown_p50",
+        "queries.p50_ps",
+        "queries.complete",
+        "total.flows_complete",
+        "total.largest_queue_bytes",
+        "total.marks",
+        "queue/to_hosts.max_bytes",
+    }
+)
+"""Metrics whose interval of differences by seed covers within three points of what it says from ten seeds on."""
+
+_NO_DIFFERENCES: Final = frozenset(
+    {"total.goodput_bps", "total.flows_until_ps", "queue/between_switches.max_bytes", "queue/between_switches.p99_bytes"}
+)
+"""Metrics whose differences hang on the rare run in which the last flow ends late, or a fabric queue is longer: the interval of
+their mean misses more with 74 seeds, too."""
 
 _FEW_FLOWS: Final = ("fct/<10KB", "fct/10KB-100KB", "fct/100KB-1MB")
 """Sizes of which a run may have few flows: one run in hundreds decides the mean over runs, and percentiles of all runs' flows

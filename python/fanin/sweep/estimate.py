@@ -178,7 +178,7 @@ class _Pilot:
         self.metrics: list[tuple[str, list[MetricRow]]] = []
         self.cut = False
         for count, at in enumerate(numbers[:PILOT_RUNS]):
-            if count >= max(1, PILOT_SHARE * len(numbers)) and time.monotonic() - began > PILOT_FREE_S:
+            if count >= max(1, int(PILOT_SHARE * len(numbers))) and time.monotonic() - began > PILOT_FREE_S:
                 return
             state: dict[str, Any] = {}
 

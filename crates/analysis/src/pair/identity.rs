@@ -66,8 +66,8 @@ fn host(address: IpAddr) -> u64 {
 }
 
 impl Seen {
-    /// A frame with those headers.
-    pub fn of(frame: &Frame<'_>, headers: &Headers, matching: Match, without_fcs: bool) -> Seen {
+    /// A frame with those headers, of an interface or mirror session of that number.
+    pub fn of(frame: &Frame<'_>, headers: &Headers, number: Option<u32>, matching: Match, without_fcs: bool) -> Seen {
         let hosts = (host(headers.src), host(headers.dst));
         let mut key = mix(u64::from(headers.protocol) | u64::from(headers.fragment) << 8, u64::from(headers.payload));
         if matching == Match::Flow {
@@ -95,13 +95,13 @@ impl Seen {
             key,
             tag,
             unique: id.is_some() && !headers.fragment,
-            bytes: bytes_of(frame, without_fcs),
+            bytes: bytes_of(frame, Some(headers), without_fcs),
             marked: headers.ecn == CE,
             ttl: headers.ttl,
             has_data: headers.tcp.is_none() || headers.payload > 0,
             flow: (headers.src, headers.dst, headers.protocol, headers.ports),
             hosts,
-            interface: frame.interface_number().unwrap_or(frame.interface as u32),
+            interface: number.unwrap_or(frame.interface as u32),
         }
     }
 

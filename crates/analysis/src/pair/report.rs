@@ -5,6 +5,7 @@ use super::coarse::Coarse;
 use super::identity::Match;
 use super::side::Passed;
 use super::waits::WaitReport;
+use crate::capture::survey::tunnels_note;
 use crate::display::{count, size, span, was};
 use fanin_units::{BitRate, Span};
 use serde::Serialize;
@@ -252,6 +253,9 @@ impl PairReport {
                 if never_left.1 == 1 { "is" } else { "are" },
                 count(never_left.0, "flow")
             ));
+        }
+        for (side, passed) in ["before", "behind"].into_iter().zip(passed) {
+            notes.extend(tunnels_note(&passed.tunnels).map(|note| format!("{side} the port, {note}")));
         }
         notes.extend(self.left_out.words());
         notes.extend(passed.iter().flat_map(|passed| passed.truncated.iter().cloned()));

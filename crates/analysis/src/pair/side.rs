@@ -2,11 +2,12 @@
 
 use super::identity::{Match, Seen};
 use crate::capture::frame_checks::{look_at, FrameChecks};
+use crate::capture::links::{name_of_number, number_named, number_of};
 use crate::capture::survey::Grain;
 use crate::capture::{ends_inside, unreadable, CaptureFile};
 use crate::display::count;
 use crate::input::problem::{Problem, Problems};
-use fanin_wire::{Capture, Direction, Trouble};
+use fanin_wire::{Capture, Direction, Trouble, Tunnel};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::io::Read;
@@ -37,9 +38,9 @@ pub struct Place {
 }
 
 impl Place {
-    /// The number of the interface, `4` or `if4`, as ports of captures are called.
+    /// The number of the interface, `4` or `if4`, or of the mirror's session, `session7`, as ports of captures are called.
     fn number(&self) -> Option<u32> {
-        self.interface.strip_prefix("if").unwrap_or(&self.interface).parse().ok()
+        number_named(&self.interface)
     }
 
     /// True if it is the interface at that place in the file, which has that name: `#0` is the first.
@@ -84,6 +85,8 @@ pub struct Passed {
     pub snap: Option<u32>,
     /// In which steps its times are.
     pub grain: Grain,
+    /// Packets by the outermost tunnel that they were in.
+    pub tunnels: BTreeMap<Tunnel, u64>,
     /// True if frames can be packets.
     pub checks: FrameChecks,
 }
@@ -266,10 +269,14 @@ impl Side {
             };
             self.passed.frames += 1;
             self.read += frame.data.len() as u64 + 16;
-            let (number, interface, direction) = (frame.interface_number(), frame.interface, frame.direction);
-            let time = frame.time_ps;
-            let seen = frame.headers().filter(|_| !frame.is_notice_only()).map(|headers| {
-                let seen = Seen::of(&frame, &headers, self.how.matching, self.how.without_fcs);
+            let (interface, time) = (frame.interface, frame.time_ps);
+            let headers = frame.headers().filter(|_| !frame.is_notice_only());
+            let mirror = headers.as_ref().and_then(|headers| headers.wrap?.mirror);
+            let number = number_of(&frame, mirror.as_ref());
+            let direction = mirror.map_or(frame.direction, |mirror| mirror.direction);
+            let wrapped = headers.as_ref().and_then(|headers| Some(headers.wrap.as_ref()?.kind));
+            let seen = headers.map(|headers| {
+                let seen = Seen::of(&frame, &headers, number, self.how.matching, self.how.without_fcs);
                 (seen, look_at(&frame, Some(&headers), seen.bytes, || 0))
             });
             if let Some(place) = &self.how.place {
@@ -296,6 +303,9 @@ impl Side {
             *self.packets.entry((interface, number)).or_default() += 1;
             self.passed.grain.see(time);
             self.passed.checks.see(looked);
+            if let Some(kind) = wrapped {
+                *self.passed.tunnels.entry(kind).or_default() += 1;
+            }
             return Ok(Some(seen));
         }
     }
@@ -306,7 +316,7 @@ impl Side {
                 let name = &capture.interfaces()[interface].name;
                 let alone = || capture.interfaces().iter().filter(|other| other.name == *name).count() == 1;
                 let named = || Some(name.clone()).filter(|name| !name.is_empty() && alone());
-                let name = number.map(|number| format!("if{number}")).or_else(named).unwrap_or_else(|| format!("#{interface}"));
+                let name = number.map(name_of_number).or_else(named).unwrap_or_else(|| format!("#{interface}"));
                 *self.passed.interfaces.entry(name).or_default() += packets;
             }
             self.passed.lost += capture.interfaces().iter().map(|i| i.lost).sum::<u64>();

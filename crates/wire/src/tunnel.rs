@@ -252,7 +252,11 @@ fn enter(frame: &[u8], step: &Step, end: usize) -> Option<Result<Headers, Step>>
     };
     let stacked = match ether_type {
         Some(kind) => MPLS.contains(&kind).then_some(step.at),
-        None => frame.get(step.at..).and_then(control::ether_type).filter(|(_, kind)| MPLS.contains(kind)).map(|(at, _)| step.at + at + 2),
+        None => frame
+            .get(step.at..)
+            .and_then(control::ether_type)
+            .filter(|(_, kind)| MPLS.contains(kind))
+            .map(|(at, _)| step.at + at + 2),
     };
     if let Some(at) = stacked {
         return labels(frame, at, end).map(Err);
@@ -276,7 +280,8 @@ pub(crate) fn innermost(link: LinkType, frame: &[u8], length: usize, outer: Opti
     while let Some(this) = step.filter(|_| depth < DEPTH) {
         depth += 1;
         let end = found.map_or(length, |headers| headers.end.min(length));
-        let before = wrap.get_or_insert(Wrap { kind: this.kind, depth, network: None, outer_end: outer_end as u32, mirror: None });
+        let before =
+            wrap.get_or_insert(Wrap { kind: this.kind, depth, network: None, outer_end: outer_end as u32, mirror: None });
         before.depth = depth;
         before.network = this.network.or(before.network);
         let mirrors = this.mirror.filter(|_| before.mirror.is_none());

@@ -302,7 +302,9 @@ impl Choice<'_> {
             let place = links.places[channel as usize];
             let receiver = link.key.has_ip().then(|| link.key.addresses().1);
             let asked = match receiver {
-                Some(receiver) => self.filter.takes(receiver, link.key.ports().map(|ports| ports.1)) || self.filter.takes_outer(link.more.outer),
+                Some(receiver) => {
+                    self.filter.takes(receiver, link.key.ports().map(|ports| ports.1)) || self.filter.takes_outer(link.more.outer)
+                }
                 None => self.filter.to.is_empty(),
             };
             if !asked || !self.wanted(place) {

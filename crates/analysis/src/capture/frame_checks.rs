@@ -212,7 +212,13 @@ impl FrameChecks {
                 "{count} of {} lack ports or payload length, their own or those of the packet inside, which were cut off (the capture keeps {kept} B of each frame{said}): their flows are mixed up",
                 number_of(self.frames, "frame")
             );
-            say("cut_headers", level, (count, None), words, "keep at least 128 B of each frame, 192 B of packets in tunnels: tcpdump -s 192");
+            say(
+                "cut_headers",
+                level,
+                (count, None),
+                words,
+                "keep at least 128 B of each frame, 192 B of packets in tunnels: tcpdump -s 192",
+            );
         }
         let (count, bytes) = self.copies;
         if count > 0 {

@@ -106,14 +106,13 @@ pub fn wrap(wrapping: Wrapping, frame: &[u8], length: usize) -> (Vec<u8>, usize)
         Wrapping::Gre => over4(47, [&[0, 0][..], &kind.to_be_bytes()].concat(), packet, packet_length),
         Wrapping::GreWithAll => {
             let route = [8, 0, 0, 4, 10, 0, 0, 9, 0, 0, 0, 0];
-            let gre = [&[0xf0, 0][..], &kind.to_be_bytes(), &[9, 9, 0, 0], &NETWORK.to_be_bytes(), &[0, 0, 0, 7], &route].concat();
+            let gre =
+                [&[0xf0, 0][..], &kind.to_be_bytes(), &[9, 9, 0, 0], &NETWORK.to_be_bytes(), &[0, 0, 0, 7], &route].concat();
             over4(47, gre, packet, packet_length)
         }
         Wrapping::Nvgre => over4(47, [&[0x20, 0, 0x65, 0x58][..], &NETWORK.to_be_bytes()].concat(), frame, length),
         Wrapping::Erspan1 => over4(47, vec![0, 0, 0x88, 0xbe], frame, length),
-        Wrapping::Erspan2 => {
-            over4(47, vec![0x10, 0, 0x88, 0xbe, 0, 0, 0, 5, 0x10, 7, 0x01, 0x02, 0, 0, 0, 3], frame, length)
-        }
+        Wrapping::Erspan2 => over4(47, vec![0x10, 0, 0x88, 0xbe, 0, 0, 0, 5, 0x10, 7, 0x01, 0x02, 0, 0, 0, 3], frame, length),
         Wrapping::Erspan3 => {
             let erspan = vec![0x10, 0, 0x22, 0xeb, 0, 0, 0, 5, 0x20, 7, 0x01, 0x02, 0, 0, 0, 1, 0, 0, 0, 8];
             over4(47, erspan, frame, length)

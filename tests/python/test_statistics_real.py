@@ -28,7 +28,7 @@ def noise(samples: int, share: float) -> float:
 
 
 def test_the_networks_shown_are_none_of_those_chosen_on() -> None:
-    chosen, shown = (set(real_seeds.points(part)) for part in ("chosen", "shown"))  # type: ignore[arg-type]
+    chosen, shown = (set(real_seeds.points(part)) for part in ("chosen", "shown"))
     assert len(chosen) == len(shown) == 8 and not chosen & shown
     assert not {hosts for hosts, _, _ in chosen} & {hosts for hosts, _, _ in shown}
 

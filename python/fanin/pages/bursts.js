@@ -238,7 +238,7 @@ const Bursts = (() => {
       }
       out.textContent = parts.join(" · ");
     };
-    stack = new Charts.Stack(place, { x: { title: `Time [${name}]`, whole, range }, panels, read });
+    stack = new Charts.Stack(place, { x: { title: `Time [${name}]${clock ? ` after ${moment(0, true).replace(/\.0+ /, " ")}` : ""}`, whole, range }, panels, read });
     stack.onzoom = () => strip.paint();
     find("burst-title").textContent = view.title;
     find("burst-note").textContent = view.note;
@@ -353,16 +353,8 @@ const Bursts = (() => {
       return { width, row, gutter, height: row * count };
     },
 
-    paint() {
-      if (!this.canvas) return;
-      const { width, row, gutter, height } = this.layout();
-      const ratio = window.devicePixelRatio || 1;
-      this.canvas.style.height = `${height}px`;
-      this.canvas.width = Math.round(width * ratio);
-      this.canvas.height = Math.round(height * ratio);
-      const ctx = this.canvas.getContext("2d");
-      ctx.scale(ratio, ratio);
-      ctx.clearRect(0, 0, width, height);
+    // A row for each port: the darker, the longer its queue; red where packets were dropped.
+    heat(ctx, { width, row, gutter }) {
       const wide = width - gutter;
       ctx.font = "11px system-ui, sans-serif";
       ctx.textBaseline = "middle";
@@ -389,6 +381,27 @@ const Bursts = (() => {
           ctx.fillText(one.name.length > 26 ? `${one.name.slice(0, 25)}…` : one.name, 0, y + row / 2, gutter - 6);
         }
       }
+    },
+
+    paint() {
+      if (!this.canvas) return;
+      const { width, row, gutter, height } = this.layout();
+      const ratio = window.devicePixelRatio || 1;
+      this.canvas.style.height = `${height}px`;
+      this.canvas.width = Math.round(width * ratio);
+      this.canvas.height = Math.round(height * ratio);
+      const key = `${width}/${height}/${ratio}/${css("--grid")}`;
+      if (this.key !== key) {
+        this.layer = document.createElement("canvas");
+        [this.layer.width, this.layer.height, this.key] = [this.canvas.width, this.canvas.height, key];
+        const behind = this.layer.getContext("2d");
+        behind.scale(ratio, ratio);
+        this.heat(behind, this.layout());
+      }
+      const ctx = this.canvas.getContext("2d");
+      ctx.drawImage(this.layer, 0, 0);
+      ctx.scale(ratio, ratio);
+      const wide = width - gutter;
       const view = views[current];
       const shown = (low, high, y, tall) => {
         const [a, b] = [low, high].map((ps) => gutter + ((ps - LOW) / Math.max(1, HIGH - LOW)) * wide);

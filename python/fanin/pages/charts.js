@@ -349,7 +349,7 @@ const Charts = (() => {
         const last = index === this.spec.panels.length - 1;
         const x = axis({ ...this.spec.x, title: last ? this.spec.x.title : "" }, 2, last ? 30 + 14 * (this.spec.x.lines || 0) : 6, !this.spec.x.hidden);
         if (!last) x.values = (u, splits) => splits.map(() => "");
-        const wide = panel.y.ticks ? Math.min(0.4 * width, 14 + 6.3 * Math.max(...panel.y.ticks.map((tick) => tick.text.length))) : narrow.matches ? 42 : 52;
+        const wide = panel.y.ticks ? Math.min(0.4 * width, 16 + 6.9 * Math.max(...panel.y.ticks.map((tick) => tick.text.length))) : narrow.matches ? 42 : 52;
         const y = axis(panel.y, 3, wide, !panel.y.hidden);
         if (panel.height < 120) y.space = 22;
         const cell = document.createElement("div");

@@ -684,7 +684,7 @@ class TestInBrowser:
     def test_charts_are_drawn_and_verdicts_shown(self, browser: Any, compared_page: Path) -> None:
         open_page(browser, compared_page)
         assert browser.get_log("browser") == []
-        names = "return [...document.querySelectorAll('.plot')].map(p => [p.id, p._fullData.map(t => t.name)])"
+        names = "return [...document.querySelectorAll('.plot')].map(p => [p.id, p.fanin.curves().map(c => c[0])])"
         drawn = dict(script(browser, names))
         assert drawn["cdf"] == drawn["slowdown-p99"] == ["k65", "k20"]
         assert {"fct-p50", "fct-p99", "queue", "throughput"} <= set(drawn)

@@ -15,7 +15,7 @@ pub mod shim;
 mod trailer;
 mod write;
 
-pub use capture::{Capture, CaptureError, Direction, Format, Frame, Interface, Skipped, Trouble};
+pub use capture::{Capture, CaptureError, Direction, Format, Frame, Interface, Skipped, Trouble, ZEROS};
 pub use fanin_packet::address;
 pub use file::CaptureFile;
 pub use frame::{Framer, NotEthernet, FCS};

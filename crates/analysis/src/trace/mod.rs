@@ -35,12 +35,13 @@ use crate::input::file::SourceFile;
 use crate::input::manifest::Manifest;
 use crate::input::problem::{did_you_mean, listed};
 use crate::input::reader::{Batch, TraceReader, NO_WAIT};
+use crate::input::sorter::unsorted;
 use crate::pair::Pair;
 use crate::{Fates, NoticeReport, PortAnalyzer, PortReport, Record, Settings, SCHEMA};
 use estimate::Estimated;
 use fanin_units::{Bytes, Span, Time};
 use inspect::{inspected, survey};
-use order::{Lane, Order, Sink, MOST, WINDOW};
+use order::{Lane, Order, Sink, WINDOW};
 use range::{joined, Estimate};
 use serde::Serialize;
 use serde_json::Value;
@@ -127,8 +128,11 @@ pub fn records(
     let options = Options { ports: vec![port.to_string()], stop: to, ..options.dated()?.into_owned() };
     let make = |_: &Settings, _: &str, _: &Context| Windows::new(stretches, most);
     let (_, mut run) = read(&options, &make, true, observer)?;
-    let found = std::mem::take(&mut run.lanes).into_iter().flatten().next();
-    Ok(found.map_or_else(|| Windows::new(stretches, most), |lane| lane.finish().sink).finish())
+    let found = match std::mem::take(&mut run.lanes).into_iter().flatten().next() {
+        Some(lane) => lane.finish().map_err(|error| unsorted(&error))?.sink,
+        None => Windows::new(stretches, most),
+    };
+    Ok(found.finish())
 }
 
 /// Reads a whole trace.
@@ -217,7 +221,7 @@ impl Trace {
             options,
             make,
             by: self.by,
-            order: if options.sort {
+            order: if options.sort && !sure {
                 Order::Any
             } else if sure || hopeful {
                 Order::Sorted
@@ -230,7 +234,6 @@ impl Trace {
             steps: (facts().map(|f| f.tick).max().unwrap_or_default(), facts().map(|f| f.unit).max().unwrap_or(Bytes(1))),
             speed: facts().find_map(|f| f.speed),
             lanes: Vec::new(),
-            held: 0,
             records: 0,
             counts: vec![0; sources.len()],
             before: 0.0,
@@ -321,7 +324,6 @@ pub(super) struct Run<'a, S> {
     speed: Option<fanin_units::BitRate>,
     /// By port; None: not asked for.
     lanes: Vec<Option<Lane<Estimated<S>>>>,
-    held: usize,
     records: u64,
     counts: Vec<u64>,
     /// Share of the work that was done before.
@@ -491,14 +493,12 @@ impl<S: Sink> Run<'_, S> {
                     format!("is at {time}, which is before {after}, {WINDOW} records and more ahead of it: too much disorder for one pass")
                 };
                 let problem = Problem::new(what).file(source.path()).place(open.reader.place(batch.row(index)));
-                return Err(problem.suggestion("--sort sorts the whole trace in memory first").into());
+                return Err(problem.suggestion("--sort sorts the whole trace first").into());
             }
         }
         if self.order == Order::Any {
-            self.held = self.lanes.iter().flatten().map(Lane::held).sum();
-            if self.held > MOST {
-                let problem = Problem::new(format!("more than {MOST} records cannot be sorted in memory")).column("sort");
-                return Err(problem.suggestion("sort the trace beforehand, or choose ports with --port").into());
+            if let Some(error) = self.lanes.iter().flatten().find_map(Lane::unsorted) {
+                return Err(unsorted(error).file(source.path()).into());
             }
         }
         self.records += count as u64;
@@ -561,8 +561,11 @@ impl<S: Sink> Run<'_, S> {
     /// # Errors
     /// An estimate is impossible.
     pub(super) fn finish_all(self) -> Result<(), Failure> {
-        let estimates = self.lanes.into_iter().flatten().filter_map(|lane| lane.finish().estimate);
-        let wrong: Problems = estimates.filter_map(|estimate| estimate.middle.finish().2).collect();
+        let mut wrong = Problems::new();
+        for lane in self.lanes.into_iter().flatten() {
+            let estimate = lane.finish().map_err(|error| unsorted(&error))?.estimate;
+            wrong.extend(estimate.and_then(|estimate| estimate.middle.finish().2));
+        }
         if wrong.is_empty() {
             Ok(())
         } else {
@@ -601,7 +604,7 @@ impl Run<'_, PortAnalyzer> {
                 let records = if count == 1 { "1 record".into() } else { format!("{count} records") };
                 format!("{records} came after a later one, by {lag} at most, and were put in order")
             });
-            let Estimated { sink, estimate } = lane.finish();
+            let Estimated { sink, estimate } = lane.finish().map_err(|error| unsorted(&error))?;
             let mut report = sink.finish();
             report.notes.splice(0..0, said);
             if let Some(estimate) = estimate {

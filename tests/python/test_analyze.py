@@ -220,7 +220,7 @@ class TestKinds:
         (tmp_path / "far.csv").write_text("\n".join(["time_ns,queue_bytes", *rows, "5,1"]))
         text = problems(tmp_path / "far.csv")
         assert "far.csv: line 140002: is at 5ns, which is before" in text
-        assert "--sort sorts the whole trace in memory first" in text
+        assert "--sort sorts the whole trace first" in text
         assert fanin.analyze(tmp_path / "far.csv", sort=True).port()["first_ps"] == 5000
 
 

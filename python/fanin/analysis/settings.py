@@ -158,7 +158,8 @@ class Settings(TypedDict, total=False):
     behind_interface: Annotated[str | None, Setting("Interface behind the port, in a capture of several: eth0, 4, #0.", "IF")]
     buffer: Annotated[str | None, Setting("Room of the port, 512KB or unlimited: estimates a queue that is not recorded.", "SIZE")]
     rate_tolerance: Annotated[
-        float | None, Setting("What the speed may be off by: a share over which --buffer's estimate is a range; 0.01 if not given.", "SHARE")
+        float | None,
+        Setting("What the speed may be off by: a share over which --buffer's estimate is a range; 0.01 if not given.", "SHARE"),
     ]
     fcs: Annotated[
         bool,

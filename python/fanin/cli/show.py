@@ -26,7 +26,9 @@ def _asked(path: Path, settings: list[str]) -> tuple[Scenario, str | None]:
     folder = path.parent if of_result else path
     if folder.is_dir():
         if not (folder / "manifest.json").is_file():
-            raise ValueError(f"{path}: is a folder without manifest.json, so no result; accepted: a scenario (TOML, JSON) or a result")
+            raise ValueError(
+                f"{path}: is a folder without manifest.json, so no result; accepted: a scenario (TOML, JSON) or a result"
+            )
         found = load(folder)
         changed = Scenario(found.scenario)
         for setting in settings:

@@ -254,7 +254,11 @@ def find(result: Recorded, flow: int | str) -> dict[str, Any]:
         found = flows.filter(pl.col("flow") == int(wanted)).collect()
     if found.height:
         return found.row(0, named=True)
-    ends = flows.filter((pl.col("src") == wanted) | (pl.col("dst") == wanted)).collect() if isinstance(flow, str) else flows.head(0).collect()
+    ends = (
+        flows.filter((pl.col("src") == wanted) | (pl.col("dst") == wanted)).collect()
+        if isinstance(flow, str)
+        else flows.head(0).collect()
+    )
     if ends.height == 1:
         return ends.row(0, named=True)
     if ends.height:
@@ -276,7 +280,9 @@ def _notified(segments: pl.DataFrame, hops: pl.DataFrame, receiver: str) -> dict
         return None
     marked = segments.filter(pl.col("marked"), pl.col("kind") == "data").select("packet")
     waited = hops.join(marked, on="packet").with_columns(wait=pl.col("sent_ps") - pl.col("arrived_ps"))
-    longest = waited.sort("packet", "wait", "port", descending=[False, True, False]).unique("packet", keep="first", maintain_order=True)
+    longest = waited.sort("packet", "wait", "port", descending=[False, True, False]).unique(
+        "packet", keep="first", maintain_order=True
+    )
     ports = longest.group_by("port").len().sort("len", "port", descending=[True, False])
     return {"cnps": cnps, "marked": marked.height, "ports": [[port, count] for port, count in ports.iter_rows()]}
 

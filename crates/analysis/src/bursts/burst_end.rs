@@ -112,7 +112,7 @@ impl PortAnalyzer {
         if let Some(gap) = gap {
             self.gaps.add(gap);
         }
-        let previous_end = std::mem::replace(&mut self.previous_end, Some(end.time));
+        let previous_end = self.previous_end.replace(end.time);
         let has_queue = self.totals.without_queue < self.totals.records;
         if has_queue {
             self.peaks.add(self.candidate.peak);

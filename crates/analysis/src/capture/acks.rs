@@ -148,7 +148,7 @@ impl Meter {
     pub fn rate(&self) -> Option<f64> {
         let frames = self.wire as f64 / self.payload.max(1) as f64;
         let fastest = self.fastest.max(self.present());
-        (fastest > 0.0 && self.payload > 0).then(|| fastest * frames * fanin_units::BPS)
+        (fastest > 0.0 && self.payload > 0).then_some(fastest * frames * fanin_units::BPS)
     }
 }
 

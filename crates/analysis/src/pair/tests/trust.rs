@@ -340,9 +340,10 @@ fn both_sides_of_a_queue_in_one_file_are_recognised() {
         // A mirror gives each frame twice, one right behind the other.
         let mut twice = [before.clone(), before.iter().map(|(ns, frame)| (ns + 800, frame.clone())).collect()].concat();
         twice.sort_by_key(|(ns, _)| *ns);
-        let report = kernel(&folder.write("twice.pcap", &twice, 65_535), None, &json!({"buffer": "512KB"})).unwrap();
-        assert_eq!(codes(&report), [("duplicates", Level::Note)]);
-        assert_eq!(report.ports[0].estimate, alone.ports[0].estimate);
+        let report = kernel(&folder.write("twice.pcap", &twice, 65_535), None, &json!({"buffer": room(name)})).unwrap();
+        let of_file: Vec<_> = codes(&report).into_iter().filter(|(code, _)| !code.starts_with("estimate_")).collect();
+        assert_eq!(of_file, [("duplicates", Level::Note)]);
+        assert_eq!(estimated(&report), estimated(&alone));
     }
     // Without numbers of datagrams, nothing tells copies from what was sent again; so many were not.
     let sent = arrivals(3_000, 7, |_, p| p.v6 = true);
@@ -351,6 +352,8 @@ fn both_sides_of_a_queue_in_one_file_are_recognised() {
     for (packets, expected) in [(both, vec!["two_taps"]), (sent, vec![])] {
         let path = folder.0.path().join("v6.pcap");
         write(&path, &packets, Changed::default());
-        assert_eq!(doubts(&kernel(&path, None, &json!({"rate": "1Gbps", "buffer": "60KB"})).unwrap()), expected);
+        let mut found = doubts(&kernel(&path, None, &json!({"rate": "1Gbps", "buffer": "60KB"})).unwrap());
+        found.retain(|code| !code.starts_with("estimate_"));
+        assert_eq!(found, expected);
     }
 }

@@ -44,15 +44,15 @@ WRAPS: dict[str, Wrap] = {
         / frame
     ),
     "gre": lambda frame: (
-        _outer() / scapy.GRE(key_present=1, seqnum_present=1, chksum_present=1, key=5, seqence_number=9) / frame[scapy.IP]
+        _outer() / scapy.GRE(key_present=1, seqnum_present=1, chksum_present=1, key=5, sequence_number=9) / frame[scapy.IP]
     ),
     "nvgre": lambda frame: _outer() / scapy.GRE(key_present=1, key=77 << 8, proto=0x6558) / frame,
     "erspan1": lambda frame: _outer() / scapy.GRE(proto=0x88BE) / frame,
     "erspan2": lambda frame: (
-        _outer() / scapy.GRE(proto=0x88BE, seqnum_present=1, seqence_number=1) / erspan.ERSPAN_II(session_id=7) / frame
+        _outer() / scapy.GRE(proto=0x88BE, seqnum_present=1, sequence_number=1) / erspan.ERSPAN_II(session_id=7) / frame
     ),
     "erspan3": lambda frame: (
-        _outer() / scapy.GRE(proto=0x22EB, seqnum_present=1, seqence_number=1) / erspan.ERSPAN_III(session_id=7, d=1) / frame
+        _outer() / scapy.GRE(proto=0x22EB, seqnum_present=1, sequence_number=1) / erspan.ERSPAN_III(session_id=7, d=1) / frame
     ),
     "mpls": lambda frame: _ethernet() / mpls.MPLS(label=16, s=0) / mpls.MPLS(label=17, s=1) / frame[scapy.IP],
     "ip in ip": lambda frame: _outer() / frame[scapy.IP],

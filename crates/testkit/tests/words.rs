@@ -12,7 +12,7 @@ const LEANING: [&str; 20] = [
 /// Doc comments that still begin so, by crate; crates that are not listed have none. A number may only fall.
 #[rustfmt::skip]
 const REMAINING: &[(&str, usize)] = &[
-    ("analysis", 166),
+    ("analysis", 164),
     ("sim", 159),
     ("switch", 64),
     ("telemetry", 55),

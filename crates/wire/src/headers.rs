@@ -36,7 +36,7 @@ impl LinkType {
     }
 }
 
-/// Of ECN's values, the mark. Source: RFC 3168 §5.
+/// The value of ECN that is a mark. Source: RFC 3168 §5.
 pub(crate) const CONGESTION_EXPERIENCED: u8 = 3;
 
 /// Fields of a TCP header.

@@ -58,7 +58,7 @@ impl std::fmt::Display for Tunnel {
     }
 }
 
-/// What a packet was wrapped in.
+/// Headers that a packet was wrapped in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wrap {
     /// The outermost.
@@ -80,11 +80,11 @@ pub struct Mirror {
     /// Bytes that it had at the port, without check sequence.
     pub length: u32,
     pub session: Option<u16>,
-    /// Which way it went at the port, where the mirror says.
+    /// Direction in which it passed the port, where the mirror says.
     pub direction: Option<Direction>,
 }
 
-/// What follows a header.
+/// Content behind a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Ethernet,

@@ -58,7 +58,7 @@ pub struct Talk {
     pub has_data: bool,
     pub tcp: bool,
     pub acks: Acks,
-    /// Where the tunnel leads that its first frame was in.
+    /// Receiver of the tunnel that its first frame was in.
     pub outer: Option<(IpAddr, Option<u16>)>,
     /// Packets by which it is found again at other places.
     pub sample: Sample,

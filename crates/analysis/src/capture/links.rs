@@ -62,7 +62,7 @@ pub fn number_of(frame: &Frame<'_>, mirror: Option<&Mirror>) -> Option<u32> {
     session.or_else(|| frame.interface_number())
 }
 
-/// How such a number is called: `if4`, `session7`.
+/// Name of such a number: `if4`, `session7`.
 pub fn name_of_number(number: u32) -> String {
     match number & SESSION {
         0 => format!("if{number}"),

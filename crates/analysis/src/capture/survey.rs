@@ -19,13 +19,13 @@ const SILENCE: i64 = 1_000_000_000_000;
 /// Frames that are further from the first are no part of any trace [ps]: 26 days.
 const MOST_TIME: i64 = 1 << 61;
 
-/// Where a frame's tunnel leads, if it is in one.
+/// Receiver of a frame's tunnel, if it is in one.
 pub fn outer_receiver(frame: &Frame<'_>, headers: &Headers) -> Option<(IpAddr, Option<u16>)> {
     headers.wrap?;
     frame.outer_headers().map(|outer| (outer.dst, outer.ports.map(|ports| ports.1)))
 }
 
-/// What is said of frames in tunnels, of which there are so many by kind; none where there are none.
+/// Note on frames in tunnels, of which there are so many by kind; none where there are none.
 pub fn tunnels_note(tunnels: &BTreeMap<Tunnel, u64>) -> Option<String> {
     let all: Vec<String> = tunnels.iter().map(|(kind, frames)| format!("{frames} in {kind}")).collect();
     let mirrored = tunnels.contains_key(&Tunnel::Erspan);

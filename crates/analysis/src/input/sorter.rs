@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes of a run that are read ahead in the merge, about.
 const AHEAD: usize = 1 << 15;
 
-/// What is sorted.
+/// An item that is sorted.
 pub trait Stored: Copy {
     /// Bytes in the file.
     const BYTES: usize;
@@ -43,7 +43,7 @@ fn unnamed() -> Result<File, Error> {
     }
 }
 
-/// That there is no room for what is sorted, or it could not be read again.
+/// Problem of a trace for whose sorting there is no room, or that could not be read again.
 pub fn unsorted(error: &Error) -> Problem {
     let folder = std::env::temp_dir();
     let problem = Problem::new(format!("cannot be sorted, for which parts of it are kept in {}: {error}", folder.display()));
@@ -57,7 +57,7 @@ pub struct Sorter<T> {
     most: usize,
     held: Vec<T>,
     file: Option<File>,
-    /// Where the runs end in the file [bytes].
+    /// Ends of the runs in the file [bytes].
     ends: Vec<u64>,
 }
 
@@ -118,14 +118,14 @@ impl<T: Stored> Sorter<T> {
 
 #[derive(Debug)]
 struct Run<T> {
-    /// What has been read of it, and its end [bytes].
+    /// Place up to which it has been read, and its end [bytes].
     at: u64,
     end: u64,
     /// Items that have been read, the last first.
     items: Vec<T>,
 }
 
-/// What was sorted.
+/// Items in order of time.
 #[derive(Debug)]
 pub struct Sorted<T> {
     file: Option<File>,

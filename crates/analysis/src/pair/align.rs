@@ -22,7 +22,7 @@ const DESTINATIONS: usize = 1 << 16;
 /// Largest drift of clocks that is believed, and the least that counts over the whole capture [ps].
 const DRIFT: f64 = 1e-3;
 const COUNTS: f64 = 3e6;
-/// What calculation with floating point may be off by [ps].
+/// Error of calculation with floating point, at most [ps].
 const ROUNDING: f64 = 0.01;
 /// Least delays that are this near to one another in most parts of the time show that there is no drift that counts [ps].
 const STEADY: f64 = COUNTS;
@@ -278,7 +278,7 @@ impl Pass {
     }
 }
 
-/// How clocks drift, where the least delays show it: in most parts of the time they must lie near one line. None: too little passes
+/// Drift of the clocks, where the least delays show it: in most parts of the time they must lie near one line. None: too little passes
 /// without waiting.
 fn drift_of(envelope: &Envelope) -> Option<f64> {
     let middle = |drift: f64| {

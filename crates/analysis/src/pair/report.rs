@@ -71,7 +71,7 @@ pub struct LeftOut {
 pub struct ClockReport {
     /// What the clock behind is ahead at the start, with the least time between both captures [ns].
     pub offset_ns: f64,
-    /// What it gains, in millionths; none where too few packets passed without waiting for one to be seen.
+    /// Gain in millionths; none where too few packets passed without waiting for one to be seen.
     pub drift_ppm: Option<f64>,
     /// Times behind are those of frames' ends; else of their starts.
     pub behind_at_end: bool,

@@ -105,7 +105,7 @@ pub struct Lane<S> {
     held: Vec<Record>,
     /// Their waits [ps], where they are measured: empty, or as many.
     waits: Vec<Option<u64>>,
-    /// Where all are sorted: what took them so far.
+    /// Records so far, where all are sorted.
     sorter: Result<Sorter<Timed>, Error>,
     /// True if `held` is in order.
     sorted: bool,
@@ -185,7 +185,7 @@ impl<S: Sink> Lane<S> {
         Ok(())
     }
 
-    /// Why records cannot be sorted.
+    /// Error because of which records cannot be sorted.
     pub fn unsorted(&self) -> Option<&Error> {
         self.sorter.as_ref().err()
     }

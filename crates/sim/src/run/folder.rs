@@ -22,7 +22,7 @@ const BUDGET: u64 = 200_000;
 /// Bytes set aside while a run lasts, for closing its files when the disk is full.
 const BALLAST: usize = 4 << 20;
 
-/// Where a run writes inside its folder, until it has ended: a file of a result's name is whole.
+/// Folder inside its own that a run writes to until it has ended: a file of a result's name is whole.
 pub const WORKING: &str = ".fanin-run";
 
 /// Formats that a table may have been converted to; see docs/results.md.

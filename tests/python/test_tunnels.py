@@ -43,10 +43,14 @@ WRAPS: dict[str, Wrap] = {
         / contrib.GENEVE(vni=77, proto=0x6558, options=[contrib.GeneveOptions(classid=1, type=2, data=b"12345678")])
         / frame
     ),
-    "gre": lambda frame: _outer() / scapy.GRE(key_present=1, seqnum_present=1, chksum_present=1, key=5, seqence_number=9) / frame[scapy.IP],
+    "gre": lambda frame: (
+        _outer() / scapy.GRE(key_present=1, seqnum_present=1, chksum_present=1, key=5, seqence_number=9) / frame[scapy.IP]
+    ),
     "nvgre": lambda frame: _outer() / scapy.GRE(key_present=1, key=77 << 8, proto=0x6558) / frame,
     "erspan1": lambda frame: _outer() / scapy.GRE(proto=0x88BE) / frame,
-    "erspan2": lambda frame: _outer() / scapy.GRE(proto=0x88BE, seqnum_present=1, seqence_number=1) / erspan.ERSPAN_II(session_id=7) / frame,
+    "erspan2": lambda frame: (
+        _outer() / scapy.GRE(proto=0x88BE, seqnum_present=1, seqence_number=1) / erspan.ERSPAN_II(session_id=7) / frame
+    ),
     "erspan3": lambda frame: (
         _outer() / scapy.GRE(proto=0x22EB, seqnum_present=1, seqence_number=1) / erspan.ERSPAN_III(session_id=7, d=1) / frame
     ),

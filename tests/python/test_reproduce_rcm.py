@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from fanin import reproduce
-from fanin.reproduce import _rcm, rcm, rcm_fabric
+from fanin.reproduce import _rcm, rcm, rcm_fabric, rcm_starts
 
 pytestmark = pytest.mark.native
 
@@ -28,7 +28,8 @@ MICRO: dict[str, set[str]] = {
         ALONE,
     },
     "rcm/combined": {"RCM: burst, least in 10 us", "DCQCN: victim, from 2 ms on", *BEYOND},
-    "rcm/fig6-starts": {"RCM: share of starts at which fig. 6 holds"},
+    # Of three starts one is missed by each of the other two readings: of forty, thirteen and three.
+    "rcm/fig6-starts": {f"{name}: share of starts at which fig. 6 holds" for name in rcm_starts.READINGS},
 }
 OVER = "mean completion with RCM over DCQCN's"
 FABRIC: dict[str, set[str]] = {
@@ -46,7 +47,12 @@ FABRIC: dict[str, set[str]] = {
     "rcm/partial": set(),
     "rcm/parts": {"RCC alone: burst, least in 10 us"},
     "rcm/reordering": {"RCM, go-back-N: packets sent again", "RCM, selective repeat: packets sent again"},
-    "rcm/sensitivity": {"the same, nothing rerouted: victim, PFC and RCM alone", "nothing rerouted: burst, least in 10 us"},
+    "rcm/sensitivity": {
+        "the same, nothing rerouted: victim, PFC and RCM alone",
+        "nothing rerouted: burst, least in 10 us",
+        "mice over DCQCN's, least by marks",
+        "mice over DCQCN's, most by marks",
+    },
 }
 
 

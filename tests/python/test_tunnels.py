@@ -93,7 +93,7 @@ def test_drops_and_queue_are_those_of_the_packets_without(tmp_path: Path, name: 
     for side in ("before", "behind"):
         write(tmp_path / f"{side}.pcap", frames(KEPT / f"drops-{side}.pcap.gz"), WRAPS[name])
     found = analyzed(tmp_path / "before.pcap", tmp_path / "behind.pcap")
-    assert found.pair is not None and bare.pair is not None  # noqa: PT018
+    assert found.pair is not None and bare.pair is not None
     assert (found.pair["dropped"], found.pair["matched"]) == (182, 649) == (bare.pair["dropped"], bare.pair["matched"])
     assert not [f for f in found.document["plausibility"]["findings"] if f["code"] == "indistinct"]
     ours, theirs = found.records, bare.records

@@ -311,7 +311,7 @@ def test_a_reason_explains(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("registry")
 def test_json(tmp_path: Path) -> None:
-    keys = ["name", "paper", "fanin", "low", "high", "unit", "ok", "note"]
+    keys = ["name", "paper", "fanin", "low", "high", "unit", "ok", "note", "calibrated"]
     one = call("reproduce", "test/off", "-o", tmp_path / "one", "--json", "--short")
     assert one.stderr == ""
     document = json.loads(one.stdout)
@@ -407,3 +407,11 @@ def test_a_defect_of_a_figure_is_no_failed_run(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setitem(_registry._FIGURES, "test/fine", entry)
     with pytest.raises(KeyError):
         reproduce.run("test/fine", progress=False)
+
+
+def test_a_row_says_what_was_set_for_it() -> None:
+    held = reproduce.Row(name="x", paper=25, fanin=24.8, low=20, high=30, calibrated="cam_period")
+    assert reproduce.cells(held)[-2:] == ["calibrated", "set for it: cam_period"]
+    assert held.to_dict()["calibrated"] == "cam_period"
+    missed = reproduce.Row(name="x", paper=25, fanin=50, low=20, high=30, note="why", calibrated="cam_period")
+    assert reproduce.cells(missed)[-2:] == ["no", "why; set for it: cam_period"]

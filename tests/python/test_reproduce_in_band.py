@@ -15,7 +15,6 @@ pytestmark = pytest.mark.native
 OFF: dict[str, set[str]] = {
     "hpcc/fig9": {"HPCC: long flow 2 to 12 RTTs after the short one"},
     "powertcp/incast": {
-        "PowerTCP: throughput then",
         "PowerTCP: least throughput of 10 us then",
         "HPCC: least throughput over PowerTCP's",
     },

@@ -29,12 +29,16 @@ class Row:
         What came out here.
     low, high : float or None
         Between which values it counts as reproduced, both included; from what the paper says of its own spread or precision,
-        never from what came out. None: no bound on that side.
+        never from what came out. Both where the paper gives a number, also in words (*nearly 50*); a value on the better side is
+        beyond the paper's, and `note` says why. None: no bound on that side.
     unit : str
         Unit of all four.
     note : str
         Why the paper's number is not met, where that is known: the reason, written with the figure. It explains a row that is
         not `ok`; a row that is neither `ok` nor explained makes ``fanin reproduce`` fail.
+    calibrated : str
+        Settings that were chosen so that the row holds, where the paper does not give them: the row then shows that there are such
+        settings, no more. Empty: nothing was.
     """
 
     name: str
@@ -44,6 +48,7 @@ class Row:
     high: float | None = None
     unit: str = ""
     note: str = ""
+    calibrated: str = ""
 
     def __post_init__(self) -> None:
         if self.low is None and self.high is None:
@@ -74,6 +79,7 @@ class Row:
             "unit": self.unit,
             "ok": self.ok,
             "note": self.note,
+            "calibrated": self.calibrated,
         }
 
 

@@ -8,7 +8,7 @@ from fanin.reproduce._context import Context
 from fanin.reproduce._rcm import DCQCN, PAUSES, RCM, RCM_ALONE, READ, VARIANTS, frame, grid, means
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
-from fanin.reproduce.rcm import BURSTS, CAM, ITSELF, LAST, STILL, bars, burst_run, over_time, phases, victims
+from fanin.reproduce.rcm import BURSTS, CAM, ITSELF, SET, STILL, bars, burst_run, nearly_50, over_time, phases, victims
 
 SWITCH: Final[dict[str, Any]] = {
     "switch.architecture": {"kind": "combined", "voq": "100KB", "output": "100KB"},
@@ -50,11 +50,12 @@ def combined(context: Context) -> Findings:
                 high=30,
                 unit="Gb/s",
                 note=CAM if name == RCM else "",
+                calibrated=SET if name == READ else "",
             )
         )
     for name in (RCM, RCM_ALONE, *STILL):
         settled = mean[name]["settled_victim"]
-        rows.append(Row(name=f"{name}: victim, from 2 ms on", paper="nearly 50", fanin=settled, low=45, unit="Gb/s", note=LAST))
+        rows.append(nearly_50(f"{name}: victim, from 2 ms on", settled))
     plots = {"combined-fig6": over_time(found[READ]), "combined-fig7": bars(table)}
     return Findings(
         rows=rows, plots=plots, data={"phases": frame(listed, list(seen.values())), "runs": table, "means": means(table)}

@@ -76,7 +76,14 @@ def fig8(context: Context) -> Findings:
     chosen = table.filter((pl.col("load") == LOAD) & (pl.col("size") == "64KB"))
     gains = {name: gain(chosen, f"{name}_gbps") for name in ("background", "hot", "all")}
     rows = [
-        Row(name="background: throughput with RCM over DCQCN's", paper=1.122, fanin=gains["background"][0], low=1.1, note=AGAIN),
+        Row(
+            name="background: throughput with RCM over DCQCN's",
+            paper=1.122,
+            fanin=gains["background"][0],
+            low=1.1,
+            high=1.145,
+            note=AGAIN,
+        ),
         Row(name="hot flows: the same", paper="a little lower", fanin=gains["hot"][0], low=0.85, high=1.0, note=AGAIN),
         Row(name="all: the same", paper="better", fanin=gains["all"][0], low=1.0, note=AGAIN),
         Row(name="packets lost, most of all runs", paper=0, fanin=float(max(table["lost"].to_list())), low=0, high=0),

@@ -15,6 +15,7 @@ mod detours;
 mod drop_notification;
 mod explain;
 mod front_drop;
+mod headroom;
 mod held;
 mod int;
 mod ipv6;

@@ -19,7 +19,7 @@ pub struct PortView {
     pub rate: BitRate,
     /// Bytes of wire time that each frame takes besides its own: preamble and gap.
     pub overhead: u16,
-    /// Time at which the wire is free of the frame that is being sent; not after `now`: free since then.
+    /// Time since when the wire has been free; after `now`: it is not, until then at least if nothing waits.
     pub free_at: Time,
 }
 

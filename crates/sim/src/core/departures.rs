@@ -42,7 +42,7 @@ impl Core {
     #[inline(always)]
     pub fn catch_up(&mut self, l: LinkId) {
         let (link, rings) = self.links.with_rings(l);
-        if link.flags & (flag::GENERAL | flag::SHARED) != 0 {
+        if link.flags & (flag::GENERAL | flag::DEQUEUE) != 0 {
             return self.catch_up_apart(l);
         }
         link.catch_up(rings.read(), self.now);
@@ -54,16 +54,26 @@ impl Core {
         if self.links[l].flags & flag::GENERAL != 0 {
             return self.catch_up_general(l);
         }
-        self.catch_up_shared(l);
+        if self.links[l].queue_packets() > 0 {
+            self.leave_ring(l);
+        }
     }
 
-    /// Gives the room of what has left the ring back to the shared buffer.
+    /// Whatever has begun serialisation leaves the ring, with all that follows from it.
     #[inline(never)]
-    fn catch_up_shared(&mut self, l: LinkId) {
+    fn leave_ring(&mut self, l: LinkId) {
         loop {
             let (link, rings) = self.links.with_rings(l);
-            let Some((_, entry)) = link.next_departure(rings.read(), self.now) else { return };
-            self.left_shared(l, 0, entry.frame);
+            let Some((start, entry)) = link.next_departure(rings.read(), self.now) else { return };
+            let port = &self.ports[l];
+            if port.at_dequeue != 0 {
+                if let Some(next) = link.next_to_leave(rings.read()) {
+                    self.pool.prefetch_leaving(next);
+                }
+            }
+            let class = usize::from(port.in_ring);
+            self.left_shared(l, class, entry.frame);
+            self.has_left(l, start, (entry.packet, entry.frame), true);
         }
     }
 
@@ -167,11 +177,16 @@ impl Core {
     #[inline(always)]
     pub fn start(&mut self, l: LinkId, start: Time, (packet, frame): (PacketId, u16), queued: Option<u16>) {
         self.put(l, start, packet, frame);
-        let port = &mut self.ports[l];
-        let also = port.at_dequeue;
         if self.cell > 0 {
-            port.queue_cells -= queued.map_or(0, |frame| fanin_switch::cells(frame, self.cell));
+            self.ports[l].queue_cells -= queued.map_or(0, |frame| fanin_switch::cells(frame, self.cell));
         }
+        self.has_left(l, start, (packet, frame), queued.is_some());
+    }
+
+    /// What follows from a packet's departure at `start` besides its arrival. `queued`: it has waited.
+    #[inline(always)]
+    fn has_left(&mut self, l: LinkId, start: Time, (packet, frame): (PacketId, u16), queued: bool) {
+        let also = self.ports[l].at_dequeue;
         if also == 0 {
             return;
         }
@@ -182,7 +197,7 @@ impl Core {
             self.mark_at_dequeue(l, start, packet);
         }
         // A packet that finds the wire free may have been held for the port: then its departures are events.
-        if also & at_dequeue::NOTIFY != 0 && (queued.is_some() || self.links[l].flags & flag::EVENTS != 0) {
+        if also & at_dequeue::NOTIFY != 0 && (queued || self.links[l].flags & flag::EVENTS != 0) {
             self.departed.push(Departed { link: l, packet, at: start });
         }
     }
@@ -235,20 +250,39 @@ impl Core {
         self.put(l, self.now, packet, frame);
     }
 
+    /// A packet is about to join the ring of a port with several classes, which is up to now and whose wire is not free: what waits there is
+    /// of one class, or stands in the queues from now on.
+    #[inline(always)]
+    pub fn keep_one_class(&mut self, l: LinkId, class: usize) {
+        let (link, port) = (&self.links[l], &mut self.ports[l]);
+        if link.queue_packets() == 0 {
+            (port.in_ring, port.since) = (class as u8, port.sent(link)[0]);
+        } else if usize::from(port.in_ring) != class {
+            self.leave_fast_path(l);
+        }
+    }
+
     /// From now on what waits at a port stands in its queues, until nothing does.
+    #[inline(never)]
     pub fn leave_fast_path(&mut self, l: LinkId) {
         if self.links[l].flags & flag::GENERAL != 0 {
             return self.catch_up_general(l);
         }
         self.catch_up(l);
         let ((link, rings), port) = (self.links.with_rings(l), &mut self.ports[l]);
-        let Some(queues) = port.queues.as_deref_mut() else { return };
+        if port.queues.is_none() {
+            return;
+        }
         link.flags |= flag::GENERAL;
         if link.queue_packets() == 0 {
             return;
         }
-        let (pool, now) = (&self.pool, self.now);
-        let uncounted = link.take_back(rings.read(), |packet, frame| queues.join(pool, 0, Waiting { packet, frame }, now));
+        let (class, sent) = (usize::from(port.in_ring), port.sent(link)[0] - port.since);
+        let mut waiting = Vec::with_capacity(link.queue_packets() as usize);
+        let uncounted = link.take_back(rings.read(), |packet, frame| waiting.push(Waiting { packet, frame }));
+        if let Some(queues) = port.queues.as_deref_mut() {
+            queues.resume(class, sent, &waiting);
+        }
         for (carried, borrowed) in port.carried.iter_mut().zip(uncounted) {
             *carried -= u32::from(borrowed);
         }

@@ -36,15 +36,17 @@ pub mod flag {
     pub const EVENTS: u8 = 1 << 3;
     /// Mechanisms see packets before they join a queue.
     pub const MECHANISMS: u8 = 1 << 4;
-    /// Admission or marking is more than a limit and a threshold in bytes or packets. Packets still wait in the ring, as long as the port is
-    /// not [`GENERAL`].
+    /// Admission, marking and records are more than a limit and a threshold in bytes or packets. Packets still wait in the ring, as long as
+    /// the port is not [`GENERAL`].
     pub const POLICY: u8 = 1 << 5;
-    /// What leaves the ring gives its room in a shared buffer back. Only with [`POLICY`].
-    pub const SHARED: u8 = 1 << 6;
+    /// What leaves the ring has consequences: its room in a shared buffer, or those of [`at_dequeue`](crate::core::port::at_dequeue).
+    pub const DEQUEUE: u8 = 1 << 6;
+    /// There are several classes. Packets wait in the ring as long as they are all of one.
+    pub const CLASSES: u8 = 1 << 7;
     /// Admission and marking are those of the general path.
     pub const ADMITS: u8 = GENERAL | POLICY;
     /// Anything that the fast path does not do.
-    pub const OFF_FAST_PATH: u8 = ADMITS | MECHANISMS;
+    pub const OFF_FAST_PATH: u8 = ADMITS | MECHANISMS | DEQUEUE | CLASSES;
 }
 
 /// The far end of a link: whether it is a host, whether an ingress hook runs there, and whether that has nothing to say of packets
@@ -389,6 +391,18 @@ impl Link {
         (head == tail).then_some(Time::from_ps(arrive))
     }
 
+    /// The packet that leaves the ring next.
+    #[inline(always)]
+    pub fn next_to_leave(&self, rings: Rings<'_>) -> Option<PacketId> {
+        (self.served != self.tail).then(|| rings.at(self.place(self.served)).packet)
+    }
+
+    /// True where the packet that is next to arrive has left without a note of it, and that has consequences.
+    #[inline(always)]
+    pub fn has_departed_unnoted(&self) -> bool {
+        self.served == self.head && self.flags & flag::DEQUEUE != 0
+    }
+
     /// The entry that is next to arrive.
     #[inline(always)]
     pub fn front(&self, rings: Rings<'_>) -> Entry {
@@ -400,6 +414,14 @@ impl Link {
     pub fn prefetch_long_ring(&self, rings: Rings<'_>) {
         if self.has_long_ring() {
             super::prefetch::prefetch(rings.address(self.place(self.head)));
+        }
+    }
+
+    /// Hints that the entry which leaves the ring next is read soon, where the ring does not stand beside the link.
+    #[inline(always)]
+    pub fn prefetch_leaving(&self, rings: Rings<'_>) {
+        if self.has_long_ring() {
+            super::prefetch::prefetch(rings.address(self.place(self.served)));
         }
     }
 

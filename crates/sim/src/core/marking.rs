@@ -32,7 +32,6 @@ impl Core {
     }
 
     /// The queue that the marking policy of a port sees of `view`: all of it, or where each class has its own policy that of the class.
-    #[inline(always)]
     pub fn policy_view(&self, l: LinkId, class: usize, view: &PortView) -> PortView {
         if self.ports[l].by_class {
             return self.class_view(l, class, view);
@@ -40,8 +39,9 @@ impl Core {
         *view
     }
 
+    /// The queue of a class of `view`.
     #[inline(never)]
-    fn class_view(&self, l: LinkId, class: usize, view: &PortView) -> PortView {
+    pub fn class_view(&self, l: LinkId, class: usize, view: &PortView) -> PortView {
         let mut of_class = PortView { queue_cells: 0, ..*view };
         let queues = self.ports[l].queues.as_deref().filter(|_| self.links[l].flags & flag::GENERAL != 0);
         if let Some((queues, heads)) = queues.and_then(|queues| Some((queues, queues.heads.as_deref()?))) {

@@ -100,7 +100,7 @@ impl Core {
     }
 
     /// Bytes and packets that wait at a port; headers in a queue of their own are none of them.
-    #[inline]
+    #[inline(always)]
     pub fn queue(&self, l: LinkId) -> (u64, u32) {
         let link = &self.links[l];
         match &self.ports[l].queues {
@@ -110,10 +110,10 @@ impl Core {
     }
 
     /// The queue of a port as policies see it; it is up to now.
-    #[inline]
+    #[inline(always)]
     pub fn view(&self, l: LinkId) -> PortView {
         let (bytes, packets) = self.queue(l);
-        self.ports[l].view(self.now, bytes, packets, self.links[l].wire_free_at(self.links.rings()))
+        self.ports[l].view(self.now, bytes, packets, Time::from_ps(self.links[l].free_at))
     }
 
     /// Adds a timeout; the inner loop must not run past it.

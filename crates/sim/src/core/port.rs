@@ -71,8 +71,11 @@ pub struct Port {
     pub closed: u8,
     /// The queue of the last class, which it shares with all beyond it.
     pub last_class: u8,
-    /// It is never on the fast path.
+    /// Packets never wait in the ring.
     pub general: bool,
+    /// The class whose packets wait in the ring, and the bytes that had been sent when the first of them began to wait.
+    pub in_ring: u8,
+    pub since: u64,
     /// Packets that wait while the port is off the fast path; none where it never is.
     pub queues: Option<Box<Queues>>,
     /// Its number among watched ports.

@@ -124,6 +124,17 @@ impl Queues {
         }
     }
 
+    /// Packets that have waited in the ring, all of them of one class, wait here from now on, where nothing does. `sent`: bytes that have left
+    /// since the first of that class began to wait.
+    pub fn resume(&mut self, class: usize, sent: u64, waiting: &[Waiting]) {
+        debug_assert!(self.packets == 0 && !self.besides, "queues that cannot be taken up");
+        let frames: Vec<u16> = waiting.iter().map(|waiting| waiting.frame).collect();
+        self.scheduler.resume(class, sent, &frames);
+        self.of_mut(class).extend(waiting);
+        self.bytes += frames.iter().map(|frame| u64::from(*frame)).sum::<u64>();
+        self.packets += waiting.len() as u32;
+    }
+
     /// The packet that has joined a queue goes before those of higher ranks, and counts in the queue of its class.
     #[inline(never)]
     fn joined(&mut self, pool: &Pool, class: usize, waiting: Waiting, now: Time) {

@@ -1,8 +1,8 @@
 //! A packet is about to join the queue of an output port.
 //!
 //! On the fast path (first in, first out, a limit and a threshold) it goes into the link's ring, where its departure is known at once. All
-//! other ports take the general path: mechanisms, admission, marking, then the ring or the queue of its class. Only here are verdicts of
-//! both carried out.
+//! other ports take the general path: mechanisms, admission, marking, then the ring, as long as all that wait are of one class and nobody
+//! has to act when they leave, or the queue of its class. Only here are verdicts of both carried out.
 
 use super::switch::Fabric;
 use crate::core::departures::full_queue;
@@ -23,7 +23,7 @@ impl Fabric {
         if core.links[l].flags & flag::OFF_FAST_PATH == 0 {
             self.enqueue_fast(core, l, via, packet);
         } else {
-            self.enqueue_in_general(core, l, via, packet);
+            self.enqueue_general(core, l, via, packet);
         }
     }
 
@@ -37,9 +37,17 @@ impl Fabric {
     fn enqueue_fast(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         let now = core.now;
         let (link, rings) = core.links.with_rings(l);
+        let busy = link.catch_up_if_busy(rings.read(), now);
+        self.join_fast(core, l, via, packet, busy);
+    }
+
+    /// [`Fabric::enqueue_fast`] where the queue is up to now, unless the port is idle.
+    #[inline(always)]
+    fn join_fast(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId, busy: bool) {
+        let link = &mut core.links[l];
         let envelope = &mut core.pool[packet];
         let frame = envelope.frame;
-        if !link.catch_up_if_busy(rings.read(), now) {
+        if !busy {
             return core.send_idle(l, packet, frame);
         }
         let (bytes, packets) = (link.queue_bytes.saturating_add(u32::from(frame)), link.queue_packets()); // 4 GiB end the run
@@ -63,20 +71,40 @@ impl Fabric {
         self.refuse(core, (l, class), via, packet, Refusal { reason: DropReason::BUFFER_FULL, room: true });
     }
 
-    /// The general path. A call of its own, and nothing but calls at its ends: what it would save and restore, each packet on the fast path
-    /// would pay.
+    /// The general path: mechanisms, then the port. One call, and nothing but calls at its ends: what it would save and restore, each packet on
+    /// the fast path would pay.
     #[inline(never)]
-    fn enqueue_in_general(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
-        let seen = core.links[l].flags & flag::MECHANISMS != 0 && core.pool[packet].frame <= self.seen_up_to;
-        if seen && self.before_queue(core, l, via, packet) {
+    fn enqueue_general(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
+        core.catch_up(l);
+        if core.links[l].flags & flag::MECHANISMS != 0 && self.before_queue(core, l, via, packet) {
             return;
         }
         self.enqueue_at_port(core, l, via, packet);
     }
 
-    /// A packet is about to join a queue where mechanisms may want to see it. True when one of them has another use for it.
+    /// Enqueues a packet that has crossed a combined switch.
     #[inline(never)]
+    pub fn enqueue_crossed(&mut self, core: &mut Core, l: LinkId, packet: PacketId) {
+        core.catch_up(l);
+        self.enqueue_at_port(core, l, None, packet);
+    }
+
+    /// A packet is about to join a queue, which is up to now, where mechanisms may want to see it. True when one of them has another use for
+    /// it.
+    #[inline(always)]
     fn before_queue(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) -> bool {
+        if core.pool[packet].frame > self.seen_up_to {
+            return false;
+        }
+        let idle = core.ports[l].closed == 0 && core.links[l].free_at <= core.now.ps();
+        if idle && !self.sees_all && !self.detouring {
+            return false;
+        }
+        self.ask_before_queue(core, l, via, packet, idle)
+    }
+
+    #[inline(never)]
+    fn ask_before_queue(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId, idle: bool) -> bool {
         if core.combined {
             self.join_virtual_queue(core, l, via, packet);
             return true;
@@ -86,40 +114,30 @@ impl Fabric {
             return switch.mechanisms[usize::from(headers)].overtakes(|m| m.is_express(&core.pool[packet])) == Some(true)
                 && self.join_headers(core, l, packet);
         }
-        if !switch.hooks.any(Hooks::OFFER.with(Hooks::RANKS)) && !self.detouring {
-            // They want to know only of packets that have to wait, and of those that they have seen at another port.
-            core.catch_up(l);
-            if core.ports[l].closed == 0 && core.links[l].free_at <= core.now.ps() {
-                return false;
-            }
+        // Some want to know only of packets that have to wait, and of those that they have seen at another port.
+        if idle && !self.detouring && !switch.hooks.any(Hooks::OFFER.with(Hooks::RANKS)) {
+            return false;
         }
         self.run_offer_hooks(core, l, via, packet)
     }
 
-    /// Enqueues a packet that mechanisms have seen, if they want to.
+    /// Enqueues a packet that mechanisms have seen, if they want to, at a port that is up to now.
     #[inline(always)]
-    pub fn enqueue_at_port(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
-        if core.links[l].flags & flag::ADMITS == 0 {
-            return self.enqueue_seen_fast(core, l, via, packet);
-        }
-        self.enqueue_general(core, l, via, packet);
-    }
-
-    #[inline(never)]
-    fn enqueue_seen_fast(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
-        self.enqueue_fast(core, l, via, packet);
-    }
-
-    /// Admission, marking, record and queue of a port off the fast path.
-    #[inline(never)]
-    pub fn enqueue_general(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
-        core.catch_up(l);
+    fn enqueue_at_port(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         let class = core.class_of(l, &core.pool[packet]);
-        let idle = core.links[l].free_at <= core.now.ps() && !core.ports[l].is_closed(class);
+        let busy = core.links[l].free_at > core.now.ps();
+        if busy && core.links[l].flags & (flag::CLASSES | flag::GENERAL) == flag::CLASSES {
+            core.keep_one_class(l, class);
+        }
+        if core.links[l].flags & flag::ADMITS == 0 {
+            self.join_fast(core, l, via, packet, busy);
+            return self.notify(core);
+        }
+        let idle = !busy && !core.ports[l].is_closed(class);
         let found = core.view(l);
         match self.admit_and_mark(core, l, class, (&found, idle), packet) {
             Err(refusal) => self.refuse(core, (l, class), via, packet, refusal),
-            Ok(()) if core.links[l].flags & flag::GENERAL == 0 => join_ring(core, l, idle, packet),
+            Ok(()) if core.links[l].flags & flag::GENERAL == 0 => join_ring(core, l, (class, idle), packet),
             Ok(()) if idle => self.start_at_once(core, l, class, packet),
             Ok(()) => join(core, l, class, packet),
         }
@@ -144,8 +162,15 @@ impl Fabric {
         if !idle {
             self.admit(core, l, class, found, frame).map_err(|reason| Refusal { reason, room: true })?;
         }
-        let policy = core.policy_view(l, class, found);
-        let marked = core.mark_at_enqueue(l, class, &policy, packet).map_err(|reason| Refusal { reason, room: false })?;
+        let of_class;
+        let policy = match core.ports[l].by_class {
+            false => found,
+            true => {
+                of_class = core.class_view(l, class, found);
+                &of_class
+            }
+        };
+        let marked = core.mark_at_enqueue(l, class, policy, packet).map_err(|reason| Refusal { reason, room: false })?;
         if core.ports[l].watched.is_some() {
             core.record_arrival(l, (found.queue_bytes, found.queue_packets), packet, frame, (marked, Fate::Taken));
         }
@@ -261,14 +286,14 @@ impl Fabric {
     }
 }
 
-/// An accepted packet joins the ring of a port where one class waits and departures concern nobody but a shared buffer.
+/// An accepted packet joins the ring of a port where one class waits.
 #[inline(always)]
-fn join_ring(core: &mut Core, l: LinkId, idle: bool, packet: PacketId) {
+fn join_ring(core: &mut Core, l: LinkId, (class, idle): (usize, bool), packet: PacketId) {
     let frame = core.pool[packet].frame;
     if idle {
-        return core.send_idle(l, packet, frame);
+        return core.start(l, core.now, (packet, frame), None);
     }
-    core.joined_shared(l, 0, frame);
+    core.joined_shared(l, class, frame);
     core.note_one_more(l, frame);
     core.send_busy(l, packet, frame);
 }

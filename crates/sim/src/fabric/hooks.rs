@@ -167,7 +167,7 @@ impl Fabric {
     }
 
     /// A packet is about to be offered to port `l`. True when a mechanism has another use for it.
-    #[inline(never)]
+    #[inline(always)]
     pub fn run_offer_hooks(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) -> bool {
         let (s, _) = core.switch_port(l);
         let hooks = self.switches[s].hooks;

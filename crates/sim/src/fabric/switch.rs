@@ -47,6 +47,8 @@ pub struct Fabric {
     pub general: bool,
     /// The largest frame that a mechanism wants to see before it joins a queue.
     pub seen_up_to: u16,
+    /// Mechanisms want to see also what finds its port idle; else only what has to wait, or was detoured.
+    pub sees_all: bool,
     /// Where mechanisms write what shall happen; empty between events.
     pub effects: Effects,
     /// By switch, its crossbar; empty where switches are output queued.

@@ -125,6 +125,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
                 true => u16::MAX,
                 false => switches.iter().flat_map(|s| &s.mechanisms).map(MechanismState::offered_up_to).max().unwrap_or(0),
             },
+            sees_all: combined || switches.iter().any(|s| s.headers.is_some() || s.hooks.any(Hooks::OFFER.with(Hooks::RANKS))),
             crossbars: crossbars.into(),
             crossbar_slots,
             switches: switches.into(),
@@ -380,6 +381,8 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
             closed: 0,
             last_class: 0,
             general: false,
+            in_ring: 0,
+            since: 0,
             admission: Admission::Unlimited,
             marker: Marker::new(&fanin_switch::Marking::None(fanin_switch::NoMarking {})),
             rng: Stream::new(scenario.seed(), Purpose::Marking, i as u64),
@@ -491,20 +494,17 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
         Some((Amount::Packets(k), At::Enqueue)) => (small(k), link.flags | flag::MARK_PACKETS),
         _ => (u32::MAX, link.flags | flag::POLICY),
     };
-    link.flags |= if admission.is_shared() { flag::POLICY | flag::SHARED } else { 0 };
-    let general = always
-        || classes
-        || cells
-        || port.by_class
-        || port.at_dequeue != 0
-        || port.watched.is_some()
-        || hooks.any(Hooks::GATES.with(Hooks::RANKS));
+    let acts_alone = port.at_dequeue & (at_dequeue::MARK | at_dequeue::LEFT) != 0; // also on what finds the wire free
+    link.flags |= if admission.is_shared() || acts_alone || port.watched.is_some() { flag::POLICY } else { 0 };
+    link.flags |= if admission.is_shared() || port.at_dequeue != 0 { flag::DEQUEUE } else { 0 };
+    link.flags |= if classes { flag::CLASSES } else { 0 };
+    let general = always || cells || port.by_class || hooks.any(Hooks::RANKS);
     link.flags |= if general { flag::GENERAL } else { 0 };
     link.flags |= if always { flag::EVENTS } else { 0 };
     if hooks.any(Hooks::BEFORE_PORTS.with(Hooks::COMBINED)) {
         link.flags |= flag::MECHANISMS;
     }
-    if link.flags & flag::GENERAL != 0 || hooks != Hooks::NONE {
+    if link.flags & (flag::GENERAL | flag::CLASSES) != 0 || hooks != Hooks::NONE {
         let heads = asked(Marker::decides_at_head);
         let queues = Queues::new(scheduler, always, (heads, hooks.any(Hooks::RANKS)), markers);
         port.last_class = (queues.count() - 1) as u8;

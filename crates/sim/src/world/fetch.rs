@@ -151,6 +151,10 @@ impl Tables<'_> {
         let packet = link.front(self.links.rings).packet;
         due.note = packet + 1;
         prefetch(self.packets.address(packet as usize));
+        if self.fabric.general && link.has_departed_unnoted() {
+            prefetch_lines::<PORT, _>(self.ports.address(self.of_arrival(due)));
+            self.pool.prefetch_leaving(packet);
+        }
         if link.is_hooked_or_followed() {
             if link.has_ingress_hook() {
                 self.pool.prefetch_shim(packet);
@@ -208,12 +212,16 @@ impl Tables<'_> {
         }
     }
 
-    /// The queues of the port off the fast path that a packet is about to join.
+    /// The queues of the port off the fast path that a packet is about to join, or what leaves its ring before that.
     #[inline(always)]
     fn queues(&self, due: &Due) {
         let Some((_, via, next)) = self.forwarded(due) else { return };
         let out = self.links.at(next);
-        if out.flags & flag::OFF_FAST_PATH != 0 && (out.is_followed() || out.free_at > due.time().ps()) {
+        if out.flags & flag::GENERAL == 0 {
+            if out.flags & flag::DEQUEUE != 0 {
+                out.prefetch_leaving(self.links.rings);
+            }
+        } else if out.is_followed() || out.free_at > due.time().ps() {
             self.ports.at(next).prefetch_queues();
         }
         if self.links.at(via).is_followed() && self.hosts.feeders[via] == u32::MAX {
@@ -247,13 +255,22 @@ impl Tables<'_> {
     fn before_queue(&self, due: &Due) {
         let Some((packet, via, next)) = self.forwarded(due) else { return };
         let out = self.links.at(next);
-        if out.flags & flag::OFF_FAST_PATH != 0 && (out.is_followed() || out.free_at > due.time().ps()) {
-            let port = self.ports.at(next);
-            if let Owner::Switch(s, to) = port.owner {
-                port.prefetch_next();
-                self.pool.prefetch_note(packet);
-                self.fabric.switches[s].prefetch_kept(Some(self.fabric.ingress[via]), to);
+        let flags = out.flags;
+        if flags & (flag::GENERAL | flag::DEQUEUE) == flag::DEQUEUE {
+            if let Some(leaving) = out.next_to_leave(self.links.rings) {
+                self.pool.prefetch_leaving(leaving);
             }
+        }
+        if flags & (flag::GENERAL | flag::MECHANISMS) == 0 || !out.is_followed() && out.free_at <= due.time().ps() {
+            return;
+        }
+        let port = self.ports.at(next);
+        if flags & flag::GENERAL != 0 {
+            port.prefetch_next();
+        }
+        if let (Owner::Switch(s, to), true) = (port.owner, flags & flag::MECHANISMS != 0) {
+            self.pool.prefetch_note(packet);
+            self.fabric.switches[s].prefetch_kept(Some(self.fabric.ingress[via]), to);
         }
     }
 

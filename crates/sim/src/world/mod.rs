@@ -8,7 +8,7 @@ mod fetch;
 pub(crate) mod sample;
 
 use crate::core::gate::PortGate;
-use crate::core::link::FarEnd;
+use crate::core::link::{flag, FarEnd};
 use crate::core::port::Owner;
 use crate::core::Core;
 use crate::fabric::Fabric;
@@ -275,8 +275,13 @@ impl World {
         let link = &mut core.links[l];
         if link.served == link.head {
             // The sending end has not noted this departure: it does so before the packet is handed over.
-            core.catch_up(l);
+            if link.flags & flag::DEQUEUE != 0 {
+                self.note_departure(l);
+            } else {
+                core.catch_up(l);
+            }
         }
+        let core = &mut self.core;
         let (link, rings) = core.links.with_rings(l);
         let packet = link.front(rings.read()).packet;
         link.head = link.head.wrapping_add(1);
@@ -299,6 +304,13 @@ impl World {
             }
         }
         self.fabric.forward(core, far_end.switch(), l, packet);
+    }
+
+    /// The departure of the packet that arrives over a link has consequences, and has not been noted.
+    #[inline(never)]
+    fn note_departure(&mut self, l: LinkId) {
+        self.core.catch_up(l);
+        self.fabric.notify(&mut self.core);
     }
 
     /// The last packet on a link has arrived, and its sender has more to send: it went on when that packet had left.

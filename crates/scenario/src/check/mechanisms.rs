@@ -28,6 +28,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             mtu: config.mtu(parts.ip()),
             headers: config.longest_header(parts.ip()),
             bursts: config.bursts(),
+            uses_ecn: config.uses_ecn(),
             telemetry: config.needs_telemetry().map_or(0, |_| Stack::bytes(records)),
         })
         .collect();

@@ -6,7 +6,7 @@ use crate::report::{Event, Stats};
 use crate::roce::{Roce, RoceEndpoint};
 use crate::signals::SignalCounts;
 use crate::snapshot::SenderState;
-use crate::transport::{Act, CheckSite, Idle, Kinds, LossTimer, Place, Refused, Shape, Transport, TransportParams};
+use crate::transport::{Act, CheckSite, FailsAfter, Idle, Kinds, LossTimer, Place, Refused, Shape, Transport, TransportParams};
 use crate::udp::UdpEndpoint;
 use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals, Stack};
 use fanin_params::{Cx, Ground, Trial};
@@ -64,14 +64,17 @@ macro_rules! transports {
             fn keeps_queues_small(&self) -> bool {
                 match self { $( Self::$variant(p) => p.keeps_queues_small(), )* }
             }
-            fn bursts(&self) -> bool {
-                match self { $( Self::$variant(p) => TransportParams::bursts(p), )* }
+            fn burst(&self) -> Option<(&'static str, Bytes)> {
+                match self { $( Self::$variant(p) => TransportParams::burst(p), )* }
             }
             fn receive_window(&self) -> Option<(&'static str, Bytes)> {
                 match self { $( Self::$variant(p) => TransportParams::receive_window(p), )* }
             }
             fn loss_timers(&self) -> Vec<LossTimer> {
                 match self { $( Self::$variant(p) => p.loss_timers(), )* }
+            }
+            fn fails_after(&self) -> Option<FailsAfter> {
+                match self { $( Self::$variant(p) => p.fails_after(), )* }
             }
             fn uses_ecn(&self) -> bool {
                 match self { $( Self::$variant(p) => p.uses_ecn(), )* }

@@ -13,12 +13,14 @@ mod options;
 mod roce;
 pub mod shim;
 mod trailer;
+mod tunnel;
 mod write;
 
-pub use capture::{Capture, CaptureError, Direction, Format, Frame, Interface, Skipped, Trouble};
+pub use capture::{Capture, CaptureError, Direction, Format, Frame, Interface, Skipped, Trouble, ZEROS};
 pub use fanin_packet::address;
 pub use file::CaptureFile;
 pub use frame::{Framer, NotEthernet, FCS};
 pub use headers::{Headers, LinkType, Tcp};
 pub use options::TcpOptions;
+pub use tunnel::{Mirror, Tunnel, Wrap};
 pub use write::Encoder;

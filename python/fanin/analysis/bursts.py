@@ -100,6 +100,7 @@ _LAW: Final[Mapping[str, str]] = {
     "phase": _U64,
     "last_phase": _U64,
     "holds": _BOOL,
+    "evidence": _TEXTS,
     "words": _STR,
 }
 _ROUND: Final[Mapping[str, str]] = {
@@ -440,6 +441,11 @@ class Analysis:
 
         columns = ["time_ps", "port", "flow", "frame_bytes", "queue_bytes", "wait_ps"]
         return self.records.select(columns).filter(pl.col("wait_ps").is_not_null())
+
+    @property
+    def settings_text(self) -> str:
+        """The trace and its settings as the core takes them; of them the trace is read again."""
+        return self._settings
 
     # -- figures ----------------------------------------------------------------------------------------------------
 

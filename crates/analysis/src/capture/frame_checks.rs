@@ -185,6 +185,11 @@ impl FrameChecks {
         }
     }
 
+    /// Packets that were captured twice.
+    pub fn copied(&self) -> u64 {
+        self.copies.0
+    }
+
     /// Findings of the checks.
     pub fn findings(&self, place: &str, snap: Option<u32>, findings: &mut Vec<Finding>) {
         let mut say = |code, level, (count, bytes): (u64, Option<u64>), words: String, hint: &str| {
@@ -209,10 +214,16 @@ impl FrameChecks {
             let said =
                 snap.filter(|snap| *snap != kept).map_or(String::new(), |snap| format!(", though its header says {snap} B"));
             let words = format!(
-                "{count} of {} lack ports or payload length, which were cut off (the capture keeps {kept} B of each frame{said}): their flows are mixed up",
+                "{count} of {} lack ports or payload length, their own or those of the packet inside, which were cut off (the capture keeps {kept} B of each frame{said}): their flows are mixed up",
                 number_of(self.frames, "frame")
             );
-            say("cut_headers", level, (count, None), words, "keep at least 128 B of each frame: tcpdump -s 128");
+            say(
+                "cut_headers",
+                level,
+                (count, None),
+                words,
+                "keep at least 128 B of each frame, 192 B of packets in tunnels: tcpdump -s 192",
+            );
         }
         let (count, bytes) = self.copies;
         if count > 0 {
@@ -259,6 +270,7 @@ fn is_aggregate(headers: Option<&Headers>, bytes: u32, mss: u32) -> bool {
 fn is_cut_short(frame: &Frame<'_>, headers: Option<&Headers>) -> bool {
     match headers {
         None => frame.data.len() < 60,
+        Some(headers) if headers.inner_cut => true,
         Some(headers) => match headers.protocol {
             // A later fragment has no ports, however long it is.
             6 => headers.tcp.is_none() && frame.data.len() < headers.transport_at + 16,
@@ -316,6 +328,18 @@ pub fn of_survey(
             format!("the clock steps back {}, by {} at most", number_of(survey.back.count, "time"), step(survey.back.largest));
         let hint = "let the clock be slewed, not set, while capturing; give captures of several times one by one";
         say("clock_back", Level::Doubt, (survey.back.count, None), words, hint);
+    }
+    if survey.late.count > 0 {
+        let words = format!(
+            "{} in the file behind later ones, by {} at most, and the clock goes on all the same: they are put in order",
+            match survey.late.count {
+                1 => "1 frame stands".into(),
+                many => format!("{many} frames stand"),
+            },
+            step(survey.late.largest)
+        );
+        let hint = "several queues of a network card, or files put together (reordercap sorts one; --sort in memory)";
+        say("disorder", Level::Note, (survey.late.count, None), words, hint);
     }
     if survey.forth.count > 0 {
         let words = format!(

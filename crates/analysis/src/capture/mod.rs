@@ -1,5 +1,6 @@
 //! Captures: which frames are arrivals at which port, and what they show of flows and hosts.
 
+mod acks;
 pub mod chains;
 mod connections;
 mod direction;
@@ -7,7 +8,7 @@ mod file;
 pub mod filter;
 pub mod frame_checks;
 mod interface_pair;
-mod links;
+pub mod links;
 mod packets;
 pub mod selection;
 pub mod survey;

@@ -5,15 +5,33 @@ use crate::capture::frame_checks::{Copies, COPY_WITHOUT_NUMBER};
 use crate::capture::links::{Key, LastPlace, Links, Place};
 use crate::input::context::bytes_of;
 
-use fanin_wire::{Frame, Headers};
+use fanin_wire::{Frame, Headers, Tunnel};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// Steps back of the clock that frames of several queues of a NIC explain [ps].
 const REORDERED: i64 = 1_000_000_000;
+/// Frames in a row that lie before one that came first, by which a clock has stepped back: a queue of a NIC hands over no more at once.
+const STAYS: u32 = 300;
 /// Silence that is compared with the clocks of senders [ps].
 const SILENCE: i64 = 1_000_000_000_000;
 
 /// Frames that are further from the first are no part of any trace [ps]: 26 days.
 const MOST_TIME: i64 = 1 << 61;
+
+/// Where a frame's tunnel leads, if it is in one.
+pub fn outer_receiver(frame: &Frame<'_>, headers: &Headers) -> Option<(IpAddr, Option<u16>)> {
+    headers.wrap?;
+    frame.outer_headers().map(|outer| (outer.dst, outer.ports.map(|ports| ports.1)))
+}
+
+/// What is said of frames in tunnels, of which there are so many by kind; none where there are none.
+pub fn tunnels_note(tunnels: &BTreeMap<Tunnel, u64>) -> Option<String> {
+    let all: Vec<String> = tunnels.iter().map(|(kind, frames)| format!("{frames} in {kind}")).collect();
+    let mirrored = tunnels.contains_key(&Tunnel::Erspan);
+    let bytes = if mirrored { "; sizes are those of mirrored frames, without the mirror's headers" } else { "" };
+    (!all.is_empty()).then(|| format!("packets in tunnels were unpacked ({}): flows are those inside{bytes}", all.join(", ")))
+}
 
 /// Steps of the capture's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +39,24 @@ pub struct Steps {
     pub count: u64,
     /// The largest [ps].
     pub largest: i64,
+}
+
+/// Frames of an interface that lie before its latest time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Behind {
+    latest: Option<i64>,
+    frames: u32,
+    /// How far the first of them lies before it, and the furthest.
+    first: Option<i64>,
+    furthest: i64,
+}
+
+impl Behind {
+    /// They stay behind: it was a step of the clock.
+    fn stepped(&mut self, back: &mut Steps) {
+        back.add(self.first.unwrap_or(0));
+        (self.frames, self.first, self.furthest) = (0, None, 0);
+    }
 }
 
 impl Steps {
@@ -75,15 +111,19 @@ pub struct Survey {
     /// Frames of places of capture that are not distinguished.
     pub elsewhere: u64,
     pub missed: Missed,
-    /// By interface: time of its last frame.
-    times: Vec<i64>,
+    /// By interface: its latest time, and the frames since that lie before it.
+    times: Vec<Behind>,
     latest: i64,
     pub back: Steps,
+    /// Frames that lie before earlier ones of the file, while the clock went on.
+    pub late: Steps,
     pub forth: Steps,
     /// A silence is over, and no sender's clock has said yet whether it was one.
     silent: bool,
     grain: Grain,
     copies: Copies,
+    /// Frames by the outermost tunnel that they were in.
+    pub tunnels: BTreeMap<Tunnel, u64>,
     /// Data packets without a number, how many of them came twice at once, how many later, and how much later at most [ps].
     unnumbered: (u64, u64, u64, u64),
 }
@@ -102,10 +142,12 @@ impl Default for Survey {
             times: Vec::new(),
             latest: 0,
             back: Steps::default(),
+            late: Steps::default(),
             forth: Steps::default(),
             silent: false,
             grain: Grain::default(),
             copies: Copies::default(),
+            tunnels: BTreeMap::new(),
             unnumbered: (0, 0, 0, 0),
         }
     }
@@ -132,6 +174,13 @@ impl Survey {
         (self.unnumbered.0, self.unnumbered.2, self.unnumbered.3)
     }
 
+    /// The capture has ended: frames that stayed behind until here did so because the clock was set.
+    pub fn end(&mut self) {
+        for behind in self.times.iter_mut().filter(|behind| behind.frames > 0) {
+            behind.stepped(&mut self.back);
+        }
+    }
+
     /// Takes a frame.
     pub fn see(&mut self, frame: &Frame<'_>) {
         let first = *self.first.get_or_insert(frame.time_ps);
@@ -139,13 +188,16 @@ impl Survey {
         self.grain.see(frame.time_ps);
         self.last = self.last.max(Some(frame.time_ps));
         self.clock(frame.interface, at);
-        let place = Place::of(frame);
+        let headers = frame.headers();
+        if let Some(wrap) = headers.as_ref().and_then(|headers| headers.wrap.as_ref()) {
+            *self.tunnels.entry(wrap.kind).or_default() += 1;
+        }
+        let place = Place::of(frame, headers.as_ref());
         let Some(channel) = self.links.new_channel(place, &mut self.last_place) else {
             self.elsewhere += 1;
             return;
         };
-        let headers = frame.headers();
-        let bytes = u64::from(bytes_of(frame, self.without_fcs));
+        let bytes = u64::from(bytes_of(frame, headers.as_ref(), self.without_fcs));
         let Some(entry) = self.links.entry(&Key::of(channel, place, frame, headers.as_ref())) else {
             let needed = channel as usize + 1;
             self.others.resize(self.others.len().max(needed), (0, 0));
@@ -161,6 +213,9 @@ impl Survey {
             link.more.first = at;
         }
         if let Some(headers) = headers {
+            if new {
+                link.more.outer = outer_receiver(frame, &headers);
+            }
             link.more.sample.see(frame, &headers);
             if headers.id == 0 && headers.tcp.is_some() && headers.payload > 0 {
                 let (all, soon, late, longest) = &mut self.unnumbered;
@@ -194,11 +249,28 @@ impl Survey {
 
     fn clock(&mut self, interface: usize, at: i64) {
         if interface >= self.times.len() {
-            self.times.resize(interface + 1, i64::MIN);
+            self.times.resize(interface + 1, Behind::default());
         }
-        let before = std::mem::replace(&mut self.times[interface], at);
-        if before > at && before - at > REORDERED {
-            self.back.add(before - at);
+        let behind = &mut self.times[interface];
+        match behind.latest {
+            Some(latest) if latest - at > REORDERED => {
+                behind.frames += 1;
+                behind.furthest = behind.furthest.max(latest - at);
+                behind.first.get_or_insert(latest - at);
+                if behind.frames == STAYS {
+                    behind.stepped(&mut self.back);
+                    behind.latest = Some(at);
+                }
+            }
+            Some(latest) if at < latest => {}
+            _ => {
+                // The clock has gone on: those before were only late.
+                if behind.frames > 0 {
+                    self.late.count += u64::from(behind.frames);
+                    self.late.largest = self.late.largest.max(behind.furthest);
+                }
+                *behind = Behind { latest: Some(at), ..Behind::default() };
+            }
         }
         self.silent |= at - self.latest > SILENCE;
         self.latest = at;

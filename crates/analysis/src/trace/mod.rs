@@ -6,6 +6,7 @@ mod inspect;
 mod line_check;
 mod options;
 mod order;
+mod range;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ pub use options::{By, Options};
 pub use time_argument::Dated;
 pub use window::Records;
 
+use crate::checks::nothing_in;
 use crate::checks::records::PortChecks;
 use crate::formats::learn_flows;
 use crate::input::context::Context;
@@ -33,12 +35,14 @@ use crate::input::file::SourceFile;
 use crate::input::manifest::Manifest;
 use crate::input::problem::{did_you_mean, listed};
 use crate::input::reader::{Batch, TraceReader, NO_WAIT};
+use crate::input::sorter::unsorted;
 use crate::pair::Pair;
 use crate::{Fates, NoticeReport, PortAnalyzer, PortReport, Record, Settings, SCHEMA};
-use estimate::{Estimated, Lindley};
+use estimate::Estimated;
 use fanin_units::{Bytes, Span, Time};
 use inspect::{inspected, survey};
-use order::{Lane, Order, Sink, MOST, WINDOW};
+use order::{Lane, Order, Sink, WINDOW};
+use range::{joined, Estimate};
 use serde::Serialize;
 use serde_json::Value;
 use source::{origin, Source};
@@ -124,8 +128,11 @@ pub fn records(
     let options = Options { ports: vec![port.to_string()], stop: to, ..options.dated()?.into_owned() };
     let make = |_: &Settings, _: &str, _: &Context| Windows::new(stretches, most);
     let (_, mut run) = read(&options, &make, true, observer)?;
-    let found = std::mem::take(&mut run.lanes).into_iter().flatten().next();
-    Ok(found.map_or_else(|| Windows::new(stretches, most), |lane| lane.finish().sink).finish())
+    let found = match std::mem::take(&mut run.lanes).into_iter().flatten().next() {
+        Some(lane) => lane.finish().map_err(|error| unsorted(&error))?.sink,
+        None => Windows::new(stretches, most),
+    };
+    Ok(found.finish())
 }
 
 /// Reads a whole trace.
@@ -184,6 +191,7 @@ impl Trace {
         let without_fcs = options.without_fcs;
         let mut context = Context { origin: origin(&sources), without_fcs, ..Context::default() };
         context.notes.extend(context.origin.note());
+        context.overhead = options.settings.overhead.get();
         context.rtt_given = options.settings.rtt.is_some();
         context.notices.until = options.stop.unwrap_or(Time::MAX);
         let by = detection(options, &sources)?;
@@ -191,8 +199,8 @@ impl Trace {
             let folder = source.path().parent().unwrap_or(Path::new("."));
             let facts = source.facts();
             let of_result = matches!(facts.shape, Shape::Result | Shape::Stamps) || facts.kind == "parquet";
-            if facts.manifest.is_some() && sources.len() == 1 && of_result {
-                learn_flows(folder, &mut context);
+            if let (Some(manifest), 1, true) = (&facts.manifest, sources.len(), of_result) {
+                learn_flows(folder, manifest, &mut context);
             }
             if let Some(manifest) = facts.manifest.as_ref().filter(|m| m.status != "complete") {
                 let reason = manifest.reason.as_ref().map_or(String::new(), |r| format!(": {r}"));
@@ -213,7 +221,7 @@ impl Trace {
             options,
             make,
             by: self.by,
-            order: if options.sort {
+            order: if options.sort && !sure {
                 Order::Any
             } else if sure || hopeful {
                 Order::Sorted
@@ -226,7 +234,6 @@ impl Trace {
             steps: (facts().map(|f| f.tick).max().unwrap_or_default(), facts().map(|f| f.unit).max().unwrap_or(Bytes(1))),
             speed: facts().find_map(|f| f.speed),
             lanes: Vec::new(),
-            held: 0,
             records: 0,
             counts: vec![0; sources.len()],
             before: 0.0,
@@ -317,7 +324,6 @@ pub(super) struct Run<'a, S> {
     speed: Option<fanin_units::BitRate>,
     /// By port; None: not asked for.
     lanes: Vec<Option<Lane<Estimated<S>>>>,
-    held: usize,
     records: u64,
     counts: Vec<u64>,
     /// Share of the work that was done before.
@@ -487,14 +493,12 @@ impl<S: Sink> Run<'_, S> {
                     format!("is at {time}, which is before {after}, {WINDOW} records and more ahead of it: too much disorder for one pass")
                 };
                 let problem = Problem::new(what).file(source.path()).place(open.reader.place(batch.row(index)));
-                return Err(problem.suggestion("--sort sorts the whole trace in memory first").into());
+                return Err(problem.suggestion("--sort sorts the whole trace first").into());
             }
         }
         if self.order == Order::Any {
-            self.held = self.lanes.iter().flatten().map(Lane::held).sum();
-            if self.held > MOST {
-                let problem = Problem::new(format!("more than {MOST} records cannot be sorted in memory")).column("sort");
-                return Err(problem.suggestion("sort the trace beforehand, or choose ports with --port").into());
+            if let Some(error) = self.lanes.iter().flatten().find_map(Lane::unsorted) {
+                return Err(unsorted(error).file(source.path()).into());
             }
         }
         self.records += count as u64;
@@ -536,16 +540,18 @@ impl<S: Sink> Run<'_, S> {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let lindley = match (self.options.buffer, settings.rate) {
+        let estimate = match (self.options.buffer, settings.rate) {
             (None, _) => None,
-            (Some(buffer), Some(rate)) => Some(Box::new(Lindley::new(rate, settings.overhead, buffer))),
+            (Some(buffer), Some(rate)) => {
+                Some(Box::new(Estimate::new(rate, settings.overhead, buffer, self.options.tolerance())))
+            }
             (Some(buffer), None) => {
                 let what = "needs the speed of the port, by which the queue is calculated";
                 let problem = Problem::new(what).column("buffer").place(format!("port {name}")).value(buffer.to_string());
                 return Err(problem.suggestion("give it, for example --rate 10Gbps").into());
             }
         };
-        Ok(Some(Lane::new(Estimated { sink: (self.make)(&settings, name, context), lindley }, self.order)))
+        Ok(Some(Lane::new(Estimated { sink: (self.make)(&settings, name, context), estimate }, self.order)))
     }
 }
 
@@ -555,8 +561,11 @@ impl<S: Sink> Run<'_, S> {
     /// # Errors
     /// An estimate is impossible.
     pub(super) fn finish_all(self) -> Result<(), Failure> {
-        let estimates = self.lanes.into_iter().flatten().filter_map(|lane| lane.finish().lindley);
-        let wrong: Problems = estimates.filter_map(|lindley| lindley.finish().2).collect();
+        let mut wrong = Problems::new();
+        for lane in self.lanes.into_iter().flatten() {
+            let estimate = lane.finish().map_err(|error| unsorted(&error))?.estimate;
+            wrong.extend(estimate.and_then(|estimate| estimate.middle.finish().2));
+        }
         if wrong.is_empty() {
             Ok(())
         } else {
@@ -595,12 +604,13 @@ impl Run<'_, PortAnalyzer> {
                 let records = if count == 1 { "1 record".into() } else { format!("{count} records") };
                 format!("{records} came after a later one, by {lag} at most, and were put in order")
             });
-            let Estimated { sink, lindley } = lane.finish();
+            let Estimated { sink, estimate } = lane.finish().map_err(|error| unsorted(&error))?;
             let mut report = sink.finish();
             report.notes.splice(0..0, said);
-            if let Some(lindley) = lindley {
-                findings.extend(lindley.finding(&report.port));
-                let (estimate, said, wrong) = lindley.finish();
+            if let Some(estimate) = estimate {
+                findings.extend(estimate.middle.finding(&report.port));
+                let (estimate, said, finding, wrong) = estimate.finish(joined(&context.confirmed, &report.port), &report.port);
+                findings.extend(finding);
                 if let Some(problem) = wrong {
                     return Err(problem.place(format!("port {}", report.port)).into());
                 }
@@ -608,11 +618,17 @@ impl Run<'_, PortAnalyzer> {
                 report.notes.splice(0..0, said);
             }
             let estimated = report.estimate.as_ref().is_some_and(|estimate| estimate.used);
-            report.telling(Fates { drops: fates.drops || estimated, ..fates });
-            if estimated {
+            let refuted = report.estimate.as_ref().is_some_and(|estimate| estimate.dropped.is_none());
+            report.telling(Fates { drops: fates.drops || (estimated && !refuted), ..fates });
+            if refuted {
+                report.refute();
+            } else if estimated {
                 report.say_estimated();
             }
             ports.push(report);
+        }
+        if self.records == 0 {
+            findings.extend(sources.iter().take(1).map(|source| nothing_in(&source.path().display().to_string())));
         }
         let plausibility = Plausibility::of(findings);
         let mut notes = context.notes;

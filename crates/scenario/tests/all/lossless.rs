@@ -109,6 +109,26 @@ fn frames_larger_than_max_frame_count_where_headroom_is_given() {
     assert!(found.contains(".max_frame") && found.contains("the largest frame of the traffic, 9046 B"), "{found}");
 }
 
+/// A burst that reaches XOFF alone is named, with its bytes and its key, whatever transport makes it.
+#[test]
+fn bursts_beyond_xoff() {
+    let flows = |transport: &str| {
+        let entry = "[[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h3\"\nclass = 3\nrate = \"1Gbps\"\nsize = \"1MB\"";
+        let flows = "[[traffic]]\nkind = \"flows\"\nclass = 3\nflows = [{ src = \"h0\", dst = \"h3\", size = \"1MB\" }]";
+        let xoff = "xoff = { kind = \"static\", bytes = \"20KB\" }\nmemory =";
+        said(&[(entry, &format!("{transport}\n{flows}")[..]), ("memory =", xoff)])
+    };
+    let named = |name: &str, bytes: u64, key: &str| {
+        warning(&format!(".xoff, line 11: is reached within a burst: transport {name} hands the NIC {bytes} B at once ({key}), and XOFF is 20000 B; {key} of at most 20000 B, or a higher XOFF"))
+    };
+    let roce = |more: &str| format!("[transport]\nkind = \"roce\"\n{more}");
+    assert_eq!(flows(&roce("burst = \"32768B\"")), named("default", 32_768, "burst"));
+    assert_eq!(flows(&roce("burst = \"16384B\"")), "");
+    assert_eq!(flows(&roce("")), "");
+    let tcp = flows("[transport]\nkind = \"tcp\"\ntso = true");
+    assert!(tcp.contains(&named("default", 65_536, "tso_max")), "{tcp}");
+}
+
 #[test]
 fn thresholds_that_do_nothing() {
     assert_eq!(with("xoff = { kind = \"static\", bytes = \"2MB\" }"), warning(".xoff.bytes, line 11: \"2MB\" is more than the pool of switch0, 969788 B: XOFF is reached when that is full; at most 969788 B"));
@@ -255,6 +275,29 @@ fn timeouts_of_queue_pairs_are_said_as_they_are_given() {
     assert!(long.contains("recovery.ack_timeout, line 8: 15 means 134ms, and is "), "{long}");
     assert!(long.contains("; data centers use 8 (1.05 ms) to 11 (8.4 ms)\n"), "{long}");
     assert!(!said("ack_timeout = 9").contains("ack_timeout"));
+}
+
+/// Timeouts that expire while all that switches can hold drains: 1 MB at 10 Gb/s there and back take 1.6 ms, and eight times 100 us are
+/// half of that.
+#[test]
+fn timeouts_that_pauses_outlast() {
+    let said = |recovery: &str| {
+        let entry = "[[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h3\"\nclass = 3\nrate = \"1Gbps\"\nsize = \"1MB\"";
+        let flows = "[[traffic]]\nkind = \"flows\"\nclass = 3\nflows = [{ src = \"h0\", dst = \"h3\", size = \"1MB\" }]";
+        said(&[(entry, &format!("[transport]\nkind = \"roce\"\nrecovery = {{ {recovery} }}\n{flows}")[..])])
+    };
+    let wait = "may keep a packet and its acknowledgment waiting for 1600us without a loss (1 switches of 1MB both ways, at 10Gbps), and flows of transport default fail after 8 timeouts of";
+    assert_eq!(
+        said("kind = \"selective_repeat\""),
+        warning(&format!(".memory, line 11: {wait} 100us (recovery.rto_low); recovery.rto_low and rto_high of at least 200us at transport default, or less memory"))
+    );
+    assert_eq!(said("kind = \"selective_repeat\", rto_low = \"200us\""), "");
+    let go_back_n = said("kind = \"go_back_n\", ack_timeout = 4");
+    assert!(
+        go_back_n.contains(&format!("{wait} 65536ns (recovery.ack_timeout); recovery.ack_timeout = 6 at transport default")),
+        "{go_back_n}"
+    );
+    assert_eq!(said("kind = \"go_back_n\", ack_timeout = 6"), "");
 }
 
 /// R_AI of 40 Gb/s at faster NICs: DCQCN's way back takes ten times as long at 400 Gb/s. In proportion it is as it was.

@@ -95,11 +95,14 @@ impl Core {
         }
     }
 
-    /// A frame with the pauses of all classes leaves port `l` for the neighbour there.
-    pub fn note_pause_sent(&mut self, l: LinkId) {
-        if let Some(gate) = self.gate_of_neighbour(l).filter(|gate| gate.obeys) {
-            gate.on_the_way.push_back(gate.asks);
+    /// A frame with the pauses of all classes is on its way to the neighbour at port `l`. `instead`: it takes the place of the last one,
+    /// which has not left.
+    pub fn note_pause_sent(&mut self, l: LinkId, instead: bool) {
+        let Some(gate) = self.gate_of_neighbour(l).filter(|gate| gate.obeys) else { return };
+        if instead {
+            gate.on_the_way.pop_back();
         }
+        gate.on_the_way.push_back(gate.asks);
     }
 
     /// Such a frame has arrived for port `l`; frames overtake none.

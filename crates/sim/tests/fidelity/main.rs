@@ -16,6 +16,7 @@ mod detours_end;
 mod drop_notification;
 mod explain;
 mod front_drop;
+mod headroom;
 mod held;
 mod int;
 mod ipv6;

@@ -18,6 +18,9 @@ pub const LARGEST_BLOCK: u64 = 16 << 20;
 /// Interfaces of all sections of a file together.
 pub const MOST_INTERFACES: usize = 1 << 16;
 
+/// What is said of a file that ends in zeros, as one does whose end was not on the disk when the power failed.
+pub const ZEROS: &str = "zeros in the place of the next packet";
+
 /// The file's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -28,7 +31,7 @@ pub enum Format {
 /// Why a capture cannot be read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// The file ends within a block, as that of a capture that was killed does; all before it has been read.
+    /// The file ends within a block, as that of a capture that was killed does, or goes on in zeros; all before it has been read.
     Truncated,
     /// The content of a block contradicts the format.
     Malformed,
@@ -144,9 +147,14 @@ impl Frame<'_> {
         self.data.len() < self.length as usize
     }
 
-    /// Headers of the frame, as far as they were kept; none where it carries no IP.
+    /// Headers of the frame's innermost packet, as far as they were kept; none where it carries no IP.
     pub fn headers(&self) -> Option<Headers> {
         Headers::parse_cut(self.link, self.data, self.length as usize)
+    }
+
+    /// The outermost headers of IP: those of a tunnel where the packet is in one.
+    pub fn outer_headers(&self) -> Option<Headers> {
+        Headers::outermost(self.link, self.data, self.length as usize)
     }
 
     /// The number of the interface on the capturing host, where one capture is of several (`tcpdump -i any`).
@@ -174,6 +182,7 @@ impl Frame<'_> {
             return None;
         }
         let end = if self.is_trimmed(headers) { headers.payload_at } else { headers.end };
+        let end = headers.wrap.map_or(end, |wrap| end.max(wrap.outer_end as usize));
         if end + Stamp::BYTES > self.data.len() {
             return None;
         }
@@ -186,7 +195,8 @@ impl Frame<'_> {
     /// True if a switch has cut the payload off: `headers`, which are TCP's, speak of more than the frame had on the wire.
     /// Source: NDP §3.1.
     pub fn is_trimmed(&self, headers: &Headers) -> bool {
-        self.link == LinkType::Ethernet && headers.tcp.is_some() && !self.is_cut() && headers.end > self.end_of_data()
+        let whole = self.link == LinkType::Ethernet && headers.wrap.is_none() && !self.is_cut();
+        whole && headers.tcp.is_some() && headers.end > self.end_of_data()
     }
 
     /// The drop notification at its end, if there is one that can be read; a frame that was cut has none. Source: PDN §IV.

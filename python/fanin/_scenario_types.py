@@ -1113,7 +1113,7 @@ GiveUpWhen: TypeAlias = Literal["stalled", "outstanding"]
 Detours: TypeAlias = Literal["returning", "all"]
 """Ports whose packets take detours.
 
-- `returning`: Those whose packets come back from some neighbour, and by such neighbours only: their shortest paths to what is behind the port
+- `returning`: Ports whose packets come back from some neighbour, and by such neighbours only: their shortest paths to what is behind the port
 - `all`: All, by any neighbour, also where it knows another way: packets that take it are out of order.
 """
 

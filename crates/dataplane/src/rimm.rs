@@ -49,7 +49,7 @@ impl Detector {
     }
 }
 
-/// What a returned message tells.
+/// News that a returned message brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// A crossing later than all before; so many between did not come.
@@ -165,9 +165,9 @@ pub enum Until {
 /// Bounds of a pair's detour [clocks]. Source: RIMM §III-B and §V have one of them, a "user-defined period of time".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Of the detour as a whole: since Sa left Sf.
+    /// Bound of the detour as a whole: since Sa left Sf.
     pub whole: u32,
-    /// Of a wait without a release and, with [`Until::Drained`], of what goes on after the port has run empty.
+    /// Bound of a wait without a release and, with [`Until::Drained`], of what goes on after the port has run empty.
     pub wait: Option<u32>,
 }
 
@@ -246,7 +246,7 @@ impl Pair {
         self.attached.wrapping_sub(self.freed)
     }
 
-    /// How long the pair's detour has gone on after its port has run empty [clocks]; zero while none goes on.
+    /// Time for which the pair's detour has gone on after its port has run empty [clocks]; zero while none goes on.
     #[inline]
     pub fn idle(&self, now: u32) -> u32 {
         if self.out() > 0 {

@@ -1,4 +1,4 @@
-//! What is said of RIMM beside the rest of a scenario, and what is not.
+//! Warnings about RIMM beside the rest of a scenario, and their absence.
 
 use crate::common::edited;
 use fanin_scenario::{render, Scenario};
@@ -101,7 +101,7 @@ fn detours_that_go_astray() {
     assert!(said(&one, "").is_empty(), "{}", said(&one, ""));
 }
 
-/// What goes to a neighbour and comes back waits in a circle, which routes without detours have not.
+/// Packets that go to a neighbour and come back wait in a circle, which routes without detours have not.
 #[test]
 fn detours_beside_lossless_classes_are_a_circle() {
     let changes = [

@@ -25,7 +25,7 @@ fn number(counted: &Value, name: &str) -> u64 {
     counted[name].as_u64().unwrap_or_else(|| panic!("{name} in {counted:#}"))
 }
 
-/// When the last flow was complete [us].
+/// Completion of the last flow [us].
 fn end_us(kept: &Kept, group: &str) -> u64 {
     let finished = kept.flows.iter().filter(|flow| flow.group.to_string().starts_with(group));
     finished.map(|flow| flow.finish_ps.expect("it completes") / 1_000_000).max().expect("flows")

@@ -84,7 +84,7 @@ pub struct Rimm {
     until: Option<Until>,
     /// [ns].
     give_up: u32,
-    /// Of a pair's detour.
+    /// Bounds of a pair's detour.
     bounds: Bounds,
     /// Interval of messages about a queue that stays above α [ns].
     repeat: u32,
@@ -191,8 +191,8 @@ impl Rimm {
         *self.reasons.entry(why).or_default() += 1;
     }
 
-    /// Whether packets for a port take detours now and whether it has run empty since, and whether its alert has lasted for so long that
-    /// they do not.
+    /// State of a port: packets for it take detours now, it has not run empty since its alert; and, as the second, the alert has lasted
+    /// for so long that they take none.
     fn alert(&mut self, node: &mut dyn Node, to: PortNo) -> ((bool, bool), bool) {
         let now = clock(node.now());
         if self.by == AlertBy::AtOnce {

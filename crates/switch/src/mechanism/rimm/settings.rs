@@ -34,7 +34,7 @@ names! {
 names! {
     /// Ports whose packets take detours.
     pub enum Detours {
-        /// Those whose packets come back from some neighbour, and by such neighbours only: their shortest paths to what is behind the port
+        /// Ports whose packets come back from some neighbour, and by such neighbours only: their shortest paths to what is behind the port
         /// lead over this switch alone. In a leaf–spine network these are the ports of leaves to hosts. Source: RIMM §III-A.1
         /// ("guaranteed to return").
         "returning" => Returning,
@@ -169,10 +169,10 @@ counters! {
         dropped_away: failure,
         /// Detours of pairs that came to a bound: congestion, no release for `give_up`, or one of the next two.
         given_up: failure,
-        /// Of these, detours that outlived the burst, by `give_up` after the port had run empty: packets came back so shuffled, or new ones
+        /// Given-up detours that outlived the burst, by `give_up` after the port had run empty: packets came back so shuffled, or new ones
         /// joined so fast, that the pair was not drained.
         outlived: failure,
-        /// Of these, detours that had lasted for `longest`, or for `give_up` with `give_up_when` = outstanding.
+        /// Given-up detours that had lasted for `longest`, or for `give_up` with `give_up_when` = outstanding.
         overlong: failure,
         /// Times that an ingress learned of a queue at or above α.
         alerts,

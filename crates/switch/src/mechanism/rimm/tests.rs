@@ -305,7 +305,7 @@ fn a_detour_that_outlives_its_alert_ends() {
     assert_eq!(s.packet(1, 7, SWITCHES[0], HOST, returned(9)).verdict, Verdict::Pass, "released, whatever the alert");
 }
 
-/// Which neighbours give a packet back follows from the routes: a port of which none does has no detours, and no messages.
+/// Neighbours that give a packet back follow from the routes: a port of which none does has no detours, and no messages.
 #[test]
 fn detours_keep_to_neighbours_that_send_back() {
     let play = |detours: &str| {

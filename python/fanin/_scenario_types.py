@@ -1078,7 +1078,7 @@ class FlowletGap(Table):
 
     chi: Duration | None = None
     """χ: gap between two consecutive new packets that ends the detour. Deviation: the paper has "a few milliseconds",
-    with which each detour lasts until `give_up`.
+    in which flows of a full queue have no gap.
 
     Default: "500us". Accepted: from 1ns to 4s.
     """
@@ -1103,10 +1103,18 @@ Release: TypeAlias = DrainedRelease | FlowletGap | UnorderedRelease | Mapping[st
 
 
 GiveUpWhen: TypeAlias = Literal["stalled", "outstanding"]
-"""Condition under which a pair of sequence numbers is given up.
+"""Begin of the time after which a pair of sequence numbers is given up.
 
-- `stalled`: None of the pair's packets was released for `give_up`.
-- `outstanding`: Packets of the pair were out for `give_up` without a break: the other reading of the paper's "packet detouring
+- `stalled`: The last release of one of its packets and, with `release` = drained, the last packet that met a port which has not run empty
+- `outstanding`: The begin of the detour, whether the burst goes on or not: the letter of the paper, "packet detouring lasts longer than a
+"""
+
+
+Detours: TypeAlias = Literal["returning", "all"]
+"""Ports whose packets take detours.
+
+- `returning`: Ports whose packets come back from some neighbour, and by such neighbours only: their shortest paths to what is behind the port
+- `all`: All, by any neighbour, also where it knows another way: packets that take it are out of order.
 """
 
 
@@ -1149,6 +1157,13 @@ class RimmParams(Table):
     Accepted: from 0 to 7.
     """
 
+    repeat: Duration | None = None
+    """Interval at which the message about a queue that stays above α is repeated, as it may have been lost. Deviation: the
+    paper repeats none.
+
+    Default: "100us". Accepted: from 1us to 4s.
+    """
+
     release: Release | None = None
     """Condition that ends the detour of a flow after the alert.
 
@@ -1157,16 +1172,30 @@ class RimmParams(Table):
 
     give_up: Duration | None = None
     """Duration from which an alert counts as congestion: packets that are out are released, and the port has no detours
-    until the next alert. A pair of sequence numbers is given up after an equal wait.
+    until the next alert. A pair of sequence numbers is given up after an equal wait (`give_up_when`): new packets go on,
+    and those that are out as soon as they come back and the alert is off.
     Source: RIMM §III-B, §V (1 ms).
 
     Default: "1ms". Accepted: from 1us to 4s.
     """
 
     give_up_when: GiveUpWhen | None = None
-    """Condition under which a pair is given up.
+    """Begin of the time after which a pair is given up.
 
     Default: "stalled".
+    """
+
+    longest: Duration | None = None
+    """Duration of a pair's detour, from its first packet (Sa leaves Sf), after which it is given up whatever alerts go on; the pair
+    has no detours until the alert is off. Deviation: the paper's 1 ms is shorter than its own bursts of 5 MB.
+
+    Default: "10ms". Accepted: from 1us to 4s.
+    """
+
+    detours: Detours | None = None
+    """Ports whose packets take detours.
+
+    Default: "returning".
     """
 
     neighbour: Neighbour | None = None
@@ -5352,6 +5381,7 @@ __all__ = [
     "UnorderedRelease",
     "Release",
     "GiveUpWhen",
+    "Detours",
     "Neighbour",
     "Hops",
     "RimmParams",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import tomllib
 from collections.abc import Callable
@@ -120,6 +121,18 @@ def test_numbers_reach_the_file() -> None:
     assert document["switch"]["marking"] == {"kind": "threshold", "k": "650 packets"}
     (entry,) = document["traffic"]
     assert (entry["fanout"], entry["size"], entry["load"], entry["stop"]) == (40, "32KB", 0.2, "1ms")
+
+
+@pytest.mark.parametrize("control", ["dctcp", "cubic"])
+def test_rimm_acts_in_what_is_written(control: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    made = call("init", file, "--mechanism", "rimm", "--transport", control)
+    assert made.exit_code == 0
+    assert "alpha" not in made.stderr, "no warning"
+    assert call("run", file, "-o", tmp_path / "out", "-q").exit_code == 0
+    counted = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))["mechanisms"]["rimm"]
+    assert counted["detoured"] > 5
+    assert counted["released"] > counted["late"]
 
 
 def test_an_incast_is_watched_and_what_is_small_is_followed(tmp_path: Path) -> None:

@@ -11,10 +11,11 @@ from fanin.reproduce import rimm
 pytestmark = pytest.mark.native
 
 OFF: dict[str, set[str]] = {
-    "rimm/losses": set(),
+    "rimm/losses": {"RIMM, paths by ECMP"},
     "rimm/table1": {"RIMM, paths by ECMP"},
     "rimm/fig7": {"RIMM", "RIMM, flowlet", "basic forwarding"},
-    "rimm/fig8": set(),
+    "rimm/fig7-hosts": set(),
+    "rimm/fig8": {"RIMM", "RIMM, flowlet"},
     "rimm/table3": set(),
     "rimm/give-up": {"packets out for 1 ms", "packets out for 5 ms"},
     "rimm/neighbours": {"2 spines, ECMP, per_packet"},

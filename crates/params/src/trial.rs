@@ -15,6 +15,8 @@ pub struct Ground {
     pub rtt: Span,
     /// Buffer that one switch port may occupy; `None` if unbounded.
     pub buffer: Option<Amount>,
+    /// Queue from which ports mark every packet; `None` where they mark none, or senders do not act on marks.
+    pub marks: Option<Amount>,
 }
 
 impl Ground {
@@ -56,7 +58,7 @@ mod tests {
 
     #[test]
     fn sizes_are_in_proportion_to_the_rate() {
-        let at = |gbps| Ground { rate: BitRate::from_gbps(gbps), rtt: Span::from_us(10), buffer: None };
+        let at = |gbps| Ground { rate: BitRate::from_gbps(gbps), rtt: Span::from_us(10), buffer: None, marks: None };
         assert_eq!(at(40).in_proportion(Bytes(5_000), BitRate::from_gbps(40)), Bytes(5_000));
         assert_eq!(at(100).in_proportion(Bytes(5_000), BitRate::from_gbps(40)), Bytes(12_500));
         assert_eq!(at(0).in_proportion(Bytes(5_000), BitRate::from_gbps(40)), Bytes(1));

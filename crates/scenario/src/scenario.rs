@@ -253,6 +253,7 @@ impl Scenario {
     pub fn site(&self, switch: NodeId) -> Site {
         let grounds = Grounds {
             topology: &self.topology,
+            routes: &self.routes,
             switch: &self.doc.switch,
             framing: self.doc.framing.of_packets(),
             trailer: self.doc.telemetry.trailer(),

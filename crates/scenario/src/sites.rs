@@ -1,13 +1,14 @@
 //! Sites: the facts about each switch that its mechanisms start from.
 
 use fanin_packet::Framing;
-use fanin_switch::{PortSite, Site, Switch};
-use fanin_topology::Topology;
+use fanin_switch::{Mechanisms, PortNo, PortSite, Site, Switch};
+use fanin_topology::{Routes, Topology};
 use fanin_units::{Bytes, LinkId, NodeId, Span};
 
 /// Properties of network and hosts that all sites depend on.
 pub(crate) struct Grounds<'a> {
     pub topology: &'a Topology,
+    pub routes: &'a Routes,
     pub switch: &'a Switch,
     pub framing: Framing,
     /// Bytes of each frame behind the IP packet.
@@ -32,9 +33,43 @@ pub(crate) fn hop_delay(topology: &Topology, link: LinkId, latency: Span, proces
 }
 
 impl Grounds<'_> {
+    /// For each port of a switch the ports whose neighbours send back whatever leaves by it.
+    fn back(&self, node: NodeId) -> Vec<Vec<PortNo>> {
+        let (links, routes) = (self.topology.out_links(node), self.routes);
+        let attachments = || 0..routes.attachments();
+        let is_for = |link: LinkId, to: usize| match self.topology.host_id(self.topology.link(link).to) {
+            Some(_) => routes.attachment_node(to) == node,
+            None => routes.lookup(node, to).contains(&link),
+        };
+        // Attachments, a bit for each, that a port is for, and that the neighbour behind it reaches over this switch alone.
+        let bits = |set: &dyn Fn(usize) -> bool| {
+            let mut words = vec![0u64; routes.attachments().div_ceil(64)];
+            attachments().filter(|to| set(*to)).for_each(|to| words[to / 64] |= 1 << (to % 64));
+            words
+        };
+        let wanted: Vec<Vec<u64>> = links.iter().map(|link| bits(&|to| is_for(*link, to))).collect();
+        let returned: Vec<Option<Vec<u64>>> = links
+            .iter()
+            .map(|link| {
+                let wire = self.topology.link(*link);
+                let only = [wire.reverse];
+                self.topology.host_id(wire.to).is_none().then(|| bits(&|to| routes.lookup(wire.to, to) == only))
+            })
+            .collect();
+        let covers = |all: &[u64], part: &[u64]| part.iter().zip(all).all(|(part, all)| part & !all == 0);
+        let of = |(port, wanted): (usize, &Vec<u64>)| {
+            let others = (0..).map(PortNo).zip(&returned).filter(|(other, _)| other.index() != port);
+            others.filter(|(_, all)| all.as_ref().is_some_and(|all| covers(all, wanted))).map(|(other, _)| other).collect()
+        };
+        wanted.iter().enumerate().map(of).collect()
+    }
+
     /// Site of a switch; `runs` gives the keys of the mechanisms at another switch.
     pub fn site(&self, node: NodeId, runs: impl Fn(NodeId) -> Vec<&'static str>) -> Site {
         let topology = self.topology;
+        let send_back = Mechanisms::that_send_back();
+        let mut back =
+            if runs(node).iter().any(|key| send_back.contains(key)) { self.back(node) } else { Vec::new() }.into_iter();
         let port = |link: &LinkId| {
             let wire = topology.link(*link);
             let there = |link| hop_delay(topology, link, self.switch.latency, self.processing);
@@ -46,6 +81,7 @@ impl Grounds<'_> {
                 to_host: topology.host_id(wire.to).is_some(),
                 peer_runs: if topology.host_id(wire.to).is_some() { Vec::new() } else { runs(wire.to) },
                 round_trip: there(*link) + there(wire.reverse),
+                back: back.next().unwrap_or_default(),
             }
         };
         let sets = || {

@@ -21,7 +21,9 @@ impl Scenario {
             }),
             Buffer::Unlimited(_) => None,
         };
-        Ground { rate: host_rates.max().unwrap_or(BitRate(0)), rtt: self.base_rtts().1, buffer }
+        let (_, config) = &self.transports()[0];
+        let marks = self.doc().switch.marking.marks_all_from().filter(|_| config.uses_ecn());
+        Ground { marks, rate: host_rates.max().unwrap_or(BitRate(0)), rtt: self.base_rtts().1, buffer }
     }
 
     /// One trial for each registered policy, in registry order: the policy's own setting, its authors' settings, and those it

@@ -118,7 +118,7 @@ impl Switch {
         // The entry that decides what the port holds, where it is not the one that decides how it marks.
         let other = |setting| from.of(setting).filter(|i| marking != Some(*i));
         let itself = u64::from(of.counts_itself());
-        for threshold in of.amounts() {
+        for threshold in of.needs() {
             let message = of.out_of_reach(threshold);
             let message = match (port.buffer, port.alpha, &self.buffer) {
                 (Some(most), _, _) if self.never_above(threshold, most, itself) => {

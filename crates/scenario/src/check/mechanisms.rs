@@ -27,6 +27,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             keys: config.signal_keys(),
             mtu: config.mtu(parts.ip()),
             headers: config.longest_header(parts.ip()),
+            uses_ecn: config.uses_ecn(),
             burst: config.burst(),
             telemetry: config.needs_telemetry().map_or(0, |_| Stack::bytes(records)),
             retries: config.fails_after().map(|FailsAfter { timer, times, raise }| Retries {

@@ -53,6 +53,7 @@ impl<'a> Network<'a> {
         let (framing, switch, host) = (parts.framing.as_ref()?, parts.switch.as_ref()?, parts.host.as_ref()?);
         let grounds = Grounds {
             topology: self.topology,
+            routes: self.routes,
             switch,
             framing: framing.of_packets(),
             trailer: parts.trailer(),

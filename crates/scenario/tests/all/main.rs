@@ -12,6 +12,7 @@ mod exceptions;
 mod int;
 mod lossless;
 mod rcm;
+mod rimm;
 mod roce;
 mod scenarios;
 mod storms;

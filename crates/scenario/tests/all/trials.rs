@@ -72,7 +72,7 @@ fn memory_is_that_of_the_switch_with_most() {
     let by_class = "scheduling = { kind = \"strict\", classes = 2 }\nclass_marking = [{ classes = [1], marking = \"s_ecn\" }]";
     assert!(memory("marking = \"s_ecn\"") > Some(0) && memory(by_class) == memory("marking = \"s_ecn\""));
     let rimm = "buffer = { kind = \"static\", per_port = \"24000 cells\" }\nrouting = \"by_destination\"\nmechanisms.rimm = {}";
-    assert_eq!(memory(rimm), Some((83 * 4 + (112 << 12)) / 8 + 1));
+    assert_eq!(memory(rimm), Some((117 * 4 + (177 << 12)) / 8 + 1));
 }
 
 /// Loads by hand: 1000 full segments each; half of what crosses the fabric by each spine.

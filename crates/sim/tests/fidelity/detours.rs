@@ -66,7 +66,7 @@ fn balance(world: &mut World) {
     let ended = c["released"] + c["late"] + c["let_go"] + c["astray"] + c["dropped_away"];
     let numbered = world.with_shim(NUMBERED);
     assert!(c["detoured"] == ended + numbered || (ended == 0 && numbered == 0), "{c:?} and {numbered}");
-    let over = c["messages_returned"] + c["messages_overtaken"] + c["messages_lost"];
+    let over = c["messages_returned"] + c["messages_repeated"] + c["messages_overtaken"] + c["messages_lost"];
     assert_eq!(c["messages_sent"], over + world.messages_on_the_way(), "{c:?}");
 }
 
@@ -258,16 +258,22 @@ fn rimm() -> impl Strategy<Value = String> {
     let besides = (
         select(vec![0u8, 2, 12]),
         (select(vec!["spent", "restored"]), select(vec!["stalled", "outstanding"]), select(vec!["per_packet", "per_flow"])),
-        select(vec!["", ", room = \"1KB\"", ", max_frame = \"600B\""]),
+        (
+            select(vec!["", ", room = \"1KB\"", ", max_frame = \"600B\""]),
+            select(vec!["20us", "2ms"]),
+            select(vec!["returning", "all"]),
+        ),
     );
     (alpha, release, alert, give_up, besides).prop_map(
-        |(alpha, release, alert, give_up, (bits, (hops, when, neighbour), more))| {
+        |(alpha, release, alert, give_up, (bits, (hops, when, neighbour), (more, longest, detours)))| {
+            let longest = if when == "stalled" { format!(", longest = \"{longest}\"") } else { String::new() };
+            let repeat = if alert == "message" { ", repeat = \"3us\"" } else { "" };
             let numbers = if release.contains("unordered") {
                 String::new()
             } else {
-                format!(", hash_bits = {bits}, hops = \"{hops}\", give_up_when = \"{when}\", neighbour = \"{neighbour}\"")
+                format!(", hash_bits = {bits}, hops = \"{hops}\", give_up_when = \"{when}\", neighbour = \"{neighbour}\"{longest}")
             };
-            format!("alpha = \"{alpha}\", release = {release}, alert = \"{alert}\", give_up = \"{give_up}\"{numbers}{more}")
+            format!("alpha = \"{alpha}\", release = {release}, alert = \"{alert}\", give_up = \"{give_up}\", detours = \"{detours}\"{repeat}{numbers}{more}")
         },
     )
 }

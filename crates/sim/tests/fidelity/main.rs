@@ -12,6 +12,7 @@ mod dcqcn;
 mod dctcp;
 mod determinism;
 mod detours;
+mod detours_end;
 mod drop_notification;
 mod explain;
 mod front_drop;

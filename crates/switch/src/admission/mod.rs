@@ -27,6 +27,16 @@ params! {
 }
 
 impl DynamicBuffer {
+    /// The most that a queue with this α may hold, what is reserved for its port included.
+    pub(crate) fn most(&self, alpha: f64) -> Amount {
+        let most = self.alone(alpha).saturating_add(self.reserved.map_or(0, |reserved| reserved.count()));
+        match self.total {
+            Amount::Bytes(_) => Amount::Bytes(most),
+            Amount::Packets(_) => Amount::Packets(most),
+            Amount::Cells(_) => Amount::Cells(most),
+        }
+    }
+
     /// Limit of a queue with this α while all others are empty, in the unit of `total`: α/(1 + α) of it. Source: DT.
     pub fn alone(&self, alpha: f64) -> u64 {
         libm::floor(alpha / (1.0 + alpha) * self.total.count() as f64) as u64

@@ -256,6 +256,23 @@ macro_rules! registry {
                 self.amounts().into_iter().filter(|_| idle && self.marks()).min_by_key(|amount| amount.count())
             }
 
+            /// The queue from which it marks every packet, of policies that do nothing below a shortest one.
+            pub fn marks_all_from(&self) -> Option<Amount> {
+                let idle = match self { $( Marking::$name(params) => <$state as Policy>::idle_below(params), )* };
+                self.amounts().into_iter().filter(|_| idle && self.marks()).max_by_key(|amount| amount.count())
+            }
+
+            /// The amounts without which it does not act: the shortest of a policy that does nothing below one, else each.
+            pub(crate) fn needs(&self) -> Vec<Amount> {
+                let idle = match self { $( Marking::$name(params) => <$state as Policy>::idle_below(params), )* };
+                let mut amounts = self.amounts();
+                if idle {
+                    amounts.sort_unstable_by_key(|amount| amount.count());
+                    amounts.truncate(1);
+                }
+                amounts
+            }
+
             /// The amounts that queues are compared with.
             pub fn amounts(&self) -> Vec<Amount> {
                 match self { $( Marking::$name(params) => <$state as Policy>::amounts(params), )* }

@@ -88,6 +88,8 @@ pub struct Profile {
     pub at_combined: bool,
     /// True if it lets ports write telemetry into frames, of transports that ask for it.
     pub telemetry: bool,
+    /// True if it sends packets to neighbours that send them back, of which it learns by `PortSite::back`.
+    pub returns: bool,
     /// True if it records states of ports ([`super::Effect::State`]).
     pub states: bool,
     /// Further settings that a scenario gets when the mechanism is tried there: what its authors had set, where that is no default.
@@ -105,6 +107,7 @@ impl Profile {
         keeps_all: false,
         at_combined: false,
         telemetry: false,
+        returns: false,
         states: false,
         authors: |_| Vec::new(),
     };

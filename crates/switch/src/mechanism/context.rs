@@ -1,7 +1,7 @@
 //! The rest of a scenario, as far as checks of mechanisms need it, and the checks that several of them share.
 
 use super::{names_it, Mechanisms, PortSite, Site};
-use crate::{PortSettings, Scheduling, Switch};
+use crate::{Buffer, PortSettings, Scheduling, Switch};
 use fanin_packet::{Framing, Signals};
 use fanin_params::{pattern, Cx, Node as Value, Param};
 use fanin_units::{Amount, Bytes, Span};
@@ -86,6 +86,8 @@ pub struct TransportInUse<'a> {
     pub mtu: u16,
     /// Bytes of IP and transport header of a packet without data.
     pub headers: u16,
+    /// True if its packets may be marked, and it acts on marks.
+    pub uses_ecn: bool,
     /// Most payload that it hands to the NIC at once, and the key that says so; `None`: a packet.
     pub burst: Option<(&'static str, Bytes)>,
     /// Bytes of telemetry in its largest frame; zero where it asks for none.
@@ -137,6 +139,25 @@ impl Context<'_> {
     /// Queues of the port that has most of them.
     pub(crate) fn most_queues(&self) -> usize {
         self.ports.iter().map(|port| port.scheduling.classes()).max().unwrap_or(1)
+    }
+
+    /// The most that queues of each port may hold, reservations included; `None`: without bound.
+    pub(crate) fn most_of_ports(&self) -> Vec<Option<Amount>> {
+        let shared = |alpha: f64| match &self.switch.buffer {
+            Buffer::Dynamic(shared) => Some(shared.most(alpha)),
+            _ => None,
+        };
+        self.ports.iter().map(|port| port.buffer.or_else(|| port.alpha.and_then(shared))).collect()
+    }
+
+    /// Names of two links that packets on detours go around, if a mechanism sends packets to neighbours that send them back.
+    pub(crate) fn circle_of_detours(&self) -> Option<[String; 2]> {
+        let there = |site: &Site| {
+            let back = site.ports.iter().flat_map(|port| &port.back);
+            let peer = back.map(|port| &site.ports[port.index()]).find(|port| Mechanisms::sends_back_at(&port.peer_runs))?;
+            Some([format!("{}->{}", site.name, peer.peer), format!("{}->{}", peer.peer, site.name)])
+        };
+        self.network.sites.iter().find_map(there)
     }
 
     /// Shortest queues that ports mark at, each with the classes that it is of, a bit for each; of policies that mark nothing below one.

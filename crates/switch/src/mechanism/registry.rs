@@ -200,6 +200,16 @@ impl Mechanisms {
         keys(|profile| profile.keeps_all)
     }
 
+    /// Keys of the mechanisms that send packets to neighbours that send them back.
+    pub fn that_send_back() -> Vec<&'static str> {
+        keys(|profile| profile.returns)
+    }
+
+    /// True if one of these mechanisms sends packets to neighbours that send them back.
+    pub(crate) fn sends_back_at(keys: &[&str]) -> bool {
+        Self::that_send_back().iter().any(|key| keys.contains(key))
+    }
+
     /// Keys of the mechanisms that would send hosts this signal.
     pub fn that_signal(signal: Signals) -> Vec<&'static str> {
         keys(|profile| profile.signals.has(signal))

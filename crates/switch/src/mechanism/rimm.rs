@@ -7,7 +7,7 @@ mod settings;
 pub(crate) mod testing;
 
 pub use settings::{
-    AlertBy, DrainedParams, FlowletGap, GiveUpWhen, Hops, Neighbour, Release, RimmCounts, RimmParams, UnorderedParams,
+    AlertBy, Detours, DrainedParams, FlowletGap, GiveUpWhen, Hops, Neighbour, Release, RimmCounts, RimmParams, UnorderedParams,
 };
 
 use self::header::{read, Said, ANSWER, DEPTH, DEPTH_BYTES, DETOUR, MESSAGE, NUMBER_BYTES, RETURN};
@@ -16,10 +16,10 @@ use super::{
     Profile, Site, Verdict, Watches,
 };
 use crate::{DropReason, PortView, Unit};
-use fanin_dataplane::rimm::{index, least, Alert, Back, Detector, Pair, Until};
+use fanin_dataplane::rimm::{index, least, Alert, Back, Bounds, Detector, Ended, Heard, Pair, Until};
 use fanin_packet::{Kind, PacketId, Shim, SHIM_BODY};
 use fanin_params::{Cx, Ground, Setting};
-use fanin_units::{Amount, Bytes, Span, Time};
+use fanin_units::{Bytes, Span, Time};
 use std::collections::BTreeMap;
 
 /// Hops that a packet must have left for a detour: two for it, and the longest way of a folded Clos network from there.
@@ -84,7 +84,10 @@ pub struct Rimm {
     until: Option<Until>,
     /// [ns].
     give_up: u32,
-    give_up_when: GiveUpWhen,
+    /// Bounds of a pair's detour.
+    bounds: Bounds,
+    /// Interval of messages about a queue that stays above α [ns].
+    repeat: u32,
     neighbour: Neighbour,
     /// Depths from here on are too much.
     room: u16,
@@ -95,6 +98,8 @@ pub struct Rimm {
     cell: u32,
     ttl: u8,
     ports: Vec<Port>,
+    /// By port, whether a packet for it comes back from the neighbour behind each; empty for one without detours.
+    back: Vec<Vec<bool>>,
     /// By port, the depth that the neighbour has last stated.
     qdm: Vec<Option<u16>>,
     /// By hash; empty until the first detour.
@@ -106,6 +111,8 @@ pub struct Rimm {
     counts: RimmCounts,
     reasons: BTreeMap<Why, u64>,
     longest: Span,
+    /// [ns].
+    longest_idle: u32,
     most_detours: u64,
     most_out: u32,
 }
@@ -126,9 +133,19 @@ impl Rimm {
         self.shim(ether_type, &number.to_be_bytes())
     }
 
+    /// True if what would leave by `not` may come back from the neighbour behind a port.
+    fn comes_back(&self, port: usize, not: PortNo) -> bool {
+        self.back[not.index()].get(port).is_some_and(|back| *back)
+    }
+
+    /// True if packets for a port may take detours.
+    fn has_detours(&self, port: PortNo) -> bool {
+        !self.back[port.index()].is_empty()
+    }
+
     /// True if the neighbour behind a port, which has stated `depth`, may get what would leave by `not`.
     fn usable(&self, port: usize, depth: u16, not: PortNo) -> bool {
-        port != not.index() && depth < self.room && !self.ports[port].alert.is_on()
+        self.comes_back(port, not) && depth < self.room && !self.ports[port].alert.is_on()
     }
 
     /// The neighbour with the least depth that may get what would leave by `not`.
@@ -146,7 +163,7 @@ impl Rimm {
 
     /// Neighbour for a message: one without room, or behind a port in alert, is better than none.
     fn way_of_message(&self, not: PortNo) -> Option<PortNo> {
-        let any = || least(&self.qdm, |port, _| port != not.index()).map(|port| PortNo(port as u16));
+        let any = || least(&self.qdm, |port, _| self.comes_back(port, not)).map(|port| PortNo(port as u16));
         self.way(not).or_else(any)
     }
 
@@ -174,32 +191,37 @@ impl Rimm {
         *self.reasons.entry(why).or_default() += 1;
     }
 
-    /// True if packets for a port take detours now, and whether its alert has lasted for so long that they do not.
-    fn alert(&mut self, node: &mut dyn Node, to: PortNo) -> (bool, bool) {
+    /// State of a port: packets for it take detours now, it has not run empty since its alert; and, as the second, the alert has lasted
+    /// for so long that they take none.
+    fn alert(&mut self, node: &mut dyn Node, to: PortNo) -> ((bool, bool), bool) {
         let now = clock(node.now());
         if self.by == AlertBy::AtOnce {
-            let on = self.depth(&node.view(to)) >= u64::from(self.alpha);
+            if !self.has_detours(to) {
+                return ((false, false), false);
+            }
+            let depth = u32::try_from(self.depth(&node.view(to))).unwrap_or(u32::MAX);
             let alert = &mut self.ports[to.index()].alert;
-            self.counts.alerts += u64::from(on && !alert.is_on());
-            alert.set(on, now);
+            self.counts.alerts += u64::from(depth >= self.alpha && !alert.is_on());
+            alert.set(depth, self.alpha, now);
         }
         let alert = &mut self.ports[to.index()].alert;
         let detours = alert.detours(now, self.give_up);
-        (detours, alert.is_on() && !detours)
+        ((detours, alert.is_busy()), alert.is_on() && !detours)
     }
 
-    /// The pair of a packet's flow, given up where its time is over.
-    fn pair(&mut self, hash: u32, now: u32, congested: bool) -> &mut Pair {
+    /// The pair of a packet's flow, given up where its detour has come to a bound.
+    fn pair(&mut self, hash: u32, now: u32, (congested, busy): (bool, bool), until: Until) -> &mut Pair {
         if self.pairs.is_empty() {
             self.pairs.resize(1 << self.hash_bits, Pair::default());
         }
         let pair = &mut self.pairs[index(hash, self.hash_bits)];
-        let expired = pair.expire(now, self.give_up);
-        if congested && pair.out() > 0 {
-            pair.give_up();
-            self.counts.given_up += 1;
+        if !busy {
+            self.longest_idle = self.longest_idle.max(pair.idle(now));
         }
-        self.counts.given_up += u64::from(expired);
+        let ended = pair.expire(now, congested, self.bounds, until);
+        self.counts.given_up += u64::from(ended.is_some());
+        self.counts.outlived += u64::from(ended == Some(Ended::Outlived));
+        self.counts.overlong += u64::from(ended == Some(Ended::Overlong));
         pair
     }
 
@@ -208,9 +230,9 @@ impl Rimm {
         let (alert, congested) = self.alert(node, to);
         let now = clock(node.now());
         let detours = match self.until {
-            None => alert,
-            Some(_) if !alert && self.pairs.is_empty() => false,
-            Some(until) => self.pair(p.envelope.hash, now, congested).on_new(to.0, alert, now, until),
+            None => alert.0,
+            Some(_) if !alert.0 && self.pairs.is_empty() => false,
+            Some(until) => self.pair(p.envelope.hash, now, (congested, alert.1), until).on_new(to.0, alert, now, until),
         };
         if !detours {
             return Verdict::Pass;
@@ -223,11 +245,10 @@ impl Rimm {
             }
             Ok(port) => {
                 self.counts.detoured += 1;
-                if self.until.is_some() {
-                    let pair = self.pair(p.envelope.hash, now, false);
-                    let number = pair.attach(to.0, now);
-                    let out = pair.out();
-                    self.most_out = self.most_out.max(out);
+                if let Some(until) = self.until {
+                    let pair = &mut self.pairs[index(p.envelope.hash, self.hash_bits)];
+                    let number = pair.attach(to.0, now, until);
+                    self.most_out = self.most_out.max(pair.out());
                     p.set_shim(Some(self.numbered(DETOUR, number)));
                     self.keep(p.envelope.hash, port);
                     self.leaves(p.id, node.now());
@@ -244,12 +265,11 @@ impl Rimm {
         }
         let (alert, congested) = self.alert(node, to);
         let now = clock(node.now());
-        let back = self.pair(p.envelope.hash, now, congested).on_return(number, alert);
+        let until = self.until.unwrap_or(Until::Drained);
+        let bounds = self.bounds;
+        let back = self.pair(p.envelope.hash, now, (congested, alert.1), until).on_return(number, alert, now, bounds);
         match back {
-            Back::Release => {
-                self.counts.released += 1;
-                self.progressed(p.envelope.hash, now);
-            }
+            Back::Release => self.counts.released += 1,
             Back::Late => self.counts.late += 1,
             Back::Again => match self.detour(p, to) {
                 Ok(port) => {
@@ -261,13 +281,9 @@ impl Rimm {
                 }
                 Err(why) => {
                     self.note(why);
-                    self.counts.let_go += 1;
-                    let pair = self.pair(p.envelope.hash, now, false);
-                    let freed = pair.freed();
-                    pair.let_go(number);
-                    if pair.freed() != freed {
-                        self.progressed(p.envelope.hash, now);
-                    }
+                    let awaited = self.pairs[index(p.envelope.hash, self.hash_bits)].let_go(number, now);
+                    self.counts.let_go += u64::from(awaited);
+                    self.counts.late += u64::from(!awaited);
                 }
             },
         }
@@ -277,13 +293,6 @@ impl Rimm {
             self.most_detours = self.most_detours.max(away.detours);
         }
         Verdict::Pass
-    }
-
-    /// Sf has moved.
-    fn progressed(&mut self, hash: u32, now: u32) {
-        if self.give_up_when == GiveUpWhen::Stalled {
-            self.pairs[index(hash, self.hash_bits)].progressed(now);
-        }
     }
 
     fn leaves(&mut self, packet: PacketId, now: Time) {
@@ -297,25 +306,21 @@ impl Rimm {
     /// Bits of registers: of a port its place in the QDM table, its detector and its alert; of a pair its numbers, clocks and port, and the
     /// neighbour that it keeps.
     fn state_bytes(&self) -> u64 {
-        const PORT: u64 = 16 + (1 + 16) + (2 + 16 + 32);
+        const PORT: u64 = 16 + (2 + 16 + 32) + (3 + 16 + 32);
         let pair = match self.until {
             None => 0,
-            Some(Until::Drained) => 32 * 3 + 16,
-            Some(Until::Flowlet(_)) => 32 * 4 + 16 + 1,
+            Some(Until::Drained) => 32 * 5 + 16 + 1,
+            Some(Until::Flowlet(_)) => 32 * 6 + 16 + 2,
         };
         let pair = pair + if self.neighbour == Neighbour::PerFlow { 16 } else { 0 };
         (PORT * self.ports.len() as u64 + (pair << self.hash_bits)).div_ceil(8)
     }
 }
 
-/// α of 20,000 of 24,000 cells, and tables that name one spine for each host. Source: RIMM §IV.
+/// α of 20,000 of 24,000 cells, or as much below the queue from which senders are told to slow down, and tables that name one spine for each host. Source: RIMM §IV.
 fn authors(at: &Ground) -> Vec<Setting> {
-    let of_buffer = |amount: Amount| match amount {
-        Amount::Bytes(n) => Amount::Bytes(n * 5 / 6),
-        Amount::Packets(n) => Amount::Packets(n * 5 / 6),
-        Amount::Cells(n) => Amount::Cells(n * 5 / 6),
-    };
-    let alpha = at.buffer.map(|buffer| ("switch.mechanisms.rimm.alpha", format!("\"{}\"", of_buffer(buffer))));
+    let most = at.marks.or(at.buffer);
+    let alpha = most.map(|most| ("switch.mechanisms.rimm.alpha", format!("\"{}\"", settings::five_sixths(most))));
     let tables = ("switch.routing", "\"by_destination\"".to_string());
     alpha.into_iter().chain(std::iter::once(tables)).collect()
 }
@@ -327,6 +332,7 @@ impl Mechanism for Rimm {
     const PROFILE: Profile = Profile {
         headers: Some(Headers { bytes: NUMBER_BYTES, of_host: None }),
         peaks: settings::PEAKS,
+        returns: true,
         authors,
         ..Profile::PLAIN
     };
@@ -335,15 +341,15 @@ impl Mechanism for Rimm {
         Claims { amounts: vec![params.alpha], ..Claims::default() }
     }
 
-    /// Each port: detector 17 bits, alert 50, depth of the neighbour 16. Each pair of numbers: 112 bits, and 33 for gaps between
+    /// Each port: detector 50 bits, alert 51, depth of the neighbour 16. Each pair of numbers: 177 bits, and 33 for gaps between
     /// flowlets: the registers of `fanin_dataplane::rimm`. Source: RIMM §III.
     fn memory(params: &RimmParams, site: &Site) -> Option<Bytes> {
         let pair = match params.release {
-            Release::Drained(_) => 112,
-            Release::Flowlet(_) => 145,
+            Release::Drained(_) => 177,
+            Release::Flowlet(_) => 210,
             Release::Unordered(_) => 0,
         };
-        let bits = (17 + 50 + 16) * site.ports.len() as u64 + (pair << params.hash_bits);
+        let bits = (50 + 51 + 16) * site.ports.len() as u64 + (pair << params.hash_bits);
         Some(Bytes(bits.div_ceil(Bytes(1).bits())))
     }
 
@@ -356,6 +362,18 @@ impl Mechanism for Rimm {
             return None;
         }
         let aware = |port: &super::PortSite| Port { aware: port.peer_runs.contains(&"rimm"), ..Port::default() };
+        let back = |(number, port): (usize, &super::PortSite)| {
+            let comes = |other: usize| match params.detours {
+                Detours::All => other != number,
+                Detours::Returning => port.back.contains(&PortNo(other as u16)),
+            };
+            let all: Vec<bool> = (0..site.ports.len()).map(comes).collect();
+            if all.contains(&true) {
+                all
+            } else {
+                Vec::new()
+            }
+        };
         let ports: Vec<Port> = site.ports.iter().map(aware).collect();
         Some(Rimm {
             unit: Unit::of(params.alpha),
@@ -367,7 +385,11 @@ impl Mechanism for Rimm {
                 Release::Unordered(_) => None,
             },
             give_up: nanoseconds(params.give_up),
-            give_up_when: params.give_up_when,
+            bounds: match params.give_up_when {
+                GiveUpWhen::Stalled => Bounds { whole: nanoseconds(params.longest), wait: Some(nanoseconds(params.give_up)) },
+                GiveUpWhen::Outstanding => Bounds { whole: nanoseconds(params.give_up), wait: None },
+            },
+            repeat: nanoseconds(params.repeat),
             neighbour: params.neighbour,
             room: u16::try_from(params.room.get().div_ceil(u64::from(site.cell))).unwrap_or(u16::MAX),
             hash_bits: params.hash_bits,
@@ -376,6 +398,7 @@ impl Mechanism for Rimm {
             max_frame: params.max_frame.get(),
             cell: site.cell,
             ttl: site.ttl,
+            back: site.ports.iter().enumerate().map(back).collect(),
             qdm: vec![None; ports.len()],
             ports,
             pairs: Vec::new(),
@@ -384,6 +407,7 @@ impl Mechanism for Rimm {
             counts: RimmCounts::default(),
             reasons: BTreeMap::new(),
             longest: Span::ZERO,
+            longest_idle: 0,
             most_detours: 0,
             most_out: 0,
         })
@@ -434,11 +458,14 @@ impl Mechanism for Rimm {
             Said::Answer(port, crossing, depth) => {
                 if let Some(port) = self.ports.get_mut(usize::from(port)) {
                     let was = port.alert.is_on();
-                    if port.alert.on_message(crossing, depth, self.alpha, clock(node.now())) {
-                        self.counts.messages_returned += 1;
-                        self.counts.alerts += u64::from(port.alert.is_on() && !was);
-                    } else {
-                        self.counts.messages_overtaken += 1;
+                    match port.alert.on_message(crossing, depth, self.alpha, clock(node.now())) {
+                        Heard::News(missed) => {
+                            self.counts.messages_returned += 1;
+                            self.counts.messages_missed += u64::from(missed);
+                            self.counts.alerts += u64::from(port.alert.is_on() && (!was || missed > 0));
+                        }
+                        Heard::Known => self.counts.messages_repeated += 1,
+                        Heard::Old => self.counts.messages_overtaken += 1,
                     }
                 }
                 Verdict::Take
@@ -462,7 +489,7 @@ impl Mechanism for Rimm {
             }
             _ => {}
         }
-        if self.by == AlertBy::Message {
+        if self.by == AlertBy::Message && self.has_detours(port) {
             let view = node.view(port);
             let with_it = self.depth(&view) + self.unit.size(p.envelope.frame, self.cell);
             if with_it >= u64::from(self.alpha) {
@@ -481,16 +508,18 @@ impl Mechanism for Rimm {
 impl Peaks for Rimm {
     fn peaks(&self) -> Vec<u64> {
         let paper = 4 * self.ports.len() as u64 + (8 << self.hash_bits);
-        vec![self.longest.ps(), self.most_detours, u64::from(self.most_out), self.state_bytes(), paper]
+        let idle = u64::from(self.longest_idle) * 1_000;
+        vec![self.longest.ps(), idle, self.most_detours, u64::from(self.most_out), self.state_bytes(), paper]
     }
 }
 
 impl Watches for Rimm {
     fn on_egress(&mut self, node: &mut dyn Node, packet: PacketId, port: PortNo, fx: &mut Effects) {
         let depth = u32::try_from(self.depth(&node.view(port))).unwrap_or(u32::MAX);
-        let Some(crossing) = self.ports[port.index()].detector.on_egress(depth, self.alpha) else { return };
+        let now = clock(node.now());
+        let Some(crossing) = self.ports[port.index()].detector.on_egress(depth, self.alpha, now, self.repeat) else { return };
         let Some(way) = self.way_of_message(port) else {
-            self.counts.messages_unsent += 1;
+            self.counts.messages_unsent += u64::from(self.has_detours(port));
             return;
         };
         self.counts.messages_sent += 1;

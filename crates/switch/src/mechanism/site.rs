@@ -28,6 +28,9 @@ pub struct PortSite {
     pub to_host: bool,
     /// Keys of the mechanisms that run at the far end, if it is a switch.
     pub peer_runs: Vec<&'static str>,
+    /// Ports whose neighbours send back whatever leaves by this one: their only shortest paths to its hosts lead over this switch. Empty
+    /// unless a mechanism here asks for it (`Profile::returns`).
+    pub back: Vec<PortNo>,
     /// Propagation there and back, and what both ends take from a last bit until they act on the frame.
     pub round_trip: Span,
 }

@@ -83,7 +83,9 @@ pub fn bench(ports: u16) -> Bench {
 }
 
 pub fn site(peers: &[&str]) -> Site {
+    let switches = || (0..).map(PortNo).zip(peers).filter(|(_, peer)| peer.starts_with('s'));
     let port = |(i, peer): (u32, &&str)| PortSite {
+        back: switches().map(|(port, _)| port).filter(|port| port.index() != i as usize).collect(),
         link: LinkId(i),
         rate: BitRate::from_gbps(10),
         overhead: 20,

@@ -11,7 +11,7 @@ names! {
     pub enum Case {
         /// Queues that cross α, touch it, and stay around it.
         "detector" => Detector,
-        /// Messages in order, overtaken, twice, and with numbers that wrap around.
+        /// Messages in order, overtaken, twice, lost, and with numbers that wrap around.
         "messages" => Messages,
         /// Neighbours' depths that change, equal ones, ports in alert, depths beyond `room`.
         "select" => Select,
@@ -21,6 +21,9 @@ names! {
         "collide" => Collide,
         /// Packets that come back in order and slowly: a pair that moves is not given up.
         "stall" => Stall,
+        /// Packets that come back in order while new ones join behind them: the detour outlives its alert, or goes on with alerts until
+        /// it is too long.
+        "last" => Last,
         /// Packets that do not come back, and others that come late.
         "holes" => Holes,
         /// New packets at distances around χ, while others are out.
@@ -40,7 +43,7 @@ params! {
     /// Settings of `fanin vectors rimm`.
     pub struct RimmVectorParams {
         /// Cases to write.
-        pub cases: Vec<Case> = vec![Case::Detector, Case::Messages, Case::Select, Case::Order, Case::Collide, Case::Stall, Case::Holes, Case::Gaps, Case::Congestion, Case::Wrap, Case::Hops, Case::Random];
+        pub cases: Vec<Case> = vec![Case::Detector, Case::Messages, Case::Select, Case::Order, Case::Collide, Case::Stall, Case::Last, Case::Holes, Case::Gaps, Case::Congestion, Case::Wrap, Case::Hops, Case::Random];
         /// Seed of random events.
         pub seed: u64 = 1;
         /// α: depth of a queue from which its packets take detours.
@@ -49,8 +52,12 @@ params! {
         pub neighbours: u32 = 3, in 1..=64;
         /// Number of hash bits that select a pair of sequence numbers.
         pub hash_bits: u32 = 12, in 0..=16;
-        /// Duration after which a pair is given up.
+        /// Duration of an alert that is congestion, of a wait without a release, and of a detour after its alert.
         pub give_up: Span = Span::from_ms(1), in Span::from_us(1)..=Span::from_ms(1_000);
+        /// Duration of a detour after which its pair is given up.
+        pub longest: Span = Span::from_ms(10), in Span::from_us(1)..=Span::from_ms(4_000);
+        /// Interval of messages about a queue that stays above α.
+        pub repeat: Span = Span::from_us(100), in Span::from_us(1)..=Span::from_ms(1_000);
         /// χ: gap that ends a detour; each case is written with both conditions, Sa = Sf and the gap.
         pub chi: Span = Span::from_us(500), in Span::from_ns(10)..=Span::from_ms(1_000);
         /// Depth from which a neighbour gets no detours.
@@ -60,7 +67,15 @@ params! {
 
 const SETTINGS: &[Column] = &[
     Column::new("alpha", Role::Setting, 32, "B", "α"),
-    Column::new("give_up", Role::Setting, 32, "ns", "alerts are given up after so long, pairs after so long without a release"),
+    Column::new(
+        "give_up",
+        Role::Setting,
+        32,
+        "ns",
+        "alerts are given up after so long; pairs after so long without a release, or at a port that has run empty (flowlet = 0)",
+    ),
+    Column::new("longest", Role::Setting, 32, "ns", "pairs are given up so long after their detour began"),
+    Column::new("repeat", Role::Setting, 32, "ns", "messages are repeated after so long at α or above"),
     Column::new("flowlet", Role::Setting, 1, "", "1: a detour ends by a gap of χ; 0: when Sa = Sf"),
     Column::new("chi", Role::Setting, 32, "ns", "χ (flowlet only)"),
     Column::new("hash_bits", Role::Setting, 8, "", "upper bits of the hash that are the index"),
@@ -182,6 +197,13 @@ impl Tape<'_> {
         self.message(port, self.crossing, depth, heard);
     }
 
+    /// The message that a port has run empty.
+    fn empty(&mut self, port: u16) {
+        self.crossing = self.crossing.wrapping_add(1);
+        let heard = self.rng.below(50) as u16;
+        self.message(port, self.crossing, 0, heard);
+    }
+
     fn new_packet(&mut self, port: u16, hash: u32, heard: u16, ttl: u8) {
         let from = self.neighbour();
         let event = Event { kind: Event::NEW, port, from, heard, hash, ttl, ..Event::default() };
@@ -280,11 +302,27 @@ fn write(case: Case, tape: &mut Tape<'_>) {
                 tape.wait(1_230);
                 tape.egress(if i % 5 == 0 { 0 } else { host }, depth);
             }
+            // It stays above α: repetitions, each after a whole interval.
+            let repeat = tape.params.repeat.ps() / 1_000;
+            for wait in [1, repeat - 1, 1, repeat / 2, repeat - repeat / 2, repeat + 7, 1] {
+                tape.wait(wait);
+                tape.egress(host, alpha + 1);
+            }
         }
         Case::Messages => {
-            for (crossing, above) in
-                [(1, true), (2, false), (4, false), (3, true), (4, true), (5, true), (5, false), (6, true), (7, false)]
-            {
+            for (crossing, above) in [
+                (1, true),
+                (2, false),
+                (4, false),
+                (3, true),
+                (4, true),
+                (5, true),
+                (5, false),
+                (6, true),
+                (7, false),
+                (9, true),
+                (11, true),
+            ] {
                 tape.wait(900);
                 tape.message(host, crossing, alpha - u64::from(!above), 3);
                 tape.new_packet(host, 1, 4, 60);
@@ -357,6 +395,33 @@ fn write(case: Case, tape: &mut Tape<'_>) {
                     tape.wait(wait);
                     tape.back(0, 1, 60);
                 }
+                tape.all_back();
+            }
+        }
+        Case::Last => {
+            let longest = tape.params.longest.ps() / 1_000;
+            for with_alerts in [false, true] {
+                tape.alert(host, true);
+                (0..4).for_each(|_| tape.new_packet(host, 5, 1, 60));
+                tape.alert(host, false);
+                if !with_alerts {
+                    tape.empty(host);
+                }
+                let (step, bound) = if with_alerts { (longest / 30, longest) } else { (give_up / 8, give_up) };
+                for i in 0..=bound / step.max(1) + 2 {
+                    tape.wait(step.max(1));
+                    if with_alerts && i % 3 == 0 {
+                        tape.alert(host, true);
+                        tape.new_packet(host, 5, 1, 60);
+                        tape.alert(host, false);
+                    }
+                    tape.new_packet(host, 5, 1, 60);
+                    tape.back(0, 1, 60);
+                }
+                tape.alert(host, true);
+                tape.back(0, 1, 60);
+                tape.new_packet(host, 5, 1, 60);
+                tape.alert(host, false);
                 tape.all_back();
             }
         }
@@ -444,6 +509,8 @@ fn sequence(case: Case, params: &RimmVectorParams, flowlet: bool) -> Sequence {
         alpha: Amount::Bytes(params.alpha.get()),
         release,
         give_up: params.give_up,
+        longest: params.longest,
+        repeat: params.repeat,
         room: params.room,
         hash_bits: params.hash_bits,
         ..defaults
@@ -463,6 +530,8 @@ fn sequence(case: Case, params: &RimmVectorParams, flowlet: bool) -> Sequence {
     let settings = vec![
         params.alpha.get() as i64,
         ns(params.give_up),
+        ns(params.longest),
+        ns(params.repeat),
         i64::from(flowlet),
         if flowlet { ns(params.chi) } else { 0 },
         i64::from(params.hash_bits),

@@ -55,6 +55,10 @@ pub(super) fn check(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
         let message = format!("may block itself for ever: routes go around in a circle, {}", circle.join(", "));
         warn(cx, message, "routes that go up and then down, as in fat trees, or a watchdog");
     }
+    if let Some(circle) = context.circle_of_detours().filter(|_| params.watchdog.is_none()) {
+        let message = format!("may block itself for ever: detours go around in a circle, {}", circle.join(", "));
+        warn(cx, message, "no mechanism with detours beside it, or a watchdog");
+    }
 }
 
 /// A list such as `3, 4 and 7`.

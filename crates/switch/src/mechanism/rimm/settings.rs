@@ -2,8 +2,8 @@
 
 use super::header::NUMBER_BYTES;
 use crate::config::MIN_FRAME;
-use crate::mechanism::Context;
-use crate::Unit;
+use crate::mechanism::{names_it, Context, PortSite};
+use crate::{PortSettings, Unit};
 use fanin_params::{choice, counters, names, params, CounterDef, Cx, Node, Param};
 use fanin_units::{Amount, Bytes, Span};
 
@@ -20,13 +20,26 @@ names! {
 }
 
 names! {
-    /// Condition under which a pair of sequence numbers is given up.
+    /// Begin of the time after which a pair of sequence numbers is given up.
     pub enum GiveUpWhen {
-        /// None of the pair's packets was released for `give_up`.
+        /// The last release of one of its packets and, with `release` = drained, the last packet that met a port which has not run empty
+        /// since its alert: what counts is how long the detour stands still, and how long it goes on beside an idle port.
         "stalled" => Stalled,
-        /// Packets of the pair were out for `give_up` without a break: the other reading of the paper's "packet detouring
-        /// lasts longer".
+        /// The begin of the detour, whether the burst goes on or not: the letter of the paper, "packet detouring lasts longer than a
+        /// user-defined period of time". It ends each burst of more than 1 ms, out of order.
         "outstanding" => Outstanding,
+    }
+}
+
+names! {
+    /// Ports whose packets take detours.
+    pub enum Detours {
+        /// Ports whose packets come back from some neighbour, and by such neighbours only: their shortest paths to what is behind the port
+        /// lead over this switch alone. In a leaf–spine network these are the ports of leaves to hosts. Source: RIMM §III-A.1
+        /// ("guaranteed to return").
+        "returning" => Returning,
+        /// All, by any neighbour, also where it knows another way: packets that take it are out of order.
+        "all" => All,
     }
 }
 
@@ -60,7 +73,7 @@ params! {
     /// Flowlet: a flow's detour ends with a pause of the flow. Source: RIMM §III-C.
     pub struct FlowletGap {
         /// χ: gap between two consecutive new packets that ends the detour. Deviation: the paper has "a few milliseconds",
-        /// with which each detour lasts until `give_up`.
+        /// in which flows of a full queue have no gap.
         pub chi: Span = Span::from_us(500), in Span::from_ns(1)..=Span::from_ms(4_000);
     }
 }
@@ -81,6 +94,10 @@ choice! {
     }
 }
 
+/// Default of `longest`: the paper's bursts of 5 MB take 8 ms at its rates.
+const LONGEST: Span = Span::from_ms(10);
+/// Default of `repeat`.
+const REPEAT: Span = Span::from_us(100);
 /// Largest depth that a header can state, of cells of 80 B.
 const ROOM: Bytes = Bytes(5_242_800);
 
@@ -94,14 +111,23 @@ params! {
         /// Traffic class of messages; if absent, that of the packet whose headers the message copies, so that it waits among
         /// packets of that class. Deviation: the paper does not say.
         pub message_class: Option<u8>, in 0u8..=7u8;
+        /// Interval at which the message about a queue that stays above α is repeated, as it may have been lost. Deviation: the
+        /// paper repeats none.
+        pub repeat: Span = REPEAT, in Span::from_us(1)..=Span::from_ms(4_000);
         /// Condition that ends the detour of a flow after the alert.
         pub release: Release = Release::Drained(DrainedParams {});
         /// Duration from which an alert counts as congestion: packets that are out are released, and the port has no detours
-        /// until the next alert. A pair of sequence numbers is given up after an equal wait.
+        /// until the next alert. A pair of sequence numbers is given up after an equal wait (`give_up_when`): new packets go on,
+        /// and those that are out as soon as they come back and the alert is off.
         /// Source: RIMM §III-B, §V (1 ms).
         pub give_up: Span = Span::from_ms(1), in Span::from_us(1)..=Span::from_ms(4_000);
-        /// Condition under which a pair is given up.
+        /// Begin of the time after which a pair is given up.
         pub give_up_when: GiveUpWhen = GiveUpWhen::Stalled;
+        /// Duration of a pair's detour, from its first packet (Sa leaves Sf), after which it is given up whatever alerts go on; the pair
+        /// has no detours until the alert is off. Deviation: the paper's 1 ms is shorter than its own bursts of 5 MB.
+        pub longest: Span = LONGEST, in Span::from_us(1)..=Span::from_ms(4_000);
+        /// Ports whose packets take detours.
+        pub detours: Detours = Detours::Returning;
         /// Interval at which the neighbour with the least depth is chosen.
         pub neighbour: Neighbour = Neighbour::PerPacket;
         /// Depth from which a neighbour gets no detours; a header states 65,535 cells at most. Deviation: the paper has no
@@ -123,7 +149,7 @@ params! {
 counters! {
     /// Detours by RIMM and messages about queues. At any time detoured = released + late + let_go + astray + dropped_away +
     /// packets on a detour (with `release` = unordered: packets have no numbers, and each detour counts as a new one), and
-    /// messages_sent = messages_returned + messages_overtaken + messages_lost + messages on the way.
+    /// messages_sent = messages_returned + messages_repeated + messages_overtaken + messages_lost + messages on the way.
     pub struct RimmCounts in "rimm" {
         /// Packets that started a detour.
         detoured,
@@ -131,7 +157,7 @@ counters! {
         redetoured,
         /// Packets released in order after their detour.
         released: success,
-        /// Packets that returned after their pair was given up: they went on as they were.
+        /// Packets that returned after their pair was given up: they went on out of order, once the alert was off.
         late: failure,
         /// Packets that returned out of order and went on nevertheless: no neighbour, or no hops left (`by_reason`).
         let_go: failure,
@@ -141,16 +167,26 @@ counters! {
         astray,
         /// Packets dropped on a detour.
         dropped_away: failure,
-        /// Pairs given up while packets were out.
+        /// Detours of pairs that came to a bound: congestion, no release for `give_up`, or one of the next two.
         given_up: failure,
+        /// Given-up detours that outlived the burst, by `give_up` after the port had run empty: packets came back so shuffled, or new ones
+        /// joined so fast, that the pair was not drained.
+        outlived: failure,
+        /// Given-up detours that had lasted for `longest`, or for `give_up` with `give_up_when` = outstanding.
+        overlong: failure,
         /// Times that an ingress learned of a queue at or above α.
         alerts,
-        /// Messages sent for crossings of α at an egress.
+        /// Messages sent for crossings of α at an egress, for the first time that the queue is empty after one, and repetitions.
         messages_sent,
         /// Crossings without a neighbour to send a message to.
         messages_unsent: failure,
-        /// Messages that returned.
+        /// Messages that returned and told of a crossing.
         messages_returned: success,
+        /// Messages that returned and told of a crossing that was known: repetitions.
+        messages_repeated,
+        /// Crossings that no message had told of when a later one returned, as its number shows. Where a queue went below α and back
+        /// meanwhile, its alert began anew.
+        messages_missed: failure,
         /// Messages that returned after a later one, and were ignored.
         messages_overtaken: failure,
         /// Messages dropped, or forwarded by another path at the neighbour.
@@ -161,6 +197,7 @@ counters! {
 /// Largest values besides.
 pub(super) const PEAKS: &[CounterDef] = &[
     CounterDef::step("longest_detour_ps", "From a packet's first detour until it went on [ps]."),
+    CounterDef::step("longest_idle_ps", "Longest time for which the detour of a pair went on after its port had run empty [ps]."),
     CounterDef::step("most_detours", "Detours of one packet, one after the other."),
     CounterDef::step("most_out", "Sa − Sf: packets of one pair that were out together."),
     CounterDef::step("state_bytes", "Registers of a switch [B]."),
@@ -170,17 +207,30 @@ pub(super) const PEAKS: &[CounterDef] = &[
 impl RimmParams {
     /// Reports what single parameters cannot show to be wrong.
     pub(super) fn check(&self, context: &Context<'_>, cx: &mut Cx) {
+        let full = context
+            .traffic
+            .transports
+            .iter()
+            .map(|t| u64::from(t.mtu + context.frames.framing.header + context.frames.trailer))
+            .max();
         let alpha: Node = self.alpha.to_value().into();
         cx.key("alpha", |cx| {
             if self.alpha.count() == 0 || self.alpha.count() >= u64::from(u32::MAX) {
                 cx.error(Some(&alpha), "is no depth that a queue can cross", Some("from 1 to 4294967294".to_string()));
             }
-            let reaches = |buffer: &Amount| Unit::of(*buffer) != Unit::of(self.alpha) || buffer.count() >= self.alpha.count();
-            if let Some(largest) = context.buffers().iter().max_by_key(|buffer| buffer.count()) {
-                if !context.buffers().iter().any(|buffer| reaches(&in_unit_of(self.alpha, *buffer, context.cell()))) {
-                    cx.warn(Some(&alpha), format!("is more than any port may hold, {largest}: there are no detours"), None);
+            let size = |amount| in_unit_of(self.alpha, amount, context.cell());
+            let reaches = |most: &Option<Amount>| {
+                most.map(size).is_none_or(|most| Unit::of(most) != Unit::of(self.alpha) || most.count() >= self.alpha.count())
+            };
+            let most = context.most_of_ports();
+            if let Some(largest) = most.iter().flatten().max_by_key(|most| size(**most).count()) {
+                if !most.iter().any(reaches) {
+                    let message = format!("is more than any port may hold, {largest}: there are no detours");
+                    cx.warn(Some(&alpha), message, None).suggestion =
+                        Some(format!("five sixths of it, as the paper has: {}", five_sixths(*largest)));
                 }
             }
+            self.check_marks(context, full, cx);
         });
         if let Some(class) = self.message_class {
             let why = match (self.alert, context.has_classes()) {
@@ -201,12 +251,6 @@ impl RimmParams {
                 cx.warn(Some(&self.room.to_value().into()), message, None);
             });
         }
-        let full = context
-            .traffic
-            .transports
-            .iter()
-            .map(|t| u64::from(t.mtu + context.frames.framing.header + context.frames.trailer))
-            .max();
         if let Some(full) = full.filter(|full| self.room.get() < *full) {
             cx.key("room", |cx| {
                 let message = format!("is less than a frame of {full} B: a neighbour in whose queue one waits gets no detours");
@@ -215,20 +259,47 @@ impl RimmParams {
             });
         }
         if let Release::Flowlet(flowlet) = &self.release {
-            if flowlet.chi >= self.give_up {
+            let (key, bound) = match self.give_up_when {
+                GiveUpWhen::Stalled => ("longest", self.longest),
+                GiveUpWhen::Outstanding => ("give_up", self.give_up),
+            };
+            if flowlet.chi >= bound {
                 cx.key("release", |cx| {
                     cx.key("chi", |cx| {
                         let value = flowlet.chi.to_value().into();
-                        let message = format!("has no effect: after give_up, {}, detours end anyway", self.give_up);
-                        cx.warn(Some(&value), message, None).suggestion = Some("a gap below give_up".to_string());
+                        let message = format!("has no effect: after {key}, {bound}, detours end anyway");
+                        cx.warn(Some(&value), message, None).suggestion = Some(format!("a gap below {key}"));
                     });
                 });
             }
         }
+        let orders = !matches!(self.release, Release::Unordered(_));
+        if orders && self.give_up_when == GiveUpWhen::Stalled && self.longest < self.give_up {
+            cx.key("longest", |cx| {
+                let message = format!("is below give_up, {}, which then ends alerts but no detours", self.give_up);
+                cx.warn(Some(&self.longest.to_value().into()), message, None).suggestion = Some("more than give_up".to_string());
+            });
+        }
+        if orders && self.give_up_when == GiveUpWhen::Outstanding && self.longest != LONGEST {
+            cx.key("longest", |cx| {
+                let message = "has no effect: with give_up_when = \"outstanding\" detours end after give_up";
+                let accepted = Some("no such key, or give_up_when = \"stalled\"".to_string());
+                cx.error(Some(&self.longest.to_value().into()), message, accepted).severity
+            });
+        }
+        if self.alert == AlertBy::AtOnce && self.repeat != REPEAT {
+            cx.key("repeat", |cx| {
+                let message = "has no effect: there are no messages with alert = \"at_once\"";
+                let accepted = Some("alert = \"message\", or no such key".to_string());
+                cx.error(Some(&self.repeat.to_value().into()), message, accepted).severity
+            });
+        }
+        self.check_ports(context, cx);
         if matches!(self.release, Release::Unordered(_)) {
             let set = [
                 ("hash_bits", self.hash_bits != 12, self.hash_bits.to_value()),
                 ("hops", self.hops != Hops::Spent, self.hops.to_value()),
+                ("longest", self.longest != LONGEST, self.longest.to_value()),
                 ("give_up_when", self.give_up_when != GiveUpWhen::Stalled, self.give_up_when.to_value()),
                 ("neighbour", self.neighbour != Neighbour::PerPacket, self.neighbour.to_value()),
             ];
@@ -252,6 +323,79 @@ impl RimmParams {
             }
         }
         cx.key("unaware", |cx| context.check_unaware(&self.unaware, false, ("nothing is detoured", "no rimm"), cx));
+    }
+
+    /// Warns of an α beyond the queue from which each port marks every packet, where all senders act on marks.
+    fn check_marks(&self, context: &Context<'_>, full: Option<u64>, cx: &mut Cx) {
+        let traffic = &context.traffic;
+        let act = traffic.is_complete && traffic.datagram == 0 && traffic.transports.iter().all(|t| t.uses_ecn);
+        let below = |amount: Amount| {
+            let amount = match (self.alpha, amount) {
+                (Amount::Bytes(_), Amount::Packets(n)) => Amount::Bytes(n.saturating_mul(full.unwrap_or(MIN_FRAME))),
+                (Amount::Cells(_), Amount::Packets(n)) => {
+                    Amount::Cells(n.saturating_mul(full.unwrap_or(MIN_FRAME).div_ceil(u64::from(context.cell()))))
+                }
+                _ => in_unit_of(self.alpha, amount, context.cell()),
+            };
+            amount.count() < self.alpha.count()
+        };
+        let marks = |port: &PortSettings| {
+            let all = port.markings().into_iter().map(|(_, marking)| marking.marks_all_from().filter(|amount| below(*amount)));
+            all.collect::<Option<Vec<Amount>>>().and_then(|all| all.into_iter().max_by_key(|amount| amount.count()))
+        };
+        let all: Option<Vec<Amount>> = context.ports.iter().map(marks).collect();
+        let Some(first) = all.filter(|_| act && !traffic.transports.is_empty()).and_then(|all| all.first().copied()) else {
+            return;
+        };
+        let message = format!(
+            "is above the queue from which ports mark every packet, {first}: senders that act on marks keep it below, and only the first \
+             windows of many flows make detours"
+        );
+        cx.warn(Some(&self.alpha.to_value().into()), message, None).suggestion = Some(format!("less than {first}"));
+    }
+
+    /// Warns where no packet comes back from a detour, or some go astray.
+    fn check_ports(&self, context: &Context<'_>, cx: &mut Cx) {
+        let sites = context.network.sites.iter().filter(|site| !names_it(&self.unaware, &site.name));
+        let aware = |port: &PortSite| !port.to_host && port.peer_runs.contains(&"rimm");
+        let (mut some, mut astray) = (false, Vec::new());
+        for site in sites {
+            for (number, port) in site.ports.iter().enumerate() {
+                let others = || site.ports.iter().enumerate().filter(|(other, to)| *other != number && aware(to));
+                let is_back = |(other, _): &(usize, &PortSite)| port.back.iter().any(|back| back.index() == *other);
+                some |= others().any(|other| is_back(&other));
+                if others().any(|other| !is_back(&other)) {
+                    astray.push(format!("{}->{}", site.name, port.peer));
+                }
+            }
+        }
+        let Some(first) = astray.first() else { return };
+        match self.detours {
+            Detours::All => {
+                let rest = if astray.len() > 1 { format!(" and {} other ports", astray.len() - 1) } else { String::new() };
+                let message = format!(
+                    "sends packets astray that would leave by {first}{rest}: some neighbour has another way to what is behind it"
+                );
+                cx.key("detours", |cx| {
+                    cx.warn(Some(&self.detours.to_value().into()), message, None).suggestion = Some("\"returning\"".to_string());
+                });
+            }
+            Detours::Returning if !some => {
+                let message =
+                    "has no effect: each neighbour of each port has another way to what is behind it, so that nothing comes back";
+                cx.warn(None, message, None);
+            }
+            Detours::Returning => {}
+        }
+    }
+}
+
+/// Five sixths of an amount: α of 20,000 of 24,000 cells. Source: RIMM §IV.
+pub(super) fn five_sixths(amount: Amount) -> Amount {
+    match amount {
+        Amount::Bytes(n) => Amount::Bytes(n * 5 / 6),
+        Amount::Packets(n) => Amount::Packets(n * 5 / 6),
+        Amount::Cells(n) => Amount::Cells(n * 5 / 6),
     }
 }
 

@@ -78,6 +78,7 @@ impl Switch {
             peer: format!("n{i}"),
             to_host: i == neighbours,
             round_trip: fanin_units::Span::from_us(2),
+            back: (0..neighbours as u16).map(PortNo).filter(|port| u32::from(port.0) != i).collect(),
             peer_runs: if i == neighbours { Vec::new() } else { vec!["rimm"] },
         };
         let site = Site {

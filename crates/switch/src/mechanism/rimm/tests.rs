@@ -3,7 +3,7 @@ use super::super::{Frames, Hosts, Network, PortSite, Traffic};
 use super::*;
 use fanin_packet::Envelope;
 use fanin_params::{Node as Doc, Param, Severity, Value};
-use fanin_units::{Bytes, HostId};
+use fanin_units::{Amount, Bytes, HostId};
 
 const SWITCHES: [PortNo; 3] = [PortNo(0), PortNo(1), PortNo(2)];
 const HOST: PortNo = PortNo(3);
@@ -123,7 +123,7 @@ fn a_flow_goes_around_and_on_in_order() {
     assert_eq!(s.packet(15, 7, SWITCHES[2], HOST, None).verdict, Verdict::Pass);
     let c = s.rimm.counts;
     assert_eq!((c.detoured, c.redetoured, c.released, c.alerts, c.messages_returned), (4, 2, 4, 1, 2));
-    assert_eq!(s.rimm.peaks()[..3], [700_000, 2, 4]);
+    assert_eq!(s.rimm.peaks()[..4], [700_000, 0, 2, 4]);
 }
 
 /// The choice follows the depths, packet by packet; never the port itself, one in alert, or one without room.
@@ -157,7 +157,7 @@ fn without_a_neighbour_that_was_heard_packets_stay() {
     assert!(s.rimm.alpha == 1 && s.packet(1, 7, SWITCHES[2], HOST, None).verdict == Verdict::Pass);
     assert_eq!(s.rimm.counts.alerts, 0, "the queue of the bench is empty");
     let mut s = Switch::new(&[]);
-    s.rimm.ports[HOST.index()].alert.set(true, 0);
+    s.rimm.ports[HOST.index()].alert.set(20_000, 20_000, 0);
     let went = s.packet(1, 7, SWITCHES[2], HOST, None);
     assert_eq!((went.verdict, went.shim, s.rimm.counts.stayed), (Verdict::Pass, None, 1));
 }
@@ -195,7 +195,7 @@ fn hops_and_frames_bound_detours() {
 #[test]
 fn a_neighbour_returns_what_leads_back() {
     let mut s = Switch::new(&[]);
-    s.rimm.ports[SWITCHES[0].index()].alert.set(true, 0);
+    s.rimm.ports[SWITCHES[0].index()].alert.set(20_000, 20_000, 0);
     s.hear(SWITCHES[2], 0);
     let out = Some(Shim::new(DETOUR, &[0, 9, 0, 0, 0, 5], 80));
     let back = s.packet(1, 7, SWITCHES[0], SWITCHES[0], out);
@@ -228,14 +228,125 @@ fn a_hole_holds_the_flow_until_it_is_given_up() {
     assert!(matches!(s.packet(2, 7, SWITCHES[0], HOST, returned(1)).verdict, Verdict::Detour(_)));
     assert!(matches!(s.packet(3, 7, SWITCHES[2], HOST, None).verdict, Verdict::Detour(_)), "new ones stay behind");
     s.wait(1);
+    s.message(HOST, 3, 20_000);
+    let late = s.packet(2, 7, SWITCHES[0], HOST, returned(1)).verdict;
+    assert!(matches!(late, Verdict::Detour(_)), "late, but not while the queue is above alpha");
+    s.message(HOST, 4, 0);
     assert_eq!(s.packet(2, 7, SWITCHES[0], HOST, returned(1)).verdict, Verdict::Pass);
     assert_eq!(s.packet(4, 7, SWITCHES[2], HOST, None).verdict, Verdict::Pass);
     assert_eq!(s.packet(3, 7, SWITCHES[0], HOST, returned(2)).verdict, Verdict::Pass);
     let c = s.rimm.counts;
-    assert_eq!((c.given_up, c.late, c.released), (1, 2, 0));
+    assert_eq!((c.given_up, c.late, c.released, c.outlived, c.overlong), (1, 2, 0, 0, 0));
 }
 
-/// Releases 900 us apart: none of the waits lasts for 1 ms, but packets are out for longer.
+/// Releases go on and new packets join behind, long after the alert: the detour ends all the same. With `longest` so does one whose
+/// alerts go on; new packets then meet the queue, and what is out comes back to it.
+#[test]
+fn a_detour_that_outlives_its_alert_ends() {
+    let mut s = Switch::new(&[]);
+    s.hear(SWITCHES[0], 0);
+    s.message(HOST, 1, 20_000);
+    (0..4).for_each(|id| drop(s.packet(id, 7, SWITCHES[2], HOST, None)));
+    s.message(HOST, 2, 19_999);
+    s.wait(2_000_000);
+    assert_eq!(s.packet(9, 7, SWITCHES[0], HOST, returned(9)).verdict, Verdict::Pass, "late: it has stalled, and nothing else");
+    assert_eq!((s.rimm.counts.given_up, s.rimm.counts.outlived), (1, 0));
+    let mut s = Switch::new(&[]);
+    s.hear(SWITCHES[0], 0);
+    s.message(HOST, 1, 20_000);
+    (0..4).for_each(|id| drop(s.packet(id, 7, SWITCHES[2], HOST, None)));
+    s.message(HOST, 2, 19_999);
+    for number in 0..30 {
+        s.wait(100_000);
+        let (back, new) = (number, number + 4);
+        assert_eq!(s.packet(back, 7, SWITCHES[0], HOST, returned(back)).verdict, Verdict::Pass);
+        assert!(matches!(s.packet(new, 7, SWITCHES[2], HOST, None).verdict, Verdict::Detour(_)), "the port is busy");
+    }
+    s.message(HOST, 3, 0);
+    for number in 30..39 {
+        s.wait(100_000);
+        assert_eq!(s.packet(number, 7, SWITCHES[0], HOST, returned(number)).verdict, Verdict::Pass);
+        assert!(matches!(s.packet(number + 4, 7, SWITCHES[2], HOST, None).verdict, Verdict::Detour(_)));
+    }
+    s.wait(100_000);
+    assert_eq!(s.packet(20, 7, SWITCHES[2], HOST, None).verdict, Verdict::Pass);
+    assert_eq!(
+        s.packet(11, 7, SWITCHES[0], HOST, returned(11)),
+        Went { verdict: Verdict::Pass, shim: None, frame: 1000, ttl: 60 }
+    );
+    let c = s.rimm.counts;
+    assert_eq!((c.released, c.late, c.given_up, c.outlived, c.overlong), (39, 1, 1, 1, 0));
+    assert_eq!(s.rimm.peaks()[1], 1_000_000_000);
+
+    let mut s = Switch::new(&[("longest", text("2ms"))]);
+    s.hear(SWITCHES[0], 0);
+    for i in 0..10 {
+        s.message(HOST, 2 * i + 1, 20_000);
+        assert!(matches!(s.packet(0, 7, SWITCHES[2], HOST, None).verdict, Verdict::Detour(_)));
+        s.message(HOST, 2 * i + 2, 0);
+        s.packet(0, 7, SWITCHES[0], HOST, returned(u32::from(i)));
+        s.packet(1, 7, SWITCHES[2], HOST, None);
+        s.wait(200_000);
+    }
+    assert_eq!(s.rimm.counts.given_up, 0, "Sa = Sf between alerts");
+    let mut s = Switch::new(&[("longest", text("2ms"))]);
+    s.hear(SWITCHES[0], 0);
+    for i in 0..11 {
+        s.message(HOST, 2 * i + 1, 20_000);
+        s.packet(PacketId::from(i), 7, SWITCHES[2], HOST, None);
+        if i > 0 && i < 10 {
+            s.message(HOST, 2 * i + 2, 0);
+            s.packet(PacketId::from(i), 7, SWITCHES[0], HOST, returned(u32::from(i) - 1));
+        }
+        s.wait(200_000);
+    }
+    let c = s.rimm.counts;
+    assert_eq!((c.detoured, c.released, c.given_up, c.overlong), (10, 9, 1, 1));
+    assert_eq!(s.packet(1, 7, SWITCHES[0], HOST, returned(9)).verdict, Verdict::Pass, "released, whatever the alert");
+}
+
+/// Neighbours that give a packet back follow from the routes: a port of which none does has no detours, and no messages.
+#[test]
+fn detours_keep_to_neighbours_that_send_back() {
+    let play = |detours: &str| {
+        let mut site = site(&["s1", "s2", "s3", "h0"]);
+        site.ports.iter_mut().filter(|port| !port.to_host).for_each(|port| port.peer_runs = vec!["rimm"]);
+        site.ports[0].back = vec![];
+        site.ports[3].back = vec![SWITCHES[1]];
+        let rimm = Rimm::new(&params(&[("alpha", text("1000B")), ("detours", text(detours))]), &site).expect("it runs");
+        let mut s = Switch { rimm, node: bench(4) };
+        (0..3).for_each(|i| s.hear(SWITCHES[i], [5, 9, 2][i]));
+        [HOST, SWITCHES[0]].map(|port| {
+            let mut fx = Effects::default();
+            s.rimm.on_egress(&mut At(bench(4), 2_000), 5, port, &mut fx);
+            let told = fx.list.first().map(|(_, effect)| if let Effect::Clone { port, .. } = effect { *port } else { port });
+            s.message(port, 1, 30_000);
+            (told, s.packet(1, 7, SWITCHES[2], port, None).verdict)
+        })
+    };
+    assert_eq!(play("returning"), [(Some(SWITCHES[1]), Verdict::Detour(SWITCHES[1])), (None, Verdict::Pass)]);
+    assert_eq!(play("all")[0], (Some(SWITCHES[2]), Verdict::Detour(SWITCHES[2])));
+    assert_eq!(play("all")[1], (Some(SWITCHES[2]), Verdict::Detour(SWITCHES[2])));
+}
+
+/// The "below" of crossing 2 was lost: without its number the ingress would take the next burst for the same alert, which has lasted too
+/// long.
+#[test]
+fn a_lost_message_does_not_cost_the_next_burst_its_detours() {
+    let mut s = Switch::new(&[]);
+    s.hear(SWITCHES[0], 0);
+    s.message(HOST, 1, 20_000);
+    s.wait(5_000_000);
+    assert_eq!(s.packet(1, 7, SWITCHES[2], HOST, None).verdict, Verdict::Pass);
+    s.message(HOST, 3, 20_000);
+    assert!(matches!(s.packet(1, 7, SWITCHES[2], HOST, None).verdict, Verdict::Detour(_)));
+    s.message(HOST, 3, 20_000);
+    s.message(HOST, 2, 0);
+    let c = s.rimm.counts;
+    assert_eq!((c.alerts, c.messages_returned, c.messages_repeated, c.messages_missed, c.messages_overtaken), (2, 2, 1, 1, 1));
+}
+
+/// Releases and alerts 900 us apart: none of the waits lasts for 1 ms, but packets are out for longer.
 #[test]
 fn a_pair_that_moves_is_not_given_up_unless_being_out_counts() {
     let play = |when: &str| {
@@ -243,14 +354,19 @@ fn a_pair_that_moves_is_not_given_up_unless_being_out_counts() {
         s.hear(SWITCHES[0], 0);
         s.message(HOST, 1, 20_000);
         (0..3).for_each(|number| drop(s.packet(number, 7, SWITCHES[2], HOST, None)));
-        s.message(HOST, 2, 0);
+        s.message(HOST, 2, 19_999);
         for number in 0..3 {
             s.wait(900_000);
             s.packet(number, 7, SWITCHES[0], HOST, returned(number));
+            if number < 2 {
+                s.message(HOST, 2 * number as u16 + 3, 20_000);
+                s.packet(number + 1, 7, SWITCHES[0], HOST, returned(number + 1)); // of a busy port
+                s.message(HOST, 2 * number as u16 + 4, 19_999);
+            }
         }
         (s.rimm.counts.released, s.rimm.counts.given_up, s.rimm.counts.late)
     };
-    assert_eq!((play("stalled"), play("outstanding")), ((3, 0, 0), (1, 1, 2)));
+    assert_eq!((play("stalled"), play("outstanding")), ((3, 0, 0), (1, 1, 3)));
 }
 
 /// The neighbour of a flow stays until none of its packets is out, or it has no room; another flow has another one.
@@ -312,6 +428,7 @@ fn crossings_at_egress_make_messages() {
     let egress = |s: &mut Switch, port: PortNo, queue: u64| {
         let mut fx = Effects::default();
         let mut node = At(bench(4), queue);
+        node.0.now = s.node.now;
         s.rimm.on_egress(&mut node, 5, port, &mut fx);
         fx.list.into_iter().map(|(_, effect)| effect).collect::<Vec<_>>()
     };
@@ -319,10 +436,12 @@ fn crossings_at_egress_make_messages() {
     let shim = Shim::new(MESSAGE, &[0, 0, 0, 3, 0, 1, 0, 0, 3, 0xE8], 80);
     assert_eq!(egress(&mut s, HOST, 1_000), [Effect::Clone { packet: 5, port: SWITCHES[1], ttl: 64, class: None, shim }]);
     assert_eq!(egress(&mut s, HOST, 5_000), []);
+    s.wait(100_000);
+    assert_eq!(egress(&mut s, HOST, 5_000).len(), 1, "again after 100 us");
     assert_eq!(egress(&mut s, HOST, 0).len(), 1);
     // Where the only neighbour that was heard is the port itself, nobody brings it back.
     assert_eq!(egress(&mut s, SWITCHES[1], 1_000), []);
-    assert_eq!((s.rimm.counts.messages_sent, s.rimm.counts.messages_unsent), (2, 1));
+    assert_eq!((s.rimm.counts.messages_sent, s.rimm.counts.messages_unsent), (3, 1));
     // A queue that may be above α when the next packet leaves is watched.
     let watch = |frame| {
         let mut s = Switch::new(&[("alpha", text("1000B"))]);
@@ -366,11 +485,11 @@ fn a_plain_detour_has_no_numbers() {
 /// 4·n + 32 KiB is the paper's; ours has the clocks, the alerts and the detectors besides.
 #[test]
 fn the_state_is_stated() {
-    let state = |set: &[(&str, Value)]| rimm(set).peaks()[3..].to_vec();
-    assert_eq!(state(&[]), [57_344 + 42, 16 + 32_768]); // 4 · 83 bits are 41.5 B
-    assert_eq!(state(&[("release", text("flowlet"))]), [74_240 + 42, 16 + 32_768]);
-    assert_eq!(state(&[("neighbour", text("per_flow"))]), [65_536 + 42, 16 + 32_768]);
-    assert_eq!(state(&[("hash_bits", Value::Int(4))]), [224 + 42, 16 + 128]);
+    let state = |set: &[(&str, Value)]| rimm(set).peaks()[4..].to_vec();
+    assert_eq!(state(&[]), [90_624 + 59, 16 + 32_768]); // 4 · 117 bits are 58.5 B
+    assert_eq!(state(&[("release", text("flowlet"))]), [107_520 + 59, 16 + 32_768]);
+    assert_eq!(state(&[("neighbour", text("per_flow"))]), [98_816 + 59, 16 + 32_768]);
+    assert_eq!(state(&[("hash_bits", Value::Int(4))]), [354 + 59, 16 + 128]);
 }
 
 #[test]
@@ -399,11 +518,19 @@ fn what_has_no_effect_is_said() {
     let found = said(&[], two, &limits);
     assert!(found.len() == 1 && found[0].contains("alpha") && found[0].contains("there are no detours"), "{found:?}");
     assert!(said(&[("alpha", text("512000B"))], two, &limits).is_empty());
-    let flowlet = Value::Table([("kind".to_string(), text("flowlet").into()), ("chi".to_string(), text("1ms").into())].into());
-    assert!(said(&[("release", flowlet)], two, &[])[0].contains("after give_up, 1ms"));
-    let plain = [("release", text("unordered")), ("hops", text("restored")), ("hash_bits", Value::Int(3))];
+    let flowlet = Value::Table([("kind".to_string(), text("flowlet").into()), ("chi".to_string(), text("5ms").into())].into());
+    assert!(said(&[("release", flowlet.clone())], two, &[]).is_empty(), "a gap of 5 ms ends a detour before 10 ms do");
+    let short = said(&[("release", flowlet.clone()), ("longest", text("5ms"))], two, &[]);
+    assert!(short.len() == 1 && short[0].contains("has no effect: after longest, 5ms"), "{short:?}");
+    let letter = ("give_up_when", text("outstanding"));
+    assert!(said(&[("release", flowlet), letter.clone()], two, &[])[0].contains("after give_up, 1ms"));
+    assert!(said(&[("longest", text("500us"))], two, &[])[0].contains("is below give_up, 1ms"));
+    assert!(said(&[("longest", text("2ms")), letter], two, &[])[0].contains("has no effect: with give_up_when"));
+    assert!(said(&[("repeat", text("1ms")), ("alert", text("at_once"))], two, &[])[0].contains("there are no messages"));
+    let plain =
+        [("release", text("unordered")), ("hops", text("restored")), ("hash_bits", Value::Int(3)), ("longest", text("2ms"))];
     let found = said(&plain, two, &[]);
-    assert!(found.len() == 2 && found.iter().all(|problem| problem.contains("has no effect")), "{found:?}");
+    assert!(found.len() == 3 && found.iter().all(|problem| problem.contains("has no effect")), "{found:?}");
     let found = said(&[("message_class", Value::Int(0))], two, &[]);
     assert!(found.len() == 1 && found[0].contains("no port has queues for several classes"), "{found:?}");
     assert!(said(&[("alpha", text("0B"))], two, &[])[0].contains("is no depth"));

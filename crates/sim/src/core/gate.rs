@@ -111,6 +111,13 @@ impl Core {
         }
     }
 
+    /// A frame with pauses that had left port `l` does not arrive.
+    pub fn note_pause_lost(&mut self, l: LinkId) {
+        if let Some(gate) = self.gate_of_neighbour(l).filter(|gate| gate.obeys) {
+            gate.on_the_way.pop_front();
+        }
+    }
+
     fn gate_of_neighbour(&mut self, l: LinkId) -> Option<&mut PortGate> {
         let back = self.gates.get(&l)?.reverse;
         self.gates.get_mut(&back)

@@ -41,10 +41,12 @@ pub mod flag {
     pub const POLICY: u8 = 1 << 5;
     /// What leaves the ring gives its room in a shared buffer back. Only with [`POLICY`].
     pub const SHARED: u8 = 1 << 6;
+    /// The switch knows that the link is down: packets are dropped at the port, and nothing leaves it.
+    pub const DOWN: u8 = 1 << 7;
     /// Admission and marking are those of the general path.
     pub const ADMITS: u8 = GENERAL | POLICY;
     /// Anything that the fast path does not do.
-    pub const OFF_FAST_PATH: u8 = ADMITS | MECHANISMS;
+    pub const OFF_FAST_PATH: u8 = ADMITS | MECHANISMS | DOWN;
 }
 
 /// The far end of a link: whether it is a host, whether an ingress hook runs there, and whether that has nothing to say of packets

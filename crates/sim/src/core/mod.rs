@@ -1,6 +1,7 @@
 //! What fabric and hosts share: the clock, the events, links with their output ports, the packets, and the ledger.
 
 pub mod departures;
+pub mod faults;
 pub mod gate;
 pub mod held;
 pub mod link;
@@ -21,6 +22,7 @@ use fanin_packet::{Packet, PacketId, Shim};
 use fanin_switch::{cells, DropReason, PortNo, PortView, SharedBuffer};
 use fanin_telemetry::{DropRow, Name, QueueRow, Stamp, TableError};
 use fanin_units::{Bytes, LinkId, Span, SwitchId, Time, WireClock};
+use faults::Fault;
 use gate::PortGate;
 use held::Held;
 use link::flag;
@@ -52,6 +54,10 @@ pub struct Core {
     pub crossings: Table<WireClock, SwitchId>,
     /// By link, the pauses of ports that may be paused.
     pub gates: BTreeMap<LinkId, PortGate>,
+    /// By link, in one direction, what happens to it; links without any event are absent.
+    pub faults: BTreeMap<LinkId, Fault>,
+    /// Something of a packet is written down where it arrives, or links fail: at hooked links that comes first.
+    pub inspects: bool,
     /// Bytes of a buffer cell; zero where nothing counts in cells.
     pub cell: u32,
     /// Packets that mechanisms hold for ports.

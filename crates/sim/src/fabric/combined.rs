@@ -6,6 +6,7 @@
 //! with nobody, so only a virtual output queue drops for want of room. docs/switch/combined.md.
 
 use super::switch::Fabric;
+use crate::core::link::flag;
 use crate::core::Core;
 use fanin_packet::PacketId;
 use fanin_switch::{Arbitration, CrossbarArbiter, DropReason, Hooks, Inputs, Match, PortNo, Requests, Scheduler, Scheduling};
@@ -492,7 +493,11 @@ impl Fabric {
         let (class, frame) = (core.class_of(l, &core.pool[packet]), core.pool[packet].frame);
         self.crossbars[s].outputs[usize::from(output)].coming[class] -= u64::from(frame);
         let (_, waiting) = core.queue(l);
-        self.enqueue_general(core, l, None, packet);
+        if core.links[l].flags & flag::DOWN != 0 {
+            self.refuse_at_dead_port(core, l, packet);
+        } else {
+            self.enqueue_general(core, l, None, packet);
+        }
         if core.queue(l).1 > waiting {
             self.joined_output(core, l, class, frame);
         }

@@ -53,6 +53,9 @@ impl Fabric {
         let (s, _) = core.switch_port(l);
         let Some(queues) = core.ports[l].queues.as_deref_mut() else { return };
         queues.armed = false;
+        if core.links[l].flags & flag::DOWN != 0 {
+            return; // it is armed again as it comes up
+        }
         if core.links[l].free_at > core.now.ps() {
             return core.arm(l); // a packet that came at this instant has found the wire free
         }
@@ -120,8 +123,6 @@ impl Fabric {
         core.make_events(l);
         let queues = core.ports[l].queues_of(classes);
         for class in (0..PRIORITIES).filter(|class| queues >> class & 1 != 0) {
-            // As where heads are dropped: what mechanisms make of them comes after departures of this instant.
-            let before = std::mem::replace(&mut self.departing, true);
             if core.combined {
                 self.flush_inputs(core, l, class, reason);
             }
@@ -130,7 +131,6 @@ impl Fabric {
                 self.left_output(core, l, packet, core.pool[packet].frame);
                 self.drop_dequeued(core, l, packet, reason, queue_bytes);
             }
-            self.departing = before;
         }
     }
 }

@@ -67,7 +67,7 @@ impl Fabric {
     /// would pay.
     #[inline(never)]
     fn enqueue_in_general(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
-        let seen = core.links[l].flags & flag::MECHANISMS != 0 && core.pool[packet].frame <= self.seen_up_to;
+        let seen = core.links[l].flags & (flag::MECHANISMS | flag::DOWN) != 0 && core.pool[packet].frame <= self.seen_up_to;
         if seen && self.before_queue(core, l, via, packet) {
             return;
         }
@@ -77,6 +77,10 @@ impl Fabric {
     /// A packet is about to join a queue where mechanisms may want to see it. True when one of them has another use for it.
     #[inline(never)]
     fn before_queue(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) -> bool {
+        if core.links[l].flags & flag::DOWN != 0 {
+            self.refuse_at_dead_port(core, l, packet);
+            return true;
+        }
         if core.combined {
             self.join_virtual_queue(core, l, via, packet);
             return true;
@@ -227,9 +231,15 @@ impl Fabric {
     pub fn drop_dequeued(&mut self, core: &mut Core, l: LinkId, packet: PacketId, reason: DropReason, queue_bytes: u64) {
         let (s, _) = core.switch_port(l);
         if core.pool[packet].kind == Kind::Control {
+            if reason == DropReason::LINK_DOWN {
+                core.count_lost_message(l, reason);
+            }
             return self.lose_clone(core, s, packet, reason);
         }
         core.ports[l].drops += 1;
+        if reason == DropReason::LINK_DOWN {
+            core.count_dropped_at(l);
+        }
         let port = core.ports[l].name.clone();
         self.drop_with(core, s, packet, reason, port, queue_bytes);
     }

@@ -14,6 +14,8 @@ mod determinism;
 mod detours;
 mod drop_notification;
 mod explain;
+mod failures;
+mod failures_random;
 mod front_drop;
 mod held;
 mod int;

@@ -1,60 +1,57 @@
 """The simulation behind docs/statistics.md: how often intervals, verdicts and the stop rule are wrong on values of real runs.
 
-    python tests/python/simulated.py 400        # 400 samples of each kind; prints the tables of the page, in minutes
+    python tests/python/simulated.py 400             # prints the tables of the page, in minutes
+    python tests/python/simulated.py 4000 classes    # with how many seeds each metric is reliable, by the values that are chosen on
 
-test_statistics_real.py holds a short form of it against its limits at each change.
+Tables are measured on the values that no choice knew; see real_seeds.py. test_statistics_real.py holds a short form of it against
+its limits at each change.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
 
+import many_samples
 import real_seeds
 from fanin import statistics
-from fanin.statistics import metrics
+from fanin.statistics import exact, metrics
 from fanin.sweep.axes import Stop
 from fanin.sweep.todo import Seen, enough, rounds
+from many_samples import Coverage
+from real_seeds import Part, Values
 
-COUNTS: Final = (10, 20, 74)
+COUNTS: Final = (10, 20, 99)
 """Numbers of seeds at which intervals are tried."""
 
-TABLES: Final = (2, 3, 5, 10, 20, 80)
+CHOICES: Final = (10, 20, 40, 99, 150)
+"""Numbers of seeds at which it is chosen with how many a metric is reliable."""
+
+LIMIT: Final = 0.08
+"""Intervals without a flag that miss the mean: 5 % is nominal, three points more are allowed."""
+
+CHOSEN: Final = 0.07
+"""What may miss where limits are chosen: a point less, since other networks may be worse."""
+
+TABLES: Final = (2, 3, 5, 10, 20, 99, 200)
 """Numbers of seeds at which tables of verdicts are tried."""
 
-SHARES: Final = (0.05, 0.1, 0.26)
+SHARES: Final = (0.02, 0.04, 0.1, 0.26)
 """In how many runs of one variant there are timeouts, where the means are equal."""
-
-CLASSES: Final[dict[int | None, str]] = {10: "10", 74: "74", None: "never"}
-"""Classes of metrics, by how many seeds their means take."""
 
 AGAIN: Final = 10
 """The worst of many samples is partly the unluckiest: it is measured anew, with so many times the samples."""
 
-POINT: Final = (32, 0.45, "65 packets")
-"""The point with timeouts in a quarter of its runs."""
+POINT: Final = (48, 0.6, "100 packets")
+"""A point with timeouts in many of its runs."""
 
 
-class Coverage(NamedTuple):
-    """Of so many samples: intervals that hold the mean, those without a flag, and those of them that miss it."""
-
-    samples: int
-    inside: int
-    firm: int
-    wrong: int
-
-    def __add__(self, other: Coverage) -> Coverage:  # type: ignore[override]
-        return Coverage(*(one + two for one, two in zip(self, other, strict=True)))
-
-
-NOTHING: Final = Coverage(0, 0, 0, 0)
-
-
-def drawn(values: real_seeds.Values, seeds: int, samples: int, stream: int) -> Iterator[real_seeds.Values]:
+def drawn(values: Values, seeds: int, samples: int, stream: int) -> Iterator[Values]:
     """Samples with replacement; of a table of several rows, of all of them at the same places."""
     draws = np.random.default_rng(stream)
     for at in draws.integers(0, values.shape[-1], (samples, seeds)):
@@ -67,54 +64,41 @@ def holds(low: float | None, high: float | None, true: float) -> bool:
     return low - 1e-9 * abs(true) <= true <= high + 1e-9 * abs(true)
 
 
-def seeds_of(metric: str) -> int | None:
-    """With how many seeds the mean of a metric is reliable."""
+def seeds_of(metric: str, kind: str = "means") -> int | None:
+    """With how many seeds the mean of a metric is reliable, or that of its differences."""
     known = metrics.of(metric)
     assert known is not None
-    return known.seeds
+    return known.seeds if kind == "means" else known.seeds_of_differences
 
 
-def seeds_of_differences(metric: str) -> int | None:
-    """With how many seeds the mean of its differences is."""
-    known = metrics.of(metric)
-    assert known is not None
-    return known.seeds_of_differences
+def cases(part: Part, metric: str, kind: str = "means") -> list[Values]:
+    """The points that have a metric, or pairs of them that differ in K alone."""
+    return [found for _, found in (real_seeds.varying if kind == "means" else real_seeds.pairs)(part, metric)]
 
 
-def of_mean(metric: str, values: real_seeds.Values, seeds: int, samples: int, stream: int = 1) -> Coverage:
-    """How intervals of the mean of one point did."""
-    true, found = float(values.mean()), NOTHING
-    for sample in drawn(values, seeds, samples, stream):
-        said = statistics.interval(sample, seeds_needed=seeds_of(metric))
-        held = holds(said.low, said.high, true)
-        found += Coverage(1, held, said.flag is None, said.flag is None and not held)
-    return found
+def covered(part: Part, metric: str, kind: str, seeds: int, samples: int) -> tuple[Coverage, Coverage]:
+    """All points together, and the one that misses most often without a flag, measured anew."""
+    total, worst, where = Coverage(), -1.0, None
+    for values in cases(part, metric, kind):
+        found = many_samples.coverage(values, seeds, samples)
+        total += found
+        if found.firm >= samples // 10 and found.misses > worst:
+            worst, where = found.misses, values
+    return total, Coverage() if where is None else many_samples.coverage(where, seeds, samples, 2)
 
 
-def of_gap(metric: str, pair: real_seeds.Values, seeds: int, samples: int, stream: int = 1) -> Coverage:
-    """How intervals of differences by seed did, of two points."""
-    true, found = float((pair[1] - pair[0]).mean()), NOTHING
-    for base, other in drawn(pair, seeds, samples, stream):
-        said = gap(base, other, seeds_of_differences(metric))
-        held = holds(said.low, said.high, true)
-        found += Coverage(1, held, said.flag is None, said.flag is None and not held)
-    return found
+def chosen(metric: str, kind: str, samples: int) -> int | None:
+    """With how many seeds a metric is reliable, by what its intervals hold where limits are chosen; None: no number is enough."""
+
+    def fits(counts: Sequence[int]) -> bool:
+        found = [many_samples.coverage(own, seeds, samples) for own in cases("chosen", metric, kind) for seeds in counts]
+        return all(own.misses <= CHOSEN for own in found if own.firm >= samples // 10)
+
+    classes = [needed for needed in WORDS if needed is not None]
+    return next((needed for needed in classes if fits([seeds for seeds in CHOICES if seeds >= needed])), None)
 
 
-def pairs(metric: str) -> Iterator[real_seeds.Values]:
-    """Pairs of points that differ in K alone, where both have the metric in all runs."""
-    for hosts, load, short, long in (
-        (32, 0.2, "20 packets", "65 packets"),
-        (32, 0.45, "20 packets", "65 packets"),
-        (32, 0.45, "65 packets", "200 packets"),
-        (64, 0.45, "20 packets", "65 packets"),
-    ):
-        both = np.array([real_seeds.values(metric, hosts, load, k) for k in (short, long)])
-        if np.isfinite(both).all() and np.ptp(both[1] - both[0]) > 0:
-            yield both
-
-
-def gap(base: real_seeds.Values, other: real_seeds.Values, needed: int | None) -> statistics.Difference:
+def gap(base: Values, other: Values, needed: int | None) -> statistics.Difference:
     """The difference of two variants, seed by seed."""
     return statistics.difference(dict(enumerate(base.tolist())), dict(enumerate(other.tolist())), seeds_needed=needed)
 
@@ -124,9 +108,17 @@ def table(gaps: list[statistics.Difference]) -> list[str]:
     return [judged.verdict for judged in statistics.verdicts(gaps, ["lower"] * len(gaps))]
 
 
+def flipped(found: statistics.Difference) -> statistics.Difference:
+    """A difference as it was judged before: by the sign-flip test alone, whatever its skewness."""
+    return replace(found, p_mean=exact.sign_flip(np.array(found.gaps)).both)
+
+
+Judged = Callable[[statistics.Difference], statistics.Difference]
+
+
 def false_of_equal(seeds: int, tables: int) -> int:
     """How many tables of twenty metrics that are equal in both variants, with timeouts in a quarter of the runs, say otherwise."""
-    values = real_seeds.values("queries.p99_ps", *POINT)
+    values = real_seeds.values("shown", "queries.p99_ps", *POINT)
     draws, wrong = np.random.default_rng(seeds), 0
     for _ in range(tables):
         twenty = values[draws.integers(0, len(values), (20, 2, seeds))]
@@ -135,9 +127,9 @@ def false_of_equal(seeds: int, tables: int) -> int:
     return wrong
 
 
-def false_of_rare(seeds: int, share: float, tables: int) -> int:
+def false_of_rare(seeds: int, share: float, tables: int, judged: Judged = lambda found: found) -> int:
     """How many tables of equal means, with timeouts in one variant alone that cost as much as it gains, say better or worse."""
-    values = real_seeds.values("queries.p99_ps", *POINT)
+    values = real_seeds.values("shown", "queries.p99_ps", *POINT)
     usual, timed_out = values[values < 5e9], values[values >= 5e9]
     draws, wrong = np.random.default_rng(seeds), 0
     gain = share * (timed_out.mean() - usual.mean())
@@ -145,8 +137,43 @@ def false_of_rare(seeds: int, share: float, tables: int) -> int:
         base = draws.choice(usual, seeds)
         rare = draws.random(seeds) < share
         other = np.where(rare, draws.choice(timed_out, seeds), draws.choice(usual, seeds)) - gain
-        wrong += table([gap(base + 1e10, other + 1e10, statistics.RARE)])[0] in ("better", "worse")
+        wrong += table([judged(gap(base + 1e10, other + 1e10, statistics.RARE))])[0] in ("better", "worse")
     return wrong
+
+
+def headlines(seeds: int, tables: int, *, equal: bool) -> Iterator[list[statistics.Difference]]:
+    """Tables of what `fanin compare` judges, of all pairs of points; `equal` moves the means of the second to the first's."""
+    listed = [name for name in metrics.HEADLINES if name in real_seeds.names()]
+    found: dict[real_seeds.Point, list[tuple[int | None, Values]]] = {}
+    for name in listed:
+        for point, both in real_seeds.pairs("shown", name):
+            moved = both - [[0.0], [float(both[1].mean() - both[0].mean())]] if equal else both
+            found.setdefault(point, []).append((seeds_of(name, "differences"), moved))
+    for own in found.values():
+        for at in np.random.default_rng([5, seeds]).integers(0, own[0][1].shape[1], (tables, seeds)):
+            yield [gap(base[at], other[at], needed) for needed, (base, other) in own]
+
+
+def false_of_headlines(seeds: int, tables: int) -> tuple[int, int]:
+    """Of how many tables of headlines with equal means, and the shapes of real runs, any says better or worse."""
+    wrong = [any(word in ("better", "worse") for word in table(own)) for own in headlines(seeds, tables, equal=True)]
+    return sum(wrong), len(wrong)
+
+
+def power(seeds: int, samples: int) -> tuple[int, int, int]:
+    """Of all differences of metrics that are reliable with so many seeds, each for itself: better or worse before, now, and all."""
+    before = now = every = 0
+    for metric in real_seeds.names():
+        needed = seeds_of(metric, "differences")
+        if needed is None or needed > seeds:
+            continue
+        for both in cases("shown", metric, "differences"):
+            for base, other in drawn(both, seeds, samples, 3):
+                found = gap(base, other, needed)
+                before += table([flipped(found)])[0] in ("better", "worse")
+                now += table([found])[0] in ("better", "worse")
+                every += 1
+    return before, now, every
 
 
 # -- the stop rule -------------------------------------------------------------------------------------------------------
@@ -161,10 +188,10 @@ class Stopped(NamedTuple):
 
 
 def replayed(stop: Stop, most: int, samples: int) -> Iterator[list[Stopped]]:
-    """Replay the rule on the six points of the example, over shuffled seeds."""
-    points = real_seeds.points(32)
-    values = np.array([real_seeds.values(stop.metric, *point) for point in points])
-    timeouts = np.array([real_seeds.values("total.timeouts", *point) for point in points]) > 0
+    """Replay the rule on the points of the two new networks, over shuffled seeds."""
+    points = real_seeds.points("shown")
+    values = np.array([real_seeds.values("shown", stop.metric, *point) for point in points])
+    timeouts = np.array([real_seeds.values("shown", "total.timeouts", *point) for point in points]) > 0
     draws = np.random.default_rng(9)
     for _ in range(samples):
         order = draws.permutation(values.shape[1])
@@ -185,7 +212,7 @@ def replayed(stop: Stop, most: int, samples: int) -> Iterator[list[Stopped]]:
 
 def replayed_before(stop: Stop, most: int, samples: int) -> Iterator[list[Stopped]]:
     """Replay the rule that was: each point for itself, by Student's interval, from five seeds on."""
-    values = np.array([real_seeds.values(stop.metric, *point) for point in real_seeds.points(32)])
+    values = np.array([real_seeds.values("shown", stop.metric, *point) for point in real_seeds.points("shown")])
     draws = np.random.default_rng(9)
     counts = [5]
     while counts[-1] < most:
@@ -216,27 +243,46 @@ def share(count: int, of: int) -> str:
     return f"{100 * count / of:.1f} ({100 * low:.1f}–{100 * high:.1f})"
 
 
-def coverage_rows(samples: int, kind: str) -> Iterator[str]:
-    """Rows of the table of coverage, by class of metrics and number of seeds."""
-    measure, class_of = (of_mean, seeds_of) if kind == "means" else (of_gap, seeds_of_differences)
-    for needed, words in CLASSES.items():
+WORDS: Final[dict[int | None, str]] = {10: "10", 20: "20", 99: "99", None: "never"}
+"""With how many seeds a metric is reliable, in words."""
+
+
+def coverage_row(metric: str, samples: int) -> str:
+    """How many intervals of a metric hold, of means and of differences, at the point where they do worst; flagged: in brackets."""
+    told = [f"`{metric}`"]
+    for kind in ("means", "differences"):
+        needed = seeds_of(metric, kind)
+        told.append(WORDS[needed])
         for seeds in COUNTS:
-            total, worst = NOTHING, (-1.0, "", np.zeros(0))
+            total, worst = covered("shown", metric, kind, seeds, samples)
+            if not total.samples or not worst.firm:
+                told.append("–")
+            elif needed is None or needed > seeds:
+                told.append(f"({100 * (1 - worst.misses):.0f})")
+            else:
+                firm = total.firm / total.samples
+                told.append(f"{100 * (1 - worst.misses):.1f}" + (f" of {100 * firm:.0f} %" if firm < 0.995 else ""))
+    return f"| {' | '.join(told)} |"
+
+
+def classes_rows(kind: str, samples: int) -> Iterator[str]:
+    """Rows of the table of coverage by class, with the worst metric of each measured anew."""
+    for needed, words in WORDS.items():
+        for seeds in COUNTS:
+            total, worst = Coverage(), (-1.0, "", np.zeros(0))
             for metric in real_seeds.names():
-                if class_of(metric) != needed:
-                    continue
-                cases = (own for _, own in real_seeds.varying(metric)) if kind == "means" else pairs(metric)
-                for values in cases:
-                    found = measure(metric, values, seeds, samples)
+                for values in cases("shown", metric, kind) if seeds_of(metric, kind) == needed else ():
+                    found = many_samples.coverage(values, seeds, samples)
                     total += found
-                    if found.firm and found.wrong / samples > worst[0]:
-                        worst = found.wrong / samples, metric, values
-            again = measure(worst[1], worst[2], seeds, AGAIN * samples, 2) if worst[1] else NOTHING
-            named = f"`{worst[1]}`: {share(again.wrong, again.samples)}; {share(again.firm - again.wrong, again.firm)} hold"
-            yield (
-                f"| {words} | {seeds} | {100 * total.inside / total.samples:.1f} | {100 * total.firm / total.samples:.0f} | "
-                f"{f'{100 * (1 - total.wrong / total.firm):.1f}' if total.firm else '–'} | {named if worst[1] else '–'} |"
-            )
+                    if found.firm >= samples // 10 and found.misses > worst[0]:
+                        worst = found.misses, metric, values
+            line = f"| {words} | {seeds} | {100 * total.inside / total.samples:.1f} "
+            if needed is None or needed > seeds:
+                yield f"{line}| 0 | – | – |"
+                continue
+            again = many_samples.coverage(worst[2], seeds, AGAIN * samples, 2)
+            held = share(again.firm - again.wrong, again.firm)
+            yield f"{line}| {100 * total.firm / total.samples:.0f} | {100 * (1 - total.misses):.1f} | `{worst[1]}`: {held} |"
 
 
 def stop_row(words: str, runs: Sequence[list[Stopped]], most: int) -> str:
@@ -251,22 +297,62 @@ def stop_row(words: str, runs: Sequence[list[Stopped]], most: int) -> str:
     )
 
 
-def main(samples: int) -> None:
-    """Print all tables."""
+def print_classes(samples: int) -> None:
+    """Print with how many seeds each metric is reliable by the values that are chosen on, and where the package says otherwise."""
+    for metric in real_seeds.names():
+        for kind in ("means", "differences"):
+            found, said = chosen(metric, kind, samples), seeds_of(metric, kind)
+            strict = said is None or (found is not None and said >= found)
+            other = "" if found == said else f"   the package: {WORDS[said]}, {'stricter' if strict else 'LESS STRICT'}"
+            print(f"{metric:34} {kind:11} {WORDS[found]:>5}{other}", flush=True)
+
+
+def print_coverage(samples: int) -> None:
+    """Print the tables of coverage."""
     for kind in ("means", "differences"):
-        print(f"\ncoverage of {kind}, {samples} samples\n", flush=True)
-        for row in coverage_rows(samples if kind == "means" else max(20, samples // 4), kind):
+        print(f"\ncoverage of {kind} by class, {samples} samples\n", flush=True)
+        for row in classes_rows(kind, samples):
             print(row, flush=True)
+    print("\ncoverage by metric at the worst point\n")
+    for metric in real_seeds.names():
+        print(coverage_row(metric, samples), flush=True)
+
+
+def print_stops(samples: int) -> None:
+    """Print the table of the stop rule."""
     print(f"\nstop rule, {samples} sequences\n")
     for stop, most in ((Stop("queries.p99_ps", 0.1), 100), (Stop("fct/all.mean_ps", 0.1), 200), (Stop("queries.p99_ps", 0.4), 200)):
         words = f"`{stop.metric}`, ±{100 * stop.width:.0f} %"
         print(stop_row(f"before: {words}", list(replayed_before(stop, most, samples)), most), flush=True)
         print(stop_row(f"now: {words}", list(replayed(stop, most, samples)), most), flush=True)
+
+
+def print_verdicts(samples: int) -> None:
+    """Print the tables of false verdicts and of power."""
     print(f"\nfalse verdicts, {samples} tables\n")
     for seeds in TABLES:
-        rare = [share(false_of_rare(seeds, of, samples), samples) for of in SHARES]
-        print(f"| {seeds} | {share(false_of_equal(seeds, samples), samples)} | {' | '.join(rare)} |", flush=True)
+        many = AGAIN * samples if seeds >= statistics.RARE else samples
+        rare = [share(false_of_rare(seeds, late, many), many) for late in SHARES]
+        wrong, of = false_of_headlines(seeds, max(10, samples // 4))
+        print(
+            f"| {seeds} | {share(false_of_equal(seeds, samples), samples)} | {share(wrong, of)} | {' | '.join(rare)} |", flush=True
+        )
+    for seeds in (statistics.RARE, 200):
+        flips = [share(false_of_rare(seeds, late, AGAIN * samples, flipped), AGAIN * samples) for late in SHARES]
+        print(f"| {seeds}, sign-flip test alone | | | {' | '.join(flips)} |", flush=True)
+    print("\npower\n")
+    for seeds in (10, 20, 40, statistics.RARE):
+        before, now, every = power(seeds, max(10, samples // 20))
+        print(f"| {seeds} | {share(before, every)} | {share(now, every)} |", flush=True)
+
+
+def main(samples: int, *asked: str) -> None:
+    """Print the tables that are asked for; all but the choice of classes if none is."""
+    kinds: dict[str, Callable[[int], None]] = {"coverage": print_coverage, "stops": print_stops, "verdicts": print_verdicts}
+    for name, made in {**kinds, "classes": print_classes}.items():
+        if name in (asked or kinds):
+            made(samples)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, *sys.argv[2:])

@@ -436,6 +436,26 @@ def test_equal_runs_give_equal_bytes_and_frames_hold_them(made: comparison.Compa
     assert repr(made) == "<fanin.Comparison with 'k65': k20: 2 better or mostly better, 0 worse>"
 
 
+def test_percentiles_of_all_flows_together_stand_beneath_the_mean_of_the_runs(made: comparison.Comparison, runs: Path) -> None:
+    """They are of flows, not of runs, and have intervals; of metrics that are no percentile there is none."""
+    found = row(made, "fct/all.p99_ps")
+    for cell, own in zip(found.cells, made.variants, strict=True):
+        flows = {result.manifest["seed"]: result.completions["fct_ps"].to_list() for result in own.results()}
+        assert cell.pooled == fanin.statistics.pooled(flows, 99)
+        assert cell.pooled.seeds == len(flows) and cell.pooled.values == sum(map(len, flows.values()))
+    assert all(cell.pooled is None for cell in row(made, "fct/all.mean_ps").cells)
+    _, (_, lines) = next(section for section in tables.tables(made, 1) if section[0] == "Flow completion time")
+    at = next(at for at, line in enumerate(lines) if line[0] == "  all flows together")
+    assert [line[0] for line in lines[at + 1 : at + 3]] == ["    from", "    to"]
+    pooled = found.cells[1].pooled
+    assert pooled is not None and lines[at + 2][2] == found.metric.text(pooled.high)
+    assert "All flows together" in tables.rule(made)
+    one = made.frame.filter(pl.col("metric") == "fct/all.p99_ps", pl.col("variant") == made.variants[1].name)
+    assert one.select("pooled", "pooled_low", "pooled_high").row(0) == (pooled.value, pooled.low, pooled.high)
+    told = made.to_dict()["rows"][[entry.metric.key for entry in made.rows].index("fct/all.p99_ps")]
+    assert told["variants"][made.variants[1].name]["pooled"]["value"] == pooled.value
+
+
 def test_tables_fit_eighty_columns(made: comparison.Comparison) -> None:
     for section, (head, rows) in tables.tables(made, 1):
         out = Console(width=80, file=io.StringIO())
@@ -664,7 +684,7 @@ class TestInBrowser:
     def test_charts_are_drawn_and_verdicts_shown(self, browser: Any, compared_page: Path) -> None:
         open_page(browser, compared_page)
         assert browser.get_log("browser") == []
-        names = "return [...document.querySelectorAll('.plot')].map(p => [p.id, p._fullData.map(t => t.name)])"
+        names = "return [...document.querySelectorAll('.plot')].map(p => [p.id, p.fanin.curves().map(c => c[0])])"
         drawn = dict(script(browser, names))
         assert drawn["cdf"] == drawn["slowdown-p99"] == ["k65", "k20"]
         assert {"fct-p50", "fct-p99", "queue", "throughput"} <= set(drawn)

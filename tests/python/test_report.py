@@ -18,12 +18,13 @@ import numpy as np
 import polars as pl
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 import fanin
 from fake_result import COLD, PORT, write_followed, write_result, write_table
-from fanin import pages, report
+from fanin import report
 from fanin.analysis import tables
 from fanin.figures import series
 from fanin.text import show
@@ -40,7 +41,7 @@ CHARTS = {
     "fct-cdf",
     "slowdown-cdf",
     "queue-0",
-    "burst-0",
+    "burst",
     "queue-1",
     "throughput",
     "paused-ports",
@@ -190,7 +191,7 @@ def test_a_page_names_each_kind_of_line_once(tmp_path: Path) -> None:
     data = re.search(r'id="figures">(.*?)</script>', report.render(fanin.load(out)), re.DOTALL)
     assert data is not None
     charts = json.loads(data[1])
-    assert sum(key.startswith("burst-") for key in charts) == 6
+    assert charts
     for key, chart in charts.items():
         if not chart["layout"].get("showlegend"):
             continue
@@ -204,20 +205,25 @@ def test_a_page_names_each_kind_of_line_once(tmp_path: Path) -> None:
         assert len(set(looks)) == len(looks), (key, looks)
 
 
+def explorer(text: str) -> dict[str, Any]:
+    """What the script that draws bursts reads on a page."""
+    data = re.search(r'id="explorer">(.*?)</script>', text, re.DOTALL)
+    assert data is not None
+    found: dict[str, Any] = json.loads(data[1])
+    return found
+
+
 def test_a_page_with_many_packets_can_still_be_mailed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = write_result(tmp_path / "out", bursts=6, senders=32, each=14, limit=120)
-    monkeypatch.setattr(pages, "OUTLINE", 100)
-    monkeypatch.setattr(pages, "Budget", lambda budget=pages.Budget: budget(1000))
-    text = report.render(fanin.load(out))
-    data = re.search(r'id="figures">(.*?)</script>', text, re.DOTALL)
-    assert data is not None
-    charts = {key: chart for key, chart in json.loads(data[1]).items() if key.startswith("burst-0-")}
-    whole = [any(trace["name"] == "queued" for trace in chart["data"]) for chart in charts.values()]
+    monkeypatch.setattr("fanin.analysis.explorer.PAGE_PACKETS", 1000)
+    monkeypatch.setattr("fanin.analysis.explorer.OUTLINES", 6 * 100)
+    views = [view for view in explorer(report.render(fanin.load(out)))["views"] if view["index"] is not None]
+    whole = [view["kind"] == "packets" for view in views]
     assert whole == [True, True, True, False, False, False], "the highest, and two others that fit"
-    for chart, every in zip(charts.values(), whole, strict=True):
-        assert ("each as it found the queue" in chart["note"]) is every
-        assert ("smallest and largest queue of each part of the time" in chart["note"]) is not every
-        assert any(trace["name"] == "all other flows" for trace in chart["data"]), "its flows are known all the same"
+    for view, every in zip(views, whole, strict=True):
+        assert ("each as it found the queue" in view["note"]) is every
+        assert ("the largest queue of each of 100 columns of time" in view["note"]) is not every
+        assert ("bands" in view) is every
 
 
 @pytest.fixture(scope="module")
@@ -251,7 +257,7 @@ def drawn(browser: webdriver.Chrome, chart: str) -> dict[str, tuple[Any, Any]]:
     """The curves that a chart shows: name → x, y."""
     curves = script(
         browser,
-        "return document.getElementById(arguments[0])._fullData.map(t => [t.name, Array.from(t.x), Array.from(t.y)])",
+        "return document.getElementById(arguments[0]).fanin.curves()",
         chart,
     )
     return {name: (x, y) for name, x, y in curves}
@@ -261,6 +267,16 @@ def drawn(browser: webdriver.Chrome, chart: str) -> dict[str, tuple[Any, Any]]:
 def page(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fanin.load(folder).report(tmp_path_factory.mktemp("page") / "report.html")
 
+
+COLORS = """
+return document.getElementById(arguments[0]).fanin.plots.map(({ctx}) => {
+  const {data} = ctx.getImageData(0, 0, ctx.canvas.width, ctx.canvas.height);
+  const seen = new Set();
+  for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 250) seen.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
+  return seen.size;
+});
+"""
+"""How many colours each panel of a chart has."""
 
 CONTRAST = """
 const number = (text) => (text.match(/[0-9.]+/g) || []).map(Number);
@@ -279,7 +295,7 @@ const behind = (element) => {
 const seen = [];
 for (const element of document.querySelectorAll("body *")) {
   const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-  if (!own || !element.getClientRects().length || element.closest("script, .plot")) continue;
+  if (!own || !element.getClientRects().length || element.closest("script, .uplot")) continue;
   const back = behind(element);
   let opacity = 1;
   for (let up = element; up; up = up.parentElement) opacity *= Number(getComputedStyle(up).opacity);
@@ -302,7 +318,7 @@ def bursts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def per_millisecond(browser: webdriver.Chrome, chart: str) -> float:
     """Return the units of a chart's time axis in a millisecond."""
-    title = script(browser, f"return document.getElementById('{chart}').layout.xaxis.title.text")
+    title = script(browser, f"return document.getElementById('{chart}').fanin.spec.x.title")
     return next(n for unit, n in (("[ms]", 1.0), ("[us]", 1e3), ("[µs]", 1e3), ("[ns]", 1e6), ("[s]", 1e-3)) if unit in title)
 
 
@@ -313,8 +329,8 @@ class TestInBrowser:
         open_page(browser, page)
         assert {plot.get_attribute("id") for plot in browser.find_elements(By.CSS_SELECTOR, ".plot")} == CHARTS
         for chart in CHARTS:
-            count = script(browser, "return document.querySelectorAll(`#${arguments[0]} .scatterlayer .trace`).length", chart)
-            assert count == len(drawn(browser, chart)) > 0, chart
+            assert drawn(browser, chart), chart
+            assert all(colors > 3 for colors in script(browser, COLORS, chart)), f"{chart}: axes alone"
         assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
         events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]  # type: ignore[no-untyped-call]
         requests = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
@@ -345,7 +361,7 @@ class TestInBrowser:
         assert np.allclose(curve[0], done["fct_ps"].sort().to_numpy() / 1e9)
         assert curve[1][-1] == 1
         assert sum(drawn(browser, "drops-marks")["drops"][1]) == result.summary["drops"]
-        rate = drawn(browser, "throughput-ports")["leaf0-&gt;h0"]
+        rate = drawn(browser, "throughput-ports")["leaf0->h0"]
         sent = result.ports.filter(pl.col("port") == PORT)["tx_bytes"].to_numpy()
         assert np.allclose(rate[1], sent * 8e12 / 100e6 / 1e9)
         slow = drawn(browser, "slowdown")["median"][1]
@@ -365,12 +381,15 @@ class TestInBrowser:
         script(browser, "arguments[0].click()", tabs[1])
         assert not browser.find_element(By.ID, "queue-0").is_displayed()
         assert browser.find_element(By.ID, "queue-1").is_displayed()
-        width = "return document.querySelector('#queue-1 .main-svg').getBoundingClientRect().width"
+        width = "return document.querySelector('#queue-1 canvas').getBoundingClientRect().width"
         WebDriverWait(browser, 10).until(lambda _: script(browser, width) > 900)
 
     def test_light_and_dark(self, browser: webdriver.Chrome, page: Path) -> None:
         open_page(browser, page)
-        look = "return [getComputedStyle(document.body).backgroundColor, document.getElementById('fct').layout.font.color]"
+        look = (
+            "return [getComputedStyle(document.body).backgroundColor,"
+            " document.querySelector('#fct canvas').getContext('2d').canvas.toDataURL()]"
+        )
         before = script(browser, look)
         script(browser, "document.getElementById('theme').click()")
         WebDriverWait(browser, 10).until(lambda _: script(browser, look)[1] != before[1])
@@ -380,11 +399,26 @@ class TestInBrowser:
     def test_zooming_reaches_single_packets(self, browser: webdriver.Chrome, page: Path, folder: Path) -> None:
         open_page(browser, page)
         first, second = fanin.load(folder).queues["time_ps"][:2].to_numpy() / 1e9
-        change = "Plotly.relayout('queue-0', {'xaxis.range': [arguments[0], arguments[1]]})"
-        text = f"const done = arguments[2]; {change}.then(() => done())"
-        browser.execute_async_script(text, first - 1e-7, second + 1e-7)
-        seen = "return document.getElementById('queue-0').layout.xaxis.range"
+        script(browser, "document.getElementById('queue-0').fanin.zoom([arguments[0], arguments[1]])", first - 1e-7, second + 1e-7)
+        seen = "const {min, max} = document.getElementById('queue-0').fanin.plots[0].scales.x; return [min, max]"
+        WebDriverWait(browser, 10).until(lambda _: script(browser, seen)[1] < 1)
         assert np.allclose(script(browser, seen), [first - 1e-7, second + 1e-7], rtol=0, atol=1e-12)
+
+    def test_dragging_zooms_and_a_double_click_shows_all(self, browser: webdriver.Chrome, page: Path) -> None:
+        open_page(browser, page)
+        seen = "return document.getElementById('queue-0').fanin.range"
+        whole = script(browser, seen)
+        over = browser.find_element(By.CSS_SELECTOR, "#queue-0 .u-over")
+        script(browser, "arguments[0].scrollIntoView({block: 'center'})", over)
+        wide = over.size["width"]
+        chain = ActionChains(browser).move_to_element(over).move_by_offset(-wide // 4, 0)
+        chain.click_and_hold().move_by_offset(wide // 2, 0).release().perform()
+        WebDriverWait(browser, 10).until(lambda _: script(browser, seen) != whole)
+        low, high = script(browser, seen)
+        assert high - low == pytest.approx((whole[1] - whole[0]) / 2, rel=0.02)
+        assert low - whole[0] == pytest.approx((whole[1] - whole[0]) / 4, rel=0.05)
+        ActionChains(browser).move_to_element(over).double_click().perform()
+        WebDriverWait(browser, 10).until(lambda _: script(browser, seen) == whole)
 
     def test_a_narrow_window_scrolls_no_page(self, browser: webdriver.Chrome, page: Path) -> None:
         browser.set_window_size(700, 900)
@@ -400,12 +434,12 @@ class TestInBrowser:
         result = fanin.load(write_result(tmp_path / "out", bursts=40, senders=24, each=20))
         open_page(browser, result.report())
         assert script(browser, "return document.getElementById('queue-0-peak')") is None
-        overview, near = drawn(browser, "queue-0"), drawn(browser, "burst-0")
+        overview, near = drawn(browser, "queue-0"), drawn(browser, "burst")
         assert len(overview["queue"][0]) <= series.MAX_POINTS
-        assert max(overview["queue"][1]) == max(near["queue"][1])
-        window = script(browser, "return document.getElementById('queue-0').layout.shapes[0]")
+        assert max(overview["queue"][1]) == pytest.approx(max(near["queue"][1]))
+        window = script(browser, "return document.getElementById('queue-0').fanin.spec.panels[0].bands[0]")
         # A short burst has an axis of its own unit: both in picoseconds.
-        unit = 1e9 / per_millisecond(browser, "burst-0")
+        unit = 1e9 / per_millisecond(browser, "burst")
         times = [round(x * unit) for x in near["queue"][0]]
         start, end = (round(window[x] * 1e9) for x in ("x0", "x1"))
         peak = times[near["queue"][1].index(max(near["queue"][1]))]
@@ -419,9 +453,9 @@ class TestInBrowser:
         assert len(overview["queue"][0]) <= series.MAX_POINTS
         records = sum(len(near.get(name, [[]])[0]) for name in ("queued", "marked CE", "dropped"))
         assert records == report.PEAK_PACKETS
-        assert max(overview["queue"][1]) == max(near["queue"][1])
-        window = script(browser, "return document.getElementById('queue-0').layout.shapes[0]")
-        low, high = script(browser, "return document.getElementById('queue-0-peak').layout.xaxis.range")
+        assert max(overview["queue"][1]) == pytest.approx(max(near["queue"][1]))
+        window = script(browser, "return document.getElementById('queue-0').fanin.spec.panels[0].bands[0]")
+        low, high = script(browser, "return document.getElementById('queue-0-peak').fanin.range")
         peak = near["queue"][0][near["queue"][1].index(max(near["queue"][1]))]
         first, last = min(near["queue"][0]), max(near["queue"][0])
         assert [window["x0"], window["x1"]] == pytest.approx([low, high])
@@ -438,7 +472,7 @@ class TestInBrowser:
         open_page(browser, result.report())
         port = result.summary["largest_queue"]["port"]
         records = result.queues.filter(pl.col("port") == port)
-        chart = drawn(browser, "burst-0")
+        chart = drawn(browser, "burst")
         assert max(chart["queue"][1]) == pytest.approx(records["queue_bytes"].to_numpy().max() / 1e3)
         assert sum(drawn(browser, "drops-marks")["ECN marks"][1]) == result.summary["marks"]
         median = next(entry for entry in result.summary["fct"] if entry["bin"] != "all" and entry["flows"])["slowdown_p50"]
@@ -459,8 +493,8 @@ class TestInBrowser:
             assert boxes
             assert all(right <= 360 and how == "auto" for right, _, how in boxes)
             assert any(wider for _, wider, _ in boxes)
-            svgs = "return [...document.querySelectorAll('.main-svg')].map(s => s.getBoundingClientRect().right)"
-            assert max(script(browser, svgs)) <= 360
+            canvases = "return [...document.querySelectorAll('canvas')].map(s => s.getBoundingClientRect().right)"
+            assert max(script(browser, canvases)) <= 360
         finally:
             browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
@@ -484,7 +518,9 @@ class TestInBrowser:
     ) -> None:
         open_page(browser, bursts)
         script(browser, "document.getElementById('theme').click()")
-        before = script(browser, "return [document.documentElement.dataset.theme, document.querySelector('#fct svg').clientWidth]")
+        before = script(
+            browser, "return [document.documentElement.dataset.theme, document.querySelector('#fct .uplot').clientWidth]"
+        )
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
         margins = 24
         text_width = (wide - margins) / 25.4 * 96
@@ -492,7 +528,7 @@ class TestInBrowser:
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         try:
             script(browser, "window.dispatchEvent(new Event('beforeprint'))")
-            inside = "return [...document.querySelectorAll('.main-svg, table, .tile')].filter(e => e.getClientRects().length)"
+            inside = "return [...document.querySelectorAll('.uplot, table, .tile')].filter(e => e.getClientRects().length)"
             ends = script(browser, f"{inside}.map(e => e.getBoundingClientRect().right)")
             assert len(ends) > 30
             assert max(ends) <= text_width, paper
@@ -501,7 +537,7 @@ class TestInBrowser:
         finally:
             browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
             browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-        after = "return [document.documentElement.dataset.theme, document.querySelector('#fct svg').clientWidth]"
+        after = "return [document.documentElement.dataset.theme, document.querySelector('#fct .uplot').clientWidth]"
         WebDriverWait(browser, 10).until(lambda _: script(browser, after) == before)
         size = {"paperWidth": wide / 25.4, "paperHeight": high / 25.4}
         printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", size)["data"])
@@ -512,33 +548,35 @@ class TestInBrowser:
         analysis = fanin.analyze(bursts.parent)
         records = fanin.load(bursts.parent).queues
         open_page(browser, bursts)
-        ready = "return document.getElementById('burst-0').dataset.drawn === 'done'"
-        rows = browser.find_elements(By.CSS_SELECTOR, "[data-place=burst-0] tr[data-figure]")
+        rows = browser.find_elements(By.CSS_SELECTOR, "#bursts-list tbody tr")
         listed = tables.largest(analysis.port(PORT), 10)
         assert [row.find_element(By.TAG_NAME, "button").text for row in rows] == [str(burst["index"]) for burst in listed]
         assert len(rows) > 2
         for row, burst in list(zip(rows, listed, strict=True))[:3]:
             script(browser, "arguments[0].querySelector('button').click()", row)
-            WebDriverWait(browser, 10).until(lambda _: script(browser, ready))
-            heading = script(browser, "return document.getElementById('burst-0').closest('figure').querySelector('h3').textContent")
-            assert heading == f"Burst {burst['index']} at {PORT}"
-            chart = drawn(browser, "burst-0")
-            shown = sorted(x for name in ("queued", "marked CE", "dropped") for x in chart.get(name, ([], []))[0])
-            unit = 1e9 / per_millisecond(browser, "burst-0")
-            first, last = (round(end * unit) for end in (shown[0], shown[-1]))
-            times, levels = chart["queue"]
-            assert first <= burst["start_ps"] < burst["end_ps"] <= round(times[-1] * unit), "down to the end of the burst"
-            assert burst["end_ps"] in records["time_ps"] or levels[[round(x * unit) for x in times].index(burst["end_ps"])] == 0
-            inside = records.filter(pl.col("time_ps").is_between(first, last))
-            assert np.allclose(shown, inside["time_ps"].to_numpy() / unit, rtol=0, atol=1 / unit)
+            assert (
+                script(browser, "return document.getElementById('burst-title').textContent") == f"Burst {burst['index']} at {PORT}"
+            )
+            assert script(browser, "return location.hash") == f"#burst={burst['index']}"
+            held = script(browser, "const r = Bursts.rows(); return [Array.from(r.time), Array.from(r.queue), Array.from(r.drops)]")
+            times, levels = held[0], [level or 0 for level in held[1]]
+            assert times[0] <= burst["start_ps"]
+            unit = 1e9 / per_millisecond(browser, "burst")
+            line = drawn(browser, "burst")["queue"]
+            assert round(line[0][-1] * unit) >= burst["end_ps"], "down to the end of the burst"
+            assert burst["end_ps"] in times or line[1][[round(x * unit) for x in line[0]].index(burst["end_ps"])] == 0
+            inside = records.filter(pl.col("time_ps").is_between(times[0], times[-1]))
+            assert times == inside["time_ps"].to_list()
+            assert levels == inside["queue_bytes"].to_list()
+            assert held[2] == inside["dropped"].cast(pl.Int64).to_list()
             pressed = [r.find_element(By.TAG_NAME, "button").get_attribute("aria-pressed") for r in rows]
             assert pressed == ["true" if r == row else "false" for r in rows]
-            details = "return [...document.querySelectorAll('[data-burst]')].filter(d => !d.hidden).map(d => d.dataset.burst)"
-            assert script(browser, details) == [f"burst-0-{burst['index']}"]
+            caption = script(browser, "return document.querySelector('#burst-tables caption').textContent")
+            assert caption.endswith(f"of burst {burst['index']}")
         assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
 
     def test_no_button_sends_data_away(self, browser: webdriver.Chrome, page: Path) -> None:
         open_page(browser, page)
-        buttons = script(browser, "return [...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title || '')")
+        buttons = script(browser, "return [...document.querySelectorAll('.tools button, .steps button')].map(b => b.title)")
         assert buttons
         assert not [title for title in buttons if re.search("cloud|share|link|edit|produced", title, re.IGNORECASE)]

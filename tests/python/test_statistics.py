@@ -12,7 +12,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from fanin import statistics as stats
-from fanin.statistics import exact
+from fanin.statistics import exact, means
 
 
 def paired(gaps: list[float], base: float = 10.0, **options: object) -> stats.Difference:
@@ -88,18 +88,19 @@ def test_shares_have_the_interval_of_clopper_and_pearson(count: int, seeds: int)
 
 def test_none_of_many_says_how_rare_it_may_be() -> None:
     assert stats.unseen(10) == pytest.approx(1 - 0.05 ** (1 / 10))
-    assert stats.RARE == 74 and (1 - 0.04) ** 74 < 0.05 < (1 - 0.04) ** 73
+    assert stats.RARE == 99 and (1 - 0.03) ** 99 < 0.05 < (1 - 0.03) ** 98
 
 
 def test_means_that_are_not_to_be_relied_on_are_flagged() -> None:
-    steady = [10.0 + at % 3 for at in range(80)]
+    steady = [10.0 + at % 3 for at in range(100)]
 
     def flag(values: list[float], needed: int | None = stats.FEW) -> str | None:
         return stats.interval(values, seeds_needed=needed).flag
 
     assert flag(steady) is None and flag(steady[:10]) is None
     assert flag(steady[:9]) == "few"
-    assert flag(steady[:73], stats.RARE) == "rare" and flag(steady[:74], stats.RARE) is None
+    assert flag(steady[:98], stats.RARE) == "rare" and flag(steady[:99], stats.RARE) is None
+    assert flag(steady[:19], stats.SOME) == "rare" and flag(steady[:20], stats.SOME) is None
     assert flag(steady, None) == "rare", "no number of seeds is enough"
     assert flag([*steady[:9], 100.0]) == "skewed", "one of ten decides the mean"
     assert flag([0.0] * 70 + [5.0] * 4) == "skewed", "four runs with timeouts say little of how many they are"
@@ -196,6 +197,43 @@ def test_as_many_seeds_as_are_said_to_be_needed_show_it_in_four_of_five_cases() 
     assert exact.needed(np.zeros(5), 0.05) is None
 
 
+@pytest.mark.parametrize("seeds", [3, 8, 40])
+def test_halls_chances_are_where_its_interval_ends(seeds: int) -> None:
+    """At the end of an interval of confidence 1 − 2a the chance on that side is a; without skewness it is Student's."""
+    values = np.random.default_rng(seeds).exponential(3.0, seeds)
+    for level in (0.2, 0.05, 0.01):
+        low, high = means.about_mean(values, 1 - 2 * level)
+        assert means.estimated(values - low).chances().high == pytest.approx(level, rel=1e-6)
+        assert means.estimated(values - high).chances().low == pytest.approx(level, rel=1e-6)
+    even = np.array([1.0, 2.0, 3.0, 4.0, 6.0, 7.0, 8.0, 9.0]) - 4.0
+    assert means.estimated(even).chances().both == pytest.approx(scipy_stats.ttest_1samp(even, 0).pvalue)
+    assert means.estimated(np.full(4, -1.0)).chances() == (0.0, 1.0)
+
+
+def test_two_samples_of_one_size_have_welchs_error_and_both_skewnesses() -> None:
+    draws = np.random.default_rng(8)
+    base, other = draws.normal(5, 1, 30), draws.exponential(2, 20)
+    found = means.estimated_difference(base, other)
+    assert found.error == pytest.approx(scipy_stats.ttest_ind(other, base, equal_var=False)._standard_error)
+    cumulants = [scipy_stats.kstat(values, 3) / len(values) ** 2 for values in (other, base)]
+    assert found.skew == pytest.approx((cumulants[0] - cumulants[1]) / found.error**3)
+    assert means.estimated_difference(np.zeros(9), other).skew == pytest.approx(means.estimated(other).skew)
+
+
+def test_rare_runs_of_one_variant_alone_are_no_better_mean() -> None:
+    """Four of eighty runs cost nine times what the others win; exchanging signs says better, the interval does not."""
+    gaps = [-1.0 + 0.01 * (at % 5) for at in range(76)] + [9.0] * 4
+    flips = stats.sign_flip(np.array(gaps)).both
+    found = paired(gaps, 5.0)
+    assert found.flag is None and flips <= 0.05
+    assert found.low is not None and found.high is not None and found.low < 0 < found.high
+    assert found.p is not None and found.p > 0.05 and said(found).verdict == "not shown"
+    unpaired = stats.difference(
+        {seed: 5.0 + 0.01 * (seed % 7) for seed in range(80)}, {seed + 100: 5 + gap for seed, gap in enumerate(gaps)}
+    )
+    assert not unpaired.paired and unpaired.p_mean is not None and unpaired.p_mean > 0.05
+
+
 # -- verdicts ------------------------------------------------------------------------------------------------------------
 
 
@@ -224,7 +262,7 @@ def test_five_seeds_show_nothing_and_say_how_many_would() -> None:
 
 
 def test_what_rare_runs_decide_is_only_mostly_better() -> None:
-    lower = [-1.0 - 0.1 * (at % 4) for at in range(80)]
+    lower = [-1.0 - 0.1 * (at % 4) for at in range(100)]
     assert said(paired(lower[:20], seeds_needed=stats.RARE)).verdict == "mostly better"
     assert said(paired(lower, seeds_needed=stats.RARE)).verdict == "better"
     tail = paired([*lower[:19], 400.0])

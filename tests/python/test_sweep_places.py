@@ -221,6 +221,50 @@ def test_a_scheduler_that_is_not_there_is_an_error_that_names_it(tmp_path: Path)
 
 
 @cluster
+def test_a_scheduler_without_workers_is_said_at_once_and_then_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fanin.sweep import dask as on_dask
+
+    monkeypatch.setattr(on_dask, "_CONNECT_S", 2.0)
+    with (
+        dask(tmp_path, 0) as (address, _),
+        pytest.raises(on_dask.ClusterError, match=rf"--dask {address}: the scheduler has no worker$"),
+    ):
+        run(tmp_path / "out", {"seeds": 1}, jobs=None, dask=address)
+    assert f"--dask {address}: the scheduler has no worker yet; waiting 2 s for one" in capsys.readouterr().err
+
+
+def test_when_the_last_worker_leaves_a_sweep_says_once_that_it_waits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from types import SimpleNamespace
+
+    from fanin.sweep import dask as on_dask
+
+    workers: dict[str, int] = {}
+    client = SimpleNamespace(nthreads=lambda: workers, submit=lambda *_, **__: SimpleNamespace(key="1"))
+    todo = iter([(n, str(n), None) for n in range(3)])
+    made = on_dask._Cluster(
+        client,
+        SimpleNamespace(add=lambda _: None),
+        "tcp://a:1",
+        tmp_path,
+        (lambda: next(todo, None), lambda *_: None, lambda: None),
+    )
+
+    def said() -> str:
+        made._room = 0  # as after a pause
+        made._submit()
+        return capsys.readouterr().err
+
+    assert said() == "--dask tcp://a:1: no worker is left; the sweep goes on when one joins\n"
+    assert said() == "", "it was said"
+    workers["b"] = 1
+    assert said() == ""
+    workers.clear()
+    assert "no worker is left" in said()
+
+
+@cluster
 def test_ctrl_c_while_no_scheduler_answers_ends_at_once_with_one_line(tmp_path: Path) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text(f"{TOML}[sweep]\nseeds = 1\n")

@@ -7,7 +7,8 @@
 //! * `parquet`: the same as one table of a switch's telemetry: times in ns, ports and flows by name, all columns nullable, snappy;
 //! * `csv`: the same as text;
 //! * `capture`: a pcap file with 10 million frames of 100 bytes, 64 flows and their acknowledgments.
-//! * `json`: the same as JSON lines.
+//! * `json`: the same as JSON lines;
+//! * `pair`: two pcap files with 4 million segments of 64 flows before a port of 10 Gb/s, and what of them came out of it.
 //!
 //! The traces are made once, in `target/analysis-bench` (1 GB). With a SCALE of 0.1 they are a tenth as long. Instructions: `valgrind
 //! --tool=callgrind --toggle-collect=fanin_bench_analyze target/release/examples/bench parquet 0.1`, once the trace has been made.
@@ -27,7 +28,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-const CASES: [&str; 6] = ["port", "result", "parquet", "csv", "json", "capture"];
+const CASES: [&str; 7] = ["port", "result", "parquet", "csv", "json", "capture", "pair"];
 
 struct Patient;
 
@@ -235,6 +236,42 @@ fn make_capture(file: &Path, scale: f64) {
     }
 }
 
+/// Full segments of 64 flows at twice the speed of a port with 512 KB of buffer, then at a third of it: before it, and behind it.
+fn make_pair(folder: &Path, scale: f64) {
+    const SEND: u64 = 1_230;
+    std::fs::create_dir_all(folder).unwrap();
+    let mut files = ["before.pcap", "behind.pcap"].map(|name| BufWriter::new(File::create(folder.join(name)).unwrap()));
+    let put = |file: &mut BufWriter<File>, words: &[u32], bytes: &[u8]| {
+        words.iter().for_each(|word| file.write_all(&word.to_le_bytes()).unwrap());
+        file.write_all(bytes).unwrap();
+    };
+    files.iter_mut().for_each(|file| put(file, &[0xa1b2_3c4d, 0x0004_0002, 0, 0, 100, 1], &[]));
+    let (mut time, mut free, mut state) = (0_u64, 0_u64, 1_u64);
+    for i in 0..(4e6 * scale) as u64 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let jitter = (state >> 33) % SEND;
+        time += if i % 6_000 < 1_500 { jitter } else { SEND * 5 / 2 + jitter };
+        let flow = (state >> 56) as u8 % 64;
+        let mut frame = [0_u8; 100];
+        frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 200, 2, 0, 0, 0, 0, flow, 8, 0]);
+        frame[14..18].copy_from_slice(&[0x45, 0, 5, 220]);
+        frame[18..24].copy_from_slice(&[(i >> 14) as u8, (i >> 6) as u8, 0x40, 0, 64, 6]);
+        frame[26..34].copy_from_slice(&[10, 0, 0, flow, 10, 0, 0, 200]);
+        frame[34..38].copy_from_slice(&[4, flow, 0, 80]);
+        frame[38..42].copy_from_slice(&(i as u32).wrapping_mul(1448).to_be_bytes());
+        frame[46..48].copy_from_slice(&[0x80, 0x10]);
+        frame[54..58].copy_from_slice(&[1, 1, 8, 10]);
+        frame[58..62].copy_from_slice(&((time / 1_000_000) as u32).to_be_bytes());
+        let words = |ns: u64| [(ns / 1_000_000_000) as u32 + 1_000, (ns % 1_000_000_000) as u32, 100, 1514];
+        put(&mut files[0], &words(time), &frame);
+        let start = free.max(time);
+        if start - time < 512_000 / 1_518 * SEND {
+            free = start + SEND;
+            put(&mut files[1], &words(start + 3_000), &frame);
+        }
+    }
+}
+
 fn make_csv(records: impl Iterator<Item = Exported>, file: &Path) {
     let mut out = BufWriter::new(File::create(file).unwrap());
     writeln!(out, "ts_ns,ifname,qlen_bytes,pkt_len,five_tuple,ecn_ce,tail_drop").unwrap();
@@ -264,6 +301,7 @@ fn trace(case: &str, folder: &Path, scale: f64) -> PathBuf {
         "csv" => "ports.csv",
         "capture" => "both.pcap",
         "json" => "ports.jsonl",
+        "pair" => "sides",
         other => other,
     });
     if !path.exists() {
@@ -276,6 +314,7 @@ fn trace(case: &str, folder: &Path, scale: f64) -> PathBuf {
             "result" => make_result(&part, scale),
             "parquet" => make_parquet(exported(&trace("result", folder, scale)), &part),
             "capture" => make_capture(&part, scale),
+            "pair" => make_pair(&part, scale),
             "json" => make_json(exported(&trace("result", folder, scale)), &part),
             _ => make_csv(exported(&trace("result", folder, scale)), &part),
         }
@@ -314,7 +353,12 @@ fn main() {
     }
     for case in CASES.into_iter().filter(|name| case.as_ref().is_none_or(|case| case == name)) {
         let mut options = Options { paths: vec![trace(case, &folder, scale)], ..Options::default() };
-        if case == "capture" {
+        if case == "pair" {
+            let sides = options.paths.remove(0);
+            (options.paths, options.behind) = (vec![sides.join("before.pcap")], vec![sides.join("behind.pcap")]);
+            options.sort = std::env::var_os("FANIN_SORT").is_some();
+        }
+        if matches!(case, "capture" | "pair") {
             options.settings.rate = Some(fanin_units::BitRate::from_gbps(10));
         }
         let begin = cpu_seconds();

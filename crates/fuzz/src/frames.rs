@@ -47,6 +47,13 @@ fn look_into(frame: &Frame<'_>) {
     frame.interface_number();
     if let Some(headers) = frame.headers() {
         headers.tcp_options(frame.data);
+        if let Some(wrap) = headers.wrap {
+            assert!((1..=8).contains(&wrap.depth) && headers.transport_at <= frame.data.len());
+            let mirrored = wrap.mirror.map_or(0, |mirror| u64::from(mirror.length));
+            assert!(mirrored <= u64::from(frame.length) + (1 << 17), "{mirrored}");
+        } else {
+            assert_eq!(Some(headers).map(|headers| headers.end), frame.outer_headers().map(|outer| outer.end));
+        }
         assert!(headers.end >= 20);
         assert!(headers.tcp.is_none() || headers.ports.is_some());
         let end = if frame.is_trimmed(&headers) { headers.payload_at } else { headers.end };

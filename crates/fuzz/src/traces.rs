@@ -69,6 +69,7 @@ pub fn pair(data: &[u8]) {
         "behind_interface": chosen(4, "h3"),
         "buffer": chosen(2, "10KB"),
         "fcs": how & 1 > 0,
+        "sort": how & 8 > 0,
         "rate": "10Gbps",
         "max_bursts": 50,
     });

@@ -48,6 +48,10 @@ impl Grounds<'_> {
                 round_trip: there(*link) + there(wire.reverse),
             }
         };
+        let sets = || {
+            let elsewhere = self.switch.except.iter().filter_map(|entry| entry.mechanisms.as_ref());
+            std::iter::once(&self.switch.mechanisms).chain(elsewhere)
+        };
         Site {
             name: topology.nodes[node.index()].name.clone(),
             ports: topology.out_links(node).iter().map(port).collect(),
@@ -56,6 +60,8 @@ impl Grounds<'_> {
             ttl: self.switch.ttl,
             cell: self.switch.cell_bytes(),
             largest_frame: self.largest_frame,
+            attached_frame: sets().filter_map(|mechanisms| mechanisms.largest_frame()).max().unwrap_or(Bytes(0)),
+            growth: sets().map(|mechanisms| mechanisms.growth()).max().unwrap_or(0),
             combined: self.switch.architecture.combined().is_some(),
             seed: self.seed,
         }

@@ -13,6 +13,11 @@ pub const QUANTUM_BITS: u64 = 512;
 pub struct Pause(pub [Option<u16>; PRIORITIES]);
 
 impl Pause {
+    /// Adds what an earlier request says of classes that this one leaves as they are.
+    pub fn follows(&mut self, before: &Pause) {
+        self.0.iter_mut().zip(before.0).for_each(|(now, before)| *now = now.or(before));
+    }
+
     /// Duration of `quanta` at a rate.
     pub fn lasts(quanta: u16, rate: BitRate) -> Span {
         rate.time_to_send(Bytes(u64::from(quanta) * QUANTUM_BITS / 8))
@@ -62,6 +67,13 @@ mod tests {
         let mut pause = Pause::default();
         quanta.iter().for_each(|(priority, quanta)| pause.0[*priority] = Some(*quanta));
         pause
+    }
+
+    #[test]
+    fn a_request_goes_on_with_what_it_does_not_change() {
+        let mut later = pause(&[(3, 0), (5, 20)]);
+        later.follows(&pause(&[(3, 10), (4, 7)]));
+        assert_eq!(later, pause(&[(3, 0), (4, 7), (5, 20)]));
     }
 
     #[test]

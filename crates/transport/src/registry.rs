@@ -64,8 +64,8 @@ macro_rules! transports {
             fn keeps_queues_small(&self) -> bool {
                 match self { $( Self::$variant(p) => p.keeps_queues_small(), )* }
             }
-            fn bursts(&self) -> bool {
-                match self { $( Self::$variant(p) => TransportParams::bursts(p), )* }
+            fn burst(&self) -> Option<(&'static str, Bytes)> {
+                match self { $( Self::$variant(p) => TransportParams::burst(p), )* }
             }
             fn receive_window(&self) -> Option<(&'static str, Bytes)> {
                 match self { $( Self::$variant(p) => TransportParams::receive_window(p), )* }

@@ -282,9 +282,9 @@ pub trait TransportParams: Default {
         false
     }
 
-    /// True if an endpoint may hand several segments to the NIC at once.
-    fn bursts(&self) -> bool {
-        false
+    /// Most payload that an endpoint hands to the NIC at once, and the key that says so; `None`: a packet.
+    fn burst(&self) -> Option<(&'static str, Bytes)> {
+        None
     }
 
     /// Key of the receive window, and the largest window it allows.

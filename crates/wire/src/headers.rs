@@ -2,6 +2,7 @@
 
 use crate::cooked::Cooked;
 use crate::options::TcpOptions;
+use crate::tunnel::{self, Wrap};
 use crate::{notification, roce, shim};
 use etherparse::{EtherType, LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -35,6 +36,9 @@ impl LinkType {
     }
 }
 
+/// Of ECN's values, the mark. Source: RFC 3168 §5.
+pub(crate) const CONGESTION_EXPERIENCED: u8 = 3;
+
 /// Fields of a TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tcp {
@@ -45,7 +49,7 @@ pub struct Tcp {
     pub window: u16,
 }
 
-/// Headers of a frame that carries IP, as far as they were captured.
+/// Headers of a frame that carries IP, as far as they were captured; of packets inside packets those of the innermost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
     pub src: IpAddr,
@@ -57,7 +61,7 @@ pub struct Headers {
     /// The outermost VLAN.
     pub vlan: Option<u16>,
     pub dscp: u8,
-    /// 3: congestion experienced.
+    /// 3: congestion experienced, which switches write to the outermost header of what they forward.
     pub ecn: u8,
     /// Hops left.
     pub ttl: u8,
@@ -75,6 +79,10 @@ pub struct Headers {
     pub transport_at: usize,
     /// End of the transport's header, or IP's where it is another protocol's; beyond the frame's end likewise.
     pub payload_at: usize,
+    /// Headers of tunnels that were taken off.
+    pub wrap: Option<Wrap>,
+    /// True if there is another packet inside, of which too little was captured.
+    pub inner_cut: bool,
 }
 
 impl Headers {
@@ -85,6 +93,15 @@ impl Headers {
 
     /// Parses a frame that had `length` bytes, of which the first are there.
     pub(crate) fn parse_cut(link: LinkType, frame: &[u8], length: usize) -> Option<Headers> {
+        let outer = Self::outermost(link, frame, length);
+        if outer.as_ref().is_some_and(|headers| !tunnel::may_follow(headers)) {
+            return outer;
+        }
+        tunnel::innermost(link, frame, length, outer)
+    }
+
+    /// The outermost headers of IP.
+    pub(crate) fn outermost(link: LinkType, frame: &[u8], length: usize) -> Option<Headers> {
         let plain = match link {
             LinkType::Ethernet => frame.get(12..14).and_then(|kind| Self::plain(frame, 14, [kind[0], kind[1]])),
             _ => Cooked::of(link, frame).and_then(|h| Self::plain(frame, h.size, h.ether_type.to_be_bytes())),
@@ -123,7 +140,7 @@ impl Headers {
             }
             _ => return None,
         }
-        if length <= header || !matches!(protocol, 6 | 17) {
+        if length <= header || !matches!(protocol, 4 | 6 | 17 | 41 | 47 | 137) {
             return None;
         }
         let (start, end) = (at + header, at + length);
@@ -143,6 +160,8 @@ impl Headers {
             end,
             transport_at: start,
             payload_at: 0,
+            wrap: None,
+            inner_cut: false,
         };
         headers.payload_at = start + headers.transport(&frame[start..end.min(frame.len())], end - start, true);
         Some(headers)
@@ -163,6 +182,28 @@ impl Headers {
             }
             LinkType::Other(_) => return None,
         };
+        Self::of_packet(&packet, frame, length)
+    }
+
+    /// Headers of a packet that begins in `frame` at `at`, or of the Ethernet frame there if it has no EtherType, and ends at `end`.
+    pub(crate) fn carried(frame: &[u8], at: usize, end: usize, ether_type: Option<u16>) -> Option<Headers> {
+        let inside = frame.get(at..end.min(frame.len()))?;
+        let plain = match ether_type {
+            Some(kind) => Self::plain(inside, 0, kind.to_be_bytes()),
+            None => inside.get(12..14).and_then(|kind| Self::plain(inside, 14, [kind[0], kind[1]])),
+        };
+        let headers = plain.or_else(|| {
+            let packet = match ether_type {
+                Some(kind) => LaxSlicedPacket::from_ether_type(EtherType(kind), inside),
+                None => LaxSlicedPacket::from_ethernet(inside).ok()?,
+            };
+            Self::of_packet(&packet, inside, end - at)
+        })?;
+        let (end, transport_at, payload_at) = (at + headers.end, at + headers.transport_at, at + headers.payload_at);
+        Some(Headers { end, transport_at, payload_at, ..headers })
+    }
+
+    fn of_packet(packet: &LaxSlicedPacket<'_>, frame: &[u8], length: usize) -> Option<Headers> {
         let vlan = packet.link_exts.iter().find_map(|ext| match ext {
             LaxLinkExtSlice::Vlan(vlan) => Some(vlan.vlan_identifier().value()),
             _ => None,
@@ -188,6 +229,8 @@ impl Headers {
                     end: 0,
                     transport_at: 0,
                     payload_at: 0,
+                    wrap: None,
+                    inner_cut: false,
                 };
                 let datagram = Some(usize::from(header.total_len())).filter(|bytes| *bytes > 0).map(|bytes| start + bytes);
                 (headers, datagram, payload, header.fragments_offset().value() == 0)
@@ -214,6 +257,8 @@ impl Headers {
                     end: 0,
                     transport_at: 0,
                     payload_at: 0,
+                    wrap: None,
+                    inner_cut: false,
                 };
                 let datagram = Some(usize::from(header.payload_length())).filter(|bytes| *bytes > 0);
                 (headers, datagram.map(|bytes| start + header.slice().len() + bytes), payload, first)
@@ -285,7 +330,7 @@ mod tests {
             (state >> 33) as usize % below
         };
         let mut directly = 0;
-        for good in [6, 17, 1].into_iter().flat_map(segment) {
+        for good in [6, 17, 1, 4, 47].into_iter().flat_map(segment) {
             for turn in 0..60_000 {
                 let mut frame = good.clone();
                 if turn > 0 {

@@ -13,6 +13,7 @@ mod options;
 mod roce;
 pub mod shim;
 mod trailer;
+mod tunnel;
 mod write;
 
 pub use capture::{Capture, CaptureError, Direction, Format, Frame, Interface, Skipped, Trouble};
@@ -21,4 +22,5 @@ pub use file::CaptureFile;
 pub use frame::{Framer, NotEthernet, FCS};
 pub use headers::{Headers, LinkType, Tcp};
 pub use options::TcpOptions;
+pub use tunnel::{Mirror, Tunnel, Wrap};
 pub use write::Encoder;

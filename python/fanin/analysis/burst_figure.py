@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import plotly.graph_objects as go
 import polars as pl
@@ -13,7 +14,11 @@ from fanin.analysis import queue_contents, tables
 from fanin.figures import series
 from fanin.text import show
 
-__all__ = ["add_layer", "figure"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["BAND_POINTS", "Reference", "add_layer", "bands", "figure", "frame_rate", "reference"]
 
 _SHADES: Final = ("#7a5cc7", "#1a9c6b")
 """Phases in turn."""
@@ -29,7 +34,9 @@ _REST: Final = "#8c959f"
 _SHADE: Final = "99"
 """Opacity of bands, as the last two digits of a colour."""
 
-_BAND_POINTS: Final = 200
+BAND_POINTS: Final = 200
+"""Points of the areas of flows."""
+
 _NAME: Final = 40
 _ABOVE: Final = 1.1
 """Height up to which the slope that a law expects is drawn, as a share of the peak."""
@@ -70,19 +77,19 @@ def figure(
     size_unit, size_scale = show.axis_unit(
         show.SIZE_UNITS, float(port["peak_bytes"]) if burst is None else burst["peak_bytes"] or 1
     )
-    bands = [] if reduced or burst is None else _bands(burst, frame, scale, (size_unit, size_scale))
+    areas = [] if reduced or burst is None else _bands(burst, frame, scale, (size_unit, size_scale))
     if frame.height > max_points:
         frame, reduced = series.reduce_minmax(frame.lazy(), "queue_bytes", max_points // 2).collect(), True
     line = _down_to_its_end(frame.select("time_ps", "queue_bytes"), burst)
     records = frame.with_columns(queue_packets=pl.lit(None, pl.UInt32))
     data = series.QueueSeries(port["port"], "packet", records, line, count, reduced)
-    traces = bands + figures.packet_traces(data, unit, scale, (size_unit, size_scale))
+    traces = areas + figures.packet_traces(data, unit, scale, (size_unit, size_scale))
     note = (
         f"{count:,} packets, smallest and largest queue of each part of the time."
         if reduced
         else f"{count:,} packets, each as it found the queue."
     )
-    if bands:
+    if areas:
         note += " Coloured: the flows with the most bytes at the peak, and their shares of it."
     y = {"title": {"text": f"Queue [{size_unit}]"}}
     title = f"Queue of {figures.plain(port['port'])}"
@@ -102,19 +109,33 @@ def _down_to_its_end(line: pl.DataFrame, burst: dict[str, Any] | None) -> pl.Dat
     return pl.concat([line, end]).sort("time_ps", maintain_order=True)
 
 
-def _bands(burst: dict[str, Any], frame: pl.DataFrame, scale: float, size_unit: tuple[str, float]) -> list[go.Scatter]:
-    """Return the queue by flow as areas on one another: those with the most bytes at the peak, and all others."""
+def bands(
+    burst: dict[str, Any], frame: pl.DataFrame, most: int = BAND_POINTS
+) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]] | None:
+    """Return what stood in the queue by flow: times [ps], and the bytes of each of its largest flows, of all others last.
+
+    None where no flow is known. Flows of `frame` are numbers or names.
+    """
     shown = burst["direct"][: len(BANDS)]
     if not shown:
+        return None
+    named = frame.schema["flow"] == pl.String
+    held = queue_contents.by_flow(frame, [entry["name" if named else "flow"] for entry in shown], most)
+    levels = [held[column].cast(pl.Float64).to_numpy() for column in held.columns[1:]]
+    return held["time_ps"].cast(pl.Float64).to_numpy(), levels
+
+
+def _bands(burst: dict[str, Any], frame: pl.DataFrame, scale: float, size_unit: tuple[str, float]) -> list[go.Scatter]:
+    """Return the queue by flow as areas on one another: those with the most bytes at the peak, and all others."""
+    found = bands(burst, frame)
+    if found is None:
         return []
-    held = queue_contents.by_flow(frame, [entry["flow"] for entry in shown], _BAND_POINTS)
-    time = (held["time_ps"].cast(pl.Float64) / scale).to_numpy()
-    names = [f"{_short(entry['name'])} ({entry['share']:.1%})" for entry in shown] + ["all other flows"]
+    names = [f"{_short(entry['name'])} ({entry['share']:.1%})" for entry in burst["direct"][: len(BANDS)]] + ["all other flows"]
     drawn = []
-    for column, name, color in zip(held.columns[1:], names, (*BANDS, _REST), strict=False):
+    for level, name, color in zip(found[1], names, (*BANDS, _REST), strict=False):
         area = {"stackgroup": "flows", "fillcolor": f"{color}{_SHADE}", "line": {"width": 0, "color": color}}
-        levels = (held[column].cast(pl.Float64) / size_unit[1]).to_numpy().astype("f4")
-        drawn.append(go.Scatter(x=time, y=levels, name=name, mode="lines", hoverinfo="skip", **area))
+        levels = (level / size_unit[1]).astype("f4")
+        drawn.append(go.Scatter(x=found[0] / scale, y=levels, name=name, mode="lines", hoverinfo="skip", **area))
     return drawn
 
 
@@ -207,14 +228,11 @@ def add_layer(out: go.Figure, port: dict[str, Any], burst: dict[str, Any], scale
         if len(burst["phases"]) > 1 and phase["end_ps"] - phase["start_ps"] > _NUMBERED * whole:
             place = {"x": sum(ends) / 2, "y": 1, "xref": "x", "yref": "paper", "yanchor": "top"}
             out.add_annotation(text=str(number), showarrow=False, font={"size": 11}, **place)
-    reference = _reference(port, burst)
-    if reference is not None:
-        name, bps, phase = reference
-        room = max(0.0, _ABOVE * (burst["peak_bytes"] or 0) - phase["start_bytes"])
-        span = min(phase["end_ps"] - phase["start_ps"], 8e12 * room / bps)  # above the queue it would only press that together
-        ends = [phase["start_ps"] / time_scale, (phase["start_ps"] + span) / time_scale]
-        grown = phase["start_bytes"] + bps * span / 8e12
-        out.add_trace(_straight(ends, [phase["start_bytes"] / size_scale, grown / size_scale], name, _SPEED, "dash"))
+    expected = reference(port, burst)
+    if expected is not None:
+        start, end, low, high = expected.line(burst)
+        ends = [start / time_scale, end / time_scale]
+        out.add_trace(_straight(ends, [low / size_scale, high / size_scale], expected.name, _SPEED, "dash"))
     out.update_layout(showlegend=True)
     words = tables.law_line(burst)
     if words:
@@ -232,16 +250,49 @@ def _rate(bps: float) -> str:
     return show.rate(bps if abs(bps) >= 1 else 0)
 
 
-def _reference(port: dict[str, Any], burst: dict[str, Any]) -> tuple[str, float, dict[str, Any]] | None:
-    """Return the slope to compare with: its name, its value [bit/s of frame bytes], the stretch that is judged."""
+@dataclass(frozen=True)
+class Reference:
+    """A slope to compare with.
+
+    Attributes
+    ----------
+    name : str
+        What it is.
+    bps : float
+        Its value [bit/s of frame bytes].
+    phase : dict
+        The stretch that is judged.
+    """
+
+    name: str
+    bps: float
+    phase: dict[str, Any]
+
+    def line(self, burst: dict[str, Any]) -> tuple[float, float, float, float]:
+        """Return the line to draw: from and to [ps], from and to [bytes]; above the queue it would only press that together."""
+        room = max(0.0, _ABOVE * (burst["peak_bytes"] or 0) - self.phase["start_bytes"])
+        span = min(self.phase["end_ps"] - self.phase["start_ps"], 8e12 * room / self.bps)
+        low = self.phase["start_bytes"]
+        return self.phase["start_ps"], self.phase["start_ps"] + span, low, low + self.bps * span / 8e12
+
+
+def frame_rate(port: dict[str, Any]) -> float | None:
+    """Return the speed of a port in bytes of full frames [bit/s]; None where it is unknown."""
+    if port["rate_bps"] is None:
+        return None
+    return float(port["rate_bps"] * _FULL_FRAME / (_FULL_FRAME + port["overhead_bytes"]))
+
+
+def reference(port: dict[str, Any], burst: dict[str, Any]) -> Reference | None:
+    """Return the slope to compare with, what a law expects or the port's speed; None where neither is known."""
     law = burst["law"]
     if law is not None:
         name = "bound 2aR/(a+R)" if law["law"] == 3 else "R"
         stretch = burst["phases"][law["phase"]] | {"end_ps": burst["phases"][law["last_phase"]]["end_ps"]}
-        return f"{name}: {show.rate(law['bound_bps'])}", law["bound_bps"], stretch
+        return Reference(f"{name}: {show.rate(law['bound_bps'])}", law["bound_bps"], stretch)
     rising = [phase for phase in burst["phases"] if phase["slope_bps"] > 0]
-    if port["rate_bps"] is None or not rising:
+    frames = frame_rate(port)
+    if frames is None or not rising:
         return None
-    frames = port["rate_bps"] * _FULL_FRAME / (_FULL_FRAME + port["overhead_bytes"])
     longest = max(rising, key=lambda phase: phase["end_ps"] - phase["start_ps"])
-    return f"R: {show.rate(frames)}", frames, longest
+    return Reference(f"R: {show.rate(frames)}", frames, longest)

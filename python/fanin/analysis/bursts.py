@@ -441,6 +441,11 @@ class Analysis:
         columns = ["time_ps", "port", "flow", "frame_bytes", "queue_bytes", "wait_ps"]
         return self.records.select(columns).filter(pl.col("wait_ps").is_not_null())
 
+    @property
+    def settings_text(self) -> str:
+        """The trace and its settings as the core takes them; of them the trace is read again."""
+        return self._settings
+
     # -- figures ----------------------------------------------------------------------------------------------------
 
     def burst(self, port: str | None = None, index: int | None = None) -> dict[str, Any] | None:

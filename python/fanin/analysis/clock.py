@@ -35,6 +35,12 @@ class Clock:
         offset = self._at(0).strftime("%z")
         return "UTC" if offset == "+0000" else f"{offset[:3]}:{offset[3:5]}"
 
+    @property
+    def offset_s(self) -> int:
+        """Seconds that the zone is before UTC at the origin."""
+        offset = self._at(0).utcoffset()
+        return 0 if offset is None else int(offset.total_seconds())
+
     def _at(self, ps: int) -> datetime:
         return datetime.fromtimestamp(self._origin_s + ps // 10**12, UTC).astimezone(self._zone)
 

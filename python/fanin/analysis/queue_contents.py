@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["by_flow"]
 
 
-def by_flow(frame: pl.DataFrame, flows: Sequence[int], most: int) -> pl.DataFrame:
+def by_flow(frame: pl.DataFrame, flows: Sequence[int | str], most: int) -> pl.DataFrame:
     """Return what stood in a FIFO queue when packets arrived, by flow.
 
     A queue of q bytes holds the last accepted packets that make q (docs/analysis-methods.md, Culprits), so what an arrival found is
@@ -24,8 +24,8 @@ def by_flow(frame: pl.DataFrame, flows: Sequence[int], most: int) -> pl.DataFram
     ----------
     frame : polars.DataFrame
         All records of a stretch of time: ``time_ps``, ``queue_bytes``, ``frame_bytes``, ``flow``, ``dropped``, ``replaced``.
-    flows : sequence of int
-        Flows with a column of their own.
+    flows : sequence of int or str
+        Flows, as ``flow`` has them, with a column of their own.
     most : int
         Rows at most; of each part of the time then those with the smallest and the largest queue.
 
@@ -46,8 +46,8 @@ def by_flow(frame: pl.DataFrame, flows: Sequence[int], most: int) -> pl.DataFram
     return held.drop("level")
 
 
-def _content(frame: pl.DataFrame, flows: Sequence[int]) -> Iterator[list[int]]:
-    places = {flow: index for index, flow in enumerate(flows)}
+def _content(frame: pl.DataFrame, flows: Sequence[int | str]) -> Iterator[list[int]]:
+    places: dict[int | str, int] = {flow: index for index, flow in enumerate(flows)}
     rest = len(flows)
     standing: deque[tuple[int, int]] = deque()
     held, total = [0] * (rest + 1), 0

@@ -159,7 +159,7 @@ class Settings(TypedDict, total=False):
         bool,
         Setting("The queue counts check sequences, as switches do and Linux does not.", default=True, flag="--fcs/--no-fcs"),
     ]
-    sort: Annotated[bool, Setting("Sort the whole trace in memory first.", default=False)]
+    sort: Annotated[bool, Setting("Sort the whole trace first.", default=False)]
     zone: Annotated[str | None, Setting("Zone of the dates shown: local, +01:00, Europe/Berlin; UTC if not given.", "ZONE")]
     confidence: Annotated[float, Setting("Confidence of the intervals around slopes.", "SHARE", default=0.95)]
     top: Annotated[int, Setting("Bursts shown by port, and culprits by burst.", "N", default=10, option=5, least=1, most=1000)]

@@ -69,7 +69,7 @@ class Place:
     to_best : str or None
         The verdict against the best; None for the best itself.
     others : Interval or None
-        Throughput of the flows that the metric is not about [b/s].
+        Throughput of the flows that the metric is not about [b/s]; it was not measured, so it counts as one that rare runs decide.
     others_change : Difference or None
         Of that, from the scenario as it is.
     incomplete : float
@@ -260,7 +260,7 @@ def _moved(change: Difference) -> str:
     share = change.change or 0.0
     if abs(share) < _SMALL:
         return "stays as it is"
-    told = show.change(share, sign=False)
+    told = f"{'some ' * change.mostly}{show.change(share, sign=False)}"
     return f"is {told}" if share >= show.TIMES else f"{'falls' if share < 0 else 'rises'} by {told}"
 
 
@@ -556,8 +556,8 @@ def _ranked(
                 change=change,
                 verdict=verdict,
                 to_best=behind,
-                others=stats.interval(list(rate.values())) if rate else None,
-                others_change=stats.difference(base_rate, rate) if own and rate and base_rate else None,
+                others=stats.interval(list(rate.values()), seeds_needed=stats.RARE) if rate else None,
+                others_change=stats.difference(base_rate, rate, seeds_needed=stats.RARE) if own and rate and base_rate else None,
                 incomplete=_incomplete(found),
                 needs=needs,
             )

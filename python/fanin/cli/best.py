@@ -153,7 +153,11 @@ def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
     ]
     if others:
         moved = place.others_change
-        row.append(show.rate(place.others.mean) if place.others and moved is None else _share(moved))
+        row.append(
+            f"{'~' * tables.doubtful(place.others)}{show.rate(place.others.mean)}"
+            if place.others and moved is None
+            else _share(moved)
+        )
     row.append(show.count(round(place.incomplete, 1)))
     row.append("" if own is None else _more(own.header_bytes))
     row.append("" if own is None else _more(own.memory_bytes))
@@ -179,4 +183,4 @@ def _change(place: Place, metric: Metric) -> str:
 
 
 def _share(moved: Any) -> str:
-    return show.NOTHING if moved is None or moved.change is None else show.change(moved.change)
+    return show.NOTHING if moved is None or moved.change is None else f"{'~' * moved.mostly}{show.change(moved.change)}"

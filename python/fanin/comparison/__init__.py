@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from fanin import _core
 from fanin import statistics as stats
 from fanin.comparison import variants
+from fanin.comparison.together import Together
 from fanin.comparison.variants import CompareError, Variant, meant
-from fanin.statistics import Difference, Direction, Interval, Verdict, exact, metrics
+from fanin.statistics import Difference, Direction, Interval, Pooled, Verdict, exact, metrics
 from fanin.statistics.metrics import Metric
 from fanin.text import show
 
@@ -52,6 +53,8 @@ class Cell:
         Its chance where nothing differs, adjusted for the whole table (Holm).
     seeds : int or None
         Of what is not shown: how many seeds would show it, if all goes on as these seeds say; None where too many would.
+    pooled : Pooled or None
+        Of a 99th percentile: that of the flows of all seeds together, where all runs have result folders.
     """
 
     interval: Interval | None
@@ -59,6 +62,7 @@ class Cell:
     verdict: Verdict | None = None
     chance: float | None = None
     seeds: int | None = None
+    pooled: Pooled | None = None
 
 
 @dataclass(frozen=True)
@@ -161,6 +165,7 @@ class Comparison:
                 "verdict": found.verdict,
                 "p_adjusted": found.chance,
                 "seeds_needed": found.seeds,
+                "pooled": asdict(found.pooled) if found.pooled else None,
             }
 
         facts = {"metric": row.metric.key, "name": row.metric.name, "unit": row.metric.unit, "better": row.metric.better}
@@ -172,7 +177,7 @@ class Comparison:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per metric and variant: ``metric``, ``unit``, ``better``, ``variant``, ``mean``, ``low``, ``high``, ``median``, ``median_low``, ``median_high``, ``flag`` (why the mean's interval is not to be relied on), ``seeds``, the ``change`` from the base (a share) with its interval, ``p_adjusted``, ``verdict``, ``seeds_needed``."""  # noqa: E501
+        """One row per metric and variant: ``metric``, ``unit``, ``better``, ``variant``, ``mean``, ``low``, ``high``, ``median``, ``median_low``, ``median_high``, ``flag`` (why the mean's interval is not to be relied on), ``seeds``, the ``change`` from the base (a share) with its interval, ``p_adjusted``, ``verdict``, ``seeds_needed``; ``pooled``, ``pooled_low``, ``pooled_high``: the percentile of the flows of all seeds together."""  # noqa: E501
         import polars as pl
 
         medians = ("median", "median_low", "median_high")
@@ -189,10 +194,12 @@ class Comparison:
                 "p_adjusted": cell.chance,
                 "verdict": cell.verdict,
                 "seeds_needed": cell.seeds,
+                **{f"pooled{end}": getattr(cell.pooled, end[1:] or "value", None) for end in ("", "_low", "_high")},
             }
 
         lines = [line(row, variant, cell) for row in self.rows for variant, cell in zip(self.variants, row.cells, strict=True)]
-        numbers = ("mean", "low", "high", *medians, "change", "change_low", "change_high", "p_adjusted")
+        together = ("pooled", "pooled_low", "pooled_high")
+        numbers = ("mean", "low", "high", *medians, "change", "change_low", "change_high", "p_adjusted", *together)
         texts = dict.fromkeys(("better", "flag", "verdict"), pl.String)
         return pl.DataFrame(lines, schema_overrides={**dict.fromkeys(numbers, pl.Float64), **texts, "seeds_needed": pl.Int64})
 
@@ -294,6 +301,7 @@ def _rows(
     confidence, alpha, margin = levels
     cells: list[list[Cell]] = []
     places: list[tuple[int, int]] = []
+    flows = [Together(variant, confidence) for variant in found]
     for line, metric in enumerate(chosen):
         values = [variant.values(metric.key) for variant in found]
         intervals = [_interval(metric, variant, own, confidence) for variant, own in zip(found, values, strict=True)]
@@ -301,7 +309,8 @@ def _rows(
             _gap(metric, (found[0], values[0]), (other, own), confidence, margin)
             for other, own in zip(found[1:], values[1:], strict=True)
         ]
-        cells.append([Cell(interval, gap) for interval, gap in zip(intervals, [None, *gaps], strict=True)])
+        pooled = [own.of(metric) for own in flows]
+        cells.append([Cell(*own[:2], pooled=own[2]) for own in zip(intervals, [None, *gaps], pooled, strict=True)])
         places += [(line, at) for at in range(1, len(found)) if judged(metric)]
     # Where both are the same in every run there is nothing to judge: no chance could count, and others would pay for it. Nor are
     # the same numbers judged twice, as of all flows and of those of one size, if there is but one size.

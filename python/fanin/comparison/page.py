@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin import files
-from fanin.comparison import overlay, tables
+from fanin.comparison import overlay, tables, together
 from fanin.comparison.variants import CompareError
 from fanin.pages import Charts, page
 from fanin.text import show
@@ -54,10 +54,28 @@ def _range(row: Row, cell: Cell) -> str:
     return f"{tables.interval_text(row.metric, cell)}, {show.many(found.seeds, 'seed')}"
 
 
-def _line(row: Row) -> dict[str, Any]:
+def _lines(row: Row) -> list[dict[str, Any]]:
+    """Return the line of a metric, and one of the percentile of all flows together beneath it, where that is known."""
     base = _cell(row, row.cells[0])
     cells = [_cell(row, cell) for cell in row.cells[1:]]
-    return {"title": row.metric.title, "base": base["mean"], "base_range": base["range"], "cells": cells}
+    lines = [{"title": row.metric.title, "base": base["mean"], "base_range": base["range"], "cells": cells}]
+    if any(cell.pooled for cell in row.cells):
+        texts = [tables.together_texts(row, at) for at in range(1, len(row.cells))]
+        ranges = [_runs(row, cell) for cell in row.cells]
+        empty = {"verdict": "", "tone": "", "chance": ""}
+        cells = [{"mean": own[1], "range": where, "change": own[2], **empty} for own, where in zip(texts, ranges[1:], strict=True)]
+        title = f"{row.metric.title}, {together.words(row.metric)}"
+        lines.append({"title": title, "base": texts[0][0], "base_range": ranges[0], "cells": cells})
+    return lines
+
+
+def _runs(row: Row, cell: Cell) -> str:
+    """Return the interval of a percentile, and how many flows of how many seeds it is of."""
+    found = cell.pooled
+    if found is None:
+        return "no run has it"
+    ends = "" if found.low is None else f"{row.metric.text(found.low)} to {row.metric.text(found.high)}, "
+    return f"{ends}{found.values:,} of {show.many(found.seeds, 'seed')}"
 
 
 def _charts(groups: dict[str, list[Recorded]], charts: Charts) -> tuple[list[Any], list[str]]:
@@ -117,7 +135,7 @@ def render(comparison: Comparison) -> str:
         notes=comparison.notes,
         tiles=tiles,
         differing=tables.differing_rows(comparison),
-        sections=[(section, [_line(row) for row in rows]) for section, rows in tables.shown(comparison)],
+        sections=[(section, [line for row in rows for line in _lines(row)]) for section, rows in tables.shown(comparison)],
         base=comparison.base.name,
         others=[variant.name for variant in others],
         rule=tables.rule(comparison),

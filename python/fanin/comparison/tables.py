@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from fanin.comparison import together
 from fanin.statistics import metrics
 from fanin.text import show
 
 if TYPE_CHECKING:
     from fanin.comparison import Cell, Comparison, Row
-    from fanin.statistics import Interval, Verdict
+    from fanin.statistics import Interval, Pooled, Verdict
     from fanin.statistics.metrics import Metric
 
 __all__ = ["change_text", "differing_rows", "interval_text", "signed", "tables", "verdict_text"]
@@ -59,7 +60,7 @@ def interval_text(metric: Metric, cell: Cell) -> str:
     return metric.text(found.mean) + ends
 
 
-def doubtful(found: Interval | None) -> bool:
+def doubtful(found: Interval | Pooled | None) -> bool:
     """Return whether the interval of a mean is not to be relied on, whatever the number of seeds says."""
     return found is not None and found.flag in ("rare", "skewed")
 
@@ -97,6 +98,11 @@ def tables(comparison: Comparison, at: int) -> list[tuple[str, tuple[list[str], 
             lines.append([row.metric.title, *means, change_text(row.metric, row.cells[at]), verdict_text(row.cells[at])])
             if any(doubtful(row.cells[place].interval) for place in (0, at)):
                 lines.append(_medians(row, at))
+            if any(row.cells[place].pooled for place in (0, at)):
+                one, two, change = together_texts(row, at)
+                lines.append([f"  {together.words(row.metric)}", one, two, change, ""])
+                lines.append(["    from", *(_end(row, place, "low") for place in (0, at)), "", ""])
+                lines.append(["    to", *(_end(row, place, "high") for place in (0, at)), "", ""])
         made.append((section, (head, lines)))
     return made
 
@@ -115,6 +121,20 @@ def _medians(row: Row, at: int) -> list[str]:
     if one is not None and two is not None:
         change = f"{_percent(two.median / one.median - 1)}%" if one.median > 0 else signed(row.metric, two.median - one.median)
     return ["  median run", *middle, change, ""]
+
+
+def together_texts(row: Row, at: int) -> tuple[str, str, str]:
+    """Return the percentile of all flows together, of the base and of a variant, and the change."""
+    one, two = row.cells[0].pooled, row.cells[at].pooled
+    change = f"{_percent(two.value / one.value - 1)}%" if one and two and one.value > 0 else ""
+    shown = [f"{'~' * doubtful(found)}{row.metric.text(found.value)}" if found else show.NOTHING for found in (one, two)]
+    return shown[0], shown[1], change
+
+
+def _end(row: Row, place: int, end: str) -> str:
+    """Return an end of the interval of that percentile."""
+    value = getattr(row.cells[place].pooled, end, None)
+    return show.NOTHING if value is None else row.metric.text(value)
 
 
 def differing_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
@@ -188,5 +208,7 @@ def rule(comparison: Comparison) -> str:
         told.append('"Not shown" says nothing; in brackets how many seeds would show what these seeds see.')
     if any(doubtful(cell.interval) for row in comparison.rows for cell in row.cells):
         told.append("~: a mean whose interval is not to be relied on.")
+    if any(cell.pooled for row in comparison.rows for cell in row.cells):
+        told.append("All flows together: the percentile of the flows of all seeds, with its interval; not judged.")
     told.append(f"Change: of the mean, with its {covers} interval, each for itself. A dash: not judged; --metric judges it.")
     return " ".join(told) + few_values(comparison)

@@ -12,40 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
 from markupsafe import Markup, escape
-from plotly.offline import get_plotlyjs
 
 from fanin.figures import COLORS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["OUTLINE", "PACKETS", "PEAK_PACKETS", "Budget", "Chart", "Charts", "page"]
+__all__ = ["PEAK_PACKETS", "Chart", "Charts", "page", "strong"]
 
 PEAK_PACKETS: Final = 8000
 """Packets around the largest queue that are drawn one by one where the whole run has too many."""
-
-PACKETS: Final = 2 * PEAK_PACKETS
-"""Packets of a port's highest burst that are drawn one by one; of a burst with more, the smallest and largest of each part."""
-
-PAGE_PACKETS: Final = 30_000
-"""Packets of all other bursts of a page that are drawn one by one, so that it can still be mailed."""
-
-OUTLINE: Final = 1000
-"""Points of a burst for which that is not enough."""
-
-
-@dataclass
-class Budget:
-    """Packets of other bursts that still fit onto the page."""
-
-    left: int = PAGE_PACKETS
-
-    def take(self, packets: int) -> int:
-        """Return how many points a burst may have."""
-        if packets > min(self.left, PACKETS):
-            return OUTLINE
-        self.left -= packets
-        return max(2, packets)
 
 
 @dataclass(frozen=True)
@@ -62,7 +38,6 @@ class Charts:
 
     def __init__(self) -> None:
         self.figures: dict[str, Any] = {}
-        self.budget = Budget()
 
     def add(self, key: str, figure: go.Figure, title: str | None = None) -> Chart:
         """Take a figure in; `key` is its place on the page."""
@@ -86,6 +61,20 @@ def _code(text: str) -> Markup:
     return Markup("").join(Markup("<code>{}</code>").format(part) if odd % 2 else part for odd, part in enumerate(parts))
 
 
+_STRONG: Final = "\0"
+
+
+def strong(text: str) -> str:
+    """Return a part of a sentence so that it stands out on a page."""
+    return f"{_STRONG}{text}{_STRONG}"
+
+
+def _sentence(text: str) -> Markup:
+    """Return a sentence with what `strong` has marked standing out."""
+    parts = [escape(part) for part in text.split(_STRONG)]
+    return Markup("").join(Markup("<b>{}</b>").format(part) if odd % 2 else part for odd, part in enumerate(parts))
+
+
 def _script_json(document: Any) -> Markup:
     """JSON that cannot end the script element it stands in."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
@@ -100,20 +89,31 @@ def _asset(name: str) -> str:
     return resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
 
 
-def page(template: str, charts: Charts, **content: Any) -> str:
-    """Return a page with its style, scripts and data inside."""
-    scripts = [*([get_plotlyjs()] if charts.figures else []), _asset("script.js")]
+def _drawing() -> list[str]:
+    """Return the scripts that draw charts: uPlot with its licence, and ours over it."""
+    licence = _asset("uplot/LICENSE")
+    if "*/" in licence:
+        raise RuntimeError("the licence of uPlot would end its own comment")
+    return [f"/*\n{licence}*/\n{_asset('uplot/uPlot.min.js')}", _asset("charts.js"), _asset("figures.js")]
+
+
+def page(template: str, charts: Charts, explorer: dict[str, Any] | None = None, **content: Any) -> str:
+    """Return a page with its style, scripts and data inside; `explorer` is what ``bursts.js`` draws."""
+    drawing = _drawing() if charts.figures or explorer is not None else []
+    scripts = [*drawing, *([] if explorer is None else [_asset("bursts.js")]), _asset("script.js")]
     if any("</script" in script.lower() for script in scripts):
         raise RuntimeError("a script of the report would end its own element")
-    parts = jinja2.DictLoader({name: _asset(name) for name in ("base.html", "parts.html", template)})
+    parts = jinja2.DictLoader({name: _asset(name) for name in ("base.html", "parts.html", "bursts.html", template)})
     environment = jinja2.Environment(
         loader=parts, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["code"] = _code
+    environment.filters["sentence"] = _sentence
     return environment.get_template(template).render(
         **content,
-        style=Markup(_asset("style.css")),  # noqa: S704
+        style=Markup(_asset("uplot/uPlot.min.css") + _asset("style.css")),  # noqa: S704
         scripts=[Markup(script) for script in scripts],  # noqa: S704
         script_hashes=Markup(" ".join(_hash_source(script) for script in scripts)),  # noqa: S704
         data=_script_json(charts.figures),
+        explorer_data=None if explorer is None else _script_json(explorer),
     )

@@ -11,10 +11,10 @@ import tomli_w
 
 from fanin import figures, files
 from fanin.analysis import Analysis, TraceError, analyze, tables
-from fanin.analysis.page import MAX_PORTS, Panel, view
+from fanin.analysis.explorer import MAX_PORTS, PACKETS, Explorer, explore
 from fanin.explain import detours, explain, pauses
 from fanin.figures import focus, rates, regions, series
-from fanin.pages import PEAK_PACKETS, Chart, Charts, page
+from fanin.pages import PEAK_PACKETS, Chart, Charts, page, strong
 from fanin.tables import counters, overview
 from fanin.tables.recorded import Recorded, ResultError
 from fanin.text import show
@@ -100,9 +100,17 @@ def _with_bursts(analysis: Analysis | None, port: str) -> dict[str, Any] | None:
     return next((entry for entry in ports if entry["port"] == port and entry["bursts"]), None)
 
 
-def _queue_panels(result: Recorded, charts: Charts, until: int | None) -> list[Panel]:
+@dataclass(frozen=True)
+class Panel:
+    """The queue of one port."""
+
+    port: str
+    charts: list[Chart]
+    watched: bool
+
+
+def _queue_panels(result: Recorded, charts: Charts, until: int | None, analysis: Analysis | None) -> list[Panel]:
     panels = []
-    analysis = _analysis(result)
     for index, port in enumerate(series.shown_ports(result, MAX_PORTS)):
         try:
             data = series.queue_series(result, port)
@@ -115,20 +123,50 @@ def _queue_panels(result: Recorded, charts: Charts, until: int | None) -> list[P
         if inputs is not None:
             drawn.append(charts.add(f"inputs-{index}", focus.focused(inputs, until if data.peak_ps < (until or 0) else None)))
         entry = _with_bursts(analysis, port) if data.kind == "packet" else None
-        bursts = None
-        if analysis is not None and entry is not None:
-            bursts = view(analysis, entry, f"burst-{index}", charts.add, charts.budget)
-            highest = tables.largest(entry, 1)[0]
+        highest = None if entry is None else tables.largest(entry, 1)[0]
+        if highest is not None:
             _shade(charts.figures[f"queue-{index}"], figure, (highest["start_ps"], highest["end_ps"]))
-        if data.reduced and (bursts is None or not bursts.whole):
+        if data.reduced and (highest is None or highest["records"] > PACKETS):
             rows, what = (PEAK_PACKETS, "packet") if data.kind == "packet" else (PEAK_SAMPLES, "sample")
             window = series.peak_window(result, port, rows)
             near = figures.queue(result, port, window_ps=window, max_points=2 * rows)
             near = figures.paused_bands(near, result, port, focus.time_scale(near))
             _shade(charts.figures[f"queue-{index}"], figure, _at_burst(result, port, near, window))
             drawn.append(charts.add(f"queue-{index}-peak", near, f"Around the largest queue of {port}, every {what}"))
-        panels.append(Panel(port, drawn, data.kind == "packet", bursts, []))
+        panels.append(Panel(port, drawn, data.kind == "packet"))
     return panels
+
+
+def _bursts(analysis: Analysis | None) -> Explorer | None:
+    """Return the bursts of the watched ports; None where there are none."""
+    if analysis is None or not any(port["bursts"] for port in analysis.document["ports"]):
+        return None
+    try:
+        return explore(analysis)
+    except TraceError as error:
+        raise ResultError(str(error)) from error
+
+
+def _answer(result: Recorded) -> str:
+    """Return one sentence with what matters most of a run."""
+    summary = result.summary
+    flows, largest = summary.get("flows") or {}, summary.get("largest_queue") or {}
+    total, done = flows.get("total", 0), flows.get("complete", 0)
+    everything = next((entry for entry in summary.get("fct") or [] if entry.get("bin") == "all" and entry.get("flows")), None)
+    parts = []
+    if total:
+        parts.append(f"{strong(f'{done:,} of ' + show.many(total, 'flow'))} completed")
+    if everything:
+        half, worst = show.duration(everything.get("p50_ps")), show.ratio(everything.get("slowdown_p99"))
+        parts.append(f"half within {strong(half)}, 99 % within {strong(f'{worst} times')} what they take alone")
+    if largest.get("port"):
+        size, when = strong(show.size(largest.get("bytes"))), show.duration(largest.get("time_ps"))
+        parts.append(f"the largest queue was {size} at {strong(largest['port'])} after {when}")
+    drops, timeouts = summary.get("drops", 0), summary.get("timeouts", 0)
+    lost = f"{show.many(drops, 'packet')} {'was' if drops == 1 else 'were'} dropped" if drops else "no packet was dropped"
+    parts.append(strong(lost) + (f", with {show.many(timeouts, 'timeout')}" if timeouts else ""))
+    state = "" if result.status == "complete" else f" This result is {strong(result.status)}."
+    return f"{'; '.join(parts)}.{state}"
 
 
 def _followed(result: Recorded, charts: Charts) -> list[Followed]:
@@ -267,10 +305,15 @@ def render(result: Recorded) -> str:
         charts.add("throughput-ports", focus.focused(figures.throughput(result, sampled[:3]), until)),
         charts.add("drops-marks", focus.focused(figures.drops_marks(result), until)),
     ]
-    panels = _queue_panels(result, charts, until)
+    analysis = _analysis(result)
+    panels = _queue_panels(result, charts, until, analysis)
+    bursts = _bursts(analysis)
     return page(
         "page.html",
         charts,
+        explorer=None if bursts is None else bursts.document,
+        answer=_answer(result),
+        bursts=bursts,
         title=str(manifest.get("name") or result.path.name),
         status=result.status,
         reason=manifest.get("reason"),

@@ -8,15 +8,14 @@ from fanin.statistics.intervals import (
     CONFIDENCE,
     FEW,
     RARE,
+    SOME,
     Flag,
     Interval,
-    about_mean,
     about_median,
     about_share,
     interval,
     predicted,
     share,
-    t_quantile,
     unseen,
 )
 from fanin.statistics.judging import (
@@ -30,6 +29,7 @@ from fanin.statistics.judging import (
     holm,
     verdicts,
 )
+from fanin.statistics.means import about_mean, t_quantile
 from fanin.statistics.pooled import Pooled, pooled
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "FEW",
     "MARGIN",
     "RARE",
+    "SOME",
     "Difference",
     "Direction",
     "Flag",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
+
+from fanin.statistics.means import about_mean, skewness, t_quantile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,9 +17,9 @@ __all__ = [
     "CONFIDENCE",
     "FEW",
     "RARE",
+    "SOME",
     "Flag",
     "Interval",
-    "about_mean",
     "about_median",
     "about_share",
     "array",
@@ -26,8 +27,6 @@ __all__ = [
     "interval",
     "predicted",
     "share",
-    "skewness",
-    "t_quantile",
     "unreliable",
     "unseen",
 ]
@@ -38,11 +37,14 @@ CONFIDENCE: Final = 0.95
 FEW: Final = 10
 """From so many seeds on the interval of a mean covers what it says, within three points, where nothing rare decides the mean."""
 
-RARE_SHARE: Final = 0.04
+SOME: Final = 20
+"""As many as the means of some metrics take instead, which runs that are none too rare decide."""
+
+RARE_SHARE: Final = 0.03
 """What comes in fewer runs than this may be missing from all seeds of a mean that is called reliable."""
 
 RARE: Final = math.ceil(math.log(1 - CONFIDENCE) / math.log(1 - RARE_SHARE))
-"""Seeds after which what comes in `RARE_SHARE` of the runs has been seen in one of them, in 95 % of cases: 74."""
+"""Seeds after which what comes in `RARE_SHARE` of the runs has been seen in one of them, in 95 % of cases: 99."""
 
 SKEWED: Final = 2.0
 """A mean needs at least so many seeds for the square of their skewness: with fewer, one or two seeds decide it."""
@@ -128,53 +130,9 @@ def checked(confidence: float) -> float:
     return confidence
 
 
-@lru_cache(maxsize=1024)
-def t_quantile(chance: float, freedom: int) -> float:
-    """Return the t beyond which, on either side, `chance` lies in Student's distribution."""
-    from scipy.special import stdtrit
-
-    if freedom < 1:
-        raise ValueError(f"degrees of freedom: {freedom} is out of range; accepted: 1 or more")
-    return float(stdtrit(freedom, 1 - chance / 2))
-
-
 def unseen(seeds: int, confidence: float = CONFIDENCE) -> float:
     """Return in what share of runs something may come that none of so many seeds showed: the upper end of none of them."""
     return float(1 - (1 - confidence) ** (1 / seeds))
-
-
-def skewness(values: NDArray[np.float64]) -> float:
-    """Return the third central moment over the cube of the deviation; 0 of equal values."""
-    gaps = values - values.mean()
-    deviation = math.sqrt(float((gaps**2).mean()))
-    if deviation <= 1e-12 * float(abs(values).max()):  # what rounding leaves of equal values
-        return 0.0
-    return float((gaps**3).mean()) / deviation**3
-
-
-def about_mean(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the interval of a mean: Student's, with its skewness removed by Hall's monotone cubic transformation.
-
-    Of values without skewness it is Student's. Of two values no skewness is known.
-
-    Source: Hall, "On the Removal of Skewness by Transformation", Journal of the Royal Statistical Society B 54(1), 1992,
-    from memory.
-    """
-    seeds, mean = len(values), float(values.mean())
-    error = float(values.std(ddof=1)) / math.sqrt(seeds)
-    beyond = t_quantile(round(1 - confidence, 12), seeds - 1)
-    if seeds < 3 or error <= 1e-12 * float(abs(values).max()):
-        return mean - beyond * error, mean + beyond * error
-    # The third moment as an unbiased estimate, over the cube of the deviation.
-    factor = math.sqrt((seeds - 1) / seeds) ** 3 * seeds**2 / ((seeds - 1) * (seeds - 2))
-    skew = skewness(values) * factor / math.sqrt(seeds)
-    slope = skew / 3
-
-    def undone(q: float) -> float:
-        """Return the t of which the transformation is q."""
-        return q if abs(slope) < 1e-9 else (math.cbrt(1 + 3 * slope * (q - skew / 6)) - 1) / slope
-
-    return mean - undone(beyond) * error, mean - undone(-beyond) * error
 
 
 def about_median(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[float | None, float | None]:
@@ -216,7 +174,7 @@ def unreliable(values: NDArray[np.float64], seeds_needed: int | None = FEW) -> F
     values : array
         One per seed.
     seeds_needed : int or None
-        With how many seeds such a mean is reliable at the earliest: `FEW`; `RARE` where rare runs decide it; None: never.
+        With how many seeds such a mean is reliable at the earliest: `FEW`; `SOME` or `RARE` where rare runs decide it; None: never.
     """
     import numpy as np
 

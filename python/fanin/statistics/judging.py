@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from fanin.statistics import exact
-from fanin.statistics.intervals import CONFIDENCE, FEW, Flag, about_mean, array, checked, t_quantile, unreliable
+from fanin.statistics.intervals import CONFIDENCE, FEW, Flag, array, checked, unreliable
+from fanin.statistics.means import estimated, estimated_difference
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,7 +57,8 @@ class Difference:
     lower, higher : int
         Seeds whose value is lower, and higher, than the base's; without pairs of all values with all.
     p_mean : float or None
-        Chance of a mean at least as far from zero where the variant makes no difference (sign-flip test); None with one seed.
+        Chance of a mean at least as far from zero where the means are equal: the larger of that of the sign-flip test, which is
+        exact where the variant makes no difference at all, and of Hall's, which allows for skewness; None with one seed.
     p_most : float or None
         Chance of so many seeds on one side (sign test).
     p_margin : float or None
@@ -121,7 +122,8 @@ def difference(
 
     Runs with the same seed have the same traffic (common random numbers), so what they have in common leaves with the difference.
     Only seeds that both have are used, and tests are exact: signs of pairs. Where they share none, both count as independent, and
-    the tests are a permutation test of the means and that of Mann and Whitney.
+    the tests are a permutation test of the means and that of Mann and Whitney. Of means, the interval must agree: where one variant
+    alone has rare runs, exchanging signs says too much.
 
     Source: Law, Simulation Modeling and Analysis, 5th edition (2015), sections 10.2.1, 10.2.2 and 11.2, from memory.
 
@@ -163,15 +165,17 @@ def _paired(
     change = float(other.mean() / base.mean() - 1) if float(base.mean()) > 0 else None
     if seeds == 1:
         return Difference(mean, None, None, change, None, None, seeds, True, *sides, None, None, gaps=tuple(gaps.tolist()))
-    low, high = _around(gaps, confidence)
+    known = estimated(gaps)
+    low, high = known.ends(confidence)
     ends: tuple[float | None, float | None] = (None, None)
     if change is not None and (base > 0).all():
         left = (other - base * (1 + change)) / float(base.mean())  # the delta method
-        ends = tuple(change + end for end in _around(left, confidence))  # type: ignore[assignment]
+        left_low, left_high = estimated(left).ends(confidence)
+        ends = change + left_low, change + left_high
     # Pairs of values that rare runs decide are no more reliable than the values.
     flag = next((found for found in (_flag(values, seeds_needed) for values in (gaps, base, other)) if found), None)
     within = None if flag in ("rare", "skewed") or not (base > 0).all() else _within(base, other, margin)
-    chances = exact.sign_flip(gaps).both, exact.sign_test(gaps).both
+    chances = max(exact.sign_flip(gaps).both, known.chances().both), exact.sign_test(gaps).both
     return Difference(
         mean, low, high, change, *ends, seeds, True, *sides, *chances, within, flag, gaps=tuple(float(gap) for gap in gaps)
     )
@@ -181,18 +185,16 @@ def _flag(values: NDArray[np.float64], seeds_needed: int | None) -> Flag | None:
     return unreliable(values, seeds_needed)
 
 
-def _around(values: NDArray[np.float64], confidence: float) -> tuple[float, float]:
-    low, high = about_mean(values, confidence)
-    return (low, high) if values.min() < values.max() else (float(values[0]), float(values[0]))
-
-
 def _within(base: NDArray[np.float64], other: NDArray[np.float64], margin: float) -> float:
     """Return the chance of values whose means are at least as near, where they differ by the margin: two one-sided tests.
 
-    Source: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987, with exact tests, from memory.
+    Source: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987, tests as verdicts take, from memory.
     """
     above, below = other - (1 + margin) * base, other - (1 - margin) * base
-    return max(exact.sign_flip(above).low, exact.sign_test(above).low, exact.sign_flip(below).high, exact.sign_test(below).high)
+    return max(
+        *(found.low for found in (exact.sign_flip(above), exact.sign_test(above), estimated(above).chances())),
+        *(found.high for found in (exact.sign_flip(below), exact.sign_test(below), estimated(below).chances())),
+    )
 
 
 def _unpaired(base: NDArray[np.float64], other: NDArray[np.float64], confidence: float, seeds_needed: int | None) -> Difference:
@@ -205,15 +207,11 @@ def _unpaired(base: NDArray[np.float64], other: NDArray[np.float64], confidence:
     sides = int((gaps < 0).sum()), int((gaps > 0).sum())
     if seeds == 1:
         return Difference(mean, None, None, change, None, None, seeds, False, *sides, None, None)
-    error = math.hypot(*(float(values.std(ddof=1)) / math.sqrt(len(values)) for values in (base, other)))
-    half = t_quantile(round(1 - confidence, 12), seeds - 1) * error
+    known = estimated_difference(base, other)
     ends: tuple[float | None, float | None] = (None, None)
     if change is not None and (base > 0).all():
-        spread = math.hypot(
-            (1 + change) * float(base.std(ddof=1)) / math.sqrt(len(base)), float(other.std(ddof=1)) / math.sqrt(len(other))
-        )
-        width = t_quantile(round(1 - confidence, 12), seeds - 1) * spread / float(base.mean())
-        ends = change - width, change + width
+        left = estimated_difference(base * (1 + change), other).ends(confidence)  # the delta method
+        ends = change + left[0] / float(base.mean()), change + left[1] / float(base.mean())
     told = stats.permutation_test(
         (other, base),
         lambda one, two, axis: one.mean(axis=axis) - two.mean(axis=axis),
@@ -223,8 +221,8 @@ def _unpaired(base: NDArray[np.float64], other: NDArray[np.float64], confidence:
     )
     ranks = stats.mannwhitneyu(other, base).pvalue if gaps.any() else 1.0
     flag = next((found for found in (_flag(values, seeds_needed) for values in (base, other)) if found), None)
-    chances = min(1.0, float(told.pvalue)), min(1.0, float(ranks))
-    return Difference(mean, mean - half, mean + half, change, *ends, seeds, False, *sides, *chances, None, flag)
+    chances = min(1.0, max(float(told.pvalue), known.chances().both)), min(1.0, float(ranks))
+    return Difference(mean, *known.ends(confidence), change, *ends, seeds, False, *sides, *chances, None, flag)
 
 
 def holm(chances: Sequence[float | None]) -> list[float | None]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from fanin.statistics.intervals import FEW, RARE
+from fanin.statistics.intervals import FEW, RARE, SOME
 from fanin.statistics.rows import MetricRow, addressed, rows
 from fanin.text import show
 
@@ -73,10 +73,10 @@ class Metric:
     @property
     def seeds(self) -> int | None:
         """With how many seeds the interval of its mean is reliable at the earliest; see `FIRM`."""
-        group, _, column = self.key.rpartition(".")
-        if group in _FEW_FLOWS:
+        group = self.key.rpartition(".")[0]
+        if group in _FEW_FLOWS or self.key in _NEVER:
             return None
-        return FEW if self.key in FIRM or (group == "fct/>=1MB" and column) else RARE
+        return FEW if self.key in FIRM else SOME if self.key in _SOME else RARE
 
     @property
     def seeds_of_differences(self) -> int | None:
@@ -84,6 +84,8 @@ class Metric:
 
         What two runs of a seed have in common leaves with their difference, so that rare runs decide more of what is left.
         """
+        if self.key in _SOME_DIFFERENCES:
+            return SOME
         if self.seeds is None or self.key in _NO_DIFFERENCES or self.key.startswith("fct/>=1MB."):
             return None
         return FEW if self.key in FIRM_DIFFERENCES else RARE
@@ -116,28 +118,43 @@ TIMED_OUT: Final = "total.timed_out"
 
 FIRM: Final = frozenset(
     {
-        "fct/all.mean_ps",
         "fct/all.p50_ps",
         "fct/all.p99_ps",
         "fct/all.slowdown_p50",
-        "queries.p50_ps",
+        "fct/>=1MB.mean_ps",
+        "fct/>=1MB.slowdown_mean",
+        "fct/>=1MB.slowdown_p50",
         "queries.complete",
         "total.goodput_bps",
-        "total.flows_until_ps",
         "total.flows_complete",
         "total.largest_queue_bytes",
         "total.marks",
         "queue/to_hosts.max_bytes",
     }
 )
-"""Metrics whose interval covers within three points of what it says from ten seeds on, also where a quarter of the runs has
-timeouts: these and those of flows from 1 MB on. tests/python/test_statistics_real.py measures it."""
+"""Metrics whose interval covers within two points of what it says from ten seeds on, also where a quarter of the runs has timeouts.
+
+`python tests/python/simulated.py 4000 classes` finds them, and those below."""
+
+_SOME: Final = frozenset({"fct/>=1MB.p50_ps", "queries.p50_ps", "total.flows_until_ps"})
+"""Metrics of which that is so from `SOME` seeds on."""
+
+_NEVER: Final = frozenset(
+    {
+        "fct/all.slowdown_mean",
+        "fct/all.slowdown_p99",
+        "queue/between_switches.p99_bytes",
+        "queue/to_hosts.p99_bytes",
+        "total.drops",
+        "total.retransmits",
+    }
+)
+"""Metrics whose mean rare runs decide so much that it is not so with `RARE` seeds either; all others take these."""
 
 FIRM_DIFFERENCES: Final = frozenset(
     {
         "fct/all.p50_ps",
         "fct/all.slowdown_p50",
-        "queries.p50_ps",
         "queries.complete",
         "total.flows_complete",
         "total.largest_queue_bytes",
@@ -145,13 +162,16 @@ FIRM_DIFFERENCES: Final = frozenset(
         "queue/to_hosts.max_bytes",
     }
 )
-"""Metrics whose interval of differences by seed covers within three points of what it says from ten seeds on."""
+"""Metrics whose interval of differences by seed covers within two points of what it says from ten seeds on."""
+
+_SOME_DIFFERENCES: Final = frozenset({"queue/to_hosts.p99_bytes"})
+"""Metrics of which that is so from `SOME` seeds on, though the means themselves are not to be relied on."""
 
 _NO_DIFFERENCES: Final = frozenset(
     {"total.goodput_bps", "total.flows_until_ps", "queue/between_switches.max_bytes", "queue/between_switches.p99_bytes"}
 )
 """Metrics whose differences hang on the rare run in which the last flow ends late, or a fabric queue is longer: the interval of
-their mean misses more with 74 seeds, too."""
+their mean misses more with 150 seeds, too."""
 
 _FEW_FLOWS: Final = ("fct/<10KB", "fct/10KB-100KB", "fct/100KB-1MB")
 """Sizes of which a run may have few flows: one run in hundreds decides the mean over runs, and percentiles of all runs' flows

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fanin.statistics.intervals import CONFIDENCE, Flag, about_mean, checked, unreliable
+from fanin.statistics.intervals import CONFIDENCE, Flag, checked, unreliable
+from fanin.statistics.means import about_mean
 
 if TYPE_CHECKING:
     import numpy as np

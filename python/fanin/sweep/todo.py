@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fanin.statistics import FEW, Interval, interval
+from fanin.statistics import FEW, SOME, Interval, interval
 from fanin.statistics import metrics as _metrics
 from fanin.statistics.intervals import TYPICAL
 from fanin.statistics.rows import MetricRow, value_of
@@ -55,7 +55,8 @@ def enough(points: Sequence[Sequence[Seen]], stop: Stop) -> list[bool]:
     None has while it has fewer than its metric needs. And where one saw timeouts, and rare runs decide the mean, only those have
     that saw enough such runs themselves: with the same seeds, what one point sees the others may only have missed.
     """
-    seen = stop.statistic == "mean" and needs(stop) != FEW and any(run.timed_out for runs in points for run in runs)
+    rare = stop.statistic == "mean" and needs(stop) not in (FEW, SOME)
+    seen = rare and any(run.timed_out for runs in points for run in runs)
     return [
         bool(_known(runs))
         and narrow(summary(_known(runs), stop), stop)

@@ -56,6 +56,8 @@ pub struct Talk {
     pub from_start: bool,
     pub has_data: bool,
     pub tcp: bool,
+    /// Where the tunnel leads that its first frame was in.
+    pub outer: Option<(IpAddr, Option<u16>)>,
     /// Packets by which it is found again at other places.
     pub sample: Sample,
 }

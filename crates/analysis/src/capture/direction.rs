@@ -4,11 +4,11 @@ use crate::capture::connections::{RoundTrips, Talk};
 use crate::capture::filter::CaptureFilter;
 use crate::capture::frame_checks::Sample;
 use crate::capture::interface_pair::{Host, Sides};
-use crate::capture::links::{Key, Link, Place, NONE};
+use crate::capture::links::{name_of_number, Key, Link, Place, NONE};
 use crate::capture::selection::{rest, Selection, Stream};
-use crate::capture::survey::Survey;
+use crate::capture::survey::{outer_receiver, Survey};
 use crate::input::problem::{did_you_mean, listed, Problem};
-use fanin_wire::{Direction, Headers, Interface};
+use fanin_wire::{Direction, Frame, Headers, Interface};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -158,9 +158,12 @@ impl Sorting {
     }
 
     /// The port of a frame whose flow the survey did not distinguish.
-    pub fn port_of_other(&mut self, channel: u32, key: &Key, headers: Option<&Headers>) -> u32 {
+    pub fn port_of_other(&mut self, channel: u32, key: &Key, frame: &Frame<'_>, headers: Option<&Headers>) -> u32 {
         let asked = match headers {
-            Some(headers) => self.filter.takes(headers.dst, headers.ports.map(|ports| ports.1)),
+            Some(headers) => {
+                let here = self.filter.takes(headers.dst, headers.ports.map(|ports| ports.1));
+                here || self.filter.takes_outer(outer_receiver(frame, headers))
+            }
             None => self.filter.to.is_empty(),
         };
         if !asked {
@@ -237,7 +240,7 @@ impl Choice<'_> {
     fn name(&self, interface: (usize, Option<u32>)) -> Option<String> {
         let known = self.interfaces.get(interface.0).map(|i| i.name.as_str()).filter(|name| !name.is_empty());
         match (interface.1, known) {
-            (Some(number), _) => Some(format!("if{number}")),
+            (Some(number), _) => Some(name_of_number(number)),
             (None, Some(name)) => Some(name.to_string()),
             // By its place in the file, as merged captures have them.
             (None, None) => (self.interfaces.len() > 1).then(|| format!("#{}", interface.0)),
@@ -299,7 +302,9 @@ impl Choice<'_> {
             let place = links.places[channel as usize];
             let receiver = link.key.has_ip().then(|| link.key.addresses().1);
             let asked = match receiver {
-                Some(receiver) => self.filter.takes(receiver, link.key.ports().map(|ports| ports.1)),
+                Some(receiver) => {
+                    self.filter.takes(receiver, link.key.ports().map(|ports| ports.1)) || self.filter.takes_outer(link.more.outer)
+                }
                 None => self.filter.to.is_empty(),
             };
             if !asked || !self.wanted(place) {

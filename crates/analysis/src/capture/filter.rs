@@ -24,6 +24,11 @@ impl CaptureFilter {
     pub fn takes(&self, address: IpAddr, port: Option<u16>) -> bool {
         self.to.is_empty() || self.to.iter().any(|target| target.holds(address, port))
     }
+
+    /// True if frames through a tunnel to there are asked for.
+    pub fn takes_outer(&self, receiver: Option<(IpAddr, Option<u16>)>) -> bool {
+        !self.to.is_empty() && receiver.is_some_and(|(address, port)| self.takes(address, port))
+    }
 }
 
 impl std::fmt::Display for CaptureFilter {

@@ -209,10 +209,16 @@ impl FrameChecks {
             let said =
                 snap.filter(|snap| *snap != kept).map_or(String::new(), |snap| format!(", though its header says {snap} B"));
             let words = format!(
-                "{count} of {} lack ports or payload length, which were cut off (the capture keeps {kept} B of each frame{said}): their flows are mixed up",
+                "{count} of {} lack ports or payload length, their own or those of the packet inside, which were cut off (the capture keeps {kept} B of each frame{said}): their flows are mixed up",
                 number_of(self.frames, "frame")
             );
-            say("cut_headers", level, (count, None), words, "keep at least 128 B of each frame: tcpdump -s 128");
+            say(
+                "cut_headers",
+                level,
+                (count, None),
+                words,
+                "keep at least 128 B of each frame, 192 B of packets in tunnels: tcpdump -s 192",
+            );
         }
         let (count, bytes) = self.copies;
         if count > 0 {
@@ -259,6 +265,7 @@ fn is_aggregate(headers: Option<&Headers>, bytes: u32, mss: u32) -> bool {
 fn is_cut_short(frame: &Frame<'_>, headers: Option<&Headers>) -> bool {
     match headers {
         None => frame.data.len() < 60,
+        Some(headers) if headers.inner_cut => true,
         Some(headers) => match headers.protocol {
             // A later fragment has no ports, however long it is.
             6 => headers.tcp.is_none() && frame.data.len() < headers.transport_at + 16,

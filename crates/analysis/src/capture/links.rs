@@ -1,6 +1,6 @@
 //! The flows of a capture, each at every place where it was captured, found by what their frames say.
 
-use fanin_wire::{Direction, Frame, Headers, LinkType};
+use fanin_wire::{Direction, Frame, Headers, LinkType, Mirror};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -21,20 +21,22 @@ pub const NONE: u32 = u32::MAX;
 pub struct Place {
     /// Index among the capture's interfaces.
     pub interface: usize,
-    /// Number of the interface on the capturing host, where one capture is of several.
+    /// Number of the interface on the capturing host, or of a mirror's session, where one capture is of several.
     pub number: Option<u32>,
     /// 0: unknown, 1: in, 2: out.
     way: u8,
 }
 
 impl Place {
-    pub fn of(frame: &Frame<'_>) -> Place {
-        let way = match frame.direction {
+    pub fn of(frame: &Frame<'_>, headers: Option<&Headers>) -> Place {
+        let mirror = headers.and_then(|headers| headers.wrap?.mirror);
+        // What was mirrored went in or out at the port, whatever it did where it was captured.
+        let way = match mirror.map_or(frame.direction, |mirror| mirror.direction) {
             None => 0,
             Some(Direction::In) => 1,
             Some(Direction::Out) => 2,
         };
-        Place { interface: frame.interface, number: frame.interface_number(), way }
+        Place { interface: frame.interface, number: number_of(frame, mirror.as_ref()), way }
     }
 
     pub fn direction(self) -> Option<Direction> {
@@ -48,6 +50,31 @@ impl Place {
     /// The interface, whatever the direction.
     pub fn anyway(self) -> (usize, Option<u32>) {
         (self.interface, self.number)
+    }
+}
+
+/// Bit of numbers that are those of mirror sessions.
+const SESSION: u32 = 1 << 31;
+
+/// The number of the interface that a frame was captured at on its host, or of the session by which a switch mirrored it.
+pub fn number_of(frame: &Frame<'_>, mirror: Option<&Mirror>) -> Option<u32> {
+    let session = mirror.and_then(|mirror| mirror.session).map(|session| SESSION | u32::from(session));
+    session.or_else(|| frame.interface_number())
+}
+
+/// How such a number is called: `if4`, `session7`.
+pub fn name_of_number(number: u32) -> String {
+    match number & SESSION {
+        0 => format!("if{number}"),
+        _ => format!("session{}", number & !SESSION),
+    }
+}
+
+/// The number of that name, in which `if` may be left out.
+pub fn number_named(name: &str) -> Option<u32> {
+    match name.strip_prefix("session") {
+        Some(session) => session.parse::<u16>().ok().map(|session| SESSION | u32::from(session)),
+        None => name.strip_prefix("if").unwrap_or(name).parse().ok(),
     }
 }
 
@@ -70,9 +97,12 @@ fn mac(frame: &Frame<'_>, at: usize) -> u64 {
 impl Key {
     pub fn of(channel: u32, place: Place, frame: &Frame<'_>, headers: Option<&Headers>) -> Key {
         let mut words = [u64::from(channel), 0, 0, 0, 0, 0, 0];
-        if place.way == 0 && frame.link == LinkType::Ethernet {
-            words[1] = mac(frame, 6);
-            words[2] = mac(frame, 0);
+        // A mirror's own addresses say nothing of the port.
+        let mirror = headers.and_then(|headers| headers.wrap?.mirror);
+        let at = mirror.map_or((frame.link == LinkType::Ethernet).then_some(0), |mirror| mirror.at);
+        if let Some(at) = at.filter(|_| place.way == 0) {
+            words[1] = mac(frame, at as usize + 6);
+            words[2] = mac(frame, at as usize);
         }
         let Some(headers) = headers else { return Key(words) };
         words[0] |= IP | u64::from(headers.protocol) << 32;

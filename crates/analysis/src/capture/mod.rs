@@ -7,7 +7,7 @@ mod file;
 pub mod filter;
 pub mod frame_checks;
 mod interface_pair;
-mod links;
+pub mod links;
 mod packets;
 pub mod selection;
 pub mod survey;

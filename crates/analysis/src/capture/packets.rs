@@ -6,7 +6,7 @@ use crate::capture::filter::CaptureFilter;
 use crate::capture::frame_checks::{look_at, of_survey, Copies, FrameChecks, COPY_WITHOUT_NUMBER};
 use crate::capture::links::{Key, LastPlace, Place, NONE};
 use crate::capture::selection::Selection;
-use crate::capture::survey::Survey;
+use crate::capture::survey::{tunnels_note, Survey};
 use crate::checks::Finding;
 use crate::display::count;
 use crate::input::context::name_of;
@@ -123,8 +123,9 @@ impl Surveyed {
             (Sorting::default(), None, Vec::new())
         } else {
             let sorted = sort((&survey, &rtts), &interfaces, stem, filter);
-            let (sorting, taken, notes) =
+            let (sorting, taken, mut notes) =
                 sorted.map_err(|problems| problems.into_iter().map(|p| p.file(path)).collect::<Problems>())?;
+            notes.extend(tunnels_note(&survey.tunnels));
             (sorting, Some(taken), notes)
         };
         let mut senders: BTreeMap<u32, BTreeSet<IpAddr>> = BTreeMap::new();
@@ -416,9 +417,9 @@ impl TraceReader for Packets {
                 self.notices += 1;
                 continue;
             }
-            let place = Place::of(&frame);
-            let Some(channel) = surveyed.survey.links.channel(place, last_place) else { continue };
             let headers = frame.headers();
+            let place = Place::of(&frame, headers.as_ref());
+            let Some(channel) = surveyed.survey.links.channel(place, last_place) else { continue };
             let key = Key::of(channel, place, &frame, headers.as_ref());
             let entry = surveyed.survey.links.find(&key);
             let (time, queue, port) = if look.stamped {
@@ -439,7 +440,7 @@ impl TraceReader for Packets {
             } else {
                 let port = match entry {
                     Some(entry) => sorting.port(entry),
-                    None => sorting.port_of_other(channel, &key, headers.as_ref()),
+                    None => sorting.port_of_other(channel, &key, &frame, headers.as_ref()),
                 };
                 if port == NONE {
                     continue;
@@ -455,7 +456,7 @@ impl TraceReader for Packets {
                 let name = || sorting.names()[port as usize].clone();
                 (time, NO_QUEUE, numbers.port(port, name, context)?)
             };
-            let bytes = bytes_of(&frame, context.without_fcs);
+            let bytes = bytes_of(&frame, headers.as_ref(), context.without_fcs);
             let flow = numbers.flow(entry, headers.as_ref(), context)?;
             checks.see(look_at(&frame, headers.as_ref(), bytes, || numbers.mss(entry)));
             let mut flags = 0;

@@ -5,7 +5,9 @@ use crate::capture::frame_checks::{Copies, COPY_WITHOUT_NUMBER};
 use crate::capture::links::{Key, LastPlace, Links, Place};
 use crate::input::context::bytes_of;
 
-use fanin_wire::{Frame, Headers};
+use fanin_wire::{Frame, Headers, Tunnel};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// Steps back of the clock that frames of several queues of a NIC explain [ps].
 const REORDERED: i64 = 1_000_000_000;
@@ -14,6 +16,20 @@ const SILENCE: i64 = 1_000_000_000_000;
 
 /// Frames that are further from the first are no part of any trace [ps]: 26 days.
 const MOST_TIME: i64 = 1 << 61;
+
+/// Where a frame's tunnel leads, if it is in one.
+pub fn outer_receiver(frame: &Frame<'_>, headers: &Headers) -> Option<(IpAddr, Option<u16>)> {
+    headers.wrap?;
+    frame.outer_headers().map(|outer| (outer.dst, outer.ports.map(|ports| ports.1)))
+}
+
+/// What is said of frames in tunnels, of which there are so many by kind; none where there are none.
+pub fn tunnels_note(tunnels: &BTreeMap<Tunnel, u64>) -> Option<String> {
+    let all: Vec<String> = tunnels.iter().map(|(kind, frames)| format!("{frames} in {kind}")).collect();
+    let mirrored = tunnels.contains_key(&Tunnel::Erspan);
+    let bytes = if mirrored { "; sizes are those of mirrored frames, without the mirror's headers" } else { "" };
+    (!all.is_empty()).then(|| format!("packets in tunnels were unpacked ({}): flows are those inside{bytes}", all.join(", ")))
+}
 
 /// Steps of the capture's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,6 +100,8 @@ pub struct Survey {
     silent: bool,
     grain: Grain,
     copies: Copies,
+    /// Frames by the outermost tunnel that they were in.
+    pub tunnels: BTreeMap<Tunnel, u64>,
     /// Data packets without a number, how many of them came twice at once, how many later, and how much later at most [ps].
     unnumbered: (u64, u64, u64, u64),
 }
@@ -106,6 +124,7 @@ impl Default for Survey {
             silent: false,
             grain: Grain::default(),
             copies: Copies::default(),
+            tunnels: BTreeMap::new(),
             unnumbered: (0, 0, 0, 0),
         }
     }
@@ -139,13 +158,16 @@ impl Survey {
         self.grain.see(frame.time_ps);
         self.last = self.last.max(Some(frame.time_ps));
         self.clock(frame.interface, at);
-        let place = Place::of(frame);
+        let headers = frame.headers();
+        if let Some(wrap) = headers.as_ref().and_then(|headers| headers.wrap.as_ref()) {
+            *self.tunnels.entry(wrap.kind).or_default() += 1;
+        }
+        let place = Place::of(frame, headers.as_ref());
         let Some(channel) = self.links.new_channel(place, &mut self.last_place) else {
             self.elsewhere += 1;
             return;
         };
-        let headers = frame.headers();
-        let bytes = u64::from(bytes_of(frame, self.without_fcs));
+        let bytes = u64::from(bytes_of(frame, headers.as_ref(), self.without_fcs));
         let Some(entry) = self.links.entry(&Key::of(channel, place, frame, headers.as_ref())) else {
             let needed = channel as usize + 1;
             self.others.resize(self.others.len().max(needed), (0, 0));
@@ -161,6 +183,9 @@ impl Survey {
             link.more.first = at;
         }
         if let Some(headers) = headers {
+            if new {
+                link.more.outer = outer_receiver(frame, &headers);
+            }
             link.more.sample.see(frame, &headers);
             if headers.id == 0 && headers.tcp.is_some() && headers.payload > 0 {
                 let (all, soon, late, longest) = &mut self.unnumbered;

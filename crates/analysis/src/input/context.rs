@@ -6,7 +6,7 @@ use crate::input::number::{date, NumberError};
 use crate::input::problem::Problem;
 use crate::{FlowInfo, FlowLookup, NO_FLOW};
 use fanin_units::{Span, Time};
-use fanin_wire::{Frame, LinkType};
+use fanin_wire::{Frame, Headers, LinkType, FCS};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -323,9 +323,18 @@ pub struct Context {
 
 /// Largest frame that is believed [bytes].
 const MOST_BYTES: u32 = 1 << 24;
+/// Smallest frame of Ethernet [bytes].
+const SHORTEST: u32 = 64;
 
 /// Bytes of a frame as the port's queue counts them.
-pub fn bytes_of(frame: &Frame<'_>, without_fcs: bool) -> u32 {
+///
+/// Of a frame that a switch mirrored to where it was captured, its own: that is what the port saw, and the headers of the mirror are
+/// not. All other tunnels crossed the port as they are.
+pub fn bytes_of(frame: &Frame<'_>, headers: Option<&Headers>, without_fcs: bool) -> u32 {
+    if let Some(mirror) = headers.and_then(|headers| headers.wrap?.mirror) {
+        let bytes = if without_fcs { mirror.length.max(1) } else { mirror.length.saturating_add(FCS.into()).max(SHORTEST) };
+        return bytes.min(MOST_BYTES);
+    }
     let notice = || frame.notice().map_or(0, |notice| notice.size() as u32);
     // Of a cooked frame without the header that stands for Ethernet's.
     let bytes = match (without_fcs, frame.link) {

@@ -8,3 +8,4 @@ pub mod notices;
 pub mod number;
 pub mod problem;
 pub mod reader;
+pub mod sorter;

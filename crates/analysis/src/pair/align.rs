@@ -22,6 +22,10 @@ const DESTINATIONS: usize = 1 << 16;
 /// Largest drift of clocks that is believed, and the least that counts over the whole capture [ps].
 const DRIFT: f64 = 1e-3;
 const COUNTS: f64 = 3e6;
+/// What calculation with floating point may be off by [ps].
+const ROUNDING: f64 = 0.01;
+/// Least delays that are this near to one another in most parts of the time show that there is no drift that counts [ps].
+const STEADY: f64 = COUNTS;
 /// Packets in a row by which the port's speed is guessed.
 const ROW: u64 = 64;
 
@@ -31,8 +35,9 @@ pub struct Alignment {
     /// Where times count from, on the clock before [ps].
     zero: i128,
     shift: i128,
-    /// Gain of the clock behind on that before.
+    /// Gain of the clock behind on that before; and whether it could be seen, or that there is none.
     pub drift: f64,
+    pub drift_seen: bool,
     /// Least time between both captures, with what the clocks are apart beyond `shift` [ps].
     least: f64,
     /// True if times behind are those of frames' ends: what a byte then takes [ps].
@@ -64,7 +69,9 @@ impl Alignment {
     /// When a packet of so many bytes began to leave, on the clock before [ps].
     pub fn left(&self, behind: i128, bytes: u32) -> i128 {
         let since = (behind - self.shift - self.zero) as f64;
-        behind - self.shift - (self.least + self.by_byte * f64::from(bytes) + self.drift * since) as i128
+        let apart = self.least + self.by_byte * f64::from(bytes) + self.drift * since;
+        // Never too early by rounding, or the quickest packets would leave before they arrive.
+        behind - self.shift - libm::floor(apart + ROUNDING) as i128
     }
 
     /// What the clock behind is ahead of that before at the start, with the time between both captures [ps].
@@ -132,6 +139,10 @@ impl Pass {
             return;
         };
         self.last_match = seen.time;
+        // Times count from the first packet that both have, however long one capture began before the other.
+        if self.matched == 0 {
+            self.zero = seen.time - self.shift;
+        }
         let delay = seen.time - self.shift - time;
         let (Ok(at), Ok(delay)) = (i64::try_from(seen.time - self.shift - self.zero), i64::try_from(delay)) else { return };
         let known = self.sizes.len() < SIZES || self.sizes.contains_key(&bytes);
@@ -213,12 +224,13 @@ impl Pass {
     fn finish(self, rate: Option<BitRate>) -> Alignment {
         let rate = rate.map_or(self.pace.most, |rate| rate.bps() as f64);
         let frequent = self.sizes.values().max_by_key(|envelope| envelope.points());
-        let drift = frequent.and_then(drift_of).unwrap_or(0.0);
+        let seen = frequent.and_then(drift_of);
+        let drift = seen.unwrap_or(0.0);
         let by_byte = self.by_byte(drift, rate);
         let least = |envelope: &Envelope| envelope.least(drift).map(|(delay, bytes)| delay - by_byte * f64::from(bytes));
         let first = self.sizes.values().filter_map(least).min_by(f64::total_cmp).unwrap_or(0.0);
         let most = self.sizes.values().filter_map(Envelope::most).max().unwrap_or(0);
-        let slant = drift.abs() * self.sizes.values().map(Envelope::span).max().unwrap_or(0) as f64;
+        let slant = drift.abs() * self.sizes.values().map(Envelope::until).max().unwrap_or(0) as f64;
         let above = frequent.map(|envelope| {
             let own = envelope.least(drift).map_or(0.0, |(delay, _)| delay);
             envelope.by_part(drift).into_iter().map(|delay| delay - own).collect()
@@ -227,6 +239,7 @@ impl Pass {
             zero: self.zero,
             shift: self.shift,
             drift,
+            drift_seen: seen.is_some(),
             least: first,
             by_byte,
             longest: (most as f64 - first + slant).max(0.0) as i128 + 1,
@@ -265,16 +278,21 @@ impl Pass {
     }
 }
 
-/// How clocks drift, where the least delays show it: in most parts of the time they must lie near one line, and far from none.
+/// How clocks drift, where the least delays show it: in most parts of the time they must lie near one line. None: too little passes
+/// without waiting.
 fn drift_of(envelope: &Envelope) -> Option<f64> {
-    let slope = envelope.slope()?;
-    if slope.abs() > DRIFT || slope.abs() * (envelope.span() as f64) < COUNTS {
-        return None;
-    }
     let middle = |drift: f64| {
         let mut parts = envelope.by_part(drift);
         parts.sort_by(f64::total_cmp);
-        (parts.len() >= 4).then(|| parts[parts.len() / 2] - parts[0])
+        // But for the least, which a single quick packet makes.
+        (parts.len() >= 4).then(|| parts[parts.len() / 2] - parts[1])
     };
-    (middle(slope)? < middle(0.0)? / 4.0).then_some(slope)
+    let level = middle(0.0)?;
+    let steady = (level < STEADY && envelope.reaches()).then_some(0.0);
+    // Under one quick packet the nearest line is aslant: the parts of the time outvote it.
+    let slopes = [envelope.slope(), envelope.slope_of_parts()];
+    let believed = |slope: &f64| slope.abs() <= DRIFT && slope.abs() * (envelope.span() as f64) >= COUNTS;
+    let tried = slopes.into_iter().flatten().filter(believed).filter_map(|slope| Some((middle(slope)?, slope)));
+    let best = tried.min_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(scatter, _)| *scatter < level / 4.0).map(|(_, slope)| slope).or(steady)
 }

@@ -43,6 +43,8 @@ const ABOVE: f64 = 1.05;
 const BELOW: f64 = 0.5;
 /// Share of the packets behind, of flows that were captured before, above which the capture before is not whole at all.
 const MISSED: f64 = 0.01;
+/// Share of packets that cannot be told from others above which it is said.
+const ALIKE: f64 = 0.01;
 /// Flows that are distinguished.
 const FLOWS: usize = 1 << 18;
 
@@ -284,7 +286,7 @@ impl Checks {
             ]
         };
         let rest = if whole { rest() } else { [const { None }; 4] };
-        let of_both = [swapped, self.lost_behind(sums.dropped)].into_iter().chain(rest);
+        let of_both = [swapped, indistinct(sums, passed), self.lost_behind(sums.dropped)].into_iter().chain(rest);
         findings.extend(of_both.flatten().map(|finding| Finding { place: both.clone(), ..finding }));
         for (place, passed) in [before, behind].iter().zip(passed) {
             let packets = passed.checks.frames();
@@ -360,6 +362,29 @@ fn lost_before(missed: u64, sums: &Sums) -> Option<Finding> {
     })
 }
 
+/// Packets that nothing tells apart: they are matched in order, whichever was dropped.
+fn indistinct(sums: &Sums, passed: [&Passed; 2]) -> Option<Finding> {
+    let packets = passed[0].checks.frames();
+    let share = sums.alike as f64 / packets.max(1) as f64;
+    (share > ALIKE).then(|| Finding {
+        code: "indistinct",
+        level: Level::Doubt,
+        place: String::new(),
+        count: sums.alike,
+        bytes: None,
+        words: format!(
+            "{} of {} ({:.1} %) went in while one was at the port from which nothing captured tells them: equal hosts, ports, length, \
+             number and first bytes. They are matched in order, so that drops and waits may be those of others",
+            sums.alike,
+            count(packets, "packet"),
+            100.0 * share
+        ),
+        hint: "capture more of each frame (tcpdump -s 192), so that TCP timestamps and what is inside tunnels are there; of a tunnel that \
+               is not unpacked (encrypted, or at another port), capture where it ends"
+            .into(),
+    })
+}
+
 /// Flows that enter the port past the capture before.
 fn other_ingress(missed: u64, sums: &Sums) -> Option<Finding> {
     let (out, others) = (sums.matched + sums.only_behind, sums.only_behind.saturating_sub(missed));
@@ -432,6 +457,6 @@ fn disorder(place: &str, passed: &Passed, packets: u64) -> Option<Finding> {
             count(packets, "packet"),
             span_of(passed.late_by)
         ),
-        hint: "--sort sorts both captures in memory first".into(),
+        hint: "--sort sorts both captures first".into(),
     })
 }

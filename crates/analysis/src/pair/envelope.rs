@@ -8,6 +8,8 @@
 /// Parts of the time, each with a hull of its own; and points of a hull, which on real delays has a few dozen.
 const PARTS: usize = 32;
 const POINTS: usize = 4_096;
+/// Packets of a part by which it is judged.
+const ENOUGH: u64 = 8;
 /// Shortest part at first [ps].
 const PART: i64 = 1_000_000_000;
 
@@ -126,6 +128,36 @@ impl Envelope {
         times().max().unwrap_or(0) - times().min().unwrap_or(0)
     }
 
+    /// The latest time of the hull [ps].
+    pub fn until(&self) -> i64 {
+        self.parts.iter().flat_map(|part| &part.hull).map(|p| p.time).max().unwrap_or(0)
+    }
+
+    /// The least delay of each part of the time with enough packets, and when.
+    fn lowest(&self) -> Vec<Delay> {
+        let enough = |part: &&Part| part.points >= ENOUGH;
+        self.parts.iter().filter(enough).filter_map(|part| part.hull.iter().min_by_key(|p| p.delay)).copied().collect()
+    }
+
+    /// True if parts with enough packets lie in the first and in the last third of the time.
+    pub fn reaches(&self) -> bool {
+        let lowest = self.lowest();
+        let Some((first, last)) = lowest.first().zip(lowest.last()) else { return false };
+        3 * (last.time - first.time) >= self.span()
+    }
+
+    /// The median slope between the least delays of parts of the time, which no single packet moves. Source: Theil 1950, Sen 1968.
+    pub fn slope_of_parts(&self) -> Option<f64> {
+        let lowest = self.lowest();
+        let mut slopes = Vec::new();
+        for (i, a) in lowest.iter().enumerate() {
+            let later = lowest[i + 1..].iter().filter(|b| b.time > a.time);
+            slopes.extend(later.map(|b| (b.delay - a.delay) as f64 / (b.time - a.time) as f64));
+        }
+        slopes.sort_by(f64::total_cmp);
+        slopes.get(slopes.len() / 2).copied()
+    }
+
     /// The least delay over a line of that slope, and its bytes.
     pub fn least(&self, drift: f64) -> Option<(f64, u32)> {
         self.parts.iter().filter_map(|part| part.least(drift)).min_by(|a, b| a.0.total_cmp(&b.0))
@@ -133,7 +165,7 @@ impl Envelope {
 
     /// The same by part of the time, of parts with enough packets.
     pub fn by_part(&self, drift: f64) -> Vec<f64> {
-        let enough = |part: &&Part| part.points >= 8;
+        let enough = |part: &&Part| part.points >= ENOUGH;
         self.parts.iter().filter(enough).filter_map(|part| part.least(drift)).map(|(delay, _)| delay).collect()
     }
 

@@ -1,10 +1,11 @@
 //! Packets that arrived at the port and have not been seen behind it yet.
 
 use super::side::NEVER;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
 
-/// Packets of equal key and other tags that are compared where a tag was not captured.
-const COMPARED: usize = 16;
+const NONE: u64 = u64::MAX;
+const NO_CHAIN: u32 = u32::MAX;
 
 /// A packet at the port.
 #[derive(Clone, Debug)]
@@ -15,7 +16,110 @@ pub struct Held<T> {
     tag: u64,
     /// When it was seen behind the port, on the clock before it [ps].
     pub out: Option<i128>,
+    /// The packets before and behind it that have its key and tag, and those that have its key.
+    equal: [u64; 2],
+    alike: [u64; 2],
     pub what: T,
+}
+
+/// Packets that are at the port and have one identity, in order of arrival.
+#[derive(Clone, Copy, Debug)]
+struct Chain {
+    name: u64,
+    first: u64,
+    last: u64,
+    /// The first that arrived after the last that left, as far as that was followed; [`NONE`]: all arrived before.
+    later: u64,
+    /// The next chain in the same place of the index, or that is free.
+    next: u32,
+}
+
+/// Chains by their names.
+///
+/// Which names share a place nobody can know beforehand, so that no packets can be made that all do (Dietzfelbinger et al. 1997, universal
+/// hashing by multiplication); what is found does not depend on it.
+#[derive(Clone, Debug)]
+struct Index {
+    factor: u64,
+    places: Vec<u32>,
+    chains: Vec<Chain>,
+    free: Option<u32>,
+    used: usize,
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        Index { factor: RandomState::new().hash_one(0) | 1, places: Vec::new(), chains: Vec::new(), free: None, used: 0 }
+    }
+}
+
+impl Index {
+    fn place(&self, name: u64) -> usize {
+        (name.wrapping_mul(self.factor) >> 32) as usize & (self.places.len() - 1)
+    }
+
+    fn find(&self, name: u64) -> Option<u32> {
+        if self.places.is_empty() {
+            return None;
+        }
+        let mut at = self.places[self.place(name)];
+        loop {
+            let chain = self.chains.get(at as usize)?;
+            if chain.name == name {
+                return Some(at);
+            }
+            at = chain.next;
+        }
+    }
+
+    fn add(&mut self, name: u64, number: u64) {
+        if self.used == self.places.len() {
+            let all = std::mem::take(&mut self.places);
+            self.places = vec![NO_CHAIN; (all.len() * 2).max(1 << 10)];
+            for mut at in all {
+                while let Some(chain) = self.chains.get(at as usize).copied() {
+                    let place = self.place(chain.name);
+                    self.chains[at as usize].next = std::mem::replace(&mut self.places[place], at);
+                    at = chain.next;
+                }
+            }
+        }
+        let place = self.place(name);
+        let chain = Chain { name, first: number, last: number, later: number, next: self.places[place] };
+        self.places[place] = match self.free {
+            Some(at) => {
+                self.free = Some(self.chains[at as usize].next).filter(|next| *next != NO_CHAIN);
+                self.chains[at as usize] = chain;
+                at
+            }
+            None => {
+                self.chains.push(chain);
+                self.chains.len() as u32 - 1
+            }
+        };
+        self.used += 1;
+    }
+
+    /// Takes a chain away that has no packets.
+    fn remove(&mut self, gone: u32) {
+        let place = self.place(self.chains[gone as usize].name);
+        let next = self.chains[gone as usize].next;
+        if self.places[place] == gone {
+            self.places[place] = next;
+        } else {
+            let mut at = self.places[place];
+            while let Some(chain) = self.chains.get_mut(at as usize) {
+                if chain.next == gone {
+                    chain.next = next;
+                    break;
+                }
+                at = chain.next;
+            }
+        }
+        self.chains[gone as usize].next = self.free.unwrap_or(NO_CHAIN);
+        self.free = Some(gone);
+        self.used -= 1;
+    }
 }
 
 /// All of them, in order of arrival; they go by numbers.
@@ -24,7 +128,9 @@ pub struct Flight<T> {
     held: VecDeque<Held<T>>,
     /// Number of the first.
     first: u64,
-    unmatched: BTreeSet<(u64, u64, u64)>,
+    by_name: Index,
+    /// Made once a packet comes out without tag, and then kept.
+    by_key: Option<Index>,
     /// The latest arrival that was seen behind.
     pub last: Option<u64>,
     latest: i128,
@@ -32,12 +138,29 @@ pub struct Flight<T> {
     pub overtaken: u64,
     /// By how many places one was late, at most; also of packets of one moment, for which of these came first stamps do not say.
     pub late: u64,
+    /// Packets that arrived while one of the same identity was at the port.
+    pub alike: u64,
 }
 
 impl<T> Default for Flight<T> {
     fn default() -> Self {
-        Flight { held: VecDeque::new(), first: 0, unmatched: BTreeSet::new(), last: None, latest: NEVER, overtaken: 0, late: 0 }
+        Flight {
+            held: VecDeque::new(),
+            first: 0,
+            by_name: Index::default(),
+            by_key: None,
+            last: None,
+            latest: NEVER,
+            overtaken: 0,
+            late: 0,
+            alike: 0,
+        }
     }
+}
+
+/// The identity of a packet with a tag.
+fn name(key: u64, tag: u64) -> u64 {
+    (key.rotate_left(29) ^ tag).wrapping_mul(0xd6e8_feb8_6659_fd93) ^ key
 }
 
 impl<T> Flight<T> {
@@ -48,28 +171,29 @@ impl<T> Flight<T> {
     /// A packet arrives.
     pub fn push(&mut self, time: i128, (key, tag): (u64, u64), what: T) {
         let number = self.first + self.held.len() as u64;
-        self.unmatched.insert((key, tag, number));
-        self.held.push_back(Held { time, key, tag, out: None, what });
+        self.held.push_back(Held { time, key, tag, out: None, equal: [NONE; 2], alike: [NONE; 2], what });
+        let known = append(&mut self.by_name, &mut self.held, self.first, (name(key, tag), number), |held| &mut held.equal);
+        self.alike += u64::from(known);
+        if let Some(index) = &mut self.by_key {
+            append(index, &mut self.held, self.first, (key, number), |held| &mut held.alike);
+        }
     }
 
     /// The packet of that identity that leaves now: of equal ones the earliest after the last that left, for a port keeps the order;
     /// if there is none, the latest before it.
     pub fn leave(&mut self, key: u64, tag: u64, out: i128) -> Option<&mut Held<T>> {
         let after = self.last.map_or(0, |last| last + 1);
-        let among = |tag: u64| {
-            let mut later = self.unmatched.range((key, tag, after)..=(key, tag, u64::MAX));
-            let mut earlier = self.unmatched.range((key, tag, 0)..(key, tag, after));
-            later.next().or_else(|| earlier.next_back()).copied()
-        };
-        let found = if tag != 0 {
-            among(tag).or_else(|| among(0))
-        } else {
-            let all = self.unmatched.range((key, 0, 0)..=(key, u64::MAX, u64::MAX)).take(COMPARED);
-            all.copied().min_by_key(|(_, _, number)| (*number < after, *number))
-        };
+        let mut found = self.earliest_after(name(key, tag), after);
+        if found.is_none() && tag != 0 {
+            // The one whose tag was not captured.
+            found = self.earliest_after(name(key, 0), after);
+        } else if found.is_none() {
+            self.tagless();
+            let Flight { held, by_key, first, .. } = self;
+            found = by_key.as_mut().and_then(|index| choose(index, held, *first, (key, after), |held| &mut held.alike));
+        }
         let number = found?;
-        self.unmatched.remove(&number);
-        let number = number.2;
+        self.forget(number);
         self.late = self.late.max(after.saturating_sub(number + 1));
         self.last = self.last.max(Some(number));
         let held = self.held.get_mut((number - self.first) as usize)?;
@@ -77,6 +201,35 @@ impl<T> Flight<T> {
         self.latest = self.latest.max(held.time);
         held.out = Some(out);
         Some(held)
+    }
+
+    fn earliest_after(&mut self, name: u64, after: u64) -> Option<u64> {
+        choose(&mut self.by_name, &mut self.held, self.first, (name, after), |held| &mut held.equal)
+    }
+
+    /// From now on packets are found by their keys alone, too.
+    fn tagless(&mut self) {
+        if self.by_key.is_some() {
+            return;
+        }
+        let mut index = Index::default();
+        for at in 0..self.held.len() {
+            if self.held[at].out.is_none() {
+                let (key, number) = (self.held[at].key, self.first + at as u64);
+                append(&mut index, &mut self.held, self.first, (key, number), |held| &mut held.alike);
+            }
+        }
+        self.by_key = Some(index);
+    }
+
+    /// Takes a packet out of the chains.
+    fn forget(&mut self, number: u64) {
+        let Some(held) = self.held.get((number - self.first) as usize) else { return };
+        let (key, tag) = (held.key, held.tag);
+        unlink(&mut self.by_name, &mut self.held, self.first, (name(key, tag), number), |held| &mut held.equal);
+        if let Some(index) = &mut self.by_key {
+            unlink(index, &mut self.held, self.first, (key, number), |held| &mut held.alike);
+        }
     }
 
     /// Packets of these numbers that have not been seen behind.
@@ -92,12 +245,69 @@ impl<T> Flight<T> {
 
     /// Takes the earliest away.
     pub fn pop(&mut self) -> Option<Held<T>> {
-        let held = self.held.pop_front()?;
-        if held.out.is_none() {
-            self.unmatched.remove(&(held.key, held.tag, self.first));
+        if self.held.front()?.out.is_none() {
+            self.forget(self.first);
         }
+        let held = self.held.pop_front()?;
         self.first += 1;
         Some(held)
+    }
+}
+
+/// The links of a packet in one kind of chains.
+type LinksOf<T> = fn(&mut Held<T>) -> &mut [u64; 2];
+
+/// Puts a packet at the end of its chain; true if there was one.
+fn append<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name, number): (u64, u64), links: LinksOf<T>) -> bool {
+    let Some(at) = index.find(name) else {
+        index.add(name, number);
+        return false;
+    };
+    let chain = &mut index.chains[at as usize];
+    let before = std::mem::replace(&mut chain.last, number);
+    if chain.later == NONE {
+        chain.later = number;
+    }
+    links(&mut held[(before - first) as usize])[1] = number;
+    links(&mut held[(number - first) as usize])[0] = before;
+    true
+}
+
+/// The earliest of a chain from `after` on, or else the latest before.
+fn choose<T>(
+    index: &mut Index,
+    held: &mut VecDeque<Held<T>>,
+    first: u64,
+    (name, after): (u64, u64),
+    links: LinksOf<T>,
+) -> Option<u64> {
+    let at = index.find(name)?;
+    let chain = &mut index.chains[at as usize];
+    // What left last only grows: each packet is passed over once.
+    while chain.later != NONE && chain.later < after {
+        chain.later = links(&mut held[(chain.later - first) as usize])[1];
+    }
+    Some(if chain.later == NONE { chain.last } else { chain.later })
+}
+
+/// Takes a packet out of its chain.
+fn unlink<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name, number): (u64, u64), links: LinksOf<T>) {
+    let Some(at) = index.find(name) else { return };
+    let [before, behind] = *links(&mut held[(number - first) as usize]);
+    let chain = &mut index.chains[at as usize];
+    if chain.later == number {
+        chain.later = behind;
+    }
+    match before {
+        NONE => chain.first = behind,
+        before => links(&mut held[(before - first) as usize])[1] = behind,
+    }
+    match behind {
+        NONE => chain.last = before,
+        behind => links(&mut held[(behind - first) as usize])[0] = before,
+    }
+    if chain.first == NONE {
+        index.remove(at);
     }
 }
 
@@ -133,5 +343,56 @@ mod tests {
         flight.push(0, (1, 5), 3);
         while flight.pop().is_some() {}
         assert!(flight.leave(1, 5, 0).is_none() && flight.len() == 0);
+    }
+
+    /// As a list is searched from end to end.
+    #[derive(Default)]
+    struct Simple(Vec<(u64, u64, bool)>, usize, Option<usize>);
+
+    impl Simple {
+        fn leave(&mut self, key: u64, tag: u64) -> Option<usize> {
+            let after = self.2.map_or(0, |last| last + 1);
+            let among = |is: &dyn Fn(u64) -> bool| {
+                let all = || (self.1..self.0.len()).filter(|i| self.0[*i].0 == key && is(self.0[*i].1) && !self.0[*i].2);
+                all().find(|i| *i >= after).or_else(|| all().next_back())
+            };
+            let found = among(&|t| t == tag).or_else(|| among(&|t| tag == 0 || t == 0))?;
+            self.0[found].2 = true;
+            self.2 = self.2.max(Some(found));
+            Some(found)
+        }
+    }
+
+    #[test]
+    fn chains_find_what_a_search_finds() {
+        let mut state = 5_u64;
+        let mut below = move |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % n
+        };
+        for keys in [1, 3, 40, 5_000] {
+            let (mut flight, mut simple) = (Flight::default(), Simple::default());
+            let mut found = 0;
+            for step in 0..20_000_u64 {
+                let (key, tag) = (below(keys), if below(20) == 0 { 0 } else { 1 + below(3) });
+                match below(5) {
+                    0 | 1 if flight.len() < 300 => {
+                        flight.push(step as i128, (key, tag), simple.0.len());
+                        simple.0.push((key, tag, false));
+                    }
+                    4 => {
+                        assert_eq!(flight.pop().map(|held| held.what), (simple.1 < simple.0.len()).then_some(simple.1));
+                        simple.1 = (simple.1 + 1).min(simple.0.len());
+                    }
+                    _ => {
+                        let expected = simple.leave(key, tag);
+                        assert_eq!(flight.leave(key, tag, 0).map(|held| held.what), expected, "{keys} {step}");
+                        found += u64::from(expected.is_some());
+                    }
+                }
+            }
+            assert!(found > 200 && flight.by_key.is_some(), "{keys}: {found}");
+            assert!(keys > 100 || flight.alike > 1_000);
+        }
     }
 }

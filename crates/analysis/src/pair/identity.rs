@@ -2,6 +2,7 @@
 
 use crate::capture::FlowKey;
 use crate::input::context::bytes_of;
+use crate::input::sorter::Stored;
 use fanin_wire::{Frame, Headers};
 use serde::Serialize;
 use std::net::IpAddr;
@@ -66,8 +67,8 @@ fn host(address: IpAddr) -> u64 {
 }
 
 impl Seen {
-    /// A frame with those headers.
-    pub fn of(frame: &Frame<'_>, headers: &Headers, matching: Match, without_fcs: bool) -> Seen {
+    /// A frame with those headers, of an interface or mirror session of that number.
+    pub fn of(frame: &Frame<'_>, headers: &Headers, number: Option<u32>, matching: Match, without_fcs: bool) -> Seen {
         let hosts = (host(headers.src), host(headers.dst));
         let mut key = mix(u64::from(headers.protocol) | u64::from(headers.fragment) << 8, u64::from(headers.payload));
         if matching == Match::Flow {
@@ -95,18 +96,111 @@ impl Seen {
             key,
             tag,
             unique: id.is_some() && !headers.fragment,
-            bytes: bytes_of(frame, without_fcs),
+            bytes: bytes_of(frame, Some(headers), without_fcs),
             marked: headers.ecn == CE,
             ttl: headers.ttl,
             has_data: headers.tcp.is_none() || headers.payload > 0,
             flow: (headers.src, headers.dst, headers.protocol, headers.ports),
             hosts,
-            interface: frame.interface_number().unwrap_or(frame.interface as u32),
+            interface: number.unwrap_or(frame.interface as u32),
         }
     }
 
     /// What tells it from all packets near it.
     pub fn name(&self) -> u64 {
         mix(self.key, self.tag)
+    }
+}
+
+/// Bits of the byte that says what is true of a packet.
+const UNIQUE: u8 = 1;
+const MARKED: u8 = 2;
+const HAS_DATA: u8 = 4;
+const PORTS: u8 = 8;
+const V6: u8 = 16;
+
+impl Stored for Seen {
+    const BYTES: usize = 96;
+
+    fn time(&self) -> i128 {
+        self.time
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        let (src, dst, protocol, ports) = self.flow;
+        let flag = |is: bool, bit: u8| if is { bit } else { 0 };
+        let flags = flag(self.unique, UNIQUE)
+            | flag(self.marked, MARKED)
+            | flag(self.has_data, HAS_DATA)
+            | flag(ports.is_some(), PORTS)
+            | flag(src.is_ipv6(), V6);
+        bytes.extend(self.time.to_le_bytes());
+        for address in [src, dst] {
+            bytes.extend(match address {
+                IpAddr::V4(v4) => u128::from(v4.to_bits()).to_le_bytes(),
+                IpAddr::V6(v6) => v6.to_bits().to_le_bytes(),
+            });
+        }
+        for word in [self.key, self.tag, self.hosts.0, self.hosts.1] {
+            bytes.extend(word.to_le_bytes());
+        }
+        let (from, to) = ports.unwrap_or_default();
+        for word in [self.bytes, self.interface, u32::from(from) << 16 | u32::from(to)] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend([flags, protocol, self.ttl]);
+        bytes.extend([0; Self::BYTES - 95]);
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        let long = |at: usize| bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |b| u128::from_le_bytes(*b));
+        let word = |at: usize| bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |b| u64::from_le_bytes(*b));
+        let half = |at: usize| bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |b| u32::from_le_bytes(*b));
+        let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+        let is = |bit: u8| byte(92) & bit > 0;
+        let address = |at: usize| if is(V6) { IpAddr::V6(long(at).into()) } else { IpAddr::V4((long(at) as u32).into()) };
+        let ports = half(88);
+        Seen {
+            time: long(0) as i128,
+            key: word(48),
+            tag: word(56),
+            unique: is(UNIQUE),
+            bytes: half(80),
+            marked: is(MARKED),
+            ttl: byte(94),
+            has_data: is(HAS_DATA),
+            flow: (address(16), address(32), byte(93), is(PORTS).then_some(((ports >> 16) as u16, ports as u16))),
+            hosts: (word(64), word(72)),
+            interface: half(84),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stored_is_read_again() {
+        for (src, dst, ports) in [("10.0.0.1", "255.1.2.3", Some((1, 65_535))), ("fd00::1", "::", None)] {
+            for bits in 0..8_u8 {
+                let seen = Seen {
+                    time: -(1 << 100) - 7,
+                    key: u64::MAX - 3,
+                    tag: 9,
+                    unique: bits & 1 > 0,
+                    bytes: 70_000,
+                    marked: bits & 2 > 0,
+                    ttl: 63,
+                    has_data: bits & 4 > 0,
+                    flow: (src.parse().unwrap(), dst.parse().unwrap(), 17, ports),
+                    hosts: (1, u64::MAX),
+                    interface: 1 << 31,
+                };
+                let mut bytes = vec![];
+                seen.write(&mut bytes);
+                assert_eq!((bytes.len(), format!("{:?}", Seen::read(&bytes))), (Seen::BYTES, format!("{seen:?}")));
+            }
+        }
     }
 }

@@ -84,7 +84,7 @@ pub struct How {
     pub interfaces: [Option<String>; 2],
     /// Frames count without check sequence and padding.
     pub without_fcs: bool,
-    /// Packets are sorted in memory.
+    /// Packets are sorted first.
     pub sorted: bool,
     pub rate: Option<BitRate>,
     pub overhead: Bytes,

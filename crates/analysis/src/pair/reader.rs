@@ -24,6 +24,11 @@ use std::sync::Arc;
 /// Packets of one batch that are read, at most.
 const STEPS: usize = 1 << 14;
 
+/// Packets before are read ahead by this [ps]: one that comes out before it went in, by clocks and stamps, is known all the same.
+const SLACK: i128 = 1_000_000_000;
+/// Flows whose numbers are at hand.
+const FLOWS: usize = 1 << 12;
+
 /// Queues and waits are compared where the port was busy: of packets that waited [ps].
 const WAITED: i128 = 1_000_000;
 
@@ -31,7 +36,7 @@ const WAITED: i128 = 1_000_000;
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     flow: FlowKey,
-    to: u64,
+    hosts: (u64, u64),
     bytes: u32,
     /// Marked when it arrived; when it has left: marked by the port.
     marked: bool,
@@ -71,7 +76,8 @@ pub struct PairReader {
     ended: bool,
     given: u64,
     port: Option<u32>,
-    flow: Option<(FlowKey, u32)>,
+    /// Numbers of flows, each in the place that its hosts and ports give.
+    flows: Vec<Option<(FlowKey, u32)>>,
     sums: Sums,
     waits: Waits,
     checks: Checks,
@@ -98,7 +104,7 @@ impl PairReader {
             ended: false,
             given: 0,
             port: None,
-            flow: None,
+            flows: vec![None; FLOWS],
             sums: Sums::default(),
             waits: Waits::default(),
             checks: Checks::default(),
@@ -122,12 +128,12 @@ impl PairReader {
         // A frame's start is known with its size only; by its end it is late by less than what is held ahead.
         let leaves = self.alignment().left(leaves, 0);
         match self.before.peek()? {
-            Some(arrives) if arrives <= leaves => {
+            Some(arrives) if arrives <= leaves + SLACK => {
                 if let Some(seen) = self.before.next()? {
                     self.known.before(seen.flow);
                     let arrival = Arrival {
                         flow: seen.flow,
-                        to: seen.hosts.1,
+                        hosts: seen.hosts,
                         bytes: seen.bytes,
                         marked: seen.marked,
                         ttl: seen.ttl,
@@ -190,7 +196,7 @@ impl PairReader {
         match (before, self.flight.last) {
             (Some(before), Some(last)) if before < last => {
                 let (overhead, there) = (self.pair.overhead, &self.alignment().destinations);
-                let here = |what: &&Arrival| there.as_ref().is_none_or(|there| there.contains(&what.to));
+                let here = |what: &&Arrival| there.as_ref().is_none_or(|there| there.contains(&what.hosts.1));
                 let unseen = self.flight.unseen(before + 1, last).filter(here);
                 let missing = unseen.fold((0, 0), |(bytes, n), what| (bytes + u64::from(what.bytes) + overhead, n + 1));
                 self.checks.leaves(last, left, overhead, missing);
@@ -237,7 +243,7 @@ impl PairReader {
         let time = time.max(latest).min(left);
         let arrival = Arrival {
             flow: seen.flow,
-            to: seen.hosts.1,
+            hosts: seen.hosts,
             bytes: seen.bytes,
             marked: false,
             ttl: seen.ttl,
@@ -293,7 +299,7 @@ impl PairReader {
     fn is_left_out(&mut self, held: &Held<Arrival>, passed: bool) -> bool {
         let alignment = &self.pair.alignment;
         let out = &mut self.sums.left_out;
-        let counter = if alignment.destinations.as_ref().is_some_and(|there| !there.contains(&held.what.to)) {
+        let counter = if alignment.destinations.as_ref().is_some_and(|there| !there.contains(&held.what.hosts.1)) {
             &mut out.elsewhere
         } else if held.time < alignment.behind.0 {
             &mut out.at_start
@@ -326,7 +332,7 @@ impl PairReader {
                 .value(format!("{time} ps"))
         };
         let at = context.origin.time(u128::try_from(time).unwrap_or(0)).map_err(late)?;
-        let flow = self.flow(arrival.flow, context)?;
+        let flow = self.flow(arrival, context)?;
         let port = match self.port {
             Some(port) => port,
             None => *self.port.insert(context.ports.index(self.pair.port.as_bytes())?),
@@ -366,13 +372,16 @@ impl PairReader {
         Ok(())
     }
 
-    fn flow(&mut self, key: FlowKey, context: &mut Context) -> Result<u32, Problem> {
-        if let Some((_, flow)) = self.flow.filter(|(last, _)| *last == key) {
+    fn flow(&mut self, arrival: &Arrival, context: &mut Context) -> Result<u32, Problem> {
+        let key = arrival.flow;
+        let (from, to) = key.3.unwrap_or_default();
+        let place = (arrival.hosts.0 ^ arrival.hosts.1.rotate_left(7) ^ u64::from(from ^ to.rotate_left(5))) as usize % FLOWS;
+        if let Some((_, flow)) = self.flows[place].filter(|(known, _)| *known == key) {
             return Ok(flow);
         }
         let name = name_of((key.0, key.1), key.3, key.2);
         let flow = context.flows.lock().connected(name.as_bytes(), || self.pair.connections.of(&key, context.origin))?;
-        self.flow = Some((key, flow));
+        self.flows[place] = Some((key, flow));
         Ok(flow)
     }
 }
@@ -413,6 +422,7 @@ impl TraceReader for PairReader {
     }
 
     fn finish(&mut self, context: &mut Context) {
+        self.sums.alike = self.flight.alike;
         let passed = [&self.before.passed, &self.behind.passed];
         let lookup = context.flows.lookup();
         let waiting =

@@ -5,6 +5,7 @@ use super::coarse::Coarse;
 use super::identity::Match;
 use super::side::Passed;
 use super::waits::WaitReport;
+use crate::capture::survey::tunnels_note;
 use crate::display::{count, size, span, was};
 use fanin_units::{BitRate, Span};
 use serde::Serialize;
@@ -70,8 +71,8 @@ pub struct LeftOut {
 pub struct ClockReport {
     /// What the clock behind is ahead at the start, with the least time between both captures [ns].
     pub offset_ns: f64,
-    /// What it gains, in millionths.
-    pub drift_ppm: f64,
+    /// What it gains, in millionths; none where too few packets passed without waiting for one to be seen.
+    pub drift_ppm: Option<f64>,
     /// Times behind are those of frames' ends; else of their starts.
     pub behind_at_end: bool,
     /// Share of up to 32 parts of the time in which a packet passed nearly without waiting, by which clocks can be aligned there.
@@ -87,6 +88,8 @@ pub struct Sums {
     pub only_behind: u64,
     pub only_behind_bytes: u64,
     pub overtaken: u64,
+    /// Packets that went in while one of the same identity was at the port.
+    pub alike: u64,
     pub negative: u64,
     pub most_negative: i128,
     pub left_out: LeftOut,
@@ -145,7 +148,7 @@ impl PairReport {
             },
             clock: ClockReport {
                 offset_ns: alignment.offset() as f64 / 1e3,
-                drift_ppm: alignment.drift * 1e6,
+                drift_ppm: alignment.drift_seen.then_some(alignment.drift * 1e6),
                 behind_at_end: alignment.by_byte > 0.0,
                 idle_parts: idle as f64 / alignment.above.len().max(1) as f64,
             },
@@ -177,14 +180,18 @@ impl PairReport {
         )];
         let shown = Span::from_ps((ns.abs() * 1e3) as u64);
         let drift = match self.clock.drift_ppm {
-            0.0 => "no drift".to_string(),
-            ppm => format!("a drift of {ppm:+.3} ppm"),
+            Some(0.0) => "no drift".to_string(),
+            Some(ppm) => format!("a drift of {ppm:+.3} ppm"),
+            None => "drift unknown".to_string(),
         };
-        notes.push(format!("clocks were aligned by the least delay: {}{shown}, {drift}", if ns < 0.0 { "-" } else { "" }));
+        notes.push(format!(
+            "clocks were aligned by the least delay of all packets: {}{shown}, {drift}",
+            if ns < 0.0 { "-" } else { "" }
+        ));
         if self.clock.behind_at_end {
             notes.push("times behind are those of frames' ends: what a frame takes on the wire is no wait".into());
         }
-        let two_clocks = ns.abs() > ONE_CLOCK || self.clock.drift_ppm != 0.0;
+        let two_clocks = ns.abs() > ONE_CLOCK || self.clock.drift_ppm.is_some_and(|ppm| ppm != 0.0);
         if two_clocks && self.clock.idle_parts < 0.5 {
             notes.push(format!(
                 "in {} % of the time some packet passed without waiting: a drift of the clocks would not show in the rest",
@@ -252,6 +259,9 @@ impl PairReport {
                 if never_left.1 == 1 { "is" } else { "are" },
                 count(never_left.0, "flow")
             ));
+        }
+        for (side, passed) in ["before", "behind"].into_iter().zip(passed) {
+            notes.extend(tunnels_note(&passed.tunnels).map(|note| format!("{side} the port, {note}")));
         }
         notes.extend(self.left_out.words());
         notes.extend(passed.iter().flat_map(|passed| passed.truncated.iter().cloned()));

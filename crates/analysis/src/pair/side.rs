@@ -2,20 +2,21 @@
 
 use super::identity::{Match, Seen};
 use crate::capture::frame_checks::{look_at, FrameChecks};
+use crate::capture::links::{name_of_number, number_named, number_of};
 use crate::capture::survey::Grain;
 use crate::capture::{ends_inside, unreadable, CaptureFile};
 use crate::display::count;
 use crate::input::problem::{Problem, Problems};
-use fanin_wire::{Capture, Direction, Trouble};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use crate::input::sorter::{unsorted, Sorted, Sorter};
+use fanin_wire::{Capture, Direction, Trouble, Tunnel};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Read;
 use std::sync::Arc;
 
 /// Packets that are read ahead: one may overtake so many others.
 const AHEAD: usize = 256;
-/// Packets that are sorted in memory, at most (160 B each).
-const MOST_SORTED: usize = 1 << 25;
+/// Packets that are sorted in memory at a time; runs of so many are merged.
+const SORTED: usize = 1 << 17;
 /// Places by which copies of a packet are recognised, and how far apart they may be, in packets and time [ps].
 const PLACES: usize = 1 << 13;
 const NEAR: u64 = 1 << 14;
@@ -37,9 +38,9 @@ pub struct Place {
 }
 
 impl Place {
-    /// The number of the interface, `4` or `if4`, as ports of captures are called.
+    /// The number of the interface, `4` or `if4`, or of the mirror's session, `session7`, as ports of captures are called.
     fn number(&self) -> Option<u32> {
-        self.interface.strip_prefix("if").unwrap_or(&self.interface).parse().ok()
+        number_named(&self.interface)
     }
 
     /// True if it is the interface at that place in the file, which has that name: `#0` is the first.
@@ -53,7 +54,7 @@ impl Place {
 pub struct How {
     pub matching: Match,
     pub without_fcs: bool,
-    /// The whole side is sorted in memory.
+    /// The whole side is sorted before anything is handed over.
     pub sorted: bool,
     /// Hosts behind the port, as this side knows them: what they send goes the other way.
     pub behind: Arc<BTreeSet<u64>>,
@@ -84,38 +85,10 @@ pub struct Passed {
     pub snap: Option<u32>,
     /// In which steps its times are.
     pub grain: Grain,
+    /// Packets by the outermost tunnel that they were in.
+    pub tunnels: BTreeMap<Tunnel, u64>,
     /// True if frames can be packets.
     pub checks: FrameChecks,
-}
-
-/// By time, then by place in the file.
-#[derive(Debug)]
-struct Next(Seen, u64);
-
-impl Next {
-    fn place(&self) -> (i128, u64) {
-        (self.0.time, self.1)
-    }
-}
-
-impl PartialEq for Next {
-    fn eq(&self, other: &Self) -> bool {
-        self.place() == other.place()
-    }
-}
-
-impl Eq for Next {}
-
-impl PartialOrd for Next {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Next {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.place().cmp(&other.place())
-    }
 }
 
 type Input = Box<dyn Read + Send>;
@@ -128,12 +101,16 @@ pub struct Side {
     file: usize,
     capture: Option<Capture<Input>>,
     read: u64,
-    ahead: BinaryHeap<Reverse<Next>>,
+    /// In order of time, of equal times as they came.
+    ahead: VecDeque<Seen>,
+    sorted: Option<Sorted<Seen>>,
+    /// Packets that were handed over.
     count: u64,
     latest: i128,
     places: Vec<(u64, u64, i128, u32)>,
-    /// Packets by interface, until the file ends.
+    /// Packets by interface, until the file ends; and of the one that the last packets were captured at.
     packets: BTreeMap<(usize, Option<u32>), u64>,
+    here: ((usize, Option<u32>), u64),
     peeked: Option<Seen>,
     pub passed: Passed,
 }
@@ -146,11 +123,13 @@ impl Side {
             file: 0,
             capture: None,
             read: 0,
-            ahead: BinaryHeap::with_capacity(AHEAD + 1),
+            ahead: VecDeque::with_capacity(AHEAD + 1),
+            sorted: None,
             count: 0,
             latest: NEVER,
             places: vec![(0, 0, NEVER, 0); PLACES],
             packets: BTreeMap::new(),
+            here: ((0, None), 0),
             peeked: None,
             passed: Passed::default(),
         }
@@ -202,17 +181,10 @@ impl Side {
 
     fn find(&mut self) -> Result<Option<Seen>, Problems> {
         loop {
-            while self.how.sorted || self.ahead.len() < AHEAD {
-                let Some(seen) = self.read()? else { break };
-                if self.ahead.len() == MOST_SORTED {
-                    let problem = Problem::new(format!("more than {MOST_SORTED} packets cannot be sorted in memory"));
-                    let problem = problem.file(&self.files[0].file.path).column("sort");
-                    return Err(problem.suggestion("sort the captures beforehand: reordercap IN OUT").into());
-                }
-                self.ahead.push(Reverse(Next(seen, self.count)));
-                self.count += 1;
-            }
-            let Some(Reverse(Next(mut seen, at))) = self.ahead.pop() else { return Ok(None) };
+            let next = if self.how.sorted { self.in_order()? } else { self.nearly_in_order()? };
+            let Some(mut seen) = next else { return Ok(None) };
+            let at = self.count;
+            self.count += 1;
             if seen.time < self.latest {
                 self.passed.late += 1;
                 self.passed.late_by = self.passed.late_by.max(self.latest - seen.time);
@@ -223,6 +195,34 @@ impl Side {
                 return Ok(Some(seen));
             }
             self.passed.copies += 1;
+        }
+    }
+
+    /// The earliest of the packets that were read ahead.
+    fn nearly_in_order(&mut self) -> Result<Option<Seen>, Problems> {
+        while self.ahead.len() < AHEAD {
+            let Some(seen) = self.read()? else { break };
+            // Nearly all come in order.
+            let behind = self.ahead.iter().rev().take_while(|other| other.time > seen.time).count();
+            self.ahead.insert(self.ahead.len() - behind, seen);
+        }
+        Ok(self.ahead.pop_front())
+    }
+
+    /// The next of all packets, which were sorted before.
+    fn in_order(&mut self) -> Result<Option<Seen>, Problems> {
+        let first = self.files[0].file.path.clone();
+        let unsorted = |error: std::io::Error| unsorted(&error).file(&first);
+        if self.sorted.is_none() {
+            let mut sorter = Sorter::new(SORTED);
+            while let Some(seen) = self.read()? {
+                sorter.push(seen).map_err(unsorted)?;
+            }
+            self.sorted = Some(sorter.finish().map_err(unsorted)?);
+        }
+        match &mut self.sorted {
+            Some(sorted) => Ok(sorted.next().map_err(unsorted)?),
+            None => Ok(None),
         }
     }
 
@@ -266,10 +266,14 @@ impl Side {
             };
             self.passed.frames += 1;
             self.read += frame.data.len() as u64 + 16;
-            let (number, interface, direction) = (frame.interface_number(), frame.interface, frame.direction);
-            let time = frame.time_ps;
-            let seen = frame.headers().filter(|_| !frame.is_notice_only()).map(|headers| {
-                let seen = Seen::of(&frame, &headers, self.how.matching, self.how.without_fcs);
+            let (interface, time) = (frame.interface, frame.time_ps);
+            let headers = frame.headers().filter(|_| !frame.is_notice_only());
+            let mirror = headers.as_ref().and_then(|headers| headers.wrap?.mirror);
+            let number = number_of(&frame, mirror.as_ref());
+            let direction = mirror.map_or(frame.direction, |mirror| mirror.direction);
+            let wrapped = headers.as_ref().and_then(|headers| Some(headers.wrap.as_ref()?.kind));
+            let seen = headers.map(|headers| {
+                let seen = Seen::of(&frame, &headers, number, self.how.matching, self.how.without_fcs);
                 (seen, look_at(&frame, Some(&headers), seen.bytes, || 0))
             });
             if let Some(place) = &self.how.place {
@@ -293,20 +297,33 @@ impl Side {
                 self.passed.other_way += 1;
                 continue;
             }
-            *self.packets.entry((interface, number)).or_default() += 1;
+            match &mut self.here {
+                (place, packets) if *place == (interface, number) => *packets += 1,
+                here => {
+                    let (place, packets) = std::mem::replace(here, ((interface, number), 1));
+                    *self.packets.entry(place).or_default() += packets;
+                }
+            }
             self.passed.grain.see(time);
             self.passed.checks.see(looked);
+            if let Some(kind) = wrapped {
+                *self.passed.tunnels.entry(kind).or_default() += 1;
+            }
             return Ok(Some(seen));
         }
     }
 
     fn close(&mut self) {
         if let Some(capture) = self.capture.take() {
+            let (place, packets) = std::mem::take(&mut self.here);
+            if packets > 0 {
+                *self.packets.entry(place).or_default() += packets;
+            }
             for ((interface, number), packets) in std::mem::take(&mut self.packets) {
                 let name = &capture.interfaces()[interface].name;
                 let alone = || capture.interfaces().iter().filter(|other| other.name == *name).count() == 1;
                 let named = || Some(name.clone()).filter(|name| !name.is_empty() && alone());
-                let name = number.map(|number| format!("if{number}")).or_else(named).unwrap_or_else(|| format!("#{interface}"));
+                let name = number.map(name_of_number).or_else(named).unwrap_or_else(|| format!("#{interface}"));
                 *self.passed.interfaces.entry(name).or_default() += packets;
             }
             self.passed.lost += capture.interfaces().iter().map(|i| i.lost).sum::<u64>();

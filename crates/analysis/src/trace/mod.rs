@@ -33,12 +33,13 @@ use crate::input::file::SourceFile;
 use crate::input::manifest::Manifest;
 use crate::input::problem::{did_you_mean, listed};
 use crate::input::reader::{Batch, TraceReader, NO_WAIT};
+use crate::input::sorter::unsorted;
 use crate::pair::Pair;
 use crate::{Fates, NoticeReport, PortAnalyzer, PortReport, Record, Settings, SCHEMA};
 use estimate::{Estimated, Lindley};
 use fanin_units::{Bytes, Span, Time};
 use inspect::{inspected, survey};
-use order::{Lane, Order, Sink, MOST, WINDOW};
+use order::{Lane, Order, Sink, WINDOW};
 use serde::Serialize;
 use serde_json::Value;
 use source::{origin, Source};
@@ -124,8 +125,11 @@ pub fn records(
     let options = Options { ports: vec![port.to_string()], stop: to, ..options.dated()?.into_owned() };
     let make = |_: &Settings, _: &str, _: &Context| Windows::new(stretches, most);
     let (_, mut run) = read(&options, &make, true, observer)?;
-    let found = std::mem::take(&mut run.lanes).into_iter().flatten().next();
-    Ok(found.map_or_else(|| Windows::new(stretches, most), |lane| lane.finish().sink).finish())
+    let found = match std::mem::take(&mut run.lanes).into_iter().flatten().next() {
+        Some(lane) => lane.finish().map_err(|error| unsorted(&error))?.sink,
+        None => Windows::new(stretches, most),
+    };
+    Ok(found.finish())
 }
 
 /// Reads a whole trace.
@@ -213,7 +217,7 @@ impl Trace {
             options,
             make,
             by: self.by,
-            order: if options.sort {
+            order: if options.sort && !sure {
                 Order::Any
             } else if sure || hopeful {
                 Order::Sorted
@@ -226,7 +230,6 @@ impl Trace {
             steps: (facts().map(|f| f.tick).max().unwrap_or_default(), facts().map(|f| f.unit).max().unwrap_or(Bytes(1))),
             speed: facts().find_map(|f| f.speed),
             lanes: Vec::new(),
-            held: 0,
             records: 0,
             counts: vec![0; sources.len()],
             before: 0.0,
@@ -317,7 +320,6 @@ pub(super) struct Run<'a, S> {
     speed: Option<fanin_units::BitRate>,
     /// By port; None: not asked for.
     lanes: Vec<Option<Lane<Estimated<S>>>>,
-    held: usize,
     records: u64,
     counts: Vec<u64>,
     /// Share of the work that was done before.
@@ -487,14 +489,12 @@ impl<S: Sink> Run<'_, S> {
                     format!("is at {time}, which is before {after}, {WINDOW} records and more ahead of it: too much disorder for one pass")
                 };
                 let problem = Problem::new(what).file(source.path()).place(open.reader.place(batch.row(index)));
-                return Err(problem.suggestion("--sort sorts the whole trace in memory first").into());
+                return Err(problem.suggestion("--sort sorts the whole trace first").into());
             }
         }
         if self.order == Order::Any {
-            self.held = self.lanes.iter().flatten().map(Lane::held).sum();
-            if self.held > MOST {
-                let problem = Problem::new(format!("more than {MOST} records cannot be sorted in memory")).column("sort");
-                return Err(problem.suggestion("sort the trace beforehand, or choose ports with --port").into());
+            if let Some(error) = self.lanes.iter().flatten().find_map(Lane::unsorted) {
+                return Err(unsorted(error).file(source.path()).into());
             }
         }
         self.records += count as u64;
@@ -555,8 +555,11 @@ impl<S: Sink> Run<'_, S> {
     /// # Errors
     /// An estimate is impossible.
     pub(super) fn finish_all(self) -> Result<(), Failure> {
-        let estimates = self.lanes.into_iter().flatten().filter_map(|lane| lane.finish().lindley);
-        let wrong: Problems = estimates.filter_map(|lindley| lindley.finish().2).collect();
+        let mut wrong = Problems::new();
+        for lane in self.lanes.into_iter().flatten() {
+            let lindley = lane.finish().map_err(|error| unsorted(&error))?.lindley;
+            wrong.extend(lindley.and_then(|lindley| lindley.finish().2));
+        }
         if wrong.is_empty() {
             Ok(())
         } else {
@@ -595,7 +598,7 @@ impl Run<'_, PortAnalyzer> {
                 let records = if count == 1 { "1 record".into() } else { format!("{count} records") };
                 format!("{records} came after a later one, by {lag} at most, and were put in order")
             });
-            let Estimated { sink, lindley } = lane.finish();
+            let Estimated { sink, lindley } = lane.finish().map_err(|error| unsorted(&error))?;
             let mut report = sink.finish();
             report.notes.splice(0..0, said);
             if let Some(lindley) = lindley {

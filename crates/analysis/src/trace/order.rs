@@ -1,8 +1,10 @@
 //! Records of one port in order of time: straight through where the file has them so, within a window where receivers are
 //! interleaved, all at once where the user asks to sort.
 
+use crate::input::sorter::{Sorter, Stored};
 use crate::{PortAnalyzer, Record};
 use fanin_units::{Span, Time};
+use std::io::Error;
 
 /// Records that may overtake one another.
 pub const WINDOW: usize = 1 << 16;
@@ -10,8 +12,8 @@ pub const WINDOW: usize = 1 << 16;
 /// Records of a port that are handed on together where they come in order: its analysis then stays in the cache for so many.
 const TOGETHER: usize = 256;
 
-/// Records that are sorted in memory at most (32 B each: 3.2 GB).
-pub const MOST: usize = 100_000_000;
+/// Records of a port that are sorted in memory at a time (48 B each: 6 MB); runs of so many are merged.
+const SORTED: usize = 1 << 17;
 
 /// Order in which records come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +22,7 @@ pub enum Order {
     Sorted,
     /// Each not before the one [`WINDOW`] places ahead of it.
     Nearly,
-    /// Anyhow; all are held until the end.
+    /// Anyhow; all are sorted before the first is handed on.
     Any,
 }
 
@@ -30,6 +32,37 @@ pub struct Late {
     /// Time of the last record that was handed on.
     pub after: Time,
     pub time: Time,
+}
+
+/// A record on its way, and its wait [ps], where waits are measured.
+#[derive(Clone, Copy, Debug)]
+struct Timed(Record, Option<Option<u64>>);
+
+impl Stored for Timed {
+    const BYTES: usize = 34;
+
+    fn time(&self) -> i128 {
+        self.0.time.ps().into()
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        let Timed(record, wait) = self;
+        for word in [record.time.ps(), record.queue, wait.flatten().unwrap_or(0)] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend(record.frame.to_le_bytes());
+        bytes.extend(record.flow.to_le_bytes());
+        bytes.extend([record.flags, wait.map_or(0, |wait| 1 + u8::from(wait.is_some()))]);
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        let word = |at: usize| bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |b| u64::from_le_bytes(*b));
+        let half = |at: usize| bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |b| u32::from_le_bytes(*b));
+        let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+        let (time, flags) = (Time::from_ps(word(0)), byte(32));
+        let wait = [None, Some(None), Some(Some(word(16)))][usize::from(byte(33)).min(2)];
+        Timed(Record { time, queue: word(8), frame: half(24), flow: half(28), flags }, wait)
+    }
 }
 
 /// Receiver of the records of a port, in order of time.
@@ -72,6 +105,8 @@ pub struct Lane<S> {
     held: Vec<Record>,
     /// Their waits [ps], where they are measured: empty, or as many.
     waits: Vec<Option<u64>>,
+    /// Where all are sorted: what took them so far.
+    sorter: Result<Sorter<Timed>, Error>,
     /// True if `held` is in order.
     sorted: bool,
     /// The latest time held or handed on.
@@ -89,6 +124,7 @@ impl<S: Sink> Lane<S> {
             order,
             held: Vec::new(),
             waits: Vec::new(),
+            sorter: Ok(Sorter::new(SORTED)),
             sorted: true,
             latest: Time::ZERO,
             released: Time::ZERO,
@@ -102,8 +138,10 @@ impl<S: Sink> Lane<S> {
     /// # Errors
     /// It is too late.
     pub fn push_measured(&mut self, record: &Record, wait: Option<u64>) -> Result<(), Late> {
-        self.waits.push(wait);
-        self.push(record)
+        if self.order != Order::Any {
+            self.waits.push(wait);
+        }
+        self.add(record, Some(wait))
     }
 
     /// Takes the next record.
@@ -112,6 +150,11 @@ impl<S: Sink> Lane<S> {
     /// It is too late.
     #[inline]
     pub fn push(&mut self, record: &Record) -> Result<(), Late> {
+        self.add(record, None)
+    }
+
+    #[inline]
+    fn add(&mut self, record: &Record, wait: Option<Option<u64>>) -> Result<(), Late> {
         if record.time < self.latest {
             self.overtaken += 1;
             self.lag = self.lag.max(self.latest.since(record.time));
@@ -125,6 +168,14 @@ impl<S: Sink> Lane<S> {
         } else {
             self.latest = record.time;
         }
+        if self.order == Order::Any {
+            if let Ok(sorter) = &mut self.sorter {
+                if let Err(error) = sorter.push(Timed(*record, wait)) {
+                    self.sorter = Err(error);
+                }
+            }
+            return Ok(());
+        }
         self.held.push(*record);
         match self.order {
             Order::Sorted if self.held.len() == TOGETHER => self.release(TOGETHER),
@@ -134,9 +185,9 @@ impl<S: Sink> Lane<S> {
         Ok(())
     }
 
-    /// Records that are held.
-    pub fn held(&self) -> usize {
-        self.held.len()
+    /// Why records cannot be sorted.
+    pub fn unsorted(&self) -> Option<&Error> {
+        self.sorter.as_ref().err()
     }
 
     /// Hands the `count` earliest records on; of equal times the first to come goes first.
@@ -169,15 +220,26 @@ impl<S: Sink> Lane<S> {
     }
 
     /// Hands everything on; gives what took it.
-    pub fn finish(mut self) -> S {
+    ///
+    /// # Errors
+    /// What was sorted cannot be read.
+    pub fn finish(mut self) -> Result<S, Error> {
         self.release(self.held.len());
-        self.sink
+        let mut sorted = self.sorter?.finish()?;
+        while let Some(Timed(record, wait)) = sorted.next()? {
+            match wait {
+                Some(wait) => self.sink.take_measured(&record, wait),
+                None => self.sink.take(&record),
+            }
+        }
+        Ok(self.sink)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NO_QUEUE;
 
     impl Sink for Vec<Record> {
         fn take(&mut self, record: &Record) {
@@ -199,7 +261,7 @@ mod tests {
             lane.push(&at(1_000 * group + (29 - i % 30) / 2, i as u32)).unwrap();
         }
         assert!(lane.overtaken > 0 && lane.lag == Span::from_ps(14));
-        let records = lane.finish();
+        let records = lane.finish().unwrap();
         assert_eq!(records.len() as u64, count);
         assert!(records.windows(2).all(|w| (w[0].time, w[0].flow) < (w[1].time, w[1].flow) || w[0].time < w[1].time));
     }
@@ -215,9 +277,21 @@ mod tests {
         let released = Time::from_ps(10 + WINDOW as u64 - 1);
         assert_eq!(nearly.push(&at(3, 0)), Err(Late { after: released, time: Time::from_ps(3) }));
         any.push(&at(3, 7)).unwrap();
-        assert_eq!(any.finish()[0].flow, 7);
+        let sorted = any.finish().unwrap();
+        assert_eq!((sorted.len(), sorted[0].flow), (2 * WINDOW + 1, 7));
+        assert!(sorted.windows(2).all(|w| w[0].time <= w[1].time));
         let mut sorted = Lane::new(Vec::new(), Order::Sorted);
         sorted.push(&at(5, 0)).unwrap();
         assert_eq!(sorted.push(&at(4, 0)), Err(Late { after: Time::from_ps(5), time: Time::from_ps(4) }));
+    }
+
+    #[test]
+    fn what_is_stored_while_it_is_sorted_is_read_again() {
+        for wait in [None, Some(None), Some(Some(0)), Some(Some(u64::MAX))] {
+            let timed = Timed(Record { queue: NO_QUEUE, frame: 9, flags: 0xa5, ..at(1 << 60, 77) }, wait);
+            let mut bytes = Vec::new();
+            timed.write(&mut bytes);
+            assert_eq!((bytes.len(), format!("{:?}", Timed::read(&bytes))), (Timed::BYTES, format!("{timed:?}")));
+        }
     }
 }

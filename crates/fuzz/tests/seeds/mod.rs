@@ -7,6 +7,36 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
+#[path = "../../../wire/tests/all/wrapping.rs"]
+mod wrapping;
+
+/// A segment in Ethernet and IPv4, the same but for its numbers.
+fn segment(number: u16) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 152];
+    frame.extend((number + 1).to_be_bytes());
+    frame.extend([0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 81, 0, 80]);
+    frame.extend([(u32::from(number) * 100).to_be_bytes(), [0, 0, 0, 1]].concat());
+    frame.extend([0x80, 0x10, 1, 0, 0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0]);
+    frame.resize(166, 0);
+    frame
+}
+
+/// Captures of packets in a tunnel before and behind a port that drops every seventh.
+fn tunnelled(wrapping: wrapping::Wrapping) -> [Vec<u8>; 2] {
+    let mut files = [(); 2]
+        .map(|()| [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 192, 1].into_iter().flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
+    for number in 0..12_u16 {
+        let (frame, length) = wrapping::wrap(wrapping, &segment(number), 166);
+        let kept = frame.len().min(192);
+        for (side, file) in files.iter_mut().enumerate().filter(|(side, _)| *side == 0 || number % 7 != 3) {
+            let ns = 1_000 * u32::from(number) + 5_000 * side as u32 + 1;
+            file.extend([1, ns, kept as u32, length as u32].into_iter().flat_map(u32::to_le_bytes));
+            file.extend(&frame[..kept]);
+        }
+    }
+    files
+}
+
 /// An incast with losses that are notified or trimmed, marks, stamps, and a capture of two hosts.
 fn simulate(ip: &str, snap: &str, repair: [&str; 2], folder: &Path) {
     let [at_switch, at_host] = repair;
@@ -133,6 +163,15 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
     }
     for how in [0, 2, 6, 10, 34] {
         add("packets", &[how], &cooked());
+    }
+    for wrapping in wrapping::ALL {
+        add("frame", &[0, 1, 0], &wrapping::wrap(wrapping, &segment(1), 166).0);
+        let [before, behind] = tunnelled(wrapping);
+        add("packets", &[0], &before);
+        let [low, high] = (before.len() as u16).to_le_bytes();
+        for how in [1, 9] {
+            add("pair", &[how, low, high], &[&before[..], &behind].concat());
+        }
     }
     let rows = "ts;ifname;qlen;five tuple;len;ecn;drop\r\n";
     let switch: String =

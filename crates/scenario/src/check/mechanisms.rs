@@ -27,7 +27,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             keys: config.signal_keys(),
             mtu: config.mtu(parts.ip()),
             headers: config.longest_header(parts.ip()),
-            bursts: config.bursts(),
+            burst: config.burst(),
             telemetry: config.needs_telemetry().map_or(0, |_| Stack::bytes(records)),
         })
         .collect();

@@ -109,6 +109,26 @@ fn frames_larger_than_max_frame_count_where_headroom_is_given() {
     assert!(found.contains(".max_frame") && found.contains("the largest frame of the traffic, 9046 B"), "{found}");
 }
 
+/// A burst that reaches XOFF alone is named, with its bytes and its key, whatever transport makes it.
+#[test]
+fn bursts_beyond_xoff() {
+    let flows = |transport: &str| {
+        let entry = "[[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h3\"\nclass = 3\nrate = \"1Gbps\"\nsize = \"1MB\"";
+        let flows = "[[traffic]]\nkind = \"flows\"\nclass = 3\nflows = [{ src = \"h0\", dst = \"h3\", size = \"1MB\" }]";
+        let xoff = "xoff = { kind = \"static\", bytes = \"20KB\" }\nmemory =";
+        said(&[(entry, &format!("{transport}\n{flows}")[..]), ("memory =", xoff)])
+    };
+    let named = |name: &str, bytes: u64, key: &str| {
+        warning(&format!(".xoff, line 11: is reached within a burst: transport {name} hands the NIC {bytes} B at once ({key}), and XOFF is 20000 B; {key} of at most 20000 B, or a higher XOFF"))
+    };
+    let roce = |more: &str| format!("[transport]\nkind = \"roce\"\n{more}");
+    assert_eq!(flows(&roce("burst = \"32768B\"")), named("default", 32_768, "burst"));
+    assert_eq!(flows(&roce("burst = \"16384B\"")), "");
+    assert_eq!(flows(&roce("")), "");
+    let tcp = flows("[transport]\nkind = \"tcp\"\ntso = true");
+    assert!(tcp.contains(&named("default", 65_536, "tso_max")), "{tcp}");
+}
+
 #[test]
 fn thresholds_that_do_nothing() {
     assert_eq!(with("xoff = { kind = \"static\", bytes = \"2MB\" }"), warning(".xoff.bytes, line 11: \"2MB\" is more than the pool of switch0, 969788 B: XOFF is reached when that is full; at most 969788 B"));

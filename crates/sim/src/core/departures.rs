@@ -138,7 +138,7 @@ impl Core {
     #[inline(never)]
     fn take_before_classes(&mut self, l: LinkId) -> Option<PacketId> {
         let queues = self.ports[l].queues.as_deref_mut()?;
-        if let Some(frame) = queues.control.pop_front() {
+        if let Some(frame) = queues.pop_control() {
             return Some(frame);
         }
         let data = queues.has_next();

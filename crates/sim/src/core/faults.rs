@@ -110,7 +110,7 @@ impl Core {
         self.count_lost_message(l, reason);
         let fanin_packet::Header::Control(control) = &message.header else { return };
         if Mechanisms::pause(control, message.envelope.header).is_some() {
-            self.note_pause_lost(l);
+            self.note_pause_lost(l, reason == DropReason::LINK_DOWN);
         }
     }
 }

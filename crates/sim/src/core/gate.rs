@@ -95,11 +95,14 @@ impl Core {
         }
     }
 
-    /// A frame with the pauses of all classes leaves port `l` for the neighbour there.
-    pub fn note_pause_sent(&mut self, l: LinkId) {
-        if let Some(gate) = self.gate_of_neighbour(l).filter(|gate| gate.obeys) {
-            gate.on_the_way.push_back(gate.asks);
+    /// A frame with the pauses of all classes is on its way to the neighbour at port `l`. `instead`: it takes the place of the last one,
+    /// which has not left.
+    pub fn note_pause_sent(&mut self, l: LinkId, instead: bool) {
+        let Some(gate) = self.gate_of_neighbour(l).filter(|gate| gate.obeys) else { return };
+        if instead {
+            gate.on_the_way.pop_back();
         }
+        gate.on_the_way.push_back(gate.asks);
     }
 
     /// Such a frame has arrived for port `l`; frames overtake none.
@@ -111,11 +114,10 @@ impl Core {
         }
     }
 
-    /// A frame with pauses that had left port `l` does not arrive.
-    pub fn note_pause_lost(&mut self, l: LinkId) {
-        if let Some(gate) = self.gate_of_neighbour(l).filter(|gate| gate.obeys) {
-            gate.on_the_way.pop_front();
-        }
+    /// A frame with pauses does not arrive from port `l`: the first one on the wire, or the one that has `waited` there.
+    pub fn note_pause_lost(&mut self, l: LinkId, waited: bool) {
+        let Some(gate) = self.gate_of_neighbour(l).filter(|gate| gate.obeys) else { return };
+        let _ = if waited { gate.on_the_way.pop_back() } else { gate.on_the_way.pop_front() };
     }
 
     fn gate_of_neighbour(&mut self, l: LinkId) -> Option<&mut PortGate> {

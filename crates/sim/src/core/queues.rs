@@ -40,8 +40,10 @@ pub struct Queues {
     besides: bool,
     /// Headers that wait, which the queues of classes do not have: where a mechanism wants a queue for them.
     pub express: Option<Box<Express>>,
-    /// Control frames that leave before anything else.
+    /// Control frames, which leave before anything else: a pause, of which at most one waits, then the others.
     pub control: VecDeque<PacketId>,
+    /// The first of them is a pause.
+    pub pauses: bool,
     /// By class, where `decided`, or where each class has a policy of its own.
     pub heads: Option<Box<[Heads]>>,
     /// By class, its marking policy, where each has its own.
@@ -77,6 +79,7 @@ impl Queues {
             besides: heads || ranked,
             express: None,
             control: VecDeque::new(),
+            pauses: false,
             heads: heads.then(|| vec![Heads::default(); classes].into()),
             markers,
             others: vec![VecDeque::new(); classes - 1].into(),
@@ -200,6 +203,13 @@ impl Queues {
             heads[class] = Heads::default();
         }
         std::mem::take(self.of_mut(class))
+    }
+
+    /// The control frame that leaves next is taken off its queue.
+    #[inline]
+    pub fn pop_control(&mut self) -> Option<PacketId> {
+        self.pauses = false;
+        self.control.pop_front()
     }
 
     /// True while a packet of a class waits that may be sent.

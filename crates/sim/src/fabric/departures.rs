@@ -59,7 +59,7 @@ impl Fabric {
         if core.links[l].free_at > core.now.ps() {
             return core.arm(l); // a packet that came at this instant has found the wire free
         }
-        if let Some(frame) = queues.control.pop_front() {
+        if let Some(frame) = queues.pop_control() {
             core.start_past_queue(l, core.now, frame);
             // What mechanisms hold may wait for this opportunity, not for a packet that leaves.
             return if self.switches[s].hooks.any(Hooks::TURN) { core.arm(l) } else { self.arm_if_waiting(core, l) };

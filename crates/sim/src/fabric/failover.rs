@@ -8,6 +8,7 @@ use super::switch::Fabric;
 use super::table::Fib;
 use crate::core::link::flag;
 use crate::core::marking::Refusal;
+use crate::core::queues::Queues;
 use crate::core::{Core, TimerKey};
 use fanin_packet::{Kind, PacketId};
 use fanin_scenario::Notice;
@@ -154,7 +155,7 @@ impl Fabric {
     fn take_down(&mut self, core: &mut Core, l: LinkId) {
         core.make_events(l);
         core.links[l].flags |= flag::DOWN;
-        while let Some(frame) = core.ports[l].queues.as_deref_mut().and_then(|queues| queues.control.pop_front()) {
+        while let Some(frame) = core.ports[l].queues.as_deref_mut().and_then(Queues::pop_control) {
             let message = core.pool.free_message(frame);
             core.lose_message(l, &message, DropReason::LINK_DOWN);
         }

@@ -10,8 +10,8 @@ use crate::core::message::{message_of, packet_alone, packet_of};
 use crate::core::Core;
 use fanin_packet::{Envelope, Extra, Kind, Packet, PacketId};
 use fanin_switch::{
-    Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Mechanisms, Node, PortNo, PortView, Refused, Turn,
-    Verdict,
+    Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Mechanisms, Message, Node, PortNo, PortView, Refused,
+    Turn, Verdict,
 };
 use fanin_units::{LinkId, SwitchId};
 
@@ -556,6 +556,27 @@ impl Fabric {
         }
     }
 
+    /// A message in a frame of its own joins the control frames of a port, which is off the fast path: a pause before the others. One that
+    /// waits there says what the new one does besides, as a MAC writes the frame when it leaves. Source: IEEE 802.3 Annex 31B.
+    fn join_control(&self, core: &mut Core, l: LinkId, message: &Message) {
+        let pause = Mechanisms::pause(&message.control, message.envelope.header);
+        let Some(queues) = core.ports[l].queues.as_deref_mut() else { return };
+        let Some(mut pause) = pause else {
+            let packet = core.pool.take_message(&packet_alone(&self.framing, message));
+            return queues.control.push_back(packet);
+        };
+        let waits = std::mem::replace(&mut queues.pauses, true);
+        if let Some(first) = waits.then(|| queues.control.pop_front()).flatten() {
+            let before = message_of(&core.pool.free_message(first));
+            let before = before.and_then(|message| Mechanisms::pause(&message.control, message.envelope.header));
+            pause.follows(&before.unwrap_or_default());
+        }
+        let message = Mechanisms::ask(&pause).unwrap_or(*message);
+        let packet = core.pool.take_message(&packet_alone(&self.framing, &message));
+        queues.control.push_front(packet);
+        core.note_pause_sent(l, waits);
+    }
+
     fn carry_out_effect(&mut self, core: &mut Core, s: SwitchId, mechanism: u8, effect: Effect) {
         let link = |fabric: &Fabric, port: PortNo| fabric.switches[s].ports[port.index()];
         match effect {
@@ -591,12 +612,8 @@ impl Fabric {
                     return core.count_lost_message(l, DropReason::LINK_DOWN);
                 }
                 core.leave_fast_path(l);
-                if Mechanisms::pause(&message.control, message.envelope.header).is_some() {
-                    core.note_pause_sent(l);
-                }
-                let packet = core.pool.take_message(&packet_alone(&self.framing, &message));
+                self.join_control(core, l, &message);
                 let Some(queues) = core.ports[l].queues.as_deref_mut() else { return };
-                queues.control.push_back(packet);
                 let (free, armed) = (core.links[l].free_at <= core.now.ps(), queues.armed);
                 let events = core.links[l].flags & flag::EVENTS != 0;
                 if !free || armed {

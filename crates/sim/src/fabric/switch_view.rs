@@ -120,6 +120,12 @@ impl Node for SwitchView<'_> {
         at.is_closed(at.class_of(class))
     }
 
+    fn pause_waits(&mut self, port: PortNo) -> bool {
+        let l = self.link(port);
+        self.core.catch_up(l);
+        self.queues(port).is_some_and(|queues| queues.pauses)
+    }
+
     fn note(&self, packet: PacketId) -> u64 {
         self.core.pool.note(packet)
     }

@@ -306,10 +306,15 @@ impl<D: Discipline> AtHost<'_, D> {
         let (mut payload, mut bytes) = (0, 0);
         let starts = self.core.links[nic].free_at.max(self.core.now.ps());
         let full = self.nic.is_full(self.core.now); // datagrams
+                                                    // A NIC that may be paused has its turn again after each frame: the rest of the burst waits, before all others.
+        let by_frame = !D::QUEUES && self.host.gate.is_some();
+        let mut rest = Vec::new();
         while let Some(packet) = self.next_packet(end, Kinds::DATA) {
             payload += u64::from(self.core.pool[packet].payload);
             if full {
                 drop_at_host(self.core, nic, packet);
+            } else if by_frame && payload > u64::from(self.core.pool[packet].payload) {
+                rest.push(packet);
             } else {
                 bytes += self.send(end, packet);
             }
@@ -317,6 +322,7 @@ impl<D: Discipline> AtHost<'_, D> {
                 break;
             }
         }
+        rest.into_iter().rev().for_each(|packet| self.host.ready.push_front(Ready::Packet(packet)));
         if bytes > 0 {
             let leaves = self.core.links[nic].free_at;
             self.nic.join(Queued { starts, leaves, end: self.key(), bytes });

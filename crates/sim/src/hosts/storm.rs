@@ -77,7 +77,7 @@ impl Hosts {
             let result = capture.sent((now, start), host, &copy, None);
             core.check(result);
         }
-        core.note_pause_sent(nic);
+        core.note_pause_sent(nic, false);
         core.catch_up(nic);
         let frame = core.pool[packet].frame;
         core.send(nic, packet, frame);

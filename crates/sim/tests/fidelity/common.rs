@@ -80,8 +80,13 @@ pub fn run(text: &str) -> Ran {
 }
 
 /// Runs a scenario to its end in steps of changing size; `balance` is asked after each.
-pub fn run_in_steps(text: &str, mut balance: impl FnMut(&mut World)) -> World {
-    let mut world = make(text);
+pub fn run_in_steps(text: &str, balance: impl FnMut(&mut World)) -> World {
+    run_in_steps_of(&scenario(text), balance)
+}
+
+/// [`run_in_steps`] of a validated scenario.
+pub fn run_in_steps_of(scenario: &Scenario, mut balance: impl FnMut(&mut World)) -> World {
+    let mut world = world(scenario, &Destination::Memory).expect("a world");
     let mut step = 1;
     loop {
         let pause = world.advance(step).expect("tables in memory");

@@ -17,6 +17,7 @@ mod explain;
 mod failures;
 mod failures_random;
 mod front_drop;
+mod headroom;
 mod held;
 mod int;
 mod ipv6;

@@ -86,8 +86,8 @@ pub struct TransportInUse<'a> {
     pub mtu: u16,
     /// Bytes of IP and transport header of a packet without data.
     pub headers: u16,
-    /// True if it hands several segments to the NIC at once (TSO).
-    pub bursts: bool,
+    /// Most payload that it hands to the NIC at once, and the key that says so; `None`: a packet.
+    pub burst: Option<(&'static str, Bytes)>,
     /// Bytes of telemetry in its largest frame; zero where it asks for none.
     pub telemetry: u16,
 }

@@ -66,6 +66,11 @@ pub trait Node {
         false
     }
 
+    /// True while a pause frame waits at a port for its wire: a further one says what both do ([`super::Effect::Emit`]).
+    fn pause_waits(&mut self, _port: PortNo) -> bool {
+        false
+    }
+
     /// Note that the mechanism which counts packets in memory keeps with one, from its wait here until it is gone; zero: none.
     fn note(&self, _packet: PacketId) -> u64 {
         0

@@ -5,7 +5,7 @@ use super::{
     Profile, Refused, Sent, Site, Verdict,
 };
 use crate::Pause;
-use fanin_packet::{Control, Shim, Signal, Signals};
+use fanin_packet::{Control, Shim, Signal, Signals, Stack};
 use fanin_params::{CounterDef, Counters, Cx, Ground, Trial};
 use fanin_units::{Amount, Bytes};
 
@@ -280,6 +280,12 @@ impl Mechanisms {
     /// Bytes that headers add to a frame at most.
     pub fn header_bytes(&self) -> u16 {
         self.profiles().map(|kind| kind.profile.header_bytes()).max().unwrap_or(0)
+    }
+
+    /// Bytes that a frame may grow by at a switch: a header, or a record of telemetry.
+    pub fn growth(&self) -> u16 {
+        let record = if self.telemetry() { Stack::bytes(1) - Stack::bytes(0) } else { 0 };
+        self.header_bytes().max(record)
     }
 
     /// Key of the one that puts headers into frames; `None` where none does.

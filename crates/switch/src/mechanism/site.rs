@@ -47,6 +47,10 @@ pub struct Site {
     pub cell: u32,
     /// No frame of the traffic is larger, whatever switches put into it.
     pub largest_frame: Bytes,
+    /// Largest frame with a message at its end, at whatever switch; zero without such frames.
+    pub attached_frame: Bytes,
+    /// Bytes that a switch may add to a frame before it waits there: a header, or room for a record of telemetry.
+    pub growth: u16,
     /// A combined input- and output-queued switch.
     pub combined: bool,
     pub seed: u64,

@@ -101,6 +101,8 @@ pub fn site(peers: &[&str]) -> Site {
         ttl: 64,
         cell: 80,
         largest_frame: fanin_units::Bytes(1_518),
+        attached_frame: fanin_units::Bytes(0),
+        growth: 0,
         combined: false,
         seed: 1,
     }

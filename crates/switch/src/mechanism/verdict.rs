@@ -114,7 +114,8 @@ pub enum Effect {
     /// Something of the mechanism waits at a port: [`super::Sends::on_turn`] runs when its wire is free, and
     /// [`super::Attaches::on_departure`] for each frame until nothing waits any more.
     Arm(PortNo),
-    /// A message leaves by a port in a frame of its own, before everything that waits there.
+    /// A message leaves by a port in a frame of its own, before everything that waits there but earlier ones. A pause frame leaves before
+    /// these, too, and says what one says that waits.
     Emit { port: PortNo, message: Message },
     /// [`super::Timed::on_timer`] runs then. Earlier timers stay.
     Timer(Time),

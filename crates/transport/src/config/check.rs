@@ -24,8 +24,8 @@ impl TransportParams for Tcp {
         self.mtu
     }
 
-    fn bursts(&self) -> bool {
-        self.tso
+    fn burst(&self) -> Option<(&'static str, Bytes)> {
+        self.tso.then_some(("tso_max", self.tso_max))
     }
 
     fn with_mtu_less(self, bytes: u16) -> Self {

@@ -219,8 +219,8 @@ impl TransportParams for Roce {
         }
     }
 
-    fn bursts(&self) -> bool {
-        self.burst.is_some_and(|burst| burst.get() > u64::from(self.mtu))
+    fn burst(&self) -> Option<(&'static str, Bytes)> {
+        self.burst.filter(|burst| burst.get() > u64::from(self.mtu)).map(|burst| ("burst", burst))
     }
 
     fn loss_timers(&self) -> Vec<LossTimer> {

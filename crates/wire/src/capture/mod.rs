@@ -144,9 +144,14 @@ impl Frame<'_> {
         self.data.len() < self.length as usize
     }
 
-    /// Headers of the frame, as far as they were kept; none where it carries no IP.
+    /// Headers of the frame's innermost packet, as far as they were kept; none where it carries no IP.
     pub fn headers(&self) -> Option<Headers> {
         Headers::parse_cut(self.link, self.data, self.length as usize)
+    }
+
+    /// The outermost headers of IP: those of a tunnel where the packet is in one.
+    pub fn outer_headers(&self) -> Option<Headers> {
+        Headers::outermost(self.link, self.data, self.length as usize)
     }
 
     /// The number of the interface on the capturing host, where one capture is of several (`tcpdump -i any`).
@@ -174,6 +179,7 @@ impl Frame<'_> {
             return None;
         }
         let end = if self.is_trimmed(headers) { headers.payload_at } else { headers.end };
+        let end = headers.wrap.map_or(end, |wrap| end.max(wrap.outer_end as usize));
         if end + Stamp::BYTES > self.data.len() {
             return None;
         }
@@ -186,7 +192,8 @@ impl Frame<'_> {
     /// True if a switch has cut the payload off: `headers`, which are TCP's, speak of more than the frame had on the wire.
     /// Source: NDP §3.1.
     pub fn is_trimmed(&self, headers: &Headers) -> bool {
-        self.link == LinkType::Ethernet && headers.tcp.is_some() && !self.is_cut() && headers.end > self.end_of_data()
+        let whole = self.link == LinkType::Ethernet && headers.wrap.is_none() && !self.is_cut();
+        whole && headers.tcp.is_some() && headers.end > self.end_of_data()
     }
 
     /// The drop notification at its end, if there is one that can be read; a frame that was cut has none. Source: PDN §IV.

@@ -5,3 +5,5 @@ mod common;
 mod frames;
 mod hostile;
 mod roce;
+mod tunnels;
+mod wrapping;

@@ -568,5 +568,5 @@ fn a_late_record_changes_nothing_but_the_note_however_late_it_shows() {
     rows.push(last);
     let message = report(&folder, "c.csv", &rows).unwrap_err();
     assert!(message.contains("c.csv: line 300001: is at 0"), "{message}");
-    assert!(message.contains("--sort sorts the whole trace in memory first"), "{message}");
+    assert!(message.contains("--sort sorts the whole trace first"), "{message}");
 }

@@ -3,22 +3,38 @@
 use super::{memory, PfcParams, StormAction, Xoff, BODY};
 use crate::mechanism::{message_frame, Context, PortSite, Site};
 use crate::{PRIORITIES, QUANTUM_BITS};
+use fanin_packet::CONTROL_BODY;
 use fanin_params::{Cx, Param};
 use fanin_units::{Amount, Bytes};
 use std::cmp::Reverse;
 
-/// Bytes that a link can deliver from the moment on at which a switch wants its neighbour to pause, the packet that made it so included:
-/// while the frame waits for one that is being sent, is sent itself, crosses the link, until the neighbour has sent the frame that it has
-/// begun, and that has crossed the link. Source: IEEE 802.1Q Annex N.
-pub(super) fn needed(params: &PfcParams, port: &PortSite, pause_frame: u16) -> u64 {
-    needed_by(params.max_frame.get(), params, port, pause_frame)
+/// Memory for what a link can deliver from the moment on at which a switch wants its neighbour to pause, the packet that made it so
+/// included: while the PFC frame waits for one frame that is being sent, is sent itself, crosses the link, until the neighbour has sent
+/// the frame that it has begun, and that has crossed the link. Source: IEEE 802.1Q Annex N.
+///
+/// Either frame may have a message at its end, or be a message alone. Where a switch adds more to a frame than the link's gap is long,
+/// what arrives takes more memory than it took time on the link.
+pub(super) fn needed(params: &PfcParams, site: &Site, port: &PortSite) -> u64 {
+    needed_by(params.max_frame.get(), params, site, port)
+}
+
+/// A PFC frame at a switch.
+fn pause_frame(site: &Site) -> u64 {
+    u64::from(message_frame(&site.framing, BODY as u8))
+}
+
+/// The largest frame that a link may be busy with, where that of the traffic has `full` bytes.
+fn on_the_link(full: u64, site: &Site) -> u64 {
+    full.max(site.attached_frame.get()).max(u64::from(message_frame(&site.framing, CONTROL_BODY as u8)))
 }
 
 /// Headroom that is needed where the largest frame has `full` bytes.
-fn needed_by(full: u64, params: &PfcParams, port: &PortSite, pause_frame: u16) -> u64 {
+fn needed_by(full: u64, params: &PfcParams, site: &Site, port: &PortSite) -> u64 {
     let gap = u64::from(port.overhead);
-    let on_the_wire = port.rate.time_to_send(Bytes(2 * (full + gap) + u64::from(pause_frame) + gap));
-    full + port.rate.bytes_in(on_the_wire + port.round_trip + params.response).get()
+    let on_the_wire = port.rate.time_to_send(Bytes(2 * (on_the_link(full, site) + gap) + pause_frame(site) + gap));
+    let bytes = port.rate.bytes_in(on_the_wire + port.round_trip + params.response).get();
+    let frames = bytes / (u64::from(site.framing.frame(0)) + gap);
+    full + bytes + frames * u64::from(site.growth.saturating_sub(port.overhead))
 }
 
 fn warn(cx: &mut Cx, message: impl Into<String>, suggestion: &str) {
@@ -118,10 +134,6 @@ fn what_drops(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
         let remedy = "marking that only marks: threshold, or red with hard_drop = false and drop_others = false";
         warn(cx, "does not keep marking from dropping packets of lossless classes", remedy);
     }
-    for transport in context.traffic.transports.iter().filter(|transport| transport.bursts) {
-        let message = format!("does not stop what transport {} has given to the NIC at once", transport.name);
-        warn(cx, message, "tso = false, or more headroom");
-    }
 }
 
 fn neighbours(_params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
@@ -144,8 +156,11 @@ fn neighbours(_params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
 
 /// A frame that asks again leaves after half of the time, and may wait for a full frame and take its own time then.
 fn quanta(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
-    let gap = u64::from(context.frames.framing.gap);
-    let late = longest(params, context) + u64::from(message_frame(&context.frames.framing, BODY as u8)) + 2 * gap;
+    let late = |site: &Site| {
+        let gap = site.ports.iter().map(|port| u64::from(port.overhead)).max().unwrap_or(0);
+        on_the_link(longest(params, context), site) + pause_frame(site) + 2 * gap
+    };
+    let Some(late) = context.network.sites.iter().map(late).max() else { return };
     let least = (2 * late * 8).div_ceil(QUANTUM_BITS);
     if u64::from(params.quanta) < least {
         let message = "is too short: a frame that asks again comes after the pause has ended, so lossless packets are lost";
@@ -174,8 +189,7 @@ fn max_frame(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
 
 /// Headroom and reservations of a switch.
 fn fixed(params: &PfcParams, site: &Site) -> u64 {
-    let frame = message_frame(&site.framing, BODY as u8);
-    memory::fixed(params, site.ports.iter().map(|port| params.headroom_at(port, frame)))
+    memory::fixed(params, site.ports.iter().map(|port| params.headroom_at(site, port)))
 }
 
 /// Share that one port and class have of the pool when they reach XOFF, alone at a switch; bytes of the pool.
@@ -230,6 +244,7 @@ fn thresholds(params: &PfcParams, context: &Context<'_>, (site, pool): (&Site, u
     if let Some(voq) = context.voq() {
         return virtual_output_queues(params, context, (xoff, voq), cx);
     }
+    pauses_for_a_burst(context, xoff, cx);
     pauses_before_marks(params, context, (site, pool), cx);
     let bytes = |amount: &Amount| match amount {
         Amount::Bytes(bytes) => Some(*bytes),
@@ -261,10 +276,7 @@ fn other_classes(params: &PfcParams, context: &Context<'_>, highest: u64, cx: &m
 
 /// Virtual output queues that are full before the neighbour has stopped: all that waits at an input may be for one port.
 fn virtual_output_queues(params: &PfcParams, context: &Context<'_>, (xoff, voq): (u64, Bytes), cx: &mut Cx) {
-    let at = |site: &Site| {
-        let frame = message_frame(&site.framing, BODY as u8);
-        site.ports.iter().map(|port| params.headroom_at(port, frame)).max().unwrap_or(0)
-    };
+    let at = |site: &Site| site.ports.iter().map(|port| params.headroom_at(site, port)).max().unwrap_or(0);
     let headroom = context.network.sites.iter().map(at).max().unwrap_or(0);
     if xoff + headroom <= voq.get() {
         return;
@@ -283,6 +295,21 @@ fn virtual_output_queues(params: &PfcParams, context: &Context<'_>, (xoff, voq):
     };
     let accepted = format!("{static_xoff}switch.architecture.voq of at least {need}");
     cx.key("xoff", |cx| cx.error(None, message, Some(accepted)).severity);
+}
+
+/// XOFF below what one end hands to its NIC at once: wherever two of these meet, a neighbour is paused.
+fn pauses_for_a_burst(context: &Context<'_>, xoff: u64, cx: &mut Cx) {
+    let bursts = context.traffic.transports.iter().filter_map(|transport| Some((transport.name, transport.burst?)));
+    let Some((name, (key, bytes))) = bursts.max_by_key(|(_, (_, bytes))| *bytes).filter(|(_, (_, bytes))| bytes.get() > xoff)
+    else {
+        return;
+    };
+    let message = format!(
+        "is reached within a burst: transport {name} hands the NIC {} B at once ({key}), and XOFF is {xoff} B",
+        bytes.get()
+    );
+    let suggestion = format!("{key} of at most {xoff} B, or a higher XOFF");
+    cx.key("xoff", |cx| warn(cx, message, &suggestion));
 }
 
 /// XOFF that comes before the first mark, whatever inputs a queue is from: no control that works by marks can keep it away.
@@ -315,7 +342,7 @@ fn headroom(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
     let Some(given) = params.headroom else { return };
     let ports = context.network.sites.iter().flat_map(|site| site.ports.iter().map(move |port| (site, port)));
     let full = longest(params, context);
-    let needs = ports.map(|(site, port)| (needed_by(full, params, port, message_frame(&site.framing, BODY as u8)), site, port));
+    let needs = ports.map(|(site, port)| (needed_by(full, params, site, port), site, port));
     let Some((need, site, port)) = needs.min_by_key(|(need, ..)| Reverse(*need)) else { return };
     if given.get() < need {
         let missing = need - given.get();

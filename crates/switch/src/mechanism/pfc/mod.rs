@@ -13,8 +13,8 @@ mod watchdog;
 pub use watchdog::{StormAction, Watchdog};
 
 use super::{
-    message_frame, Arrival, Claims, Context, Dropped, Effect, Effects, Hooks, Listens, Mechanism, Message, Messages, Node,
-    PacketMemory, PauseFrames, Peaks, PortNo, PortSite, Profile, Site, Timed, Verdict,
+    Arrival, Claims, Context, Dropped, Effect, Effects, Hooks, Listens, Mechanism, Message, Messages, Node, PacketMemory,
+    PauseFrames, Peaks, PortNo, PortSite, Profile, Site, Timed, Verdict,
 };
 use crate::{DropReason, Gate, Patience, Pause, Waiting, Watch, PRIORITIES};
 use check::needed;
@@ -103,8 +103,8 @@ impl PfcParams {
     }
 
     /// Headroom of one class at a port.
-    fn headroom_at(&self, port: &PortSite, pause_frame: u16) -> u64 {
-        self.headroom.map_or_else(|| needed(self, port, pause_frame), Bytes::get)
+    fn headroom_at(&self, site: &Site, port: &PortSite) -> u64 {
+        self.headroom.map_or_else(|| needed(self, site, port), Bytes::get)
     }
 }
 
@@ -286,7 +286,8 @@ impl Pfc {
     }
 
     /// Sends the state of the classes of a port: those with news, and those that pause.
-    fn send(&mut self, now: Time, port: PortNo, fx: &mut Effects) {
+    fn send(&mut self, node: &mut dyn Node, port: PortNo, fx: &mut Effects) {
+        let now = node.now();
         let p = &mut self.ports[port.index()];
         let mut pause = Pause::default();
         for (class, quanta) in pause.0.iter_mut().enumerate() {
@@ -303,7 +304,7 @@ impl Pfc {
             self.at(time, port, Task::Refresh, fx);
         }
         let message = message(&pause);
-        self.counts.frames_sent += 1;
+        self.counts.frames_sent += u64::from(!node.pause_waits(port));
         fx.push(Effect::Emit { port, message });
     }
 
@@ -464,14 +465,12 @@ impl Mechanism for Pfc {
     /// Headroom and reservations, which nothing else may use.
     fn memory(params: &PfcParams, site: &Site) -> Option<Bytes> {
         let classes = u64::from(params.lossless().count_ones());
-        let frame = site.framing.frame(0);
-        let port = |port: &PortSite| classes * (params.headroom_at(port, frame) + params.reserved.get());
+        let port = |port: &PortSite| classes * (params.headroom_at(site, port) + params.reserved.get());
         Some(Bytes(site.ports.iter().map(port).sum()))
     }
 
     fn new(params: &PfcParams, site: &Site) -> Option<Self> {
-        let frame = message_frame(&site.framing, BODY as u8);
-        let headroom = site.ports.iter().map(|port| params.headroom_at(port, frame)).collect();
+        let headroom = site.ports.iter().map(|port| params.headroom_at(site, port)).collect();
         let port = |port: &PortSite| Port {
             rate: port.rate,
             asked: 0,
@@ -616,11 +615,11 @@ impl Timed for Pfc {
             let port = PortNo(port);
             match task {
                 Task::Gate => self.update_gate(now, port, fx),
-                Task::Send => self.send(now, port, fx),
+                Task::Send => self.send(node, port, fx),
                 Task::Refresh => {
                     self.ports[port.index()].refresh = None;
                     self.counts.refreshed += 1;
-                    self.send(now, port, fx);
+                    self.send(node, port, fx);
                 }
                 Task::Watch => self.watch(now, port, fx),
             }

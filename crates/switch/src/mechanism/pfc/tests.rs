@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::mechanism::testing::{bench, site};
+use fanin_packet::Framing;
 use std::collections::BTreeMap;
 
 fn params(headroom: u64) -> PfcParams {
@@ -226,11 +227,26 @@ fn a_pause_closes_the_gate_of_its_port() {
 /// Two full frames, the PFC frame, there and back, and the packet that was too much: at 10 Gb/s and 2 us.
 #[test]
 fn the_headroom_is_what_a_link_can_deliver() {
-    let port = &site(&["h0"]).ports[0];
+    let site = site(&["h0"]);
+    let port = &site.ports[0];
     let wire = 2 * 1_538 + 84;
-    assert_eq!(needed(&params(0), port, 64), 1_518 + wire + 2_500);
+    assert_eq!(needed(&params(0), &site, port), 1_518 + wire + 2_500);
     let slow = PfcParams { response: Span::from_us(4), max_frame: Bytes(9_018), ..params(0) };
-    assert_eq!(needed(&slow, port, 64), 9_018 + 2 * 9_038 + 84 + 7_500);
+    assert_eq!(needed(&slow, &site, port), 9_018 + 2 * 9_038 + 84 + 7_500);
+    // Either frame on the link may have a message at its end; what arrives has none when it waits.
+    let attached = Site { attached_frame: Bytes(1_538), ..site.clone() };
+    assert_eq!(needed(&params(0), &attached, port), 1_518 + wire + 40 + 2_500);
+    // No frame of the traffic is larger than a message, 44 bytes in 64.
+    let small = PfcParams { max_frame: Bytes(64), ..params(0) };
+    assert_eq!(needed(&small, &site, port), 64 + 3 * 84 + 2_500);
+    let long = Site { framing: Framing { header: 40, ..site.framing }, ..site.clone() };
+    assert_eq!(needed(&small, &long, port), 64 + 3 * 104 - 20 + 2_500, "a header of 40 bytes, 20 less in the PFC frame");
+    // A record of 8 bytes is hidden by a gap of 20; without one each of the frames that arrive takes 8 more.
+    assert_eq!(needed(&params(0), &Site { growth: 8, ..site.clone() }, port), 1_518 + wire + 2_500);
+    let bare = Site { growth: 8, ..site.clone() };
+    let tight = PortSite { overhead: 0, ..port.clone() };
+    let arrive = 2 * 1_518 + 64 + 2_500;
+    assert_eq!(needed(&params(0), &bare, &tight), 1_518 + arrive + arrive / 64 * 8);
 }
 
 /// A frame states every class whose state the neighbour is to know: one enable vector, one time each. Source: IEEE 802.1Q §36.1.3.3.

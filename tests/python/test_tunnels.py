@@ -1,0 +1,107 @@
+"""A kernel's captures in tunnels and mirrors that scapy writes: the same drops and the same queue as without."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fanin
+
+scapy = pytest.importorskip("scapy.all")
+contrib = pytest.importorskip("scapy.contrib.geneve")
+erspan = pytest.importorskip("scapy.contrib.erspan")
+mpls = pytest.importorskip("scapy.contrib.mpls")
+
+pytestmark = [pytest.mark.native]
+
+KEPT = Path(__file__).parent.parent.parent / "examples/captures"
+Wrap = Callable[[Any], Any]
+
+
+def _ethernet() -> Any:
+    return scapy.Ether(src="02:00:00:00:09:01", dst="02:00:00:00:09:02")
+
+
+def _outer() -> Any:
+    return _ethernet() / scapy.IP(src="192.0.2.1", dst="192.0.2.2", id=0, flags="DF")
+
+
+def _outer6() -> Any:
+    return _ethernet() / scapy.IPv6(src="2001:db8::1", dst="2001:db8::2")
+
+
+WRAPS: dict[str, Wrap] = {
+    "vxlan": lambda frame: _outer() / scapy.UDP(sport=50_000, dport=4789, chksum=0) / scapy.VXLAN(vni=77) / frame,
+    "geneve": lambda frame: (
+        _outer()
+        / scapy.UDP(sport=50_000, dport=6081, chksum=0)
+        / contrib.GENEVE(vni=77, proto=0x6558, options=[contrib.GeneveOptions(classid=1, type=2, data=b"12345678")])
+        / frame
+    ),
+    "gre": lambda frame: _outer() / scapy.GRE(key_present=1, seqnum_present=1, chksum_present=1, key=5, seqence_number=9) / frame[scapy.IP],
+    "nvgre": lambda frame: _outer() / scapy.GRE(key_present=1, key=77 << 8, proto=0x6558) / frame,
+    "erspan1": lambda frame: _outer() / scapy.GRE(proto=0x88BE) / frame,
+    "erspan2": lambda frame: _outer() / scapy.GRE(proto=0x88BE, seqnum_present=1, seqence_number=1) / erspan.ERSPAN_II(session_id=7) / frame,
+    "erspan3": lambda frame: (
+        _outer() / scapy.GRE(proto=0x22EB, seqnum_present=1, seqence_number=1) / erspan.ERSPAN_III(session_id=7, d=1) / frame
+    ),
+    "mpls": lambda frame: _ethernet() / mpls.MPLS(label=16, s=0) / mpls.MPLS(label=17, s=1) / frame[scapy.IP],
+    "ip in ip": lambda frame: _outer() / frame[scapy.IP],
+    "4in6": lambda frame: _outer6() / frame[scapy.IP],
+    "nested": lambda frame: (
+        _outer6() / scapy.UDP(sport=1, dport=4789) / scapy.VXLAN(vni=1) / _outer() / scapy.GRE(proto=0x6558) / frame
+    ),
+}
+
+
+def frames(path: Path) -> list[tuple[int, int, bytes]]:
+    """Return times, lengths and bytes of a capture of nanoseconds."""
+    data, at, found = gzip.decompress(path.read_bytes()), 24, []
+    while at < len(data):
+        seconds, ns, kept, length = struct.unpack_from("<IIII", data, at)
+        found.append((seconds * 10**9 + ns, length, data[at + 16 : at + 16 + kept]))
+        at += 16 + kept
+    return found
+
+
+def write(path: Path, capture: list[tuple[int, int, bytes]], wrap: Wrap) -> None:
+    """Write a capture with every frame wrapped, and 200 bytes of each kept."""
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 200, 1))
+        for time, length, kept in capture:
+            # Scapy writes lengths by what is there.
+            whole = bytes(wrap(scapy.Ether(kept.ljust(length, b"\0"))))
+            file.write(struct.pack("<IIII", time // 10**9, time % 10**9, min(len(whole), 200), len(whole)) + whole[:200])
+
+
+def analyzed(before: Path, behind: Path) -> fanin.Analysis:
+    return fanin.analyze(before, behind=behind, rate="100Mbps", overhead="0B", fcs=False)
+
+
+@pytest.mark.parametrize("name", WRAPS)
+def test_drops_and_queue_are_those_of_the_packets_without(tmp_path: Path, name: str) -> None:
+    bare = analyzed(KEPT / "drops-before.pcap.gz", KEPT / "drops-behind.pcap.gz")
+    for side in ("before", "behind"):
+        write(tmp_path / f"{side}.pcap", frames(KEPT / f"drops-{side}.pcap.gz"), WRAPS[name])
+    found = analyzed(tmp_path / "before.pcap", tmp_path / "behind.pcap")
+    assert found.pair is not None and bare.pair is not None  # noqa: PT018
+    assert (found.pair["dropped"], found.pair["matched"]) == (182, 649) == (bare.pair["dropped"], bare.pair["matched"])
+    assert not [f for f in found.document["plausibility"]["findings"] if f["code"] == "indistinct"]
+    ours, theirs = found.records, bare.records
+    assert ours["dropped"].to_list() == theirs["dropped"].to_list()
+    assert ours["time_ps"].to_list() == theirs["time_ps"].to_list()
+    waits = [wait for wait in ours["wait_ps"] if wait is not None]
+    assert waits == [wait for wait in theirs["wait_ps"] if wait is not None]
+    if name.startswith("erspan"):
+        assert ours["queue_bytes"].to_list() == theirs["queue_bytes"].to_list(), "the port saw the frames, and no mirror's headers"
+    else:
+        longer = ours["frame_bytes"][0] - theirs["frame_bytes"][0]
+        more = ours["queue_bytes"].cast(int) - theirs["queue_bytes"].cast(int)
+        assert longer > 0
+        assert (more % longer).sum() == 0
+    assert ours["queue_bytes"].arg_max() == theirs["queue_bytes"].arg_max()

@@ -160,6 +160,24 @@ fn bit_errors_lose_the_share_that_they_should() {
     assert_eq!(ran.totals.dropped, of(&all, "bit_error"));
 }
 
+/// The example of docs/failures.md: all flows complete, and each kind of loss is where it belongs.
+#[test]
+fn the_example_of_the_page_completes() {
+    let text = std::fs::read_to_string("../../scenarios/link-failure.toml").expect("the example");
+    let ran = run(&text);
+    assert!(ran.kept.flows.len() == 16 && ran.kept.flows.iter().all(|flow| flow.status.to_string() == "complete"));
+    let all = drops(&ran);
+    let [from, to] = ["[[events]]", "[telemetry]"].map(|table| text.find(table).expect("a table"));
+    let intact = run(&(text[..from].to_string() + &text[to..]));
+    let last = |ran: &Ran| ran.kept.flows.iter().map(|flow| flow.finish_ps.expect("complete")).max();
+    println!("last at {:?}, intact {:?}; {all:?}", last(&ran), last(&intact));
+    assert!(intact.totals.dropped == 0 && last(&intact) < last(&ran), "{:?}", intact.totals);
+    let at = |reason: &str, place: &str| all.get(&(reason.to_string(), place.to_string())).copied().unwrap_or(0);
+    assert!(at("link_lost", "leaf0->spine0") > 20 && at("link_lost", "spine0->leaf0") > 20, "{all:?}");
+    assert!(at("no_route", "spine0") > 0 && at("no_route", "leaf0") == 0, "only the far end has no other way: {all:?}");
+    assert!(at("bit_error", "leaf2->spine1") > 0 && of(&all, "bit_error") == at("bit_error", "leaf2->spine1"), "{all:?}");
+}
+
 /// RoCEv2 over pauses and a flapping bottleneck: each flow completes, by either kind of repair, and nothing but the link loses anything.
 #[test]
 fn lossless_fabrics_lose_on_the_link_alone_and_queue_pairs_repair_it() {

@@ -158,8 +158,8 @@ class Overview:
             yield f"Links: {'; '.join(said)}."
         failover = self.resolved.get("failover")
         if failover:
-            detect = f"Ends of a link notice after {failover['detect']}, " if "detect" in failover else "Ends of a link notice, and "
-            yield f"{detect}tables follow {failover['converge']} later."
+            notice = f" after {failover['detect']}," if "detect" in failover else ", and"
+            yield f"Ends of a link notice{notice} tables follow {failover['converge']} later."
 
     def _transports(self) -> Iterable[str]:
         for name in self.facts["transports"]:

@@ -353,7 +353,8 @@ class TestOutput:
         fits = [trace for trace in figure.data if trace.name.startswith("phase ")]
         for trace, phase in zip(fits, burst["phases"], strict=True):
             slope = (trace.y[1] - trace.y[0]) * 1e3 * 8 / ((trace.x[1] - trace.x[0]) * 1e-3)
-            assert slope == pytest.approx(phase["slope_bps"], rel=1e-3, abs=1e5)
+            # Its ends stay within the queues that were found.
+            assert slope == pytest.approx(phase["slope_bps"], rel=0.03, abs=1e5)
         reference = next(trace for trace in figure.data if trace.name.startswith("R: "))
         drawn_slope = (reference.y[1] - reference.y[0]) * 1e3 * 8 / ((reference.x[1] - reference.x[0]) * 1e-3)
         assert drawn_slope == pytest.approx(R, rel=1e-4)

@@ -254,3 +254,34 @@ def test_text_is_not_read_from_a_pipe(tmp_path: Path) -> None:
     assert caught.value.filename == str(tmp_path / "pipe")
     with pytest.raises(IsADirectoryError):
         files.read_text(tmp_path)
+
+
+WRITES = """
+import sys, time
+from fanin import files
+with files.replacing(sys.argv[1]) as part:
+    part.write_text("half" * 1000)
+    print(part, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_and_what_another_writes_stays(tmp_path: Path) -> None:
+    others = [".fanin-part-1of2-ab12-", ".fanin-part-7-x.csv", "fanin-part-1-2.csv", ".fanin-lock"]
+    for name in others:
+        (tmp_path / name).write_text("not ours")
+    call = [sys.executable, "-B", "-c", WRITES, str(tmp_path / "big.csv")]
+    with (
+        subprocess.Popen(call, stdout=subprocess.PIPE, text=True) as killed,
+        subprocess.Popen(call, stdout=subprocess.PIPE, text=True) as live,
+    ):
+        assert killed.stdout is not None and live.stdout is not None
+        left, written = (Path(process.stdout.readline().strip()) for process in (killed, live) if process.stdout is not None)
+        killed.kill()
+        killed.wait()
+        assert left.is_file(), "nobody has removed it yet"
+        files.write_text(tmp_path / "big.csv", "whole")
+        assert names(tmp_path) == sorted([*others, "big.csv", written.name])
+        live.kill()
+    files.write_text(tmp_path / "other.csv", "whole")
+    assert names(tmp_path) == sorted([*others, "big.csv", "other.csv"])

@@ -93,6 +93,10 @@ def test_a_killed_run_is_not_taken_for_complete_and_its_lock_is_gone(live: tuple
     process.wait()
     result = fanin.load(out)
     assert (result.status, result.complete) == ("running", False)
+    # Nothing that is not whole has the name of a result's file, which other tools would open.
+    left = {entry.name for entry in out.iterdir()}
+    assert left == {"manifest.json", ".fanin-run", ".ballast", LOCK}
+    assert (out / ".fanin-run" / "queues.parquet").exists()
     assert not (out / "flows.csv").exists(), "a converted table of the earlier result"
     with pytest.raises(fanin.ResultError, match="the run has not ended, or it was killed"):
         _ = result.summary
@@ -115,6 +119,18 @@ def test_two_runs_of_one_process_are_kept_apart_too(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         fanin.run(tmp_path / "endless.toml", tmp_path / "out", progress=again)
     assert f"process {os.getpid()} (this one) is writing" in refused[0]
+
+
+def test_two_analyses_do_not_write_one_file(tmp_path: Path) -> None:
+    trace = tmp_path / "a.csv"
+    trace.write_text("time_ns,queue_bytes\n1,2\n5,7\n")
+    for option, name in (("-o", "page.json"), ("--records", "all.csv")):
+        with Lock(tmp_path / f".fanin-{name}.lock"):
+            words = ["analyze", str(trace), "--rate", "1Gbps", option, str(tmp_path / name)]
+            done = CliRunner().invoke(app, words)
+        assert done.exit_code == 2
+        assert f"process {os.getpid()} (this one) is writing it; wait until it has ended, or choose another name" in done.stderr
+        assert not (tmp_path / name).exists()
 
 
 def test_a_child_does_not_keep_the_lock_of_its_parent(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from fanin import pages, report
 from fanin.analysis import answer, explorer
 from fanin.analysis.page import render_analysis
 from fanin.figures import framed
-from fanin.text import flows
+from fanin.text import flows, show
 from test_report import Page, browser, needs_browser, open_page, script
 from test_report import explorer as data_of
 
@@ -75,6 +75,17 @@ def pair() -> fanin.Analysis:
 @pytest.fixture(scope="module")
 def page(many: fanin.Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return many.report(tmp_path_factory.mktemp("page") / "many.html")
+
+
+def one_figure(folder: Path, figure: go.Figure) -> Path:
+    """Write a page with one figure."""
+    charts = pages.Charts()
+    drawn = [charts.add("figure", figure)]
+    nothing: dict[str, Any] = {key: [] for key in ("provenance", "warnings", "notes", "tiles", "sections", "others", "lacking")}
+    nothing |= {"title": "", "base": "", "rule": "", "differing": ([], []), "runs": ([], [])}
+    file = folder / "figure.html"
+    file.write_text(pages.page("compare.html", charts, drawn=drawn, **nothing), encoding="utf-8")
+    return file
 
 
 def plain(sentence: str) -> str:
@@ -131,6 +142,19 @@ class TestWhatIsOnThem:
         (tmp_path / "a.csv").write_text("time_ns,flow,queue_bytes,frame_bytes,dropped\n" + rows)
         found = fanin.analyze(tmp_path / "a.csv", rate="10Gbps")
         assert words in plain(answer.answer(found.document, found.clock))
+
+    def test_an_estimate_is_called_one(self) -> None:
+        before = CAPTURES / "incast-before.pcap.gz"
+        found = fanin.analyze(before, rate="100Mbps", overhead="0B", fcs=False, buffer="512KB")
+        told = plain(answer.answer(found.document, found.clock))
+        burst = found.burst()
+        assert burst is not None
+        assert f"filled incast-before to ≈ {show.size(burst['peak_bytes'])}" in told
+        assert f"≈ {burst['dropped_packets']} of its {burst['records']:,} packets were dropped" in told
+        quiet = fanin.analyze(before, rate="100Mbps", overhead="0B", fcs=False, buffer="512KB", above="600KB")
+        told = plain(answer.answer(quiet.document, quiet.clock))
+        assert told.startswith("No burst at 1 port: the largest queue was ≈ ")
+        assert f"; ≈ {quiet.port()['dropped']} packets were dropped." in told
 
     def test_what_cannot_be_known_is_no_zero(self, tmp_path: Path) -> None:
         (tmp_path / "a.csv").write_text("time_ns,queue_bytes\n" + "".join(f"{1000 * i},{9000 * i}\n" for i in range(40)))
@@ -422,31 +446,62 @@ class TestInBrowser:
         listed = browser.find_element(By.CSS_SELECTOR, ".scroll.long")
         assert listed.size["height"] <= 430, "it scrolls by itself"
 
+    @pytest.mark.parametrize(("width", "height"), [(1400, 900), (400, 800)])
+    def test_the_first_screen_of_a_report(self, browser: Any, folder: Path, tmp_path: Path, width: int, height: int) -> None:
+        sized(browser, width, height)
+        open_page(browser, fanin.load(folder).report(tmp_path / "a.html"))
+        script(browser, "window.scrollTo(0, 0)")
+        ends = (
+            "const box = (at) => document.querySelector(at).getBoundingClientRect();"
+            "return [box('#answer').bottom, box('.plot').top, document.documentElement.scrollWidth]"
+        )
+        answered, figure, wide = script(browser, ends)
+        assert answered < 0.6 * height
+        assert width < 1400 or figure < 0.9 * height
+        assert wide <= width
+        told = browser.find_element(By.ID, "answer").text
+        summary = fanin.load(folder).summary
+        assert told.startswith(f"{summary['flows']['complete']} of {summary['flows']['total']} flows completed; half within ")
+        assert f"the largest queue was {show.size(summary['largest_queue']['bytes'])} at leaf0->h0 after" in told
+        assert f"{summary['drops']} packets were dropped" in told
+
+    def test_a_slider_goes_through_the_times_of_a_figure(self, browser: Any, tmp_path: Path) -> None:
+        figure = framed(
+            [go.Scatter(x=[0.1], y=[0.5], name="&lt;a&gt;", mode="markers", text=["s1"])], "Where", {"visible": False}, {}
+        )
+        steps = [
+            {"label": f"{n} ms", "args": [{"x": [[0.1 * n]], "y": [[0.5]], "text": [[f"s{n}"]]}, [0]]}
+            for n in range(5)
+        ]  # fmt: skip
+        figure.update_layout(sliders=[{"active": 1, "steps": steps, "currentvalue": {"prefix": "At "}}], showlegend=True)
+        open_page(browser, one_figure(tmp_path, figure))
+        assert browser.find_element(By.CSS_SELECTOR, ".slider span").text == "At 1 ms"
+        moved = "const i = document.querySelector('.slider input'); i.value = 4; i.dispatchEvent(new Event('input'));"
+        name, x, y = script(browser, f"{moved} return document.getElementById('figure').fanin.curves()[0]")
+        assert (name, x, y) == ("<a>", [0.4], [0.5])
+        assert browser.find_element(By.CSS_SELECTOR, ".slider span").text == "At 4 ms"
+
     def test_a_hundred_thousand_points_stay_quick(self, browser: Any, tmp_path: Path) -> None:
-        """Six figures' worth of points in one chart: drawn, and drawn anew at each step of a zoom."""
+        """Points of a curve and marks of as many: drawn, and drawn anew at each step of a zoom."""
         draw = np.random.default_rng(1)
         x = np.linspace(0, 100, 100_000)
         traces = [go.Scatter(x=x, y=draw.random(100_000), name=mode, mode=mode) for mode in ("lines", "markers")]
-        charts = pages.Charts()
-        charts.add("large", framed(traces, "Large", {"title": {"text": "Time [ms]"}}, {"title": {"text": "y"}}))
-        template = "compare.html"
-        text = pages.page(
-            template, charts, title="t", provenance=[], warnings=[], notes=[], tiles=[], differing=([], []), sections=[], base="",
-            others=[], rule="", drawn=[pages.Chart("large", "Large", "")], lacking=[], runs=([], []),
-        )  # fmt: skip
-        (tmp_path / "a.html").write_text(text)
+        figure = framed(traces, "Large", {"title": {"text": "Time [ms]"}}, {"title": {"text": "y"}})
+        file = one_figure(tmp_path, figure)
         begun = time.perf_counter()
-        open_page(browser, tmp_path / "a.html")
+        open_page(browser, file)
         opened = time.perf_counter() - begun
         spent = script(
             browser,
-            "const stack = document.getElementById('large').fanin; const begun = performance.now();"
-            "for (let i = 1; i <= 10; i += 1) { stack.zoom([0, 100 / i]); for (const p of stack.plots) p.redraw(); }"
-            "return (performance.now() - begun) / 10",
+            "const stack = document.getElementById('figure').fanin; const spent = [];"
+            "for (let i = 1; i <= 10; i += 1) {"
+            "  const begun = performance.now(); stack.zoom([0, 100 / i]); for (const p of stack.plots) p.redraw();"
+            "  spent.push(performance.now() - begun);"
+            "} return Math.min(...spent);",
         )
         print(f"opened in {opened:.2f} s, a step of a zoom takes {spent:.0f} ms")
-        assert opened < 10
-        assert spent < 500
+        assert opened < 20
+        assert spent < 200, "of ten, the one that no other program held up"
 
     def test_nothing_is_fetched_and_scripts_are_ours(self, browser: Any, page: Path) -> None:
         text = page.read_text(encoding="utf-8")

@@ -43,10 +43,14 @@ WRAPS: dict[str, Wrap] = {
         / contrib.GENEVE(vni=77, proto=0x6558, options=[contrib.GeneveOptions(classid=1, type=2, data=b"12345678")])
         / frame
     ),
-    "gre": lambda frame: _outer() / scapy.GRE(key_present=1, seqnum_present=1, chksum_present=1, key=5, seqence_number=9) / frame[scapy.IP],
+    "gre": lambda frame: (
+        _outer() / scapy.GRE(key_present=1, seqnum_present=1, chksum_present=1, key=5, seqence_number=9) / frame[scapy.IP]
+    ),
     "nvgre": lambda frame: _outer() / scapy.GRE(key_present=1, key=77 << 8, proto=0x6558) / frame,
     "erspan1": lambda frame: _outer() / scapy.GRE(proto=0x88BE) / frame,
-    "erspan2": lambda frame: _outer() / scapy.GRE(proto=0x88BE, seqnum_present=1, seqence_number=1) / erspan.ERSPAN_II(session_id=7) / frame,
+    "erspan2": lambda frame: (
+        _outer() / scapy.GRE(proto=0x88BE, seqnum_present=1, seqence_number=1) / erspan.ERSPAN_II(session_id=7) / frame
+    ),
     "erspan3": lambda frame: (
         _outer() / scapy.GRE(proto=0x22EB, seqnum_present=1, seqence_number=1) / erspan.ERSPAN_III(session_id=7, d=1) / frame
     ),
@@ -89,7 +93,7 @@ def test_drops_and_queue_are_those_of_the_packets_without(tmp_path: Path, name: 
     for side in ("before", "behind"):
         write(tmp_path / f"{side}.pcap", frames(KEPT / f"drops-{side}.pcap.gz"), WRAPS[name])
     found = analyzed(tmp_path / "before.pcap", tmp_path / "behind.pcap")
-    assert found.pair is not None and bare.pair is not None  # noqa: PT018
+    assert found.pair is not None and bare.pair is not None
     assert (found.pair["dropped"], found.pair["matched"]) == (182, 649) == (bare.pair["dropped"], bare.pair["matched"])
     assert not [f for f in found.document["plausibility"]["findings"] if f["code"] == "indistinct"]
     ours, theirs = found.records, bare.records

@@ -28,7 +28,7 @@ pub mod trace;
 
 pub use bursts::{
     unknown_flows, Background, Burst, Culprit, Detect, DetectReport, FlowInfo, FlowLookup, HistogramReport, Histograms, Law,
-    Nothing, NoticeFlow, NoticeReport, NoticeValue, Phase, PortAnalyzer, PortReport, RateFrom, Round, SettingError, Settings,
-    Steady, SCHEMA,
+    Nothing, NoticeFlow, NoticeReport, NoticeValue, Phase, PortAnalyzer, PortReport, Proof, RateFrom, Round, Sawtooth, Sender,
+    SettingError, Settings, Steady, SCHEMA,
 };
 pub use record::{Disorder, Fates, Record, Sample, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED, SAMPLE};

@@ -34,5 +34,5 @@ pub use report::{AbortReason, Event, RackCounts, Stats};
 pub use roce::{Roce, RoceEndpoint};
 pub use signals::{NotificationCounts, SignalCounts, SignalLog, TrimmingCounts};
 pub use snapshot::{SenderState, Timer, TIMERS};
-pub use transport::{Act, CheckSite, Idle, Kinds, LossTimer, Place, Refused, Shape, Transport, TransportParams};
+pub use transport::{Act, CheckSite, FailsAfter, Idle, Kinds, LossTimer, Place, Refused, Shape, Transport, TransportParams};
 pub use udp::UdpEndpoint;

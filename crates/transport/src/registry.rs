@@ -6,7 +6,7 @@ use crate::report::{Event, Stats};
 use crate::roce::{Roce, RoceEndpoint};
 use crate::signals::SignalCounts;
 use crate::snapshot::SenderState;
-use crate::transport::{Act, CheckSite, Idle, Kinds, LossTimer, Place, Refused, Shape, Transport, TransportParams};
+use crate::transport::{Act, CheckSite, FailsAfter, Idle, Kinds, LossTimer, Place, Refused, Shape, Transport, TransportParams};
 use crate::udp::UdpEndpoint;
 use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals, Stack};
 use fanin_params::{Cx, Ground, Trial};
@@ -72,6 +72,9 @@ macro_rules! transports {
             }
             fn loss_timers(&self) -> Vec<LossTimer> {
                 match self { $( Self::$variant(p) => p.loss_timers(), )* }
+            }
+            fn fails_after(&self) -> Option<FailsAfter> {
+                match self { $( Self::$variant(p) => p.fails_after(), )* }
             }
             fn uses_ecn(&self) -> bool {
                 match self { $( Self::$variant(p) => p.uses_ecn(), )* }

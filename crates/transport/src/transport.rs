@@ -240,6 +240,17 @@ pub struct LossTimer {
     pub cost: &'static str,
 }
 
+/// Timeouts without progress with which a flow fails.
+#[derive(Clone, Copy, Debug)]
+pub struct FailsAfter {
+    /// The shortest timeout.
+    pub timer: LossTimer,
+    /// Number of timeouts in a row.
+    pub times: u32,
+    /// Keys to raise for longer ones.
+    pub raise: &'static str,
+}
+
 /// A sequence of calls to an endpoint, compiled for the common transport, so that its kind is tested once.
 pub trait Act {
     /// Result of the calls.
@@ -295,6 +306,11 @@ pub trait TransportParams: Default {
     /// Timeouts that follow a loss, the most important one first.
     fn loss_timers(&self) -> Vec<LossTimer> {
         Vec::new()
+    }
+
+    /// Timeouts with which a flow fails, also where nothing was lost; `None`: flows do not fail by time.
+    fn fails_after(&self) -> Option<FailsAfter> {
+        None
     }
 
     /// Setting that makes the transport send ECN-capable packets, for messages; `None` if it sends them already.

@@ -16,7 +16,7 @@ mod trailer;
 mod tunnel;
 mod write;
 
-pub use capture::{Capture, CaptureError, Direction, Format, Frame, Interface, Skipped, Trouble};
+pub use capture::{Capture, CaptureError, Direction, Format, Frame, Interface, Skipped, Trouble, ZEROS};
 pub use fanin_packet::address;
 pub use file::CaptureFile;
 pub use frame::{Framer, NotEthernet, FCS};

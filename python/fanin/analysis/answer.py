@@ -106,7 +106,9 @@ def _quiet(document: dict[str, Any], clock: Clock | None) -> str:
         size = strong(_size(top, top["peak_bytes"]))
         text += f": the largest queue was {size} at {strong(top['port'])} {_when(top['peak_ps'], clock)}"
     if lost:
-        text += f"; {strong(show.count(sum(lost)))} packets were dropped" if sum(lost) else "; no packet was dropped"
+        guess = "≈ " if any(_estimated(port) for port in ports) else ""
+        dropped = strong(f"{guess}{show.many(sum(lost), 'packet')}")
+        text += f"; {dropped} {'was' if sum(lost) == 1 else 'were'} dropped" if sum(lost) else "; no packet was dropped"
     return f"{text}."
 
 

@@ -100,6 +100,7 @@ _LAW: Final[Mapping[str, str]] = {
     "phase": _U64,
     "last_phase": _U64,
     "holds": _BOOL,
+    "evidence": _TEXTS,
     "words": _STR,
 }
 _ROUND: Final[Mapping[str, str]] = {

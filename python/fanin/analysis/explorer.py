@@ -166,6 +166,8 @@ class Explorer:
         What is said of it.
     lost : list of bool
         Whether packets of a row's burst were dropped.
+    queues : bool
+        Whether the trace knows queues.
     left_out : int
         Bursts that are not on the page.
     ports_left_out : int
@@ -180,6 +182,7 @@ class Explorer:
     tables: list[tuple[str, Table]]
     words: str
     lost: list[bool]
+    queues: bool
     left_out: int
     ports_left_out: int
 
@@ -335,6 +338,7 @@ def explore(analysis: Analysis) -> Explorer:
         tables=[(table["caption"], (table["head"], table["rows"])) for table in drawn[0]["tables"]] if drawn else [],
         words=drawn[0]["words"] if drawn else "",
         lost=[bool(burst["dropped_packets"]) for _, burst in chosen],
+        queues=any(port["peak_bytes"] is not None for port in ports),
         left_out=found - len(chosen),
         ports_left_out=len(ports) - len(over),
     )
@@ -362,7 +366,10 @@ def _view(port: dict[str, Any], stretch: Stretch, names: dict[str, int]) -> dict
     how = "each as it found the queue" if one_by_one else f"the largest queue of each of {stretch.columns:,} columns of time"
     if port["peak_bytes"] is None:
         how = "one by one" if one_by_one else f"added up by {stretch.columns:,} columns of time"
-    note = f"{show.many(records, 'packet')}, {how}."
+    what = "packet" if stretch.sums["bytes"].any() else "record"  # samples have no bytes
+    if what == "record":
+        how = how.replace("each as it found the queue", "one by one")
+    note = f"{show.many(records, what)}, {how}."
     if burst is None:
         return view | {"index": None, "title": f"All of {port['port']}", "note": note, "words": "", "tables": [], "phases": []}
     if frame is not None and port["peak_bytes"] is not None:

@@ -99,6 +99,8 @@ class Settings(TypedDict, total=False):
     buffer : str, optional
         Room of the port, for example ``"512KB"``, ``"1000 packets"`` or ``"unlimited"``: where the trace knows no queue, it is
         estimated from what arrived, `rate` and this; where it does, the estimate is compared with it.
+    rate_tolerance : float, optional
+        What `rate` may be off by, as a share: the estimate of `buffer` is a range over it; 0.01 if not given.
     fcs : bool
         The port's queue counts frames with their check sequence and padding, as switches do; False: without, as Linux does.
     sort : bool
@@ -155,6 +157,10 @@ class Settings(TypedDict, total=False):
     before_interface: Annotated[str | None, Setting("Interface before the port, in a capture of several: eth0, 4, #0.", "IF")]
     behind_interface: Annotated[str | None, Setting("Interface behind the port, in a capture of several: eth0, 4, #0.", "IF")]
     buffer: Annotated[str | None, Setting("Room of the port, 512KB or unlimited: estimates a queue that is not recorded.", "SIZE")]
+    rate_tolerance: Annotated[
+        float | None,
+        Setting("What the speed may be off by: a share over which --buffer's estimate is a range; 0.01 if not given.", "SHARE"),
+    ]
     fcs: Annotated[
         bool,
         Setting("The queue counts check sequences, as switches do and Linux does not.", default=True, flag="--fcs/--no-fcs"),

@@ -163,6 +163,15 @@ def burst_rows(port: dict[str, Any], limit: int, clock: Clock | None = None) -> 
     return head, rows
 
 
+def _slope_of(phase: dict[str, Any]) -> str:
+    """Return the slope of a phase; of a sawtooth its teeth, between the queues that were found."""
+    teeth = phase["sawtooth"]
+    if teeth is None:
+        return slope(phase)
+    low, high = show.size(teeth["low_bytes"]), show.size(teeth["high_bytes"])
+    return f"sawtooth, {teeth['teeth']} times between {low} and {high}"
+
+
 def phase_rows(burst: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Return one row per phase of a burst."""
     rows = [
@@ -170,7 +179,7 @@ def phase_rows(burst: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
             str(number),
             show.duration(phase["start_ps"] - burst["start_ps"]),
             show.duration(phase["end_ps"] - phase["start_ps"]),
-            slope(phase),
+            _slope_of(phase),
             show.size(phase["start_bytes"]),
             show.size(phase["end_bytes"]),
         ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -63,10 +64,12 @@ def analyze(
     from fanin import analysis
 
     given: dict[str, Any] = {name: value for name, value in settings.items() if value != []}
-    with failures():
+    with failures(), contextlib.ExitStack() as stack:
         _check_files(traces, [Path(path) for path in given.get("behind") or ()], records, out)
         if given.get("zone") is not None and as_json:
             raise ValueError("--zone: without effect beside --json, whose times are picoseconds since origin_s")
+        stack.enter_context(_alone("--records", records))
+        stack.enter_context(_alone("--out", out))
         with reading(shown=not quiet and not as_json) as progress:
             found = analysis.analyze([str(trace) for trace in traces], progress=progress, **given)
         if records is not None:
@@ -81,6 +84,32 @@ def analyze(
         show_analysis(found, settings["top"])
         for written in filter(None, (records, out)):
             typer.echo(written)
+
+
+@contextlib.contextmanager
+def _alone(option: str, path: Path | None) -> Iterator[None]:
+    """Keep other analyses from writing a file of that name meanwhile: the last to end would win, and nobody would know.
+
+    Raises
+    ------
+    ValueError
+        Another one is at it.
+    """
+    from fanin.files import OURS
+    from fanin.files.locks import Lock, LockedError
+
+    with contextlib.ExitStack() as stack:
+        if path is not None and (path.is_file() or not path.exists()):
+            target = path.resolve()
+            try:
+                stack.enter_context(Lock(target.with_name(f"{OURS}{target.name}.lock")))
+            except LockedError as error:
+                raise ValueError(
+                    f"{option} {path}: {error} is writing it; wait until it has ended, or choose another name"
+                ) from None
+            except OSError:
+                pass  # whoever writes the file says why it cannot be written
+        yield
 
 
 def _check_files(traces: list[Path], behind: list[Path], records: Path | None, out: Path | None) -> None:

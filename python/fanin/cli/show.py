@@ -9,8 +9,10 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from fanin.cli.asked import overridden
+from fanin.cli.asked import as_setting, overridden
 from fanin.cli.failures import ends_in, failures
+from fanin.results import load
+from fanin.scenario import Scenario
 from fanin.text import terminal
 
 __all__ = ["EXAMPLES", "show"]
@@ -18,8 +20,29 @@ __all__ = ["EXAMPLES", "show"]
 EXAMPLES: Final = ("fanin show scenarios/demo.toml -o demo.html",)
 
 
+def _asked(path: Path, settings: list[str]) -> tuple[Scenario, str | None]:
+    """Return the scenario of a file or of a result, and a line about the latter."""
+    of_result = path.is_file() and path.suffix != ".toml" and (path.parent / "manifest.json").is_file()
+    folder = path.parent if of_result else path
+    if folder.is_dir():
+        if not (folder / "manifest.json").is_file():
+            raise ValueError(
+                f"{path}: is a folder without manifest.json, so no result; accepted: a scenario (TOML, JSON) or a result"
+            )
+        found = load(folder)
+        changed = Scenario(found.scenario)
+        for setting in settings:
+            changed = changed.replace(dict([as_setting(setting)]))
+        why = found.manifest.get("reason")
+        reason = f" ({why})" if why else ""
+        return changed, f"{folder} is a result, {found.status}{reason}, of this scenario; fanin report draws what happened."
+    return overridden(path, settings), None
+
+
 def show(
-    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="The scenario, a TOML or JSON file.", show_default=False)],
+    scenario: Annotated[
+        Path, typer.Argument(metavar="SCENARIO", help="The scenario, a TOML or JSON file; or a result folder.", show_default=False)
+    ],
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value, for example topology.hosts=65.")
     ] = None,
@@ -28,18 +51,21 @@ def show(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> None:
-    """Draw the network of a scenario, and say what will be simulated: nothing is run."""
+    """Draw the network of a scenario or of a result, and say what is simulated: nothing is run."""
     from fanin.scenario.network import overview
 
     with failures(scenario):
         ends_in(out, ".svg", ".html", ".htm")
-        made = overview(overridden(scenario, settings or []))
+        asked, said = _asked(scenario, settings or [])
+        made = overview(asked)
         if out is not None:
             made.write(out)
     if as_json:
         typer.echo(json.dumps(made.to_dict(), ensure_ascii=False))
         return
     console = terminal.console()
+    if said is not None:
+        console.print(Text(said), soft_wrap=True)
     for line in made.lines():
         console.print(Text(line), soft_wrap=True)
     console.print()

@@ -96,7 +96,8 @@ class Explanation:
     document : dict
         All of it: ``flow``, ``start_ps``, ``end_ps``, ``complete``, ``ideal_ps``, ``parts``, ``steps``, ``waited``, ``detours``
         (null without any), ``roots`` (by paused port, the congested port from which most of its pauses spread: ``root``, and
-        whether the flow crosses it: ``crossed``), ``sent_again`` and ``needless`` (data packets that were sent again, and of
+        whether the flow crosses it: ``crossed``), ``notified`` (null without CNPs: ``cnps``, ``marked`` packets, and ``ports``, in
+        which of them most of these waited longest), ``sent_again`` and ``needless`` (data packets that were sent again, and of
         these though an earlier copy arrived). The ``time_ps`` of the parts add up to ``end_ps - start_ps`` exactly, and so do
         the steps, which follow one another without gaps.
     """
@@ -160,6 +161,8 @@ class Explanation:
             root = self.document["roots"][part["place"]]
             never = "" if root["crossed"] else ", which the flow never crosses"
             return f", as {root['root']} {pause_causes.why(root['root'])}{never}"
+        if part["kind"] == "pacing" and self.document["notified"]:
+            return self._cnps()
         if part["kind"] not in _TIMERS:
             return ""
         waits = [entry for entry in self.document["waited"] if entry["kind"] == part["kind"]]
@@ -176,6 +179,15 @@ class Explanation:
         else:
             lost = f"{count} packets, the first{', a retransmission,' * again}"
         return f", {which}after the loss of {lost} at {longest['dropped_at']} at {_moment(longest['dropped_ps'])}"
+
+    def _cnps(self) -> str:
+        """Return which port's marks the notifications were about that slowed a sender of RoCEv2 down."""
+        found = self.document["notified"]
+        told = f", after {show.many(found['cnps'], 'CNP')} from {self.document['flow']['dst']}"
+        if not found["ports"]:
+            return told
+        port, packets = found["ports"][0]
+        return f"{told}: {packets} of {found['marked']} marked packets waited longest at {port}"
 
     def rows(self) -> tuple[list[str], list[list[str]]]:
         """Return the parts as a table of texts, and their sum."""
@@ -212,8 +224,23 @@ class Explanation:
         return self.text
 
 
+def _which(host: str, ends: pl.DataFrame) -> str:
+    """Return what to write instead of a host: its flows, the slowest first."""
+    import polars as pl
+
+    took = (pl.col("finish_ps") - pl.col("start_ps")).alias("took")
+    slowest = ends.with_columns(took).sort("took", descending=True, nulls_last=False, maintain_order=True)
+    told = []
+    for row in slowest.head(5).iter_rows(named=True):
+        name = row["flow"] if row["id"] is None else row["id"]
+        time = "not completed" if row["took"] is None else show.duration(row["took"])
+        told.append(f"{name} ({row['src']} to {row['dst']}, {show.size(row['size_bytes'])}, {time})")
+    more = ", …" * (ends.height > 5)
+    return f"'{host}' is a host of {ends.height} flows; give one of them, the slowest first: {', '.join(told)}{more}"
+
+
 def find(result: Recorded, flow: int | str) -> dict[str, Any]:
-    """Return the row of a flow by number or id."""
+    """Return the row of a flow by number or id, or of the only flow of a host."""
     import polars as pl
 
     wanted = str(flow)
@@ -227,12 +254,37 @@ def find(result: Recorded, flow: int | str) -> dict[str, Any]:
         found = flows.filter(pl.col("flow") == int(wanted)).collect()
     if found.height:
         return found.row(0, named=True)
+    ends = (
+        flows.filter((pl.col("src") == wanted) | (pl.col("dst") == wanted)).collect()
+        if isinstance(flow, str)
+        else flows.head(0).collect()
+    )
+    if ends.height == 1:
+        return ends.row(0, named=True)
+    if ends.height:
+        raise ValueError(_which(wanted, ends))
     ids = flows.select(pl.col("id").drop_nulls().unique().sort()).collect()["id"].to_list()
     last = flows.select(pl.col("flow").max()).collect().item()
     numbers = "the run has no flows" if last is None else f"numbers are 0 to {last}"
     near = difflib.get_close_matches(wanted, ids, 1)
     more = f"; did you mean '{near[0]}'?" if near else f", ids {', '.join(ids[:4])}{', …' * (len(ids) > 4)}" if ids else ""
     raise ValueError(f"flow '{wanted}': there is none; {numbers}{more}")
+
+
+def _notified(segments: pl.DataFrame, hops: pl.DataFrame, receiver: str) -> dict[str, Any] | None:
+    """Return the CNPs of a flow and, by port, the marked packets that waited longest there; None where there were no CNPs."""
+    import polars as pl
+
+    cnps = segments.filter(pl.col("kind") == "cnp", pl.col("host") == receiver).height
+    if not cnps:
+        return None
+    marked = segments.filter(pl.col("marked"), pl.col("kind") == "data").select("packet")
+    waited = hops.join(marked, on="packet").with_columns(wait=pl.col("sent_ps") - pl.col("arrived_ps"))
+    longest = waited.sort("packet", "wait", "port", descending=[False, True, False]).unique(
+        "packet", keep="first", maintain_order=True
+    )
+    ports = longest.group_by("port").len().sort("len", "port", descending=[True, False])
+    return {"cnps": cnps, "marked": marked.height, "ports": [[port, count] for port, count in ports.iter_rows()]}
 
 
 def explain(result: Recorded, flow: int | str) -> Explanation:
@@ -265,5 +317,6 @@ def explain(result: Recorded, flow: int | str) -> Explanation:
     counted = copies.row(0, named=True) if copies.height else {"again": 0, "needless": 0}
     document = {"flow": row, "complete": row["finish_ps"] is not None, "ideal_ps": row["ideal_ps"], **found}
     document["roots"] = pause_causes.roots(result, row["class"], found["steps"], set(hops["port"]))
+    document["notified"] = _notified(segments, hops, row["dst"])
     document["detours"] = detours.summary(detours.each(hops.lazy()), found["steps"])
     return Explanation(document | {"sent_again": counted["again"], "needless": counted["needless"]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
 import os
 import re
@@ -17,6 +18,9 @@ OURS: Final = ".fanin-"
 """Prefix of files that exist only while something is written; whatever a killed process left of them may be removed."""
 
 _numbers = itertools.count()
+
+_PART: Final = re.compile(re.escape(OURS) + r"part-\d+-\d+(\.\w+)?")
+"""Names that `replacing` gives."""
 
 
 @contextlib.contextmanager
@@ -36,7 +40,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield target
         return
     target = target.resolve()  # what a link leads to is replaced, not the link
-    part = target.with_name(f"{OURS}part-{os.getpid()}-{next(_numbers)}{target.suffix}")
+    _remove_left_over(target.parent)
+    try:
+        part, held = _new_part(target)
+    except OSError as error:
+        raise _naming(error, path) from error
     try:
         yield part
         if target.exists():
@@ -50,6 +58,37 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise _naming(error, path) from error
     finally:
         part.unlink(missing_ok=True)
+        os.close(held)
+
+
+def _new_part(target: Path) -> tuple[Path, int]:
+    """Return an empty file beside `target` and its descriptor, which holds a lock on it for as long as this process lives."""
+    while True:
+        part = target.with_name(f"{OURS}part-{os.getpid()}-{next(_numbers)}{target.suffix}")
+        try:
+            descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        except FileExistsError:
+            continue  # of a process that had the same number, here or on another machine
+        with contextlib.suppress(OSError):  # no locks there: then nobody removes anything
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if part.exists():
+            return part, descriptor
+        os.close(descriptor)  # taken for a file that was left, before it was locked
+
+
+def _remove_left_over(folder: Path) -> None:
+    """Remove what writers that were killed have left: files that no process has locked."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if not _PART.fullmatch(entry.name) or not entry.is_file(follow_symlinks=False):
+                continue
+            with contextlib.suppress(OSError):
+                descriptor = os.open(entry.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    Path(entry.path).unlink()
+                finally:
+                    os.close(descriptor)
 
 
 def _naming(error: OSError, path: str | os.PathLike[str]) -> OSError:

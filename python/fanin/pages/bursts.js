@@ -13,7 +13,7 @@ const Bursts = (() => {
   const [QUEUE, DROP, MARK, FIT, SPEED] = ["#1f6feb", "#cf222e", "#d9730d", "#b3408f", "#59636e"];
   const SHADES = ["#7a5cc7", "#1a9c6b"];
   const BIN = 3; // [px] width of a bar of arrivals, about
-  const HEIGHTS = { queue: 236, wait: 92, rate: 104, drops: 126 };
+  const HEIGHTS = { queue: 236, wait: 92, rate: 104, drops: 126 }; // [px]
 
   const unitOf = (units, most) => units.reduce((chosen, unit) => (most >= unit[1] ? unit : chosen), units[0]);
   const text = (value, units) => {
@@ -204,6 +204,7 @@ const Bursts = (() => {
         paint: (at) => bars(at, sums(at.range), [["marks", MARK], ["drops", DROP]], unit),
       });
     }
+    if (panels.length) panels[panels.length - 1].height = Math.max(panels[panels.length - 1].height, HEIGHTS.drops); // it has the axis
     return { panels, whole, sums };
   }
 
@@ -262,6 +263,7 @@ const Bursts = (() => {
     words.hidden = !view.words;
     const box = find("burst-tables");
     box.textContent = "";
+    box.closest("details").hidden = !view.tables.length;
     for (const { caption, head, rows } of view.tables) {
       const scroll = document.createElement("div");
       scroll.className = "scroll";
@@ -564,7 +566,7 @@ const Bursts = (() => {
     const index = linked();
     const missing = find("burst-missing");
     missing.hidden = index !== -1;
-    if (index === -1) missing.textContent = `${decodeURIComponent(window.location.hash)}: that burst is not on this page.`;
+    if (index === -1) missing.textContent = `${window.location.hash}: that burst is not on this page.`;
     if (index >= 0 && index !== current) open(index, { scroll });
     return index >= 0;
   }

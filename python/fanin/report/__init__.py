@@ -159,6 +159,9 @@ def _answer(result: Recorded) -> str:
     if everything:
         half, worst = show.duration(everything.get("p50_ps")), show.ratio(everything.get("slowdown_p99"))
         parts.append(f"half within {strong(half)}, 99 % within {strong(f'{worst} times')} what they take alone")
+    for job in summary.get("collectives") or []:
+        taken, done = strong(show.duration(job.get("time_ps"))), job["iterations"]
+        parts.append(f"the job {job['group']} took {taken} for {done['complete']:,} of {done['total']:,} iterations")
     if largest.get("port"):
         size, when = strong(show.size(largest.get("bytes"))), show.duration(largest.get("time_ps"))
         parts.append(f"the largest queue was {size} at {strong(largest['port'])} after {when}")
@@ -166,7 +169,9 @@ def _answer(result: Recorded) -> str:
     lost = f"{show.many(drops, 'packet')} {'was' if drops == 1 else 'were'} dropped" if drops else "no packet was dropped"
     parts.append(strong(lost) + (f", with {show.many(timeouts, 'timeout')}" if timeouts else ""))
     state = "" if result.status == "complete" else f" This result is {strong(result.status)}."
-    return f"{'; '.join(parts)}.{state}"
+    text = f"{'; '.join(parts)}.{state}"
+    first = next(place for place, letter in enumerate(text) if letter.isprintable())
+    return f"{text[:first]}{text[first].upper()}{text[first + 1 :]}"
 
 
 def _followed(result: Recorded, charts: Charts) -> list[Followed]:

@@ -1,6 +1,7 @@
 //! A burst that has ended: what is reported of it, and what its law is judged by.
 
 use crate::bursts::background::{past, Past, BACKGROUND_RTTS};
+use crate::bursts::doubling::Doubling;
 use crate::bursts::flows::{Flows, Shares};
 use crate::bursts::growth::{Growth, Limits};
 use crate::bursts::history::Before;
@@ -8,9 +9,10 @@ use crate::bursts::phases::{self, Stretch};
 use crate::bursts::port::{Candidate, End, HEADERS};
 use crate::bursts::rounds::{rounds, Clock};
 use crate::bursts::series::{Entry, Series};
-use crate::{Burst, Culprit, FlowLookup, Phase, Settings};
+use crate::{Burst, Culprit, FlowLookup, Phase, Sawtooth, Sender, Settings};
 use fanin_units::BPS;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Context of the port that closing a burst needs.
 pub struct Context<'a> {
@@ -60,6 +62,58 @@ pub struct Evidence {
     /// First packet that was lost, and first one that was marked: when, and the queue that it found.
     pub first_loss: Option<(u64, u64)>,
     pub first_mark: Option<(u64, u64)>,
+    /// What shows how the new flows' senders began.
+    pub senders: Senders,
+    /// When the queue first found was this part of the peak or more, and that queue.
+    pub filled: Option<(u64, u64)>,
+}
+
+/// What is known of how the senders of a burst's new flows began.
+#[derive(Clone, Debug, Default)]
+pub struct Senders {
+    /// Flows of TCP, and those whose transport a result names and that begins in slow start.
+    pub tcp: u64,
+    pub slow_start: u64,
+    /// Flows of something else, and the name that most of them have.
+    pub other: u64,
+    pub name: Option<Arc<str>>,
+    /// Distinct hosts, where all are known.
+    pub hosts: Option<u64>,
+    /// Flows that sent twice what was acknowledged during the judged growth.
+    pub by_acks: u64,
+    /// Flows whose second round was twice the first window.
+    pub by_rounds: Doubling,
+}
+
+impl Senders {
+    fn of(lookup: &FlowLookup, flows: impl Iterator<Item = u32>, (from, until): (u64, u64)) -> Senders {
+        let mut found = Senders::default();
+        let mut names: BTreeMap<Arc<str>, u64> = BTreeMap::new();
+        let (mut hosts, mut anonymous) = (BTreeSet::new(), false);
+        for flow in flows {
+            let info = lookup(flow);
+            match info.sender {
+                Sender::Unknown => {}
+                Sender::Tcp => found.tcp += 1,
+                Sender::SlowStart => found.slow_start += 1,
+                Sender::Other(name) => {
+                    found.other += 1;
+                    *names.entry(name).or_default() += 1;
+                }
+            }
+            match info.src {
+                Some(host) => {
+                    hosts.insert(host);
+                }
+                None => anonymous = true,
+            }
+            // From when acknowledgments could first show it until the end of what is judged.
+            found.by_acks += u64::from(info.doubled.is_some_and(|(begin, end)| begin.ps() <= until && end.ps() >= from));
+        }
+        found.hosts = (!anonymous && !hosts.is_empty()).then_some(hosts.len() as u64);
+        found.name = names.into_iter().max_by_key(|(_, count)| *count).map(|(name, _)| name);
+        found
+    }
 }
 
 /// A burst with what its law is judged by.
@@ -158,6 +212,8 @@ fn detail(
         let wait = if queue == crate::NO_QUEUE { 0.0 } else { queue as f64 * drain.unwrap_or(0.0) };
         time.saturating_add(wait as u64).saturating_add(past.rtt.unwrap_or(0))
     };
+    let filled = points.iter().find(|p| p.queue as f64 >= phases::FILLED * candidate.peak as f64).map(|p| (p.time, p.queue));
+    evidence.filled = filled.filter(|_| context.has_queue);
     let signal = [evidence.first_loss, evidence.first_mark].into_iter().flatten().map(learnt).min();
     let mut stretches = phases::find(&points, signal, confidence);
     if let Some(last) = drained {
@@ -175,6 +231,10 @@ fn detail(
     let data: Vec<Entry> = series.head.iter().filter(|e| brings_data(e, context.largest)).copied().collect();
     let first;
     (burst.rounds, first) = rounds(&data, (burst.end_ps, series.complete_head()), drain, &mut clock_of);
+    // Senders that have learnt of a loss or a mark say nothing about slow start.
+    let until = signal.unwrap_or(u64::MAX).min(burst.end_ps);
+    let mut rtt_of = |slot: u32| clock_of(slot).map(|clock| clock.rtt);
+    let doubling = Doubling::of(&data, &past.new, until, drain, &mut rtt_of);
     let clocked = clocked(context, candidate, &past, flows);
     let limits = past.background.is_empty().then(|| Limits { r_bps: BPS / drain, rtt: past.rtt.unwrap_or(0) });
     let growth = |phases: &[Phase]| {
@@ -189,13 +249,21 @@ fn detail(
         evidence.growth = growth(&burst.phases);
     }
     evidence.first_round = first.over();
+    let senders = |slots: &BTreeSet<u32>, during: (u64, u64), flows: &mut Flows| {
+        let numbers: Vec<u32> = slots.iter().map(|slot| flows.get(*slot).flow).collect();
+        Senders { by_rounds: doubling, ..Senders::of(context.lookup, numbers.into_iter(), during) }
+    };
     evidence.background_bytes = by_phase(series, &stretches, |slot| past.background.contains(&slot));
-    let Some(growth) = &evidence.growth else { return evidence };
+    let Some(growth) = &evidence.growth else {
+        evidence.senders = senders(&past.new, (burst.start_ps, burst.end_ps), flows);
+        return evidence;
+    };
     // Later arrivals have no part in what is judged.
     let (judged, next) = (growth.judged.end - 1, growth.judged.end);
     let upto = data.iter().take_while(|e| e.record.time.ps() <= burst.phases[judged].end_ps);
     let slots: BTreeSet<u32> = upto.map(|e| e.slot).filter(|slot| past.new.contains(slot)).collect();
     evidence.fan_in = slots.len() as u64;
+    evidence.senders = senders(&slots, (burst.phases[growth.judged.start].start_ps, burst.phases[judged].end_ps), flows);
     if let Some(next) = burst.phases.get(next) {
         let middle = next.start_ps + (next.end_ps - next.start_ps) / 2;
         evidence.sent_on = slots.iter().filter(|slot| flows.get(**slot).last >= middle).count() as u64;
@@ -240,6 +308,7 @@ fn phase(s: &Stretch) -> Phase {
         records: s.points as u64,
         start_bytes: s.start_queue,
         end_bytes: s.end_queue,
+        sawtooth: s.teeth.map(|t| Sawtooth { teeth: t.count, low_bytes: t.low, high_bytes: t.high }),
     }
 }
 

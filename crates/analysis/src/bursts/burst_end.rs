@@ -1,6 +1,7 @@
 //! Ends of bursts: with the next arrival that finds the queue low, or earlier, when the queue was empty.
 
 use crate::bursts::burst::{close, Context};
+use crate::bursts::by_rate::Ended;
 use crate::bursts::port::{Counts, End, PortAnalyzer, State};
 use crate::{Record, NO_QUEUE};
 use fanin_units::BPS;
@@ -111,13 +112,17 @@ impl PortAnalyzer {
         if let Some(gap) = gap {
             self.gaps.add(gap);
         }
-        self.previous_end = Some(end.time);
+        let previous_end = self.previous_end.replace(end.time);
         let has_queue = self.totals.without_queue < self.totals.records;
         if has_queue {
             self.peaks.add(self.candidate.peak);
         }
         let height = if has_queue { self.candidate.peak } else { end.counts.bytes };
         let key = (height, u64::MAX - index);
+        if let Some(w) = &mut self.by_rate {
+            let peak = has_queue.then_some(self.candidate.peak);
+            w.ended(start, Ended { key, duration: end.time - start, gap, peak, previous_end });
+        }
         if self.kept.len() >= self.settings.max_bursts {
             if self.kept.first_key_value().is_some_and(|(lowest, _)| *lowest > key) {
                 return;

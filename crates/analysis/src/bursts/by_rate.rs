@@ -48,6 +48,21 @@ struct Alike {
     mean: f64,
     /// End of the burst that was open before these windows.
     before: Option<End>,
+    /// Begin of the first of them, and the bursts that began since then and have ended.
+    since: u64,
+    ended: Vec<Ended>,
+}
+
+/// A burst that has ended, as it was counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    /// Height and age, by which it is kept.
+    pub key: (u64, u64),
+    pub duration: u64,
+    pub gap: Option<u64>,
+    pub peak: Option<u64>,
+    /// End of the burst before it.
+    pub previous_end: Option<u64>,
 }
 
 impl ByRate {
@@ -98,7 +113,7 @@ impl ByRate {
             self.alike.count += 1;
             self.alike.mean += (wire - self.alike.mean) / self.alike.count.min(STEADY) as f64;
         } else {
-            self.alike = Alike { count: 1, mean: wire, before: before.cloned() };
+            self.alike = Alike { count: 1, mean: wire, before: before.cloned(), since: self.start, ended: Vec::new() };
         }
         match &mut self.level {
             Some((level, until)) if near(*level) => *until = over,
@@ -119,6 +134,13 @@ impl ByRate {
         true
     }
 
+    /// A burst has ended that began at `start`.
+    pub fn ended(&mut self, start: u64, burst: Ended) {
+        if start >= self.alike.since && self.alike.count > 0 {
+            self.alike.ended.push(burst);
+        }
+    }
+
     /// The steady load above the share, if there was some; `any`: also below.
     pub fn steady_load(&self, speed: f64, any: bool) -> Option<Steady> {
         let (ps, wire) = if any { self.any } else { self.above };
@@ -132,6 +154,23 @@ impl ByRate {
 }
 
 impl PortAnalyzer {
+    /// The load is steady since some time: windows of it that had a frame more than the share were no bursts.
+    fn take_back(&mut self) {
+        let ended = self.by_rate.as_mut().map(|w| std::mem::take(&mut w.alike.ended)).unwrap_or_default();
+        if let Some(first) = ended.first() {
+            self.previous_end = first.previous_end;
+        }
+        for burst in ended {
+            self.totals.bursts -= 1;
+            self.totals.burst_ps -= u128::from(burst.duration);
+            self.durations.remove(burst.duration);
+            burst.gap.into_iter().for_each(|gap| self.gaps.remove(gap));
+            burst.peak.into_iter().for_each(|peak| self.peaks.remove(peak));
+            self.kept.remove(&burst.key);
+            self.detailed.remove(&burst.key);
+        }
+    }
+
     /// Detection by arrival rate.
     #[inline(always)]
     pub(crate) fn step_by_rate(&mut self, r: &Record, now: u64) {
@@ -199,6 +238,9 @@ impl PortAnalyzer {
             self.end = self.by_rate.as_mut().and_then(|w| w.alike.before.take());
             self.close(false);
             self.state = State::Outside;
+        }
+        if steady {
+            self.take_back();
         }
         let hot_until = self.by_rate.as_ref().map_or(0, |w| w.hot_until);
         let over = self.end.as_ref().is_some_and(|end| start > hot_until && now - end.time >= self.merge);

@@ -116,6 +116,7 @@ pub fn together(phases: &[Phase]) -> Phase {
         records: phases.iter().map(|p| p.records).sum(),
         start_bytes: first.start_bytes,
         end_bytes: last.end_bytes,
+        sawtooth: None,
     }
 }
 
@@ -132,7 +133,17 @@ mod tests {
                 at += us * 1_000_000;
                 let (slope_bps, half) = (slope * 1e6, slope.abs() * 5e4);
                 let (low_bps, high_bps) = (slope_bps - half, slope_bps + half);
-                Phase { start_ps, end_ps: at, slope_bps, low_bps, high_bps, records: 100, start_bytes: 0.0, end_bytes: 0.0 }
+                Phase {
+                    start_ps,
+                    end_ps: at,
+                    slope_bps,
+                    low_bps,
+                    high_bps,
+                    records: 100,
+                    start_bytes: 0.0,
+                    end_bytes: 0.0,
+                    sawtooth: None,
+                }
             })
             .collect()
     }

@@ -42,6 +42,12 @@ impl Histogram {
         self.counts[class(value)] += 1;
     }
 
+    /// Takes back a value that was added.
+    pub fn remove(&mut self, value: u64) {
+        let count = &mut self.counts[class(value)];
+        *count = count.saturating_sub(1);
+    }
+
     pub fn report(&self) -> HistogramReport {
         let Some(first) = self.counts.iter().position(|&n| n > 0) else { return HistogramReport::default() };
         let last = self.counts.iter().rposition(|&n| n > 0).unwrap_or(first);

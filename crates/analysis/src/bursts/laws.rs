@@ -6,7 +6,7 @@ use crate::bursts::burst::Evidence;
 use crate::bursts::growth::{together, Growth, Limits, BATCH};
 use crate::bursts::verdict;
 use crate::display::{count, rate, size, span};
-use crate::{Background, Burst, Law, Phase};
+use crate::{Background, Burst, Law, Phase, Proof};
 use fanin_units::BPS;
 
 /// Law 1 says "equal": within this part of R', the interval decides.
@@ -53,10 +53,17 @@ pub fn judge(burst: &mut Burst, e: &Evidence, speed: Option<Speed>, drops: bool)
     let r = speed.of_frames(e.frame);
     let mut sentences = vec![verdict::grew(burst, e, (growth, &p), Some((r, speed.estimated)))];
     sentences.extend(verdict::early(burst, growth, r));
-    match applicable(burst, e, growth, (&p, r)).and_then(|()| law(burst, e, growth, (&p, r, speed.wire))) {
+    let judged = applicable(burst, e, growth, (&p, r)).and_then(|()| {
+        let proofs = proofs(e);
+        if proofs.is_empty() {
+            return Err(verdict::unproved(e));
+        }
+        Ok(Law { evidence: proofs, ..law(burst, e, growth, (&p, r, speed.wire))? })
+    });
+    match judged {
         Ok(mut law) => {
             sentences.extend(verdict::of(&law, e, r));
-            sentences.extend(verdict::after(burst, e, growth, drops));
+            sentences.extend(verdict::after(burst, e, growth, (drops, true)));
             if !verdict::ended_by_itself(burst, e, growth) {
                 sentences.extend(verdict::advice(&law));
             }
@@ -65,10 +72,21 @@ pub fn judge(burst: &mut Burst, e: &Evidence, speed: Option<Speed>, drops: bool)
         }
         Err(why) => {
             sentences.push(why);
-            sentences.extend(verdict::after(burst, e, growth, drops));
+            sentences.extend(verdict::after(burst, e, growth, (drops, !proofs(e).is_empty())));
             burst.words = Some(sentences.join(" "));
         }
     }
+}
+
+/// What shows that most new flows are in slow start; nothing does where they are known to be something else.
+fn proofs(e: &Evidence) -> Vec<Proof> {
+    let (s, most) = (&e.senders, |flows: u64| flows * 2 >= e.fan_in.max(1));
+    if most(s.other) {
+        return Vec::new();
+    }
+    let shown =
+        [(Proof::Transport, most(s.slow_start)), (Proof::Acks, most(s.by_acks)), (Proof::Rounds, s.by_rounds.shows(e.fan_in))];
+    shown.into_iter().filter(|(_, shown)| *shown).map(|(proof, _)| proof).collect()
 }
 
 /// Why no law says anything about this growth, if so.
@@ -189,6 +207,7 @@ fn law(burst: &Burst, e: &Evidence, growth: &Growth, (p, r, wire): (&Phase, f64,
         phase: range.start,
         last_phase: range.end - 1,
         holds,
+        evidence: Vec::new(),
         words: String::new(),
     })
 }

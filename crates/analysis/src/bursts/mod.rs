@@ -4,6 +4,7 @@ mod background;
 mod burst;
 mod burst_end;
 mod by_rate;
+mod doubling;
 mod finish;
 mod flows;
 mod growth;
@@ -29,7 +30,8 @@ mod verdict;
 
 pub use port::PortAnalyzer;
 pub use report::{
-    Background, Burst, Culprit, DetectReport, EstimateError, EstimateReport, HistogramReport, Histograms, Law, Nothing,
-    NoticeFlow, NoticeReport, NoticeValue, Phase, PortReport, RateFrom, Round, Steady, SCHEMA,
+    Background, Burst, Confirmed, Culprit, DetectReport, EstimateError, EstimateRange, EstimateReport, HistogramReport,
+    Histograms, Law, Nothing, NoticeFlow, NoticeReport, NoticeValue, Phase, PortReport, Proof, RateFrom, Round, Sawtooth, Steady,
+    Sure, SCHEMA,
 };
-pub use settings::{unknown_flows, Detect, FlowInfo, FlowLookup, SettingError, Settings};
+pub use settings::{unknown_flows, Detect, FlowInfo, FlowLookup, Sender, SettingError, Settings};

@@ -9,8 +9,11 @@
 //!    that, and so on: a short ramp may lie within one bin.
 //! 6. What comes before the queue is close to its peak, and before senders can have learnt of a drop or a mark, is divided alone, with the
 //!    noise that it has: steps of the sawtooth that follows are larger than a ramp's.
-//! 7. Bends move to where they fit the points best, and those beside a pause to where it begins and ends; those that are not significant,
+//! 7. Where a queue was filled quickly and no bend is near the time at which it first was 90 % of its peak, that is one: a short steep rise
+//!    before a long restless time is, to the model of noise, a step of that noise.
+//! 8. Bends move to where they fit the points best, and those beside a pause to where it begins and ends; those that are not significant,
 //!    or that move the fitted queue by less than 1 % of its peak, are removed.
+//! 9. No line leaves the queues that were found in its stretch; one that goes up and down again and again is a sawtooth.
 
 use crate::bursts::noise;
 use crate::bursts::quantiles::normal;
@@ -39,13 +42,24 @@ const RELEVANT: f64 = 0.01;
 /// A bend that no likelihood was asked for must be this strong.
 const EXPECTED: f64 = 2.0;
 /// The queue has come close to its peak at this part of it.
-const CLOSE: f64 = 0.95;
+pub const FILLED: f64 = 0.9;
 /// A beginning that takes more than this part of its stretch has made most of the noise in it: it is not looked at alone.
 const BEGINNING: f64 = 0.5;
 /// A time without records that is more than this part of a stretch, and in which the queue fell, is what its slope is measured by.
 const PAUSE: f64 = 0.5;
 /// The queue has fallen in a pause where it did by this part of its peak.
 const FELL: f64 = 0.05;
+/// A line through a queue that varies may be steeper than from the smallest to the largest queue of its stretch, by so much at most.
+const STEEPER: f64 = 1.25;
+/// A tooth rises and falls by this part of the queue's peak; and so many are a sawtooth.
+pub const TOOTH: f64 = 0.1;
+const SAWTOOTH: u32 = 3;
+/// A queue that rose by this part of its peak until it was [`FILLED`], in less than this part of its time, has been filled: that is a phase,
+/// whatever the noise of what follows. A bend this near to the place (in times of the filling before it and after it) is the end of it.
+const ROSE: f64 = 0.5;
+const QUICKLY: f64 = 0.5;
+const NEAR_BEFORE: f64 = 0.25;
+const NEAR_AFTER: f64 = 0.5;
 /// Points of a phase, at least.
 const LEAST_POINTS: usize = 6;
 
@@ -60,7 +74,18 @@ pub struct Stretch {
     pub points: usize,
     pub start_queue: f64,
     pub end_queue: f64,
+    pub teeth: Option<Teeth>,
     error: f64,
+}
+
+/// Up and down again and again within a stretch that no line describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Teeth {
+    /// How often the queue fell by [`TOOTH`] of its peak and had risen by it before.
+    pub count: u32,
+    /// Smallest and largest queue.
+    pub low: u64,
+    pub high: u64,
 }
 
 /// Log-likelihood that a bend must add; by simulation (tests/phases.rs).
@@ -417,7 +442,8 @@ fn measure(points: &[Point], from: u64, to: u64, confidence: f64, peak: f64) -> 
         let (start_queue, end_queue) = (level(from), level(to));
         let error = half / -normal((1.0 - confidence) / 2.0);
         let (low, high) = (slope - half, slope + half);
-        return Some(Stretch { start: from, end: to, slope, low, high, points: part.len(), start_queue, end_queue, error });
+        let (points, teeth) = (part.len(), None);
+        return Some(Stretch { start: from, end: to, slope, low, high, points, start_queue, end_queue, teeth, error });
     }
     let n = 48.min((part.len() / 4).max(24.min(part.len() / 2)));
     if n < 3 || to - from < n as u64 {
@@ -428,9 +454,14 @@ fn measure(points: &[Point], from: u64, to: u64, confidence: f64, peak: f64) -> 
     let floor = (FLOOR * FLOOR * range(&y) * range(&y)).max(1e-12 * peak * peak).max(1e-12);
     let s = noise::slope(&y, floor, confidence)?;
     let half = s.half / width;
-    let slope = s.slope / width;
     let mean = y.iter().sum::<f64>() / n as f64;
-    let reach = s.slope * n as f64 / 2.0;
+    // What was seen, with the points that the stretch begins and ends between.
+    let first = points.partition_point(|p| p.time < from).saturating_sub(1);
+    let last = (points.partition_point(|p| p.time <= to) + 1).min(points.len());
+    let (lowest, highest) = seen(&points[first..last]);
+    let most = STEEPER * (highest - lowest) / 2.0;
+    let reach = (s.slope * n as f64 / 2.0).clamp(-most, most);
+    let slope = 2.0 * reach / (to - from) as f64;
     Some(Stretch {
         start: from,
         end: to,
@@ -438,10 +469,56 @@ fn measure(points: &[Point], from: u64, to: u64, confidence: f64, peak: f64) -> 
         low: slope - half,
         high: slope + half,
         points: part.len(),
-        start_queue: (mean - reach).max(0.0),
-        end_queue: (mean + reach).max(0.0),
+        start_queue: (mean - reach).clamp(lowest, highest),
+        end_queue: (mean + reach).clamp(lowest, highest),
+        teeth: teeth(part, peak),
         error: half / -normal((1.0 - confidence) / 2.0),
     })
+}
+
+/// The smallest and the largest queue of some points.
+fn seen(part: &[Point]) -> (f64, f64) {
+    let low = part.iter().map(|p| p.queue).min().unwrap_or(0);
+    (low as f64, part.iter().map(|p| p.queue).max().unwrap_or(low) as f64)
+}
+
+/// The teeth of a sawtooth; none where there are too few.
+fn teeth(part: &[Point], peak: f64) -> Option<Teeth> {
+    let least = (TOOTH * peak).max(1.0) as u64;
+    let first = part.first()?.queue;
+    // Since the last turn: the lowest where it rises, the highest where it falls.
+    let (mut low, mut high, mut rises) = (first, first, None);
+    let (mut ups, mut downs) = (0_u32, 0_u32);
+    for p in part {
+        (low, high) = (low.min(p.queue), high.max(p.queue));
+        if rises != Some(true) && p.queue >= low.saturating_add(least) {
+            (rises, high) = (Some(true), p.queue);
+            ups += 1;
+        } else if rises != Some(false) && p.queue.saturating_add(least) <= high {
+            (rises, low) = (Some(false), p.queue);
+            downs += 1;
+        }
+    }
+    let count = ups.min(downs);
+    let (low, high) = seen(part);
+    (count >= SAWTOOTH).then_some(Teeth { count, low: low as u64, high: high as u64 })
+}
+
+/// When the queue had been filled, where that took a small part of the time and none of the borders is near.
+fn filled(points: &[Point], peak: f64, borders: &[u64]) -> Option<u64> {
+    let (first, last) = (points.first()?, points.last()?);
+    let full = points.iter().find(|p| p.queue as f64 >= FILLED * peak)?;
+    let time = full.time - first.time;
+    let quickly = (time as f64) < QUICKLY * (last.time - first.time) as f64;
+    let rose = (full.queue - first.queue.min(full.queue)) as f64 >= ROSE * peak;
+    let known =
+        inside(points, first.time, full.time).len() >= LEAST_POINTS && inside(points, full.time, last.time).len() >= LEAST_POINTS;
+    let near = |border: &u64| {
+        let at = *border as f64 - full.time as f64;
+        at >= -NEAR_BEFORE * time as f64 && at <= NEAR_AFTER * time as f64
+    };
+    let inner = borders.len() > 2 && borders[1..borders.len() - 1].iter().any(near);
+    (quickly && rose && known && time > 0 && !inner).then_some(full.time)
 }
 
 /// Divides what comes before `until` alone, where that is in one stretch with a longer time after it. Near `until` it may bend as well.
@@ -481,7 +558,7 @@ pub fn find(points: &[Point], learnt: Option<u64>, confidence: f64) -> Vec<Stret
     split(points, first.time, last.time, DEPTH, &mut borders);
     borders.push(last.time);
     borders.dedup();
-    let close = points.iter().find(|p| p.queue as f64 >= CLOSE * peak).map(|p| p.time);
+    let close = points.iter().find(|p| p.queue as f64 >= FILLED * peak).map(|p| p.time);
     for until in [close, learnt].into_iter().flatten() {
         beginning(points, until, (confidence, peak), &mut borders);
         borders.dedup();
@@ -497,9 +574,16 @@ pub fn find(points: &[Point], learnt: Option<u64>, confidence: f64) -> Vec<Stret
             i += 1;
         }
     }
+    let fill = filled(points, peak, &borders);
+    if let Some(at) = fill {
+        borders.push(at);
+        borders.sort_unstable();
+        borders.dedup();
+    }
     let mut parts: Vec<Option<Stretch>> = borders.windows(2).map(|b| measured(b[0], b[1])).collect();
     loop {
         let weakest = (1..parts.len())
+            .filter(|i| Some(borders[*i]) != fill)
             .filter_map(|i| {
                 let bend = parts[i - 1].zip(parts[i]).map_or(0.0, |(a, b)| strength(&a, &b, peak));
                 (bend < 1.0).then_some((i, bend))
@@ -520,7 +604,8 @@ pub fn drain(stretches: &mut Vec<Stretch>, (time, queue): (u64, u64), end: u64) 
     let Some(before) = stretches.last().copied().filter(|before| before.end <= time && time < end) else { return };
     let slope = -(queue as f64) / (end - time) as f64;
     let (start_queue, end_queue) = (queue as f64, 0.0);
-    let drained = Stretch { start: time, end, slope, low: slope, high: slope, points: 0, start_queue, end_queue, error: 0.0 };
+    let (low, high) = (slope, slope);
+    let drained = Stretch { start: time, end, slope, low, high, points: 0, start_queue, end_queue, teeth: None, error: 0.0 };
     let peak = stretches.iter().flat_map(|s| [s.start_queue, s.end_queue]).fold(start_queue, f64::max);
     if strength(&before, &drained, peak) >= 1.0 {
         stretches.push(drained);

@@ -362,3 +362,75 @@ fn phases_beside_a_pause_add_up_to_the_way_of_the_queue() {
         }
     }
 }
+
+/// Senders fill 512 KB within `fill` us by windows of ten frames, and a sawtooth follows for the rest of 559 ms: time and queue at 100 Mb/s.
+fn fill_and_sawtooth(fill: f64, teeth: f64, rng: &mut Random) -> Vec<Point> {
+    let mut kept = crate::bursts::series::Series::default();
+    let mut add = |us: f64, queue: f64| {
+        let (time, queue) = (fanin_units::Time::from_ps((us * 1e6) as u64), queue.max(0.0) as u64);
+        kept.push(&crate::Record { time, queue, frame: 1514, flow: 1, flags: 0 }, 1);
+    };
+    // Senders whose windows meet: in steps of some frames.
+    let (mut us, mut queue) = (0.0, 0.0);
+    while queue < 510_000.0 {
+        add(us, queue);
+        queue += 1514.0;
+        us += if rng.unit() < 0.15 { 5.0 } else { 0.4 } * fill / 338.0 / 1.09 * 2.0 * rng.unit();
+    }
+    let begin = us;
+    while us < 559_000.0 {
+        us += 240.0 * rng.unit();
+        // Between 60 and 100 % of the buffer.
+        let tooth = ((us - begin) / (559_000.0 - begin) * teeth).fract();
+        let level = if tooth < 0.15 { 1.0 - tooth / 0.15 * 0.4 } else { 0.6 + (tooth - 0.15) / 0.85 * 0.4 };
+        add(us, (510_000.0 * level + 3_000.0 * rng.normal()).min(511_732.0));
+    }
+    kept.points(u64::MAX)
+}
+
+#[test]
+fn a_buffer_that_is_filled_at_once_before_a_long_sawtooth_is_a_phase_of_its_own() {
+    for fill in [500.0, 1_000.0, 1_800.0] {
+        for teeth in [0.0, 4.0, 12.0, 40.0] {
+            for seed in 0..4 {
+                let points = fill_and_sawtooth(fill, teeth, &mut Random(seed * 17 + 5));
+                let found = find(&points, None, 0.95);
+                let peak = points.iter().map(|p| p.queue).max().unwrap() as f64;
+                let full = points.iter().find(|p| p.queue as f64 >= 0.9 * peak).unwrap().time;
+                // It rose within phases that end near to where it was full, and steeply.
+                let near = |time: u64| time as f64 > 0.6 * full as f64 && (time as f64) < 1.6 * full as f64;
+                let place = found.iter().position(|p| near(p.end));
+                let Some(last) = place else { panic!("{fill} {teeth} {seed}: {found:?}") };
+                assert!(found[..=last].iter().any(|p| p.low > 0.0), "{fill} {teeth} {seed}: {found:?}");
+                for p in &found {
+                    assert!((0.0..=peak).contains(&p.start_queue) && (0.0..=peak).contains(&p.end_queue), "{p:?}");
+                }
+                if teeth == 12.0 || teeth == 40.0 {
+                    // The sawtooth is many phases, or one that is called so.
+                    let named: u32 = found[last + 1..].iter().filter_map(|p| p.teeth).map(|t| t.count).sum();
+                    assert!(found.len() > 6 || f64::from(named) > 0.5 * teeth, "{fill} {teeth} {seed}: {found:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_line_leaves_what_was_seen() {
+    // A staircase up to 512 KB, and a plateau with a few dips.
+    for seed in 0..20 {
+        let mut rng = Random(seed * 3 + 1);
+        let points: Vec<Point> = (0..800_u64)
+            .map(|i| {
+                let x = i as f64 / 800.0;
+                let up = 512_000.0 * (1.0 - libm::exp(-12.0 * x));
+                let dip = if rng.unit() < 0.02 { 200_000.0 * rng.unit() } else { 0.0 };
+                Point { time: i * 100_000_000, queue: (up - dip).max(0.0) as u64 }
+            })
+            .collect();
+        let peak = points.iter().map(|p| p.queue).max().unwrap() as f64;
+        for p in find(&points, None, 0.95) {
+            assert!((0.0..=peak).contains(&p.start_queue) && (0.0..=peak).contains(&p.end_queue), "{p:?}");
+        }
+    }
+}

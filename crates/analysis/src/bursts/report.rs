@@ -79,6 +79,14 @@ impl PortReport {
 }
 
 impl PortReport {
+    /// The file refutes the estimate of the queue: nothing that follows from it is said.
+    pub fn refute(&mut self) {
+        for burst in &mut self.bursts {
+            burst.law = None;
+            burst.words = Some("No law can be judged: the file refutes the estimate of the queue.".into());
+        }
+    }
+
     /// Says in the sentences what the tables say by a sign: the queue is estimated.
     pub fn say_estimated(&mut self) {
         let of_laws = self.bursts.iter_mut().map(|burst| match &mut burst.law {
@@ -274,6 +282,18 @@ pub struct Phase {
     pub records: u64,
     pub start_bytes: f64,
     pub end_bytes: f64,
+    /// Where it goes up and down again and again, so that the line says little.
+    pub sawtooth: Option<Sawtooth>,
+}
+
+/// Ups and downs within a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Sawtooth {
+    /// How often the queue rose and fell by a tenth of its peak.
+    pub teeth: u32,
+    /// Smallest and largest queue.
+    pub low_bytes: u64,
+    pub high_bytes: u64,
 }
 
 /// One round of all flows of a burst.
@@ -298,6 +318,18 @@ pub enum Background {
     PreviousHop,
 }
 
+/// What shows that the new flows of a burst are in slow start, which the laws are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// The result names their transport.
+    Transport,
+    /// They sent twice what was acknowledged.
+    Acks,
+    /// Their second round was twice their first window.
+    Rounds,
+}
+
 /// Which law of S-ECN §III-C applies, and whether it held.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Law {
@@ -317,6 +349,8 @@ pub struct Law {
     pub last_phase: usize,
     /// By the confidence interval; absent: it cannot say.
     pub holds: Option<bool>,
+    /// What shows that the new flows are in slow start; at least one.
+    pub evidence: Vec<Proof>,
     pub words: String,
 }
 
@@ -331,13 +365,59 @@ pub struct EstimateReport {
     pub overhead_bytes: u64,
     pub records: u64,
     pub peak_bytes: u64,
-    pub dropped: u64,
+    /// Packets that the port drops at that rate; absent where the file itself refutes it.
+    pub dropped: Option<u64>,
     /// Longest wait of a packet [ps].
     pub longest_wait_ps: u64,
+    /// Share that the rate may be off by, and the estimate over that range.
+    pub rate_tolerance: f64,
+    pub range: EstimateRange,
+    /// What the file itself says of it; absent where it shows neither acknowledgments nor TCP.
+    pub confirmed: Option<Confirmed>,
+    /// How sure the estimate is: `confirmed` by the file, `unchecked`, `doubted` or `refuted`.
+    pub sure: Sure,
     /// Time in which the port sent, of the time of the trace.
     pub busy_share: Option<f64>,
     /// Difference from the queue that the trace knows.
     pub error: Option<EstimateError>,
+}
+
+/// Least and most of an estimate over what the port's speed may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EstimateRange {
+    pub peak_low_bytes: u64,
+    pub peak_high_bytes: u64,
+    pub dropped_low: u64,
+    pub dropped_high: u64,
+    pub longest_wait_low_ps: u64,
+    pub longest_wait_high_ps: u64,
+}
+
+/// What a capture says of what passed a port, by TCP's own numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Confirmed {
+    /// Fastest rate at which data were acknowledged, over 50 ms or more between silences, on the wire of the port; absent where no acknowledgments were captured.
+    pub rate_bps: Option<f64>,
+    /// Data segments that came again.
+    pub again: u64,
+    /// Segments that were sent and neither acknowledged nor sent again by the end; absent where no acknowledgments were captured.
+    pub outstanding: Option<u64>,
+    /// Packets of TCP with data, of all.
+    pub data_packets: u64,
+}
+
+/// How sure an estimate is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sure {
+    /// As many segments came again as it says were dropped, and no more was acknowledged than the port sends.
+    Confirmed,
+    /// Nothing in the file says.
+    Unchecked,
+    /// The file says something else, which may have other reasons.
+    Doubted,
+    /// The file shows that it cannot be.
+    Refuted,
 }
 
 /// The estimate less the measured queue, over all records.

@@ -189,6 +189,32 @@ impl Settings {
     }
 }
 
+/// How a flow's sender begins, as far as its protocol or a result says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Sender {
+    /// Nobody says.
+    #[default]
+    Unknown,
+    /// Its packets are those of TCP, which may be in slow start, or long past it.
+    Tcp,
+    /// A result names its transport, which begins in slow start.
+    SlowStart,
+    /// Something else, by its name.
+    Other(Arc<str>),
+}
+
+impl Sender {
+    /// By the protocol at the end of a flow's name, as captures and tables have it: `10.0.0.1:80 > 10.0.0.2:5000 tcp`.
+    pub fn of_name(name: &str) -> Sender {
+        let Some((_, flow)) = name.split_once(" > ") else { return Sender::Unknown };
+        match flow.split_once(' ').map(|(_, protocol)| protocol.trim()) {
+            Some("tcp" | "TCP" | "protocol 6") => Sender::Tcp,
+            Some(other) if !other.is_empty() => Sender::Other(other.into()),
+            _ => Sender::Unknown,
+        }
+    }
+}
+
 /// Facts about a flow. Everything may be absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowInfo {
@@ -202,6 +228,10 @@ pub struct FlowInfo {
     pub opened: Option<Time>,
     /// Round trip of the flow on the idle network: a full data packet and its acknowledgement.
     pub base_rtt: Option<Span>,
+    /// How its sender begins.
+    pub sender: Sender,
+    /// From when to when it sent about twice what was acknowledged, where a capture shows both.
+    pub doubled: Option<(Time, Time)>,
     /// Name of the flow, for example `h3 -> h9` or `10.0.0.1:80 > 10.0.0.2:5000`; empty: its number.
     pub name: Arc<str>,
 }

@@ -3,7 +3,7 @@
 use crate::bursts::burst::Evidence;
 use crate::bursts::growth::{together, Growth};
 use crate::display::{count, rate, size, span};
-use crate::{Background, Burst, Law, Phase};
+use crate::{Background, Burst, Law, Phase, Proof};
 
 /// Flows that must still send, as a part of those that did, for a slower growth to be theirs.
 const STILL: f64 = 0.5;
@@ -20,7 +20,7 @@ pub fn no_growth(burst: &Burst, e: &Evidence) -> String {
         } else if burst.phases.is_empty() {
             format!("No law applies: {} are too few for a slope.", count(burst.records, "record"))
         } else {
-            "No law applies: no slope of the queue is significantly above zero.".into()
+            rose(burst, e)
         };
     };
     let after = |at: u64| span(at.saturating_sub(burst.start_ps));
@@ -49,6 +49,20 @@ pub fn no_growth(burst: &Burst, e: &Evidence) -> String {
         }
     }
     words
+}
+
+/// Why no law applies where no slope is significant: how the queue rose all the same.
+fn rose(burst: &Burst, e: &Evidence) -> String {
+    let (Some((at, queue)), Some(start)) = (e.filled, burst.start_bytes) else {
+        return "No law applies: no slope of the queue is significantly above zero.".into();
+    };
+    format!(
+        "No law applies: the queue rose from {} to {} within {} of the burst's start, too unevenly for a slope: batches, or too few \
+         packets. Later no slope is significantly above zero.",
+        size(start as f64),
+        size(queue as f64),
+        span(at - burst.start_ps)
+    )
 }
 
 /// Sentence on the growth that is judged: phases of the burst, together `p`. And the port's speed in frame bytes if known, estimated or not.
@@ -137,9 +151,9 @@ pub fn of(law: &Law, e: &Evidence, r: f64) -> Vec<String> {
             format!("So more arrived than acknowledgements of the {new} release: a queue elsewhere, more new flows, or batches.")
         }
         (_, Some(false)) => "So more arrived than acknowledgements release: new flows during this growth, or a queue elsewhere.".into(),
-        (1, Some(true)) => format!("{new} are in slow start: each acknowledgement releases two packets."),
-        (1, None) => String::new(),
-        (2, _) => format!("{new} in slow start grow on top of the background."),
+        (1, Some(true)) => format!("{new} are in slow start: each acknowledgement releases two packets{}.", shown(law, e)),
+        (1, None) => format!("{new} are in slow start{}.", shown(law, e)),
+        (2, _) => format!("{new} in slow start grow on top of the background{}.", shown(law, e)),
         _ => {
             let hidden = e.background_bytes.get(law.phase..=law.last_phase).map_or(0, |b| b.iter().sum::<u64>());
             format!("{} came from the hidden buffer in that time.", size(hidden as f64))
@@ -149,9 +163,48 @@ pub fn of(law: &Law, e: &Evidence, r: f64) -> Vec<String> {
     said
 }
 
-/// Sentence on the end of the growth: slow start left, windows full, drops, marks. `drops`: the trace would show them.
-pub fn after(burst: &Burst, e: &Evidence, growth: &Growth, drops: bool) -> Vec<String> {
-    let mut said: Vec<String> = growth_ends(burst, e, growth, drops).into_iter().collect();
+/// What shows that the new flows are in slow start, in brackets.
+fn shown(law: &Law, e: &Evidence) -> String {
+    let shown: Vec<String> = law
+        .evidence
+        .iter()
+        .map(|proof| match proof {
+            Proof::Transport => format!("the result names the transport of {}", e.senders.slow_start),
+            Proof::Acks => format!("{} of them sent twice what was acknowledged", e.senders.by_acks),
+            Proof::Rounds => {
+                let rounds = e.senders.by_rounds;
+                format!("the second round was twice the first window in {} of {}", rounds.doubled, rounds.looked)
+            }
+        })
+        .collect();
+    format!(" ({})", shown.join("; "))
+}
+
+/// Why no law is stated of growth that one might apply to: nothing shows slow start, which the laws are of.
+pub fn unproved(e: &Evidence) -> String {
+    let s = &e.senders;
+    let from = s.hosts.map_or(String::new(), |hosts| format!(" of {}", count(hosts, "host")));
+    let new = format!("{}{from} began to send here", count(e.fan_in, "new flow"));
+    if s.other * 2 >= e.fan_in {
+        let name = s.name.as_deref().unwrap_or_default();
+        return format!("{new}. No law is stated: the laws are of senders in slow start, and {} of these are {name}.", s.other);
+    }
+    let rounds = if s.by_rounds.looked > 0 {
+        format!("the second round was twice the first window in only {} of {} flows", s.by_rounds.doubled, s.by_rounds.looked)
+    } else {
+        "no flow shows a first window and a second one of twice its size".into()
+    };
+    format!(
+        "{new}. No law is stated: the laws are of senders in slow start, and nothing here shows it: {rounds}, and no capture shows them \
+         sending twice what was acknowledged. Senders at a steady rate would look the same. What would show it: both directions, captured \
+         before the port and from before the burst on."
+    )
+}
+
+/// Sentence on the end of the growth: slow start left, windows full, drops, marks. `drops`: the trace would show them; `slow_start`: it is
+/// shown that the new flows began so.
+pub fn after(burst: &Burst, e: &Evidence, growth: &Growth, (drops, slow_start): (bool, bool)) -> Vec<String> {
+    let mut said: Vec<String> = growth_ends(burst, e, growth, (drops, slow_start)).into_iter().collect();
     let part = |n: u64| format!("{n} of {}", count(burst.records, "packet"));
     let when = |first: Option<(u64, u64)>| {
         first.map_or(String::new(), |(at, _)| format!(", the first {} after the start", span(at - burst.start_ps)))
@@ -167,11 +220,11 @@ pub fn after(burst: &Burst, e: &Evidence, growth: &Growth, drops: bool) -> Vec<S
 
 /// True if neither a drop nor a mark ended the growth.
 pub fn ended_by_itself(burst: &Burst, e: &Evidence, growth: &Growth) -> bool {
-    growth_ends(burst, e, growth, true).is_some()
+    growth_ends(burst, e, growth, (true, true)).is_some()
 }
 
 /// Why the growth ended, where neither a drop nor a mark ended it. With background it may come in steps.
-fn growth_ends(burst: &Burst, e: &Evidence, growth: &Growth, drops: bool) -> Option<String> {
+fn growth_ends(burst: &Burst, e: &Evidence, growth: &Growth, (drops, slow_start): (bool, bool)) -> Option<String> {
     let grown = &burst.phases[growth.judged.end - 1];
     let next = burst.phases.get(growth.judged.end)?;
     let unsignalled = |p: &Phase| {
@@ -205,15 +258,20 @@ fn growth_ends(burst: &Burst, e: &Evidence, growth: &Growth, drops: bool) -> Opt
             )
         }),
         (Some(p), still) => Some(format!(
-            "From {at} after the start on {}the queue stayed at {}, though no drop or mark is recorded: {}the senders' windows are full \
-             (receive window, send buffer), or their applications send no faster.",
+            "From {at} after the start on {}the queue stayed at {}, though no drop or mark is recorded: {}{} their applications send no \
+             faster.",
             if still { String::new() } else { format!("{slower}, and then ") },
             size(p.start_bytes),
-            if drops { "" } else { "the buffer is full (this trace shows no drops at all), " }
+            if drops { "" } else { "the buffer is full (this trace shows no drops at all), " },
+            if slow_start { "the senders' windows are full (receive window, send buffer), or" } else { "the senders are limited, or" }
         )),
         (None, false) => Some(format!(
-            "From {at} after the start on {slower}, though no drop or mark is recorded until then: slow start was left by HyStart (delay \
-             rose, or the ACK train got long), not by a loss."
+            "From {at} after the start on {slower}, though no drop or mark is recorded until then{}.",
+            if slow_start {
+                ": slow start was left by HyStart (delay rose, or the ACK train got long), not by a loss"
+            } else {
+                ""
+            }
         )),
         (None, true) => None,
     }
@@ -221,10 +279,12 @@ fn growth_ends(burst: &Burst, e: &Evidence, growth: &Growth, drops: bool) -> Opt
 
 /// Advice against a burst that a law explains.
 pub fn advice(law: &Law) -> Option<String> {
-    Some(match (law.law, law.holds) {
-        (_, Some(false)) => return None,
-        (1, _) => "To stop it, senders must slow down within one round trip: mark at the slope (S-ECN) or at a lower threshold; pacing does not help.",
-        (2, _) => "Marking at the slope (S-ECN) or at a lower threshold reaches them within one round trip; a larger buffer only delays the loss.",
+    if law.holds != Some(true) {
+        return None;
+    }
+    Some(match law.law {
+        1 => "To stop it, senders must slow down within one round trip: mark at the slope (S-ECN) or at a lower threshold; pacing does not help.",
+        2 => "Marking at the slope (S-ECN) or at a lower threshold reaches them within one round trip; a larger buffer only delays the loss.",
         _ => "Look for the queue at the previous hop or in the sender's NIC.",
     }.into())
 }

@@ -1,6 +1,7 @@
 //! TCP connections in a capture: when they were opened, their round trip on the idle network, and which of their bytes the
 //! capture has missed. Source: RFC 9293 §3.5 (handshake), RFC 6298 §3 (Karn's algorithm), RFC 7323 §3 (timestamps).
 
+use crate::capture::acks::Acks;
 use crate::capture::frame_checks::Sample;
 use crate::capture::links::{Link, NONE};
 use fanin_wire::Tcp;
@@ -56,6 +57,7 @@ pub struct Talk {
     pub from_start: bool,
     pub has_data: bool,
     pub tcp: bool,
+    pub acks: Acks,
     /// Where the tunnel leads that its first frame was in.
     pub outer: Option<(IpAddr, Option<u16>)>,
     /// Packets by which it is found again at other places.
@@ -77,6 +79,11 @@ fn after(a: u32, b: u32) -> bool {
 }
 
 impl Talk {
+    /// Bytes of it that were sent and not acknowledged; none where no acknowledgment was captured.
+    pub fn outstanding(&self) -> Option<u32> {
+        self.acks.outstanding(self.next)
+    }
+
     /// When the first SYN or SYN/ACK passed; none where the flow was there before.
     pub fn opened(&self) -> Option<i64> {
         self.from_start.then_some(self.first)
@@ -140,11 +147,16 @@ pub fn see(links: &mut [Link<Talk>], entry: u32, (at, first): (i64, bool), (tcp,
     talk.has_data |= payload > 0;
     let shakes = tcp.flags & SYN != 0 || talk.handshake == Handshake::Syn;
     if shakes && talk.shake(at, first, tcp, payload) {
-        links[all as usize].more.next = None;
+        let talk = &mut links[all as usize].more;
+        talk.next = None;
+        talk.acks.begin();
     }
     let control = u32::from(tcp.flags & SYN != 0) + u32::from(tcp.flags & FIN != 0);
     let end = tcp.seq.wrapping_add(payload).wrapping_add(control);
     let talk = &mut links[all as usize].more;
+    if entry == all {
+        talk.acks.sent(at, (tcp.seq, payload), talk.next);
+    }
     match talk.next {
         // A bare acknowledgment shows what was sent before, not that it was captured.
         None if end != tcp.seq => talk.next = Some(end),
@@ -162,6 +174,7 @@ pub fn see(links: &mut [Link<Talk>], entry: u32, (at, first): (i64, bool), (tcp,
     }
     let other = &mut links[reverse as usize].more;
     let Some(next) = other.next else { return };
+    other.acks.acknowledged(tcp.ack, Some(next));
     if after(tcp.ack, next) {
         missed.add(tcp.ack.wrapping_sub(next));
         other.next = Some(tcp.ack);

@@ -185,6 +185,11 @@ impl FrameChecks {
         }
     }
 
+    /// Packets that were captured twice.
+    pub fn copied(&self) -> u64 {
+        self.copies.0
+    }
+
     /// Findings of the checks.
     pub fn findings(&self, place: &str, snap: Option<u32>, findings: &mut Vec<Finding>) {
         let mut say = |code, level, (count, bytes): (u64, Option<u64>), words: String, hint: &str| {
@@ -323,6 +328,18 @@ pub fn of_survey(
             format!("the clock steps back {}, by {} at most", number_of(survey.back.count, "time"), step(survey.back.largest));
         let hint = "let the clock be slewed, not set, while capturing; give captures of several times one by one";
         say("clock_back", Level::Doubt, (survey.back.count, None), words, hint);
+    }
+    if survey.late.count > 0 {
+        let words = format!(
+            "{} in the file behind later ones, by {} at most, and the clock goes on all the same: they are put in order",
+            match survey.late.count {
+                1 => "1 frame stands".into(),
+                many => format!("{many} frames stand"),
+            },
+            step(survey.late.largest)
+        );
+        let hint = "several queues of a network card, or files put together (reordercap sorts one; --sort in memory)";
+        say("disorder", Level::Note, (survey.late.count, None), words, hint);
     }
     if survey.forth.count > 0 {
         let words = format!(

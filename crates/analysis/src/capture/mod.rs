@@ -1,5 +1,6 @@
 //! Captures: which frames are arrivals at which port, and what they show of flows and hosts.
 
+mod acks;
 pub mod chains;
 mod connections;
 mod direction;

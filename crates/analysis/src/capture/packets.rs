@@ -1,5 +1,7 @@
 //! Captures: with stamps they are queue records, without they show arrivals only.
 
+use crate::bursts::Confirmed;
+use crate::capture::acks::Meter;
 use crate::capture::connections::{RoundTrips, Talk};
 use crate::capture::direction::{sort, Sorting};
 use crate::capture::filter::CaptureFilter;
@@ -18,7 +20,7 @@ use crate::input::reader::{Batch, BATCH};
 use crate::{Record, MARKED, NO_DATA, NO_FLOW, NO_QUEUE};
 use fanin_telemetry::{Registers, Unwrap};
 use fanin_units::{Span, Time};
-use fanin_wire::{Capture, CaptureError, Headers, Interface, LinkType, Trouble};
+use fanin_wire::{Capture, CaptureError, Headers, Interface, LinkType, Trouble, ZEROS};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
@@ -28,6 +30,9 @@ use std::sync::Arc;
 
 /// Frames that are read to find out whether a capture holds stamps.
 const LOOK: usize = 20_000;
+
+/// The flag of a segment that acknowledges.
+const ACK: u8 = 0x10;
 
 /// A receiver's clock that is less than this from a switch's is the same clock.
 const SAME_CLOCK: u128 = 1_000_000_000_000;
@@ -53,8 +58,18 @@ pub fn unreadable(path: &Path, error: &CaptureError) -> Problem {
 /// Note on where a truncated capture ends.
 pub fn ends_inside(path: &Path, error: &CaptureError) -> String {
     let place = format!("block {} at byte {}", error.block, error.offset);
+    if error.what == ZEROS {
+        let from = error.offset;
+        return format!(
+            "{}: from byte {from} on the file has zeros in the place of packets, as a loss of power leaves it; all packets before were read",
+            path.display()
+        );
+    }
     format!("{}: the file ends inside {place}; all packets before were read", path.display())
 }
+
+/// Payload of a segment, by which bytes that are outstanding are counted in segments: of small ones there may be more.
+const SEGMENT: u64 = 536;
 
 type Input = Box<dyn Read + Send>;
 
@@ -117,7 +132,8 @@ impl Surveyed {
         (stamped, stem): (bool, &str),
         filter: &CaptureFilter,
     ) -> Result<Surveyed, Problems> {
-        let Reading { survey, interfaces, lost } = reading;
+        let Reading { mut survey, interfaces, lost } = reading;
+        survey.end();
         let rtts = RoundTrips::of(&survey.links.links);
         let (sorting, taken, notes) = if stamped {
             (Sorting::default(), None, Vec::new())
@@ -153,6 +169,34 @@ impl Surveyed {
             .filter_map(|(port, hosts)| Some((sorting.names().get(port as usize)?.clone(), hosts.len() as u64)));
         let senders = named.collect();
         Ok(Surveyed { survey, sorting, taken, notes, rtts, findings, senders })
+    }
+
+    /// What the survey says of the data that passed a port, and of what came of it.
+    fn confirmed(&self, port: u32, meter: &Meter) -> Confirmed {
+        let links = &self.survey.links.links;
+        let there = links.iter().enumerate().filter(|(entry, link)| link.more.tcp && self.sorting.port(*entry as u32) == port);
+        let flows: BTreeSet<u32> = there.map(|(_, link)| link.first).collect();
+        let talks = || flows.iter().map(|first| &links[*first as usize].more);
+        let open: Vec<u64> = talks().filter_map(Talk::outstanding).map(|bytes| u64::from(bytes).div_ceil(SEGMENT)).collect();
+        Confirmed {
+            rate_bps: meter.rate(),
+            again: talks().map(|talk| talk.acks.again).sum(),
+            outstanding: (!open.is_empty()).then(|| open.iter().sum()),
+            data_packets: meter.packets(),
+        }
+    }
+
+    /// The ports of flows, by the entry where each was captured first.
+    fn ports(&self) -> Vec<u32> {
+        let links = &self.survey.links.links;
+        let mut ports = vec![NONE; links.len()];
+        for (entry, link) in links.iter().enumerate() {
+            let port = self.sorting.port(entry as u32);
+            if port != NONE {
+                ports[link.first as usize] = port;
+            }
+        }
+        ports
     }
 
     /// Something else that is to be said.
@@ -204,6 +248,12 @@ impl Reading {
     }
 }
 
+/// A stretch [ps after the capture's first frame] as times of the trace.
+fn stretch((from, until): (i64, i64), first: i128, origin: Origin) -> Option<(Time, Time)> {
+    let time = |at: i64| u128::try_from(first + i128::from(at)).ok().and_then(|at| origin.time(at).ok());
+    time(from).zip(time(until))
+}
+
 /// A flow: its hosts, protocol and ports.
 pub type FlowKey = (IpAddr, IpAddr, u8, Option<(u16, u16)>);
 
@@ -212,6 +262,8 @@ pub type FlowKey = (IpAddr, IpAddr, u8, Option<(u16, u16)>);
 pub struct Connections {
     /// When each opened [ps on the captures' clock]; none where it was there before.
     opened: BTreeMap<FlowKey, Option<u128>>,
+    /// When each sent about twice what was acknowledged [ps after the first frame of its capture, which is at ps of the captures' clock].
+    doubled: BTreeMap<FlowKey, ((i64, i64), i128)>,
     rtts: RoundTrips,
 }
 
@@ -228,8 +280,10 @@ impl Connections {
         let survey = reading.survey;
         for link in survey.links.links.iter().filter(|link| link.key.has_ip()) {
             let (src, dst) = link.key.addresses();
+            let key = (src, dst, link.key.protocol(), link.key.ports());
+            self.doubled.extend(link.more.acks.doubled.zip(survey.first).map(|doubled| (key, doubled)));
             let at = link.more.opened().zip(survey.first).and_then(|(at, first)| u128::try_from(first + i128::from(at)).ok());
-            let known = self.opened.entry((src, dst, link.key.protocol(), link.key.ports())).or_insert(at);
+            let known = self.opened.entry(key).or_insert(at);
             *known = known.zip(at).map(|(a, b)| a.min(b));
         }
         self.rtts.join(&RoundTrips::of(&survey.links.links));
@@ -242,6 +296,7 @@ impl Connections {
         Connection {
             src: Some(hosts.0.to_string().into()),
             dst: Some(hosts.1.to_string().into()),
+            doubled: self.doubled.get(key).and_then(|(range, first)| stretch(*range, *first, origin)),
             opened: self.opened.get(key).copied().flatten().and_then(|at| origin.time(at).ok()),
             base_rtt: if key.2 == 6 { self.rtts.between(hosts).map(Span::from_ps) } else { None },
         }
@@ -270,7 +325,9 @@ impl Numbers {
         let Surveyed { survey, rtts, .. } = &*self.surveyed;
         let talk = entry.map(|entry| &survey.links.first(entry).more);
         let opened = talk.and_then(Talk::opened).zip(survey.first).filter(|_| self.same_clock);
+        let doubled = talk.and_then(|talk| talk.acks.doubled).zip(survey.first).filter(|_| self.same_clock);
         let connection = Connection {
+            doubled: doubled.and_then(|(range, first)| stretch(range, first, context.origin)),
             src: Some(hosts.0.to_string().into()),
             dst: Some(hosts.1.to_string().into()),
             opened: opened.and_then(|(at, first)| context.origin.time(u128::try_from(first + i128::from(at)).ok()?).ok()),
@@ -302,6 +359,45 @@ impl Numbers {
     }
 }
 
+/// What acknowledgments confirm of the data that passed each port.
+struct Confirmations {
+    /// Ports of flows by the entry where each was captured first; the latest acknowledgment of each, and meters by port.
+    ports: Vec<u32>,
+    latest: Vec<Option<u32>>,
+    meters: Vec<Meter>,
+}
+
+impl Confirmations {
+    fn of(surveyed: &Surveyed) -> Self {
+        let ports = if surveyed.taken.is_some() { surveyed.ports() } else { Vec::new() };
+        let meters = vec![Meter::default(); if ports.is_empty() { 0 } else { surveyed.sorting.names().len() }];
+        Confirmations { latest: vec![None; ports.len()], ports, meters }
+    }
+
+    /// Takes a TCP frame at `time` [ps], whose acknowledgment is of the flow that was captured first at entry `of`.
+    #[inline]
+    fn see(&mut self, of: u32, ack: u32, time: u64) {
+        let port = self.ports.get(of as usize).copied().unwrap_or(NONE);
+        let Some(meter) = self.meters.get_mut(port as usize) else { return };
+        let latest = &mut self.latest[of as usize];
+        let new = latest.map_or(0, |latest| ack.wrapping_sub(latest));
+        if latest.is_none() {
+            *latest = Some(ack);
+        } else if (new as i32) > 0 {
+            *latest = Some(ack);
+            meter.acknowledged(time, new);
+        }
+    }
+
+    /// A packet with data was taken.
+    #[inline]
+    fn data(&mut self, port: u32, wire: u64, payload: u32) {
+        if let Some(meter) = self.meters.get_mut(port as usize) {
+            meter.data(wire, payload);
+        }
+    }
+}
+
 /// A capture that is being read.
 pub struct Packets {
     path: PathBuf,
@@ -327,6 +423,7 @@ pub struct Packets {
     follows: bool,
     checks: FrameChecks,
     copies: Copies,
+    confirmations: Confirmations,
 }
 
 /// Counts what is read of a file.
@@ -383,6 +480,7 @@ impl Packets {
             follows,
             checks: FrameChecks::default(),
             copies: Copies::default(),
+            confirmations: Confirmations::of(&surveyed),
         })
     }
 }
@@ -393,6 +491,7 @@ impl TraceReader for Packets {
         batch.first_row = self.frames;
         let surveyed = self.numbers.surveyed.clone();
         let Packets { path, capture, look, numbers, sorting, registers, names, unwraps, last_place, checks, copies, .. } = self;
+        let (confirmations, overhead) = (&mut self.confirmations, context.overhead);
         let numbered = !surveyed.survey.copies_unnumbered();
         let mut looked = 0_usize;
         while looked < BATCH {
@@ -422,6 +521,7 @@ impl TraceReader for Packets {
             let Some(channel) = surveyed.survey.links.channel(place, last_place) else { continue };
             let key = Key::of(channel, place, &frame, headers.as_ref());
             let entry = surveyed.survey.links.find(&key);
+            let mut taken = NONE;
             let (time, queue, port) = if look.stamped {
                 let stamp = headers.as_ref().and_then(|headers| frame.stamp(headers));
                 let Some(stamp) = stamp.filter(fanin_telemetry::Stamp::is_stamped) else {
@@ -442,6 +542,12 @@ impl TraceReader for Packets {
                     Some(entry) => sorting.port(entry),
                     None => sorting.port_of_other(channel, &key, &frame, headers.as_ref()),
                 };
+                if let (Some(entry), Some(tcp)) = (entry, headers.as_ref().and_then(|headers| headers.tcp.as_ref())) {
+                    let of = surveyed.survey.links.first(entry).reverse;
+                    if let (true, Ok(at)) = (tcp.flags & ACK != 0 && of != NONE, context.origin.time(ps)) {
+                        confirmations.see(of, tcp.ack, at.ps());
+                    }
+                }
                 if port == NONE {
                     continue;
                 }
@@ -454,6 +560,7 @@ impl TraceReader for Packets {
                     Problem::new(what).file(path).place(place).value(format!("{ps} ps"))
                 })?;
                 let name = || sorting.names()[port as usize].clone();
+                taken = port;
                 (time, NO_QUEUE, numbers.port(port, name, context)?)
             };
             let bytes = bytes_of(&frame, headers.as_ref(), context.without_fcs);
@@ -469,6 +576,9 @@ impl TraceReader for Packets {
                 }
                 flags |= if headers.ecn == 3 { MARKED } else { 0 };
                 flags |= if headers.tcp.is_some() && headers.payload == 0 { NO_DATA } else { 0 };
+                if headers.tcp.is_some() && headers.payload > 0 {
+                    confirmations.data(taken, u64::from(bytes) + overhead, headers.payload);
+                }
             }
             batch.packet(Record { time, queue, frame: bytes, flow, flags }, port, row);
         }
@@ -492,6 +602,16 @@ impl TraceReader for Packets {
             context.senders.extend(surveyed.senders.iter().cloned());
             let taken = surveyed.taken.as_ref().and_then(Selection::note);
             context.notes.extend(surveyed.notes.iter().cloned().chain(taken).map(|note| format!("{file}: {note}")));
+        }
+        for (port, meter) in self.confirmations.meters.iter().enumerate() {
+            let mut confirmed = surveyed.confirmed(port as u32, meter);
+            // What was captured twice was not sent twice.
+            confirmed.again = confirmed.again.saturating_sub(self.checks.copied());
+            if self.follows {
+                // Of the whole capture, which the first file reports.
+                (confirmed.again, confirmed.outstanding) = (0, None);
+            }
+            context.confirmed.push((surveyed.sorting.names()[port].clone(), confirmed));
         }
         let snap = self.capture.interfaces().iter().filter_map(|i| i.snap).min();
         self.checks.findings(&file.to_string(), snap, &mut context.findings);

@@ -11,6 +11,8 @@ use std::net::IpAddr;
 
 /// Steps back of the clock that frames of several queues of a NIC explain [ps].
 const REORDERED: i64 = 1_000_000_000;
+/// Frames in a row that lie before one that came first, by which a clock has stepped back: a queue of a NIC hands over no more at once.
+const STAYS: u32 = 300;
 /// Silence that is compared with the clocks of senders [ps].
 const SILENCE: i64 = 1_000_000_000_000;
 
@@ -37,6 +39,24 @@ pub struct Steps {
     pub count: u64,
     /// The largest [ps].
     pub largest: i64,
+}
+
+/// Frames of an interface that lie before its latest time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Behind {
+    latest: Option<i64>,
+    frames: u32,
+    /// How far the first of them lies before it, and the furthest.
+    first: Option<i64>,
+    furthest: i64,
+}
+
+impl Behind {
+    /// They stay behind: it was a step of the clock.
+    fn stepped(&mut self, back: &mut Steps) {
+        back.add(self.first.unwrap_or(0));
+        (self.frames, self.first, self.furthest) = (0, None, 0);
+    }
 }
 
 impl Steps {
@@ -91,10 +111,12 @@ pub struct Survey {
     /// Frames of places of capture that are not distinguished.
     pub elsewhere: u64,
     pub missed: Missed,
-    /// By interface: time of its last frame.
-    times: Vec<i64>,
+    /// By interface: its latest time, and the frames since that lie before it.
+    times: Vec<Behind>,
     latest: i64,
     pub back: Steps,
+    /// Frames that lie before earlier ones of the file, while the clock went on.
+    pub late: Steps,
     pub forth: Steps,
     /// A silence is over, and no sender's clock has said yet whether it was one.
     silent: bool,
@@ -120,6 +142,7 @@ impl Default for Survey {
             times: Vec::new(),
             latest: 0,
             back: Steps::default(),
+            late: Steps::default(),
             forth: Steps::default(),
             silent: false,
             grain: Grain::default(),
@@ -149,6 +172,13 @@ impl Survey {
     /// Data packets without a number, how many of them come again later than copies do, and how much later at most [ps].
     pub fn unnumbered_again(&self) -> (u64, u64, u64) {
         (self.unnumbered.0, self.unnumbered.2, self.unnumbered.3)
+    }
+
+    /// The capture has ended: frames that stayed behind until here did so because the clock was set.
+    pub fn end(&mut self) {
+        for behind in self.times.iter_mut().filter(|behind| behind.frames > 0) {
+            behind.stepped(&mut self.back);
+        }
     }
 
     /// Takes a frame.
@@ -219,11 +249,28 @@ impl Survey {
 
     fn clock(&mut self, interface: usize, at: i64) {
         if interface >= self.times.len() {
-            self.times.resize(interface + 1, i64::MIN);
+            self.times.resize(interface + 1, Behind::default());
         }
-        let before = std::mem::replace(&mut self.times[interface], at);
-        if before > at && before - at > REORDERED {
-            self.back.add(before - at);
+        let behind = &mut self.times[interface];
+        match behind.latest {
+            Some(latest) if latest - at > REORDERED => {
+                behind.frames += 1;
+                behind.furthest = behind.furthest.max(latest - at);
+                behind.first.get_or_insert(latest - at);
+                if behind.frames == STAYS {
+                    behind.stepped(&mut self.back);
+                    behind.latest = Some(at);
+                }
+            }
+            Some(latest) if at < latest => {}
+            _ => {
+                // The clock has gone on: those before were only late.
+                if behind.frames > 0 {
+                    self.late.count += u64::from(behind.frames);
+                    self.late.largest = self.late.largest.max(behind.furthest);
+                }
+                *behind = Behind { latest: Some(at), ..Behind::default() };
+            }
         }
         self.silent |= at - self.latest > SILENCE;
         self.latest = at;

@@ -80,6 +80,19 @@ impl Plausibility {
     }
 }
 
+/// The finding on a trace without a single record: nothing was seen that could be judged.
+pub fn nothing_in(place: &str) -> Finding {
+    Finding {
+        code: "no_records",
+        level: Level::Wrong,
+        place: place.to_string(),
+        count: 0,
+        bytes: None,
+        words: "there is no record in it, so there is nothing that could be trusted".into(),
+        hint: "was the capture stopped before the first packet, or is what was asked for not in it?".into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

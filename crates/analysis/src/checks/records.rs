@@ -172,7 +172,7 @@ impl TotalsCheck {
         if self.starts == 1 && self.dropped >= ENOUGH && self.dropped < self.records {
             let words =
                 format!("the last {} records are all dropped, and none before: it is a running count, perhaps", self.dropped);
-            let hint = "give a column that says of each packet alone whether it was dropped (0 or 1)";
+            let hint = "give a column that says of each packet alone whether it was dropped (0 or 1), or say that it is a running count: dropped=COLUMN:total";
             say("cumulative_dropped", Level::Wrong, self.dropped, words, hint);
         }
     }

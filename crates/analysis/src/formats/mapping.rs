@@ -105,7 +105,8 @@ impl Role {
             Role::Queue => "B, KB, MB, KiB, MiB, packets(SIZE), cells(SIZE), for example cells(208B)",
             Role::Frame | Role::Payload => "B",
             Role::Marked => "flag (0 or 1), ecn (the two bits of the header; 3 is CE)",
-            Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn => "flag (0 or 1)",
+            Role::Dropped => "flag (0 or 1), total (a running count of the port's drops)",
+            Role::Replaced | Role::AtHead | Role::Syn => "flag (0 or 1)",
             Role::Port | Role::Flow => "none",
         }
     }
@@ -120,6 +121,8 @@ pub enum Unit {
     Iso,
     /// True or false, 0 or 1.
     Flag,
+    /// A running count, of which each rise is so many packets.
+    Total,
     /// The two ECN bits.
     Ecn,
     /// A name or a number that stands for itself.
@@ -169,6 +172,7 @@ impl Unit {
             },
             Role::Frame | Role::Payload => find(&SIZES[..3]),
             Role::Marked if text == "ecn" => Some(Unit::Ecn),
+            Role::Dropped if text == "total" => Some(Unit::Total),
             Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn => (text == "flag").then_some(Unit::Flag),
             Role::Port | Role::Flow => None,
         };
@@ -193,6 +197,7 @@ impl Unit {
             },
             Unit::Iso => "date and time".to_string(),
             Unit::Flag => "yes or no".to_string(),
+            Unit::Total => "running count".to_string(),
             Unit::Ecn => "ECN bits".to_string(),
             Unit::Name => "a name".to_string(),
         }
@@ -402,8 +407,10 @@ pub fn bind(mapping: Option<&Mapping>, columns: &[Column]) -> Result<Binding, Pr
             }
         }
         None => {
+            let of_tc = of_tc(columns);
             for role in Role::ALL {
-                if let Some((index, unit)) = guess(role, columns) {
+                let known = of_tc.iter().find(|(known, ..)| *known == role).map(|(_, index, unit)| (*index, Some(*unit)));
+                if let Some((index, unit)) = known.or_else(|| guess(role, columns)) {
                     add(&mut binding, &mut problems, role, index, unit, &columns[index]);
                 }
             }
@@ -413,7 +420,7 @@ pub fn bind(mapping: Option<&Mapping>, columns: &[Column]) -> Result<Binding, Pr
             if !binding.columns.is_empty() {
                 let said = binding.columns.iter().map(|b| {
                     let unit = match b.unit {
-                        Unit::Steps(_) | Unit::Iso | Unit::Ecn => format!(" [{}]", b.unit.describe(b.role)),
+                        Unit::Steps(_) | Unit::Iso | Unit::Ecn | Unit::Total => format!(" [{}]", b.unit.describe(b.role)),
                         Unit::Flag | Unit::Name => String::new(),
                     };
                     format!("{} = '{}'{unit}", b.role.name(), shortened(&columns[b.index].name))
@@ -472,6 +479,15 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
         },
         (Role::Queue, None) => match suffix_unit(role, &column.name).1 {
             Some(unit) => unit,
+            // By this name Linux counts packets, and switches bytes or cells.
+            None if column.name.trim().eq_ignore_ascii_case(QLEN) => {
+                let problem = Problem::new("has no unit: by this name tc counts packets, and switches cells or bytes");
+                let problem = problem.column(role.name()).value(&column.name).accepted(Role::Queue.accepted());
+                let suggestion = format!("write queue={0}:packets(1514B), queue={0}:cells(208B) or queue={0}:B", column.name);
+                problems.push(problem.suggestion(suggestion));
+                return;
+            }
+            None if column.name.trim().eq_ignore_ascii_case(BACKLOG) => Unit::Steps(1),
             None => {
                 binding.notes.push(format!(
                     "the queue in '{}' is taken as bytes: nothing says its unit; --columns queue={}:UNIT says otherwise",
@@ -486,6 +502,19 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
         (Role::Port | Role::Flow, None) => Unit::Name,
     };
     binding.columns.push(Bound { role, index, unit });
+}
+
+/// How tc calls the packets that wait, their bytes, and the packets that were dropped since the qdisc was made.
+const QLEN: &str = "qlen";
+const BACKLOG: &str = "backlog";
+const DROPS: &str = "drops";
+
+/// The columns of a table whose counters go by tc's names: roles, indices and units.
+fn of_tc(columns: &[Column]) -> Vec<(Role, usize, Unit)> {
+    let find = |name: &str| columns.iter().position(|c| c.name.trim().eq_ignore_ascii_case(name));
+    let (Some(backlog), Some(_)) = (find(BACKLOG), find(QLEN)) else { return Vec::new() };
+    let drops = find(DROPS).map(|index| (Role::Dropped, index, Unit::Total));
+    [(Role::Queue, backlog, Unit::Steps(1))].into_iter().chain(drops).collect()
 }
 
 /// Columns that nothing is read from.
@@ -655,7 +684,7 @@ mod tests {
 
     #[test]
     fn a_queue_without_unit_is_bytes_and_says_so_and_a_time_without_unit_is_an_error() {
-        let mut there = columns(&["ts", "qlen"]);
+        let mut there = columns(&["ts", "queue"]);
         let problems = bind(None, &there).unwrap_err();
         assert!(
             message(&problems).contains("time: 'ts' has no unit, and neither its name nor its values show one"),
@@ -671,8 +700,33 @@ mod tests {
             there[0].first = Some(first.to_string());
             let binding = bind(None, &there).unwrap();
             assert_eq!(binding.get(Role::Time).unwrap().unit, unit, "{first}");
-            assert!(binding.notes[0].starts_with("the queue in 'qlen' is taken as bytes"), "{:?}", binding.notes);
+            assert!(binding.notes[0].starts_with("the queue in 'queue' is taken as bytes"), "{:?}", binding.notes);
         }
+    }
+
+    #[test]
+    fn qlen_is_packets_where_backlog_is_bytes_and_says_nothing_alone() {
+        let binding = bind(None, &columns(&["time_ns", "qlen", "backlog", "drops"])).unwrap();
+        let got: Vec<_> = binding.columns.iter().map(|b| (b.role, b.index, b.unit)).collect();
+        let queue = (Role::Queue, 2, Unit::Steps(1));
+        assert_eq!(got, [(Role::Time, 0, Unit::Steps(1_000)), queue, (Role::Dropped, 3, Unit::Total)]);
+        assert!(
+            binding.notes[0].contains("queue = 'backlog' [B], dropped = 'drops' [running count]; not used: qlen"),
+            "{binding:?}"
+        );
+        for mapping in [None, Some("time=time_ns,queue=qlen")] {
+            let mapping = mapping.map(|text| Mapping::read(text).unwrap());
+            let text = message(&bind(mapping.as_ref(), &columns(&["time_ns", "qlen"])).unwrap_err());
+            assert!(
+                text.contains("queue: 'qlen' has no unit: by this name tc counts packets")
+                    && text.contains("queue=qlen:packets(1514B)"),
+                "{text}"
+            );
+        }
+        let packets = Mapping::read("time=time_ns,queue=qlen:packets(1514B),dropped=d:total").unwrap();
+        let binding = bind(Some(&packets), &columns(&["time_ns", "qlen", "d"])).unwrap();
+        assert_eq!(binding.get(Role::Queue).unwrap().unit, Unit::Steps(1_514));
+        assert_eq!(binding.get(Role::Dropped).unwrap().unit, Unit::Total);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod parquet;
 mod result;
 mod samples;
 mod stamps;
+mod tc;
 mod text;
 
 pub use self::parquet::rows as parquet_rows;
@@ -43,6 +44,7 @@ pub const FORMATS: &[&dyn Format] = &[
     &capture::Pcap,
     &capture::PcapNg,
     // Text.
+    &tc::Tc,
     &json::JsonLines,
     &csv::Csv,
 ];
@@ -180,6 +182,11 @@ pub fn inspect(place: &Place, mapping: Option<&Mapping>) -> Result<Inspected, Pr
         }
     } else if !metadata.is_dir() {
         return Err(Problem::new("is neither a file nor a folder").file(path).accepted(accepted()).into());
+    }
+    // A short text may end in zeros, as a loss of power leaves it.
+    let text = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    if text < bytes.len() && bytes[..text].contains(&b'\n') && is_plain_text(&bytes[..text]) {
+        bytes.truncate(text);
     }
     let start = if metadata.is_dir() { Start::Folder } else { Start::Bytes(&bytes) };
     let Some(format) = FORMATS.iter().find(|format| format.recognises(start)) else {

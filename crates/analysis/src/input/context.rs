@@ -1,10 +1,11 @@
 //! Context that the readers of one trace share: port and flow numbers, the origin of time, what is to be said.
 
+use crate::bursts::Confirmed;
 use crate::checks::Finding;
 use crate::input::notices::Notices;
 use crate::input::number::{date, NumberError};
 use crate::input::problem::Problem;
-use crate::{FlowInfo, FlowLookup, NO_FLOW};
+use crate::{FlowInfo, FlowLookup, Sender, NO_FLOW};
 use fanin_units::{Span, Time};
 use fanin_wire::{Frame, Headers, LinkType, FCS};
 use std::collections::BTreeMap;
@@ -97,6 +98,7 @@ pub struct Known {
     pub id: Option<Arc<str>>,
     pub start: Time,
     pub base_rtt: Option<Span>,
+    pub sender: Sender,
 }
 
 /// Facts about a flow in a capture. Everything may be absent.
@@ -107,6 +109,8 @@ pub struct Connection {
     /// When its SYN passed, if nothing of it passed before.
     pub opened: Option<Time>,
     pub base_rtt: Option<Span>,
+    /// From when to when it sent about twice what was acknowledged.
+    pub doubled: Option<(Time, Time)>,
 }
 
 /// Flows by number.
@@ -194,13 +198,16 @@ impl Flows {
                 start: Some(known.start),
                 opened: None,
                 base_rtt: known.base_rtt,
+                sender: known.sender.clone(),
+                doubled: None,
                 name: name.into(),
             };
         }
         let shown = self.opened.get(&flow).copied().flatten();
         match flow.checked_sub(FIRST_NAMED).and_then(|i| self.names.get(i as usize)).cloned() {
-            Some((name, Connection { src, dst, opened, base_rtt })) => {
-                FlowInfo { src, dst, start: None, opened: opened.or(shown), base_rtt, name }
+            Some((name, Connection { src, dst, opened, base_rtt, doubled })) => {
+                let sender = Sender::of_name(&name);
+                FlowInfo { src, dst, start: None, opened: opened.or(shown), base_rtt, sender, doubled, name }
             }
             None => FlowInfo { name: flow.to_string().into(), opened: shown, ..FlowInfo::default() },
         }
@@ -313,12 +320,16 @@ pub struct Context {
     pub notices: Notices,
     /// Frames count without check sequence and padding.
     pub without_fcs: bool,
+    /// Bytes by frame that take time on the wire and no room in the queue.
+    pub overhead: u64,
     /// The user gave a round trip, which goes before those of captures.
     pub rtt_given: bool,
     /// Findings that contradict the trace.
     pub findings: Vec<Finding>,
     /// Hosts that sent to ports of captures.
     pub senders: Vec<(String, u64)>,
+    /// What captures say of what passed their ports.
+    pub confirmed: Vec<(String, Confirmed)>,
 }
 
 /// Largest frame that is believed [bytes].

@@ -79,6 +79,8 @@ pub struct Gauge {
     cut: AtomicBool,
     /// Bytes behind the packed data.
     behind: AtomicBool,
+    /// Zeros at the end of a text.
+    zeros: AtomicU64,
 }
 
 impl Gauge {
@@ -96,7 +98,12 @@ impl Gauge {
     pub fn note(&self, packing: Packing, file: &str) -> Option<String> {
         let (used, unpacked) = (self.used(), self.unpacked.load(Ordering::Relaxed));
         let kind = packing.name();
-        if self.is_cut() {
+        let zeros = self.zeros.load(Ordering::Relaxed);
+        if zeros > 0 {
+            Some(format!(
+                "{file}: the file ends in {zeros} zero bytes, as a loss of power leaves it; what is before was read, except for an unfinished last line"
+            ))
+        } else if self.is_cut() {
             Some(format!(
                 "{file}: the file is cut short: its {kind} data end at byte {used}, inside a block; the {unpacked} bytes before were read, except for an unfinished last line"
             ))
@@ -145,6 +152,59 @@ impl BufRead for Counting {
         self.gauge.used.fetch_add(amount as u64, Ordering::Relaxed);
         self.inner.consume(amount);
     }
+}
+
+/// A text up to the zeros at its end.
+struct BeforeZeros {
+    inner: Counting,
+    left: u64,
+}
+
+impl Read for BeforeZeros {
+    fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
+        let most = buf.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let read = self.inner.read(&mut buf[..most])?;
+        self.used(read);
+        Ok(read)
+    }
+}
+
+impl BeforeZeros {
+    fn used(&mut self, bytes: usize) {
+        self.left -= bytes as u64;
+        if self.left == 0 {
+            self.inner.gauge.cut.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl BufRead for BeforeZeros {
+    fn fill_buf(&mut self) -> Result<&[u8]> {
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let there = self.inner.fill_buf()?;
+        Ok(&there[..there.len().min(most)])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.inner.consume(amount);
+        self.used(amount);
+    }
+}
+
+/// Bytes of a file before the zeros at its end.
+fn before_zeros(file: &File, size: u64) -> Result<u64> {
+    let mut end = size;
+    let mut chunk = vec![0; CHUNK];
+    while end > 0 {
+        let begin = end.saturating_sub(CHUNK as u64);
+        let part = &mut chunk[..(end - begin) as usize];
+        file.read_exact_at(part, begin)?;
+        match part.iter().rposition(|byte| *byte != 0) {
+            Some(last) => return Ok(begin + last as u64 + 1),
+            None => end = begin,
+        }
+    }
+    Ok(0)
 }
 
 /// One gzip member after another.
@@ -250,6 +310,27 @@ impl SourceFile {
     /// It cannot be opened.
     pub fn open(&self) -> std::result::Result<Input, Problem> {
         open(&self.place, self.packing)
+    }
+
+    /// Opens a text at its start, unpacked; without the zeros at its end, where it is not packed.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open_text(&self) -> std::result::Result<Input, Problem> {
+        if self.packing != Packing::Plain {
+            return self.open();
+        }
+        let file = self.place.open()?;
+        let unreadable = |e: Error| Problem::new(format!("cannot be read: {e}")).file(&self.path);
+        let size = file.metadata().map_err(unreadable)?.len();
+        let left = before_zeros(&file, size).map_err(unreadable)?;
+        if left == size || left == 0 {
+            return self.open();
+        }
+        let gauge = Arc::new(Gauge::default());
+        gauge.zeros.store(size - left, Ordering::Relaxed);
+        let inner = Counting { inner: BufReader::with_capacity(CHUNK, Whole { file, at: 0 }), gauge: gauge.clone() };
+        Ok((Box::new(BeforeZeros { inner, left }), gauge))
     }
 
     /// The first bytes, unpacked.

@@ -24,6 +24,8 @@ pub struct Manifest {
     pub registers: Option<Registers>,
     pub status: String,
     pub reason: Option<String>,
+    /// Kinds of the transports, by the names that flows have them by.
+    pub transports: BTreeMap<String, String>,
     /// Rows of each table.
     pub rows: BTreeMap<String, u64>,
 }
@@ -52,6 +54,11 @@ impl Manifest {
             reason: document["reason"].as_str().map(str::to_string),
             ..Manifest::default()
         };
+        let scenario = &document["scenario"];
+        let named = scenario["transports"].as_object().into_iter().flatten().map(|(name, transport)| (name.as_str(), transport));
+        for (name, transport) in named.chain([("default", &scenario["transport"])]) {
+            manifest.transports.extend(transport["kind"].as_str().map(|kind| (name.to_string(), kind.to_string())));
+        }
         for entry in document["watched"].as_array().into_iter().flatten() {
             let Some(port) = entry["port"].as_str() else { continue };
             let watched = Watched {

@@ -73,7 +73,8 @@ impl Index {
     }
 
     fn add(&mut self, name: u64, number: u64) {
-        if self.used == self.places.len() {
+        // Half of the places stay free, so that few names share one.
+        if 2 * self.used >= self.places.len() {
             let all = std::mem::take(&mut self.places);
             self.places = vec![NO_CHAIN; (all.len() * 2).max(1 << 10)];
             for mut at in all {

@@ -107,6 +107,8 @@ pub struct Side {
     /// Packets that were handed over.
     count: u64,
     latest: i128,
+    /// By the name of a packet: half of it, in so little memory that it stays in the cache, and the rest.
+    marks: Vec<u32>,
     places: Vec<(u64, u64, i128, u32)>,
     /// Packets by interface, until the file ends; and of the one that the last packets were captured at.
     packets: BTreeMap<(usize, Option<u32>), u64>,
@@ -127,6 +129,7 @@ impl Side {
             sorted: None,
             count: 0,
             latest: NEVER,
+            marks: vec![0; PLACES],
             places: vec![(0, 0, NEVER, 0); PLACES],
             packets: BTreeMap::new(),
             here: ((0, None), 0),
@@ -232,8 +235,11 @@ impl Side {
             return false;
         }
         let name = seen.name();
-        let place = &mut self.places[name as usize % PLACES];
-        let copy = place.0 == name && at.abs_diff(place.1) < NEAR && seen.time - place.2 < SOON;
+        let index = name as usize % PLACES;
+        let mark = (name >> 32) as u32;
+        let known = std::mem::replace(&mut self.marks[index], mark) == mark;
+        let place = &mut self.places[index];
+        let copy = known && place.0 == name && at.abs_diff(place.1) < NEAR && seen.time - place.2 < SOON;
         if !copy {
             *place = (name, at, seen.time, seen.interface);
         } else if seen.interface != place.3 {

@@ -6,7 +6,8 @@
 //! Source: Lindley 1952 (waiting times of a single server); the limit of bytes or packets is that of Linux's bfifo and pfifo.
 
 use super::line_check::LineCheck;
-use crate::bursts::{EstimateError, EstimateReport};
+use super::range::Estimate;
+use crate::bursts::{EstimateError, EstimateRange, EstimateReport, Sure};
 use crate::checks::Finding;
 use crate::input::problem::Problem;
 use crate::trace::order::Sink;
@@ -204,8 +205,12 @@ impl Lindley {
             overhead_bytes: self.overhead,
             records: self.records,
             peak_bytes: self.peak,
-            dropped: self.dropped,
+            dropped: Some(self.dropped),
             longest_wait_ps: self.longest,
+            rate_tolerance: 0.0,
+            range: EstimateRange::default(),
+            confirmed: None,
+            sure: Sure::Unchecked,
             busy_share: (span > 0).then(|| (self.busy as f64 / span as f64).min(1.0)),
             error: (c.records > 0).then(|| EstimateError {
                 records: c.records,
@@ -256,20 +261,20 @@ impl Lindley {
 /// Sink of the records of a port, behind an estimate of its queue where one was asked for.
 pub struct Estimated<S> {
     pub sink: S,
-    pub lindley: Option<Box<Lindley>>,
+    pub estimate: Option<Box<Estimate>>,
 }
 
 impl<S: Sink> Sink for Estimated<S> {
     #[inline]
     fn take(&mut self, record: &Record) {
-        match self.lindley.as_mut().and_then(|lindley| lindley.take(record)) {
+        match self.estimate.as_mut().and_then(|estimate| estimate.take(record)) {
             Some((record, wait)) => self.sink.take_estimated(&record, wait),
             None => self.sink.take(record),
         }
     }
 
     fn take_measured(&mut self, record: &Record, wait: Option<u64>) {
-        match self.lindley.as_mut().and_then(|lindley| lindley.take(record)) {
+        match self.estimate.as_mut().and_then(|estimate| estimate.take(record)) {
             Some((record, wait)) => self.sink.take_estimated(&record, wait),
             None => self.sink.take_measured(record, wait),
         }
@@ -300,7 +305,7 @@ mod tests {
         assert_eq!(found(&mut port, 8_000), 1_000, "the second has begun to leave");
         assert_eq!(found(&mut port, 7 * 8_000), 0);
         let (report, notes, problem) = port.finish();
-        assert_eq!((report.peak_bytes, report.dropped, report.longest_wait_ps), (1_000, 0, 16_000_000));
+        assert_eq!((report.peak_bytes, report.dropped, report.longest_wait_ps), (1_000, Some(0), 16_000_000));
         assert!(report.used && problem.is_none() && notes[0].contains("an estimate"), "{notes:?}");
         assert_eq!(report.busy_share, Some(1.0f64.min(40_000.0 / 56_000.0)));
     }

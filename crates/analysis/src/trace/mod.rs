@@ -6,6 +6,7 @@ mod inspect;
 mod line_check;
 mod options;
 mod order;
+mod range;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ pub use options::{By, Options};
 pub use time_argument::Dated;
 pub use window::Records;
 
+use crate::checks::nothing_in;
 use crate::checks::records::PortChecks;
 use crate::formats::learn_flows;
 use crate::input::context::Context;
@@ -36,10 +38,11 @@ use crate::input::reader::{Batch, TraceReader, NO_WAIT};
 use crate::input::sorter::unsorted;
 use crate::pair::Pair;
 use crate::{Fates, NoticeReport, PortAnalyzer, PortReport, Record, Settings, SCHEMA};
-use estimate::{Estimated, Lindley};
+use estimate::Estimated;
 use fanin_units::{Bytes, Span, Time};
 use inspect::{inspected, survey};
 use order::{Lane, Order, Sink, WINDOW};
+use range::{joined, Estimate};
 use serde::Serialize;
 use serde_json::Value;
 use source::{origin, Source};
@@ -188,6 +191,7 @@ impl Trace {
         let without_fcs = options.without_fcs;
         let mut context = Context { origin: origin(&sources), without_fcs, ..Context::default() };
         context.notes.extend(context.origin.note());
+        context.overhead = options.settings.overhead.get();
         context.rtt_given = options.settings.rtt.is_some();
         context.notices.until = options.stop.unwrap_or(Time::MAX);
         let by = detection(options, &sources)?;
@@ -195,8 +199,8 @@ impl Trace {
             let folder = source.path().parent().unwrap_or(Path::new("."));
             let facts = source.facts();
             let of_result = matches!(facts.shape, Shape::Result | Shape::Stamps) || facts.kind == "parquet";
-            if facts.manifest.is_some() && sources.len() == 1 && of_result {
-                learn_flows(folder, &mut context);
+            if let (Some(manifest), 1, true) = (&facts.manifest, sources.len(), of_result) {
+                learn_flows(folder, manifest, &mut context);
             }
             if let Some(manifest) = facts.manifest.as_ref().filter(|m| m.status != "complete") {
                 let reason = manifest.reason.as_ref().map_or(String::new(), |r| format!(": {r}"));
@@ -536,16 +540,18 @@ impl<S: Sink> Run<'_, S> {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let lindley = match (self.options.buffer, settings.rate) {
+        let estimate = match (self.options.buffer, settings.rate) {
             (None, _) => None,
-            (Some(buffer), Some(rate)) => Some(Box::new(Lindley::new(rate, settings.overhead, buffer))),
+            (Some(buffer), Some(rate)) => {
+                Some(Box::new(Estimate::new(rate, settings.overhead, buffer, self.options.tolerance())))
+            }
             (Some(buffer), None) => {
                 let what = "needs the speed of the port, by which the queue is calculated";
                 let problem = Problem::new(what).column("buffer").place(format!("port {name}")).value(buffer.to_string());
                 return Err(problem.suggestion("give it, for example --rate 10Gbps").into());
             }
         };
-        Ok(Some(Lane::new(Estimated { sink: (self.make)(&settings, name, context), lindley }, self.order)))
+        Ok(Some(Lane::new(Estimated { sink: (self.make)(&settings, name, context), estimate }, self.order)))
     }
 }
 
@@ -557,8 +563,8 @@ impl<S: Sink> Run<'_, S> {
     pub(super) fn finish_all(self) -> Result<(), Failure> {
         let mut wrong = Problems::new();
         for lane in self.lanes.into_iter().flatten() {
-            let lindley = lane.finish().map_err(|error| unsorted(&error))?.lindley;
-            wrong.extend(lindley.and_then(|lindley| lindley.finish().2));
+            let estimate = lane.finish().map_err(|error| unsorted(&error))?.estimate;
+            wrong.extend(estimate.and_then(|estimate| estimate.middle.finish().2));
         }
         if wrong.is_empty() {
             Ok(())
@@ -598,12 +604,13 @@ impl Run<'_, PortAnalyzer> {
                 let records = if count == 1 { "1 record".into() } else { format!("{count} records") };
                 format!("{records} came after a later one, by {lag} at most, and were put in order")
             });
-            let Estimated { sink, lindley } = lane.finish().map_err(|error| unsorted(&error))?;
+            let Estimated { sink, estimate } = lane.finish().map_err(|error| unsorted(&error))?;
             let mut report = sink.finish();
             report.notes.splice(0..0, said);
-            if let Some(lindley) = lindley {
-                findings.extend(lindley.finding(&report.port));
-                let (estimate, said, wrong) = lindley.finish();
+            if let Some(estimate) = estimate {
+                findings.extend(estimate.middle.finding(&report.port));
+                let (estimate, said, finding, wrong) = estimate.finish(joined(&context.confirmed, &report.port), &report.port);
+                findings.extend(finding);
                 if let Some(problem) = wrong {
                     return Err(problem.place(format!("port {}", report.port)).into());
                 }
@@ -611,11 +618,17 @@ impl Run<'_, PortAnalyzer> {
                 report.notes.splice(0..0, said);
             }
             let estimated = report.estimate.as_ref().is_some_and(|estimate| estimate.used);
-            report.telling(Fates { drops: fates.drops || estimated, ..fates });
-            if estimated {
+            let refuted = report.estimate.as_ref().is_some_and(|estimate| estimate.dropped.is_none());
+            report.telling(Fates { drops: fates.drops || (estimated && !refuted), ..fates });
+            if refuted {
+                report.refute();
+            } else if estimated {
                 report.say_estimated();
             }
             ports.push(report);
+        }
+        if self.records == 0 {
+            findings.extend(sources.iter().take(1).map(|source| nothing_in(&source.path().display().to_string())));
         }
         let plausibility = Plausibility::of(findings);
         let mut notes = context.notes;

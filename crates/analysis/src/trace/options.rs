@@ -38,6 +38,8 @@ pub struct Options {
     pub behind_interface: Option<String>,
     /// Room of the port: its queue is estimated where the trace knows none, and the estimate compared where it does.
     pub buffer: Option<Buffer>,
+    /// What the port's speed may be off by, as a share: the estimate is a range over it.
+    pub rate_tolerance: Option<f64>,
     /// The port's queue counts frames without their check sequence and padding, as Linux does.
     pub without_fcs: bool,
     /// Names of files in messages, where they are not the paths.
@@ -62,7 +64,11 @@ pub struct Options {
     pub settings: Settings,
 }
 
-const KEYS: [&str; 30] = [
+/// What a port's speed may be off by, as a share, unless the user says otherwise: clocks of network cards are within 0.01 %, shapers and what
+/// they count of a frame within a percent.
+const RATE_TOLERANCE: f64 = 0.01;
+
+const KEYS: [&str; 31] = [
     "paths",
     "port",
     "columns",
@@ -87,6 +93,7 @@ const KEYS: [&str; 30] = [
     "before_interface",
     "behind_interface",
     "buffer",
+    "rate_tolerance",
     "fcs",
     "direction",
     "interface",
@@ -114,6 +121,7 @@ impl Options {
             before_interface: reading.texts("before_interface").into_iter().next(),
             behind_interface: reading.texts("behind_interface").into_iter().next(),
             buffer: reading.buffer(),
+            rate_tolerance: reading.number("rate_tolerance"),
             without_fcs: !reading.truth("fcs", true),
             shown: reading.names("shown"),
             ports: reading.texts("port"),
@@ -227,6 +235,18 @@ impl Options {
 
     /// Adds problems with the settings of detection.
     fn judge(&self, problems: &mut Problems) {
+        if let Some(share) = self.rate_tolerance {
+            let problem = Problem::new(if (0.0..=0.5).contains(&share) {
+                "has no effect: only an estimate of the queue (buffer) is a range over what the speed may be"
+            } else {
+                "is no share that a speed may be off by"
+            });
+            if self.buffer.is_none() || !(0.0..=0.5).contains(&share) {
+                problems.push(
+                    problem.column("rate_tolerance").value(share.to_string()).accepted("0 to 0.5, for example 0.01, with buffer"),
+                );
+            }
+        }
         // The rate may still come with the trace, so that only what does not depend on it is judged here.
         let judged = Settings { rate: self.settings.rate, ..self.detecting(By::Queue) };
         let reported = judged.problems().into_iter().map(|e| Problem::new(e.message).column(e.setting));
@@ -238,6 +258,11 @@ impl Options {
                 judged.problems().into_iter().map(|e| Problem::new(e.message).column(e.setting)).filter(|p| !known.contains(p)),
             );
         }
+    }
+
+    /// What the port's speed may be off by, as a share.
+    pub(super) fn tolerance(&self) -> f64 {
+        self.rate_tolerance.unwrap_or(RATE_TOLERANCE)
     }
 
     /// A file, and how messages call it.
@@ -285,6 +310,7 @@ impl Options {
             "before_interface": self.before_interface,
             "behind_interface": self.behind_interface,
             "buffer": text(self.buffer.map(|b| b.to_string())),
+            "rate_tolerance": self.buffer.map(|_| self.tolerance()),
             "fcs": !self.without_fcs,
             "idle_before": s.idle_before,
         })

@@ -1,5 +1,6 @@
 //! Traces of simulated scenarios.
 
+use fanin_analysis::Sender;
 use fanin_analysis::{FlowInfo, FlowLookup, PortAnalyzer, PortReport, Record, Settings, AT_HEAD, DROPPED, MARKED, REPLACED};
 use fanin_scenario::Scenario;
 use fanin_sim::{Control, Observer, Progress};
@@ -82,6 +83,8 @@ pub fn simulate(scenario: &str, port: &str) -> Trace {
             start: Some(Time::from_ps(number(&row["start_ps"]))),
             opened: None,
             base_rtt: Some(Span::from_ps(number(&row["base_rtt_ps"]))),
+            sender: Sender::SlowStart,
+            doubled: None,
             name: format!("{} -> {}", text(&row["src"]), text(&row["dst"])).into(),
         };
         flows.insert(number(&row["flow"]) as u32, info);

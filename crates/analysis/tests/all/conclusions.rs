@@ -1,8 +1,8 @@
 //! What is concluded: windows and thresholds at any speed, what is said where there is no burst, and the law in words, case by case.
 
 use fanin_analysis::{
-    unknown_flows, Background, Burst, Detect, DetectReport, FlowInfo, FlowLookup, PortAnalyzer, PortReport, Record, Settings,
-    NO_DATA, NO_QUEUE,
+    unknown_flows, Background, Burst, Detect, DetectReport, FlowInfo, FlowLookup, PortAnalyzer, PortReport, Record, Sender,
+    Settings, NO_DATA, NO_QUEUE,
 };
 use fanin_units::{BitRate, Bytes, Span, Time};
 use std::cmp::Reverse;
@@ -46,6 +46,25 @@ fn an_evenly_paced_stream_is_no_burst_below_the_ports_speed() {
                 let words = found.nothing.expect("no burst").words;
                 assert!(words.starts_with("no burst: the load is steady, "), "{words}");
             }
+        }
+    }
+}
+
+/// A stream at the share that makes a burst has windows with a frame more and a frame less: until the load is known to be steady too.
+#[test]
+fn a_stream_at_the_share_of_a_burst_has_no_bursts() {
+    for mbps in [100, 1_000, 10_000] {
+        let wire = BitRate::from_mbps(mbps).time_to_send(Bytes(FRAME + 20)).ps() as f64;
+        for load in [0.48, 0.5, 0.501, 0.52, 0.54] {
+            let count = 150.0 * load * 25e6_f64.max(20.0 * wire) / wire;
+            let mut records = paced(wire / load, count as u64);
+            // No sender is that even.
+            for (i, r) in records.iter_mut().enumerate() {
+                r.time = Time::from_ps(r.time.ps() + (i as u64 * 7_919 % 100) * (wire / 150.0) as u64);
+            }
+            let found = report(&by_rate(mbps), &records, &unknown_flows());
+            assert_eq!((found.bursts_found, found.bursts.len(), found.burst_ps), (0, 0, 0), "{mbps} Mb/s at {load}");
+            assert!(found.histograms.duration_ps.counts.is_empty(), "{:?}", found.histograms);
         }
     }
 }
@@ -480,7 +499,8 @@ fn senders_that_were_on_their_way_are_judged_from_the_start_of_the_burst() {
 /// A batch of packets, as a delay line or a paused host lets go at once, at the beginning of a burst that acknowledgements clock.
 #[test]
 fn a_batch_before_the_growth_is_not_judged_and_no_window_is_called_full() {
-    let lookup: FlowLookup = Arc::new(|_| FlowInfo { base_rtt: Some(Span::from_us(700)), ..FlowInfo::default() });
+    let lookup: FlowLookup =
+        Arc::new(|_| FlowInfo { base_rtt: Some(Span::from_us(700)), sender: Sender::SlowStart, ..FlowInfo::default() });
     let idle = Settings { idle_before: true, ..settings() };
     let far = |batch: u64, at: u64| {
         let flows = (0..batch).map(|k| (at + k * 1_000_000, (k % 18) as u32, FRAME, 0));
@@ -502,4 +522,46 @@ fn a_batch_before_the_growth_is_not_judged_and_no_window_is_called_full() {
         ],
     );
     assert!(!law.words.contains("windows are full"), "{}", law.words);
+    // The first windows lie under the batch: without the transport's name nothing shows slow start.
+    let unnamed: FlowLookup = Arc::new(|_| FlowInfo { base_rtt: Some(Span::from_us(700)), ..FlowInfo::default() });
+    let found = report(&idle, &far(150, start), &unnamed);
+    let words = found.bursts[1].words.as_ref().unwrap_or_else(|| panic!("{:?}", found.bursts[1].law));
+    says(words, &["1.00 times the port's speed", "18 new flows began to send here. No law is stated", "nothing here shows it"]);
+}
+
+/// Senders at a steady rate that together send twice what the port does: the slope is the port's speed, and no law says so.
+#[test]
+fn senders_at_a_steady_rate_get_no_law_and_no_remedy() {
+    let rate = BitRate::from_gbps(1);
+    let steady = |senders: u64| {
+        let mut port = Port::new(rate, 2_000_000);
+        let each = (FRAME + 20) * 8_000 * senders / 2;
+        for i in 0..2 * senders * 1_000 / senders {
+            let (turn, sender) = (i / senders, i % senders);
+            port.arrive(10_000_000_000 + turn * each + sender * each / senders, sender as u32, FRAME, 0);
+        }
+        port.records
+    };
+    let named = |sender: Sender| -> FlowLookup {
+        Arc::new(move |flow| FlowInfo {
+            src: Some(format!("h{flow}").into()),
+            base_rtt: Some(Span::from_ps(RTT)),
+            sender: sender.clone(),
+            ..FlowInfo::default()
+        })
+    };
+    let idle = Settings { idle_before: true, ..settings() };
+    for senders in [2, 16] {
+        for sender in [Sender::Other("udp".into()), Sender::Other("roce".into()), Sender::Tcp, Sender::Unknown] {
+            let (burst, words) = highest(&idle, &steady(senders), &named(sender.clone()));
+            assert!(burst.law.is_none(), "{sender:?}: {words}");
+            for remedy in ["pacing", "To stop it", "mark at", "are in slow start:", "HyStart"] {
+                assert!(!words.contains(remedy), "{sender:?}: {words}");
+            }
+            if let Some(growth) = words.find("the queue grew by") {
+                says(&words[growth..], &["1.00 times the port's speed", &format!("{senders} new flows of {senders} hosts")]);
+                says(&words, &["No law is stated: the laws are of senders in slow start"]);
+            }
+        }
+    }
 }

@@ -9,8 +9,8 @@ use crate::doc::Parts;
 use crate::sections::Nic;
 use fanin_packet::{Signals, Stack, MAX_HOPS};
 use fanin_params::Cx;
-use fanin_switch::{Context, Frames, Hosts, Mechanisms, PortSettings, Site, Traffic, TransportInUse};
-use fanin_transport::TransportParams;
+use fanin_switch::{Context, Frames, Hosts, Mechanisms, PortSettings, Retries, Site, Traffic, TransportInUse};
+use fanin_transport::{FailsAfter, TransportParams};
 use fanin_units::NodeId;
 
 /// Checks the mechanisms of `parts`; names of nodes only if the network could be built.
@@ -29,6 +29,13 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             headers: config.longest_header(parts.ip()),
             burst: config.burst(),
             telemetry: config.needs_telemetry().map_or(0, |_| Stack::bytes(records)),
+            retries: config.fails_after().map(|FailsAfter { timer, times, raise }| Retries {
+                key: timer.key,
+                timeout: timer.value,
+                exponent: timer.exponent,
+                times,
+                raise,
+            }),
         })
         .collect();
     let first = network.and_then(|network| network.switches().next()).map_or(0, NodeId::index);

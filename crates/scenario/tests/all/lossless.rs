@@ -277,6 +277,29 @@ fn timeouts_of_queue_pairs_are_said_as_they_are_given() {
     assert!(!said("ack_timeout = 9").contains("ack_timeout"));
 }
 
+/// Timeouts that expire while all that switches can hold drains: 1 MB at 10 Gb/s there and back take 1.6 ms, and eight times 100 us are
+/// half of that.
+#[test]
+fn timeouts_that_pauses_outlast() {
+    let said = |recovery: &str| {
+        let entry = "[[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h3\"\nclass = 3\nrate = \"1Gbps\"\nsize = \"1MB\"";
+        let flows = "[[traffic]]\nkind = \"flows\"\nclass = 3\nflows = [{ src = \"h0\", dst = \"h3\", size = \"1MB\" }]";
+        said(&[(entry, &format!("[transport]\nkind = \"roce\"\nrecovery = {{ {recovery} }}\n{flows}")[..])])
+    };
+    let wait = "may keep a packet and its acknowledgment waiting for 1600us without a loss (1 switches of 1MB both ways, at 10Gbps), and flows of transport default fail after 8 timeouts of";
+    assert_eq!(
+        said("kind = \"selective_repeat\""),
+        warning(&format!(".memory, line 11: {wait} 100us (recovery.rto_low); recovery.rto_low and rto_high of at least 200us at transport default, or less memory"))
+    );
+    assert_eq!(said("kind = \"selective_repeat\", rto_low = \"200us\""), "");
+    let go_back_n = said("kind = \"go_back_n\", ack_timeout = 4");
+    assert!(
+        go_back_n.contains(&format!("{wait} 65536ns (recovery.ack_timeout); recovery.ack_timeout = 6 at transport default")),
+        "{go_back_n}"
+    );
+    assert_eq!(said("kind = \"go_back_n\", ack_timeout = 6"), "");
+}
+
 /// R_AI of 40 Gb/s at faster NICs: DCQCN's way back takes ten times as long at 400 Gb/s. In proportion it is as it was.
 #[test]
 fn steps_of_dcqcn_that_are_small_beside_the_line() {

@@ -22,6 +22,9 @@ const BUDGET: u64 = 200_000;
 /// Bytes set aside while a run lasts, for closing its files when the disk is full.
 const BALLAST: usize = 4 << 20;
 
+/// Where a run writes inside its folder, until it has ended: a file of a result's name is whole.
+pub const WORKING: &str = ".fanin-run";
+
 /// Formats that a table may have been converted to; see docs/results.md.
 const FORMATS: [&str; 4] = ["parquet", "csv", "jsonl", "arrow"];
 
@@ -96,6 +99,9 @@ pub struct Outcome {
 
 /// Runs a scenario into `folder`, which is created if need be; its result files are replaced.
 ///
+/// All but the manifest is written to [`WORKING`] in it, and gets its own name when the run has ended, however it ended; of a run that is
+/// killed that folder is left, and the next run removes it.
+///
 /// # Errors
 /// See [`RunError`]. Whatever happens after the start, the manifest says `partial` and why.
 pub fn run(scenario: &Scenario, folder: &Path, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
@@ -115,6 +121,8 @@ pub fn run(scenario: &Scenario, folder: &Path, observer: &mut dyn Observer) -> R
     let earlier = folder.join("manifest.json").exists();
     write_json(folder, "manifest.json", &manifest)?;
     clear(folder, earlier).map_err(|(path, e)| fail(&path, &e))?;
+    let working = folder.join(WORKING);
+    std::fs::create_dir(&working).map_err(|e| fail(&working, &e))?;
     let ballast = Ballast::new(folder);
     let result = run_inside(scenario, folder, observer, &mut manifest, ballast);
     if let Err(error) = &result {
@@ -138,7 +146,29 @@ fn clear(folder: &Path, earlier: bool) -> Result<(), (PathBuf, std::io::Error)> 
             _ => {}
         }
     }
+    let working = folder.join(WORKING);
+    match std::fs::remove_dir_all(&working) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err((working, e)),
+        _ => Ok(()),
+    }
+}
+
+/// Gives all that was written its own name; what is still open goes on under it.
+fn name_files(folder: &Path) -> Result<(), RunError> {
+    let working = folder.join(WORKING);
+    let fail = |path: PathBuf, error: std::io::Error| RunError::Write { path, cause: error.to_string() };
+    for entry in std::fs::read_dir(&working).map_err(|e| fail(working.clone(), e))? {
+        let entry = entry.map_err(|e| fail(working.clone(), e))?;
+        let path = folder.join(entry.file_name());
+        std::fs::rename(entry.path(), &path).map_err(|e| fail(path, e))?;
+    }
     Ok(())
+}
+
+/// The error of a table, by the name that its file gets.
+fn by_its_name(folder: &Path, error: TableError) -> RunError {
+    let name = error.path.strip_prefix(folder.join(WORKING)).map(Path::to_path_buf);
+    RunError::from(TableError { path: name.map_or(error.path, |name| folder.join(name)), cause: error.cause })
 }
 
 /// Space on the disk that a run can have back when there is none left. Removed when dropped.
@@ -188,7 +218,8 @@ fn run_inside(
     manifest: &mut Map<String, Value>,
     ballast: Ballast,
 ) -> Result<Outcome, RunError> {
-    let mut world = setup::world(scenario, &Destination::Folder(folder))?;
+    let working = folder.join(WORKING);
+    let mut world = setup::world(scenario, &Destination::Folder(&working))?;
     let mut wound_up = false;
     let ended = drive(&mut world, observer).and_then(|ended| {
         wound_up = true;
@@ -198,11 +229,13 @@ fn run_inside(
     let ((interrupted, stuck), summary, rows) = match ended {
         Ok(ended) => ended,
         Err(error) => {
-            let error = RunError::from(error);
+            let error = by_its_name(folder, error);
             manifest.insert("sim_ps".into(), json!(world.core.now.ps()));
             manifest.insert("files".into(), files(world.core.ledger.tables.seal()));
-            let _ = write_partial(folder, manifest, &error.to_string());
+            let _ = name_files(folder).and_then(|()| write_partial(folder, manifest, &error.to_string()));
             manifest.insert("files".into(), files(rescue(&mut world, wound_up)));
+            let _ = name_files(folder);
+            let _ = std::fs::remove_dir(&working);
             world.describe_watched(manifest);
             return Err(error);
         }
@@ -216,6 +249,8 @@ fn run_inside(
     describe_run(&world, observer, manifest);
     world.describe_watched(manifest);
     manifest.insert("files".into(), files(rows));
+    name_files(folder)?;
+    std::fs::remove_dir(&working).map_err(|e| RunError::Write { path: working, cause: e.to_string() })?;
     if let Value::Object(map) = &summary {
         write_json(folder, "summary.json", map)?;
     }
@@ -383,6 +418,52 @@ mod tests {
         let aborted = json!([{"flow": 0, "src": "h0", "dst": "h1", "size_bytes": 1000, "reason": "retries_exhausted"}]);
         assert_eq!((&summary["aborted"], &summary["flows"]["aborted"]), (&aborted, &json!(1)));
         assert!(!folder.path().join(".ballast").exists());
+    }
+
+    /// Names in a folder.
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// Looks at the folder while a run lasts, then stops it or kills it.
+    struct Watching<'a>(&'a Path, bool, bool);
+
+    impl Observer for Watching<'_> {
+        fn progress(&mut self, _: &Progress) -> Control {
+            self.1 = true;
+            assert_eq!(names(self.0), [".ballast", WORKING, "manifest.json", "mine.txt"]);
+            let there = names(&self.0.join(WORKING));
+            assert!(["flows.parquet", "queues.parquet"].iter().all(|name| there.contains(&(*name).to_string())), "{there:?}");
+            assert!(!self.2, "killed");
+            Control::Stop
+        }
+        fn cost(&mut self) -> (f64, f64) {
+            (0.0, 0.0)
+        }
+    }
+
+    #[test]
+    fn no_file_has_its_name_before_the_run_has_ended() {
+        let text = "[topology]\nkind = \"single_switch\"\nhosts = 3\nlink = { rate = \"10Gbps\", delay = \"1us\" }\n\
+                    [transport]\nkind = \"tcp\"\n[telemetry]\nqueues = [\"*->h0\"]\n\
+                    [[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsize = \"200MB\"\n";
+        let scenario = Scenario::from_toml(text, Path::new(".")).unwrap_or_else(|problems| panic!("{problems:?}"));
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("mine.txt"), "x").unwrap();
+        let mut killed = Watching(folder.path(), false, true);
+        let run_and_die = std::panic::AssertUnwindSafe(|| run(&scenario, folder.path(), &mut killed).map(|_| ()));
+        assert!(std::panic::catch_unwind(run_and_die).is_err(), "it was killed");
+        let left = names(folder.path());
+        assert!(left.contains(&WORKING.to_string()) && !left.iter().any(|name| name.ends_with(".parquet")), "{left:?}");
+        // The next run knows nothing of it; it is stopped, and what there is has its names.
+        let mut stopped = Watching(folder.path(), false, false);
+        let outcome = run(&scenario, folder.path(), &mut stopped).unwrap();
+        assert!(outcome.interrupted && stopped.1);
+        let left = names(folder.path());
+        assert!(!left.contains(&WORKING.to_string()) && left.contains(&"queues.parquet".to_string()), "{left:?}");
     }
 
     #[test]

@@ -326,3 +326,35 @@ fn marking_only_keeps_acknowledgments_of_a_lossless_class() {
     println!("dropped: {as_ever}, and {marks_only} where RED marks only");
     assert!(as_ever > 100 && marks_only == 0, "{as_ever} {marks_only}");
 }
+
+/// Four or ten flows of TIMELY to one host at the paper's 10 Gb/s and 20 us, each begun at its share: the share of the line that is used
+/// from 50 to 100 ms, and the largest queue.
+fn timely_incast(flows: u64, burst: Option<u64>, keys: &str) -> (f64, u64) {
+    let share = 9_000 / flows;
+    let (bursts, segment) =
+        burst.map_or_else(Default::default, |b| (format!("burst = \"{b}B\"\n"), format!(", segment = \"{b}B\"")));
+    let ran = run(&format!(
+        "duration = \"100ms\"\n[topology]\nkind = \"single_switch\"\nhosts = 11\nlink = {{ rate = \"10Gbps\", delay = \"4500ns\" }}\n\
+         [switch]\nbuffer = \"unlimited\"\n[transport]\nkind = \"roce\"\n{bursts}\
+         congestion_control = {{ kind = \"timely\"{segment}, initial_rate = \"{share}Mbps\"{keys} }}\n\
+         [[traffic]]\nkind = \"incast\"\nreceiver = \"h10\"\nsenders = [\"h0..h{}\"]\nsize = \"1GB\"\njitter = \"100us\"\n[telemetry]\nsample = \"100us\"\n",
+        flows - 1
+    ));
+    let rows = ran.kept.ports.iter().filter(|row| row.port.to_string() == "switch0->h10" && row.time_ps > 50_000_000_000);
+    let (sent, most) = rows.fold((0, 0), |(sent, most), row| (sent + row.tx_bytes, row.queue_max_bytes.max(most)));
+    let used = sent as f64 * 1_106.0 / 1_086.0 / (1.25e9 * 0.05);
+    println!("TIMELY, {flows} flows, bursts of {burst:?} B{keys}: {used:.3} of the line, queue at most {most} B");
+    (used, most)
+}
+
+/// The paper's bursts cost TIMELY most of the line where several flows share it, and single packets do not: one burst of 16 KB before a
+/// segment is 13 us of RTT, a gradient of 0.875 · 13 / 20, and nearly half of the rate. It is the gradient: with D_minRTT of ten times as
+/// much the line is used.
+#[test]
+fn bursts_of_others_are_gradients_to_timely() {
+    let used = |burst, keys| timely_incast(4, burst, keys).0;
+    assert!(used(None, "") > 0.9);
+    assert!(used(Some(16_384), "") < 0.5);
+    assert!(used(Some(16_384), ", min_rtt = \"200us\"") > 0.95);
+    assert!(used(Some(16_384), ", beta = 0.2") > 0.9);
+}

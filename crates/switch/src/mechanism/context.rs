@@ -90,6 +90,22 @@ pub struct TransportInUse<'a> {
     pub burst: Option<(&'static str, Bytes)>,
     /// Bytes of telemetry in its largest frame; zero where it asks for none.
     pub telemetry: u16,
+    /// What makes its flows fail without a loss; `None`: nothing does.
+    pub retries: Option<Retries>,
+}
+
+/// A timeout without progress, and how many in a row a flow survives.
+#[derive(Clone, Copy, Debug)]
+pub struct Retries {
+    /// Key of the timeout, the shortest of several.
+    pub key: &'static str,
+    pub timeout: Span,
+    /// Exponent n of a timeout that doubles with each, if the key has that.
+    pub exponent: Option<u32>,
+    /// Timeouts in a row with which it fails.
+    pub times: u32,
+    /// Keys to raise for longer ones.
+    pub raise: &'static str,
 }
 
 impl Context<'_> {

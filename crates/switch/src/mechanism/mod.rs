@@ -31,7 +31,7 @@ mod vertigo;
 
 pub use api::{Claims, Headers, Messages, PauseFrames, Profile, Sent};
 pub use capability::*;
-pub use context::{Context, Frames, Hosts, Network, Traffic, TransportInUse};
+pub use context::{Context, Frames, Hosts, Network, Retries, Traffic, TransportInUse};
 pub use dibs::{DibsCounts, DibsParams};
 pub use hooks::Hooks;
 pub use int::{IntCounts, IntParams};

@@ -1,7 +1,7 @@
 //! Parameters of RoCEv2.
 
 use super::cc::{NoRateControl, Path, RoceControl, Sending};
-use crate::transport::{CheckSite, Idle, LossTimer, Shape, TransportParams};
+use crate::transport::{CheckSite, FailsAfter, Idle, LossTimer, Shape, TransportParams};
 use fanin_packet::{IpVersion, RoceHeader, RoceOp};
 use fanin_params::{params, Cx, Ground, Trial};
 use fanin_units::{Bytes, Span};
@@ -242,6 +242,12 @@ impl TransportParams for Roce {
                 }]
             }
         }
+    }
+
+    fn fails_after(&self) -> Option<FailsAfter> {
+        let timer = self.loss_timers().into_iter().next()?;
+        let raise = if self.selective() { "recovery.rto_low and rto_high" } else { timer.key };
+        Some(FailsAfter { timer, times: self.retry_count + 1, raise })
     }
 
     fn needs_telemetry(&self) -> Option<&'static str> {

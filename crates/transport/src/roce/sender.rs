@@ -6,7 +6,7 @@ use super::limiter::Limiter;
 use super::messages::Messages;
 use crate::report::Stats;
 use fanin_packet::{Ecn, Envelope, Framing, Header, HopSample, Kind, RoceHeader, RoceOp, Stack, Syndrome};
-use fanin_units::{Span, Time};
+use fanin_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 
 /// Largest number of outstanding packets, so that a sequence number identifies one: half of all numbers. Source: IBTA §9.7.2.
@@ -74,9 +74,13 @@ pub struct Sender {
     pace_at: Time,
     /// Number of packets since the last one that requested an acknowledgment.
     since_ack_request: u32,
+    /// Time at which the last packet of a burst has left.
+    free_at: Time,
     limiter: Limiter,
     /// Limit of outstanding bytes of the queue pair's own window \[bytes\].
     limit: u64,
+    /// Part of a packet that has to fit into the control's window for it to leave \[bytes\].
+    fits: u64,
     control: Control,
     sending: Sending,
     path: Path,
@@ -102,8 +106,10 @@ impl Sender {
             timeout_at: Time::MAX,
             pace_at: Time::MAX,
             since_ack_request: 0,
+            free_at: Time::ZERO,
             limiter: Limiter::new(burst),
             limit: cfg.window.bytes(&path),
+            fits: if cfg.congestion_control.needs().fills_window { 1 } else { u64::from(path.payload) },
             control,
             sending,
             path,
@@ -141,14 +147,15 @@ impl Sender {
         (self.nxt < self.messages.packets() && self.has_room()).then_some(self.nxt)
     }
 
-    /// True if the window has room for the next packet in order; one packet may always be outstanding.
+    /// True if the windows have room for the next packet in order; one packet may always be outstanding.
     #[inline]
     fn has_room(&self) -> bool {
         let outstanding = self.nxt - self.una;
-        let window = self.limit.min(self.sending.window);
+        let payload = u64::from(self.path.payload);
         outstanding == 0
             || (outstanding < MOST_OUTSTANDING
-                && (window == Sending::UNLIMITED || (outstanding + 1) * u64::from(self.path.payload) <= window))
+                && (outstanding + 1) * payload <= self.limit
+                && outstanding * payload + self.fits <= self.sending.window)
     }
 
     /// True if a packet may leave now.
@@ -165,7 +172,6 @@ impl Sender {
         let Some(packet) = self.next_packet() else { return false };
         let piece = self.messages.piece(packet);
         let again = packet < self.high;
-        self.note_sent(packet, now);
         self.since_ack_request += 1;
         let ack_request = piece.last || self.since_ack_request >= cfg.ack_every;
         if ack_request {
@@ -183,6 +189,8 @@ impl Sender {
         };
         let telemetry = cfg.congestion_control.needs().telemetry.map_or(0, |_| Stack::bytes(0));
         let wire = self.framing.on_wire(self.framing.frame(roce.bytes() + piece.length) + telemetry);
+        let leaves = self.leaves(cfg, now, wire);
+        self.note_sent(packet, leaves);
         *header = Header::Roce(roce);
         envelope.payload = piece.length;
         envelope.ecn = if cfg.congestion_control.needs().marks.is_some() { Ecn::Ect0 } else { Ecn::NotEct };
@@ -205,7 +213,17 @@ impl Sender {
         true
     }
 
-    /// Accounts for a packet sent.
+    /// Time at which a packet begins to leave: the NIC takes those of a burst at once, and they leave one after the other.
+    fn leaves(&mut self, cfg: &Roce, now: Time, wire: u32) -> Time {
+        if cfg.burst.is_none() {
+            return now;
+        }
+        let leaves = now.max(self.free_at);
+        self.free_at = leaves + self.path.line_rate.time_to_send(Bytes(u64::from(wire)));
+        leaves
+    }
+
+    /// Accounts for a packet that begins to leave at `now`.
     fn note_sent(&mut self, packet: u64, now: Time) {
         if packet == self.high {
             self.sent.push_back(Sent { at: now, again: false, arrived: false });
@@ -473,4 +491,61 @@ pub struct Look {
     pub alpha: Option<f64>,
     pub repairs: bool,
     pub late: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::roce::cc::RoceControl;
+    use fanin_params::defaults;
+    use fanin_units::BitRate;
+
+    /// Packets of 1024 B that leave at once with this window of the control.
+    fn leave(congestion_control: RoceControl, window: u64) -> u64 {
+        let cfg = Roce { congestion_control, ..Roce::default() };
+        let path = Path { line_rate: BitRate::from_gbps(100), base_rtt: Span::from_us(10), hops: 1, payload: 1_024, wire: 1_106 };
+        let mut sender = Sender::new(&cfg, path, Framing::ETHERNET, 0);
+        sender.write(Time::ZERO, 100_000);
+        sender.sending.window = window;
+        let (mut envelope, mut header) = (Envelope::default(), Header::default());
+        while sender.poll(&cfg, Time::ZERO, &mut Stats::default(), &mut envelope, &mut header) {}
+        sender.high
+    }
+
+    /// The RTT of a packet in a burst begins when it leaves, not when the NIC has taken the burst. Source: TIMELY §4.1.
+    #[test]
+    fn rtts_in_a_burst_begin_as_each_packet_leaves() {
+        let times = |burst: Option<Bytes>| {
+            let cfg = Roce { burst, ..Roce::default() };
+            let path =
+                Path { line_rate: BitRate::from_gbps(10), base_rtt: Span::from_us(10), hops: 1, payload: 1_024, wire: 1_106 };
+            let mut sender = Sender::new(&cfg, path, Framing::ETHERNET, 0);
+            sender.write(Time::ZERO, 100_000);
+            let (mut envelope, mut header) = (Envelope::default(), Header::default());
+            for _ in 0..4 {
+                assert!(sender.poll(&cfg, Time::from_ps(5_000), &mut Stats::default(), &mut envelope, &mut header));
+            }
+            sender.sent.iter().map(|sent| sent.at.ps()).collect::<Vec<_>>()
+        };
+        // 10 Gb/s: 800 ps a byte; the first packet has an RETH of 16 B more.
+        let first = 5_000 + 1_122 * 800;
+        assert_eq!(times(Some(Bytes(4_096))), [5_000, first, first + 1_106 * 800, first + 2 * 1_106 * 800]);
+        assert_eq!(times(None), [5_000; 4], "a NIC takes one at a time");
+    }
+
+    /// HPCC and PowerTCP send while less than the window is in flight, Swift while a packet fits; one packet always may.
+    #[test]
+    fn windows_are_filled_where_the_control_says_so() {
+        let counts =
+            |control: &dyn Fn() -> RoceControl| [1, 1_024, 1_025, 1_536, 2_048, 2_049].map(|bytes| leave(control(), bytes));
+        let filled: [&dyn Fn() -> RoceControl; 3] = [
+            &|| RoceControl::Hpcc(defaults()),
+            &|| RoceControl::PowerTcp(defaults()),
+            &|| RoceControl::ThetaPowerTcp(defaults()),
+        ];
+        for control in filled {
+            assert_eq!(counts(control), [1, 1, 2, 2, 2, 3]);
+        }
+        assert_eq!(counts(&|| RoceControl::Swift(defaults())), [1, 1, 1, 1, 2, 2]);
+    }
 }

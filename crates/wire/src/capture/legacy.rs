@@ -1,6 +1,6 @@
 //! pcap. Source: pcap.
 
-use super::{Capture, CaptureError, Clock, Found, Interface, Trouble, LARGEST_BLOCK};
+use super::{Capture, CaptureError, Clock, Found, Interface, Trouble, LARGEST_BLOCK, ZEROS};
 use crate::headers::LinkType;
 use pcap_parser::parse_pcap_header;
 use std::io::Read;
@@ -72,6 +72,10 @@ impl<R: Read> Capture<R> {
             }
         };
         let (seconds, fraction, kept, length) = (field(0), field(4), field(8), field(12));
+        // An empty frame at time zero looks the same, and more follows it.
+        if header == [0; RECORD_HEADER] && self.source.ends_in_zeros()? {
+            return Err(self.source.error(Trouble::Truncated, ZEROS));
+        }
         if u64::from(kept) > LARGEST_BLOCK {
             let what = format!("a packet of {kept} captured bytes; at most {LARGEST_BLOCK} are read");
             return Err(self.source.error(Trouble::Malformed, what));

@@ -18,6 +18,9 @@ pub const LARGEST_BLOCK: u64 = 16 << 20;
 /// Interfaces of all sections of a file together.
 pub const MOST_INTERFACES: usize = 1 << 16;
 
+/// What is said of a file that ends in zeros, as one does whose end was not on the disk when the power failed.
+pub const ZEROS: &str = "zeros in the place of the next packet";
+
 /// The file's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -28,7 +31,7 @@ pub enum Format {
 /// Why a capture cannot be read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// The file ends within a block, as that of a capture that was killed does; all before it has been read.
+    /// The file ends within a block, as that of a capture that was killed does, or goes on in zeros; all before it has been read.
     Truncated,
     /// The content of a block contradicts the format.
     Malformed,

@@ -1,6 +1,6 @@
 //! pcapng. Source: pcapng.
 
-use super::{Capture, CaptureError, Clock, Direction, Found, Interface, Trouble, LARGEST_BLOCK, MOST_INTERFACES};
+use super::{Capture, CaptureError, Clock, Direction, Found, Interface, Trouble, LARGEST_BLOCK, MOST_INTERFACES, ZEROS};
 use crate::headers::LinkType;
 use pcap_parser::pcapng::{
     Block, InterfaceDescriptionBlock, PcapNGOption, EPB_MAGIC, IDB_MAGIC, ISB_MAGIC, SHB_MAGIC, SPB_MAGIC,
@@ -91,6 +91,9 @@ impl<R: Read> Capture<R> {
             kind = SHB_MAGIC;
         }
         let length = u64::from(self.u32_at(4));
+        if kind == 0 && length == 0 {
+            return Err(self.source.error(Trouble::Truncated, ZEROS));
+        }
         if length < SMALLEST_BLOCK || length % 4 != 0 {
             return self
                 .malformed(format!("a block of type {kind:#x} with a length of {length} B; at least 12 B, a multiple of 4"));

@@ -60,6 +60,18 @@ impl<R: Read> Source<R> {
         Ok(())
     }
 
+    /// True if zeros follow the present block, which is zeros too, as far as has been read ahead; or nothing does, and it is not the first
+    /// behind the file's header.
+    pub fn ends_in_zeros(&mut self) -> Result<bool, CaptureError> {
+        loop {
+            match self.reader.fill_buf() {
+                Ok(there) => return Ok(if there.is_empty() { self.block > 2 } else { there.iter().all(|byte| *byte == 0) }),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.error(Trouble::Io, format!("cannot be read: {error}"))),
+            }
+        }
+    }
+
     /// Passes over the present block's bytes from the last read to the `n`-th.
     pub fn skip(&mut self, n: u64) -> Result<(), CaptureError> {
         let missing = n - (self.next - self.offset);

@@ -178,6 +178,13 @@ impl MappedTable {
     /// Columns that cannot be read.
     pub fn new(mut table: Table, binding: &Binding, port: Option<String>, own_flows: bool) -> Result<Self, Problems> {
         let indices: Vec<usize> = binding.columns.iter().map(|b| b.index).collect();
+        if let Some(total) = binding.columns.iter().find(|b| b.unit == Unit::Total) {
+            let problem = Problem::new("is a running count, which is read of tables of text only").column(total.role.name());
+            let problem = problem.value(table.columns()[total.index].name.clone()).file(table.path());
+            return Err(problem
+                .suggestion("write the table as CSV, or give a column that says of each row whether it was dropped")
+                .into());
+        }
         table.choose(&indices)?;
         let bound = binding.columns.clone();
         let (rows, missing) = (Rows::default(), Missing::default());

@@ -13,7 +13,8 @@ use crate::input::number::{decimal_comma, from_date, from_text, NumberError};
 use crate::input::problem::{Problem, Problems};
 use crate::input::reader::TraceReader;
 use crate::input::reader::{Batch, BATCH};
-use crate::{Record, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED};
+use crate::{Record, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED, SAMPLE};
+use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +25,35 @@ pub enum RowError {
     Row(Problem),
     /// Nothing more can be read.
     End(Problem),
+}
+
+/// Drops of a row that are told one by one, at most: a count that rises by more is no count of packets.
+const MOST_DROPS: u64 = 1 << 20;
+
+/// Running counts of drops by port.
+#[derive(Debug, Default)]
+pub struct NewDrops(BTreeMap<u32, u64>);
+
+impl NewDrops {
+    /// Drops of a port since the count before; none of the first count, and all of one that began anew. None: there are too many.
+    pub fn since(&mut self, port: u32, total: u64) -> Option<u64> {
+        let more = match self.0.insert(port, total) {
+            None => 0,
+            Some(before) if before > total => total,
+            Some(before) => total - before,
+        };
+        (more <= MOST_DROPS).then_some(more)
+    }
+
+    /// Hands a record over with so many drops: its own, and more of the same moment.
+    pub fn push(record: &mut Record, drops: u64, (port, row): (u32, u32), batch: &mut Batch) {
+        if drops > 0 {
+            record.flags |= DROPPED;
+        }
+        batch.packet(*record, port, row);
+        let more = Record { frame: 0, flow: NO_FLOW, flags: SAMPLE | NO_DATA | DROPPED, ..*record };
+        (1..drops).for_each(|_| batch.packet(more, port, row));
+    }
 }
 
 /// Rows of text, one after another.
@@ -88,6 +118,7 @@ pub struct MappedText<R> {
     bad: Bad,
     /// True if a date lacked its zone.
     unzoned: bool,
+    drops: NewDrops,
     size: u64,
     packing: Packing,
     gauge: Arc<Gauge>,
@@ -111,7 +142,7 @@ impl Origins {
     /// # Errors
     /// It cannot be opened.
     pub fn open(file: &SourceFile) -> Result<(Box<dyn BufRead + Send>, Origins), Problem> {
-        let (input, gauge) = file.open()?;
+        let (input, gauge) = file.open_text()?;
         let SourceFile { path, size, packing, .. } = file;
         Ok((input, Origins { path: path.clone(), size: *size, packing: *packing, gauge, port: file.port_name() }))
     }
@@ -131,7 +162,22 @@ impl<R: Rows> MappedText<R> {
     pub fn new(from: Origins, rows: R, names: Vec<String>, (bound, notes): (Vec<Bound>, Vec<String>), ahead: bool) -> Self {
         let Origins { path, size, packing, gauge, port } = from;
         let (missing, bad) = (Missing::default(), Bad::default());
-        MappedText { path, rows, names, bound, notes, ahead, port, missing, bad, unzoned: false, size, packing, gauge }
+        MappedText {
+            path,
+            rows,
+            names,
+            bound,
+            notes,
+            ahead,
+            port,
+            missing,
+            bad,
+            unzoned: false,
+            drops: NewDrops::default(),
+            size,
+            packing,
+            gauge,
+        }
     }
 
     /// Reports a row that was read before and is wrong.
@@ -170,11 +216,15 @@ impl<R: Rows> MappedText<R> {
     }
 
     #[inline]
-    fn record_of(&mut self, (ports, flows, origin): (&mut Ports, &mut Flows, Origin)) -> Result<Option<(u32, Record)>, Problem> {
+    fn record_of(
+        &mut self,
+        (ports, flows, origin): (&mut Ports, &mut Flows, Origin),
+    ) -> Result<Option<(u32, Record, u64)>, Problem> {
         let line = self.rows.line();
         let mut out = Record { time: fanin_units::Time::ZERO, queue: NO_QUEUE, frame: 0, flow: NO_FLOW, flags: 0 };
         let mut port = None;
         let (mut payload, mut opens) = (None, None);
+        let (mut total, mut drops) = (None, 0);
         let mut complete = true;
         for bound in &self.bound {
             let text = self.rows.get(bound.index).unwrap_or_default().trim_ascii();
@@ -195,6 +245,9 @@ impl<R: Rows> MappedText<R> {
                 Role::Queue => from_text(text, steps(bound.unit)).and_then(queue).map(|q| out.queue = q),
                 Role::Frame => from_text(text, steps(bound.unit)).and_then(frame).map(|f| out.frame = f),
                 Role::Marked => flag_text(bound.unit, text).map(|set| out.flags |= if set { MARKED } else { 0 }),
+                Role::Dropped if bound.unit == Unit::Total => {
+                    from_text(text, 1).and_then(|n| u64::try_from(n).map_err(|_| NumberError::TooLarge)).map(|n| total = Some(n))
+                }
                 Role::Dropped => flag_text(bound.unit, text).map(|set| out.flags |= if set { DROPPED } else { 0 }),
                 Role::Replaced => flag_text(bound.unit, text).map(|set| out.flags |= if set { REPLACED } else { 0 }),
                 Role::AtHead => flag_text(bound.unit, text).map(|set| out.flags |= if set { AT_HEAD } else { 0 }),
@@ -236,7 +289,14 @@ impl<R: Rows> MappedText<R> {
             Some(port) => port,
             None => ports.index(self.port.as_bytes())?,
         };
-        Ok(Some((port, out)))
+        if let Some(total) = total {
+            let Some(more) = self.drops.since(port, total) else {
+                let problem = Problem::new("is a count of drops that rises by more than packets can come");
+                return Err(problem.file(&self.path).place(format!("line {line}")).value(total.to_string()));
+            };
+            drops = more;
+        }
+        Ok(Some((port, out, drops)))
     }
 }
 
@@ -285,9 +345,9 @@ impl<R: Rows> TraceReader for MappedText<R> {
                 batch.first_row = line - 1;
             }
             rows += 1;
-            if let Some((port, record)) = self.record_of((&mut context.ports, &mut flows, context.origin))? {
+            if let Some((port, mut record, drops)) = self.record_of((&mut context.ports, &mut flows, context.origin))? {
                 let row = u32::try_from(line - 1 - batch.first_row).unwrap_or(u32::MAX);
-                batch.packet(record, port, row);
+                NewDrops::push(&mut record, drops, (port, row), batch);
             }
         }
         if self.bad.is_empty() {

@@ -76,6 +76,15 @@ pub(super) fn random(mut state: u64) -> impl FnMut(u64) -> u64 {
 /// By the kernel's own counter (facts.txt).
 const DROPS: [(&str, u64); 2] = [("drops", 182), ("incast", 345)];
 
+/// The bfifo of each (facts.txt).
+fn room(name: &str) -> &'static str {
+    if name == "drops" {
+        "128KB"
+    } else {
+        "512KB"
+    }
+}
+
 #[test]
 fn good_captures_raise_no_doubt() {
     for (name, drops) in DROPS {
@@ -85,8 +94,17 @@ fn good_captures_raise_no_doubt() {
             assert_eq!((report.pair.unwrap().dropped, report.plausibility.trust), (drops, Trust::Good), "{name}");
             assert_eq!(report.plausibility.findings, [], "{name} {more}");
         }
-        let alone = kernel(&before, None, &json!({"buffer": "512KB"})).unwrap();
+        let alone = kernel(&before, None, &json!({"buffer": room(name)})).unwrap();
         assert_eq!(doubts(&alone), Vec::<&str>::new());
+        // A buffer that is too large drops too little for what came again.
+        let roomy = kernel(&before, None, &json!({"buffer": "2MB"})).unwrap();
+        assert_eq!((doubts(&roomy), roomy.plausibility.trust), (vec!["estimate_doubted"], Trust::Limited));
+        // At a tenth of the speed it would drop what TCP never sent again: no drops are claimed.
+        let slow = kernel(&before, None, &json!({"buffer": room(name), "rate": "10Mbps"})).unwrap();
+        assert_eq!((slow.plausibility.findings[0].code, slow.plausibility.trust), ("estimate_refuted", Trust::Poor), "{name}");
+        let port = &slow.ports[0];
+        assert!(port.dropped.is_none() && port.estimate.as_ref().is_some_and(|e| e.dropped.is_none()));
+        assert!(port.bursts.iter().all(|b| b.dropped_packets.is_none() && b.law.is_none()));
     }
     let (arrivals, port) = plain(4_000, 7);
     for (offset, ppm) in [(3_000, 0.0), (-7_000_000, 0.0), (-7_000_000, 33.0), (-1_700_000_000_000_000_000, 0.0)] {
@@ -230,7 +248,7 @@ fn coarse_stamps_and_cut_headers_are_said_of_pairs_and_estimates() {
 fn an_estimate_from_behind_the_port_has_not_seen_its_queue() {
     for (name, _) in DROPS {
         let report = kernel(&kept(&format!("{name}-behind")), None, &json!({"buffer": "512KB"})).unwrap();
-        assert_eq!((doubts(&report), report.plausibility.trust), (vec!["behind_port"], Trust::Limited), "{name}");
+        assert!(doubts(&report).contains(&"behind_port") && report.plausibility.trust == Trust::Limited, "{name}");
     }
 }
 
@@ -309,19 +327,23 @@ fn both_sides_of_a_queue_in_one_file_are_recognised() {
         let mut both = [before.clone(), behind.clone()].concat();
         both.sort_by_key(|(ns, _)| *ns);
         let path = folder.write("both.pcap", &both, 65_535);
-        let report = kernel(&path, None, &json!({"buffer": "512KB"})).unwrap();
-        let found: Vec<_> = report.plausibility.findings.iter().map(|f| (f.code, f.count)).collect();
-        let tapped = report.plausibility.findings[0].count;
+        let report = kernel(&path, None, &json!({"buffer": room(name)})).unwrap();
+        // What comes twice says nothing of what came again, so that nothing confirms the estimate.
+        let of_file = report.plausibility.findings.iter().filter(|f| !f.code.starts_with("estimate_"));
+        let found: Vec<_> = of_file.map(|f| (f.code, f.count)).collect();
+        let tapped = found[0].1;
         assert_eq!(found, [("two_taps", tapped), ("duplicates", behind.len() as u64)], "{name}: every copy");
         assert!(tapped * 10 > behind.len() as u64 * 8 && report.plausibility.trust == Trust::Limited);
-        let alone = kernel(&kept(&format!("{name}-before")), None, &json!({"buffer": "512KB"})).unwrap();
-        assert_eq!(report.ports[0].estimate, alone.ports[0].estimate, "what is left is the capture before");
+        let alone = kernel(&kept(&format!("{name}-before")), None, &json!({"buffer": room(name)})).unwrap();
+        let estimated = |report: &TraceReport| report.ports[0].estimate.as_ref().map(|e| (e.peak_bytes, e.dropped, e.range));
+        assert_eq!(estimated(&report), estimated(&alone), "what is left is the capture before");
         // A mirror gives each frame twice, one right behind the other.
         let mut twice = [before.clone(), before.iter().map(|(ns, frame)| (ns + 800, frame.clone())).collect()].concat();
         twice.sort_by_key(|(ns, _)| *ns);
-        let report = kernel(&folder.write("twice.pcap", &twice, 65_535), None, &json!({"buffer": "512KB"})).unwrap();
-        assert_eq!(codes(&report), [("duplicates", Level::Note)]);
-        assert_eq!(report.ports[0].estimate, alone.ports[0].estimate);
+        let report = kernel(&folder.write("twice.pcap", &twice, 65_535), None, &json!({"buffer": room(name)})).unwrap();
+        let of_file: Vec<_> = codes(&report).into_iter().filter(|(code, _)| !code.starts_with("estimate_")).collect();
+        assert_eq!(of_file, [("duplicates", Level::Note)]);
+        assert_eq!(estimated(&report), estimated(&alone));
     }
     // Without numbers of datagrams, nothing tells copies from what was sent again; so many were not.
     let sent = arrivals(3_000, 7, |_, p| p.v6 = true);
@@ -330,6 +352,8 @@ fn both_sides_of_a_queue_in_one_file_are_recognised() {
     for (packets, expected) in [(both, vec!["two_taps"]), (sent, vec![])] {
         let path = folder.0.path().join("v6.pcap");
         write(&path, &packets, Changed::default());
-        assert_eq!(doubts(&kernel(&path, None, &json!({"rate": "1Gbps", "buffer": "60KB"})).unwrap()), expected);
+        let mut found = doubts(&kernel(&path, None, &json!({"rate": "1Gbps", "buffer": "60KB"})).unwrap());
+        found.retain(|code| !code.starts_with("estimate_"));
+        assert_eq!(found, expected);
     }
 }

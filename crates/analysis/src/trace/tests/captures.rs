@@ -576,6 +576,45 @@ fn steps_of_the_clock_are_found() {
     assert_eq!(found("a.pcap", &plain(&back)).codes(), [("clock_back", Level::Doubt, 1, None)]);
 }
 
+/// Frames of several queues stand behind later ones again and again: the clock goes on, and is not said to step.
+#[test]
+fn local_disorder_is_no_step_of_the_clock() {
+    let mut all: Vec<Segment> = (0..2_000).map(|i| up(i * 100, 1).data(1 + i as u32 * 100, 100)).collect();
+    for i in (40..1_960).step_by(40) {
+        // 3 ms late.
+        let late = all.remove(i);
+        all.insert(i + 30, late);
+    }
+    let codes = found("a.pcap", &plain(&all)).codes();
+    assert!(
+        codes.iter().any(|c| (c.0, c.1) == ("disorder", Level::Note)) && codes.iter().all(|c| c.0 != "clock_back"),
+        "{codes:?}"
+    );
+    // A clock that is set by 50 ms in the midst of a capture stays behind.
+    let mut set: Vec<Segment> = (0..2_000).map(|i| up(1_000_000 + i * 100, 1).data(1 + i as u32 * 100, 100)).collect();
+    set.iter_mut().skip(1_000).for_each(|s| s.us -= 50_000);
+    let codes = found("a.pcap", &plain(&set)).codes();
+    assert!(codes.contains(&("clock_back", Level::Doubt, 1, None)) && codes.iter().all(|c| c.0 != "disorder"), "{codes:?}");
+}
+
+/// What a loss of power leaves at the end of a file, and a file of nothing but its header.
+#[test]
+fn zeros_at_the_end_lose_no_packets_and_a_header_alone_is_not_trusted() {
+    let whole = plain(&incast());
+    let packets = found("a.pcap", &whole).records.len();
+    for zeros in [16, 100, 5_000] {
+        let found = found("a.pcap", &[whole.clone(), vec![0; zeros]].concat());
+        assert_eq!(found.records.len(), packets, "{zeros}");
+        let from = format!("from byte {} on the file has zeros in the place of packets", whole.len());
+        assert!(found.notes.iter().any(|n| n.contains(&from)), "{zeros}: {:?}", found.notes);
+    }
+    let folder = Folder::new();
+    let path = folder.file("empty.pcap", &whole[..24]);
+    let settings = json!({"paths": [path], "rate": "1Gbps"}).to_string();
+    let report = analyze(&Options::from_json(&settings).unwrap(), &mut Patient).unwrap();
+    assert_eq!((report.plausibility.trust, report.plausibility.findings[0].code), (Trust::Poor, "no_records"));
+}
+
 #[test]
 fn what_the_capturing_side_lost_and_flows_without_a_beginning() {
     // An enhanced packet block says how many were lost before it; made by hand, for our writer loses none.

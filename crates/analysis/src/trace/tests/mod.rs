@@ -3,6 +3,7 @@
 mod arrow;
 mod captures;
 mod tables;
+mod tc;
 mod text;
 
 use crate::capture::filter::CaptureFilter;
@@ -138,7 +139,7 @@ fn kinds_are_recognised_by_content() {
     for (name, bytes, part) in [
         ("a.csv", &b"\x28\xb5\x2f\xfdxxxx"[..], "cannot be unpacked: its zstd data are damaged near byte 0"),
         ("b.pcap", b"", "is empty"),
-        ("c.parquet", b"time_ns,qlen\nx,1\n", "'x' is not a number"),
+        ("c.parquet", b"time_ns,qlen_B\nx,1\n", "'x' is not a number"),
         ("d.csv", b"ab\0cd", "is of no kind that is known, and no text: it begins with the bytes 61 62 00 63 64; accepted: a result folder of fanin, Parquet"),
         ("e.csv", b"PAR1 and nothing more", "it does not end as a Parquet file does"),
         ("f.csv", b"{\"a\": 1}", "time: is not found: no column has one of its common names"),

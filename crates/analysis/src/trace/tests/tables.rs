@@ -117,7 +117,7 @@ fn columns_that_are_not_used_are_named_and_nested_keys_are_guessed() {
 fn a_decimal_comma_is_explained() {
     let folder = Folder::new();
     let text =
-        failure(&folder.file("a.csv", "ts_us;qlen\n1000,5;1\n1.001.000,5;2\n1,000,000;2\n5,x;2\n1,555;2\n1.000,555;2\n"), None);
+        failure(&folder.file("a.csv", "ts_us;qlen_B\n1000,5;1\n1.001.000,5;2\n1,000,000;2\n5,x;2\n1,555;2\n1.000,555;2\n"), None);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].ends_with("'1000,5' is not a number; accepted: a number; numbers have a decimal point, and nothing between thousands: write 1000.5"), "{text}");
     assert!(lines[1].ends_with("write 1001000.5"), "{text}");
@@ -125,6 +125,26 @@ fn a_decimal_comma_is_explained() {
     assert!(lines[3].ends_with("'5,x' is not a number; accepted: a number"), "{text}");
     assert!(lines[4].ends_with("write 1.555 for decimals, 1555 for thousands"), "{text}");
     assert!(lines[5].ends_with("write 1000.555"), "{text}");
+}
+
+/// A running count of drops, of samples and of packets; and the zeros that a loss of power leaves at the end of a file.
+#[test]
+fn drops_may_be_a_running_count_and_zeros_at_the_end_lose_no_rows() {
+    let folder = Folder::new();
+    let text = "time_ns,qlen,backlog,drops\n1000,2,3028,7\n2000,3,4542,7\n3000,338,511732,12\n4000,0,0,13\n50";
+    let bytes = [text.as_bytes(), &vec![0; 300_000]].concat();
+    let (records, _, notes) = all(&folder.file("a.csv", bytes), None).unwrap();
+    let dropped: Vec<u64> = records.iter().filter(|r| r.dropped()).map(|r| r.time.ps()).collect();
+    assert_eq!(dropped, [3_000_000, 3_000_000, 3_000_000, 3_000_000, 3_000_000, 4_000_000]);
+    assert_eq!(records.iter().map(|r| r.queue).max(), Some(511_732));
+    assert!(notes.join("\n").contains("the file ends in 300000 zero bytes, as a loss of power leaves it"), "{notes:?}");
+    let lines = "{\"t_ns\": 1, \"queue_B\": 5}\n{\"t_ns\": 2, \"queue_B\": 6}\n{\"t_n";
+    let bytes = [lines.as_bytes(), &vec![0; 3 << 20]].concat();
+    let (records, _, notes) = all(&folder.file("b.jsonl", bytes), None).unwrap();
+    assert!(records.len() == 2 && notes.join("\n").contains("3145728 zero bytes"), "{notes:?}");
+    let text =
+        failure(&folder.file("c.csv", "t_ns,queue_B,d\n1,5,0\n2,5,99999999\n"), Some("time=t_ns,queue=queue_B,dropped=d:total"));
+    assert!(text.contains("line 3: '99999999' is a count of drops that rises by more than packets can come"), "{text}");
 }
 
 #[test]
@@ -140,7 +160,7 @@ fn bytes_that_are_no_text_are_shown_as_numbers_and_cut() {
     assert!(text.chars().all(|c| !c.is_control()) && text.len() < 500, "{text}");
     let text = failure(&folder.file("b.csv", b"\xff\xfet\0s\0,\0"), None);
     assert!(text.contains("is text in UTF-16: write it in UTF-8"), "{text}");
-    assert!(all(&folder.file("c.csv", "ts_ns,qlen,größe\n1,2,3\n"), None).is_ok(), "umlauts are text");
+    assert!(all(&folder.file("c.csv", "ts_ns,qlen_B,größe\n1,2,3\n"), None).is_ok(), "umlauts are text");
 }
 
 /// Ten samples of a port, 10 us each, and one of another: its queue grows to 300 KB within the fourth interval and is empty at its end.

@@ -1,11 +1,11 @@
 //! Checks of priority flow control beside the scenario: headroom, thresholds, classes, neighbours, deadlock.
 
 use super::{memory, PfcParams, StormAction, Xoff, BODY};
-use crate::mechanism::{message_frame, Context, PortSite, Site};
+use crate::mechanism::{message_frame, Context, PortSite, Retries, Site};
 use crate::{PRIORITIES, QUANTUM_BITS};
 use fanin_packet::CONTROL_BODY;
 use fanin_params::{Cx, Param};
-use fanin_units::{Amount, Bytes};
+use fanin_units::{Amount, BitRate, Bytes, Span};
 use std::cmp::Reverse;
 
 /// Memory for what a link can deliver from the moment on at which a switch wants its neighbour to pause, the packet that made it so
@@ -50,6 +50,7 @@ pub(super) fn check(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
     max_frame(params, context, cx);
     memory_of_switches(params, context, cx);
     headroom(params, context, cx);
+    retries(params, context, cx);
     if let Some(circle) = (context.network.circle)().filter(|_| params.watchdog.is_none()) {
         let message = format!("may block itself for ever: routes go around in a circle, {}", circle.join(", "));
         warn(cx, message, "routes that go up and then down, as in fat trees, or a watchdog");
@@ -336,6 +337,43 @@ fn pauses_before_marks(params: &PfcParams, context: &Context<'_>, (site, pool): 
         site.name
     );
     cx.key("xoff", |cx| warn(cx, message, "switch.marking with lower thresholds, or a higher XOFF"));
+}
+
+/// Time that a packet and its acknowledgment may take without a loss: each waits behind all that the switches on its way can hold, at the
+/// rate of the slowest port. `None` where there are no ports.
+fn longest_wait(params: &PfcParams, context: &Context<'_>) -> Option<(Span, BitRate)> {
+    let ports = context.network.sites.iter().flat_map(|site| &site.ports);
+    let slowest = ports.map(|port| port.rate).min()?;
+    Some((slowest.time_to_send(params.memory).saturating_mul(2 * u64::from(context.network.longest_path)), slowest))
+}
+
+/// Flows that fail by time while they only wait for pauses.
+fn retries(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
+    let Some((wait, slowest)) = longest_wait(params, context) else { return };
+    let us = |span: Span| Span::from_us(span.ps().div_ceil(Span::from_us(1).ps()));
+    for transport in context.traffic.transports {
+        let Some(Retries { key, timeout, exponent, times, raise }) = transport.retries else { continue };
+        if timeout.saturating_mul(u64::from(times)) >= wait {
+            continue;
+        }
+        let least = us(Span::from_ps(wait.ps().div_ceil(u64::from(times))));
+        let suggestion = match exponent {
+            Some(n) => {
+                let doublings = (0..32).find(|more| timeout.saturating_mul(1 << more) >= least).unwrap_or(32);
+                format!("{raise} = {} at transport {}", n + doublings, transport.name)
+            }
+            None => format!("{raise} of at least {least} at transport {}, or less memory", transport.name),
+        };
+        let message = format!(
+            "may keep a packet and its acknowledgment waiting for {} without a loss ({} switches of {} both ways, at {slowest}), and \
+             flows of transport {} fail after {times} timeouts of {timeout} ({key})",
+            us(wait),
+            context.network.longest_path,
+            params.memory,
+            transport.name,
+        );
+        cx.key("memory", |cx| warn(cx, message, &suggestion));
+    }
 }
 
 fn headroom(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {

@@ -91,7 +91,8 @@ impl HpccControl {
 }
 
 impl RateControl for HpccControl {
-    const NEEDS: Needs = Needs { telemetry: Some("HPCC"), window: true, ..Needs::NOTHING };
+    /// Packets leave while less than W is in flight. Source: HPCC's simulator (RdmaQueuePair::IsWinBound).
+    const NEEDS: Needs = Needs { telemetry: Some("HPCC"), window: true, fills_window: true, ..Needs::NOTHING };
 
     /// Handles an acknowledgment (NewAck). Source: HPCC Algorithm 1, lines 22 to 30.
     fn on_ack(&mut self, s: &mut Sending, f: &Feedback<'_>) {

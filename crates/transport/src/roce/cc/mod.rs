@@ -28,7 +28,8 @@ pub use timely::{Timely, TimelyControl};
 pub struct Sending {
     /// Sending rate, counting all bytes on the wire; the NIC's rate at most.
     pub rate: BitRate,
-    /// Payload bytes that may be outstanding; one packet always may. [`Sending::UNLIMITED`]: any number.
+    /// Payload bytes that may be outstanding, see [`Needs::fills_window`]; one packet always may. [`Sending::UNLIMITED`]: any
+    /// number.
     pub window: u64,
 }
 
@@ -102,12 +103,16 @@ pub struct Needs {
     pub waited: bool,
     /// True if the control limits packets by a window, so that each packet has to be acknowledged.
     pub window: bool,
+    /// True if a packet may leave while less than the window is outstanding, though not all of it fits: on average what is
+    /// outstanding is the window then, also where that is few packets.
+    pub fills_window: bool,
     /// Name of a control that works by telemetry of the ports on the path.
     pub telemetry: Option<&'static str>,
 }
 
 impl Needs {
-    pub const NOTHING: Needs = Needs { marks: None, curve: false, waited: false, window: false, telemetry: None };
+    pub const NOTHING: Needs =
+        Needs { marks: None, curve: false, waited: false, window: false, fills_window: false, telemetry: None };
 }
 
 /// Rule by which a receiver sends notifications of marks (CNPs).

@@ -158,7 +158,7 @@ impl PowerTcpControl {
 }
 
 impl RateControl for PowerTcpControl {
-    const NEEDS: Needs = Needs { telemetry: Some("PowerTCP"), window: true, ..Needs::NOTHING };
+    const NEEDS: Needs = Needs { telemetry: Some("PowerTCP"), window: true, fills_window: true, ..Needs::NOTHING };
 
     /// Handles an acknowledgment (NEWACK, NORMPOWER). Source: PowerTCP Algorithm 1, lines 1 to 25.
     fn on_ack(&mut self, s: &mut Sending, f: &Feedback<'_>) {
@@ -200,7 +200,7 @@ impl ThetaPowerTcpControl {
 }
 
 impl RateControl for ThetaPowerTcpControl {
-    const NEEDS: Needs = Needs { window: true, ..Needs::NOTHING };
+    const NEEDS: Needs = Needs { window: true, fills_window: true, ..Needs::NOTHING };
 
     /// Number of flows with which one flow fills its line.
     fn suited(_at: &Ground) -> String {

@@ -1,0 +1,275 @@
+//! Queues of Linux, as `tc -s -j qdisc` prints them: one document, or a series of them with a time before each.
+//!
+//! A document is a list of qdiscs with counters. `backlog` is bytes and `qlen` is packets, whatever their names say (iproute2, `tc_util.c`,
+//! `print_tcstats2_attr`); `drops` counts from the qdisc's creation on. There is no time in it, so a line with one stands before each document
+//! of a series: seconds since 1970, as `date +%s.%N` writes them, or a date.
+
+use super::{Format, Inspected, Mapping, OpenRows, RowsFile, Start};
+use crate::formats::text::{NewDrops, Origins};
+use crate::input::context::Context;
+use crate::input::facts::{Facts, Shape};
+use crate::input::file::{Gauge, Packing, SourceFile};
+use crate::input::number::{from_date, from_text};
+use crate::input::problem::{Problem, Problems};
+use crate::input::reader::{Batch, TraceReader, BATCH};
+use crate::{Fates, Record, NO_DATA, NO_FLOW, SAMPLE};
+use serde_json::Value;
+use std::io::{BufRead, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Longest document [bytes]: it is held in memory.
+const LIMIT: usize = 16 << 20;
+/// Picoseconds in a second.
+const SECOND: u64 = 1_000_000_000_000;
+/// Longest queue [bytes]: as in tables.
+const QUEUE_LIMIT: u64 = 1_000_000_000_000;
+/// Ports that notes name, at most.
+const NAMED: usize = 5;
+
+/// Output of `tc -s -j qdisc`.
+pub struct Tc;
+
+/// The text behind a first line that is a time.
+fn behind_time(text: &[u8]) -> &[u8] {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii_start();
+    let Some(end) = text.iter().position(|b| *b == b'\n') else { return text };
+    if text.starts_with(b"[") || time_of(text[..end].trim_ascii()).is_none() {
+        return text;
+    }
+    text[end..].trim_ascii_start()
+}
+
+/// A time on the trace's own clock [ps].
+fn time_of(text: &[u8]) -> Option<u128> {
+    from_date(text).map(|(ps, _)| ps).or_else(|_| from_text(text, SECOND)).ok()
+}
+
+impl Format for Tc {
+    fn name(&self) -> &'static str {
+        "tc"
+    }
+
+    fn title(&self) -> &'static str {
+        "JSON of tc -s -j qdisc"
+    }
+
+    fn recognises(&self, start: Start<'_>) -> bool {
+        let Some(list) = behind_time(start.bytes()).strip_prefix(b"[") else { return false };
+        let Some(first) = list.trim_ascii_start().strip_prefix(b"{") else { return list.trim_ascii_start().starts_with(b"]") };
+        let key = first.trim_ascii_start();
+        key.starts_with(b"\"kind\"") || key.starts_with(b"\"dev\"")
+    }
+
+    fn inspect(&self, file: SourceFile, mapping: Option<&Mapping>) -> Result<Inspected, Problems> {
+        if let Some(mapping) = mapping.filter(|m| !m.0.is_empty()) {
+            let problem = Problem::new("has no effect: what tc prints has no columns").file(&file.path).column("columns");
+            return Err(problem.value(mapping.to_string()).into());
+        }
+        let mut documents = Documents::open(&file)?;
+        let first = documents.next()?.and_then(|document| document.time);
+        let facts = Facts {
+            fates: Fates { drops: true, marks: false },
+            first: Some(first.unwrap_or(0)),
+            ..Facts::of(self.name(), Shape::Samples)
+        };
+        Ok(Inspected::Rows(Box::new(RowsFile { file, facts, notes: Vec::new(), rows: Box::new(TcFile) })))
+    }
+}
+
+struct TcFile;
+
+impl OpenRows for TcFile {
+    fn open(&self, file: &SourceFile) -> Result<Box<dyn TraceReader>, Problems> {
+        let documents = Documents::open(file)?;
+        Ok(Box::new(Looks { documents, drops: NewDrops::default(), before: Vec::new(), ports: 0, looks: 0 }))
+    }
+}
+
+/// A document: when it was printed, the line that it begins in, and its qdiscs.
+struct Document {
+    time: Option<u128>,
+    line: u64,
+    qdiscs: Vec<Value>,
+}
+
+/// Documents one after another.
+struct Documents {
+    input: Box<dyn BufRead + Send>,
+    gauge: Arc<Gauge>,
+    path: PathBuf,
+    size: u64,
+    packing: Packing,
+    port: String,
+    line: u64,
+    read: u64,
+}
+
+impl Documents {
+    fn open(file: &SourceFile) -> Result<Self, Problem> {
+        let (input, Origins { path, size, packing, gauge, port }) = Origins::open(file)?;
+        Ok(Documents { input, gauge, path, size, packing, port, line: 0, read: 0 })
+    }
+
+    fn problem(&self, what: impl Into<String>, line: u64) -> Problem {
+        Problem::new(what).file(&self.path).place(format!("line {line}"))
+    }
+
+    /// The next document; none at the end, or where the last one is not whole.
+    fn next(&mut self) -> Result<Option<Document>, Problem> {
+        let (mut time, mut text, mut begin) = (None, Vec::new(), 0);
+        // Brackets that are open, and whether a text is, and a backslash stands before.
+        let (mut depth, mut inside, mut escaped) = (0_u32, false, false);
+        loop {
+            let at = text.len();
+            let mut limited = (&mut self.input).take((LIMIT - at.min(LIMIT)) as u64 + 1);
+            let read = limited.read_until(b'\n', &mut text);
+            let read = read.map_err(|e| self.problem(format!("cannot be read: {e}"), self.line.max(1)))?;
+            if read == 0 {
+                return match depth {
+                    0 => Ok(None),
+                    _ if self.gauge.is_cut() => Ok(None),
+                    _ => Err(self.problem("begins a list that does not end", begin)),
+                };
+            }
+            self.line += 1;
+            self.read += read as u64;
+            if text.len() > LIMIT {
+                return Err(self.problem(format!("begins a document of more than {LIMIT} bytes"), begin.max(1)));
+            }
+            let line = &text[at..];
+            let first = line.trim_ascii();
+            if depth == 0 && !first.starts_with(b"[") {
+                let first = if self.line == 1 { first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first) } else { first };
+                if !first.is_empty() && !first.starts_with(b"[") {
+                    let Some(found) = time_of(first) else {
+                        let problem = self.problem("is neither a time nor a list of qdiscs", self.line);
+                        let problem = problem.value(String::from_utf8_lossy(first));
+                        return Err(
+                            problem.accepted("the output of date +%s.%N, or a date, before each output of tc -s -j qdisc")
+                        );
+                    };
+                    time = Some(found);
+                    text.clear();
+                    continue;
+                }
+                if first.is_empty() {
+                    text.clear();
+                    continue;
+                }
+            }
+            if depth == 0 {
+                begin = self.line;
+            }
+            for byte in &text[at..] {
+                match byte {
+                    _ if escaped => escaped = false,
+                    b'\\' if inside => escaped = true,
+                    b'"' => inside = !inside,
+                    b'[' | b'{' if !inside => depth += 1,
+                    b']' | b'}' if !inside => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+            }
+            if depth == 0 {
+                let whole = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
+                let document: Value =
+                    serde_json::from_slice(whole).map_err(|e| self.problem(format!("is no JSON: {e}"), begin))?;
+                let Value::Array(qdiscs) = document else { return Err(self.problem("is no list of qdiscs", begin)) };
+                return Ok(Some(Document { time, line: begin, qdiscs }));
+            }
+        }
+    }
+}
+
+/// Documents as samples of queues.
+struct Looks {
+    documents: Documents,
+    drops: NewDrops,
+    /// Ports with drops before the first document, and how many.
+    before: Vec<(String, u64)>,
+    ports: usize,
+    looks: u64,
+}
+
+impl Looks {
+    fn take(&mut self, document: &Document, context: &mut Context, batch: &mut Batch) -> Result<(), Problems> {
+        let wrong = |what: &str, documents: &Documents| documents.problem(what, document.line);
+        if document.time.is_none() && self.looks > 0 {
+            let problem = wrong("has no time before it, and it is not the only document", &self.documents);
+            let how = "while sleep 0.01; do date +%s.%N; tc -s -j qdisc show dev eth0; done > queues.json";
+            return Err(problem.suggestion(format!("write the time before each: {how}")).into());
+        }
+        self.looks += 1;
+        let time = context.origin.time(document.time.unwrap_or(0)).map_err(|e| wrong(e.message(), &self.documents))?;
+        for qdisc in &document.qdiscs {
+            let text = |key: &str| qdisc[key].as_str();
+            let (Some(kind), Some(handle)) = (text("kind"), text("handle")) else {
+                return Err(wrong("holds something that is no qdisc: it has no kind and handle", &self.documents).into());
+            };
+            let device = text("dev").unwrap_or(&self.documents.port);
+            // Children of multi-queue devices have no handle of their own.
+            let parent = text("parent").filter(|_| handle == "0:").map_or(String::new(), |parent| format!(" at {parent}"));
+            let name = format!("{device} {kind} {handle}{parent}");
+            let Some(queue) = qdisc["backlog"].as_u64().filter(|queue| *queue <= QUEUE_LIMIT) else {
+                let problem = wrong("has a qdisc without a backlog in bytes", &self.documents).value(name);
+                return Err(problem.suggestion("tc prints it with -s: tc -s -j qdisc").into());
+            };
+            let port = context.ports.index(name.as_bytes())?;
+            let mut record = Record { time, queue, frame: 0, flow: NO_FLOW, flags: SAMPLE | NO_DATA };
+            let row = u32::try_from(document.line - 1 - batch.first_row).unwrap_or(u32::MAX);
+            let total = qdisc["drops"].as_u64().unwrap_or(0);
+            let more = match self.drops.since(port, total) {
+                Some(more) => more,
+                None => {
+                    return Err(wrong("has a count of drops that rises by more than packets can come", &self.documents)
+                        .value(total.to_string())
+                        .into())
+                }
+            };
+            if total > 0 && self.looks == 1 {
+                self.before.push((name, total));
+            }
+            NewDrops::push(&mut record, more, (port, row), batch);
+            self.ports = self.ports.max(port as usize + 1);
+        }
+        Ok(())
+    }
+}
+
+impl TraceReader for Looks {
+    fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
+        batch.clear();
+        batch.first_row = self.documents.line;
+        let mut any = false;
+        while batch.records.len() < BATCH {
+            let Some(document) = self.documents.next()? else { break };
+            any = true;
+            self.take(&document, context, batch)?;
+        }
+        Ok(any)
+    }
+
+    fn place(&self, row: u64) -> String {
+        format!("line {row}")
+    }
+
+    fn progress(&self) -> f64 {
+        self.documents.read as f64 / self.documents.size.max(1) as f64
+    }
+
+    fn finish(&mut self, context: &mut Context) {
+        let file = self.documents.path.display().to_string();
+        context.note(format!(
+            "{file}: each document is a sample: the queue is tc's backlog, in bytes (its qlen counts packets); what a queue was between two is unknown"
+        ));
+        if self.looks == 1 {
+            context
+                .note(format!("{file}: one look at the queues, which shows no burst: a series has a time before each document"));
+        }
+        for (name, count) in self.before.iter().take(NAMED) {
+            context.note(format!("{file}: {name}: {count} packets had been dropped before the first document"));
+        }
+        context.notes.extend(self.documents.gauge.note(self.documents.packing, &file));
+    }
+}

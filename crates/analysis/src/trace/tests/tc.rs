@@ -1,0 +1,63 @@
+//! Output of `tc -s -j qdisc` of a running kernel (6.18; tests/data/tc): a bfifo of 64,000 B behind 1 Mb/s, into which 120 datagrams of 1242 B came at once.
+
+use super::{all, failure, Folder};
+use crate::{DROPPED, NO_DATA, SAMPLE};
+use std::path::{Path, PathBuf};
+
+fn kept(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tc").join(name)
+}
+
+#[test]
+fn a_series_is_samples_of_each_qdisc_in_bytes_with_its_drops() {
+    let (records, ports, notes) = all(&kept("series.json"), None).unwrap();
+    let of = |name: &str| records.iter().zip(&ports).filter(|(_, port)| *port == name).map(|(r, _)| *r).collect::<Vec<_>>();
+    let bfifo = of("series bfifo 2:");
+    assert_eq!(bfifo.iter().filter(|r| r.flags & DROPPED != 0).count(), 66, "{notes:?}");
+    assert_eq!(bfifo.len(), 40 + 65, "a sample each, one of which is a drop, and the other drops of that moment");
+    assert_eq!(bfifo.iter().map(|r| r.queue).max(), Some(59_616));
+    assert!(records.iter().all(|r| r.flags & SAMPLE != 0 && r.flags & NO_DATA != 0 && r.frame == 0));
+    assert!(bfifo.windows(2).all(|w| w[0].time <= w[1].time));
+    // 20 ms and what the commands take.
+    let step = bfifo[1].time.since(bfifo[0].time).as_secs_f64();
+    assert!((0.02..0.2).contains(&step), "{step}");
+    assert!(notes.iter().any(|n| n.contains("the queue is tc's backlog, in bytes (its qlen counts packets)")), "{notes:?}");
+}
+
+#[test]
+fn one_document_is_one_look_and_says_what_was_dropped_before() {
+    let (records, ports, notes) = all(&kept("one.json"), None).unwrap();
+    assert_eq!((records.len(), ports), (2, vec!["one htb 1:".to_string(), "one bfifo 2:".into()]));
+    assert!(records.iter().all(|r| r.flags & DROPPED == 0));
+    let said = notes.join("\n");
+    assert!(
+        said.contains("one look at the queues") && said.contains("one bfifo 2:: 66 packets had been dropped before"),
+        "{said}"
+    );
+    let folder = Folder::new();
+    let of_all = r#"[{"kind":"mq","handle":"0:","dev":"eth0","root":true,"drops":0,"backlog":5,"qlen":1},
+        {"kind":"fq_codel","handle":"0:","dev":"eth0","parent":":1","drops":0,"backlog":1500,"qlen":1}]"#;
+    let (records, ports, _) = all(&folder.file("a.json", of_all), None).unwrap();
+    assert_eq!((records[1].queue, ports), (1_500, vec!["eth0 mq 0:".to_string(), "eth0 fq_codel 0: at :1".into()]));
+}
+
+#[test]
+fn what_is_wrong_with_a_series_is_said_with_its_line() {
+    let folder = Folder::new();
+    let qdisc = |backlog: &str, drops: &str| format!(r#"[{{"kind":"bfifo","handle":"2:","backlog":{backlog},"drops":{drops}}}]"#);
+    let fails = |text: String, parts: &[&str]| {
+        let said = failure(&folder.file("a.json", text), None);
+        parts.iter().for_each(|part| assert!(said.contains(part), "{part}\nin\n{said}"));
+    };
+    fails(format!("{}\n{}\n", qdisc("1", "0"), qdisc("2", "0")), &["line 2: has no time before it", "date +%s.%N"]);
+    fails(format!("1\n{}\nnoon\n{}\n", qdisc("1", "0"), qdisc("2", "0")), &["line 3: 'noon' is neither a time nor a list"]);
+    fails(format!("1\n{}\n2\n{}\n", qdisc("1", "0"), qdisc("2", "99999999")), &["line 4", "rises by more"]);
+    fails(format!("1\n{}\n", qdisc("-5", "0")), &["without a backlog in bytes", "tc -s -j qdisc"]);
+    fails("1\n[{\"kind\":\"bfifo\",\"handle\":\"2:\"".into(), &["begins a list that does not end"]);
+    // A counter that began anew, and a file that lost its end.
+    let text =
+        format!("1\n{}\n2\n{}\n3\n{}\n4\n[{{\"kind\"{}", qdisc("1", "9"), qdisc("2", "2"), qdisc("3", "3"), "\0".repeat(700));
+    let (records, _, notes) = all(&folder.file("b.json", text), None).unwrap();
+    assert_eq!(records.iter().filter(|r| r.flags & DROPPED != 0).count(), 3, "{records:?}");
+    assert!(notes.iter().any(|n| n.contains("the file ends in 700 zero bytes")), "{notes:?}");
+}

@@ -5054,6 +5054,111 @@ Entry: TypeAlias = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Down(Table):
+    """Links that are down from `start` to `end`."""
+
+    kind: ClassVar[Literal["down"]] = "down"
+
+    links: Sequence[str]
+    """Links: names of their ports as in the results (`leaf0->spine1`, `h3->leaf0`), `*` stands for anything.
+
+    Must be given.
+    """
+
+    start: Instant | None = None
+    """Start of the event.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+    end: Instant | None = None
+    """End of the event, from which on the links work as before; if absent, it lasts until the run ends.
+
+    Accepted: from 0ps to 864000s.
+    """
+
+    every: Duration | None = None
+    """Period of a flap: the links fail again after each period, for as long as the first time. If absent, they fail once.
+
+    Accepted: from 1ns to 1000s.
+    """
+
+    times: int | None = None
+    """Number of failures of a flap.
+
+    Accepted: from 2 to 1000000.
+    """
+
+    detect: Duration | None = None
+    """Detection time of these links; if absent, `failover.detect`.
+
+    Accepted: from 0ps to 1000s.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BitErrors(Table):
+    """Links with bit errors from `start` to `end`: a frame arrives intact with probability (1 − rate)^bits, and is discarded else, as
+    its check sequence is wrong. Source: IEEE 802.3 §3.4 (the receiver discards it).
+    """
+
+    kind: ClassVar[Literal["bit_errors"]] = "bit_errors"
+
+    links: Sequence[str]
+    """Links: names of their ports as in the results (`leaf0->spine1`, `h3->leaf0`), `*` stands for anything.
+
+    Must be given.
+    """
+
+    start: Instant | None = None
+    """Start of the event.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+    end: Instant | None = None
+    """End of the event, from which on the links work as before; if absent, it lasts until the run ends.
+
+    Accepted: from 0ps to 864000s.
+    """
+
+    rate: float
+    """Bit error rate: probability that a bit of a frame is wrong, each by itself. Source: IEEE 802.3 allows 10⁻¹² at most on links
+    of 10 Gb/s (§52.1).
+
+    Must be given. Accepted: above 0, at most 0.01.
+    """
+
+
+LinkEvent: TypeAlias = Down | BitErrors | Mapping[str, Any]
+"""Event of links: a failure, a flap, or a time with bit errors. See docs/failures.md.
+
+- `down`: The links are down, in both directions, whichever is named: a cut cable.
+- `bit_errors`: Frames arrive with bit errors over the links, in the direction that is named: a dirty connector.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Failover(Table):
+    """Reaction of the network to links that fail and come back. See docs/failures.md."""
+
+    detect: Duration | None = None
+    """Detection time: from the moment at which a link fails, or works again, until both of its ends know, each by itself. A change that
+    does not last so long is not noticed. The default is ours: hardware sees a loss of signal within microseconds, what
+    interrupts or polls takes milliseconds.
+
+    Default: "100us". Accepted: from 0ps to 1000s.
+    """
+
+    converge: Duration | None = None
+    """Convergence time: from then until all switches forward by shortest paths of the links that are left. Source: Quagga (200 ms,
+    the initial delay in the example of `timers throttle spf`).
+
+    Default: "200ms". Accepted: from 0ps to 1000s.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class AllKeep(Table):
     """All records, without any setting."""
 
@@ -5318,6 +5423,15 @@ class ScenarioDoc(Table):
     Must be given.
     """
 
+    events: Sequence[LinkEvent] | None = None
+    """Events of links during the run: failures, flaps, bit errors.
+
+    Default: [].
+    """
+
+    failover: Failover | Mapping[str, Any] | None = None
+    """Failover: how ends of links and switches react to failures."""
+
     telemetry: Telemetry | Mapping[str, Any] | None = None
     """Telemetry: the data that is recorded."""
 
@@ -5517,6 +5631,10 @@ __all__ = [
     "FlowFile",
     "ImportedFlows",
     "Entry",
+    "Down",
+    "BitErrors",
+    "LinkEvent",
+    "Failover",
     "AllKeep",
     "KeepLast",
     "KeepAround",

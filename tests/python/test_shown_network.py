@@ -45,6 +45,17 @@ def test_an_incast_is_described_by_its_numbers() -> None:
     assert "53.24 KB fill the longest path at 10 Gb/s, the slowest link (BDP, 35 full frames)" in text
 
 
+def test_failures_are_told_with_their_times() -> None:
+    text = overview(fanin.Scenario.from_file(ROOT / "scenarios" / "link-failure.toml")).text
+    assert "Links: leaf0->spine0 down from 1ms to 4ms; leaf2->spine1 with a bit error rate of 4e-08 from 0ps on." in text
+    assert "Ends of a link notice after 100us, tables follow 1ms later." in text
+    flap = {"kind": "down", "links": ["h3->*"], "start": "1ms", "end": "2ms", "every": "5ms", "times": 3, "detect": "1us"}
+    text = overview(incast(duration="20ms", events=[flap])).text
+    assert "Links: h3->* down from 1ms to 2ms, again every 5ms, 3 times." in text
+    assert "Ends of a link notice, and tables follow 200ms later." in text
+    assert "Links:" not in overview(incast()).text and "tables follow" not in overview(incast()).text
+
+
 def test_loads_are_those_of_the_flows() -> None:
     made = overview(incast(duration="20ms"))
     links = {link["name"]: link for link in made.facts["links"]}

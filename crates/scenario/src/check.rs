@@ -2,6 +2,7 @@
 
 mod capture;
 mod combined;
+mod events;
 mod except;
 mod load;
 mod mechanisms;
@@ -21,6 +22,7 @@ use self::settings::{at_marking, at_setting, path, Settings};
 use self::transport::shown;
 pub(crate) use self::volume::{flow_volume, with_waiting_flows, ACKS};
 use crate::doc::{Parts, DEFAULT_TRANSPORT};
+use crate::events::Events;
 use crate::exceptions::Exceptions;
 use fanin_packet::{IpVersion, Stack, MAX_HOPS};
 use fanin_params::{Cx, Problem, Severity};
@@ -40,6 +42,8 @@ pub(crate) struct Findings {
     pub captured: Captured,
     /// Ports and switches to which the entries of `switch.except` apply.
     pub exceptions: Exceptions,
+    /// Failures and bit errors of links during the run.
+    pub events: Events,
     /// Notes about decisions taken from the content of files.
     pub notes: Vec<String>,
 }
@@ -55,6 +59,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         host.check(&mut cx);
     }
     let exceptions = network.map(|network| except::resolve(parts, network, &mut cx)).unwrap_or_default();
+    let events = events::check(parts, network, &mut cx);
     let flows = network.map(|network| flows(parts, network, base_dir));
     let sample = flows.iter().flatten().flat_map(|(_, sample)| sample);
     let of_traffic = OfTraffic::new(parts, sample);
@@ -102,7 +107,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         problems = problems_without_network(parts, base_dir);
     }
     problems.extend(cx.into_problems());
-    Findings { problems, watched, captured, exceptions, notes }
+    Findings { problems, watched, captured, exceptions, events, notes }
 }
 
 fn each_transport(parts: &Parts, cx: &mut Cx) {

@@ -1,5 +1,6 @@
 //! Scenario documents: the table of all settings, and their salvage from documents with errors.
 
+use crate::events::{Failover, LinkEvent};
 use crate::locate::{exact, remove};
 use crate::sections::{Engine, Framing, Host, Telemetry};
 use fanin_packet::IpVersion;
@@ -37,6 +38,10 @@ params! {
         pub transports: BTreeMap<String, TransportConfig> = BTreeMap::new();
         /// Traffic: the flows, datagram streams and queries of the applications.
         pub traffic: Vec<Entry>;
+        /// Events of links during the run: failures, flaps, bit errors.
+        pub events: Vec<LinkEvent> = Vec::new();
+        /// Failover: how ends of links and switches react to failures.
+        pub failover: Failover = all_defaults();
         /// Telemetry: the data that is recorded.
         pub telemetry: Telemetry = all_defaults();
         /// Engine: execution of the simulation.
@@ -70,6 +75,11 @@ pub(crate) struct Parts {
     pub traffic: Vec<(usize, Entry)>,
     /// True if every entry could be parsed.
     pub all_traffic: bool,
+    /// Events that could be parsed, with their index in the document.
+    pub events: Vec<(usize, LinkEvent)>,
+    /// True if every event could be parsed.
+    pub all_events: bool,
+    pub failover: Option<Failover>,
     pub telemetry: Option<Telemetry>,
     pub engine: Option<Engine>,
     pub duration: Option<Span>,
@@ -91,6 +101,9 @@ impl Parts {
             default_named: doc.transports.contains_key(DEFAULT_TRANSPORT),
             traffic: doc.traffic.iter().cloned().enumerate().collect(),
             all_traffic: true,
+            events: doc.events.iter().cloned().enumerate().collect(),
+            all_events: true,
+            failover: Some(doc.failover.clone()),
             telemetry: Some(doc.telemetry.clone()),
             engine: Some(doc.engine.clone()),
             duration: doc.duration,
@@ -119,10 +132,9 @@ impl Parts {
             named.sort_by(|a, b| a.0.cmp(&b.0));
             transports.extend(named);
         }
-        let entries: &[Node] = match document.get("traffic").map(|node| &node.value) {
-            Some(Value::List(entries)) => entries,
-            _ => &[],
-        };
+        let entries = list(document, "traffic");
+        let events: Vec<(usize, LinkEvent)> =
+            list(document, "events").iter().enumerate().filter_map(|(i, node)| Some((i, parse_quietly(node)?))).collect();
         let traffic: Vec<(usize, Entry)> =
             entries.iter().enumerate().filter_map(|(i, node)| Some((i, parse_quietly(node)?))).collect();
         Parts {
@@ -134,6 +146,9 @@ impl Parts {
             default_named: document.get("transports").is_some_and(|named| named.get(DEFAULT_TRANSPORT).is_some()),
             all_traffic: traffic.len() == entries.len() && !entries.is_empty(),
             traffic,
+            all_events: events.len() == list(document, "events").len(),
+            events,
+            failover: or_defaults(document, "failover"),
             telemetry: telemetry(document),
             engine: or_defaults(document, "engine"),
             duration: part(document, "duration"),
@@ -183,6 +198,14 @@ fn telemetry(document: &Node) -> Option<Telemetry> {
 fn replace_malformed(node: &mut Node) {
     if let Value::List(items) = &mut node.value {
         items.iter_mut().filter(|item| item.text().is_none()).for_each(|item| item.value = Value::Text("*".into()));
+    }
+}
+
+/// The items of a list; none where there is no such list.
+fn list<'a>(document: &'a Node, key: &str) -> &'a [Node] {
+    match document.get(key).map(|node| &node.value) {
+        Some(Value::List(items)) => items,
+        _ => &[],
     }
 }
 

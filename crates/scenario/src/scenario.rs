@@ -3,6 +3,7 @@
 use crate::canonical::{canonical_json, sha256};
 use crate::check::{check, core_rate, crossbar_rate, host_infos, largest_frame, Captured, Network};
 use crate::doc::{Parts, ScenarioDoc, DEFAULT_TRANSPORT};
+use crate::events::{either, Errors, Events, Outage};
 use crate::exceptions::Exceptions;
 use crate::generate::{sorted, to_json};
 use crate::locate::{locate, remove, unused};
@@ -15,6 +16,7 @@ use fanin_topology::{Routes, Topology, TopologyConfig};
 use fanin_traffic::{Sizes, Traffic, TrafficContext, TrafficKind};
 use fanin_transport::{TransportConfig, TransportParams};
 use fanin_units::{BitRate, Bytes, HostId, LinkId, NodeId, Span, Time};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A scenario without errors: the document, and everything derived from it.
@@ -28,6 +30,7 @@ pub struct Scenario {
     watched: Vec<LinkId>,
     captured: Captured,
     exceptions: Exceptions,
+    events: Events,
     warnings: Vec<Problem>,
     notes: Vec<String>,
     files: Vec<(String, String)>,
@@ -149,6 +152,7 @@ impl Scenario {
                     watched: findings.watched,
                     captured: findings.captured,
                     exceptions: findings.exceptions,
+                    events: findings.events,
                     warnings: problems,
                     notes: findings.notes,
                     files,
@@ -221,6 +225,21 @@ impl Scenario {
     /// Links behind switches on which frames are captured, in order of their ids.
     pub fn captured_links(&self) -> &[LinkId] {
         &self.captured.links
+    }
+
+    /// Times at which links are down, for both directions by the smaller of their ids.
+    pub fn outages(&self) -> &BTreeMap<LinkId, Vec<Outage>> {
+        &self.events.outages
+    }
+
+    /// Times at which a link is down.
+    pub fn outages_of(&self, link: LinkId) -> &[Outage] {
+        self.outages().get(&either(&self.topology, link)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Times at which frames arrive over links with bit errors, by direction.
+    pub fn bit_errors(&self) -> &BTreeMap<LinkId, Vec<Errors>> {
+        &self.events.errors
     }
 
     /// Time at which the run stops; `None`: when all flows are complete and their senders know it.

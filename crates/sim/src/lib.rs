@@ -15,6 +15,7 @@ mod ledger;
 mod run;
 mod world;
 
+pub use core::faults::LinkCounts;
 pub use ledger::{Destination, Totals};
 pub use run::bench::{measure, prepare, workload, Measured, Section, Workload, FEATURES, WORKLOADS};
 pub use run::counters::{counters, counters_page, CounterGroup};

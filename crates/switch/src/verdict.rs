@@ -17,6 +17,12 @@ impl DropReason {
     pub const TXQUEUE_FULL: DropReason = DropReason("txqueue_full");
     /// The packet had crossed as many switches as it may.
     pub const TTL: DropReason = DropReason("ttl");
+    /// The port's link was down, and the switch knew.
+    pub const LINK_DOWN: DropReason = DropReason("link_down");
+    /// The link was down while a part of the frame was on it.
+    pub const LINK_LOST: DropReason = DropReason("link_lost");
+    /// The frame arrived with bit errors, and its receiver discarded it.
+    pub const BIT_ERROR: DropReason = DropReason("bit_error");
     /// The switch knows no way to the destination.
     pub const NO_ROUTE: DropReason = DropReason("no_route");
 

@@ -3,7 +3,7 @@
 use crate::Topology;
 use fanin_params::{Problem, Severity};
 use fanin_units::{Bytes, HostId, LinkId, NodeId, Span};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Largest number of table entries: switches × attachments.
 const MAX_ENTRIES: usize = 1 << 27;
@@ -49,6 +49,15 @@ impl Routes {
     /// # Errors
     /// Tables that would be too large to hold.
     pub fn shortest(topology: &Topology) -> Result<Routes, Vec<Problem>> {
+        Routes::shortest_without(topology, &BTreeSet::new())
+    }
+
+    /// Computes all shortest paths by number of hops over the links that are not `down`. Hosts stay where they are attached, whether their
+    /// links are down or not; where a switch has no path to an attachment, it has no links towards it.
+    ///
+    /// # Errors
+    /// Tables that would be too large to hold.
+    pub fn shortest_without(topology: &Topology, down: &BTreeSet<LinkId>) -> Result<Routes, Vec<Problem>> {
         let switches = topology.switch_count();
         let mut attachment_nodes: Vec<NodeId> = topology.hosts.iter().map(|h| topology.link(topology.host_link(*h)).to).collect();
         attachment_nodes.sort_unstable();
@@ -64,7 +73,7 @@ impl Routes {
 
         let mut entries = vec![HERE; switches * attachments];
         let mut pools: Vec<Pool> = (0..switches).map(|_| Pool::default()).collect();
-        let mut search = Search::new(topology);
+        let mut search = Search::new(topology, down);
         let mut longest = 0;
         let neighbours: Vec<Vec<NodeId>> = attachment_nodes.iter().map(|node| search.neighbours(*node)).collect();
         let twin = twins(&neighbours);
@@ -77,7 +86,8 @@ impl Routes {
         };
         for (a, node) in attachment_nodes.iter().enumerate().filter(|(a, _)| twin[*a] == *a) {
             search.run(*node);
-            longest = attachment_nodes.iter().map(|other| search.distance[other.index()] + 1).fold(longest, u32::max);
+            let distances = attachment_nodes.iter().map(|other| search.distance[other.index()]).filter(|far| *far != u32::MAX);
+            longest = distances.map(|far| far + 1).fold(longest, u32::max);
             for switch in (topology.hosts.len() as u32..topology.nodes.len() as u32).map(NodeId).filter(|switch| switch != node) {
                 entries[row(switch) * attachments + a] = intern(switch, search.towards(switch))?;
             }
@@ -302,14 +312,15 @@ impl Pool {
 /// A graph library would give distances by the same ten lines; what is wanted are all links that lead one step nearer.
 struct Search<'a> {
     topology: &'a Topology,
+    down: &'a BTreeSet<LinkId>,
     distance: Vec<u32>,
     queue: VecDeque<NodeId>,
     group: Vec<LinkId>,
 }
 
 impl<'a> Search<'a> {
-    fn new(topology: &'a Topology) -> Self {
-        Search { topology, distance: Vec::new(), queue: VecDeque::new(), group: Vec::new() }
+    fn new(topology: &'a Topology, down: &'a BTreeSet<LinkId>) -> Self {
+        Search { topology, down, distance: Vec::new(), queue: VecDeque::new(), group: Vec::new() }
     }
 
     fn run(&mut self, from: NodeId) {
@@ -319,7 +330,7 @@ impl<'a> Search<'a> {
         self.distance[from.index()] = 0;
         self.queue.push_back(from);
         while let Some(node) = self.queue.pop_front() {
-            for link in topology.out_links(node) {
+            for link in topology.out_links(node).iter().filter(|link| !self.down.contains(link)) {
                 let to = topology.link(*link).to;
                 if topology.host_id(to).is_none() && self.distance[to.index()] == u32::MAX {
                     self.distance[to.index()] = self.distance[node.index()] + 1;
@@ -342,13 +353,15 @@ impl<'a> Search<'a> {
     fn links(&mut self, switch: NodeId, wanted: impl Fn(NodeId) -> bool) -> &[LinkId] {
         let topology = self.topology;
         self.group.clear();
-        self.group.extend(topology.out_links(switch).iter().copied().filter(|link| wanted(topology.link(*link).to)));
+        let up = topology.out_links(switch).iter().copied().filter(|link| !self.down.contains(link));
+        self.group.extend(up.filter(|link| wanted(topology.link(*link).to)));
         &self.group
     }
 
     /// Switches that `switch` has links to, each once, ascending.
     fn neighbours(&self, switch: NodeId) -> Vec<NodeId> {
-        let ends = self.topology.out_links(switch).iter().map(|link| self.topology.link(*link).to);
+        let up = self.topology.out_links(switch).iter().filter(|link| !self.down.contains(link));
+        let ends = up.map(|link| self.topology.link(*link).to);
         let mut found: Vec<NodeId> = ends.filter(|end| self.topology.host_id(*end).is_none()).collect();
         found.sort_unstable();
         found.dedup();

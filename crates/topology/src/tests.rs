@@ -600,3 +600,57 @@ fn failed_links_that_are_none_are_refused_all_at_once() {
     let found = refused("leaf_spine", &[("leaves", int(2)), ("failed", names(&["leaf0->h0"]))]);
     assert!(found.contains("\"h0\" is a host without a link"), "{found}");
 }
+
+/// Paths of the links that are left are those of a network that was built without the others.
+#[test]
+fn routes_without_links_are_those_of_a_network_without_them() {
+    for (kind, keys, failed) in [
+        ("fat_tree", vec![("k", int(4))], vec!["agg0_0->core0", "core3->agg1_*", "edge2_0->agg2_1"]),
+        (
+            "leaf_spine",
+            vec![("leaves", int(3)), ("spines", int(2)), ("hosts_per_leaf", int(2)), ("links_per_pair", int(2))],
+            vec!["leaf0->spine0*"],
+        ),
+        (
+            "leaf_spine",
+            vec![("leaves", int(3)), ("spines", int(2)), ("hosts_per_leaf", int(2)), ("links_per_pair", int(2))],
+            vec!["spine1->leaf2#1"],
+        ),
+    ] {
+        let whole = build(kind, &keys);
+        let less = build(kind, &[&keys[..], &[("failed", names(&failed))]].concat());
+        let named = |t: &Topology, l: LinkId| t.link_name(l);
+        let left: BTreeSet<String> = (0..less.links.len() as u32).map(|l| named(&less, LinkId(l))).collect();
+        let kept = |l: &LinkId| left.contains(&named(&whole, *l));
+        let down: BTreeSet<LinkId> = (0..whole.links.len() as u32).map(LinkId).filter(|l| !kept(l)).collect();
+        let (routes, expected) = (Routes::shortest_without(&whole, &down).unwrap(), Routes::shortest(&less).unwrap());
+        assert_eq!(down.len() + less.links.len(), whole.links.len(), "{failed:?}");
+        for node in whole.nodes.iter().skip(whole.hosts.len()) {
+            for host in (0..whole.hosts.len() as u32).map(HostId) {
+                let [a, b] = [(&whole, &routes), (&less, &expected)].map(|(t, routes)| {
+                    let hops = routes.next_hops(t.node(&node.name).unwrap(), host).iter();
+                    let mut hops: Vec<String> = hops.map(|l| t.nodes[t.link(*l).to.index()].name.clone()).collect();
+                    hops.sort_unstable();
+                    hops
+                });
+                assert_eq!(a, b, "{} to {host:?} without {failed:?}", node.name);
+            }
+        }
+    }
+}
+
+/// Where no link is left, switches have no links towards what is behind.
+#[test]
+fn a_switch_that_is_cut_off_is_unreachable_and_nothing_else_is() {
+    let whole = build("leaf_spine", &[("leaves", int(3)), ("spines", int(2)), ("hosts_per_leaf", int(1))]);
+    let leaf = whole.node("leaf1").unwrap();
+    let uplinks = whole.out_links(leaf).iter().filter(|l| whole.host_id(whole.link(**l).to).is_none());
+    let down: BTreeSet<LinkId> = uplinks.flat_map(|l| [*l, whole.link(*l).reverse]).collect();
+    let routes = Routes::shortest_without(&whole, &down).unwrap();
+    let host = |name: &str| whole.host(name).unwrap();
+    for name in ["leaf0", "leaf2", "spine0", "spine1"] {
+        assert!(routes.next_hops(whole.node(name).unwrap(), host("h1")).is_empty(), "{name}");
+    }
+    assert!(routes.next_hops(leaf, host("h0")).is_empty() && routes.next_hops(leaf, host("h1")).len() == 1);
+    assert_eq!(routes.next_hops(whole.node("leaf0").unwrap(), host("h2")).len(), 2);
+}

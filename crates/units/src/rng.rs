@@ -28,6 +28,8 @@ pub enum Purpose {
     Ties = 11,
     /// Random delay that a host adds to each packet it receives.
     HostNoise = 12,
+    /// Bit errors of a link.
+    BitErrors = 13,
 }
 
 /// A PCG-XSH-RR 64/32 generator: 16 bytes, own increment per stream. Source: PCG.

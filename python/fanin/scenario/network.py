@@ -73,6 +73,7 @@ class Overview:
             *self._network(),
             *self._times(),
             *self._switches(),
+            *self._events(),
             *self._transports(),
             *self._traffic(),
             *self._loads(),
@@ -142,6 +143,23 @@ class Overview:
         if switch.get("except"):
             parts.append(f"{show.many(len(switch['except']), 'exception')} for single ports or switches")
         yield f"Switches have {', '.join(parts)}."
+
+    def _events(self) -> Iterable[str]:
+        events = self.resolved.get("events") or []
+        said = []
+        for event in events:
+            start, end = event.get("start", "0ps"), event.get("end")
+            time = f"from {start} to {end}" if end else f"from {start} on"
+            what = "down" if event["kind"] == "down" else f"with a bit error rate of {event['rate']:g}"
+            again = f", again every {event['every']}" if event.get("every") else ""
+            times = f", {event['times']:,} times" if event.get("times") else ""
+            said.append(f"{' and '.join(event['links'])} {what} {time}{again}{times}")
+        if said:
+            yield f"Links: {'; '.join(said)}."
+        failover = self.resolved.get("failover")
+        if failover:
+            notice = f" after {failover['detect']}," if "detect" in failover else ", and"
+            yield f"Ends of a link notice{notice} tables follow {failover['converge']} later."
 
     def _transports(self) -> Iterable[str]:
         for name in self.facts["transports"]:

@@ -6,7 +6,6 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{Error, Write};
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a run that are read ahead in the merge, about.
 const AHEAD: usize = 1 << 15;
@@ -27,17 +26,16 @@ pub trait Stored: Copy {
 
 /// A file without a name, in the folder for temporary ones: its space is free again when the process is gone, however it went.
 fn unnamed() -> Result<File, Error> {
-    static NUMBERS: AtomicU64 = AtomicU64::new(0);
     let folder = std::env::temp_dir();
+    let mut number = 0u64;
     loop {
-        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("fanin-sort-{}-{number}", std::process::id()));
         match File::options().read(true).write(true).create_new(true).open(&path) {
             Ok(file) => {
                 std::fs::remove_file(&path)?;
                 return Ok(file);
             }
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1
             Err(error) => return Err(error),
         }
     }

@@ -146,7 +146,7 @@ impl Envelope {
         3 * (last.time - first.time) >= self.span()
     }
 
-    /// The median slope between the least delays of parts of the time, which no single packet moves. Source: Theil 1950, Sen 1968.
+    /// The median slope between the least delays of parts of the time, which no single packet moves (the Theil-Sen estimator).
     pub fn slope_of_parts(&self) -> Option<f64> {
         let lowest = self.lowest();
         let mut slopes = Vec::new();

@@ -10,6 +10,7 @@ pub(super) struct Sort {
 }
 
 pub(super) const PORT: Sort = Sort { one: "port", many: "ports", example: "leaf0->*" };
+pub(super) const LINK: Sort = Sort { one: "link", many: "links", example: "leaf0->spine*" };
 pub(super) const SWITCH: Sort = Sort { one: "switch", many: "switches", example: "leaf*" };
 pub(super) const HOST: Sort = Sort { one: "host", many: "hosts", example: "h*" };
 

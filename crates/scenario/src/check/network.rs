@@ -81,6 +81,11 @@ impl<'a> Network<'a> {
         (self.topology.hosts.len() as u32..self.topology.nodes.len() as u32).map(NodeId)
     }
 
+    /// The network itself.
+    pub fn topology(&self) -> &Topology {
+        self.topology
+    }
+
     /// All ports of switches.
     pub fn switch_ports(&self) -> impl Iterator<Item = (LinkId, &PortSeen)> {
         (0u32..).map(LinkId).zip(&self.ports).filter(|(_, port)| port.of_switch)

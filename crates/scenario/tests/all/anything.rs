@@ -36,6 +36,13 @@ scheduling = { kind = "drr", quanta = ["1518B", "3036B"] }
 [host]
 nic = "fifo"
 processing_delay = "1us"
+[[events]]
+kind = "down"
+links = ["leaf0->spine1"]
+start = "100us"
+end = "900us"
+[failover]
+detect = "20us"
 [transport]
 kind = "tcp"
 profile = "linux"

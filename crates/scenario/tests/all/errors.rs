@@ -112,7 +112,7 @@ fn an_unknown_key() {
             "traffic[0].reciever, line 11: \"reciever\" is not a known key of kind \"incast\"; accepted: name, transport, class, start, after, delay, kind, \
              receiver, senders, count, flows_per_sender, size, total, request, jitter, repetitions, interval, gap; did you mean 'receiver'?",
             "swich, line 13: \"swich\" is not a known key; accepted: name, description, seed, duration, topology, framing, switch, host, \
-             transport, transports, traffic, telemetry, engine; did you mean 'switch'?",
+             transport, transports, traffic, events, failover, telemetry, engine; did you mean 'switch'?",
         ])
     );
 }

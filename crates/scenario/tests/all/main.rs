@@ -8,6 +8,7 @@ mod errors;
 mod errors_combined;
 mod errors_mechanisms;
 mod errors_telemetry;
+mod events;
 mod exceptions;
 mod int;
 mod lossless;

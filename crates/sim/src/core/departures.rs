@@ -124,7 +124,7 @@ impl Core {
     fn rest(&mut self, l: LinkId) {
         let (link, port) = (&mut self.links[l], &self.ports[l]);
         link.unfollow();
-        if !port.general && port.closed == 0 && port.queues.as_deref().is_some_and(|queues| queues.packets == 0) {
+        if !port.general && !port.down && port.closed == 0 && port.queues.as_deref().is_some_and(|queues| queues.packets == 0) {
             link.flags &= !flag::GENERAL;
         }
     }

@@ -114,6 +114,12 @@ impl Core {
         }
     }
 
+    /// A frame with pauses does not arrive from port `l`: the first one on the wire, or the one that has `waited` there.
+    pub fn note_pause_lost(&mut self, l: LinkId, waited: bool) {
+        let Some(gate) = self.gate_of_neighbour(l).filter(|gate| gate.obeys) else { return };
+        let _ = if waited { gate.on_the_way.pop_back() } else { gate.on_the_way.pop_front() };
+    }
+
     fn gate_of_neighbour(&mut self, l: LinkId) -> Option<&mut PortGate> {
         let back = self.gates.get(&l)?.reverse;
         self.gates.get_mut(&back)

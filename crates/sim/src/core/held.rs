@@ -84,6 +84,11 @@ impl Held {
         Some((l, at.frame))
     }
 
+    /// The packets that are held for port `l`.
+    pub fn of(&self, l: LinkId) -> Vec<PacketId> {
+        (0..).zip(&self.at).filter(|(_, at)| at.link == l.0 + 1).map(|(packet, _)| packet).collect()
+    }
+
     /// Bytes, packets and cells that are held for port `l` before a packet that has just been held for it: of all classes, or of the packet's own alone.
     pub fn before(&self, l: LinkId, packet: PacketId, own_class: bool) -> Waits {
         let at = self.at[packet as usize];

@@ -1,6 +1,7 @@
 //! What fabric and hosts share: the clock, the events, links with their output ports, the packets, and the ledger.
 
 pub mod departures;
+pub mod faults;
 pub mod gate;
 pub mod held;
 pub mod link;
@@ -21,6 +22,7 @@ use fanin_packet::{Packet, PacketId, Shim};
 use fanin_switch::{cells, DropReason, PortNo, PortView, SharedBuffer};
 use fanin_telemetry::{DropRow, Name, QueueRow, Stamp, TableError};
 use fanin_units::{Bytes, LinkId, Span, SwitchId, Time, WireClock};
+use faults::Fault;
 use gate::PortGate;
 use held::Held;
 use link::flag;
@@ -52,6 +54,10 @@ pub struct Core {
     pub crossings: Table<WireClock, SwitchId>,
     /// By link, the pauses of ports that may be paused.
     pub gates: BTreeMap<LinkId, PortGate>,
+    /// By link, in one direction, what happens to it; links without any event are absent.
+    pub faults: BTreeMap<LinkId, Fault>,
+    /// Something of a packet is written down where it arrives, or links fail: at hooked links that comes first.
+    pub inspects: bool,
     /// Bytes of a buffer cell; zero where nothing counts in cells.
     pub cell: u32,
     /// Packets that mechanisms hold for ports.
@@ -97,6 +103,12 @@ impl Core {
             let packets = link.queue_packets() + 1;
             self.ports[l].note_queue(link, self.now, bytes, packets);
         }
+    }
+
+    /// True while the switch knows a port's link to be down; such a port is off the fast path.
+    #[inline(always)]
+    pub fn is_down(&self, l: LinkId) -> bool {
+        self.links[l].flags & flag::GENERAL != 0 && self.ports[l].down
     }
 
     /// Bytes and packets that wait at a port; headers in a queue of their own are none of them.

@@ -69,6 +69,8 @@ pub struct Port {
     pub by_class: bool,
     /// Queues that are paused, a bit for each.
     pub closed: u8,
+    /// The switch knows that the link is down: packets are dropped at the port, and nothing leaves it. Off the fast path meanwhile.
+    pub down: bool,
     /// The queue of the last class, which it shares with all beyond it.
     pub last_class: u8,
     /// Packets never wait in the ring.

@@ -492,7 +492,11 @@ impl Fabric {
         let (class, frame) = (core.class_of(l, &core.pool[packet]), core.pool[packet].frame);
         self.crossbars[s].outputs[usize::from(output)].coming[class] -= u64::from(frame);
         let (_, waiting) = core.queue(l);
-        self.enqueue_crossed(core, l, packet);
+        if core.is_down(l) {
+            self.refuse_at_dead_port(core, l, packet);
+        } else {
+            self.enqueue_crossed(core, l, packet);
+        }
         if core.queue(l).1 > waiting {
             self.joined_output(core, l, class, frame);
         }

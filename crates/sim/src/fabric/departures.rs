@@ -51,8 +51,12 @@ impl Fabric {
     /// The wire is free: control frames first, then mechanisms, then the scheduler says whose packet is next.
     pub fn departure(&mut self, core: &mut Core, l: LinkId) {
         let (s, _) = core.switch_port(l);
+        let down = core.ports[l].down;
         let Some(queues) = core.ports[l].queues.as_deref_mut() else { return };
         queues.armed = false;
+        if down {
+            return; // it is armed again as it comes up
+        }
         if core.links[l].free_at > core.now.ps() {
             return core.arm(l); // a packet that came at this instant has found the wire free
         }
@@ -120,8 +124,6 @@ impl Fabric {
         core.make_events(l);
         let queues = core.ports[l].queues_of(classes);
         for class in (0..PRIORITIES).filter(|class| queues >> class & 1 != 0) {
-            // As where heads are dropped: what mechanisms make of them comes after departures of this instant.
-            let before = std::mem::replace(&mut self.departing, true);
             if core.combined {
                 self.flush_inputs(core, l, class, reason);
             }
@@ -130,7 +132,6 @@ impl Fabric {
                 self.left_output(core, l, packet, core.pool[packet].frame);
                 self.drop_dequeued(core, l, packet, reason, queue_bytes);
             }
-            self.departing = before;
         }
     }
 }

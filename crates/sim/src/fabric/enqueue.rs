@@ -76,6 +76,9 @@ impl Fabric {
     #[inline(never)]
     fn enqueue_general(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         core.catch_up(l);
+        if core.is_down(l) {
+            return self.refuse_at_dead_port(core, l, packet);
+        }
         if core.links[l].flags & flag::MECHANISMS != 0 && self.before_queue(core, l, via, packet) {
             return;
         }
@@ -252,9 +255,15 @@ impl Fabric {
     pub fn drop_dequeued(&mut self, core: &mut Core, l: LinkId, packet: PacketId, reason: DropReason, queue_bytes: u64) {
         let (s, _) = core.switch_port(l);
         if core.pool[packet].kind == Kind::Control {
+            if reason == DropReason::LINK_DOWN {
+                core.count_lost_message(l, reason);
+            }
             return self.lose_clone(core, s, packet, reason);
         }
         core.ports[l].drops += 1;
+        if reason == DropReason::LINK_DOWN {
+            core.count_dropped_at(l);
+        }
         let port = core.ports[l].name.clone();
         self.drop_with(core, s, packet, reason, port, queue_bytes);
     }

@@ -1,5 +1,6 @@
 //! Hooks of mechanisms: each is run with its own switch in view, and its verdict and effects are carried out here.
 
+use super::failover::FAILOVER;
 use super::switch::Fabric;
 use super::switch_view::SwitchView;
 use crate::core::departures::Departed;
@@ -22,10 +23,10 @@ const DROPPED: u64 = u64::MAX - 1;
 /// Hooks that are `on_offer`.
 const OFFERS: Hooks = Hooks::OFFER.with(Hooks::QUEUE);
 
-/// Whether a mechanism learns of heads that are dropped when the departures of that instant are over. One that sees departures itself
-/// acts by timers.
+/// Whether a mechanism learns of heads that are dropped when the departures of that instant are over. One that sees departures itself, or counts
+/// packets in memory, acts by timers; and it must know before the packet's place is used again.
 fn learns_later(mechanism: &MechanismState) -> bool {
-    mechanism.hooks().any(Hooks::MESSAGES) && !mechanism.hooks().any(Hooks::EGRESS)
+    mechanism.hooks().any(Hooks::MESSAGES) && !mechanism.hooks().any(Hooks::EGRESS.with(Hooks::DEPARTED))
 }
 
 impl Fabric {
@@ -396,6 +397,18 @@ impl Fabric {
         });
     }
 
+    /// The switch of port `l` has noticed that its link is down, or works again.
+    #[cold]
+    pub fn tell_of_link(&mut self, core: &mut Core, l: LinkId, up: bool) {
+        let (s, port) = core.switch_port(l);
+        self.with_mechanisms(core, s, |mechanisms, view, fx| {
+            for (i, mechanism) in mechanisms.iter_mut().enumerate() {
+                fx.mechanism = i as u8;
+                mechanism.on_link(view, port, up, fx);
+            }
+        });
+    }
+
     /// A packet leaves its virtual output queue for the crossbar; `from`, `to`: input and output port.
     #[inline(never)]
     pub fn run_crossing_hooks(&mut self, core: &mut Core, s: SwitchId, packet: PacketId, [from, to]: [PortNo; 2]) {
@@ -482,6 +495,9 @@ impl Fabric {
                 self.enqueue_anywhere(core, l, None, message);
             }
             return;
+        }
+        if what == FAILOVER {
+            return self.fail_over(core, s);
         }
         if what == DROPPED {
             if let Some((packet, dropped, reason)) = self.switches[s].dropped.pop_front() {
@@ -592,6 +608,9 @@ impl Fabric {
             }
             Effect::Emit { port, message } => {
                 let l = link(self, port);
+                if core.is_down(l) {
+                    return core.count_lost_message(l, DropReason::LINK_DOWN);
+                }
                 core.leave_fast_path(l);
                 self.join_control(core, l, &message);
                 let Some(queues) = core.ports[l].queues.as_deref_mut() else { return };
@@ -612,7 +631,10 @@ impl Fabric {
             }
             Effect::Flush { port, classes, reason } => {
                 let l = link(self, port);
+                // As where heads are dropped: what mechanisms make of them comes after departures of this instant.
+                let before = std::mem::replace(&mut self.departing, true);
                 self.flush(core, l, classes, reason);
+                self.departing = before;
             }
             Effect::Asks { port, class, behind, held_up } => {
                 let behind = behind.map(|port| link(self, port));

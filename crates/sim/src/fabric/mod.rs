@@ -8,6 +8,7 @@ mod departures;
 mod displace;
 mod enqueue;
 pub mod express;
+pub mod failover;
 mod gate;
 mod hooks;
 pub mod switch;

@@ -1,6 +1,7 @@
 //! Switches: their state, and by which link a packet leaves them.
 
 use super::combined::Crossbar;
+use super::failover::Failover;
 use super::table::{Fib, NextHop};
 use crate::core::link::FarEnd;
 use crate::core::network::Network;
@@ -65,6 +66,8 @@ pub struct Fabric {
     pub entered: Vec<(u16, u16)>,
     /// By link, the one in the other direction.
     pub reverse: Table<LinkId, LinkId>,
+    /// Links that fail, where any do.
+    pub failover: Option<Box<Failover>>,
     /// The framing without stamps, for messages alone in a frame.
     pub framing: fanin_packet::Framing,
 }
@@ -192,7 +195,9 @@ impl Fabric {
 
 impl Network for Fabric {
     fn path(&self, core: &Core, nic: LinkId, to: HostId, hash: u32) -> Vec<LinkId> {
-        self.walk(core, nic, |s| match self.fib.lookup(s, to) {
+        // Ends know paths of the intact network.
+        let fib = self.failover.as_deref().map_or(&self.fib, |failover| &failover.intact);
+        self.walk(core, nic, |s| match fib.lookup(s, to) {
             NextHop::One(link) => Some(link),
             NextHop::Several(links) => Some(links[fanin_switch::ecmp(hash, self.switches[s].seed, links.len())]),
             NextHop::None => None,
@@ -200,6 +205,9 @@ impl Network for Fabric {
     }
 
     fn source_route(&self, core: &Core, nic: LinkId, envelope: &Envelope) -> Route {
+        if self.failover.is_some() {
+            return Route::NONE; // tables change
+        }
         let path = self.walk(core, nic, |s| self.foresee(s, envelope.dst, envelope.hash));
         match core.links[path[path.len() - 1]].far_end() {
             FarEnd::Host(_) => Route::along(&path, envelope.ttl),

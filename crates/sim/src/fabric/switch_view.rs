@@ -22,6 +22,11 @@ impl SwitchView<'_> {
         self.fabric.switches[self.s].ports[port.index()]
     }
 
+    /// True while the switch knows a link to be down.
+    fn is_down(&self, l: LinkId) -> bool {
+        self.core.is_down(l)
+    }
+
     fn queues(&self, port: PortNo) -> Option<&Queues> {
         self.core.ports[self.link(port)].queues.as_deref()
     }
@@ -48,7 +53,7 @@ impl Node for SwitchView<'_> {
     fn is_idle(&mut self, port: PortNo) -> bool {
         let l = self.link(port);
         self.core.catch_up(l);
-        !self.core.combined && self.core.links[l].free_at <= self.core.now.ps()
+        !self.core.combined && !self.is_down(l) && self.core.links[l].free_at <= self.core.now.ps()
     }
 
     fn next_departed(&mut self) -> Option<PacketId> {
@@ -63,6 +68,9 @@ impl Node for SwitchView<'_> {
     fn has_room(&mut self, port: PortNo, envelope: &Envelope) -> bool {
         let l = self.link(port);
         self.core.catch_up(l);
+        if self.is_down(l) {
+            return false;
+        }
         let (view, frame) = (self.core.view(l), envelope.frame);
         if view.is_idle() && !self.core.combined {
             return true;
@@ -75,7 +83,8 @@ impl Node for SwitchView<'_> {
     }
 
     fn has_express_room(&mut self, port: PortNo, frame: u16) -> bool {
-        self.core.has_express_room(self.link(port), frame)
+        let l = self.link(port);
+        !self.is_down(l) && self.core.has_express_room(l, frame)
     }
 
     fn ways(&self, envelope: &Envelope) -> Vec<PortNo> {

@@ -16,6 +16,7 @@ const LOCAL: u32 = LINKS + 1;
 ///
 /// One entry per (switch, attachment), as a switch aggregates the prefix of a rack; at the attachment itself the host's own
 /// port. 320 switches × 128 attachments of a 1024-host fat tree take 160 KiB.
+#[derive(Clone)]
 pub struct Fib {
     attachments: usize,
     attachment_of: Table<u16, HostId>,
@@ -60,6 +61,15 @@ impl Fib {
             [one] => one.0,
             _ => group as u32 | GROUP,
         };
+    }
+
+    /// Adds a group of equal-cost links; gives its index.
+    pub fn add_group(&mut self, links: &[LinkId]) -> usize {
+        let at = self.groups.len();
+        assert!(at < GROUP as usize, "{at} links in all groups");
+        self.groups.push(LinkId(links.len() as u32));
+        links.iter().for_each(|link| self.groups.push(*link));
+        at
     }
 
     #[inline(always)]

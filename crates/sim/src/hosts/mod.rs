@@ -27,6 +27,7 @@ use crate::ledger::Input;
 use ends::{EndId, EndKind, Ends};
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Framing, Header, Kind, PacketId, Side};
+use fanin_scenario::Notice;
 use fanin_switch::{Mechanisms, Message, Patience};
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
@@ -35,10 +36,10 @@ use fanin_units::{FlowId, LinkId, Span, Time};
 use header::Headers;
 pub use nic::{Host, Ready};
 use order::Reordering;
-use pause::{NicCounts, GATE, WATCH};
+use pause::{NicCounts, GATE, LINK, WATCH};
 use receive::Receivers;
 use rules::{Arm, Deliver, GoOn, Respond, Then};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use storm::{Storms, STORM};
 use tx_queue::TxQueue;
@@ -80,6 +81,8 @@ pub struct Hosts {
     /// NICs that ask for pauses without need.
     pub storms: Storms,
     pub pause_counts: NicCounts,
+    /// By host, what it will notice about its link, in order.
+    pub notices: BTreeMap<u32, VecDeque<Notice>>,
     /// Queues in front of wires, by host, where NICs are first in, first out.
     pub tx_queues: Option<Table<TxQueue>>,
     pub seed: u64,
@@ -317,6 +320,7 @@ impl Hosts {
             GATE => self.update_gate(core, host),
             STORM => self.storm(core, host),
             WATCH => self.look_at_pauses(core, host),
+            LINK => self.notice_link(core, host),
             other => unreachable!("timer {other} of host {host}"),
         }
     }

@@ -30,6 +30,8 @@ pub struct NicCounts {
 
 /// The timer of a host for the pauses of its NIC; flow 0 has no such timer.
 pub const GATE: u64 = 7;
+/// The timer of a host for changes of its link; flow 2 has no such timer.
+pub const LINK: u64 = 19;
 /// The timer of a host for its NIC's watchdog; flow 1 has no such timer.
 pub const WATCH: u64 = 15;
 
@@ -67,6 +69,25 @@ impl Hosts {
             held.into_iter().rev().for_each(|ready| state.ready.push_front(ready));
         }
         self.run_nic(core, host);
+    }
+
+    /// A host notices changes of its link: when that is down, nobody pauses its NIC any more. What is ready is sent all the same and lost, as by a
+    /// Linux host, whose queueing discipline then is one that drops without telling TCP. Source: Linux noop_qdisc, net_xmit_eval.
+    #[cold]
+    pub fn notice_link(&mut self, core: &mut Core, host: u32) {
+        let Some(notices) = self.notices.get_mut(&host) else { return };
+        let mut down = false;
+        while let Some(notice) = notices.front().copied().filter(|notice| notice.at <= core.now) {
+            notices.pop_front();
+            down |= !notice.up;
+        }
+        if let Some(next) = notices.front() {
+            core.set_timer(next.at, (host, LINK));
+        }
+        if let Some(gate) = self.hosts[host as usize].gate.as_deref_mut().filter(|_| down) {
+            gate.gate = Gate::default();
+            self.update_gate(core, host);
+        }
     }
 
     /// Takes what is ready of paused classes out of the NIC's round.

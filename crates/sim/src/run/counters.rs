@@ -1,7 +1,8 @@
 //! All counters of mechanisms: those that mechanisms and transports declare, and those that only the whole network knows.
 
+use crate::core::faults::LinkCounts;
 use fanin_packet::Signals;
-use fanin_params::CounterDef;
+use fanin_params::{CounterDef, Counters};
 use fanin_switch::{MechanismKind, Mechanisms};
 use fanin_transport::SignalCounts;
 use std::fmt::Write;
@@ -112,6 +113,10 @@ pub fn counters_page() -> String {
         for def in group.peaks {
             let _ = writeln!(page, "| `{}` | {} |", def.name, def.doc);
         }
+    }
+    let _ = write!(page, "\n# Counters of links\n\n{}\n\n| counter | counts |\n|---|---|\n", LinkCounts::DOC);
+    for def in LinkCounts::defs() {
+        let _ = writeln!(page, "| `{}` | {} |", def.name, def.doc);
     }
     page
 }

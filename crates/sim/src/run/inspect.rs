@@ -1,5 +1,6 @@
 //! What a world shows while it runs and when it has ended, for tests that hold it against identities and closed forms.
 
+use crate::core::faults::LinkCounts;
 use crate::core::link::FarEnd;
 use crate::core::port::{Owner, Port};
 use crate::fabric::combined::Crossbar;
@@ -98,6 +99,19 @@ impl World {
             drops: port.drops,
             marks: port.marks,
         }
+    }
+
+    /// Links with events, in each direction, with what was lost there so far.
+    pub fn lossy_links(&self) -> Vec<(String, LinkCounts)> {
+        self.core.faults.iter().map(|(l, fault)| (self.core.ports[*l].name.to_string(), fault.counts)).collect()
+    }
+
+    /// Names of ports that are known to be down and for which something waits all the same: none, ever.
+    pub fn down_ports_with_packets(&self) -> Vec<String> {
+        let down = self.core.links.ids().filter(|l| self.core.is_down(*l));
+        let waits =
+            |l: &LinkId| self.core.standing(*l).1 > 0 || self.core.ports[*l].queues.as_deref().is_some_and(|q| q.may_send());
+        down.filter(waits).map(|l| self.core.ports[l].name.to_string()).collect()
     }
 
     /// Names of ports that are paused now.

@@ -1,6 +1,7 @@
 //! From a validated scenario to a world at time zero.
 
 use super::folder::RunError;
+use crate::core::faults::Fault;
 use crate::core::gate::PortGate;
 use crate::core::held::Held;
 use crate::core::link::{flag, FarEnd, Link};
@@ -10,11 +11,12 @@ use crate::core::queues::Queues;
 use crate::core::{Core, TimerKey};
 use crate::fabric::combined::{self, Crossbar};
 use crate::fabric::express::headers_alone;
+use crate::fabric::failover::{Change, Failover};
 use crate::fabric::table::Fib;
 use crate::fabric::{Fabric, SwitchNode};
 use crate::hosts::ends::Ends;
 use crate::hosts::header::Headers;
-use crate::hosts::pause::NicCounts;
+use crate::hosts::pause::{NicCounts, LINK};
 use crate::hosts::receive::Receivers;
 use crate::hosts::round::Round;
 use crate::hosts::storm::{Storm, Storms, STORM};
@@ -25,7 +27,7 @@ use crate::world::sample::Samples;
 use crate::world::World;
 use fanin_engine::{Ahead, Ties, Timers, Wheel};
 use fanin_packet::Framing;
-use fanin_scenario::{Nic, PauseWatchdog, PortModel, Sampling, Scenario, Telemetry};
+use fanin_scenario::{notices, Nic, Notice, PauseWatchdog, PortModel, Sampling, Scenario, Telemetry};
 use fanin_switch::{
     Admission, At, Buffer, Effects, Express, Hooks, Marker, MechanismState, Mechanisms, PathChooser, PortNo, Scheduler,
 };
@@ -85,7 +87,9 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
     let (crossbars, crossbar_slots) = crossbars(scenario);
     let combined = !crossbars.is_empty();
     let off_fast_path = |l: &Link| matches!(l.flags & flag::OFF_FAST_PATH, flags if flags != 0);
-    let general = links.iter().any(off_fast_path);
+    let fails = !scenario.outages().is_empty();
+    let general = fails || links.iter().any(off_fast_path);
+    let faults = faults(scenario);
     let arrivals = links.len() + crossbar_slots.len();
 
     let (horizon, spacing, shortest) = rhythm(topology, framing);
@@ -97,6 +101,11 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
     let ledger = ledger(scenario, destination, &traffic, (samples.are_on(), gates.is_empty(), combined))?;
     let mut timers = Timers::default();
     let hosts = hosts(scenario, &traffic, &gates, &mut timers);
+    let fib = fib(topology, scenario.routes());
+    let failover = fails.then(|| Box::new(failover(scenario, &fib)));
+    for (at, key) in failover.iter().flat_map(|failover| failover.timers(topology.hosts.len() as u32)) {
+        timers.push(at, key);
+    }
     Ok(World {
         core: Core {
             now: Time::ZERO,
@@ -111,6 +120,8 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             combined,
             crossings: crossbars.iter().map(Crossbar::clock).collect::<Vec<_>>().into(),
             gates,
+            inspects: ledger.observed || !faults.is_empty(),
+            faults,
             cell: if switch.counts_cells() { switch.cell_bytes() } else { 0 },
             held: Held::default(),
             departed: Vec::new(),
@@ -119,7 +130,8 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             stuck: None,
         },
         fabric: Fabric {
-            fib: fib(topology, scenario.routes()),
+            fib,
+            failover,
             general,
             seen_up_to: match combined {
                 true => u16::MAX,
@@ -223,6 +235,14 @@ fn hosts(scenario: &Scenario, traffic: &Traffic, gates: &BTreeMap<LinkId, PortGa
             storms.insert(host.0, storm);
         }
     }
+    let mut notices = BTreeMap::new();
+    for (h, node) in (0..).zip(&topology.hosts) {
+        let all: VecDeque<Notice> = notices_of(scenario, topology.host_link(*node));
+        if let Some(first) = all.front() {
+            timers.push(first.at, (h, LINK));
+            notices.insert(h, all);
+        }
+    }
     let mut feeders = vec![u32::MAX; topology.links.len()];
     (0..).zip(&topology.hosts).for_each(|(h, node)| feeders[topology.host_link(*node).index()] = h);
     let nics: Vec<Host> = topology.hosts.iter().map(nic).collect();
@@ -240,6 +260,7 @@ fn hosts(scenario: &Scenario, traffic: &Traffic, gates: &BTreeMap<LinkId, PortGa
         patience: doc.host.pause_watchdog.as_ref().map(PauseWatchdog::patience),
         storms,
         pause_counts: NicCounts::default(),
+        notices,
         tx_queues: TxQueue::of_hosts(&doc.host, scenario.transports(), topology.hosts.len()),
         seed: scenario.seed(),
         entry_keys: traffic.entry_names().map(fnv1a).collect(),
@@ -251,6 +272,43 @@ fn hosts(scenario: &Scenario, traffic: &Traffic, gates: &BTreeMap<LinkId, PortGa
         receivers: Receivers::new(&doc.host, topology.hosts.len(), scenario.seed()),
         headers: host_headers(scenario),
     }
+}
+
+/// Changes that the ends of a link notice, in order.
+fn notices_of(scenario: &Scenario, link: LinkId) -> VecDeque<Notice> {
+    notices(scenario.outages_of(link)).into()
+}
+
+/// By link, in one direction, what happens to it during the run.
+fn faults(scenario: &Scenario) -> BTreeMap<LinkId, Fault> {
+    let topology = scenario.topology();
+    let of = |(l, wire): (LinkId, &fanin_topology::Link)| {
+        let (outages, errors) = (scenario.outages_of(l).to_vec(), scenario.bit_errors().get(&l).cloned().unwrap_or_default());
+        let inside = scenario.hop_delay(l) - wire.delay;
+        let draws = Stream::new(scenario.seed(), Purpose::BitErrors, u64::from(l.0));
+        let happens = !outages.is_empty() || !errors.is_empty();
+        happens.then(|| (l, Fault::new(inside, outages, errors, draws)))
+    };
+    (0..).map(LinkId).zip(&topology.links).filter_map(of).collect()
+}
+
+/// Failures of links between switches and at them: who notices each at which time, and from when on tables know. Links of hosts are in no table: packets for a host go to its switch.
+fn failover(scenario: &Scenario, fib: &Fib) -> Failover {
+    let (topology, converge) = (scenario.topology(), scenario.doc().failover.converge);
+    let (mut noticed, mut changes) = (Vec::new(), Vec::new());
+    for link in scenario.outages().keys() {
+        let links = [*link, topology.link(*link).reverse];
+        let seen = notices_of(scenario, *link);
+        let switches = links.map(|l| topology.switch_index(topology.link(l).from));
+        for (l, s) in links.into_iter().zip(switches) {
+            noticed.extend(s.iter().flat_map(|s| seen.iter().map(|notice| (SwitchId(*s as u32), l, *notice))));
+        }
+        if switches.iter().all(Option::is_some) {
+            changes.extend(seen.iter().map(|notice| Change { at: notice.at + converge, links, up: notice.up }));
+        }
+    }
+    changes.sort_by_key(|change| (change.at, change.links[0]));
+    Failover::new(topology, fib.clone(), &noticed, changes)
 }
 
 /// The switches with their mechanisms.
@@ -379,6 +437,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
             at_dequeue: 0,
             by_class: false,
             closed: 0,
+            down: false,
             last_class: 0,
             general: false,
             in_ring: 0,
@@ -419,6 +478,9 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
         // What a host asks its switch for is no packet.
         let asks = matches!(owner, Owner::Host(host) if stormy.contains(&host));
         let of_packets = holds || followed || at_host || telemetry || hooks(link.far_end()).any(Hooks::ROUTE);
+        // What happens on the link comes before everything else at its far end.
+        let fails = !scenario.outages_of(id).is_empty() || scenario.bit_errors().contains_key(&id);
+        let of_packets = of_packets || fails;
         if of_packets || asks || sends.any(Hooks::MESSAGES) {
             link.hook_ingress(!of_packets);
         }
@@ -504,7 +566,9 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
     if hooks.any(Hooks::BEFORE_PORTS.with(Hooks::COMBINED)) {
         link.flags |= flag::MECHANISMS;
     }
-    if link.flags & (flag::GENERAL | flag::CLASSES) != 0 || hooks != Hooks::NONE {
+    // A port that goes down leaves the fast path.
+    let goes_down = !scenario.outages_of(id).is_empty();
+    if link.flags & (flag::GENERAL | flag::CLASSES) != 0 || hooks != Hooks::NONE || goes_down {
         let heads = asked(Marker::decides_at_head);
         let queues = Queues::new(scheduler, always, (heads, hooks.any(Hooks::RANKS)), markers);
         port.last_class = (queues.count() - 1) as u8;

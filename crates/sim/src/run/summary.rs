@@ -2,6 +2,7 @@
 
 use super::collectives;
 use super::counters::{MESSAGES, NICS, TRIMMED};
+use crate::core::faults::LinkCounts;
 use crate::core::port::Owner;
 use crate::fabric::combined::Depth;
 use crate::hosts::order::{Reordering, THRESHOLD};
@@ -9,7 +10,7 @@ use crate::hosts::receive::Receivers;
 use crate::ledger::{Aborted, Outcome, SIZES};
 use crate::world::World;
 use fanin_packet::Header;
-use fanin_params::CounterDef;
+use fanin_params::{CounterDef, Counters};
 use fanin_switch::MechanismState;
 use fanin_traffic::CollectiveJob;
 use fanin_transport::AbortReason;
@@ -301,10 +302,27 @@ pub(crate) fn summary(
         "ports": hottest.iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
         "host_ports": world.troubled_hosts().iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
     });
+    if !world.core.faults.is_empty() {
+        all["links"] = world
+            .core
+            .faults
+            .iter()
+            .map(|(l, fault)| lossy_link(&world.core.ports[*l].name.to_string(), &fault.counts))
+            .collect();
+    }
     if !world.fabric.crossbars.is_empty() {
         all["input_ports"] = input_ports(world);
     }
     all
+}
+
+/// Losses on a link with events, and at its port.
+fn lossy_link(name: &str, counts: &LinkCounts) -> Value {
+    let mut row = json!({ "link": name });
+    for (def, count) in LinkCounts::defs().iter().zip(counts.values()) {
+        row[def.name] = json!(count);
+    }
+    row
 }
 
 /// The inputs of combined switches in which most has waited, by the links that come in.

@@ -14,6 +14,8 @@ use crate::core::Core;
 use crate::fabric::Fabric;
 use crate::hosts::Hosts;
 use crate::ledger::Totals;
+use fanin_packet::Kind;
+use fanin_switch::DropReason;
 use fanin_telemetry::TableError;
 use fanin_traffic::{FlowSpec, Traffic};
 use fanin_units::{LinkId, SwitchId, Time};
@@ -328,17 +330,44 @@ impl World {
     #[inline(never)]
     fn arrival_hooked(&mut self, l: LinkId, packet: u32) {
         // A call of its own: with one in the middle the whole would save its registers first.
-        if self.core.ledger.observed {
-            return self.arrival_observed(l, packet);
+        if self.core.inspects {
+            return self.arrival_inspected(l, packet);
         }
         self.hook_arrival(l, packet);
     }
 
     #[cold]
     #[inline(never)]
-    fn arrival_observed(&mut self, l: LinkId, packet: u32) {
-        self.core.trace_crossing(l, packet);
+    fn arrival_inspected(&mut self, l: LinkId, packet: u32) {
+        if let Some(reason) = self.core.fault(l, packet) {
+            return self.lose(l, packet, reason);
+        }
+        if self.core.ledger.observed {
+            self.core.trace_crossing(l, packet);
+        }
         self.hook_arrival(l, packet);
+    }
+
+    /// A frame does not arrive, or its receiver discards it, with all that is in it.
+    #[cold]
+    fn lose(&mut self, l: LinkId, packet: u32, reason: DropReason) {
+        let core = &mut self.core;
+        if let Some(message) = core.pool.detach(packet) {
+            core.lose_message(l, &message, reason);
+        }
+        if core.pool.is_message(packet) {
+            let message = core.pool.free_message(packet);
+            return core.lose_message(l, &message, reason);
+        }
+        if core.pool[packet].kind != Kind::Control {
+            return core.lose_packet(l, packet, reason);
+        }
+        core.count_lost_message(l, reason);
+        // A message that travels as packets do is counted where its like are.
+        match core.links[l].far_end() {
+            FarEnd::Switch(s) => self.fabric.lose_clone(core, s, packet, reason),
+            FarEnd::Host(_) => self.fabric.lose_clone(core, core.ports[l].owner.switch(), packet, reason),
+        }
     }
 
     #[inline(always)]

@@ -19,7 +19,7 @@ pub fn config(cases: u32) -> ProptestConfig {
 }
 
 /// Runs a scenario with or without fetching ahead.
-fn fetching(text: &str, fetches: bool) -> Ran {
+pub fn fetching(text: &str, fetches: bool) -> Ran {
     finish(world_fetching(&scenario(text), &Destination::Memory, fetches).expect("a world"))
 }
 

@@ -468,3 +468,36 @@ fn fan_in_collapses_where_the_windows_say() {
         assert!((f64::from(found) - expected.ceil()).abs() <= 1.0, "{buffer} {mss} {window} {segments}: {found}, {expected}");
     }
 }
+
+/// Heads that are dropped at an instant at which packets come and go: memory is counted once for each, also where notifications are sent because
+/// of them. Links without delay, so that the place of a packet that was dropped is used again at once.
+#[test]
+fn memory_is_given_back_once_where_heads_are_dropped_and_notified() {
+    let text = r#"
+        duration = "4ms"
+        [topology]
+        kind = "dumbbell"
+        left = 3
+        right = 3
+        host_link = { rate = "25Gbps", delay = "0ps" }
+        bottleneck = { rate = "10Gbps", delay = "0ps" }
+        [switch]
+        buffer = { kind = "dynamic", total = "60KB", alpha = 1.0 }
+        marking = { kind = "front_drop", limit = "3 packets" }
+        mechanisms.pdn = {}
+        mechanisms.pfc = {}
+        [transport]
+        kind = "tcp"
+        handshake = false
+        timestamps = false
+        rto_initial = "300us"
+        rto_min = "100us"
+        [[traffic]]
+        kind = "all_to_all"
+        size = "1000B"
+        "#;
+    let mut world = make(text);
+    while world.advance(1).expect("tables") == Pause::Budget {}
+    assert!(world.counter("notifications", "raised") > 5);
+    assert_eq!(world.in_flight(), 0);
+}

@@ -15,6 +15,8 @@ mod detours;
 mod detours_end;
 mod drop_notification;
 mod explain;
+mod failures;
+mod failures_random;
 mod front_drop;
 mod headroom;
 mod held;

@@ -68,6 +68,10 @@ pub(crate) trait Mechanism: Provides + Sized {
 
     /// A packet was dropped, at a port or before one.
     fn on_drop(&mut self, _node: &mut dyn Node, _dropped: &Dropped<'_>, _fx: &mut Effects) {}
+
+    /// The switch has noticed that the link of a port is down, or works again. What waited for the port is gone before the hook runs; while
+    /// it is down, packets are dropped there without a question to mechanisms, and messages for it are lost.
+    fn on_link(&mut self, _node: &mut dyn Node, _port: PortNo, _up: bool, _fx: &mut Effects) {}
 }
 
 /// Properties of a mechanism that do not depend on its settings.

@@ -379,6 +379,20 @@ impl Mechanism for Rcm {
             }
         }
     }
+
+    /// Behind a link that is down there is no region, and no way for flows that were moved there.
+    fn on_link(&mut self, _node: &mut dyn Node, port: PortNo, up: bool, fx: &mut Effects) {
+        if up {
+            return;
+        }
+        self.moved.leave(port);
+        let at = &mut self.ports[port.index()];
+        (at.local, at.remote, at.notified) = (0, 0, false);
+        at.named.clear();
+        at.output.clear();
+        self.calm(port, fx);
+        self.wake(port, fx);
+    }
 }
 
 impl Peaks for Rcm {

@@ -403,6 +403,11 @@ impl MechanismState {
     pub fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
         dispatch!(self, m => m.on_drop(node, dropped, fx))
     }
+
+    /// Runs [`Mechanism::on_link`].
+    pub fn on_link(&mut self, node: &mut dyn Node, port: PortNo, up: bool, fx: &mut Effects) {
+        dispatch!(self, m => m.on_link(node, port, up, fx))
+    }
 }
 
 #[cfg(test)]

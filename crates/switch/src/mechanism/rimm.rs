@@ -503,6 +503,14 @@ impl Mechanism for Rimm {
         self.counts.dropped_away +=
             u64::from(dropped.envelope.kind != Kind::Control && dropped.envelope.extra.shim() == NUMBER_BYTES);
     }
+
+    /// Behind a link that is down there is no neighbour, until one states its depth again; and what waited at its egress is gone.
+    fn on_link(&mut self, node: &mut dyn Node, port: PortNo, up: bool, _fx: &mut Effects) {
+        if !up {
+            self.qdm[port.index()] = None;
+            self.ports[port.index()].alert.set(0, self.alpha, clock(node.now()));
+        }
+    }
 }
 
 impl Peaks for Rimm {

@@ -117,6 +117,8 @@ counters! {
         xon,
         /// Pauses requested again because they had to last.
         refreshed,
+        /// Pauses forgotten because the link of the port went down, the port's own and those requested.
+        forgotten,
         /// PFC frames sent by switches.
         frames_sent,
         /// PFC frames that switches received from their neighbours.
@@ -528,6 +530,23 @@ impl Mechanism for Pfc {
     fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
         self.counts.dropped_watchdog += u64::from(dropped.reason == DropReason::WATCHDOG);
         self.gone(node, dropped.packet, fx);
+    }
+
+    /// Neither end of a link that is down pauses the other. When it works again, who has too much in memory asks anew.
+    fn on_link(&mut self, node: &mut dyn Node, port: PortNo, up: bool, fx: &mut Effects) {
+        let now = node.now();
+        self.settle(node, fx);
+        if up {
+            return (0..PRIORITIES as u8).for_each(|class| self.decide(now, port, class, fx));
+        }
+        let p = &mut self.ports[port.index()];
+        let paused = p.gate.closed(now) & self.params.lossless();
+        self.counts.forgotten += u64::from(p.asked.count_ones() + paused.count_ones());
+        (p.asked, p.news, p.gate) = (0, 0, Gate::default());
+        if let Some(refresh) = p.refresh.take() {
+            self.tasks.remove(&(refresh, port.0, Task::Refresh));
+        }
+        self.update_gate(now, port, fx);
     }
 }
 

@@ -143,6 +143,28 @@ fn reservation_pool_headroom_and_back() {
     assert_eq!((counts.xoff, counts.xon, counts.frames_sent, counts.dropped_lossless), (1, 1, 2, 1));
 }
 
+/// Neither end of a dead link pauses the other: what was asked is not asked again by time, and the port's own pause is over. When the link works
+/// again, the neighbour is asked anew, as its packets still take too much.
+#[test]
+fn a_link_that_fails_takes_its_pauses_along() {
+    let mut s = Switch::new(&params(3_000));
+    (0..6).for_each(|id| assert_eq!(s.packet(id, 0, 3), Verdict::Pass));
+    s.gets(0, pause(3, 100));
+    let gates = |s: &Switch| s.effects.iter().filter(|effect| matches!(effect, Effect::Gate { .. })).count();
+    assert_eq!((s.sent.len(), gates(&s)), (1, 1));
+    s.run(|pfc, node, fx| pfc.on_link(node, PortNo(0), false, fx));
+    assert!(matches!(s.effects.last(), Some(Effect::Gate { port: PortNo(0), closed: 0 })), "{:?}", s.effects);
+    assert_eq!((s.pfc.counts().forgotten, s.pfc.ports[0].asked), (2, 0));
+    s.after(Pause::lasts(300, BitRate::from_gbps(10)));
+    assert_eq!((s.sent.len(), gates(&s)), (1, 2), "nothing is asked of a dead link, and its pause does not end once more");
+    s.run(|pfc, node, fx| pfc.on_link(node, PortNo(0), true, fx));
+    assert_eq!(s.sent[1..], [(PortNo(0), pause(3, 100))]);
+    // Another port has nothing to forget, and one with little in memory nothing to ask for.
+    s.run(|pfc, node, fx| pfc.on_link(node, PortNo(1), false, fx));
+    s.run(|pfc, node, fx| pfc.on_link(node, PortNo(1), true, fx));
+    assert_eq!((s.pfc.counts().forgotten, s.sent.len()), (2, 2));
+}
+
 #[test]
 fn other_classes_are_dropped_and_nobody_is_asked() {
     let mut s = Switch::new(&params(3_000));

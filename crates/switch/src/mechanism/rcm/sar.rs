@@ -89,6 +89,14 @@ impl Flows {
         self.places[place] = Some(Moved { tuple, port, last: now });
         true
     }
+
+    /// No flow leaves by this port any more.
+    pub(super) fn leave(&mut self, port: PortNo) {
+        for place in self.places.iter_mut().filter(|place| place.is_some_and(|moved| moved.port == port)) {
+            *place = None;
+            self.used -= 1;
+        }
+    }
 }
 
 /// The port with the least degree among equal ones that is better than the present; the flow's hash decides between several.

@@ -539,6 +539,22 @@ fn only_flows_that_do_no_harm_are_moved() {
     assert_eq!(play.route(flow(2)), Verdict::Detour(OTHER));
     play.node.now = Time::ZERO + Span::from_us(191);
     assert_eq!(play.route(flow(2)), Verdict::Pass);
+    // Nor does it stay behind a link that is down; the region behind one is over, another's is not.
+    (0..3).for_each(|_| play.hear(OUT, 40, &[1]));
+    assert_eq!(play.route(flow(2)), Verdict::Detour(OTHER));
+    let link = |play: &mut Play, port, up| {
+        let mut fx = Effects::default();
+        play.rcm.on_link(&mut play.node, port, up, &mut fx);
+        play.note(fx);
+    };
+    link(&mut play, OTHER, true);
+    assert_eq!((play.route(flow(2)), play.rcm.ports[OUT.index()].remote), (Verdict::Detour(OTHER), 40));
+    link(&mut play, OTHER, false);
+    assert_eq!(play.rcm.moved.port(play.node.now, flow(2).hash, &Tuple::of(&flow(2))), None);
+    assert_eq!((play.rcm.ports[OUT.index()].remote, play.rcm.ports[OUT.index()].state()), (40, EDGE));
+    link(&mut play, OUT, false);
+    assert_eq!((play.rcm.ports[OUT.index()].remote, play.rcm.ports[OUT.index()].state()), (0, NONE));
+    play.node.now = Time::ZERO + Span::from_us(500);
     // Without another path, or with one that is as bad, nothing moves.
     (0..3).for_each(|_| play.hear(OUT, 40, &[1]));
     play.node.ways = vec![OUT];

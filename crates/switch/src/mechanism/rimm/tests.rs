@@ -150,6 +150,24 @@ fn the_neighbour_with_the_least_depth_gets_the_detour() {
     s.message(HOST, 2, 0);
 }
 
+/// A neighbour behind a dead link gets no detours until it is heard again, and the alert of the port is over; a link that works again is no news.
+#[test]
+fn a_dead_link_leads_to_no_neighbour() {
+    let mut s = Switch::new(&[]);
+    s.message(HOST, 1, 30_000);
+    assert_eq!(s.packet(1, 7, SWITCHES[2], HOST, None).verdict, Verdict::Detour(SWITCHES[0]));
+    let link = |s: &mut Switch, port, up| s.rimm.on_link(&mut s.node, port, up, &mut Effects::default());
+    link(&mut s, SWITCHES[0], true);
+    assert_eq!(s.packet(2, 7, SWITCHES[2], HOST, None).verdict, Verdict::Detour(SWITCHES[0]));
+    link(&mut s, SWITCHES[0], false);
+    let others = s.rimm.qdm.iter().flatten().count();
+    assert_ne!(s.packet(3, 7, SWITCHES[2], HOST, None).verdict, Verdict::Detour(SWITCHES[0]));
+    s.hear(SWITCHES[0], 0);
+    assert_eq!(s.rimm.qdm.iter().flatten().count(), others + 1);
+    link(&mut s, HOST, false);
+    assert!(!s.rimm.ports[HOST.index()].alert.is_on());
+}
+
 #[test]
 fn without_a_neighbour_that_was_heard_packets_stay() {
     let mut s = Switch::new(&[("alert", text("at_once")), ("alpha", text("1 packets"))]);

@@ -91,7 +91,7 @@ impl HpccControl {
 }
 
 impl RateControl for HpccControl {
-    /// Packets leave while less than W is in flight. Source: HPCC, its simulator (RdmaQueuePair::IsWinBound).
+    /// Packets leave while less than W is in flight. Source: HPCC §3.2; the authors' simulator does so in RdmaQueuePair::IsWinBound.
     const NEEDS: Needs = Needs { telemetry: Some("HPCC"), window: true, fills_window: true, ..Needs::NOTHING };
 
     /// Handles an acknowledgment (NewAck). Source: HPCC Algorithm 1, lines 22 to 30.

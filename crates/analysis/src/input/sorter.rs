@@ -35,7 +35,7 @@ fn unnamed() -> Result<File, Error> {
                 std::fs::remove_file(&path)?;
                 return Ok(file);
             }
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
             Err(error) => return Err(error),
         }
     }

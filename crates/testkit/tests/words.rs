@@ -16,7 +16,7 @@ const REMAINING: &[(&str, usize)] = &[
     ("sim", 159),
     ("switch", 65),
     ("telemetry", 55),
-    ("wire", 4),
+    ("wire", 5),
 ];
 
 /// Lines of a source that test modules occupy, which are no documentation.

@@ -62,6 +62,8 @@ pub struct Kept {
     pub hops: Vec<HopRow>,
     /// The content of `packets.pcapng`; empty without `telemetry.capture`.
     pub packets: Vec<u8>,
+    /// As in `summary.json`.
+    pub summary: serde_json::Value,
     pub fingerprint: u64,
 }
 
@@ -231,17 +233,8 @@ impl World {
     /// # Errors
     /// As for [`crate::finish`].
     pub fn into_kept(mut self) -> Result<Kept, TableError> {
-        self.wind_up();
-        if let Some(error) = self.core.failure.take() {
-            return Err(error);
-        }
-        let ledger = &mut self.core.ledger;
-        ledger.tables.finish_queries(self.traffic.queries().iter(), &ledger.host_names)?;
-        ledger.tables.finish_collectives(&self.traffic.jobs())?;
-        ledger.tables.settle()?;
-        if let Some(capture) = &mut ledger.tables.capture {
-            capture.finish()?;
-        }
+        let (summary, _) = crate::finish(&mut self)?;
+        let ledger = &self.core.ledger;
         let recorder = &ledger.tables;
         Ok(Kept {
             flows: recorder.flows.kept().to_vec(),
@@ -259,6 +252,7 @@ impl World {
             segments: recorder.segments.kept().to_vec(),
             hops: recorder.hops.kept().to_vec(),
             packets: recorder.capture.as_ref().map_or(Vec::new(), |capture| capture.kept().to_vec()),
+            summary,
             fingerprint: ledger.fingerprint(),
         })
     }

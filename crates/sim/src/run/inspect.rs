@@ -8,7 +8,7 @@ use crate::fabric::SwitchNode;
 use crate::hosts::receive::Receivers;
 use crate::world::World;
 use fanin_packet::{Envelope, Header, Kind, Side};
-use fanin_switch::{CountGroup, Express};
+use fanin_switch::{CountGroup, Express, Hooks};
 use fanin_telemetry::{
     CollectiveRow, DropRow, FlowRow, HopRow, HostRow, MessageRow, PauseRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow,
     StateRow, TableError, VoqRow,
@@ -172,6 +172,12 @@ impl World {
     /// Messages of a group that came to hosts at which their flow had ended.
     pub fn after_end(&self, group: &str) -> u64 {
         self.hosts.after_end.get(group).copied().unwrap_or_default()
+    }
+
+    /// By switch, frame bytes that it counts by the port that they came in by; `None` where nobody asks for them.
+    pub fn input_bytes(&self) -> Vec<Option<u64>> {
+        let switches = self.fabric.switches.iter();
+        switches.map(|switch| switch.hooks.any(Hooks::INPUTS).then(|| switch.inputs.iter().sum())).collect()
     }
 
     /// Control messages that wait at switches or travel, those that were lost on a link left out.

@@ -37,6 +37,7 @@ __all__ = [
     "choose",
     "of",
     "of_result",
+    "seeds_needed",
     "values",
 ]
 
@@ -297,6 +298,15 @@ def of(key: str) -> Metric | None:
     if known is None:
         return None
     return Metric(key, known.section, f"{name}, {known.title}", known.unit, known.better, known.needs)
+
+
+def seeds_needed(key: str) -> int | None:
+    """Return with how many seeds the mean of an address is reliable at the earliest; None: with no number that people run.
+
+    Nobody measured addresses that are not compared, such as counters of mechanisms: they take as many as what rare runs decide.
+    """
+    known = of(key)
+    return RARE if known is None else known.seeds
 
 
 def choose(asked: Sequence[str], there: Iterable[str], *, kept: bool = True) -> list[Metric]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fanin import statistics
-from fanin.statistics import CONFIDENCE, FEW, Interval, metrics
+from fanin.statistics import CONFIDENCE, Interval, metrics
 from fanin.sweep.todo import Seen, enough, known_values
 from fanin.text import show
 
@@ -50,9 +50,8 @@ def main_metric(done: Sweep, made: Plan) -> str | None:
 def found(done: Sweep, made: Plan, metric: str) -> list[Found]:
     """Return a metric at each point of a plan, in its order, over all good runs that the store has."""
     values, timeouts = _by_point(done, metric), _by_point(done, "total.timeouts")
-    stop, known = made.design.stop, metrics.of(metric)
+    stop, needed = made.design.stop, metrics.seeds_needed(metric)
     confidence = CONFIDENCE if stop is None else stop.confidence
-    needed = FEW if known is None else known.seeds
     told = []
     for planned in made.points:
         own, had = values.get(planned.key), timeouts.get(planned.key)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,11 @@ import polars as pl
 import pytest
 
 import fanin
+import real_seeds
 from fanin import statistics
 from fanin.results import ResultError
 from fanin.results.folder import OutputError
+from fanin.statistics import metrics
 from fanin.statistics.rows import MetricRow, rows, value_of
 from fanin.sweep import axes, estimate, plan, points, running
 from fanin.sweep._worker import Outcome
@@ -470,9 +474,12 @@ def test_the_command_says_what_is_there(tmp_path: Path) -> None:
     file = file_of(tmp_path, '[sweep]\nseeds = 2\n[sweep.grid]\n"engine.max_events" = [50, 1000000]\n')
     status, out, said = finished(command("sweep", file, "-o", tmp_path / "out"))
     assert status == 1
-    assert "small: 2 of 4 runs" in out
-    assert said.count("error: run ") == 2
-    assert "engine.max_events = 50, seed 1" in said
+    assert "small: 2 of 4 runs, 2 failed" in out and "--retry-failed tries them again" in out
+    lines = [line for line in said.splitlines() if line.startswith("error: run ")]
+    assert [line.split("(")[1].split(")")[0] for line in lines] == [f"engine.max_events = 50, seed {seed}" for seed in (1, 2)]
+    assert all("max_events (50) is reached at" in line and line.endswith(" …") and len(line) < 250 for line in lines)
+    whole = fanin.Sweep(tmp_path / "out").failed["error"].to_list()
+    assert all(len(error) > 300 for error in whole), "the store has all of it"
     status, out, _ = finished(command("sweep", file, "-o", tmp_path / "out", "--json"))
     found = json.loads(out)
     assert (status, found["planned"], found["done"], found["failed"], found["complete"]) == (1, 4, 2, 2, True)
@@ -528,6 +535,38 @@ def test_the_comparison_that_the_command_names_works(tmp_path: Path, table: str,
     assert len(json.loads(out)["variants"]) == variants
 
 
+def test_the_comparison_that_the_command_names_is_where_runs_ended_well(tmp_path: Path) -> None:
+    grid = '"switch.marking.k" = ["5 packets", "50 packets"]\n"engine.max_events" = [50, 1000000]\n'
+    status, out, _ = finished(
+        command("sweep", file_of(tmp_path, f"[sweep]\nseeds = 2\n[sweep.grid]\n{grid}"), "-o", tmp_path / "out")
+    )
+    words = shlex.split(out.split("all metrics, judged: ")[1].splitlines()[0])
+    assert (status, words[-1]) == (1, "engine.max_events=1000000"), "at the first value all runs fail"
+    status, _, said = finished(command(*words[1:], "--json"))
+    assert status == 0, said
+
+
+def test_a_point_that_is_too_wide_says_how_many_seeds_would_do(tmp_path: Path) -> None:
+    table = {"seeds": 12, "stop": {"metric": "fct/all.p99_ps", "relative_width": 0.002}}
+    sweep, made = run(tmp_path / "out", table), plan.plan(plan.load(swept(**table)))
+    (found,) = points.found(sweep, made, "fct/all.p99_ps")
+    assert found.interval is not None and found.interval.half_width is not None and found.interval.flag is None
+    exact = 12 * (found.interval.half_width / (0.002 * found.interval.mean)) ** 2
+    wanted = points.seeds_wanted(sweep, made)
+    assert wanted is not None and 12 < exact <= wanted < exact + (1 if exact < 99 else 11)
+    _, _, said = finished(command("sweep", sweep_file(tmp_path, table), "-o", tmp_path / "out"))
+    assert f"with 12 seeds, the most that seeds allows; by their widths, some {wanted} would do" in said
+    for other in ({"metric": "fct/all.p99_ps", "relative_width": 0.002, "statistic": "median"}, None):
+        asked = {"seeds": 12} if other is None else {"seeds": 12, "stop": other}
+        assert points.seeds_wanted(sweep, plan.plan(plan.load(swept(**asked)))) is None
+
+
+def sweep_file(folder: Path, table: dict[str, Any]) -> Path:
+    path = folder / "sweep.json"
+    path.write_text(json.dumps(swept(**table)))
+    return path
+
+
 def test_one_point_is_compared_with_nothing(tmp_path: Path) -> None:
     file = file_of(tmp_path, '[sweep]\nseeds = 2\n[sweep.grid]\n"switch.marking.k" = ["5 packets"]\n')
     status, out, _ = finished(command("sweep", file, "-o", tmp_path / "out"))
@@ -555,6 +594,32 @@ def test_optuna_asks_and_is_told(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].endswith(f"packets, {best:.3f} ms")
     store = fanin.Sweep(tmp_path / "out" / "optuna")
     assert (store.runs.height, store.all_runs.height) == (5, 15)
+
+
+def test_what_the_page_shows_of_the_example_is_what_its_runs_give(tmp_path: Path) -> None:
+    """Its 600 runs are in the stored values; twelve of them are run again, which shows that these are what it gives now."""
+    example = ROOT / "examples" / "sweep-marking.toml"
+    made = plan.plan(plan.load(example))
+    asked = tomllib.loads(example.read_text(encoding="utf-8"))["sweep"]
+    scenario = fanin.Scenario.from_file(example.parent / asked["scenario"])
+    again = fanin.sweep(
+        scenario, tmp_path / "out", design={"seeds": 2, **{key: asked[key] for key in ("set", "grid")}}, progress=False
+    )
+    page = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    shown = [re.split(r"\s{2,}", line.strip()) for line in page.splitlines() if re.match(r" \d+ packets  ", line)]
+    assert len(shown) == len(made.points) == 6
+    known = metrics.METRICS["queries.p99_ps"]
+    for line, planned in zip(shown, made.points, strict=True):
+        k, load = planned.point.values.values()
+        at = (32, load, k)
+        values = real_seeds.values("chosen", known.key, *at)
+        rerun = again.values(known.key).filter((pl.col("switch.marking.k") == k) & (pl.col("traffic[0].load") == load)).sort("seed")
+        assert rerun["value"].to_list() == pytest.approx(values[:2], rel=1e-6)
+        own = statistics.interval(values[:100])
+        late = (real_seeds.values("chosen", "total.timeouts", *at)[:100] > 0).mean()
+        ends = [f"{known.text(low)} to {known.text(high)}" for low, high in ((own.low, own.high), (own.least, own.most))]
+        told = [known.text(own.mean), ends[0], known.text(own.median), ends[1], f"{100 * late:.0f} %", "no"]
+        assert line == [k, str(load), "100", *told]
 
 
 def test_the_sweep_that_is_shipped_is_sound() -> None:

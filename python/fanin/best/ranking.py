@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fanin import _core, comparison
 from fanin import statistics as stats
 from fanin.best.candidates import AS_IT_IS, Candidate, Rejected, candidates
-from fanin.comparison import variants
+from fanin.comparison import rare, variants
 from fanin.comparison.variants import Run, Variant
 from fanin.files import temporary
 from fanin.results import runner
@@ -476,8 +476,9 @@ def _behind(found: Sequence[Variant], first: Variant, metric: Metric, alpha: flo
 
     Who is first was found by the same runs, so it is judged as if every pair had been compared.
     """
+    needed, hidden = metric.seeds_of_differences, rare.cost(metric, found)
     gaps = [
-        stats.difference(first.values(metric.key), own.values(metric.key), seeds_needed=metric.seeds_of_differences)
+        stats.difference(first.values(metric.key), own.values(metric.key), seeds_needed=needed, rare_cost=hidden)
         if own.name != first.name and own.values(metric.key)
         else None
         for own in found

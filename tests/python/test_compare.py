@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import re
@@ -23,7 +24,7 @@ import fanin
 from fake_result import write_result
 from fanin import comparison
 from fanin.cli import app
-from fanin.comparison import rare, tables, variants
+from fanin.comparison import page, rare, tables, variants
 from fanin.statistics import metrics
 from fanin.sweep import by_axis
 from fanin.text import terminal
@@ -337,7 +338,7 @@ def test_what_a_timeout_that_no_seed_saw_would_cost_makes_a_mean_mostly_better()
 
     def verdicts(gap_ps: float, timeout_ps: float) -> dict[str, str | None]:
         made = comparison.of([invented("65", 2e9, timeout_ps), invented("20", 2e9 - gap_ps, timeout_ps)], metric="*")
-        said = {row.metric.key: row.cells[1].verdict for row in made.rows}
+        said: dict[str, str | None] = {row.metric.key: row.cells[1].verdict for row in made.rows}
         mostly = [note for note in made.notes if ", mostly: " in note]
         assert len(mostly) == sum(verdict == "mostly better" for verdict in said.values()), made.notes
         if said["queries.p99_ps"] == "mostly better":
@@ -355,6 +356,25 @@ def test_what_a_timeout_that_no_seed_saw_would_cost_makes_a_mean_mostly_better()
     assert small["queries.mean_ps"] == "mostly better" and verdicts(20e6, 10e9)["queries.mean_ps"] == "better"
     assert small["fct/all.mean_ps"] == "better", "a 200th of 362 µs"
     assert small["fct/all.p50_ps"] == "better", "no median hangs on a timeout"
+
+
+def test_a_mostly_says_in_how_many_seeds() -> None:
+    """The mean of goodput may be lower where more of the runs have more of it: the row beneath says what the verdict is about."""
+    base, other = invented("65", 2e9, 0), invented("20", 2e9, 0)
+    goodput = {"total.goodput_bps": 1e9}
+    runs = [replace(run, values={**run.values, **goodput}) for run in base.runs]
+    lower = [replace(run, values={**run.values, "total.goodput_bps": 0.5e9 if run.seed < 20 else 1.01e9}) for run in other.runs]
+    made = comparison.of([replace(base, runs=tuple(runs)), replace(other, runs=tuple(lower))], metric="total.goodput_bps")
+    (cell,) = made.rows[0].cells[1:]
+    assert cell.verdict == "mostly better" and cell.difference is not None and cell.difference.mean < 0
+    ((_, (_, rows)),) = tables.tables(made, 1)
+    assert [row[0] for row in rows] == ["goodput", "  higher in 80 of 100"]
+    assert "higher in 80 of 100; p = " in html.unescape(page.render(made))
+
+
+def test_shares_of_runs_are_written_in_per_cent() -> None:
+    shares = {0.0: "0", 0.0049: "0.49", 0.784: "78", 0.9949: "99", 0.996: "100", 1.0: "100"}
+    assert {share: comparison._percent(share) for share in shares} == shares
 
 
 def test_the_shortest_timeout_of_a_scenario_is_known() -> None:

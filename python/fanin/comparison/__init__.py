@@ -411,9 +411,14 @@ def _timeouts(found: Sequence[Variant], rows: Sequence[Row]) -> list[str]:
     told = []
     for name, values in counts.items():
         some = stats.share(values)
-        ends = "" if some.low is None or some.high is None else f", so {100 * some.low:.2g} to {100 * some.high:.2g} % of runs do"
+        ends = "" if some.low is None or some.high is None else f", so {_percent(some.low)} to {_percent(some.high)} % of runs do"
         told.append(f"{name} {sum(value > 0 for value in values)} of {len(values)}{ends}")
     return [f"runs with timeouts: {'; '.join(told)}"]
+
+
+def _percent(share: float) -> str:
+    """Return a share in per cent with two digits, all of them as 100."""
+    return "100" if share >= 0.995 else f"{100 * share:.2g}"
 
 
 def _hidden(found: Sequence[Variant], rows: Sequence[Row]) -> list[str]:

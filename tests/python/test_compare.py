@@ -176,6 +176,12 @@ def test_metrics_are_chosen_by_address_pattern_and_group() -> None:
     )
 
 
+def test_a_pattern_that_no_run_has_says_what_its_metrics_need() -> None:
+    for name in ("queue/*", "queue/to_hosts.*", "queue"):
+        with pytest.raises(ValueError, match=r"telemetry\.sample takes samples of all ports, and in a sweep --keep"):
+            metrics.choose([name], ["queries.p99_ps", "total.drops"], kept=False)
+
+
 def test_numbers_are_written_with_their_unit() -> None:
     texts = {
         "fct/all.p99_ps": (1_234_567.0, "1.235 µs"),
@@ -485,6 +491,7 @@ def test_wrong_settings_are_said_at_once(runs: Path) -> None:
     assert line.startswith("two variants or more are needed, and there is one: 'k20', 12 seeds.")
     assert problems(lambda: fanin.compare([])) == ["two variants or more are needed, and no run is given"]
     assert problems(lambda: fanin.compare([runs], by="load"))[0].startswith("by, where: one sweep is needed")
+    assert problems(lambda: fanin.compare([runs / "none"], by="load")) == [f"{runs / 'none'}: there is no such folder"]
 
 
 # -- what is shown -------------------------------------------------------------------------------------------------------

@@ -150,6 +150,8 @@ def _show_points(done: Sweep, made: Plan) -> None:
         text = f"{len(wide):,} of {count:,} points did not reach {points.width_text(stop)} of {stop.metric}"
         wanted = points.seeds_wanted(done, made)
         more = f"; by their widths, some {wanted:,} would do" if wanted and wanted > made.design.seed_count else ""
+        few = stop.needs is not None and stop.needs > made.design.seed_count
+        more = f"; such a mean is judged from {stop.needs} on" if few else more
         say(f"warning: {text} with {made.design.seed_count:,} seeds, the most that seeds allows{more}", "yellow")
 
 

@@ -378,7 +378,11 @@ def _groups(key: str) -> tuple[str, str]:
 
 
 def _unknown(name: str, listed: Sequence[str], *, kept: bool) -> str:
-    lacking = [metric for metric in METRICS.values() if metric.key not in listed and name in (metric.key, *_groups(metric.key))]
+    lacking = [
+        metric
+        for metric in METRICS.values()
+        if metric.key not in listed and (name in (metric.key, *_groups(metric.key)) or fnmatch.fnmatchcase(metric.key, name))
+    ]
     if lacking:
         needs = f"; it needs {lacking[0].needs}" if lacking[0].needs else ""
         needs += ", and in a sweep --keep" if lacking[0].key in RECORDED and not kept else ""

@@ -50,6 +50,9 @@ def gather(sources: Sequence[Any], by: Sequence[str], where: Mapping[str, str]) 
     """
     if len(sources) != 1 or not is_one(sources[0]):
         others = [str(source) for source in sources if not is_one(source)]
+        gone = [path for path in others if "://" not in path and not Path(path).exists()]
+        if len(sources) == 1 and gone:
+            raise CompareError([f"{gone[0]}: there is no such folder"])
         what = f"; {', '.join(others)} is none" if others else f", and {len(sources)} are given"
         raise CompareError([f"by, where: one sweep is needed{what}"])
     sweep = sources[0] if not isinstance(sources[0], str | os.PathLike) else Sweep(sources[0])

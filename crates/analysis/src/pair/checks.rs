@@ -373,7 +373,7 @@ fn indistinct(sums: &Sums, passed: [&Passed; 2]) -> Option<Finding> {
         count: sums.alike,
         bytes: None,
         words: format!(
-            "{} of {} ({:.1} %) went in while one was at the port from which nothing captured tells them: equal hosts, ports, length, \
+            "{} of {} ({:.1} %) left while another was at the port from which nothing captured tells them: equal hosts, ports, length, \
              number and first bytes. They are matched in order, so that drops and waits may be those of others",
             sums.alike,
             count(packets, "packet"),

@@ -139,7 +139,7 @@ pub struct Flight<T> {
     pub overtaken: u64,
     /// By how many places one was late, at most; also of packets of one moment, for which of these came first stamps do not say.
     pub late: u64,
-    /// Packets that arrived while one of the same identity was at the port.
+    /// Packets that left while another of their identity was at the port, of which it may have been either.
     pub alike: u64,
 }
 
@@ -173,15 +173,14 @@ impl<T> Flight<T> {
     pub fn push(&mut self, time: i128, (key, tag): (u64, u64), what: T) {
         let number = self.first + self.held.len() as u64;
         self.held.push_back(Held { time, key, tag, out: None, equal: [NONE; 2], alike: [NONE; 2], what });
-        let known = append(&mut self.by_name, &mut self.held, self.first, (name(key, tag), number), |held| &mut held.equal);
-        self.alike += u64::from(known);
+        append(&mut self.by_name, &mut self.held, self.first, (name(key, tag), number), |held| &mut held.equal);
         if let Some(index) = &mut self.by_key {
             append(index, &mut self.held, self.first, (key, number), |held| &mut held.alike);
         }
     }
 
-    /// The packet of that identity that leaves now: of equal ones the earliest after the last that left, for a port keeps the order;
-    /// if there is none, the latest before it.
+    /// The packet of that identity that leaves at `out`: of equal ones the earliest after the last that left, for a port keeps the order;
+    /// if there is none, the latest before it. [`Flight::alike`] counts if `out` is on the clock before the port.
     pub fn leave(&mut self, key: u64, tag: u64, out: i128) -> Option<&mut Held<T>> {
         let after = self.last.map_or(0, |last| last + 1);
         let mut found = self.earliest_after(name(key, tag), after);
@@ -193,7 +192,10 @@ impl<T> Flight<T> {
             let Flight { held, by_key, first, .. } = self;
             found = by_key.as_mut().and_then(|index| choose(index, held, *first, (key, after), |held| &mut held.alike));
         }
-        let number = found?;
+        let (number, rival) = found?;
+        // One that is captured ahead and has not arrived yet is no rival.
+        let rival = rival.and_then(|rival| self.held.get((rival - self.first) as usize));
+        self.alike += u64::from(rival.is_some_and(|rival| rival.time <= out));
         self.forget(number);
         self.late = self.late.max(after.saturating_sub(number + 1));
         self.last = self.last.max(Some(number));
@@ -204,7 +206,7 @@ impl<T> Flight<T> {
         Some(held)
     }
 
-    fn earliest_after(&mut self, name: u64, after: u64) -> Option<u64> {
+    fn earliest_after(&mut self, name: u64, after: u64) -> Option<(u64, Option<u64>)> {
         choose(&mut self.by_name, &mut self.held, self.first, (name, after), |held| &mut held.equal)
     }
 
@@ -258,11 +260,11 @@ impl<T> Flight<T> {
 /// The links of a packet in one kind of chains.
 type LinksOf<T> = fn(&mut Held<T>) -> &mut [u64; 2];
 
-/// Puts a packet at the end of its chain; true if there was one.
-fn append<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name, number): (u64, u64), links: LinksOf<T>) -> bool {
+/// Puts a packet at the end of its chain.
+fn append<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name, number): (u64, u64), links: LinksOf<T>) {
     let Some(at) = index.find(name) else {
         index.add(name, number);
-        return false;
+        return;
     };
     let chain = &mut index.chains[at as usize];
     let before = std::mem::replace(&mut chain.last, number);
@@ -271,24 +273,25 @@ fn append<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name,
     }
     links(&mut held[(before - first) as usize])[1] = number;
     links(&mut held[(number - first) as usize])[0] = before;
-    true
 }
 
-/// The earliest of a chain from `after` on, or else the latest before.
+/// The earliest of a chain from `after` on, or else the latest before; and the next choice.
 fn choose<T>(
     index: &mut Index,
     held: &mut VecDeque<Held<T>>,
     first: u64,
     (name, after): (u64, u64),
     links: LinksOf<T>,
-) -> Option<u64> {
+) -> Option<(u64, Option<u64>)> {
     let at = index.find(name)?;
     let chain = &mut index.chains[at as usize];
     // What left last only grows: each packet is passed over once.
     while chain.later != NONE && chain.later < after {
         chain.later = links(&mut held[(chain.later - first) as usize])[1];
     }
-    Some(if chain.later == NONE { chain.last } else { chain.later })
+    let (number, side) = if chain.later == NONE { (chain.last, 0) } else { (chain.later, 1) };
+    let next = links(&mut held[(number - first) as usize])[side];
+    Some((number, Some(next).filter(|next| *next != NONE)))
 }
 
 /// Takes a packet out of its chain.
@@ -329,6 +332,24 @@ mod tests {
         assert!(flight.leave(7, 0, 14).is_none());
         let outs: Vec<_> = std::iter::from_fn(|| flight.pop()).map(|held| held.out.unwrap()).collect();
         assert_eq!(outs, [10, 13, 11, 12]);
+    }
+
+    #[test]
+    fn alike_are_those_that_were_at_the_port_together() {
+        let mut flight = Flight::default();
+        let mut leave = |arrivals: &[i128], outs: &[i128]| {
+            arrivals.iter().for_each(|time| flight.push(*time, (1, 5), ()));
+            let before = flight.alike;
+            outs.iter().for_each(|out| assert!(flight.leave(1, 5, *out).is_some()));
+            while flight.pop().is_some() {}
+            flight.alike - before
+        };
+        // Three at once: the third is the only one that is left.
+        assert_eq!(leave(&[0, 1, 2], &[10, 11, 12]), 2);
+        // What was read ahead but arrived later is another packet for certain, also where it is dropped.
+        assert_eq!(leave(&[20, 31], &[30, 41]), 0);
+        assert_eq!(leave(&[50, 61], &[60]), 0);
+        assert_eq!(leave(&[70, 71], &[80]), 1);
     }
 
     #[test]
@@ -387,7 +408,7 @@ mod tests {
                     }
                     _ => {
                         let expected = simple.leave(key, tag);
-                        assert_eq!(flight.leave(key, tag, 0).map(|held| held.what), expected, "{keys} {step}");
+                        assert_eq!(flight.leave(key, tag, step as i128).map(|held| held.what), expected, "{keys} {step}");
                         found += u64::from(expected.is_some());
                     }
                 }

@@ -191,12 +191,18 @@ impl<T> Flight<T> {
             self.tagless();
             let Flight { held, by_key, first, .. } = self;
             found = by_key.as_mut().and_then(|index| choose(index, held, *first, (key, after), |held| &mut held.alike));
+            found = found.map(|choice| Choice { of_key: true, ..choice });
         }
-        let (number, rival) = found?;
+        let Choice { number, next, .. } = found?;
         // One that is captured ahead and has not arrived yet is no rival.
-        let rival = rival.and_then(|rival| self.held.get((rival - self.first) as usize));
+        let rival = next.and_then(|next| self.held.get((next - self.first) as usize));
         self.alike += u64::from(rival.is_some_and(|rival| rival.time <= out));
-        self.forget(number);
+        match (found, &self.by_key) {
+            (Some(Choice { of_key: false, chain, .. }), None) => {
+                unlink(&mut self.by_name, &mut self.held, self.first, (chain, number), |held| &mut held.equal);
+            }
+            _ => self.forget(number),
+        }
         self.late = self.late.max(after.saturating_sub(number + 1));
         self.last = self.last.max(Some(number));
         let held = self.held.get_mut((number - self.first) as usize)?;
@@ -206,7 +212,7 @@ impl<T> Flight<T> {
         Some(held)
     }
 
-    fn earliest_after(&mut self, name: u64, after: u64) -> Option<(u64, Option<u64>)> {
+    fn earliest_after(&mut self, name: u64, after: u64) -> Option<Choice> {
         choose(&mut self.by_name, &mut self.held, self.first, (name, after), |held| &mut held.equal)
     }
 
@@ -229,9 +235,11 @@ impl<T> Flight<T> {
     fn forget(&mut self, number: u64) {
         let Some(held) = self.held.get((number - self.first) as usize) else { return };
         let (key, tag) = (held.key, held.tag);
-        unlink(&mut self.by_name, &mut self.held, self.first, (name(key, tag), number), |held| &mut held.equal);
-        if let Some(index) = &mut self.by_key {
-            unlink(index, &mut self.held, self.first, (key, number), |held| &mut held.alike);
+        if let Some(chain) = self.by_name.find(name(key, tag)) {
+            unlink(&mut self.by_name, &mut self.held, self.first, (chain, number), |held| &mut held.equal);
+        }
+        if let Some((index, chain)) = self.by_key.as_mut().and_then(|index| index.find(key).map(|chain| (index, chain))) {
+            unlink(index, &mut self.held, self.first, (chain, number), |held| &mut held.alike);
         }
     }
 
@@ -246,15 +254,26 @@ impl<T> Flight<T> {
         self.held.front().map(|held| (self.first, held))
     }
 
-    /// Takes the earliest away.
-    pub fn pop(&mut self) -> Option<Held<T>> {
-        if self.held.front()?.out.is_none() {
+    /// Takes the earliest away; false if there is none.
+    pub fn pop(&mut self) -> bool {
+        let Some(held) = self.held.front() else { return false };
+        if held.out.is_none() {
             self.forget(self.first);
         }
-        let held = self.held.pop_front()?;
+        self.held.pop_front();
         self.first += 1;
-        Some(held)
+        true
     }
+}
+
+/// A packet of a chain, and the one that would be chosen without it.
+#[derive(Clone, Copy)]
+struct Choice {
+    number: u64,
+    next: Option<u64>,
+    chain: u32,
+    /// True if the chain is one of packets of equal key, whatever their tags are.
+    of_key: bool,
 }
 
 /// The links of a packet in one kind of chains.
@@ -275,14 +294,14 @@ fn append<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name,
     links(&mut held[(number - first) as usize])[0] = before;
 }
 
-/// The earliest of a chain from `after` on, or else the latest before; and the next choice.
+/// The earliest of a chain from `after` on, or else the latest before.
 fn choose<T>(
     index: &mut Index,
     held: &mut VecDeque<Held<T>>,
     first: u64,
     (name, after): (u64, u64),
     links: LinksOf<T>,
-) -> Option<(u64, Option<u64>)> {
+) -> Option<Choice> {
     let at = index.find(name)?;
     let chain = &mut index.chains[at as usize];
     // What left last only grows: each packet is passed over once.
@@ -291,12 +310,11 @@ fn choose<T>(
     }
     let (number, side) = if chain.later == NONE { (chain.last, 0) } else { (chain.later, 1) };
     let next = links(&mut held[(number - first) as usize])[side];
-    Some((number, Some(next).filter(|next| *next != NONE)))
+    Some(Choice { number, next: Some(next).filter(|next| *next != NONE), chain: at, of_key: false })
 }
 
 /// Takes a packet out of its chain.
-fn unlink<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name, number): (u64, u64), links: LinksOf<T>) {
-    let Some(at) = index.find(name) else { return };
+fn unlink<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (at, number): (u32, u64), links: LinksOf<T>) {
     let [before, behind] = *links(&mut held[(number - first) as usize]);
     let chain = &mut index.chains[at as usize];
     if chain.later == number {
@@ -319,6 +337,12 @@ fn unlink<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name,
 mod tests {
     use super::*;
 
+    fn pop<T: Clone>(flight: &mut Flight<T>) -> Option<Held<T>> {
+        let held = flight.front().map(|(_, held)| held.clone());
+        assert_eq!(flight.pop(), held.is_some());
+        held
+    }
+
     #[test]
     fn equal_packets_leave_in_order_and_what_was_dropped_before_is_passed_over() {
         let mut flight = Flight::default();
@@ -330,7 +354,7 @@ mod tests {
         assert_eq!(flight.leave(7, 0, 12).unwrap().what, 3, "the second was dropped: the third packet has left already");
         assert_eq!((flight.leave(7, 0, 13).unwrap().what, flight.overtaken), (1, 1), "unless it comes after all");
         assert!(flight.leave(7, 0, 14).is_none());
-        let outs: Vec<_> = std::iter::from_fn(|| flight.pop()).map(|held| held.out.unwrap()).collect();
+        let outs: Vec<_> = std::iter::from_fn(|| pop(&mut flight)).map(|held| held.out.unwrap()).collect();
         assert_eq!(outs, [10, 13, 11, 12]);
     }
 
@@ -341,7 +365,7 @@ mod tests {
             arrivals.iter().for_each(|time| flight.push(*time, (1, 5), ()));
             let before = flight.alike;
             outs.iter().for_each(|out| assert!(flight.leave(1, 5, *out).is_some()));
-            while flight.pop().is_some() {}
+            while flight.pop() {}
             flight.alike - before
         };
         // Three at once: the third is the only one that is left.
@@ -363,7 +387,7 @@ mod tests {
         assert!(flight.leave(1, 9, 0).is_none());
         assert_eq!(flight.leave(1, 0, 0).unwrap().what, 0, "any");
         flight.push(0, (1, 5), 3);
-        while flight.pop().is_some() {}
+        while flight.pop() {}
         assert!(flight.leave(1, 5, 0).is_none() && flight.len() == 0);
     }
 
@@ -403,7 +427,7 @@ mod tests {
                         simple.0.push((key, tag, false));
                     }
                     4 => {
-                        assert_eq!(flight.pop().map(|held| held.what), (simple.1 < simple.0.len()).then_some(simple.1));
+                        assert_eq!(pop(&mut flight).map(|held| held.what), (simple.1 < simple.0.len()).then_some(simple.1));
                         simple.1 = (simple.1 + 1).min(simple.0.len());
                     }
                     _ => {

@@ -19,6 +19,8 @@ const INCAST: &str = r#"
     congestion_control = "dctcp"
     handshake = false
     rto_min = "10ms"
+    rto_initial = "10ms"
+    delayed_ack_timeout = "1ms"
     [[traffic]]
     kind = "incast"
     receiver = "h8"
@@ -45,6 +47,11 @@ fn run(session: &mut Session, text: &str, events: u64, points: usize) -> (Value,
     }
 }
 
+/// A value as a reader of its text has it: numbers that were read may differ from those written in their last bit.
+fn read_again(value: &Value) -> Value {
+    serde_json::from_str(&value.to_string()).expect("JSON")
+}
+
 struct Quiet;
 
 impl Observer for Quiet {
@@ -69,7 +76,7 @@ fn a_run_in_steps_is_a_run_with_files() {
         assert_eq!(now["now_ps"], outcome.manifest["sim_ps"]);
         assert_eq!(now["flows_done"], 8);
         assert_eq!(end["fingerprint"], outcome.manifest["fingerprint"]);
-        assert_eq!(end["summary"], outcome.summary);
+        assert_eq!(end["summary"].to_string(), read_again(&outcome.summary).to_string());
         assert_eq!(end["flows"]["fct_ps"].as_array().unwrap().len(), 8);
         assert_eq!(end["flows"]["unfinished"], 0);
 
@@ -84,7 +91,7 @@ fn a_run_in_steps_is_a_run_with_files() {
         let by_files = serde_json::to_value(fanin_analysis::trace::analyze(&options, &mut Patient).unwrap()).unwrap();
         let port = &end["ports"][0];
         assert_eq!(port["port"], "switch0->h8");
-        assert_eq!(port["report"]["bursts"], by_files["ports"][0]["bursts"]);
+        assert_eq!(port["report"]["bursts"], read_again(&by_files)["ports"][0]["bursts"]);
         assert!(!port["report"]["bursts"][0]["phases"].as_array().unwrap().is_empty());
         assert_eq!(port["queue"]["time_ps"].as_array().unwrap().len() as u64, port["queue"]["records"].as_u64().unwrap());
     }

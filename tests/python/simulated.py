@@ -20,6 +20,7 @@ import numpy as np
 import many_samples
 import real_seeds
 from fanin import statistics
+from fanin.comparison import rare
 from fanin.statistics import exact, metrics
 from fanin.sweep.axes import Stop
 from fanin.sweep.todo import Seen, enough, rounds
@@ -67,8 +68,9 @@ def holds(low: float | None, high: float | None, true: float) -> bool:
 def seeds_of(metric: str, kind: str = "means") -> int | None:
     """With how many seeds the mean of a metric is reliable, or that of its differences."""
     known = metrics.of(metric)
-    assert known is not None
-    return known.seeds if kind == "means" else known.seeds_of_differences
+    if kind == "means":
+        return metrics.seeds_needed(metric)
+    return None if known is None else known.seeds_of_differences
 
 
 def cases(part: Part, metric: str, kind: str = "means") -> list[Values]:
@@ -98,9 +100,35 @@ def chosen(metric: str, kind: str, samples: int) -> int | None:
     return next((needed for needed in classes if fits([seeds for seeds in CHOICES if seeds >= needed])), None)
 
 
-def gap(base: Values, other: Values, needed: int | None) -> statistics.Difference:
-    """The difference of two variants, seed by seed."""
-    return statistics.difference(dict(enumerate(base.tolist())), dict(enumerate(other.tolist())), seeds_needed=needed)
+TIMEOUT: Final = 10e9
+"""What a timeout costs in all these runs at least [ps]: `transport.rto_min`."""
+
+
+def gap(base: Values, other: Values, needed: int | None, cost: float = 0.0) -> statistics.Difference:
+    """The difference of two variants, seed by seed; a run that no seed showed may cost so much."""
+    pair = dict(enumerate(base.tolist())), dict(enumerate(other.tolist()))
+    return statistics.difference(*pair, seeds_needed=needed, rare_cost=cost)
+
+
+def judged_as(metric: str, base: Values, other: Values) -> statistics.Difference:
+    """The difference of two variants as `fanin compare` judges that of a metric."""
+    return gap(base, other, seeds_of(metric, "differences"), cost_of(metric, base, other))
+
+
+def flows_of(metric: str) -> float:
+    """The fewest flows or queries that a metric is made of, where it is of any."""
+    known = metrics.of(metric)
+    assert known is not None
+    return 1.0 if known.counted is None else float(real_seeds.table("shown")[known.counted].min())  # type: ignore[arg-type]
+
+
+def cost_of(metric: str, base: Values, other: Values) -> float:
+    """What a run may cost that no seed showed, as `fanin compare` takes it, which knows the timeout of the scenario."""
+    if seeds_of(metric, "differences") != statistics.RARE:
+        return 0.0
+    known = metrics.of(metric)
+    assert known is not None
+    return max(rare.excess([base.tolist(), other.tolist()]), known.timeout(TIMEOUT, flows_of(metric)))
 
 
 def table(gaps: list[statistics.Difference]) -> list[str]:
@@ -109,8 +137,13 @@ def table(gaps: list[statistics.Difference]) -> list[str]:
 
 
 def flipped(found: statistics.Difference) -> statistics.Difference:
-    """A difference as it was judged before: by the sign-flip test alone, whatever its skewness."""
-    return replace(found, p_mean=exact.sign_flip(np.array(found.gaps)).both)
+    """A difference as it was judged before: by the sign-flip test alone, whatever its skewness and what no seed showed."""
+    return replace(as_seen(found), p_mean=exact.sign_flip(np.array(found.gaps)).both)
+
+
+def as_seen(found: statistics.Difference) -> statistics.Difference:
+    """A difference as if no run could cost more than those that were seen: the flag is that of its values."""
+    return replace(found, flag=None if found.flag == "rare" and found.seeds >= statistics.RARE else found.flag)
 
 
 Judged = Callable[[statistics.Difference], statistics.Difference]
@@ -122,7 +155,7 @@ def false_of_equal(seeds: int, tables: int) -> int:
     draws, wrong = np.random.default_rng(seeds), 0
     for _ in range(tables):
         twenty = values[draws.integers(0, len(values), (20, 2, seeds))]
-        said = table([gap(base, other, statistics.RARE) for base, other in twenty])
+        said = table([gap(base, other, statistics.RARE, cost_of("queries.p99_ps", base, other)) for base, other in twenty])
         wrong += any(word not in ("not shown", "no difference") for word in said)
     return wrong
 
@@ -135,23 +168,24 @@ def false_of_rare(seeds: int, share: float, tables: int, judged: Judged = lambda
     gain = share * (timed_out.mean() - usual.mean())
     for _ in range(tables):
         base = draws.choice(usual, seeds)
-        rare = draws.random(seeds) < share
-        other = np.where(rare, draws.choice(timed_out, seeds), draws.choice(usual, seeds)) - gain
-        wrong += table([judged(gap(base + 1e10, other + 1e10, statistics.RARE))])[0] in ("better", "worse")
+        late = draws.random(seeds) < share
+        other = np.where(late, draws.choice(timed_out, seeds), draws.choice(usual, seeds)) - gain
+        cost = cost_of("queries.p99_ps", base, other)
+        wrong += table([judged(gap(base + 1e10, other + 1e10, statistics.RARE, cost))])[0] in ("better", "worse")
     return wrong
 
 
 def headlines(seeds: int, tables: int, *, equal: bool) -> Iterator[list[statistics.Difference]]:
     """Tables of what `fanin compare` judges, of all pairs of points; `equal` moves the means of the second to the first's."""
     listed = [name for name in metrics.HEADLINES if name in real_seeds.names()]
-    found: dict[real_seeds.Point, list[tuple[int | None, Values]]] = {}
+    found: dict[real_seeds.Point, list[tuple[str, Values]]] = {}
     for name in listed:
         for point, both in real_seeds.pairs("shown", name):
             moved = both - [[0.0], [float(both[1].mean() - both[0].mean())]] if equal else both
-            found.setdefault(point, []).append((seeds_of(name, "differences"), moved))
+            found.setdefault(point, []).append((name, moved))
     for own in found.values():
         for at in np.random.default_rng([5, seeds]).integers(0, own[0][1].shape[1], (tables, seeds)):
-            yield [gap(base[at], other[at], needed) for needed, (base, other) in own]
+            yield [judged_as(name, base[at], other[at]) for name, (base, other) in own]
 
 
 def false_of_headlines(seeds: int, tables: int) -> tuple[int, int]:
@@ -169,7 +203,7 @@ def power(seeds: int, samples: int) -> tuple[int, int, int]:
             continue
         for both in cases("shown", metric, "differences"):
             for base, other in drawn(both, seeds, samples, 3):
-                found = gap(base, other, needed)
+                found = judged_as(metric, base, other)
                 before += table([flipped(found)])[0] in ("better", "worse")
                 now += table([found])[0] in ("better", "worse")
                 every += 1
@@ -332,14 +366,15 @@ def print_verdicts(samples: int) -> None:
     print(f"\nfalse verdicts, {samples} tables\n")
     for seeds in TABLES:
         many = AGAIN * samples if seeds >= statistics.RARE else samples
-        rare = [share(false_of_rare(seeds, late, many), many) for late in SHARES]
+        alone = [share(false_of_rare(seeds, late, many), many) for late in SHARES]
         wrong, of = false_of_headlines(seeds, max(10, samples // 4))
         print(
-            f"| {seeds} | {share(false_of_equal(seeds, samples), samples)} | {share(wrong, of)} | {' | '.join(rare)} |", flush=True
+            f"| {seeds} | {share(false_of_equal(seeds, samples), samples)} | {share(wrong, of)} | {' | '.join(alone)} |", flush=True
         )
     for seeds in (statistics.RARE, 200):
-        flips = [share(false_of_rare(seeds, late, AGAIN * samples, flipped), AGAIN * samples) for late in SHARES]
-        print(f"| {seeds}, sign-flip test alone | | | {' | '.join(flips)} |", flush=True)
+        for words, judged in (("by what seeds showed alone", as_seen), ("and without Hall's test", flipped)):
+            told = [share(false_of_rare(seeds, late, AGAIN * samples, judged), AGAIN * samples) for late in SHARES]
+            print(f"| {seeds}, {words} | | | {' | '.join(told)} |", flush=True)
     print("\npower\n")
     for seeds in (10, 20, 40, statistics.RARE):
         before, now, every = power(seeds, max(10, samples // 20))

@@ -270,6 +270,32 @@ def test_what_rare_runs_decide_is_only_mostly_better() -> None:
     assert tail.mean > 0
 
 
+def test_a_mean_that_runs_which_no_seed_showed_could_undo_is_only_mostly_better() -> None:
+    """A hundred seeds may all have missed 3.6 % of the runs, which a mean of 1.15 less bears if they cost 31 more at most."""
+    lower = [-1.0 - 0.1 * (at % 4) for at in range(100)]
+    assert 0.0361 < stats.unseen(100, stats.UNSEEN) < 0.0363
+    verdicts = {cost: said(paired(lower, seeds_needed=stats.RARE, rare_cost=cost)).verdict for cost in (0.0, 31.0, 32.5)}
+    assert verdicts == {0.0: "better", 31.0: "better", 32.5: "mostly better"}
+    found = paired(lower, seeds_needed=stats.RARE, rare_cost=32.5)
+    assert (found.flag, found.p, found.low) == ("rare", found.p_most, paired(lower).low)
+    unpaired = [
+        stats.difference(
+            {seed: 10.0 + 0.1 * (seed % 3) for seed in range(100)},
+            {seed + 100: 10 + gap for seed, gap in enumerate(lower)},
+            rare_cost=cost,
+        ).flag
+        for cost in (0.0, 30.0, 36.0)
+    ]
+    assert unpaired == [None, None, "rare"]
+
+
+def test_what_no_seed_showed_is_taken_off_the_margin() -> None:
+    small = [0.03 * (-1) ** at for at in range(100)]
+    margin = 0.05 * 10 / stats.unseen(100, stats.UNSEEN)  # what such runs may cost until they fill the margin
+    for part, verdict in ((0.0, "no difference"), (0.9, "no difference"), (1.1, "not shown")):
+        assert said(paired(small, seeds_needed=stats.RARE, rare_cost=part * margin)).verdict == verdict, part
+
+
 def test_a_mean_on_the_side_of_fewer_runs_is_not_shown() -> None:
     """Three of twelve seeds cost more than the others win, and twelve seeds do not say that this is by chance."""
     gap = paired([-1.0, -1.1, -1.2, -0.9, -1.0, -1.3, -0.8, -1.0, -1.1, 8.0, 9.0, 7.0])

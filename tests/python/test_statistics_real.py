@@ -99,11 +99,19 @@ def test_tables_of_equal_metrics_call_nothing_better_or_worse(seeds: int) -> Non
     assert simulated.false_of_equal(seeds, 60) / 60 <= 0.05 + noise(60, 0.05)
 
 
-@pytest.mark.parametrize("share", [share for share in simulated.SHARES if share > 0.03])
+@pytest.mark.parametrize("share", simulated.SHARES)
 @pytest.mark.parametrize("seeds", [2, 10, 20, 99, 200])
 def test_equal_means_with_timeouts_in_one_variant_alone_are_no_verdict(seeds: int, share: float) -> None:
     """One variant is always the same but for noise, the other less, but for timeouts that cost as much as it gains."""
     assert simulated.false_of_rare(seeds, share, 60) / 60 <= 0.05 + noise(60, 0.05)
+
+
+def test_timeouts_that_no_seed_showed_make_no_verdict() -> None:
+    """Of 99 seeds none has what comes in 2 % of the runs with a chance of 14 %, and by what they show a mean is better then."""
+    tables = 400
+    assert simulated.false_of_rare(99, 0.02, tables) / tables <= 0.05
+    before = simulated.false_of_rare(99, 0.02, tables, simulated.as_seen) / tables
+    assert 0.98**99 - noise(tables, 0.135) <= before <= 0.98**99 + noise(tables, 0.135)
 
 
 @pytest.mark.parametrize("seeds", [6, 20, 99])

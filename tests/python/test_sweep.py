@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,13 @@ import polars as pl
 import pytest
 
 import fanin
+import real_seeds
+from fanin import statistics
 from fanin.results import ResultError
 from fanin.results.folder import OutputError
+from fanin.statistics import metrics
 from fanin.statistics.rows import MetricRow, rows, value_of
-from fanin.sweep import axes, estimate, plan, running
+from fanin.sweep import axes, estimate, plan, points, running
 from fanin.sweep._worker import Outcome
 from fanin.sweep.progress import Progress, SweepState, remaining, span
 from fanin.sweep.store import LocalStore, StoreError, Writer, opened, run_schema
@@ -282,12 +287,12 @@ def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_stop_rule_ends_points_early_and_the_store_is_complete_then(tmp_path: Path) -> None:
-    stop = {"metric": "fct/all.mean_ps", "relative_width": 0.05}
+    stop = {"metric": "fct/all.p99_ps", "relative_width": 0.004}
     table = {"seeds": 40, "stop": stop, "grid": {"switch.marking.k": ["5 packets", "50 packets"]}}
     sweep = run(tmp_path / "out", table)
     assert sweep.complete
     counts = sweep.runs.group_by("point").len()["len"].to_list()
-    assert counts[0] == counts[1] and 10 <= counts[0] < 40
+    assert counts[0] == counts[1] and 10 < counts[0] < 40, "it looks again after the first ten"
     parts = run(tmp_path / "parts", table, shard="1/2")
     assert parts.runs["point"].n_unique() == 1
     assert not parts.complete
@@ -296,8 +301,18 @@ def test_a_stop_rule_ends_points_early_and_the_store_is_complete_then(tmp_path: 
     assert run(tmp_path / "out", table).runs.height == sweep.runs.height
     none = run(tmp_path / "none", {**table, "grid": {"engine.max_events": [50]}})
     assert (none.complete, none.failed.height) == (True, 40), "where all runs fail, no interval is ever narrow"
-    with pytest.raises(ValueError, match=r"did you mean fct/all\.mean_ps"):
-        run(tmp_path / "wrong", {**table, "stop": {**stop, "metric": "fct/all.maen_ps"}})
+    with pytest.raises(ValueError, match=r"did you mean fct/all\.p99_ps"):
+        run(tmp_path / "wrong", {**table, "stop": {**stop, "metric": "fct/all.p9_ps"}})
+
+
+def test_a_mean_that_takes_more_seeds_than_there_are_stops_nothing(tmp_path: Path) -> None:
+    """Its interval is narrow after ten seeds, but means of completion times count from 99 on: intervals of ten hold 91 %."""
+    table = {"seeds": 12, "stop": {"metric": "fct/all.mean_ps", "relative_width": 0.05}}
+    sweep = run(tmp_path / "out", table)
+    assert (sweep.complete, sweep.runs.height) == (True, 12)
+    found = statistics.interval(sweep.values("fct/all.mean_ps")["value"].to_list())
+    assert found.half_width is not None and 0 < found.half_width < 0.05 * found.mean
+    assert points.unreached(sweep, plan.plan(plan.load(swept(**table)))) == [0]
 
 
 def test_result_folders_are_kept_if_asked_for(tmp_path: Path) -> None:
@@ -420,7 +435,7 @@ def test_a_dry_run_is_near_what_it_will_be_and_writes_nothing(whole: fanin.Sweep
 
 
 def test_what_a_stop_rule_does_not_need_is_not_estimated(tmp_path: Path) -> None:
-    stop = {"metric": "fct/all.mean_ps", "relative_width": 9}
+    stop = {"metric": "fct/all.p99_ps", "relative_width": 9}
     table = {"grid": {"switch.marking.k": ["5 packets", "50 packets"]}, "seeds": 16, "stop": stop}
     made = plan.plan(plan.load(swept(**table)))
     before = estimate.estimate(made, tmp_path / "out")
@@ -459,9 +474,12 @@ def test_the_command_says_what_is_there(tmp_path: Path) -> None:
     file = file_of(tmp_path, '[sweep]\nseeds = 2\n[sweep.grid]\n"engine.max_events" = [50, 1000000]\n')
     status, out, said = finished(command("sweep", file, "-o", tmp_path / "out"))
     assert status == 1
-    assert "small: 2 of 4 runs" in out
-    assert said.count("error: run ") == 2
-    assert "engine.max_events = 50, seed 1" in said
+    assert "small: 2 of 4 runs, 2 failed" in out and "--retry-failed tries them again" in out
+    lines = [line for line in said.splitlines() if line.startswith("error: run ")]
+    assert [line.split("(")[1].split(")")[0] for line in lines] == [f"engine.max_events = 50, seed {seed}" for seed in (1, 2)]
+    assert all("max_events (50) is reached at" in line and line.endswith(" …") and len(line) < 250 for line in lines)
+    whole = fanin.Sweep(tmp_path / "out").failed["error"].to_list()
+    assert all(len(error) > 300 for error in whole), "the store has all of it"
     status, out, _ = finished(command("sweep", file, "-o", tmp_path / "out", "--json"))
     found = json.loads(out)
     assert (status, found["planned"], found["done"], found["failed"], found["complete"]) == (1, 4, 2, 2, True)
@@ -489,7 +507,8 @@ def test_the_command_shows_what_came_out_and_which_points_are_too_wide(tmp_path:
     stop = 'stop = { metric = "fct/all.p99_ps", relative_width = 1e-9, at_least = 2 }'
     file.write_text(f"{TOML}[sweep]\nseeds = 3\n{stop}\n{grid}")
     status, out, said = finished(command("sweep", file, "-o", tmp_path / "narrow"))
-    assert "warning: 2 of 2 points did not reach ±1e-07 % of fct/all.p99_ps with 3 seeds" in said
+    wide = "warning: 2 of 2 points did not reach ±1e-07 % of fct/all.p99_ps with 3 seeds, the most that seeds allows"
+    assert f"{wide}; such a mean is judged from 10 on" in said
     assert [line.split()[-1] for line in out.splitlines() if "packets " in line and "hops" not in line] == ["no", "no"]
     status, out, _ = finished(command("sweep", file, "-o", tmp_path / "narrow", "--json"))
     assert json.loads(out)["unreached"] == 2
@@ -515,6 +534,38 @@ def test_the_comparison_that_the_command_names_works(tmp_path: Path, table: str,
     status, out, said = finished(command(*words[1:], "--json"))
     assert status == 0, said
     assert len(json.loads(out)["variants"]) == variants
+
+
+def test_the_comparison_that_the_command_names_is_where_runs_ended_well(tmp_path: Path) -> None:
+    grid = '"switch.marking.k" = ["5 packets", "50 packets"]\n"engine.max_events" = [50, 1000000]\n'
+    status, out, _ = finished(
+        command("sweep", file_of(tmp_path, f"[sweep]\nseeds = 2\n[sweep.grid]\n{grid}"), "-o", tmp_path / "out")
+    )
+    words = shlex.split(out.split("all metrics, judged: ")[1].splitlines()[0])
+    assert (status, words[-1]) == (1, "engine.max_events=1000000"), "at the first value all runs fail"
+    status, _, said = finished(command(*words[1:], "--json"))
+    assert status == 0, said
+
+
+def test_a_point_that_is_too_wide_says_how_many_seeds_would_do(tmp_path: Path) -> None:
+    table = {"seeds": 12, "stop": {"metric": "fct/all.p99_ps", "relative_width": 0.002}}
+    sweep, made = run(tmp_path / "out", table), plan.plan(plan.load(swept(**table)))
+    (found,) = points.found(sweep, made, "fct/all.p99_ps")
+    assert found.interval is not None and found.interval.half_width is not None and found.interval.flag is None
+    exact = 12 * (found.interval.half_width / (0.002 * found.interval.mean)) ** 2
+    wanted = points.seeds_wanted(sweep, made)
+    assert wanted is not None and 12 < exact <= wanted < exact + (1 if exact < 99 else 11)
+    _, _, said = finished(command("sweep", sweep_file(tmp_path, table), "-o", tmp_path / "out"))
+    assert f"with 12 seeds, the most that seeds allows; by their widths, some {wanted} would do" in said
+    for other in ({"metric": "fct/all.p99_ps", "relative_width": 0.002, "statistic": "median"}, None):
+        asked = {"seeds": 12} if other is None else {"seeds": 12, "stop": other}
+        assert points.seeds_wanted(sweep, plan.plan(plan.load(swept(**asked)))) is None
+
+
+def sweep_file(folder: Path, table: dict[str, Any]) -> Path:
+    path = folder / "sweep.json"
+    path.write_text(json.dumps(swept(**table)))
+    return path
 
 
 def test_one_point_is_compared_with_nothing(tmp_path: Path) -> None:
@@ -544,6 +595,32 @@ def test_optuna_asks_and_is_told(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].endswith(f"packets, {best:.3f} ms")
     store = fanin.Sweep(tmp_path / "out" / "optuna")
     assert (store.runs.height, store.all_runs.height) == (5, 15)
+
+
+def test_what_the_page_shows_of_the_example_is_what_its_runs_give(tmp_path: Path) -> None:
+    """Its 600 runs are in the stored values; twelve of them are run again, which shows that these are what it gives now."""
+    example = ROOT / "examples" / "sweep-marking.toml"
+    made = plan.plan(plan.load(example))
+    asked = tomllib.loads(example.read_text(encoding="utf-8"))["sweep"]
+    scenario = fanin.Scenario.from_file(example.parent / asked["scenario"])
+    again = fanin.sweep(
+        scenario, tmp_path / "out", design={"seeds": 2, **{key: asked[key] for key in ("set", "grid")}}, progress=False
+    )
+    page = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    shown = [re.split(r"\s{2,}", line.strip()) for line in page.splitlines() if re.match(r" \d+ packets  ", line)]
+    assert len(shown) == len(made.points) == 6
+    known = metrics.METRICS["queries.p99_ps"]
+    for line, planned in zip(shown, made.points, strict=True):
+        k, load = planned.point.values.values()
+        at = (32, load, k)
+        values = real_seeds.values("chosen", known.key, *at)
+        rerun = again.values(known.key).filter((pl.col("switch.marking.k") == k) & (pl.col("traffic[0].load") == load)).sort("seed")
+        assert rerun["value"].to_list() == pytest.approx(values[:2], rel=1e-6)
+        own = statistics.interval(values[:100])
+        late = (real_seeds.values("chosen", "total.timeouts", *at)[:100] > 0).mean()
+        ends = [f"{known.text(low)} to {known.text(high)}" for low, high in ((own.low, own.high), (own.least, own.most))]
+        told = [known.text(own.mean), ends[0], known.text(own.median), ends[1], f"{100 * late:.0f} %", "no"]
+        assert line == [k, str(load), "100", *told]
 
 
 def test_the_sweep_that_is_shipped_is_sound() -> None:

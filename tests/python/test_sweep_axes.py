@@ -104,7 +104,10 @@ def test_each_row_and_column_of_a_latin_hypercube_has_one_point() -> None:
         ({"grid": {str(n): list(range(100)) for n in range(8)}}, "are too many runs; accepted: at most 2,000,000"),
         ({"stop": {"metric": "p99", "relative_width": 0.1}, "seeds": 9}, 'sweep.stop.metric: "p99" is not accepted'),
         ({"stop": {"metric": "fct/all.p99_ps"}, "seeds": 9}, "needs one of two widths"),
-        ({"stop": {"metric": "fct/all.p99_ps", "width": 1}, "seeds": 3}, "sweep.stop.at_least: is missing; accepted: 2 to 3"),
+        (
+            {"stop": {"metric": "fct/all.p99_ps", "width": 1, "at_least": 4}, "seeds": 3},
+            "sweep.stop.at_least: 4 is not accepted; accepted: 2 to 3",
+        ),
         (
             {"stop": {"metric": "fct/all.p99_ps", "width": 1}},
             "sweep.stop: needs an interval, and there is one seed; accepted: seeds of 2",
@@ -307,6 +310,40 @@ def test_points_are_looked_at_when_it_can_say_something() -> None:
     assert rounds(Stop("queries.p99_ps", 1), 100) == [99, 100]
     assert rounds(Stop("fct/<10KB.p50_ps", 1), 100) == [100], "no number of seeds is enough for this mean"
     assert rounds(Stop("fct/<10KB.p50_ps", 1, statistic="median"), 12) == [10, 12]
+
+
+def test_means_that_nobody_measured_take_as_many_seeds_as_rare_ones() -> None:
+    steady: list[float | None] = [10.0 + 0.1 * (at % 3) for at in range(100)]
+    for metric in ("mechanism/pfc.sent", "total.packets_sent", "queries.p95_ps"):
+        assert rounds(Stop(metric, 1), 100) == [99, 100]
+        assert enough([seen(steady[:98])], Stop(metric, 0.03)) == [False]
+        assert enough([seen(steady[:99])], Stop(metric, 0.03)) == [True]
+    for metric in ("fct/all.p95_ps", "fct/all.slowdown_p95", "fct/10KB-100KB.p95_ps"):
+        assert rounds(Stop(metric, 1), 100) == [100] and enough([seen(steady)], Stop(metric, 0.03)) == [False]
+
+
+@pytest.mark.parametrize(
+    ("stop", "seeds", "message"),
+    [
+        (
+            {"metric": "queries.p99_ps"},
+            98,
+            'sweep.stop.metric: "queries.p99_ps" is judged from 99 seeds on, and there are 98, so all 98 seeds are run at every '
+            'point, and none is narrow enough; accepted: seeds = 99 or more, or statistic = "median"',
+        ),
+        ({"metric": "total.marks"}, 5, '"total.marks" is judged from 10 seeds on, and there are 5'),
+        ({"metric": "total.marks", "statistic": "median"}, 5, "accepted: seeds = 10 or more"),
+        ({"metric": "total.drops"}, 1000, "which no number of seeds makes reliable, so all 1,000 seeds are run at every point"),
+        ({"metric": "queries.p99_ps"}, 99, None),
+        ({"metric": "queries.p99_ps", "statistic": "median"}, 10, None),
+        ({"metric": "total.marks"}, 10, None),
+    ],
+)
+def test_a_stop_rule_that_can_stop_nothing_is_warned_of(stop: dict[str, Any], seeds: int, message: str | None) -> None:
+    every = map(str, made(seeds=seeds, stop={"relative_width": 0.1, **stop}).warnings)
+    warned = [said for said in every if said.startswith("sweep.stop")]
+    assert len(warned) == (message is not None), warned
+    assert message is None or message in warned[0]
 
 
 def test_all_points_stop_together() -> None:

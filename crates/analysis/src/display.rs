@@ -42,6 +42,7 @@ pub fn count(n: u64, what: &str) -> String {
 }
 
 /// `was` or `were`, of so many.
+#[cfg(feature = "files")]
 pub fn was(n: u64) -> &'static str {
     if n == 1 {
         "was"

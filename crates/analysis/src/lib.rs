@@ -13,17 +13,24 @@
 //!
 //! Folders, each of which uses only those before it (a test in `testkit`): `record` and `display`; `bursts`, the analysis of one port;
 //! `checks`, plausibility of records; `input`, files, context and errors that all readers share; `capture`, packets; `formats`, a
-//! registry of file formats; `pair`, two captures of one port; `trace`, from options to the report. `explain` stands apart.
+//! registry of file formats; `pair`, two captures of one port; `trace`, from options to the report. `explain` stands apart. Without the
+//! feature `files` there are only records in memory: `record`, `display`, `bursts` and `explain`.
 
 mod bursts;
+#[cfg(feature = "files")]
 mod capture;
+#[cfg(feature = "files")]
 mod checks;
 mod display;
 pub mod explain;
+#[cfg(feature = "files")]
 mod formats;
+#[cfg(feature = "files")]
 mod input;
+#[cfg(feature = "files")]
 mod pair;
 mod record;
+#[cfg(feature = "files")]
 pub mod trace;
 
 pub use bursts::{

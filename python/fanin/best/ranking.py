@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fanin import _core, comparison
 from fanin import statistics as stats
 from fanin.best.candidates import AS_IT_IS, Candidate, Rejected, candidates
-from fanin.comparison import variants
+from fanin.comparison import rare, variants
 from fanin.comparison.variants import Run, Variant
 from fanin.files import temporary
 from fanin.results import runner
@@ -132,6 +132,12 @@ class Best:
         """What was found, in three sentences."""
         return " ".join((self._first(), self._second(), self._third()))
 
+    @property
+    def seeds_text(self) -> str:
+        """How many seeds policies have, in words: the fewest of any and the most."""
+        fewest = min(place.interval.seeds for place in self.places)
+        return f"{fewest} to {_seeds(self.seeds)}" if fewest < len(self.seeds) else _seeds(self.seeds)
+
     def _first(self) -> str:
         top, metric = self.places[0], self.metric
         value = metric.text(top.interval.mean)
@@ -175,7 +181,7 @@ class Best:
         better, worse = (sum(verdicts[word] for word in words) for words in (_BETTER, _WORSE))
         unclear = verdicts["not shown"] + verdicts["one seed"]
         same = len(tried) - better - worse - unclear
-        told = f"Of {len(tried)} tried over {_seeds(self.seeds)}, {better} {_be(better)} better than the scenario as it is"
+        told = f"Of {len(tried)} tried over {self.seeds_text}, {better} {_be(better)} better than the scenario as it is"
         rest = [f"{worse} worse"]
         rest += [f"{same} make{'s' * (same == 1)} no difference"] if same else []
         rest += [f"{unclear} {_be(unclear)} not shown to be either"] if unclear else []
@@ -476,8 +482,9 @@ def _behind(found: Sequence[Variant], first: Variant, metric: Metric, alpha: flo
 
     Who is first was found by the same runs, so it is judged as if every pair had been compared.
     """
+    needed, hidden = metric.seeds_of_differences, rare.cost(metric, found)
     gaps = [
-        stats.difference(first.values(metric.key), own.values(metric.key), seeds_needed=metric.seeds_of_differences)
+        stats.difference(first.values(metric.key), own.values(metric.key), seeds_needed=needed, rare_cost=hidden)
         if own.name != first.name and own.values(metric.key)
         else None
         for own in found

@@ -114,7 +114,7 @@ def _show(found: Best) -> None:
         head.append("Others")
     head += ["Unfinished", "Header", "Memory"]
     rows = [_row(place, found.metric, others=bool(others)) for place in found.places]
-    terminal.table(out, f"{found.metric.name}, {show.many(len(found.seeds), 'seed')}", head, rows)
+    terminal.table(out, f"{found.metric.name}, {found.seeds_text}", head, rows)
     out.print(Text(found.text))
     for note in found.comparison.notes[-2:]:
         out.print(Text(f"note: {note}", style="dim"), soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -27,6 +28,8 @@ EXAMPLES: Final = (
 )
 
 _POINTS_SHOWN: Final = 20
+_ERROR_SHOWN: Final = 160
+"""Characters of an error that stands in a line with others."""
 
 
 def sweep(
@@ -106,13 +109,18 @@ def _show(done: Sweep, made: Plan, *, quiet: bool, as_json: bool) -> int:
     for row in failed.iter_rows(named=True):
         values = [f"{axis} = {row[axis]}" for axis in done.axes if row.get(axis) is not None]
         place = ", ".join([*values, f"seed {row['seed']}"])
-        say(f"error: run {row['run'][:8]} ({place}): {str(row['error']).splitlines()[0]}", "red")
+        why = textwrap.shorten(str(row["error"]).splitlines()[0], _ERROR_SHOWN, placeholder=" …")
+        say(f"error: run {row['run'][:8]} ({place}): {why}", "red")
     if not quiet:
         stopped = ", as many as its stop rule needs" if runs.height < done.planned else ""
         rest = stopped if facts["complete"] else f", {max(0, done.planned - runs.height):,} to do"
         console = terminal.console()
-        title = f"{made.name}: {facts['done']:,} of {done.planned:,} runs{rest}"
+        lost = f", {failed.height:,} failed" if failed.height else ""
+        title = f"{made.name}: {facts['done']:,} of {done.planned:,} runs{lost}{rest}"
         console.print(Text(title, style="bold"), soft_wrap=True)
+        if lost:
+            told = "the whole error of each is in the column error of the store's runs; --retry-failed tries them again"
+            console.print(Text(told, style="dim"), soft_wrap=True)
         cost = f"{show.count(hops)} packet-hops, {cpu:,.4g} s of CPU"
         console.print(Text(cost), soft_wrap=True)
         console.print(Text(f"store: {done.path}"), soft_wrap=True)
@@ -140,7 +148,11 @@ def _show_points(done: Sweep, made: Plan) -> None:
     stop, wide = made.design.stop, points.unreached(done, made)
     if stop is not None and wide:
         text = f"{len(wide):,} of {count:,} points did not reach {points.width_text(stop)} of {stop.metric}"
-        say(f"warning: {text} with {made.design.seed_count:,} seeds, the most that seeds allows", "yellow")
+        wanted = points.seeds_wanted(done, made)
+        more = f"; by their widths, some {wanted:,} would do" if wanted and wanted > made.design.seed_count else ""
+        few = stop.needs is not None and stop.needs > made.design.seed_count
+        more = f"; such a mean is judged from {stop.needs} on" if few else more
+        say(f"warning: {text} with {made.design.seed_count:,} seeds, the most that seeds allows{more}", "yellow")
 
 
 def _dry_run(made: Plan, out: str | None, *, as_json: bool, **options: Any) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fanin import _core
 from fanin import statistics as stats
-from fanin.comparison import variants
+from fanin.comparison import rare, variants
 from fanin.comparison.together import Together
 from fanin.comparison.variants import CompareError, Variant, meant
 from fanin.statistics import Difference, Direction, Interval, Pooled, Verdict, exact, metrics
@@ -282,7 +282,7 @@ def of(  # noqa: PLR0913 (all but one have a name)
     ordered = sorted(found, key=lambda variant: variant.name != (base or names[0]))
     rows = _rows(ordered, chosen, lambda entry: bool(asked) or entry.headline, (confidence, alpha, margin))
     changes = variants.differing(ordered)
-    notes = [*_notes(ordered), *_few(ordered, rows, alpha), *_timeouts(ordered, rows)]
+    notes = [*_notes(ordered), *_few(ordered, rows, alpha), *_timeouts(ordered, rows), *_hidden(ordered, rows)]
     return Comparison(tuple(ordered), rows, changes, _warnings(ordered, changes), notes, confidence, alpha, margin)
 
 
@@ -305,10 +305,8 @@ def _rows(
     for line, metric in enumerate(chosen):
         values = [variant.values(metric.key) for variant in found]
         intervals = [_interval(metric, variant, own, confidence) for variant, own in zip(found, values, strict=True)]
-        gaps = [
-            _gap(metric, (found[0], values[0]), (other, own), confidence, margin)
-            for other, own in zip(found[1:], values[1:], strict=True)
-        ]
+        limits = confidence, margin, rare.cost(metric, found)
+        gaps = [_gap(metric, (found[0], values[0]), (other, own), limits) for other, own in zip(found[1:], values[1:], strict=True)]
         pooled = [own.of(metric) for own in flows]
         cells.append([Cell(*own[:2], pooled=own[2]) for own in zip(intervals, [None, *gaps], pooled, strict=True)])
         places += [(line, at) for at in range(1, len(found)) if judged(metric)]
@@ -351,11 +349,13 @@ def _interval(metric: Metric, variant: Variant, values: Mapping[int, float], con
 _Values = tuple[Variant, Mapping[int, float]]
 
 
-def _gap(metric: Metric, base: _Values, other: _Values, confidence: float, margin: float) -> Difference | None:
+def _gap(metric: Metric, base: _Values, other: _Values, limits: tuple[float, float, float]) -> Difference | None:
+    confidence, margin, cost = limits
     (one, values), (two, own) = base, other
     if not values or not own:
         return None
-    found = stats.difference(values, own, confidence=confidence, seeds_needed=metric.seeds_of_differences, margin=margin)
+    needed = metric.seeds_of_differences
+    found = stats.difference(values, own, confidence=confidence, seeds_needed=needed, margin=margin, rare_cost=cost)
     if min(len(one.runs), len(two.runs)) > 1 and not one.seed_matters and not two.seed_matters:
         chance = 0.0 if found.mean else 1.0
         return replace(found, p_mean=chance, p_most=chance, flag=None)  # nothing is random in either: what differs, differs
@@ -411,9 +411,33 @@ def _timeouts(found: Sequence[Variant], rows: Sequence[Row]) -> list[str]:
     told = []
     for name, values in counts.items():
         some = stats.share(values)
-        ends = "" if some.low is None or some.high is None else f", so {100 * some.low:.2g} to {100 * some.high:.2g} % of runs do"
+        ends = "" if some.low is None or some.high is None else f", so {_percent(some.low)} to {_percent(some.high)} % of runs do"
         told.append(f"{name} {sum(value > 0 for value in values)} of {len(values)}{ends}")
     return [f"runs with timeouts: {'; '.join(told)}"]
+
+
+def _percent(share: float) -> str:
+    """Return a share in per cent with two digits, all of them as 100."""
+    return "100" if share >= 0.995 else f"{100 * share:.2g}"
+
+
+def _hidden(found: Sequence[Variant], rows: Sequence[Row]) -> list[str]:
+    """Say of which differences runs that no seed showed could make up for the mean, so that it is not called better or worse."""
+    told = []
+    for row in rows:
+        gaps = [
+            cell.difference
+            for cell in row.cells
+            if cell.difference is not None and cell.verdict in ("mostly better", "mostly worse") and cell.difference.flag == "rare"
+        ]
+        if row.metric.seeds_of_differences == stats.RARE and gaps and min(gap.seeds for gap in gaps) >= stats.RARE:
+            seeds = min(gap.seeds for gap in gaps)
+            missed, cost = 100 * stats.unseen(seeds, stats.UNSEEN), row.metric.text(rare.cost(row.metric, found))
+            told.append(
+                f"{row.metric.name}, mostly: {seeds} seeds may all have missed up to {missed:.2g} % of the runs; were these {cost} "
+                "worse, as the worst that was seen or as one timeout, the means could be equal"
+            )
+    return told
 
 
 def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]) -> list[str]:

@@ -43,7 +43,7 @@ def _cell(row: Row, cell: Cell) -> dict[str, str]:
         "change": tables.change_text(row.metric, cell),
         "verdict": tables.verdict_text(cell),
         "tone": _TONES.get(cell.verdict or "", ""),
-        "chance": chance,
+        "chance": f"{sides}; {chance}" if (sides := tables.sides_text(cell)) else chance,
     }
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fanin.statistics import Interval, Pooled, Verdict
     from fanin.statistics.metrics import Metric
 
-__all__ = ["change_text", "differing_rows", "interval_text", "signed", "tables", "verdict_text"]
+__all__ = ["change_text", "differing_rows", "interval_text", "sides_text", "signed", "tables", "verdict_text"]
 
 
 def change_text(metric: Metric, cell: Cell) -> str:
@@ -98,6 +98,8 @@ def tables(comparison: Comparison, at: int) -> list[tuple[str, tuple[list[str], 
             lines.append([row.metric.title, *means, change_text(row.metric, row.cells[at]), verdict_text(row.cells[at])])
             if any(doubtful(row.cells[place].interval) for place in (0, at)):
                 lines.append(_medians(row, at))
+            if sides := sides_text(row.cells[at]):
+                lines.append([f"  {sides}", "", "", "", ""])
             if any(row.cells[place].pooled for place in (0, at)):
                 one, two, change = together_texts(row, at)
                 lines.append([f"  {together.words(row.metric)}", one, two, change, ""])
@@ -105,6 +107,15 @@ def tables(comparison: Comparison, at: int) -> list[tuple[str, tuple[list[str], 
                 lines.append(["    to", *(_end(row, place, "high") for place in (0, at)), "", ""])
         made.append((section, (head, lines)))
     return made
+
+
+def sides_text(cell: Cell) -> str:
+    """Return in how many seeds a variant is lower or higher, where that is what its verdict says; empty where the mean does."""
+    gap = cell.difference
+    if gap is None or not gap.paired or cell.verdict not in ("mostly better", "mostly worse"):
+        return ""
+    way, seeds = ("lower", gap.lower) if gap.lower > gap.higher else ("higher", gap.higher)
+    return f"{way} in {seeds:,} of {gap.seeds:,}"
 
 
 def mean_text(metric: Metric, cell: Cell) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from fanin.comparison import rare
 from fanin.statistics import metrics
 from fanin.tables.recorded import MANIFEST, Recorded, ResultError
 
@@ -65,6 +66,8 @@ class Run:
         Where it is, for messages.
     result : callable
         Opens its result folder; None where a sweep kept none.
+    timeout_ps : float
+        Shortest timeout of its transports [ps]; 0 where none is known.
     """
 
     seed: int
@@ -76,6 +79,7 @@ class Run:
     sim_ps: int
     origin: str
     result: Callable[[], Recorded] | None
+    timeout_ps: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -172,16 +176,18 @@ def _of(result: Recorded) -> Run:
         if manifest.get("status") == "partial":
             raise ResultError(f"{result.path}: partial ({manifest.get('reason', 'no reason given')}): {error}") from error
         raise
+    flat = settings(result.scenario)
     return Run(
         seed=int(manifest.get("seed", 0)),
         values=numbers,
-        settings=settings(result.scenario),
+        settings=flat,
         version=str(manifest.get("fanin", "")),
         fingerprint=result.fingerprint,
         status=result.status,
         sim_ps=int(manifest.get("sim_ps") or 0),
         origin=str(result.path),
         result=lambda: result,
+        timeout_ps=rare.timeout_ps(flat),
     )
 
 

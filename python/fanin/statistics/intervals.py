@@ -18,6 +18,7 @@ __all__ = [
     "FEW",
     "RARE",
     "SOME",
+    "UNSEEN",
     "Flag",
     "Interval",
     "about_median",
@@ -45,6 +46,9 @@ RARE_SHARE: Final = 0.03
 
 RARE: Final = math.ceil(math.log(1 - CONFIDENCE) / math.log(1 - RARE_SHARE))
 """Seeds after which what comes in `RARE_SHARE` of the runs has been seen in one of them, in 95 % of cases: 99."""
+
+UNSEEN: Final = 0.975
+"""How sure it is that no seed missed more runs than a verdict on a mean allows for: half of its 5 % goes to what was not seen."""
 
 SKEWED: Final = 2.0
 """A mean needs at least so many seeds for the square of their skewness: with fewer, one or two seeds decide it."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from fanin.statistics import exact
-from fanin.statistics.intervals import CONFIDENCE, FEW, Flag, array, checked, unreliable
+from fanin.statistics.intervals import CONFIDENCE, FEW, UNSEEN, Flag, array, checked, unreliable, unseen
 from fanin.statistics.means import estimated, estimated_difference
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ALPHA", "MARGIN", "Difference", "Direction", "Judgement", "Verdict", "difference", "holm", "verdicts"]
+__all__ = ["ALPHA", "MARGIN", "Difference", "Direction", "Judgement", "Verdict", "difference", "hidden_mean", "holm", "verdicts"]
 
 ALPHA: Final = 0.05
 """Chance that a table calls any pair different where all are equal: Holm's bound on the whole family."""
@@ -110,13 +110,14 @@ class Judgement(NamedTuple):
     seeds: int | None = None
 
 
-def difference(
+def difference(  # noqa: PLR0913 (all but two have a name)
     base: Mapping[int, float],
     other: Mapping[int, float],
     *,
     confidence: float = CONFIDENCE,
     seeds_needed: int | None = FEW,
     margin: float = MARGIN,
+    rare_cost: float = 0.0,
 ) -> Difference:
     """Return how `other` differs from `base`, with its interval and its chances.
 
@@ -137,6 +138,9 @@ def difference(
         With how many seeds such a mean is reliable at the earliest; see `fanin.statistics.intervals.unreliable`.
     margin : float
         Relative difference of the means that counts as none.
+    rare_cost : float
+        How much a run may add to a value that none of the seeds showed, in the unit of the values. As many runs as all seeds may
+        have missed (`UNSEEN`) could then make up for a mean difference that is small: such a mean is flagged as rare.
 
     Raises
     ------
@@ -147,13 +151,18 @@ def difference(
     shared = sorted(base.keys() & other.keys())
     first, second = (array([values[seed] for seed in shared or sorted(values)], "difference") for values in (base, other))
     if shared:
-        return _paired(first, second, confidence, seeds_needed, margin)
-    return _unpaired(first, second, confidence, seeds_needed)
+        return _paired(first, second, confidence, seeds_needed, (margin, rare_cost))
+    return _unpaired(first, second, confidence, seeds_needed, rare_cost)
 
 
 def _paired(
-    base: NDArray[np.float64], other: NDArray[np.float64], confidence: float, seeds_needed: int | None, margin: float
+    base: NDArray[np.float64],
+    other: NDArray[np.float64],
+    confidence: float,
+    seeds_needed: int | None,
+    allowed: tuple[float, float],
 ) -> Difference:
+    """Return the difference of pairs; allowed are the margin, and what a run may cost that no seed showed."""
     import numpy as np
 
     # What is left of equal values by rounding is no difference, and no spread.
@@ -174,30 +183,42 @@ def _paired(
         ends = change + left_low, change + left_high
     # Pairs of values that rare runs decide are no more reliable than the values.
     flag = next((found for found in (_flag(values, seeds_needed) for values in (gaps, base, other)) if found), None)
-    within = None if flag in ("rare", "skewed") or not (base > 0).all() else _within(base, other, margin)
+    margin, rare_cost = allowed
+    hidden = hidden_mean(seeds, rare_cost)
+    within = None if flag in ("rare", "skewed") or not (base > 0).all() else _within(base, other, margin, hidden)
+    flag = flag or ("rare" if abs(mean) < hidden else None)
     chances = max(exact.sign_flip(gaps).both, known.chances().both), exact.sign_test(gaps).both
     return Difference(
         mean, low, high, change, *ends, seeds, True, *sides, *chances, within, flag, gaps=tuple(float(gap) for gap in gaps)
     )
 
 
+def hidden_mean(seeds: int, rare_cost: float) -> float:
+    """Return how much runs that none of so many seeds showed may add to a mean, in the unit of their cost."""
+    return unseen(seeds, UNSEEN) * rare_cost
+
+
 def _flag(values: NDArray[np.float64], seeds_needed: int | None) -> Flag | None:
     return unreliable(values, seeds_needed)
 
 
-def _within(base: NDArray[np.float64], other: NDArray[np.float64], margin: float) -> float:
+def _within(base: NDArray[np.float64], other: NDArray[np.float64], margin: float, hidden: float) -> float:
     """Return the chance of values whose means are at least as near, where they differ by the margin: two one-sided tests.
+
+    What runs that no seed showed may add to either mean is taken off the margin.
 
     Source: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987, tests as verdicts take, from memory.
     """
-    above, below = other - (1 + margin) * base, other - (1 - margin) * base
+    above, below = other + hidden - (1 + margin) * base, other - hidden - (1 - margin) * base
     return max(
         *(found.low for found in (exact.sign_flip(above), exact.sign_test(above), estimated(above).chances())),
         *(found.high for found in (exact.sign_flip(below), exact.sign_test(below), estimated(below).chances())),
     )
 
 
-def _unpaired(base: NDArray[np.float64], other: NDArray[np.float64], confidence: float, seeds_needed: int | None) -> Difference:
+def _unpaired(
+    base: NDArray[np.float64], other: NDArray[np.float64], confidence: float, seeds_needed: int | None, rare_cost: float
+) -> Difference:
     import numpy as np
     from scipy import stats
 
@@ -221,6 +242,7 @@ def _unpaired(base: NDArray[np.float64], other: NDArray[np.float64], confidence:
     )
     ranks = stats.mannwhitneyu(other, base).pvalue if gaps.any() else 1.0
     flag = next((found for found in (_flag(values, seeds_needed) for values in (base, other)) if found), None)
+    flag = flag or ("rare" if abs(mean) < hidden_mean(seeds, rare_cost) else None)
     chances = min(1.0, max(float(told.pvalue), known.chances().both)), min(1.0, float(ranks))
     return Difference(mean, *known.ends(confidence), change, *ends, seeds, False, *sides, *chances, None, flag)
 

@@ -37,6 +37,7 @@ __all__ = [
     "choose",
     "of",
     "of_result",
+    "seeds_needed",
     "values",
 ]
 
@@ -91,6 +92,29 @@ class Metric:
         return FEW if self.key in FIRM_DIFFERENCES else RARE
 
     @property
+    def counted(self) -> str | None:
+        """The address of how many times it is made of, where it is of flows or queries."""
+        return _COUNTED.get(self.key.rpartition(".")[0])
+
+    def timeout(self, longer: float, flows: float) -> float:
+        """Return how much one timeout adds to it at least.
+
+        All of it to a 99th percentile and to a job, its part to a mean of so many flows, nothing to a median and to what tells no
+        time that flows take.
+
+        Parameters
+        ----------
+        longer : float
+            How much longer the flow takes that has it [ps].
+        flows : float
+            Of how many flows it is a mean.
+        """
+        column = self.key.rpartition(".")[2]
+        if self.unit != "ps" or self.section not in (_FCT, _QUERIES, _JOBS) or column == "p50_ps":
+            return 0.0
+        return longer / max(1.0, flows) if column == "mean_ps" else longer
+
+    @property
     def headline(self) -> bool:
         """Whether it is judged where nobody names metrics; see `HEADLINES`."""
         group, slash, rest = self.key.partition("/")
@@ -115,6 +139,9 @@ class Metric:
 
 TIMED_OUT: Final = "total.timed_out"
 """1 where a run had a timeout, else 0: its mean is the share of runs with any."""
+
+_COUNTED: Final = {"fct/all": "total.flows_complete", "queries": "queries.complete"}
+"""Where the number of times stands that mean and percentiles are made of."""
 
 FIRM: Final = frozenset(
     {
@@ -150,6 +177,9 @@ _NEVER: Final = frozenset(
     }
 )
 """Metrics whose mean rare runs decide so much that it is not so with `RARE` seeds either; all others take these."""
+
+_NEVER_P95: Final = frozenset({"fct/all.p95_ps", "fct/all.slowdown_p95"})
+"""95th percentiles, which are in no table, and of which that is so as well."""
 
 FIRM_DIFFERENCES: Final = frozenset(
     {
@@ -299,6 +329,18 @@ def of(key: str) -> Metric | None:
     return Metric(key, known.section, f"{name}, {known.title}", known.unit, known.better, known.needs)
 
 
+def seeds_needed(key: str) -> int | None:
+    """Return with how many seeds the mean of an address is reliable at the earliest; None: with no number that people run.
+
+    What is not compared, such as counters of mechanisms, takes as many as what rare runs decide, but for 95th percentiles of flows:
+    where one run in hundreds lifts that of a run far above the others, no number of seeds is enough.
+    """
+    known = of(key)
+    if known is not None:
+        return known.seeds
+    return None if key in _NEVER_P95 or key.rpartition(".")[0] in _FEW_FLOWS else RARE
+
+
 def choose(asked: Sequence[str], there: Iterable[str], *, kept: bool = True) -> list[Metric]:
     """Return the metrics that `asked` names, in the order of `METRICS`.
 
@@ -342,7 +384,11 @@ def _groups(key: str) -> tuple[str, str]:
 
 
 def _unknown(name: str, listed: Sequence[str], *, kept: bool) -> str:
-    lacking = [metric for metric in METRICS.values() if metric.key not in listed and name in (metric.key, *_groups(metric.key))]
+    lacking = [
+        metric
+        for metric in METRICS.values()
+        if metric.key not in listed and (name in (metric.key, *_groups(metric.key)) or fnmatch.fnmatchcase(metric.key, name))
+    ]
     if lacking:
         needs = f"; it needs {lacking[0].needs}" if lacking[0].needs else ""
         needs += ", and in a sweep --keep" if lacking[0].key in RECORDED and not kept else ""

@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any, Final
 
 from fanin.scenario import Problem
-from fanin.statistics import CONFIDENCE
+from fanin.statistics import CONFIDENCE, FEW
+from fanin.statistics.metrics import seeds_needed
 
 __all__ = ["KINDS", "MOST_RUNS", "RESERVED", "SAMPLED", "Design", "Point", "Stop", "flat", "quantity", "read"]
 
@@ -73,8 +74,13 @@ class Stop:
     width: float
     relative: bool = True
     confidence: float = CONFIDENCE
-    at_least: int = 10
+    at_least: int = FEW
     statistic: str = "mean"
+
+    @property
+    def needs(self) -> int | None:
+        """With how many seeds the interval of the statistic can be relied on at the earliest; None: of such a mean never."""
+        return FEW if self.statistic == "median" else seeds_needed(self.metric)
 
 
 @dataclass
@@ -203,7 +209,7 @@ def _read_stop(stop: Any, design: Design) -> None:
     before = len(design.problems)
     design.problems += [_unknown("sweep.stop", key, _STOP) for key in stop if key not in _STOP]
     metric, confidence = stop.get("metric"), stop.get("confidence", Stop.confidence)
-    at_least = stop.get("at_least", Stop.at_least)
+    at_least = stop.get("at_least", min(Stop.at_least, design.seed_count))
     statistic = stop.get("statistic", Stop.statistic)
     if statistic not in ("mean", "median"):
         refuse("statistic", "mean, median")

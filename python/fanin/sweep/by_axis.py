@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fanin.comparison import rare
 from fanin.comparison.variants import CompareError, Run, Variant, meant
 from fanin.comparison.variants import settings as settings_of
 from fanin.scenario import Scenario
@@ -49,6 +50,9 @@ def gather(sources: Sequence[Any], by: Sequence[str], where: Mapping[str, str]) 
     """
     if len(sources) != 1 or not is_one(sources[0]):
         others = [str(source) for source in sources if not is_one(source)]
+        gone = [path for path in others if "://" not in path and not Path(path).exists()]
+        if len(sources) == 1 and gone:
+            raise CompareError([f"{gone[0]}: there is no such folder"])
         what = f"; {', '.join(others)} is none" if others else f", and {len(sources)} are given"
         raise CompareError([f"by, where: one sweep is needed{what}"])
     sweep = sources[0] if not isinstance(sources[0], str | os.PathLike) else Sweep(sources[0])
@@ -120,7 +124,9 @@ def _variants(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> list[Varia
     grouped = list(runs.sort(sizes, maintain_order=True).group_by(by, maintain_order=True))
     grouped.sort(key=lambda entry: _place(points, dict(zip(by, entry[0], strict=True))))
     for values, frame in grouped:
-        settings = _settings(sweep, points, dict(zip(by, values, strict=True)), frame)
+        chosen = dict(zip(by, values, strict=True))
+        whole = _whole(sweep, points, chosen)
+        settings = _settings(sweep, whole, chosen, frame)
         ok = frame.filter(pl.col("status") == "ok").sort("seed")
         made = [
             Run(
@@ -133,6 +139,7 @@ def _variants(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> list[Varia
                 sim_ps=row["sim_ps"] or 0,
                 origin=str(kept.get(row["run"], f"{sweep.path}/{row['run']}")),
                 result=_opener(sweep, row["run"]) if row["run"] in kept else None,
+                timeout_ps=rare.timeout_ps(whole or {}),
             )
             for row in ok.iter_rows(named=True)
         ]
@@ -163,16 +170,23 @@ def _place(points: Sequence[Any], chosen: Mapping[str, Any]) -> int:
     return next((at for at, point in enumerate(points) if _fits(point, chosen)), len(points))
 
 
-def _settings(sweep: Any, points: Sequence[Any], chosen: Mapping[str, Any], runs: pl.DataFrame) -> Mapping[str, Any]:
+def _whole(sweep: Any, points: Sequence[Any], chosen: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the whole scenario of the first point of a variant, flat; None where files that it reads are elsewhere."""
+    point = next((point for point in points if _fits(point, chosen)), None)
+    document = sweep.document.get("scenario")
+    try:
+        if point is not None and isinstance(document, Mapping):
+            return settings_of(Scenario(document).replace(point.values).resolved)
+    except (ValueError, OSError):
+        pass
+    return None
+
+
+def _settings(sweep: Any, whole: Mapping[str, Any] | None, chosen: Mapping[str, Any], runs: pl.DataFrame) -> Mapping[str, Any]:
     """Return what is set at the points of a variant: the whole scenario, where labels tell points apart; else the axes."""
     if "label" in chosen:
-        point = next((point for point in points if _fits(point, chosen)), None)
-        document = sweep.document.get("scenario")
-        try:
-            if point is not None and isinstance(document, Mapping):
-                return settings_of(Scenario(document).replace(point.values).resolved)
-        except (ValueError, OSError):
-            pass  # files that the scenario reads are elsewhere: what the points set is known all the same
+        if whole is not None:
+            return whole
         return {axis: runs[axis][0] for axis in sweep.axes if axis in runs.columns and runs[axis].n_unique() == 1}
     return dict(chosen)
 

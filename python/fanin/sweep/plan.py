@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fanin import _core
 from fanin.scenario import Problem, Scenario, ScenarioError
+from fanin.statistics import FEW
 from fanin.sweep import axes
 from fanin.sweep.axes import Design, Point
 
@@ -255,6 +256,7 @@ def _planned(  # noqa: PLR0913 (two have a name)
         same = "simulates the same as another and is" if twice == 1 else "simulate the same as others and are"
         said = f"{twice} of {len(design.points)} points {same} not run again"
         warnings.append(Problem("warning", "sweep", said))
+    warnings += [_located(problem, source) for problem in _never_stops(design)]
     seed = base.to_dict().get("seed", 1)
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= 2**62:
         _refuse(
@@ -274,6 +276,22 @@ def _planned(  # noqa: PLR0913 (two have a name)
         "planned": len(runs),
     }
     return Plan(name, design, base.base_dir, points, runs, warnings, document)
+
+
+def _never_stops(design: Design) -> Iterator[Problem]:
+    """Warn of a stop rule that no point can meet with the seeds that there are, so that it saves no run."""
+    stop, seeds = design.stop, design.seed_count
+    if stop is None or (stop.needs is not None and stop.needs <= seeds):
+        return
+    metric = json.dumps(stop.metric, ensure_ascii=False)
+    every = f"so all {seeds:,} seeds are run at every point, and none is narrow enough"
+    if stop.needs is None:
+        said = f"is a mean that rare runs decide, which no number of seeds makes reliable, {every}"
+        accepted = 'statistic = "median", or another metric'
+    else:
+        said = f"is judged from {stop.needs} seeds on, and there are {seeds:,}, {every}"
+        accepted = f"seeds = {stop.needs} or more" + (', or statistic = "median"' if seeds >= FEW else "")
+    yield Problem("warning", "sweep.stop.metric", said, value=metric, accepted=accepted)
 
 
 def _runs(points: Sequence[Planned], design: Design, first: int, *, in_order: bool) -> list[Run]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import math
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fanin import statistics
-from fanin.statistics import CONFIDENCE, FEW, Interval, metrics
+from fanin.statistics import CONFIDENCE, Interval, metrics
 from fanin.sweep.todo import Seen, enough, known_values
 from fanin.text import show
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from fanin.sweep.frames import Sweep
     from fanin.sweep.plan import Plan
 
-__all__ = ["Found", "compare_command", "found", "main_metric", "table", "unreached", "width_text"]
+__all__ = ["Found", "compare_command", "found", "main_metric", "seeds_wanted", "table", "unreached", "width_text"]
 
 MAIN: Final = ("queries.p99_ps", "collective/*.time_ps", "fct/all.p99_ps", "total.goodput_bps", "total.datagrams_received")
 """Where no stop rule names a metric: the first of these that the runs have."""
@@ -50,9 +51,8 @@ def main_metric(done: Sweep, made: Plan) -> str | None:
 def found(done: Sweep, made: Plan, metric: str) -> list[Found]:
     """Return a metric at each point of a plan, in its order, over all good runs that the store has."""
     values, timeouts = _by_point(done, metric), _by_point(done, "total.timeouts")
-    stop, known = made.design.stop, metrics.of(metric)
+    stop, needed = made.design.stop, metrics.seeds_needed(metric)
     confidence = CONFIDENCE if stop is None else stop.confidence
-    needed = FEW if known is None else known.seeds
     told = []
     for planned in made.points:
         own, had = values.get(planned.key), timeouts.get(planned.key)
@@ -82,6 +82,25 @@ def unreached(done: Sweep, made: Plan) -> list[int]:
     keys = _keys(made)
     last = _enough(done, made)
     return [point for point in sorted(keys) if ended.issuperset(keys[point]) and not last[point]]
+
+
+def seeds_wanted(done: Sweep, made: Plan) -> int | None:
+    """Return how many seeds the stop rule would take, by the widest interval that can be relied on: two digits, rounded up.
+
+    Widths go with the root of the number of seeds. None where the statistic is the median, or no interval can be relied on.
+    """
+    stop = made.design.stop
+    if stop is None or stop.statistic == "median":
+        return None
+    intervals = [one.interval for one in found(done, made, stop.metric) if one.interval is not None]
+    wide = []
+    for one in intervals:
+        target = stop.width * abs(one.mean) if stop.relative else stop.width
+        if one.half_width is not None and one.flag is None and target > 0:
+            wide.append(one.seeds * (one.half_width / target) ** 2)
+    most = math.ceil(max(wide, default=0.0))
+    step = 10 ** max(0, len(str(most)) - 2)
+    return math.ceil(most / step) * step or None
 
 
 def _keys(made: Plan) -> dict[int, list[str]]:
@@ -151,8 +170,11 @@ def _cells(known: metrics.Metric | None, one: Interval | None) -> list[str]:
 def compare_command(done: Sweep, made: Plan) -> str | None:
     """Return the command that compares the points of a sweep, as a shell takes it; None where there is one point alone.
 
-    Of a grid the first axis makes the variants, and the others stay as at the first point; else all that vary make them.
+    Of a grid the first axis makes the variants, and the others stay as at the first point of which a run has ended well; else all
+    that vary make them.
     """
+    good = set(done.runs.filter(done.runs["status"] == "ok")["point"])
+    first = next((planned.point.values for planned in made.points if planned.key in good), made.points[0].point.values)
     values = [planned.point.values for planned in made.points]
     vary = [axis for axis in made.axes if len({_value(of.get(axis)) for of in values}) > 1]
     if any(planned.point.label for planned in made.points):
@@ -164,7 +186,7 @@ def compare_command(done: Sweep, made: Plan) -> str | None:
     if len(made.points) < 2 or not by:
         return None
     words = ["fanin", "compare", done.path, *(word for axis in by for word in ("--by", axis))]
-    words += [word for axis in fixed for word in ("--where", f"{axis}={_value(values[0].get(axis))}")]
+    words += [word for axis in fixed for word in ("--where", f"{axis}={_value(first.get(axis))}")]
     return shlex.join(words)
 
 

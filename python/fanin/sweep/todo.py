@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fanin.statistics import FEW, SOME, Interval, interval
-from fanin.statistics import metrics as _metrics
 from fanin.statistics.intervals import TYPICAL
+from fanin.statistics.metrics import seeds_needed
 from fanin.statistics.rows import MetricRow, value_of
 from fanin.sweep.axes import Stop, read
 from fanin.sweep.plan import Plan, Run
@@ -16,7 +16,7 @@ from fanin.sweep.plan import Plan, Run
 if TYPE_CHECKING:
     from fanin.sweep.frames import Sweep
 
-__all__ = ["Seen", "Todo", "enough", "known_values", "narrow", "needs", "pending", "rounds", "summary"]
+__all__ = ["Seen", "Todo", "enough", "known_values", "narrow", "pending", "rounds", "summary"]
 
 
 class Seen(NamedTuple):
@@ -26,16 +26,9 @@ class Seen(NamedTuple):
     timed_out: bool = False
 
 
-def needs(stop: Stop) -> int | None:
-    """Return how many seeds the interval of the rule's statistic takes at least; None where no number suffices."""
-    known = _metrics.of(stop.metric)
-    return FEW if stop.statistic == "median" or known is None else known.seeds
-
-
 def summary(values: Sequence[float], stop: Stop) -> Interval:
     """Return mean and median of a metric at a point, with their intervals."""
-    known = _metrics.of(stop.metric)
-    return interval(values, confidence=stop.confidence, seeds_needed=FEW if known is None else known.seeds)
+    return interval(values, confidence=stop.confidence, seeds_needed=seeds_needed(stop.metric))
 
 
 def narrow(found: Interval, stop: Stop) -> bool:
@@ -55,7 +48,7 @@ def enough(points: Sequence[Sequence[Seen]], stop: Stop) -> list[bool]:
     None has while it has fewer than its metric needs. And where one saw timeouts, and rare runs decide the mean, only those have
     that saw enough such runs themselves: with the same seeds, what one point sees the others may only have missed.
     """
-    rare = stop.statistic == "mean" and needs(stop) not in (FEW, SOME)
+    rare = stop.statistic == "mean" and stop.needs not in (FEW, SOME)
     seen = rare and any(run.timed_out for runs in points for run in runs)
     return [
         bool(_known(runs))
@@ -74,7 +67,7 @@ def rounds(stop: Stop, seeds: int) -> list[int]:
 
     They are the same whoever runs them in whatever order, so that a sweep that was interrupted ends with the same runs.
     """
-    counts = [min(seeds, max(stop.at_least, needs(stop) or seeds))]
+    counts = [min(seeds, max(stop.at_least, stop.needs or seeds))]
     while counts[-1] < seeds:
         counts.append(min(seeds, counts[-1] + max(1, counts[-1] // 4)))
     return counts

@@ -30,8 +30,9 @@ mod verdict;
 
 pub use port::PortAnalyzer;
 pub use report::{
-    Background, Burst, Confirmed, Culprit, DetectReport, EstimateError, EstimateRange, EstimateReport, HistogramReport,
-    Histograms, Law, Nothing, NoticeFlow, NoticeReport, NoticeValue, Phase, PortReport, Proof, RateFrom, Round, Sawtooth, Steady,
-    Sure, SCHEMA,
+    Background, Burst, Culprit, DetectReport, HistogramReport, Histograms, Law, Nothing, NoticeFlow, NoticeReport, NoticeValue,
+    Phase, PortReport, Proof, RateFrom, Round, Sawtooth, Steady, SCHEMA,
 };
+#[cfg(feature = "files")]
+pub use report::{Confirmed, EstimateError, EstimateRange, EstimateReport, Sure};
 pub use settings::{unknown_flows, Detect, FlowInfo, FlowLookup, Sender, SettingError, Settings};

@@ -11,6 +11,7 @@ pub(crate) const FULL_FRAME: u64 = 1518;
 /// Shortest window for detection by rate. Source: IMC17-microbursts §4.
 const WINDOW: Span = Span::from_us(25);
 /// Share of the port's speed above which a window is hot. Source: IMC17-microbursts §4.
+#[cfg(feature = "files")]
 pub(crate) const SHARE: f64 = 0.5;
 /// Full frames that the port sends in a window, at least.
 ///

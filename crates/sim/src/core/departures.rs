@@ -265,12 +265,10 @@ impl Core {
     /// From now on what waits at a port stands in its queues, until nothing does.
     #[inline(never)]
     pub fn leave_fast_path(&mut self, l: LinkId) {
-        if self.links[l].flags & flag::GENERAL != 0 {
-            return self.catch_up_general(l);
-        }
         self.catch_up(l);
         let ((link, rings), port) = (self.links.with_rings(l), &mut self.ports[l]);
-        if port.queues.is_none() {
+        // Only now is it known whether anything waits there: a port at which nothing does is on the fast path again.
+        if link.flags & flag::GENERAL != 0 || port.queues.is_none() {
             return;
         }
         link.flags |= flag::GENERAL;
@@ -296,6 +294,7 @@ impl Core {
         }
         self.leave_fast_path(l);
         let link = &mut self.links[l];
+        debug_assert!(link.flags & flag::GENERAL != 0, "events at a port on the fast path");
         link.unfollow();
         link.flags |= flag::EVENTS;
         if self.ports[l].queues.as_deref().is_some_and(|queues| queues.may_send()) {

@@ -396,6 +396,13 @@ impl Tables {
         self.keeper.rows().collect()
     }
 
+    /// Rows of all tables so far.
+    pub fn rows(&self) -> u64 {
+        let of_flows = self.flows.rows() + self.messages.rows() + self.segments.rows() + self.hops.rows();
+        let of_ports = self.ports.rows() + self.queues.rows() + self.drops.rows() + self.stamps.rows();
+        of_flows + of_ports + self.pauses.rows() + self.states.rows() + self.voqs.rows() + self.hosts.rows()
+    }
+
     /// Closes all tables; gives their names and numbers of rows.
     pub fn finish(&mut self) -> Result<Vec<(&'static str, u64)>, TableError> {
         self.settle()?;

@@ -9,11 +9,9 @@ use fanin_scenario::Scenario;
 use fanin_telemetry::TableError;
 use fanin_units::Time;
 use fanin_wire::CaptureFile;
-use rustix::fs::FallocateFlags;
 use serde_json::{json, Map, Value};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Events between two looks at the outside world: about 20 ms.
@@ -190,9 +188,17 @@ impl Ballast {
 }
 
 /// Asks the file system for the space, without writing; false where it gives none or only a promise.
+#[cfg(target_os = "linux")]
 fn allocate(file: &File) -> bool {
-    let allocated = rustix::fs::fallocate(file, FallocateFlags::empty(), 0, BALLAST as u64);
+    use std::os::unix::fs::MetadataExt;
+    let allocated = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, BALLAST as u64);
     allocated.is_ok() && file.metadata().is_ok_and(|metadata| metadata.blocks() * 512 >= BALLAST as u64)
+}
+
+/// No call for it that is the same everywhere: the space is taken by bytes.
+#[cfg(not(target_os = "linux"))]
+fn allocate(_file: &File) -> bool {
+    false
 }
 
 /// Takes the space by bytes that no file system compresses away.

@@ -8,7 +8,7 @@ use crate::fabric::SwitchNode;
 use crate::hosts::receive::Receivers;
 use crate::world::World;
 use fanin_packet::{Envelope, Header, Kind, Side};
-use fanin_switch::{CountGroup, Express};
+use fanin_switch::{CountGroup, Express, Hooks};
 use fanin_telemetry::{
     CollectiveRow, DropRow, FlowRow, HopRow, HostRow, MessageRow, PauseRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow,
     StateRow, TableError, VoqRow,
@@ -62,6 +62,8 @@ pub struct Kept {
     pub hops: Vec<HopRow>,
     /// The content of `packets.pcapng`; empty without `telemetry.capture`.
     pub packets: Vec<u8>,
+    /// As in `summary.json`.
+    pub summary: serde_json::Value,
     pub fingerprint: u64,
 }
 
@@ -172,6 +174,12 @@ impl World {
         self.hosts.after_end.get(group).copied().unwrap_or_default()
     }
 
+    /// By switch, frame bytes that it counts by the port that they came in by; `None` where nobody asks for them.
+    pub fn input_bytes(&self) -> Vec<Option<u64>> {
+        let switches = self.fabric.switches.iter();
+        switches.map(|switch| switch.hooks.any(Hooks::INPUTS).then(|| switch.inputs.iter().sum())).collect()
+    }
+
     /// Control messages that wait at switches or travel, those that were lost on a link left out.
     pub fn messages_on_the_way(&self) -> u64 {
         let waiting: u64 =
@@ -231,17 +239,8 @@ impl World {
     /// # Errors
     /// As for [`crate::finish`].
     pub fn into_kept(mut self) -> Result<Kept, TableError> {
-        self.wind_up();
-        if let Some(error) = self.core.failure.take() {
-            return Err(error);
-        }
-        let ledger = &mut self.core.ledger;
-        ledger.tables.finish_queries(self.traffic.queries().iter(), &ledger.host_names)?;
-        ledger.tables.finish_collectives(&self.traffic.jobs())?;
-        ledger.tables.settle()?;
-        if let Some(capture) = &mut ledger.tables.capture {
-            capture.finish()?;
-        }
+        let (summary, _) = crate::finish(&mut self)?;
+        let ledger = &self.core.ledger;
         let recorder = &ledger.tables;
         Ok(Kept {
             flows: recorder.flows.kept().to_vec(),
@@ -259,6 +258,7 @@ impl World {
             segments: recorder.segments.kept().to_vec(),
             hops: recorder.hops.kept().to_vec(),
             packets: recorder.capture.as_ref().map_or(Vec::new(), |capture| capture.kept().to_vec()),
+            summary,
             fingerprint: ledger.fingerprint(),
         })
     }

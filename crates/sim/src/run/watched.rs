@@ -7,8 +7,13 @@ use fanin_units::{Amount, Bytes};
 use serde_json::{json, Map, Value};
 
 impl World {
+    /// Rows of all tables so far, written or kept.
+    pub fn rows(&self) -> u64 {
+        self.core.ledger.tables.rows()
+    }
+
     /// Adds `watched` and, where packets carry stamps, `registers` to a manifest.
-    pub(crate) fn describe_watched(&self, manifest: &mut Map<String, Value>) {
+    pub fn describe_watched(&self, manifest: &mut Map<String, Value>) {
         let triggered = matches!(self.core.ledger.tables.keep(), Keep::Around { .. });
         let port =
             |(index, ((link, _), rows)): (usize, (&(fanin_units::LinkId, fanin_telemetry::Name), fanin_telemetry::KeptRows))| {

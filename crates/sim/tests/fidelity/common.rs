@@ -108,6 +108,17 @@ pub fn conserved(world: &mut World) {
     assert_eq!(t.packet_hops, ports.iter().map(|p| p.tx_packets - p.on_wire).sum::<u64>());
 }
 
+/// What must hold at any time where switches count by input port: what waits at an output-queued one counts where it came in, all of it and
+/// nothing else.
+pub fn inputs_counted(world: &mut World) {
+    let ports = world.ports_now();
+    for (s, counted) in (0..).zip(world.input_bytes()) {
+        let of = ports.iter().filter(|port| port.switch == Some(s));
+        let waits: u64 = of.map(|port| port.queue_bytes + port.held_bytes).sum();
+        assert!(counted.is_none_or(|counted| counted == waits), "switch {s}: {counted:?} of {waits} at {}", world.now());
+    }
+}
+
 /// Runs a scenario that gets stuck; gives what it says.
 pub fn run_stuck(text: &str, budget: u64) -> (String, World) {
     let mut world = make(text);

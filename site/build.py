@@ -1,0 +1,218 @@
+"""Build the site: pages of `docs/`, pages of this folder, and the engine for the playground, into `target/site/html`.
+
+Usage: python site/build.py OUT [ENGINE.wasm]. Without an engine the playground says that it is not there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = ROOT / "site"
+PROJECT_PAGES = {
+    "ARCHITECTURE.md": "contribute/architecture.md",
+    "CHANGELOG.md": "contribute/changelog.md",
+    "CONTRIBUTING.md": "contribute/contributing.md",
+    "README.md": "index.md",
+    "SECURITY.md": "contribute/security.md",
+    "benches/htsim/README.md": "contribute/htsim.md",
+    "benches/ns3/README.md": "contribute/ns3.md",
+    "workloads/README.md": "contribute/workloads.md",
+}
+"""Pages outside `docs/`, and where the site has them. Its first page is not the README, but stands for it."""
+LINK = re.compile(r"(?<!\\)(\]\()([^)\s]+)(\))")
+COLOR = re.compile(r"\x1b\[[0-9;]*m")
+FENCE = re.compile(r"^(```|~~~)")
+
+
+class BuildError(Exception):
+    """What is wrong with the site's sources, all of it."""
+
+
+def place(source: Path) -> str | None:
+    """Return where the site has a file of the project: a page, or a copy below `files/`; none for a folder or a file of code."""
+    inside = source.relative_to(ROOT).as_posix()
+    if inside in PROJECT_PAGES:
+        return PROJECT_PAGES[inside]
+    if inside.startswith("docs/"):
+        return inside.removeprefix("docs/")
+    if source.is_dir() or inside.endswith((".md", ".rs")):
+        return None
+    return f"files/{inside}"
+
+
+def rewritten(text: str, source: Path, target: str, wanted: set[Path]) -> Iterator[str]:
+    """Yield the lines of a page with its links as the site has them; files that it must have are added to `wanted`."""
+
+    def link(match: re.Match[str]) -> str:
+        to = match[2]
+        if urlsplit(to).scheme or to.startswith(("#", "/")):
+            return match[0]
+        path, _, anchor = to.partition("#")
+        file = (source.parent / unquote(path)).resolve()
+        if not file.exists() or not file.is_relative_to(ROOT):
+            return match[0]  # the build says so
+        found = place(file)
+        if found is None:
+            return match[0]
+        if found.startswith("files/"):
+            wanted.add(file)
+        relative = os.path.relpath(found, Path(target).parent).replace(os.sep, "/")
+        return f"]({relative}{'#' + anchor if anchor else ''})"
+
+    fenced = False
+    for line in text.splitlines(keepends=True):
+        if FENCE.match(line.lstrip()):
+            fenced = not fenced
+        yield line if fenced else LINK.sub(link, line)
+
+
+def stage(docs: Path) -> None:
+    """Put all pages and what they link to into one folder."""
+    wanted: set[Path] = set()
+    pages = {source: source.relative_to(ROOT / "docs").as_posix() for source in sorted((ROOT / "docs").rglob("*.md"))}
+    pages |= {ROOT / source: target for source, target in PROJECT_PAGES.items() if source != "README.md"}
+    pages |= {source: source.name for source in sorted(SITE.glob("*.md"))}
+    for source, target in pages.items():
+        out = docs / target
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text("".join(rewritten(source.read_text(encoding="utf-8"), source, target, wanted)), encoding="utf-8")
+    for source in sorted((ROOT / "docs").rglob("*")):
+        if source.is_file() and source.suffix != ".md":
+            out = docs / source.relative_to(ROOT / "docs")
+            out.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, out)
+    for source in sorted(wanted):
+        out = docs / "files" / source.relative_to(ROOT)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, out)
+
+
+def named(nav: list[Any]) -> Iterator[str]:
+    """Yield the pages that a navigation names."""
+    for entry in nav:
+        if isinstance(entry, str):
+            yield entry
+        else:
+            for value in entry.values():
+                yield from [value] if isinstance(value, str) else named(value)
+
+
+def check_nav(docs: Path, config: dict[str, Any]) -> list[str]:
+    """Return what is wrong with the navigation: pages that it lacks, names twice, or that are not there."""
+    there = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
+    counted = Counter(named(config["project"]["nav"]))
+    wrong = [f"site/zensical.toml: nav lacks {page}" for page in sorted(there - set(counted))]
+    wrong += [f"site/zensical.toml: nav has {page}, which is not there" for page in sorted(set(counted) - there)]
+    return wrong + [f"site/zensical.toml: nav has {page} {n} times" for page, n in sorted(counted.items()) if n > 1]
+
+
+class Links(HTMLParser):
+    """Links of a page, and what they may lead to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Collect ids, links and what the page loads by itself."""
+        found = dict(attrs)
+        if found.get("id"):
+            self.ids.add(str(found["id"]))
+        if tag == "a" and found.get("href"):
+            self.links.append(str(found["href"]))
+        for key in ("src", "href"):
+            if found.get(key) and (tag in {"script", "img", "source", "iframe"} or (tag == "link" and key == "href")):
+                self.loads.append(str(found[key]))
+
+
+def check_links(html: Path) -> list[str]:
+    """Return links inside the site that lead nowhere, and what pages load from elsewhere."""
+    pages = {}
+    for path in sorted(html.rglob("*.html")):
+        pages[path] = Links()
+        pages[path].feed(path.read_text(encoding="utf-8"))
+    wrong = []
+    for path, page in pages.items():
+        name = path.relative_to(html).as_posix()
+        if name == "404.html":
+            continue  # its links begin at the root of wherever it is served
+        for to in page.links + page.loads:
+            parts = urlsplit(to)
+            if parts.scheme or parts.netloc:
+                if to in page.loads and parts.scheme != "data":
+                    wrong.append(f"{name}: loads {to} from elsewhere")
+                continue
+            file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            file = file / "index.html" if file.is_dir() else file
+            if not file.is_file():
+                wrong.append(f"{name}: {to} leads to no file")
+            elif parts.fragment and file in pages and unquote(parts.fragment) not in pages[file].ids | {"__tabbed"}:
+                wrong.append(f"{name}: {to} leads to no heading")
+    return wrong
+
+
+def problems(output: str) -> list[str]:
+    """Return the problems that the builder found, a line each: where and what."""
+    plain = COLOR.sub("", output)
+    return [f"{place}: {what.strip()}" for what, place in re.findall(r"Warning: (.*)\n.*\[ (\S+:\d+:\d+) \]", plain)]
+
+
+def build(out: Path, engine: Path | None) -> None:
+    """Build the site into `out/html`.
+
+    Raises
+    ------
+    BuildError
+        With all that is wrong: pages that the navigation lacks, links that lead nowhere.
+    """
+    shutil.rmtree(out, ignore_errors=True)
+    docs = out / "docs"
+    docs.mkdir(parents=True)
+    stage(docs)
+    shutil.copytree(SITE / "playground", docs / "playground")
+    for name in ("uPlot.min.js", "uPlot.min.css"):
+        shutil.copyfile(ROOT / "python" / "fanin" / "pages" / "uplot" / name, docs / "playground" / name)
+    config = tomllib.loads((SITE / "zensical.toml").read_text(encoding="utf-8"))
+    if wrong := check_nav(docs, config):
+        raise BuildError("\n".join(wrong))
+    shutil.copyfile(SITE / "zensical.toml", out / "zensical.toml")
+    if engine:
+        shutil.copyfile(engine, docs / "playground" / "fanin.wasm")
+    command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "-f", str(out / "zensical.toml")]
+    done = subprocess.run(command, cwd=out, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError("\n".join(problems(done.stdout + done.stderr)) or done.stdout + done.stderr)
+    if wrong := check_links(out / "html"):
+        raise BuildError("\n".join(wrong))
+
+
+def main() -> None:
+    """Build, and say where the site is."""
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    out = Path(sys.argv[1]).resolve()
+    engine = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+    try:
+        build(out, engine)
+    except BuildError as error:
+        sys.exit(str(error))
+    size = sum(path.stat().st_size for path in (out / "html").rglob("*") if path.is_file())
+    print(f"site: {out / 'html'}, {size / 1e6:.1f} MB{'' if engine else '; WITHOUT the playground, which has no engine'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,257 @@
+// The playground: choices or a text, a run in a worker, the queue that came out, and what the analysis says of it.
+import { applies, defaults, KNOBS, scenario } from "./scenario.js";
+import { pack, unpack } from "./link.js";
+
+const root = document.getElementById("fanin-playground");
+const folder = new URL(".", import.meta.url);
+const COLORS = ["#1f6feb", "#d9822b"];
+
+const element = (tag, attributes = {}, ...children) => {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children);
+  return made;
+};
+
+const digits = (value, count = 4) => (Number.isFinite(value) ? Number(value.toPrecision(count)).toLocaleString("en-US", { maximumSignificantDigits: count }) : "–");
+const scaled = (value, units) => {
+  const [unit, size] = units.find(([, size]) => Math.abs(value) >= size) || units[units.length - 1];
+  return `${digits(value / size)} ${unit}`;
+};
+const bytes = (value) => scaled(value, [["MB", 1e6], ["KB", 1e3], ["B", 1]]);
+const time = (ps) => (!Number.isFinite(ps) ? "–" : scaled(ps, [["s", 1e12], ["ms", 1e9], ["us", 1e6], ["ns", 1e3], ["ps", 1]]));
+const rate = (bps) => scaled(bps, [["Gb/s", 1e9], ["Mb/s", 1e6], ["Kb/s", 1e3], ["b/s", 1]]);
+
+/** A scenario: by choices until its text is edited. */
+class Variant {
+  constructor(text = null) {
+    this.values = defaults();
+    this.text = text;
+    this.result = null;
+  }
+
+  get toml() {
+    return this.text ?? scenario(this.values);
+  }
+}
+
+let variants = [new Variant()];
+let shown = 0;
+let running = null;
+let checker = null;
+
+const state = element("p", { class: "pg-state", role: "status" });
+const chart = element("div", { class: "pg-chart" });
+const tables = element("div");
+const problems = element("ul", { class: "pg-problems" });
+const editor = element("textarea", { spellcheck: "false", "aria-label": "Scenario", oninput: edited });
+const knobs = element("div", { class: "pg-knobs" });
+const tabs = element("div", { class: "pg-bar" });
+const run = element("button", { class: "pg-run", type: "button", onclick: start }, "Run");
+const stop = element("button", { type: "button", disabled: true, onclick: () => halt("stopped") }, "Stop");
+const back = element("button", { type: "button", onclick: () => { variants[shown].text = null; draw(); } }, "Back to choices");
+
+function worker(onmessage) {
+  const made = new Worker(new URL("worker.js", folder), { type: "module" });
+  made.onmessage = ({ data }) => onmessage(data);
+  made.onerror = (event) => halt(`the engine could not be loaded: ${event.message || "fanin.wasm is missing"}`);
+  return made;
+}
+
+function draw() {
+  const variant = variants[shown];
+  tabs.replaceChildren(
+    ...variants.map((_, i) => element("button", { type: "button", "aria-pressed": String(i === shown), onclick: () => { shown = i; draw(); } }, "AB"[i])),
+    variants.length === 1
+      ? element("button", { type: "button", onclick: () => { const b = new Variant(variants[0].text); Object.assign(b.values, variants[0].values); variants.push(b); shown = 1; draw(); } }, "Add B beside it")
+      : element("button", { type: "button", onclick: () => { variants = [variants[0]]; shown = 0; draw(); show(); } }, "Remove B"),
+  );
+  knobs.replaceChildren(...KNOBS.filter((knob) => applies(knob, variant.values)).flatMap((knob) => {
+    const changed = (event) => { variant.values[knob.name] = event.target.value; variant.result = null; if (knob.choices) draw(); else text(); };
+    const common = { id: `pg-${knob.name}`, disabled: variant.text !== null, title: knob.title || null };
+    const input = knob.choices
+      ? element("select", { ...common, onchange: changed }, ...knob.choices.map((choice) => element("option", { value: choice, selected: choice === variant.values[knob.name] }, choice)))
+      : element("input", { ...common, pattern: knob.pattern || null, value: variant.values[knob.name], oninput: changed });
+    return [element("label", { for: `pg-${knob.name}` }, knob.label), input];
+  }));
+  back.hidden = variant.text === null;
+  text();
+}
+
+function text() {
+  editor.value = variants[shown].toml;
+  check();
+}
+
+function edited() {
+  const variant = variants[shown];
+  const first = variant.text === null;
+  Object.assign(variant, { text: editor.value, result: null });
+  if (first) { knobs.querySelectorAll("input, select").forEach((input) => { input.disabled = true; }); back.hidden = false; }
+  check();
+}
+
+let waiting = null;
+function check() {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    checker ??= worker(({ what, id, answer }) => { if (what === "check" && id === variants[shown].toml) say(answer.problems); });
+    checker.postMessage({ id: variants[shown].toml, what: "check", text: variants[shown].toml });
+  }, 150);
+}
+
+function say(found) {
+  problems.replaceChildren(...found.map(({ severity, text: words }) => element("li", { class: severity === "warning" ? "pg-warning" : null }, words)));
+}
+
+function halt(words) {
+  running?.terminate();
+  running = null;
+  run.disabled = false;
+  stop.disabled = true;
+  state.textContent = words;
+}
+
+async function start() {
+  history.replaceState(null, "", `#${await pack(variants.map((variant) => variant.toml))}`);
+  variants.forEach((variant) => { variant.result = null; });
+  run.disabled = true;
+  stop.disabled = false;
+  running = worker(heard);
+  next();
+}
+
+function next() {
+  const i = variants.findIndex((variant) => variant.result === null);
+  if (i === -1) return halt("");
+  state.textContent = variants.length > 1 ? `running ${"AB"[i]}` : "running";
+  running.postMessage({ id: i, what: "run", text: variants[i].toml });
+}
+
+function heard({ id, what, answer, error, milliseconds }) {
+  const name = variants.length > 1 ? `${"AB"[id]}: ` : "";
+  if (what === "failed") halt(`${name}${error}`);
+  if (what === "refused") { shown = id; halt(`${name}the scenario cannot be run`); draw(); }
+  if (what === "progress") {
+    const port = answer.ports[0];
+    state.textContent = `${name}${time(answer.now_ps)} simulated, ${digits(answer.packet_hops)} packet-hops${port ? `; ${port.name}: ${bytes(port.queue_bytes)} now, ${digits(port.drops)} dropped, ${digits(port.marks)} marked` : ""}`;
+  }
+  if (what === "finished") {
+    variants[id].result = { ...answer, milliseconds };
+    show();
+    next();
+  }
+}
+
+const script = new Promise((resolve, reject) => {
+  document.head.append(
+    element("link", { rel: "stylesheet", href: new URL("uPlot.min.css", folder).href }),
+    element("script", { src: new URL("uPlot.min.js", folder).href, onload: resolve, onerror: () => reject(new Error("uPlot.min.js is missing")) }),
+  );
+});
+let plot = null;
+
+async function show() {
+  const done = variants.map((variant, i) => ({ i, result: variant.result })).filter(({ result }) => result !== null);
+  tables.replaceChildren();
+  plot?.destroy();
+  plot = null;
+  if (done.length === 0) return;
+  tables.append(numbers(done), ...done.map(analysis));
+  await script;
+  curves(done);
+}
+
+function curves(done) {
+  const drawn = done.filter(({ result }) => result.ports.length > 0);
+  if (drawn.length === 0) {
+    chart.textContent = "No port is watched: name some in telemetry.queues.";
+    return;
+  }
+  chart.textContent = "";
+  const points = drawn.map(({ result }) => {
+    const { time_ps: at, queue_bytes: queue, dropped } = result.ports[0].queue;
+    return [at.map((ps) => ps / 1e6), queue.map((b) => b / 1e3), queue.map((b, n) => (dropped[n] > 0 ? b / 1e3 : null))];
+  });
+  const ink = getComputedStyle(chart).color;
+  const axis = { stroke: ink, grid: { stroke: "#8884", width: 1 }, ticks: { stroke: "#8884", width: 1 } };
+  const label = ({ i, result }) => `${variants.length > 1 ? `${"AB"[i]}: ` : ""}${result.ports[0].port}`;
+  const series = drawn.flatMap((entry) => [
+    { label: label(entry), stroke: COLORS[entry.i], width: 1.2, spanGaps: true, value: (_, kb) => (kb === null ? "–" : bytes(kb * 1e3)) },
+    { label: "dropped", stroke: "#c62828", paths: () => null, points: { show: true, size: 4, fill: "#c62828", width: 0 }, value: () => "" },
+  ]);
+  const size = () => ({ width: Math.max(280, chart.clientWidth), height: 300 });
+  const x = { label: "time", value: (_, us) => (us === null ? "–" : time(us * 1e6)) };
+  plot = new uPlot({ ...size(), series: [x, ...series], scales: { x: { time: false } }, axes: [{ ...axis, label: "time, us" }, { ...axis, label: "queue, KB", size: 60 }] }, uPlot.join(points), chart);
+  window.onresize = () => plot?.setSize(size());
+}
+
+const table = (caption, head, rows) => element("div", { class: "pg-scroll" }, element("table", {},
+  element("caption", {}, caption),
+  element("thead", {}, element("tr", {}, ...head.map((words) => element("th", {}, words)))),
+  element("tbody", {}, ...rows.map(([first, ...rest]) => element("tr", {}, element("th", {}, first), ...rest.map((words) => element("td", {}, words)))))));
+
+function numbers(done) {
+  const of = (value) => done.map(({ result }) => value(result));
+  const fct = (result) => result.flows.fct_ps;
+  const rows = [
+    ["largest queue", ...of(({ summary }) => (summary.largest_queue ? `${bytes(summary.largest_queue.bytes)} at ${summary.largest_queue.port}` : "–"))],
+    ["packets dropped", ...of(({ summary }) => digits(summary.drops, 12))],
+    ["packets marked", ...of(({ summary }) => digits(summary.marks, 12))],
+    ["retransmissions", ...of(({ summary }) => digits(summary.retransmits, 12))],
+    ["timeouts", ...of(({ summary }) => digits(summary.timeouts, 12))],
+    ["mean completion time", ...of((result) => time(fct(result).reduce((a, b) => a + b, 0) / (fct(result).length || NaN)))],
+    ["last completion", ...of((result) => time(Math.max(...fct(result))))],
+    ["unfinished flows", ...of((result) => digits(result.flows.unfinished, 12))],
+    ["fingerprint", ...of(({ fingerprint }) => fingerprint)],
+    ["simulated in", ...of(({ milliseconds }) => `${digits(milliseconds.run, 3)} ms`)],
+  ];
+  return table("", ["", ...done.map(({ i }) => (variants.length > 1 ? "AB"[i] : ""))], rows);
+}
+
+function analysis({ i, result }) {
+  const name = variants.length > 1 ? `${"AB"[i]}: ` : "";
+  return element("div", {}, ...result.ports.flatMap(({ report }) => {
+    const [burst] = [...report.bursts].sort((a, b) => b.peak_bytes - a.peak_bytes);
+    if (!burst) return [element("p", {}, `${name}${report.port}: no burst.`)];
+    const rows = burst.phases.map((phase, n) => [String(n + 1), time(phase.start_ps), time(phase.end_ps - phase.start_ps), bytes(phase.start_bytes), bytes(phase.end_bytes), `${rate(phase.slope_bps)}`, phase.sawtooth ? `${phase.sawtooth.teeth} teeth` : ""]);
+    const caption = `${name}${report.port}: the highest of ${report.bursts_found} burst${report.bursts_found === 1 ? "" : "s"}, ${bytes(burst.peak_bytes)} at ${time(burst.peak_ps)}, ${burst.flows} flows, ${burst.dropped_packets} dropped`;
+    const words = burst.law?.words ?? burst.words;
+    return [table(caption, ["phase", "from", "lasts", "queue at first", "at last", "slope", ""], rows), ...(words ? [element("p", { class: "pg-law" }, words)] : [])];
+  }));
+}
+
+async function copy(what) {
+  const toml = variants[shown].toml;
+  const words = {
+    link: async () => `${location.origin}${location.pathname}#${await pack(variants.map((variant) => variant.toml))}`,
+    TOML: async () => toml,
+    command: async () => `cat > fan-in.toml <<'END'\n${toml}END\nfanin run fan-in.toml -o out/fan-in --report`,
+    Python: async () => `import fanin\n\nresult = fanin.run(fanin.Scenario.from_toml(r'''\n${toml}'''))\nprint(result.fingerprint, result.summary["drops"])`,
+  };
+  await navigator.clipboard.writeText(await words[what]());
+  state.textContent = `${what} copied`;
+}
+
+async function begin() {
+  const texts = location.hash.length > 1 ? await unpack(location.hash) : null;
+  if (texts) variants = texts.map((words) => new Variant(words));
+  root.replaceChildren(
+    element("div", {},
+      tabs,
+      element("fieldset", {}, element("legend", {}, "Choices"), knobs),
+      element("fieldset", {}, element("legend", {}, "Scenario"), editor, problems, back)),
+    element("div", {},
+      element("div", { class: "pg-bar" }, run, stop, "Copy as", ...["link", "TOML", "command", "Python"].map((what) => element("button", { type: "button", onclick: () => copy(what) }, what))),
+      state, chart, tables),
+  );
+  draw();
+  const there = await fetch(new URL("fanin.wasm", folder), { method: "HEAD" });
+  if (there.ok) start();
+  else halt("This copy of the site was built without the engine.");
+}
+
+begin();

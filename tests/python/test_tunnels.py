@@ -109,3 +109,24 @@ def test_drops_and_queue_are_those_of_the_packets_without(tmp_path: Path, name: 
         assert longer > 0
         assert (more % longer).sum() == 0
     assert ours["queue_bytes"].arg_max() == theirs["queue_bytes"].arg_max()
+
+
+def test_tenants_with_equal_addresses_stay_apart(tmp_path: Path) -> None:
+    bare = fanin.analyze(KEPT / "drops-before.pcap.gz", rate="100Mbps", buffer="1MB")
+    capture = frames(KEPT / "drops-before.pcap.gz")
+
+    def both(vni: int, later: int) -> None:
+        wrap = lambda frame: _outer() / scapy.UDP(sport=9, dport=4789, chksum=0) / scapy.VXLAN(vni=vni) / frame  # noqa: E731
+        write(tmp_path / f"{vni}.pcap", [(time + later, length, kept) for time, length, kept in capture], wrap)
+
+    both(5001, 0)
+    both(5002, 700)
+    paths = [tmp_path / f"{vni}.pcap" for vni in (5001, 5002)]
+    joined = tmp_path / "both.pcap"
+    joined.write_bytes(paths[0].read_bytes() + paths[1].read_bytes()[24:])
+    found = fanin.analyze(joined, rate="100Mbps", buffer="1MB", sort=True)
+    assert found.records.height == 2 * bare.records.height
+    names = set(bare.records["flow"])
+    assert set(found.records["flow"]) == {f"{name} vni {vni}" for name in names for vni in (5001, 5002)}
+    made = found.to_scenario()
+    assert f"left = {2 * len(names)}\nright = 2\n" in made.text

@@ -67,6 +67,8 @@ pub struct Wrap {
     pub depth: u8,
     /// VNI, key or label: of the innermost that has one.
     pub network: Option<u32>,
+    /// VNI or key alone: of the innermost tunnel that has one. Labels of MPLS are others in each direction, and on each link.
+    pub tenant: Option<u32>,
     /// End of the outermost datagram in the frame.
     pub outer_end: u32,
     pub mirror: Option<Mirror>,
@@ -280,10 +282,17 @@ pub(crate) fn innermost(link: LinkType, frame: &[u8], length: usize, outer: Opti
     while let Some(this) = step.filter(|_| depth < DEPTH) {
         depth += 1;
         let end = found.map_or(length, |headers| headers.end.min(length));
-        let before =
-            wrap.get_or_insert(Wrap { kind: this.kind, depth, network: None, outer_end: outer_end as u32, mirror: None });
+        let before = wrap.get_or_insert(Wrap {
+            kind: this.kind,
+            depth,
+            network: None,
+            tenant: None,
+            outer_end: outer_end as u32,
+            mirror: None,
+        });
         before.depth = depth;
         before.network = this.network.or(before.network);
+        before.tenant = this.network.filter(|_| this.kind != Tunnel::Mpls).or(before.tenant);
         let mirrors = this.mirror.filter(|_| before.mirror.is_none());
         if let Some((session, direction)) = mirrors {
             let ethernet = this.what == What::Ethernet;

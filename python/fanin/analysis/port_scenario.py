@@ -33,7 +33,9 @@ _HANDSHAKE_PS: Final = 10**12
 """Longest time between the packets of a handshake that is believed."""
 
 _HOST: Final = r"\[[^]\s]+\]|[^\s:\[]+|\S+?"
-_NAME: Final = re.compile(rf"(?P<src>{_HOST})(?::\d+)? (?:->|→|>) (?P<dst>{_HOST})(?::\d+)?(?: (?P<protocol>\S.*))?")
+_NAME: Final = re.compile(
+    rf"(?P<src>{_HOST})(?::\d+)? (?:->|→|>) (?P<dst>{_HOST})(?::\d+)?(?: (?P<protocol>\S.*?))?(?P<vni> vni \d+)?"
+)
 """Names of flows in captures and in most tables: `10.0.0.1:80 > 10.0.0.2:5000 tcp`, `[fd00::1]:80 > [fd00::2]:81 udp`."""
 
 _SMALL: Final = 100
@@ -260,7 +262,9 @@ def _ends(flow: str) -> tuple[str, str, str]:
     matched = _NAME.fullmatch(flow)
     if matched is None:
         return flow, "receiver", ""
-    return matched["src"].strip("[]"), matched["dst"].strip("[]"), matched["protocol"] or ""
+    # Tenants may have equal addresses.
+    tenant = matched["vni"] or ""
+    return matched["src"].strip("[]") + tenant, matched["dst"].strip("[]") + tenant, matched["protocol"] or ""
 
 
 def _headers(records: pl.DataFrame, *, fcs: bool) -> dict[str, int]:

@@ -409,7 +409,7 @@ impl Choice<'_> {
     /// other packets at each.
     fn shared(&self, point: usize, taken: &BTreeMap<Key, Vec<Sample>>) -> f64 {
         let is_same = |link: &&Link<Talk>| {
-            let there = taken.get(&link.key.flow());
+            let there = taken.get(&link.key.unwrapped());
             there.is_some_and(|samples| samples.iter().any(|sample| sample.shares(&link.more.sample)))
         };
         let same: u64 = self.links_of(point).filter(is_same).map(|link| link.bytes).sum();
@@ -418,7 +418,7 @@ impl Choice<'_> {
 
     /// True if most of a point's bytes are of the other direction of flows that were taken.
     fn answers(&self, point: usize, taken: &BTreeMap<Key, Vec<Sample>>) -> bool {
-        let answers = self.links_of(point).filter(|link| taken.contains_key(&link.key.reverse()));
+        let answers = self.links_of(point).filter(|link| taken.contains_key(&link.key.reverse().unwrapped()));
         let bytes: u64 = answers.map(|link| link.bytes).sum();
         bytes as f64 > self.points[point].bytes as f64 * SHARE
     }
@@ -471,7 +471,7 @@ impl Choice<'_> {
                 self.points[index].port = Some(ports);
                 ports += 1;
                 for link in self.links_of(index) {
-                    taken.entry(link.key.flow()).or_default().push(link.more.sample);
+                    taken.entry(link.key.unwrapped()).or_default().push(link.more.sample);
                 }
             }
         }

@@ -78,13 +78,15 @@ pub fn number_named(name: &str) -> Option<u32> {
     }
 }
 
-/// Key of a flow at a place: the place, MAC addresses where the direction must be found out, protocol, ports, addresses.
+/// Key of a flow at a place: the place, MAC addresses where the direction must be found out, protocol, ports, addresses, and the VNI of
+/// packets in tunnels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key([u64; 7]);
+pub struct Key([u64; 8]);
 
 const IP: u64 = 1 << 40;
 const V6: u64 = 1 << 41;
 const PORTS: u64 = 1 << 42;
+const TENANT: u64 = 1 << 43;
 /// Bits of the first word that are not the channel's number.
 const ABOUT_IP: u64 = !0xffff_ffff;
 /// The bits of the second and third word that are ports.
@@ -96,7 +98,7 @@ fn mac(frame: &Frame<'_>, at: usize) -> u64 {
 
 impl Key {
     pub fn of(channel: u32, place: Place, frame: &Frame<'_>, headers: Option<&Headers>) -> Key {
-        let mut words = [u64::from(channel), 0, 0, 0, 0, 0, 0];
+        let mut words = [u64::from(channel), 0, 0, 0, 0, 0, 0, 0];
         // A mirror's own addresses say nothing of the port.
         let mirror = headers.and_then(|headers| headers.wrap?.mirror);
         let at = mirror.map_or((frame.link == LinkType::Ethernet).then_some(0), |mirror| mirror.at);
@@ -110,6 +112,10 @@ impl Key {
             words[0] |= PORTS;
             words[1] |= u64::from(from) << 48;
             words[2] |= u64::from(to) << 48;
+        }
+        if let Some(tenant) = headers.wrap.and_then(|wrap| wrap.tenant) {
+            words[0] |= TENANT;
+            words[7] = u64::from(tenant);
         }
         for (at, address) in [(3, headers.src), (5, headers.dst)] {
             match address {
@@ -155,16 +161,28 @@ impl Key {
         (self.0[0] & PORTS != 0).then_some(((self.0[1] >> 48) as u16, (self.0[2] >> 48) as u16))
     }
 
+    pub fn tenant(&self) -> Option<u32> {
+        (self.0[0] & TENANT != 0).then_some(self.0[7] as u32)
+    }
+
     /// Key of the flow wherever it was captured.
     pub fn flow(&self) -> Key {
         let w = &self.0;
-        Key([w[0] & ABOUT_IP, w[1] & PORT, w[2] & PORT, w[3], w[4], w[5], w[6]])
+        Key([w[0] & ABOUT_IP, w[1] & PORT, w[2] & PORT, w[3], w[4], w[5], w[6], w[7]])
     }
 
     /// The flow of the other direction, likewise.
     pub fn reverse(&self) -> Key {
         let w = &self.0;
-        Key([w[0] & ABOUT_IP, w[2] & PORT, w[1] & PORT, w[5], w[6], w[3], w[4]])
+        Key([w[0] & ABOUT_IP, w[2] & PORT, w[1] & PORT, w[5], w[6], w[3], w[4], w[7]])
+    }
+
+    /// The flow, within whatever tunnel it was captured: at its end it is in none, and routers may answer in another.
+    pub fn unwrapped(&self) -> Key {
+        let mut flow = self.flow();
+        flow.0[0] &= !TENANT;
+        flow.0[7] = 0;
+        flow
     }
 
     fn hash(&self, more: u64) -> u64 {
@@ -241,6 +259,7 @@ pub struct Links<T> {
     pub links: Vec<Link<T>>,
     by_key: Index,
     by_flow: Index,
+    by_unwrapped: Index,
 }
 
 /// The place of the last frame: most have the same.
@@ -249,7 +268,8 @@ pub struct LastPlace(Option<(Place, u32)>);
 
 impl<T: Default> Links<T> {
     pub fn new() -> Self {
-        Links { places: Vec::new(), numbers: BTreeMap::new(), links: Vec::new(), by_key: Index::new(), by_flow: Index::new() }
+        let (by_key, by_flow, by_unwrapped) = (Index::new(), Index::new(), Index::new());
+        Links { places: Vec::new(), numbers: BTreeMap::new(), links: Vec::new(), by_key, by_flow, by_unwrapped }
     }
 
     /// The number of a place that is known.
@@ -304,16 +324,25 @@ impl<T: Default> Links<T> {
     fn add(&mut self, key: &Key, slot: usize) -> u32 {
         let entry = self.links.len() as u32;
         self.links.push(Link { key: *key, packets: 0, bytes: 0, first: entry, reverse: NONE, more: T::default() });
-        let Links { links, by_key, by_flow, .. } = self;
+        let Links { links, by_key, by_flow, by_unwrapped, .. } = self;
         by_key.put(slot, entry, |e| links[e as usize].key.hash(0));
         if key.has_ip() {
             let find = |flow: Key| by_flow.find(flow.hash(1), |e| links[e as usize].key.flow() == flow);
             match find(key.flow()) {
                 Ok(first) => links[entry as usize].first = first,
                 Err(slot) => {
+                    let inner = |flow: Key| by_unwrapped.find(flow.hash(2), |e| links[e as usize].key.unwrapped() == flow);
+                    let known = inner(key.unwrapped());
                     if let Ok(other) = find(key.reverse()) {
                         links[entry as usize].reverse = other;
                         links[other as usize].reverse = entry;
+                    } else if let Ok(other) = inner(key.reverse().unwrapped()) {
+                        links[entry as usize].reverse = other;
+                        let back = &mut links[other as usize].reverse;
+                        *back = if *back == NONE { entry } else { *back };
+                    }
+                    if let Err(Some(slot)) = known {
+                        by_unwrapped.put(slot, entry, |e| links[e as usize].key.unwrapped().hash(2));
                     }
                     if let Some(slot) = slot {
                         by_flow.put(slot, entry, |e| links[e as usize].key.flow().hash(1));
@@ -330,7 +359,30 @@ mod tests {
     use super::*;
 
     fn key(n: u64) -> Key {
-        Key([IP | PORTS | 6 << 32, 5 << 48, 80 << 48, n, 0, 7, 0])
+        Key([IP | PORTS | 6 << 32, 5 << 48, 80 << 48, n, 0, 7, 0, 0])
+    }
+
+    fn within(key: Key, tenant: u64) -> Key {
+        let mut key = key;
+        key.0[0] |= TENANT;
+        key.0[7] = tenant;
+        key
+    }
+
+    #[test]
+    fn tenants_have_flows_of_their_own_and_answers_come_in_any_tunnel() {
+        let mut links: Links<()> = Links::new();
+        let mut add = |key: Key| links.entry(&key).unwrap();
+        let (a, b) = (add(within(key(1), 5)), add(within(key(1), 6)));
+        let (back, other) = (add(within(key(1), 6).reverse()), add(within(key(1), 9).reverse()));
+        let plain = add(key(1));
+        let reverse = |entry: u32| links.links[entry as usize].reverse;
+        assert_eq!((reverse(back), reverse(b)), (b, back));
+        assert_eq!((reverse(other), reverse(a)), (a, other));
+        // It finds an answer, and takes it from nobody.
+        assert_eq!(reverse(plain), back);
+        assert_eq!([a, b, plain].map(|entry| links.first(entry).key.tenant()), [Some(5), Some(6), None]);
+        assert_eq!(within(key(1), 6).unwrapped(), key(1));
     }
 
     #[test]

@@ -254,8 +254,8 @@ fn stretch((from, until): (i64, i64), first: i128, origin: Origin) -> Option<(Ti
     time(from).zip(time(until))
 }
 
-/// A flow: its hosts, protocol and ports.
-pub type FlowKey = (IpAddr, IpAddr, u8, Option<(u16, u16)>);
+/// A flow: its hosts, protocol and ports, and the VNI of packets in tunnels, whose tenants may have equal addresses.
+pub type FlowKey = (IpAddr, IpAddr, u8, Option<(u16, u16)>, Option<u32>);
 
 /// Connections that cross a port, as captures before it show them.
 #[derive(Default)]
@@ -280,7 +280,7 @@ impl Connections {
         let survey = reading.survey;
         for link in survey.links.links.iter().filter(|link| link.key.has_ip()) {
             let (src, dst) = link.key.addresses();
-            let key = (src, dst, link.key.protocol(), link.key.ports());
+            let key = (src, dst, link.key.protocol(), link.key.ports(), link.key.tenant());
             self.doubled.extend(link.more.acks.doubled.zip(survey.first).map(|doubled| (key, doubled)));
             let at = link.more.opened().zip(survey.first).and_then(|(at, first)| u128::try_from(first + i128::from(at)).ok());
             let known = self.opened.entry(key).or_insert(at);
@@ -333,7 +333,8 @@ impl Numbers {
             opened: opened.and_then(|(at, first)| context.origin.time(u128::try_from(first + i128::from(at)).ok()?).ok()),
             base_rtt: if headers.protocol == 6 && !context.rtt_given { rtts.between(hosts).map(Span::from_ps) } else { None },
         };
-        let flow = context.flows.lock().connected(name_of(hosts, headers.ports, headers.protocol).as_bytes(), || connection)?;
+        let name = name_of(hosts, headers.ports, headers.protocol, headers.wrap.and_then(|wrap| wrap.tenant));
+        let flow = context.flows.lock().connected(name.as_bytes(), || connection)?;
         if let Some(entry) = entry {
             self.flows[entry as usize] = flow;
         }

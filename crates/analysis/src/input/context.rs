@@ -215,7 +215,7 @@ impl Flows {
 }
 
 /// `10.0.0.1:80 > 10.0.0.2:5000 tcp`
-pub fn name_of((src, dst): (IpAddr, IpAddr), ports: Option<(u16, u16)>, protocol: u8) -> String {
+pub fn name_of((src, dst): (IpAddr, IpAddr), ports: Option<(u16, u16)>, protocol: u8, tenant: Option<u32>) -> String {
     let (from, to) = match ports {
         Some((from, to)) => (format!(":{from}"), format!(":{to}")),
         None => (String::new(), String::new()),
@@ -229,7 +229,8 @@ pub fn name_of((src, dst): (IpAddr, IpAddr), ports: Option<(u16, u16)>, protocol
         17 => "udp".to_string(),
         other => format!("protocol {other}"),
     };
-    format!("{}{from} > {}{to} {protocol}", host(src), host(dst))
+    let network = tenant.map_or_else(String::new, |network| format!(" vni {network}"));
+    format!("{}{from} > {}{to} {protocol}{network}", host(src), host(dst))
 }
 
 /// Flows that the analysis asks for while they are still being learnt.

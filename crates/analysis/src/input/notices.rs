@@ -189,7 +189,7 @@ impl Notices {
                 .iter()
                 .take(top)
                 .map(|((src, dst, ports), tally)| NoticeFlow {
-                    name: name_of((*src, *dst), Some(*ports), TCP),
+                    name: name_of((*src, *dst), Some(*ports), TCP, None),
                     count: tally.count,
                     repeated: tally.repeated,
                     bytes: tally.bytes,

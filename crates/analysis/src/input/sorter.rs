@@ -119,7 +119,7 @@ impl<T: Stored> Sorter<T> {
 
 #[derive(Debug)]
 struct Run<T> {
-    /// Its begin, the place up to which it has been read, and its end [bytes].
+    /// Begin, the place up to which it has been read, and end [bytes].
     from: u64,
     at: u64,
     end: u64,

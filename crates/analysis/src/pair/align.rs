@@ -135,7 +135,7 @@ struct Pass {
     last_match: i128,
     behind: Option<(i128, i128)>,
     destinations: Option<BTreeSet<u64>>,
-    /// Where the last packet behind went.
+    /// Host that the last packet behind went to.
     destination: Option<u64>,
     flight: Flight<u32>,
 }
@@ -181,7 +181,7 @@ impl Pass {
     }
 }
 
-/// Both sides once more, from the start, where they need not be sorted again.
+/// Sides once more, from the start, where they need not be sorted again.
 pub type Again = [Option<Side>; 2];
 
 /// Reads both captures; what was sorted for that can be read again.

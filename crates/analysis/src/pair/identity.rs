@@ -106,7 +106,7 @@ impl Seen {
             marked: headers.ecn == CE,
             ttl: headers.ttl,
             has_data: headers.tcp.is_none() || headers.payload > 0,
-            flow: (headers.src, headers.dst, headers.protocol, headers.ports),
+            flow: (headers.src, headers.dst, headers.protocol, headers.ports, headers.wrap.and_then(|wrap| wrap.tenant)),
             hosts,
             interface: number.unwrap_or(frame.interface as u32),
         }
@@ -124,21 +124,23 @@ const MARKED: u8 = 2;
 const HAS_DATA: u8 = 4;
 const PORTS: u8 = 8;
 const V6: u8 = 16;
+const TENANT: u8 = 32;
 
 impl Stored for Seen {
-    const BYTES: usize = 96;
+    const BYTES: usize = 100;
 
     fn time(&self) -> i128 {
         self.time
     }
 
     fn write(&self, bytes: &mut Vec<u8>) {
-        let (src, dst, protocol, ports) = self.flow;
+        let (src, dst, protocol, ports, tenant) = self.flow;
         let flag = |is: bool, bit: u8| if is { bit } else { 0 };
         let flags = flag(self.unique, UNIQUE)
             | flag(self.marked, MARKED)
             | flag(self.has_data, HAS_DATA)
             | flag(ports.is_some(), PORTS)
+            | flag(tenant.is_some(), TENANT)
             | flag(src.is_ipv6(), V6);
         bytes.extend(self.time.to_le_bytes());
         for address in [src, dst] {
@@ -154,8 +156,8 @@ impl Stored for Seen {
         for word in [self.bytes, self.interface, u32::from(from) << 16 | u32::from(to)] {
             bytes.extend(word.to_le_bytes());
         }
-        bytes.extend([flags, protocol, self.ttl]);
-        bytes.extend([0; Self::BYTES - 95]);
+        bytes.extend([flags, protocol, self.ttl, 0]);
+        bytes.extend(tenant.unwrap_or_default().to_le_bytes());
     }
 
     fn read(bytes: &[u8]) -> Self {
@@ -175,7 +177,13 @@ impl Stored for Seen {
             marked: is(MARKED),
             ttl: byte(94),
             has_data: is(HAS_DATA),
-            flow: (address(16), address(32), byte(93), is(PORTS).then_some(((ports >> 16) as u16, ports as u16))),
+            flow: (
+                address(16),
+                address(32),
+                byte(93),
+                is(PORTS).then_some(((ports >> 16) as u16, ports as u16)),
+                is(TENANT).then_some(half(96)),
+            ),
             hosts: (word(64), word(72)),
             interface: half(84),
         }
@@ -199,7 +207,7 @@ mod tests {
                     marked: bits & 2 > 0,
                     ttl: 63,
                     has_data: bits & 4 > 0,
-                    flow: (src.parse().unwrap(), dst.parse().unwrap(), 17, ports),
+                    flow: (src.parse().unwrap(), dst.parse().unwrap(), 17, ports, ports.map(|_| u32::MAX - 9)),
                     hosts: (1, u64::MAX),
                     interface: 1 << 31,
                 };

@@ -379,7 +379,7 @@ impl PairReader {
         if let Some((_, flow)) = self.flows[place].filter(|(known, _)| *known == key) {
             return Ok(flow);
         }
-        let name = name_of((key.0, key.1), key.3, key.2);
+        let name = name_of((key.0, key.1), key.3, key.2, key.4);
         let flow = context.flows.lock().connected(name.as_bytes(), || self.pair.connections.of(&key, context.origin))?;
         self.flows[place] = Some((key, flow));
         Ok(flow)

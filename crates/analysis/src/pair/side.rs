@@ -135,7 +135,7 @@ pub struct Side {
     /// True if the first of them is the next one.
     ready: bool,
     sorted: Option<Sorted<Seen>>,
-    /// What was passed over until all was sorted.
+    /// Frames that were passed over until all was sorted.
     read_once: Passed,
     /// True if the packets have been read and sorted before.
     again: bool,

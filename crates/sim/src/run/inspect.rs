@@ -62,7 +62,7 @@ pub struct Kept {
     pub hops: Vec<HopRow>,
     /// The content of `packets.pcapng`; empty without `telemetry.capture`.
     pub packets: Vec<u8>,
-    /// As in `summary.json`.
+    /// Summary of the run, as in `summary.json`.
     pub summary: serde_json::Value,
     pub fingerprint: u64,
 }

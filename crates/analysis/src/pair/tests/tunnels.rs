@@ -3,7 +3,8 @@
 use super::trust::codes;
 use super::*;
 use crate::checks::{Level, Trust};
-use wrapping::{wrap, Wrapping, ALL};
+use std::collections::BTreeSet;
+use wrapping::{wrap, Wrapping, ALL, NETWORK};
 
 #[path = "../../../../wire/tests/all/wrapping.rs"]
 mod wrapping;
@@ -87,6 +88,30 @@ fn queue_and_fate_are_those_of_the_port_in_whatever_packets_are() {
             }
         }
     }
+}
+
+#[test]
+fn tenants_with_equal_addresses_have_flows_of_their_own() {
+    let (arrivals, port) = plain(2_000, 13);
+    let behind = left(&port, 3_000, 0.0);
+    let drops = port.all.iter().filter(|p| p.3.is_none()).count() as u64;
+    let known: BTreeSet<u16> = arrivals.iter().map(|(_, p)| p.flow).collect();
+    // The last byte of the VNI is the parity of the number of the datagram inside.
+    let tenant = |bytes: &mut Vec<u8>| bytes[48] = bytes[69] & 1;
+    let (captures, _) = wrapped(&arrivals, &behind, Wrapping::Vxlan, tenant);
+    let (_, pair) = captures.report(json!({"rate": "1Gbps", "top": 100}));
+    assert_eq!((pair.matched, pair.dropped, pair.only_behind), (2_000 - drops, drops, 0));
+    let flows = pair.waiting.unwrap().flows;
+    let named = |last: u32| {
+        let end = format!(" tcp vni {}", NETWORK & !0xff | last);
+        flows.iter().filter(|flow| flow.name.ends_with(&end)).count()
+    };
+    assert_eq!([named(0), named(1), flows.len()], [known.len(), known.len(), 2 * known.len()]);
+    // Labels are no tenants: they are others on each link.
+    let label = |bytes: &mut Vec<u8>| bytes[20] ^= bytes[27] << 4 & 0x10;
+    let (captures, _) = wrapped(&arrivals, &behind, Wrapping::Mpls, label);
+    let (_, pair) = captures.report(json!({"rate": "1Gbps", "top": 100}));
+    assert_eq!((pair.dropped, pair.waiting.unwrap().flows.len()), (drops, known.len()));
 }
 
 #[test]

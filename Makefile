@@ -47,12 +47,13 @@ python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and r
 	@echo "SKIPPED: the comparison with ns-3, a target of its own: make ns3-test"
 	@echo "SKIPPED: all rows of the comparison with a switch, a target of its own: make hardware-test"
 	@echo "SKIPPED: the comparison with this machine's kernel (root, a quiet machine, minutes), a target of its own: make linux-test"
-	.ci/timed "ruff" $(BIN)/python -m ruff check python tests/python tests/linux examples
+	.ci/timed "ruff" $(BIN)/python -m ruff check python tests/python tests/linux examples site
 	.ci/timed "mypy" $(BIN)/python -m mypy
 	.ci/timed "walk-throughs: Python" $(BIN)/python .ci/drills python
+	.ci/timed "site" $(MAKE) --no-print-directory site
 	.ci/timed "Python tests" $(BIN)/python -m pytest -q --deselect tests/linux/test_against_kernel.py
 
-install-%: ## install chromium, tshark or valgrind, which some tests need, as root on Debian
+install-%: ## install chromium, node, tshark or valgrind, which some tests need, as root on Debian
 	.ci/optional install $*
 
 # Sanitizer coverage is a part of the stable compiler; libFuzzer is C++ that its crate compiles.
@@ -123,6 +124,14 @@ sweep-kills: $(VENV)/.built $(VENV)/.dev ## kill a sweep at KILLS=100 random mom
 .PHONY: statistics
 statistics: $(VENV)/.built $(VENV)/.dev ## tables of docs/statistics.md: coverage, false verdicts and the stop rule on stored seeds; some minutes
 	$(BIN)/python tests/python/simulated.py 400
+
+.PHONY: site
+site: $(VENV)/.dev ## the documentation with the engine in it, into target/site/html
+	$(BIN)/python site/build.py $(CARGO_TARGET_DIR)/site $$(.ci/engine)
+
+.PHONY: site-serve
+site-serve: site ## show it at http://127.0.0.1:8000, to this machine alone
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(CARGO_TARGET_DIR)/site/html 8000
 
 .PHONY: wheel
 wheel: $(VENV)/.made ## a wheel into dist/, tried from an empty folder in an environment of its own; ten minutes

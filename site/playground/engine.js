@@ -3,16 +3,17 @@
 /** Engine made of the bytes of a module, or of a response that carries them. */
 export async function load(source) {
   const made = source instanceof Uint8Array ? await WebAssembly.instantiate(source, {}) : await WebAssembly.instantiateStreaming(source, {});
-  const { memory, fanin_room, fanin_call, fanin_answer_bytes } = made.instance.exports;
+  const { memory, fanin_open, fanin_room, fanin_call, fanin_answer_bytes } = made.instance.exports;
+  const page = fanin_open();
 
   /** Answer to a request; an answer with an error is thrown. */
   return function call(request) {
     const bytes = new TextEncoder().encode(JSON.stringify(request));
-    const room = fanin_room(bytes.length);
+    const room = fanin_room(page, bytes.length);
     if (room === 0) throw new Error("the scenario is longer than 16 MB");
     new Uint8Array(memory.buffer, room, bytes.length).set(bytes);
-    const at = fanin_call(); // the memory may have grown: its buffer is another one now
-    const answer = JSON.parse(new TextDecoder().decode(new Uint8Array(memory.buffer, at, fanin_answer_bytes())));
+    const at = fanin_call(page); // the memory may have grown: its buffer is another one now
+    const answer = JSON.parse(new TextDecoder().decode(new Uint8Array(memory.buffer, at, fanin_answer_bytes(page))));
     if (answer.error) throw new Error(answer.error);
     return answer;
   };

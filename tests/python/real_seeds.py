@@ -130,7 +130,7 @@ def make(part: Part) -> pl.DataFrame:
             sweep = fanin.sweep(base, Path(folder) / "sweep", design=asked, keep=True, jobs=1, progress=False)
             found = None
             for name in sweep.metric_names():
-                if metrics.of(name) is None:
+                if metrics.of(name) is None and "p95" not in name:  # percentiles that summaries have, and no comparison
                     continue
                 columns = sweep.values(name).select(
                     hosts=pl.lit(fabric.hosts, dtype=pl.UInt8),

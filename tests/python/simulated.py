@@ -68,8 +68,9 @@ def holds(low: float | None, high: float | None, true: float) -> bool:
 def seeds_of(metric: str, kind: str = "means") -> int | None:
     """With how many seeds the mean of a metric is reliable, or that of its differences."""
     known = metrics.of(metric)
-    assert known is not None
-    return known.seeds if kind == "means" else known.seeds_of_differences
+    if kind == "means":
+        return metrics.seeds_needed(metric)
+    return None if known is None else known.seeds_of_differences
 
 
 def cases(part: Part, metric: str, kind: str = "means") -> list[Values]:

@@ -314,10 +314,12 @@ def test_points_are_looked_at_when_it_can_say_something() -> None:
 
 def test_means_that_nobody_measured_take_as_many_seeds_as_rare_ones() -> None:
     steady: list[float | None] = [10.0 + 0.1 * (at % 3) for at in range(100)]
-    for metric in ("mechanism/pfc.sent", "fct/all.p95_ps", "queries.p95_ps"):
+    for metric in ("mechanism/pfc.sent", "total.packets_sent", "queries.p95_ps"):
         assert rounds(Stop(metric, 1), 100) == [99, 100]
         assert enough([seen(steady[:98])], Stop(metric, 0.03)) == [False]
         assert enough([seen(steady[:99])], Stop(metric, 0.03)) == [True]
+    for metric in ("fct/all.p95_ps", "fct/all.slowdown_p95", "fct/10KB-100KB.p95_ps"):
+        assert rounds(Stop(metric, 1), 100) == [100] and enough([seen(steady)], Stop(metric, 0.03)) == [False]
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@
 //!
 //! A request that cannot be understood, and a run that gets stuck, are answered by `{"error": …}`.
 //!
-//! Compiled for wasm32-unknown-unknown, the memory of the module is the only thing that it shares with the page: [`fanin_room`] gives room
-//! for a request, [`fanin_call`] answers it. Nothing is read from anywhere else: a scenario that names files is refused as on any machine
+//! Compiled for wasm32-unknown-unknown, the memory of the module is the only thing that it shares with the page: [`fanin_open`] opens a
+//! session, [`fanin_room`] gives room for a request, [`fanin_call`] answers it. Nothing is read from anywhere else: a scenario that names files is refused as on any machine
 //! without them.
 
 mod answer;
 mod room;
 
 pub use answer::Session;
-pub use room::{fanin_answer_bytes, fanin_call, fanin_room};
+pub use room::{fanin_answer_bytes, fanin_call, fanin_open, fanin_room, Page};

@@ -178,6 +178,9 @@ _NEVER: Final = frozenset(
 )
 """Metrics whose mean rare runs decide so much that it is not so with `RARE` seeds either; all others take these."""
 
+_NEVER_P95: Final = frozenset({"fct/all.p95_ps", "fct/all.slowdown_p95"})
+"""95th percentiles, which are in no table, and of which that is so as well."""
+
 FIRM_DIFFERENCES: Final = frozenset(
     {
         "fct/all.p50_ps",
@@ -329,10 +332,13 @@ def of(key: str) -> Metric | None:
 def seeds_needed(key: str) -> int | None:
     """Return with how many seeds the mean of an address is reliable at the earliest; None: with no number that people run.
 
-    Nobody measured addresses that are not compared, such as counters of mechanisms: they take as many as what rare runs decide.
+    What is not compared, such as counters of mechanisms, takes as many as what rare runs decide, but for 95th percentiles of flows:
+    where one run in hundreds lifts that of a run far above the others, no number of seeds is enough.
     """
     known = of(key)
-    return RARE if known is None else known.seeds
+    if known is not None:
+        return known.seeds
+    return None if key in _NEVER_P95 or key.rpartition(".")[0] in _FEW_FLOWS else RARE
 
 
 def choose(asked: Sequence[str], there: Iterable[str], *, kept: bool = True) -> list[Metric]:

@@ -92,7 +92,7 @@ pub struct TransportInUse<'a> {
     pub burst: Option<(&'static str, Bytes)>,
     /// Bytes of telemetry in its largest frame; zero where it asks for none.
     pub telemetry: u16,
-    /// What makes its flows fail without a loss; `None`: nothing does.
+    /// Retries after which its flows fail without a loss; `None`: nothing makes them fail.
     pub retries: Option<Retries>,
 }
 

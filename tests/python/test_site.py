@@ -1,0 +1,198 @@
+"""The site: complete, without dead links or requests elsewhere, and its engine computes what the native one computes."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+import fanin
+from test_report import browser, needs_browser, script
+
+__all__ = ["browser"]
+
+ROOT = Path(__file__).parents[2]
+HTML = ROOT / "target" / "site" / "html"
+ENGINE = HTML / "playground" / "fanin.wasm"
+NODE = shutil.which("node")
+needs_engine = pytest.mark.skipif(not ENGINE.is_file(), reason="the site has no engine: make site")
+
+
+@pytest.fixture(scope="module")
+def build() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("site_build", ROOT / "site" / "build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_navigation_has_each_page_once(build: ModuleType, tmp_path: Path) -> None:
+    build.stage(tmp_path)
+    config = {"project": {"nav": [{"Start": ["index.md", "index.md", {"x": "gone.md"}]}]}}
+    wrong = build.check_nav(tmp_path, config)
+    assert "site/zensical.toml: nav has index.md 2 times" in wrong
+    assert "site/zensical.toml: nav has gone.md, which is not there" in wrong
+    assert "site/zensical.toml: nav lacks switch/pfc.md" in wrong
+    assert "site/zensical.toml: nav lacks contribute/contributing.md" in wrong
+
+
+def test_links_that_leave_the_documentation_are_rewritten(build: ModuleType) -> None:
+    wanted: set[Path] = set()
+    text = "[a](../switch/pfc.md#x) [b](../../README.md) [c](../../scenarios/incast.toml) [d](https://x.org)\n```\n[f](../../README.md)\n```\n"
+    lines = "".join(build.rewritten(text, ROOT / "docs" / "papers" / "rcm.md", "papers/rcm.md", wanted))
+    assert lines == (
+        "[a](../switch/pfc.md#x) [b](../index.md) [c](../files/scenarios/incast.toml) [d](https://x.org)\n```\n[f](../../README.md)\n```\n"
+    )
+    assert wanted == {ROOT / "scenarios" / "incast.toml"}
+
+
+def test_dead_links_and_loads_from_elsewhere_are_found(build: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<h1 id="x">A</h1><a href="b.html#y">b</a><a href="gone.html">c</a><script src="https://x.org/y.js"></script>'
+    )
+    (tmp_path / "b.html").write_text(
+        '<a href="a.html#x">fine</a><a href="https://x.org">a link, not a load</a><img src="gone.png">'
+    )
+    assert build.check_links(tmp_path) == [
+        "a.html: b.html#y leads to no heading",
+        "a.html: gone.html leads to no file",
+        "a.html: loads https://x.org/y.js from elsewhere",
+        "b.html: gone.png leads to no file",
+    ]
+
+
+def test_what_the_builder_complains_of_is_a_line_each(build: ModuleType) -> None:
+    output = "\x1b[33mWarning:\x1b[0m page does not exist\n  \x1b[38;5;246m[\x1b[0m traffic.md:78:13 \x1b[38;5;246m]\x1b[0m\n"
+    assert build.problems(output) == ["traffic.md:78:13: page does not exist"]
+
+
+def small(name: str, changes: dict[str, Any]) -> str:
+    return fanin.Scenario.from_file(ROOT / "scenarios" / f"{name}.toml").replace(changes).to_toml()
+
+
+@needs_engine
+@pytest.mark.skipif(NODE is None, reason="node is not installed: make install-node")
+@pytest.mark.native
+def test_the_engine_of_the_page_computes_the_same(tmp_path: Path) -> None:
+    """Every choice of the playground, and scenarios with other transports and mechanisms: the same fingerprint and summary."""
+    given = [small("incast", {}), small("roce", {}), small("all-reduce", {})]
+    done = subprocess.run(
+        [NODE or "", str(ROOT / "tests" / "python" / "run_engine.mjs"), str(ENGINE)],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    ran = json.loads(done.stdout)
+    assert len(ran) >= 12 + len(given)
+    for i, entry in enumerate(ran):
+        assert [p for p in entry["problems"] if p["severity"] == "error"] == [], entry
+        native = fanin.run(fanin.Scenario.from_toml(entry["text"]), tmp_path / str(i), progress=False)
+        assert entry["fingerprint"] == native.fingerprint, entry["text"]
+        assert entry["summary"] == native.summary, entry["text"]
+    assert len({entry["fingerprint"] for entry in ran}) >= len(ran) - 6, "choices that change nothing"
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(HTML)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+def finished(browser: webdriver.Chrome) -> dict[str, list[str]]:
+    """The table of a playground whose runs have ended: what, and values by variant."""
+    rows = (
+        "return [...document.querySelectorAll('#fanin-playground table')]"
+        ".flatMap(t => [...t.tBodies[0].rows].map(r => [...r.cells].map(c => c.textContent)))"
+    )
+    idle = "return document.querySelector('.pg-run') && !document.querySelector('.pg-run').disabled"
+    WebDriverWait(browser, 60).until(lambda driver: driver.execute_script(idle) and driver.execute_script(rows))
+    return {cells[0]: cells[1:] for cells in script(browser, rows)}
+
+
+@needs_engine
+@pytest.mark.browser
+@pytest.mark.native
+@needs_browser[1]
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_playground_runs_and_is_linked(browser: webdriver.Chrome, served: str, tmp_path: Path, width: int) -> None:
+    browser.set_window_size(width, 900)
+    browser.get(f"{served}/index.html")
+    browser.get(f"{served}/playground.html")
+    table = finished(browser)
+    text = script(browser, "return document.querySelector('#fanin-playground textarea').value")
+    native = fanin.run(fanin.Scenario.from_toml(text), tmp_path / "out", progress=False)
+    assert table["fingerprint"] == [native.fingerprint]
+    assert script(browser, "return document.querySelectorAll('#fanin-playground .u-over').length") == 1
+    assert script(browser, "return document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
+    # B with another marking, then the same from its link
+    script(browser, "[...document.querySelectorAll('#fanin-playground button')].find(b => b.textContent === 'Add B beside it').click()")
+    script(browser, "const s = document.getElementById('pg-marking'); s.value = 'none'; s.dispatchEvent(new Event('change'))")
+    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    both = finished(browser)
+    assert len(both["fingerprint"]) == 2
+    assert both["fingerprint"][0] == native.fingerprint != both["fingerprint"][1]
+    assert both["packets marked"][1] == "0" != both["packets marked"][0]
+    link = browser.current_url
+    assert "#" in link
+    browser.get(f"{served}/index.html")
+    browser.get(link)
+    assert finished(browser)["fingerprint"] == both["fingerprint"]
+    errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]  # type: ignore[no-untyped-call]
+    assert errors == []
+    requests = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]  # type: ignore[no-untyped-call]
+    urls = {r["params"]["request"]["url"] for r in requests if r["method"] == "Network.requestWillBeSent"}
+    assert urls
+    assert all(url.startswith((served, "data:", "blob:")) for url in urls), urls
+
+
+@needs_engine
+@pytest.mark.browser
+@needs_browser[1]
+def test_errors_are_shown_while_one_types(browser: webdriver.Chrome, served: str) -> None:
+    browser.set_window_size(1280, 900)
+    browser.get(f"{served}/index.html")
+    browser.get(f"{served}/playground.html")
+    finished(browser)
+    script(
+        browser,
+        "const t = document.querySelector('#fanin-playground textarea');"
+        "t.value = t.value.replace('incast', 'incats'); t.dispatchEvent(new Event('input'))",
+    )
+    words = "return document.querySelector('.pg-problems').textContent"
+    WebDriverWait(browser, 30).until(lambda driver: "did you mean" in driver.execute_script(words))
+    assert "incast" in script(browser, words)
+    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    WebDriverWait(browser, 30).until(
+        lambda d: "cannot be run" in d.execute_script("return document.querySelector('.pg-state').textContent")
+    )
+
+
+def test_the_site_is_served_to_this_machine_alone() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "http.server --bind 127.0.0.1" in makefile

@@ -385,6 +385,7 @@ fn write_json(folder: &Path, name: &str, map: &Map<String, Value>) -> Result<(),
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn nothing_of_an_older_result_survives_and_nothing_else_is_touched() {

@@ -45,6 +45,29 @@ def test_an_incast_is_described_by_its_numbers() -> None:
     assert "53.24 KB fill the longest path at 10 Gb/s, the slowest link (BDP, 35 full frames)" in text
 
 
+def test_the_product_of_rate_and_time_is_in_frames_of_the_mtu() -> None:
+    made = overview(incast(**{"transport.mtu": 4096}))
+    rtt = 4 * 10e6 + 2 * (4096 + 38) * 800 + 2 * 84 * 800
+    assert made.facts["base_rtt_ps"] == [rtt, rtt]
+    assert made.facts["full_frame_bytes"] == 4096 + 38
+    assert f"(BDP, {-(-rtt * 10 // 8000 // 4134):.0f} full frames)" in made.text
+
+
+def test_pfc_is_told_with_its_sizes() -> None:
+    made = overview(fanin.Scenario.from_file(ROOT / "scenarios" / "roce.toml"))
+    sizes = {size["name"]: size["bytes"] for size in made.facts["sizes"]}
+    assert {size["mechanism"] for size in made.facts["sizes"]} == {"pfc"}
+    # One lossless class: 16 MB, without the 4 MB of the others and the headroom of eight ports of 100 Gb/s and two
+    # of 400, or of two of 400.
+    (hosts, switches), (leaf, spine) = sizes["headroom"], sizes["pool"]
+    assert leaf == 16_000_000 - 4_000_000 - 8 * hosts - 2 * switches
+    assert spine == 16_000_000 - 4_000_000 - 2 * switches
+    # alpha of 1/8 of what is left when it holds that: a ninth of the pool.
+    assert sizes["xoff"] == [leaf // 9, spine // 9]
+    assert f"PFC keeps {hosts / 1000:.4g} KB to {switches / 1000:.4g} KB of headroom" in made.text
+    assert "sizes" in made.to_dict() and not overview(incast()).facts["sizes"]
+
+
 def test_failures_are_told_with_their_times() -> None:
     text = overview(fanin.Scenario.from_file(ROOT / "scenarios" / "link-failure.toml")).text
     assert "Links: leaf0->spine0 down from 1ms to 4ms; leaf2->spine1 with a bit error rate of 4e-08 from 0ps on." in text

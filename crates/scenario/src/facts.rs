@@ -57,7 +57,9 @@ impl Scenario {
             "links": (0..self.topology().links.len()).map(|i| self.link_facts(LinkId(i as u32), &asked)).collect::<Vec<_>>(),
             "longest_path_switches": self.routes().longest(),
             "base_rtt_ps": [shortest.ps(), longest.ps()],
+            "full_frame_bytes": self.full_frame(),
             "mechanisms": runs,
+            "sizes": self.sizes_at(switches()),
             "transports": self.used_transports(&sample),
             "traffic": asked.entries.iter().zip(names).map(|([flows, bytes, packets, first, last], name)| json!({
                 "name": name, "flows": flows, "bytes": bytes, "packets": packets, "first_s": first, "last_s": last,
@@ -66,6 +68,26 @@ impl Scenario {
             "packet_hops": asked.packet_hops,
             "lasts_s": asked.lasts,
         }))
+    }
+
+    /// Wire bytes of a full frame of the default transport, that of [`Scenario::base_rtts`].
+    fn full_frame(&self) -> u32 {
+        let framing = self.doc().framing.of_packets();
+        let packet = self.transports()[0].1.mtu(framing.ip);
+        framing.on_wire(framing.frame(packet - framing.ip.header()))
+    }
+
+    /// Sizes of mechanisms, the least and the largest of all switches and ports.
+    fn sizes_at(&self, switches: impl Iterator<Item = NodeId>) -> Vec<Value> {
+        let mut all: BTreeMap<(&str, &str), [u64; 2]> = BTreeMap::new();
+        let runs = |switch: &NodeId| !self.mechanisms(*switch).keys_at(&self.topology().nodes[switch.index()].name).is_empty();
+        for switch in switches.filter(runs) {
+            for (key, name, Bytes(bytes)) in self.mechanisms(switch).sizes(&self.site(switch)) {
+                let [least, most] = all.entry((key, name)).or_insert([bytes, bytes]);
+                (*least, *most) = ((*least).min(bytes), (*most).max(bytes));
+            }
+        }
+        all.into_iter().map(|((key, name), bytes)| json!({"mechanism": key, "name": name, "bytes": bytes})).collect()
     }
 
     fn link_facts(&self, id: LinkId, asked: &Asked) -> Value {

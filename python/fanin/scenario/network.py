@@ -125,9 +125,10 @@ class Overview:
         rtt = show.duration(longest) if shortest == longest else f"{show.duration(shortest)} to {show.duration(longest)}"
         rate = min(link["rate_bps"] for link in self.facts["links"])
         product = rate * longest / 8e12
+        frames = math.ceil(product / self.facts["full_frame_bytes"])
         yield (
             f"On an idle network a full packet and its acknowledgment take {rtt} (base RTT), so {show.size(round(product))} "
-            f"fill the longest path at {show.rate(rate)}, the slowest link (BDP, {math.ceil(product / 1538):,} full frames)."
+            f"fill the longest path at {show.rate(rate)}, the slowest link (BDP, {frames:,} full frames)."
         )
 
     def _switches(self) -> Iterable[str]:
@@ -143,6 +144,12 @@ class Overview:
         if switch.get("except"):
             parts.append(f"{show.many(len(switch['except']), 'exception')} for single ports or switches")
         yield f"Switches have {', '.join(parts)}."
+        sizes = {size["name"]: _sizes(size["bytes"]) for size in self.facts["sizes"] if size["mechanism"] == "pfc"}
+        if sizes:
+            yield (
+                f"PFC keeps {sizes['headroom']} of headroom for each port and lossless class and has a pool of {sizes['pool']}; "
+                f"a class that waits alone at a switch reaches XOFF at {sizes['xoff']}."
+            )
 
     def _events(self) -> Iterable[str]:
         events = self.resolved.get("events") or []
@@ -292,6 +299,11 @@ def _said(value: Any) -> str:
         if key not in ("kind", "at") and isinstance(entry, str | int | float) and not isinstance(entry, bool)
     ]
     return f" ({', '.join(plain[:5])})" if plain else ""
+
+
+def _sizes(bounds: Sequence[int]) -> str:
+    """Return the least and the largest of sizes, or the one that there is."""
+    return _span(list(dict.fromkeys(show.size(bound) for bound in bounds)))
 
 
 def _table(table: Any, key: str) -> Mapping[str, Any]:

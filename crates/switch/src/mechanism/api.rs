@@ -29,6 +29,11 @@ pub(crate) trait Mechanism: Provides + Sized {
         None
     }
 
+    /// Sizes that follow from the settings and a switch, each with a name; those of each port under the same one.
+    fn sizes(_params: &Self::Params, _site: &Site) -> Vec<(&'static str, Bytes)> {
+        Vec::new()
+    }
+
     /// True if the mechanism runs at the switch of this name.
     fn runs_at(_params: &Self::Params, _switch: &str) -> bool {
         true

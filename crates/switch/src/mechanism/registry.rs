@@ -59,6 +59,7 @@ pub(super) trait Set {
     fn kind(&self) -> &'static MechanismKind;
     fn claims(&self) -> Claims;
     fn memory(&self, site: &Site) -> Option<Bytes>;
+    fn sizes(&self, site: &Site) -> Vec<(&'static str, Bytes)>;
     fn runs_at(&self, switch: &str) -> bool;
     fn check(&self, context: &Context<'_>, cx: &mut Cx);
     fn at(&self, site: &Site) -> Option<MechanismState>;
@@ -82,6 +83,10 @@ impl<M: Mechanism> Set for Tuned<'_, M> {
 
     fn memory(&self, site: &Site) -> Option<Bytes> {
         M::memory(self.params, site)
+    }
+
+    fn sizes(&self, site: &Site) -> Vec<(&'static str, Bytes)> {
+        M::sizes(self.params, site)
     }
 
     fn runs_at(&self, switch: &str) -> bool {
@@ -252,6 +257,12 @@ impl Mechanisms {
             sum += set.memory(site)?;
         }
         Some(sum)
+    }
+
+    /// Sizes of those that run at a switch, with the key of each ([`Mechanism::sizes`]).
+    pub fn sizes(&self, site: &Site) -> Vec<(&'static str, &'static str, Bytes)> {
+        let at = self.set().into_iter().filter(|set| set.runs_at(&site.name));
+        at.flat_map(|set| set.sizes(site).into_iter().map(move |(name, bytes)| (set.kind().key, name, bytes))).collect()
     }
 
     /// States of those that run at a switch.

@@ -197,6 +197,14 @@ fn fixed(params: &PfcParams, site: &Site) -> u64 {
     memory::fixed(params, site.ports.iter().map(|port| params.headroom_at(site, port)))
 }
 
+/// What a port and class keep for what comes after XOFF, what is shared, and what one port and class hold when they reach XOFF, alone at a switch.
+pub(super) fn sizes(params: &PfcParams, site: &Site) -> Vec<(&'static str, Bytes)> {
+    let pool = memory::common(params, fixed(params, site));
+    let xoff = params.reserved.get() + xoff_alone(params, pool);
+    let headroom = site.ports.iter().map(|port| ("headroom", Bytes(params.headroom_at(site, port))));
+    headroom.chain([("pool", Bytes(pool)), ("xoff", Bytes(xoff))]).collect()
+}
+
 /// Share that one port and class have of the pool when they reach XOFF, alone at a switch; bytes of the pool.
 fn xoff_alone(params: &PfcParams, pool: u64) -> u64 {
     match &params.xoff {

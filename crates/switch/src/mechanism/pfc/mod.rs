@@ -469,6 +469,10 @@ impl Mechanism for Pfc {
         Some(Bytes(site.ports.iter().map(port).sum()))
     }
 
+    fn sizes(params: &PfcParams, site: &Site) -> Vec<(&'static str, Bytes)> {
+        check::sizes(params, site)
+    }
+
     fn new(params: &PfcParams, site: &Site) -> Option<Self> {
         let headroom = site.ports.iter().map(|port| params.headroom_at(site, port)).collect();
         let port = |port: &PortSite| Port {

@@ -2,7 +2,7 @@
 import { applies, defaults, KNOBS, scenario } from "./scenario.js";
 import { pack, unpack } from "./link.js";
 
-const root = document.getElementById("playground");
+const root = document.getElementById("fanin-playground");
 const folder = new URL(".", import.meta.url);
 const COLORS = ["#1f6feb", "#d9822b"];
 
@@ -184,7 +184,7 @@ function curves(done) {
     { label: "dropped", stroke: "#c62828", paths: () => null, points: { show: true, size: 4, fill: "#c62828", width: 0 }, value: () => "" },
   ]);
   const size = () => ({ width: Math.max(280, chart.clientWidth), height: 300 });
-  const x = { label: "", value: (_, us) => (us === null ? "–" : time(us * 1e6)) };
+  const x = { label: "time", value: (_, us) => (us === null ? "–" : time(us * 1e6)) };
   plot = new uPlot({ ...size(), series: [x, ...series], scales: { x: { time: false } }, axes: [{ ...axis, label: "time, us" }, { ...axis, label: "queue, KB", size: 60 }] }, uPlot.join(points), chart);
   window.onresize = () => plot?.setSize(size());
 }

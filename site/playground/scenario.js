@@ -7,7 +7,7 @@ export const KNOBS = [
   { name: "jitter", label: "Starts spread over", value: "0us", title: "a time: 0us, 500us" },
   { name: "rate", label: "Link rate", value: "10Gbps", choices: ["1Gbps", "10Gbps", "25Gbps", "100Gbps"] },
   { name: "delay", label: "Link delay", value: "10us", title: "a time: 1us, 10us" },
-  { name: "buffer", label: "Buffer of the port", value: "300KB", title: "an amount: 300KB, 200 packets" },
+  { name: "buffer", label: "Buffer of the port", value: "400KB", title: "an amount: 300KB, 200 packets" },
   { name: "marking", label: "Marking", value: "threshold", choices: ["none", "threshold", "s_ecn", "red", "codel", "front_drop"] },
   { name: "k", label: "Threshold", value: "65 packets", title: "an amount: 65 packets, 30KB", needs: { marking: ["threshold", "front_drop"] } },
   { name: "control", label: "Congestion control", value: "dctcp", choices: ["dctcp", "newreno", "cubic", "linux: cubic"] },

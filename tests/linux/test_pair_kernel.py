@@ -124,7 +124,11 @@ def test_two_captures_of_the_running_kernel_agree_with_its_own_counters(tmp_path
     assert BUFFER - 2 * 1514 < port["peak_bytes"] <= BUFFER
     # HTB is late where another process holds the CPU, and does not make up for it.
     assert 0.7e8 < pair["busy_bps"] < 1.02e8
-    assert pair["clock"]["drift_ppm"] == 0
+    # One clock has no drift. In about half of the time all packets wait, more or less as HTB runs: then a drift could not be seen.
+    drift, idle = pair["clock"]["drift_ppm"], pair["clock"]["idle_parts"]
+    assert drift in (0, None)
+    assert idle > (0 if drift is None else 0.3)
+    assert any(("drift unknown" if drift is None else "no drift") in note for note in pair["notes"])
     # The queue at each moment between question and answer, by the records; the kernel's own is one of them, but for a frame that
     # went in or out meanwhile.
     records = found.records

@@ -353,7 +353,7 @@ class TestOutput:
         fits = [trace for trace in figure.data if trace.name.startswith("phase ")]
         for trace, phase in zip(fits, burst["phases"], strict=True):
             slope = (trace.y[1] - trace.y[0]) * 1e3 * 8 / ((trace.x[1] - trace.x[0]) * 1e-3)
-            # Its ends stay within the queues that were found.
+            # A line keeps its slope within the queues that were found, but for one that is steeper than they are apart.
             assert slope == pytest.approx(phase["slope_bps"], rel=0.03, abs=1e5)
         reference = next(trace for trace in figure.data if trace.name.startswith("R: "))
         drawn_slope = (reference.y[1] - reference.y[0]) * 1e3 * 8 / ((reference.x[1] - reference.x[0]) * 1e-3)

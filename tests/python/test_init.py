@@ -68,7 +68,7 @@ NOT_WITH: dict[str, Callable[[str], bool]] = {
     "unlimited buffer": lambda control: control not in TCP,
     "without PFC what is held takes nobody's memory": lambda control: control in TCP,
     "a frame has one at most": lambda control: control not in TCP,
-    # Queue pairs come with PFC, and lossless detours may block themselves: 27 of 32 flows of a permutation do.
+    # Queue pairs come with PFC, and lossless detours may block themselves: all 24 flows of an incast do.
     "may block itself for ever: detours go around in a circle": lambda control: control not in TCP,
 }
 """Why a mechanism may be refused, and with which controls."""

@@ -73,9 +73,15 @@ def test_the_page_has_a_badge_of_how_far_to_trust_it(tmp_path: Path, trust: str)
     page = found.report(tmp_path / "page.html").read_text(encoding="utf-8")
     badge = f'<span class="pill {trust}" id="trust" title="parts of this may be wrong (losses)">trust: {trust}</span>'
     assert badge in page
-    assert '<section id="notes">' in page
-    why = f"<b>Trust: {trust}.</b> Parts of this may be wrong:\n<ul><li>A doubt was seen.</li></ul>"
+    # The first screen says it in a sentence; what the doubts are opens below it, and notes are none.
+    bad = " bad" if trust == "poor" else ""
+    why = (
+        f'<details class="notice{bad}" id="doubts"><summary>Trust: {trust}. Parts of this may be wrong</summary>\n'
+        "<ul><li>A doubt was seen.</li></ul></details>"
+    )
     assert (why in page) == (trust != "good")
+    assert "A note was seen" not in page
+    assert re.search(r'<details class="fold" id="notes" open><summary>\d notes?</summary>\n<ul><li>', page)
     style = re.findall(r"\.pill(?:\.complete, \.pill)?(\.\w+)? \{[^}]*background: (#[0-9a-f]{6})", page)
     colors = dict(style)
     behind = str(colors.get(f".{trust}", colors[""]))

@@ -12,11 +12,11 @@ const LEANING: [&str; 20] = [
 /// Doc comments that still begin so, by crate; crates that are not listed have none. A number may only fall.
 #[rustfmt::skip]
 const REMAINING: &[(&str, usize)] = &[
-    ("analysis", 204),
+    ("analysis", 163),
     ("sim", 159),
-    ("switch", 65),
+    ("switch", 64),
     ("telemetry", 55),
-    ("wire", 5),
+    ("wire", 2),
 ];
 
 /// Lines of a source that test modules occupy, which are no documentation.

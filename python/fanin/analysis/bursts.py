@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import polars as pl
     from plotly.graph_objects import Figure
 
+    from fanin.analysis.port_scenario import PortScenario
+
 __all__ = ["Analysis", "AnalysisProgress", "Source", "TraceError", "analyze", "records_kind"]
 
 _MAX_POINTS: Final = 8000
@@ -630,6 +632,30 @@ class Analysis:
                 else:
                     pl.scan_parquet(written).sink_ipc(part)
         return target
+
+    def to_scenario(self, path: str | os.PathLike[str] | None = None, port: str | None = None) -> PortScenario:
+        """Make a scenario of what arrived at a port, and write it to `path` if given: to try what would have helped.
+
+        It is simulated once for each congestion control that may have been in force; the nearest is taken.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            Where to.
+        port : str, optional
+            The port; the one with the largest queue if not given.
+
+        Raises
+        ------
+        ValueError
+            The trace has no speed, no queue, no flows or no sizes, or too many packets.
+        """
+        from fanin.analysis.port_scenario import port_scenario
+
+        made = port_scenario(self, port, file=str(path or "port.toml"))
+        if path is not None:
+            files.write_text(path, made.text)
+        return made
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write one HTML page with tables and figures; it needs neither network nor other files.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -12,7 +12,7 @@ import typer
 
 from fanin.analysis.settings import DECLARED, Settings
 from fanin.cli.failures import ends_in, failures
-from fanin.cli.output import reading, show_analysis
+from fanin.cli.output import reading, show_analysis, show_port_scenario
 
 __all__ = ["EXAMPLES", "analyze"]
 
@@ -53,6 +53,13 @@ def analyze(
         Path | None,
         typer.Option("--records", metavar="FILE", help="Also write all records: .parquet, .csv, .jsonl or .arrow."),
     ] = None,
+    to_scenario: Annotated[
+        Path | None,
+        typer.Option(
+            "--to-scenario", metavar="FILE", help="Also write what arrived as a scenario (.toml), to try what would help."
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace records or a scenario that is there.")] = False,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="Also write a page (.html) or the whole report (.json).")
     ] = None,
@@ -65,15 +72,18 @@ def analyze(
 
     given: dict[str, Any] = {name: value for name, value in settings.items() if value != []}
     with failures(), contextlib.ExitStack() as stack:
-        _check_files(traces, [Path(path) for path in given.get("behind") or ()], records, out)
+        read = [*traces, *(Path(path) for path in given.get("behind") or ())]
+        _check_files(read, out, {"--records": records, "--to-scenario": to_scenario}, force=force)
         if given.get("zone") is not None and as_json:
             raise ValueError("--zone: without effect beside --json, whose times are picoseconds since origin_s")
         stack.enter_context(_alone("--records", records))
+        stack.enter_context(_alone("--to-scenario", to_scenario))
         stack.enter_context(_alone("--out", out))
         with reading(shown=not quiet and not as_json) as progress:
             found = analysis.analyze([str(trace) for trace in traces], progress=progress, **given)
         if records is not None:
             found.write_records(records)
+        made = None if to_scenario is None else found.to_scenario(to_scenario)
         if out is not None and out.suffix.lower() == ".html":
             found.report(out)
         elif out is not None:
@@ -82,7 +92,9 @@ def analyze(
         typer.echo(found.to_json(), nl=False)
     elif not quiet:
         show_analysis(found, settings["top"])
-        for written in filter(None, (records, out)):
+        if made is not None:
+            show_port_scenario(made)
+        for written in filter(None, (records, to_scenario, out)):
             typer.echo(written)
 
 
@@ -112,8 +124,8 @@ def _alone(option: str, path: Path | None) -> Iterator[None]:
         yield
 
 
-def _check_files(traces: list[Path], behind: list[Path], records: Path | None, out: Path | None) -> None:
-    """Refuse files to write that could not be written, or are read.
+def _check_files(read: list[Path], out: Path | None, data: Mapping[str, Path | None], *, force: bool) -> None:
+    """Refuse files to write that could not be written, are read, or, of data, are there.
 
     Raises
     ------
@@ -122,14 +134,17 @@ def _check_files(traces: list[Path], behind: list[Path], records: Path | None, o
     """
     from fanin.analysis import records_kind
 
-    if records is not None:
+    if (records := data["--records"]) is not None:
         records_kind(records)
-        if not records.absolute().parent.is_dir():
-            raise ValueError(f"--records {records}: there is no folder {records.parent}")
-        if records.resolve() in [trace.resolve() for trace in [*traces, *behind]]:
-            raise ValueError(f"--records {records}: is a file of the trace itself")
+    ends_in(data["--to-scenario"], ".toml", option="--to-scenario")
     ends_in(out, ".html", ".json")
-    if out is not None and not out.absolute().parent.is_dir():
-        raise ValueError(f"--out {out}: there is no folder {out.parent}")
-    if out is not None and out.resolve() in [trace.resolve() for trace in traces]:
-        raise ValueError(f"--out {out}: is a file of the trace itself")
+    taken = [path.resolve() for path in read]
+    for option, path in {**data, "--out": out}.items():
+        if path is None:
+            continue
+        if not path.absolute().parent.is_dir():
+            raise ValueError(f"{option} {path}: there is no folder {path.parent}")
+        if path.resolve() in taken:
+            raise ValueError(f"{option} {path}: is a file of the trace itself")
+        if option in data and path.is_file() and not force:
+            raise ValueError(f"{option} {path}: is there already; --force replaces it")

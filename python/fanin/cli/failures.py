@@ -57,8 +57,8 @@ def failed(error: Exception) -> NoReturn:
     raise typer.Exit(EXIT_FAILED) from None
 
 
-def ends_in(out: Path | None, *accepted: str) -> None:
+def ends_in(out: Path | None, *accepted: str, option: str = "--out") -> None:
     """Refuse a file whose name says that it is of another kind than what is written."""
     if out is not None and out.suffix.lower() not in accepted:
         names = " and ".join([", ".join(accepted[:-1]), accepted[-1]] if len(accepted) > 1 else accepted)
-        raise ValueError(f"--out {out}: cannot be written; names that end in {names} are")
+        raise ValueError(f"{option} {out}: cannot be written; names that end in {names} are")

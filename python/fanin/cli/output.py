@@ -18,10 +18,20 @@ from fanin.text import show, terminal
 if TYPE_CHECKING:
     from fanin import reproduce
     from fanin.analysis import Analysis, AnalysisProgress
+    from fanin.analysis.port_scenario import PortScenario
     from fanin.results import Result
     from fanin.scenario import Problem
 
-__all__ = ["list_figures", "reading", "say", "say_problem", "show_analysis", "show_reproduction", "show_summary"]
+__all__ = [
+    "list_figures",
+    "reading",
+    "say",
+    "say_problem",
+    "show_analysis",
+    "show_port_scenario",
+    "show_reproduction",
+    "show_summary",
+]
 
 
 def say(text: str, style: str = "") -> None:
@@ -81,6 +91,15 @@ def reading(*, shown: bool) -> Iterator[Callable[[AnalysisProgress], None] | Non
             bar.update(task, completed=state["done"], description=label)
 
         yield draw
+
+
+def show_port_scenario(made: PortScenario) -> None:
+    """Print how near a scenario is to the trace that it was made from, and to standard error what the trace does not tell."""
+    from fanin.analysis.port_scenario import outcome_table
+
+    for words in made.unsure:
+        say(f"note: not in the trace, and taken so: {words}", "cyan")
+    terminal.table(terminal.console(), "The port, measured and simulated", *outcome_table(made.measured, made.simulated))
 
 
 _PORTS_SHOWN: Final = 8

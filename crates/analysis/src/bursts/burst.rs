@@ -62,13 +62,13 @@ pub struct Evidence {
     /// First packet that was lost, and first one that was marked: when, and the queue that it found.
     pub first_loss: Option<(u64, u64)>,
     pub first_mark: Option<(u64, u64)>,
-    /// What shows how the new flows' senders began.
+    /// Evidence of how the new flows' senders began.
     pub senders: Senders,
-    /// When the queue first found was this part of the peak or more, and that queue.
+    /// Time at which a packet first found this part of the peak or more, and the queue that it found.
     pub filled: Option<(u64, u64)>,
 }
 
-/// What is known of how the senders of a burst's new flows began.
+/// Evidence of how the senders of a burst's new flows began.
 #[derive(Clone, Debug, Default)]
 pub struct Senders {
     /// Flows of TCP, and those whose transport a result names and that begins in slow start.

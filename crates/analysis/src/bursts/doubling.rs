@@ -1,4 +1,4 @@
-//! Whether the first windows of new flows were answered by windows of twice their size: what slow start does, and senders at a steady rate do not.
+//! Slow start shown by rounds: the first windows of new flows are answered by windows of twice their size, which senders at a steady rate do not do.
 //!
 //! A flow in slow start sends a first window W at once and waits; when the acknowledgment of its first packet has come, it sends two packets
 //! for each that is acknowledged. So its second round has 2·W packets, and they come further apart than those of the first, or after a pause.
@@ -34,7 +34,7 @@ pub struct Doubling {
 }
 
 impl Doubling {
-    /// Of the flows `of`, by the burst's first `entries` up to `until`. `drain`: ps per byte of queue; `rtt_of`: the idle round trip, where known.
+    /// Counts the flows `of` that doubled, by the burst's first `entries` up to `until`. `drain`: ps per byte of queue; `rtt_of`: the idle round trip, where known.
     pub fn of(
         entries: &[Entry],
         of: &BTreeSet<u32>,
@@ -65,7 +65,7 @@ impl Doubling {
     }
 }
 
-/// Whether the flow with these packets (time, wait) doubled its first window; none where that cannot be told.
+/// True if the flow with these packets (time, wait) doubled its first window; none where that cannot be told.
 fn doubles(packets: &[(u64, f64)], until: u64, rtt: Option<u64>) -> Option<bool> {
     let (first, wait) = *packets.first()?;
     let at = |i: usize| (packets[i].0 - first) as f64;

@@ -78,7 +78,7 @@ pub fn judge(burst: &mut Burst, e: &Evidence, speed: Option<Speed>, drops: bool)
     }
 }
 
-/// What shows that most new flows are in slow start; nothing does where they are known to be something else.
+/// Proofs that most new flows are in slow start; none where they are known to be something else.
 fn proofs(e: &Evidence) -> Vec<Proof> {
     let (s, most) = (&e.senders, |flows: u64| flows * 2 >= e.fan_in.max(1));
     if most(s.other) {

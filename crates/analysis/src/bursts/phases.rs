@@ -81,7 +81,7 @@ pub struct Stretch {
 /// Up and down again and again within a stretch that no line describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Teeth {
-    /// How often the queue fell by [`TOOTH`] of its peak and had risen by it before.
+    /// Number of times that the queue fell by [`TOOTH`] of its peak and had risen by it before.
     pub count: u32,
     /// Smallest and largest queue.
     pub low: u64,
@@ -462,6 +462,10 @@ fn measure(points: &[Point], from: u64, to: u64, confidence: f64, peak: f64) -> 
     let most = STEEPER * (highest - lowest) / 2.0;
     let reach = (s.slope * n as f64 / 2.0).clamp(-most, most);
     let slope = 2.0 * reach / (to - from) as f64;
+    // A line within what was seen keeps its slope: it is moved, not bent.
+    let room = ((highest - lowest) / 2.0 - reach.abs()).max(0.0);
+    let middle = (highest + lowest) / 2.0;
+    let mean = mean.clamp(middle - room, middle + room);
     Some(Stretch {
         start: from,
         end: to,
@@ -504,7 +508,7 @@ fn teeth(part: &[Point], peak: f64) -> Option<Teeth> {
     (count >= SAWTOOTH).then_some(Teeth { count, low: low as u64, high: high as u64 })
 }
 
-/// When the queue had been filled, where that took a small part of the time and none of the borders is near.
+/// Time at which the queue had been filled, where that took a small part of the time and none of the borders is near.
 fn filled(points: &[Point], peak: f64, borders: &[u64]) -> Option<u64> {
     let (first, last) = (points.first()?, points.last()?);
     let full = points.iter().find(|p| p.queue as f64 >= FILLED * peak)?;

@@ -282,14 +282,14 @@ pub struct Phase {
     pub records: u64,
     pub start_bytes: f64,
     pub end_bytes: f64,
-    /// Where it goes up and down again and again, so that the line says little.
+    /// Teeth of a queue that goes up and down again and again, so that the line says little; else absent.
     pub sawtooth: Option<Sawtooth>,
 }
 
 /// Ups and downs within a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sawtooth {
-    /// How often the queue rose and fell by a tenth of its peak.
+    /// Number of times that the queue rose and fell by a tenth of its peak.
     pub teeth: u32,
     /// Smallest and largest queue.
     pub low_bytes: u64,
@@ -318,15 +318,15 @@ pub enum Background {
     PreviousHop,
 }
 
-/// What shows that the new flows of a burst are in slow start, which the laws are of.
+/// Proof that the new flows of a burst are in slow start, which the laws are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
     /// The result names their transport.
     Transport,
-    /// They sent twice what was acknowledged.
+    /// Senders sent twice what was acknowledged.
     Acks,
-    /// Their second round was twice their first window.
+    /// Second rounds were twice the first windows.
     Rounds,
 }
 
@@ -349,7 +349,7 @@ pub struct Law {
     pub last_phase: usize,
     /// By the confidence interval; absent: it cannot say.
     pub holds: Option<bool>,
-    /// What shows that the new flows are in slow start; at least one.
+    /// Proofs that the new flows are in slow start; at least one.
     pub evidence: Vec<Proof>,
     pub words: String,
 }
@@ -372,9 +372,9 @@ pub struct EstimateReport {
     /// Share that the rate may be off by, and the estimate over that range.
     pub rate_tolerance: f64,
     pub range: EstimateRange,
-    /// What the file itself says of it; absent where it shows neither acknowledgments nor TCP.
+    /// Evidence of the file itself; absent where it shows neither acknowledgments nor TCP.
     pub confirmed: Option<Confirmed>,
-    /// How sure the estimate is: `confirmed` by the file, `unchecked`, `doubted` or `refuted`.
+    /// Certainty of the estimate: `confirmed` by the file, `unchecked`, `doubted` or `refuted`.
     pub sure: Sure,
     /// Time in which the port sent, of the time of the trace.
     pub busy_share: Option<f64>,
@@ -393,7 +393,7 @@ pub struct EstimateRange {
     pub longest_wait_high_ps: u64,
 }
 
-/// What a capture says of what passed a port, by TCP's own numbers.
+/// Evidence of a capture of what passed a port, by TCP's own numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Confirmed {
     /// Fastest rate at which data were acknowledged, over 50 ms or more between silences, on the wire of the port; absent where no acknowledgments were captured.
@@ -406,11 +406,11 @@ pub struct Confirmed {
     pub data_packets: u64,
 }
 
-/// How sure an estimate is.
+/// Certainty of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sure {
-    /// As many segments came again as it says were dropped, and no more was acknowledged than the port sends.
+    /// Segments came again, as many as the estimate says were dropped, and no more was acknowledged than the port sends.
     Confirmed,
     /// Nothing in the file says.
     Unchecked,

@@ -189,13 +189,13 @@ impl Settings {
     }
 }
 
-/// How a flow's sender begins, as far as its protocol or a result says.
+/// Beginning of a flow's sender, as far as its protocol or a result says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Sender {
     /// Nobody says.
     #[default]
     Unknown,
-    /// Its packets are those of TCP, which may be in slow start, or long past it.
+    /// Sender of TCP, which may be in slow start, or long past it.
     Tcp,
     /// A result names its transport, which begins in slow start.
     SlowStart,
@@ -228,7 +228,7 @@ pub struct FlowInfo {
     pub opened: Option<Time>,
     /// Round trip of the flow on the idle network: a full data packet and its acknowledgement.
     pub base_rtt: Option<Span>,
-    /// How its sender begins.
+    /// Beginning of the flow's sender.
     pub sender: Sender,
     /// From when to when it sent about twice what was acknowledged, where a capture shows both.
     pub doubled: Option<(Time, Time)>,

@@ -51,7 +51,7 @@ pub fn no_growth(burst: &Burst, e: &Evidence) -> String {
     words
 }
 
-/// Why no law applies where no slope is significant: how the queue rose all the same.
+/// Sentence of why no law applies where no slope is significant: how the queue rose all the same.
 fn rose(burst: &Burst, e: &Evidence) -> String {
     let (Some((at, queue)), Some(start)) = (e.filled, burst.start_bytes) else {
         return "No law applies: no slope of the queue is significantly above zero.".into();
@@ -163,7 +163,7 @@ pub fn of(law: &Law, e: &Evidence, r: f64) -> Vec<String> {
     said
 }
 
-/// What shows that the new flows are in slow start, in brackets.
+/// Words in brackets of what shows that the new flows are in slow start.
 fn shown(law: &Law, e: &Evidence) -> String {
     let shown: Vec<String> = law
         .evidence
@@ -180,7 +180,7 @@ fn shown(law: &Law, e: &Evidence) -> String {
     format!(" ({})", shown.join("; "))
 }
 
-/// Why no law is stated of growth that one might apply to: nothing shows slow start, which the laws are of.
+/// Sentence of why no law is stated of growth that one might apply to: nothing shows slow start, which the laws are of.
 pub fn unproved(e: &Evidence) -> String {
     let s = &e.senders;
     let from = s.hosts.map_or(String::new(), |hosts| format!(" of {}", count(hosts, "host")));
@@ -223,7 +223,7 @@ pub fn ended_by_itself(burst: &Burst, e: &Evidence, growth: &Growth) -> bool {
     growth_ends(burst, e, growth, (true, true)).is_some()
 }
 
-/// Why the growth ended, where neither a drop nor a mark ended it. With background it may come in steps.
+/// Sentence of why the growth ended, where neither a drop nor a mark ended it. With background it may come in steps.
 fn growth_ends(burst: &Burst, e: &Evidence, growth: &Growth, (drops, slow_start): (bool, bool)) -> Option<String> {
     let grown = &burst.phases[growth.judged.end - 1];
     let next = burst.phases.get(growth.judged.end)?;

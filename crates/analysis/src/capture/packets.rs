@@ -171,7 +171,7 @@ impl Surveyed {
         Ok(Surveyed { survey, sorting, taken, notes, rtts, findings, senders })
     }
 
-    /// What the survey says of the data that passed a port, and of what came of it.
+    /// Evidence of the survey: data that passed a port, and what came of them.
     fn confirmed(&self, port: u32, meter: &Meter) -> Confirmed {
         let links = &self.survey.links.links;
         let there = links.iter().enumerate().filter(|(entry, link)| link.more.tcp && self.sorting.port(*entry as u32) == port);
@@ -262,7 +262,7 @@ pub type FlowKey = (IpAddr, IpAddr, u8, Option<(u16, u16)>);
 pub struct Connections {
     /// When each opened [ps on the captures' clock]; none where it was there before.
     opened: BTreeMap<FlowKey, Option<u128>>,
-    /// When each sent about twice what was acknowledged [ps after the first frame of its capture, which is at ps of the captures' clock].
+    /// Time in which each sent about twice what was acknowledged [ps after the first frame of its capture, which is at ps of the captures' clock].
     doubled: BTreeMap<FlowKey, ((i64, i64), i128)>,
     rtts: RoundTrips,
 }
@@ -359,7 +359,7 @@ impl Numbers {
     }
 }
 
-/// What acknowledgments confirm of the data that passed each port.
+/// Data that passed each port, as far as acknowledgments confirm them.
 struct Confirmations {
     /// Ports of flows by the entry where each was captured first; the latest acknowledgment of each, and meters by port.
     ports: Vec<u32>,

@@ -46,13 +46,13 @@ pub struct Steps {
 struct Behind {
     latest: Option<i64>,
     frames: u32,
-    /// How far the first of them lies before it, and the furthest.
+    /// Distance of the first of them from it, and of the furthest.
     first: Option<i64>,
     furthest: i64,
 }
 
 impl Behind {
-    /// They stay behind: it was a step of the clock.
+    /// Counts a step of the clock: the frames stay behind.
     fn stepped(&mut self, back: &mut Steps) {
         back.add(self.first.unwrap_or(0));
         (self.frames, self.first, self.furthest) = (0, None, 0);

@@ -25,7 +25,7 @@ pub fn learn_flows(folder: &Path, manifest: &Manifest, context: &mut Context) {
     }
 }
 
-/// How senders of a transport begin, by its name in the scenario.
+/// Beginning of a transport's senders, by its name in the scenario.
 fn sender_of(name: &[u8], manifest: &Manifest) -> Sender {
     let name = String::from_utf8_lossy(name);
     match manifest.transports.get(&*name).map(String::as_str) {

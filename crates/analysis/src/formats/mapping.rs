@@ -504,7 +504,7 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
     binding.columns.push(Bound { role, index, unit });
 }
 
-/// How tc calls the packets that wait, their bytes, and the packets that were dropped since the qdisc was made.
+/// Names that tc gives to the packets that wait, their bytes, and the packets that were dropped since the qdisc was made.
 const QLEN: &str = "qlen";
 const BACKLOG: &str = "backlog";
 const DROPS: &str = "drops";

@@ -328,7 +328,7 @@ pub struct Context {
     pub findings: Vec<Finding>,
     /// Hosts that sent to ports of captures.
     pub senders: Vec<(String, u64)>,
-    /// What captures say of what passed their ports.
+    /// Evidence of captures of what passed their ports.
     pub confirmed: Vec<(String, Confirmed)>,
 }
 

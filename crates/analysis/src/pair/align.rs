@@ -4,7 +4,7 @@ use super::coarse::{Coarse, LONGEST};
 use super::envelope::{Delay, Envelope};
 use super::flight::Flight;
 use super::identity::Seen;
-use super::side::NEVER;
+use super::side::{Side, NEVER};
 use super::{Files, Tick, MOST_HELD};
 use crate::input::problem::Failure;
 use crate::input::problem::Problems;
@@ -68,15 +68,29 @@ pub struct Alignment {
 impl Alignment {
     /// When a packet of so many bytes began to leave, on the clock before [ps].
     pub fn left(&self, behind: i128, bytes: u32) -> i128 {
-        let since = (behind - self.shift - self.zero) as f64;
+        let since = float(behind - self.shift - self.zero);
         let apart = self.least + self.by_byte * f64::from(bytes) + self.drift * since;
         // Never too early by rounding, or the quickest packets would leave before they arrive.
-        behind - self.shift - libm::floor(apart + ROUNDING) as i128
+        behind - self.shift - whole(libm::floor(apart + ROUNDING))
     }
 
     /// What the clock behind is ahead of that before at the start, with the time between both captures [ps].
     pub fn offset(&self) -> i128 {
         self.shift + self.least as i128
+    }
+}
+
+/// A number of picoseconds, by the processor's own conversion where it has one: times within half a year.
+pub fn float(ps: i128) -> f64 {
+    i64::try_from(ps).map_or(ps as f64, |ps| ps as f64)
+}
+
+/// A whole number of picoseconds, converted likewise.
+fn whole(ps: f64) -> i128 {
+    if ps.abs() < 9e18 {
+        i128::from(ps as i64)
+    } else {
+        ps as i128
     }
 }
 
@@ -121,6 +135,8 @@ struct Pass {
     last_match: i128,
     behind: Option<(i128, i128)>,
     destinations: Option<BTreeSet<u64>>,
+    /// Where the last packet behind went.
+    destination: Option<u64>,
     flight: Flight<u32>,
 }
 
@@ -129,10 +145,13 @@ impl Pass {
         self.pace.left(seen);
         let (first, _) = *self.behind.get_or_insert((seen.time, seen.time));
         self.behind = Some((first, seen.time));
-        if let Some(there) = &mut self.destinations {
-            there.insert(seen.hosts.1);
-            if there.len() > DESTINATIONS {
-                self.destinations = None;
+        if self.destination != Some(seen.hosts.1) {
+            self.destination = Some(seen.hosts.1);
+            if let Some(there) = &mut self.destinations {
+                there.insert(seen.hosts.1);
+                if there.len() > DESTINATIONS {
+                    self.destinations = None;
+                }
             }
         }
         let Some((time, bytes)) = self.flight.leave(seen.key, seen.tag, seen.time).map(|held| (held.time, held.what)) else {
@@ -162,11 +181,14 @@ impl Pass {
     }
 }
 
-/// Reads both captures.
+/// Both sides once more, from the start, where they need not be sorted again.
+pub type Again = [Option<Side>; 2];
+
+/// Reads both captures; what was sorted for that can be read again.
 ///
 /// # Errors
 /// They cannot be read, or were stopped.
-pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'_>) -> Result<Alignment, Failure> {
+pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'_>) -> Result<(Alignment, Again), Failure> {
     let side = |index: usize| files.side(index, coarse.matching, coarse.hosts[index].clone());
     let (mut before, mut behind) = (side(0), side(1));
     let mut pass = Pass {
@@ -181,6 +203,7 @@ pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'
         last_match: NEVER,
         behind: None,
         destinations: (coarse.matching == super::identity::Match::Flow).then(BTreeSet::new),
+        destination: None,
         flight: Flight::default(),
     };
     let mut steps = 0_u64;
@@ -191,10 +214,11 @@ pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'
         }
         match before.peek()? {
             Some(arrives) if arrives <= leaves - pass.ahead() => {
-                let Some(seen) = before.next()? else { continue };
-                pass.pace_before.left(&seen);
+                let Some(seen) = before.first()? else { continue };
+                pass.pace_before.left(seen);
                 pass.before_ends = seen.time;
                 pass.flight.push(seen.time, (seen.key, seen.tag), seen.bytes);
+                before.skip();
                 while pass.flight.front().is_some_and(|(_, held)| held.out.is_some() || held.time < arrives - LONGEST)
                     || pass.flight.len() > MOST_HELD
                 {
@@ -202,8 +226,9 @@ pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'
                 }
             }
             _ => {
-                let Some(seen) = behind.next()? else { continue };
-                pass.leave(&seen);
+                let Some(seen) = behind.first()? else { continue };
+                pass.leave(seen);
+                behind.skip();
             }
         }
     }
@@ -217,7 +242,7 @@ pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'
         return Err(problems.into());
     }
     let tick = [&before, &behind].into_iter().filter_map(|side| side.passed.grain.step()).max();
-    Ok(Alignment { tick, ..pass.finish(rate) })
+    Ok((Alignment { tick, ..pass.finish(rate) }, [before.again()?, behind.again()?]))
 }
 
 impl Pass {

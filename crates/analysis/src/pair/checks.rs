@@ -3,7 +3,7 @@
 
 use super::align::Alignment;
 use super::coarse::Way;
-use super::identity::Match;
+use super::identity::{spread, Match, Seen};
 use super::reader::Left;
 use super::report::{Sums, OFF};
 use super::side::Passed;
@@ -45,41 +45,47 @@ const BELOW: f64 = 0.5;
 const MISSED: f64 = 0.01;
 /// Share of packets that cannot be told from others above which it is said.
 const ALIKE: f64 = 0.01;
-/// Flows that are distinguished.
+/// Flows that are distinguished, and flows that are at hand.
 const FLOWS: usize = 1 << 18;
+const LATELY: usize = 1 << 10;
 
 /// Flows of the capture before, and packets behind that it lacks, by flow.
 #[derive(Debug)]
 pub struct Known {
     matching: Match,
-    last: Option<FlowKey>,
+    /// Flows that are known, each in the place that its hosts and ports give.
+    lately: Vec<Option<FlowKey>>,
     before: BTreeSet<FlowKey>,
     behind_only: BTreeMap<FlowKey, u64>,
 }
 
 impl Known {
     pub fn new(matching: Match) -> Known {
-        Known { matching, last: None, before: BTreeSet::new(), behind_only: BTreeMap::new() }
+        Known { matching, lately: vec![None; LATELY], before: BTreeSet::new(), behind_only: BTreeMap::new() }
     }
 
     /// A packet of it was captured before.
-    pub fn before(&mut self, flow: FlowKey) {
+    #[inline]
+    pub fn before(&mut self, seen: &Seen) {
         if self.matching == Match::Flow {
-            self.know(flow);
+            self.know(seen);
         }
     }
 
     /// A packet of it, as it is called behind, was found before: by that flows are known whose names are rewritten.
-    pub fn found(&mut self, flow: FlowKey) {
+    #[inline]
+    pub fn found(&mut self, seen: &Seen) {
         if self.matching != Match::Flow {
-            self.know(flow);
+            self.know(seen);
         }
     }
 
-    fn know(&mut self, flow: FlowKey) {
-        if self.last != Some(flow) && self.before.len() < FLOWS {
-            self.before.insert(flow);
-            self.last = Some(flow);
+    #[inline]
+    fn know(&mut self, seen: &Seen) {
+        let lately = &mut self.lately[spread(seen.hosts, seen.flow.3) as usize % LATELY];
+        if *lately != Some(seen.flow) && self.before.len() < FLOWS {
+            self.before.insert(seen.flow);
+            *lately = Some(seen.flow);
         }
     }
 
@@ -373,7 +379,7 @@ fn indistinct(sums: &Sums, passed: [&Passed; 2]) -> Option<Finding> {
         count: sums.alike,
         bytes: None,
         words: format!(
-            "{} of {} ({:.1} %) went in while one was at the port from which nothing captured tells them: equal hosts, ports, length, \
+            "{} of {} ({:.1} %) left while another was at the port from which nothing captured tells them: equal hosts, ports, length, \
              number and first bytes. They are matched in order, so that drops and waits may be those of others",
             sums.alike,
             count(packets, "packet"),

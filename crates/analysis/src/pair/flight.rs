@@ -139,7 +139,7 @@ pub struct Flight<T> {
     pub overtaken: u64,
     /// By how many places one was late, at most; also of packets of one moment, for which of these came first stamps do not say.
     pub late: u64,
-    /// Packets that arrived while one of the same identity was at the port.
+    /// Packets that left while another of their identity was at the port, of which it may have been either.
     pub alike: u64,
 }
 
@@ -173,15 +173,14 @@ impl<T> Flight<T> {
     pub fn push(&mut self, time: i128, (key, tag): (u64, u64), what: T) {
         let number = self.first + self.held.len() as u64;
         self.held.push_back(Held { time, key, tag, out: None, equal: [NONE; 2], alike: [NONE; 2], what });
-        let known = append(&mut self.by_name, &mut self.held, self.first, (name(key, tag), number), |held| &mut held.equal);
-        self.alike += u64::from(known);
+        append(&mut self.by_name, &mut self.held, self.first, (name(key, tag), number), |held| &mut held.equal);
         if let Some(index) = &mut self.by_key {
             append(index, &mut self.held, self.first, (key, number), |held| &mut held.alike);
         }
     }
 
-    /// The packet of that identity that leaves now: of equal ones the earliest after the last that left, for a port keeps the order;
-    /// if there is none, the latest before it.
+    /// The packet of that identity that leaves at `out`: of equal ones the earliest after the last that left, for a port keeps the order;
+    /// if there is none, the latest before it. [`Flight::alike`] counts if `out` is on the clock before the port.
     pub fn leave(&mut self, key: u64, tag: u64, out: i128) -> Option<&mut Held<T>> {
         let after = self.last.map_or(0, |last| last + 1);
         let mut found = self.earliest_after(name(key, tag), after);
@@ -192,9 +191,18 @@ impl<T> Flight<T> {
             self.tagless();
             let Flight { held, by_key, first, .. } = self;
             found = by_key.as_mut().and_then(|index| choose(index, held, *first, (key, after), |held| &mut held.alike));
+            found = found.map(|choice| Choice { of_key: true, ..choice });
         }
-        let number = found?;
-        self.forget(number);
+        let Choice { number, next, .. } = found?;
+        // One that is captured ahead and has not arrived yet is no rival.
+        let rival = next.and_then(|next| self.held.get((next - self.first) as usize));
+        self.alike += u64::from(rival.is_some_and(|rival| rival.time <= out));
+        match (found, &self.by_key) {
+            (Some(Choice { of_key: false, chain, .. }), None) => {
+                unlink(&mut self.by_name, &mut self.held, self.first, (chain, number), |held| &mut held.equal);
+            }
+            _ => self.forget(number),
+        }
         self.late = self.late.max(after.saturating_sub(number + 1));
         self.last = self.last.max(Some(number));
         let held = self.held.get_mut((number - self.first) as usize)?;
@@ -204,7 +212,7 @@ impl<T> Flight<T> {
         Some(held)
     }
 
-    fn earliest_after(&mut self, name: u64, after: u64) -> Option<u64> {
+    fn earliest_after(&mut self, name: u64, after: u64) -> Option<Choice> {
         choose(&mut self.by_name, &mut self.held, self.first, (name, after), |held| &mut held.equal)
     }
 
@@ -227,9 +235,11 @@ impl<T> Flight<T> {
     fn forget(&mut self, number: u64) {
         let Some(held) = self.held.get((number - self.first) as usize) else { return };
         let (key, tag) = (held.key, held.tag);
-        unlink(&mut self.by_name, &mut self.held, self.first, (name(key, tag), number), |held| &mut held.equal);
-        if let Some(index) = &mut self.by_key {
-            unlink(index, &mut self.held, self.first, (key, number), |held| &mut held.alike);
+        if let Some(chain) = self.by_name.find(name(key, tag)) {
+            unlink(&mut self.by_name, &mut self.held, self.first, (chain, number), |held| &mut held.equal);
+        }
+        if let Some((index, chain)) = self.by_key.as_mut().and_then(|index| index.find(key).map(|chain| (index, chain))) {
+            unlink(index, &mut self.held, self.first, (chain, number), |held| &mut held.alike);
         }
     }
 
@@ -244,25 +254,36 @@ impl<T> Flight<T> {
         self.held.front().map(|held| (self.first, held))
     }
 
-    /// Takes the earliest away.
-    pub fn pop(&mut self) -> Option<Held<T>> {
-        if self.held.front()?.out.is_none() {
+    /// Takes the earliest away; false if there is none.
+    pub fn pop(&mut self) -> bool {
+        let Some(held) = self.held.front() else { return false };
+        if held.out.is_none() {
             self.forget(self.first);
         }
-        let held = self.held.pop_front()?;
+        self.held.pop_front();
         self.first += 1;
-        Some(held)
+        true
     }
+}
+
+/// A packet of a chain, and the one that would be chosen without it.
+#[derive(Clone, Copy)]
+struct Choice {
+    number: u64,
+    next: Option<u64>,
+    chain: u32,
+    /// True if the chain is one of packets of equal key, whatever their tags are.
+    of_key: bool,
 }
 
 /// The links of a packet in one kind of chains.
 type LinksOf<T> = fn(&mut Held<T>) -> &mut [u64; 2];
 
-/// Puts a packet at the end of its chain; true if there was one.
-fn append<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name, number): (u64, u64), links: LinksOf<T>) -> bool {
+/// Puts a packet at the end of its chain.
+fn append<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name, number): (u64, u64), links: LinksOf<T>) {
     let Some(at) = index.find(name) else {
         index.add(name, number);
-        return false;
+        return;
     };
     let chain = &mut index.chains[at as usize];
     let before = std::mem::replace(&mut chain.last, number);
@@ -271,7 +292,6 @@ fn append<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name,
     }
     links(&mut held[(before - first) as usize])[1] = number;
     links(&mut held[(number - first) as usize])[0] = before;
-    true
 }
 
 /// The earliest of a chain from `after` on, or else the latest before.
@@ -281,19 +301,20 @@ fn choose<T>(
     first: u64,
     (name, after): (u64, u64),
     links: LinksOf<T>,
-) -> Option<u64> {
+) -> Option<Choice> {
     let at = index.find(name)?;
     let chain = &mut index.chains[at as usize];
     // What left last only grows: each packet is passed over once.
     while chain.later != NONE && chain.later < after {
         chain.later = links(&mut held[(chain.later - first) as usize])[1];
     }
-    Some(if chain.later == NONE { chain.last } else { chain.later })
+    let (number, side) = if chain.later == NONE { (chain.last, 0) } else { (chain.later, 1) };
+    let next = links(&mut held[(number - first) as usize])[side];
+    Some(Choice { number, next: Some(next).filter(|next| *next != NONE), chain: at, of_key: false })
 }
 
 /// Takes a packet out of its chain.
-fn unlink<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name, number): (u64, u64), links: LinksOf<T>) {
-    let Some(at) = index.find(name) else { return };
+fn unlink<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (at, number): (u32, u64), links: LinksOf<T>) {
     let [before, behind] = *links(&mut held[(number - first) as usize]);
     let chain = &mut index.chains[at as usize];
     if chain.later == number {
@@ -316,6 +337,12 @@ fn unlink<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name,
 mod tests {
     use super::*;
 
+    fn pop<T: Clone>(flight: &mut Flight<T>) -> Option<Held<T>> {
+        let held = flight.front().map(|(_, held)| held.clone());
+        assert_eq!(flight.pop(), held.is_some());
+        held
+    }
+
     #[test]
     fn equal_packets_leave_in_order_and_what_was_dropped_before_is_passed_over() {
         let mut flight = Flight::default();
@@ -327,8 +354,26 @@ mod tests {
         assert_eq!(flight.leave(7, 0, 12).unwrap().what, 3, "the second was dropped: the third packet has left already");
         assert_eq!((flight.leave(7, 0, 13).unwrap().what, flight.overtaken), (1, 1), "unless it comes after all");
         assert!(flight.leave(7, 0, 14).is_none());
-        let outs: Vec<_> = std::iter::from_fn(|| flight.pop()).map(|held| held.out.unwrap()).collect();
+        let outs: Vec<_> = std::iter::from_fn(|| pop(&mut flight)).map(|held| held.out.unwrap()).collect();
         assert_eq!(outs, [10, 13, 11, 12]);
+    }
+
+    #[test]
+    fn alike_are_those_that_were_at_the_port_together() {
+        let mut flight = Flight::default();
+        let mut leave = |arrivals: &[i128], outs: &[i128]| {
+            arrivals.iter().for_each(|time| flight.push(*time, (1, 5), ()));
+            let before = flight.alike;
+            outs.iter().for_each(|out| assert!(flight.leave(1, 5, *out).is_some()));
+            while flight.pop() {}
+            flight.alike - before
+        };
+        // Three at once: the third is the only one that is left.
+        assert_eq!(leave(&[0, 1, 2], &[10, 11, 12]), 2);
+        // What was read ahead but arrived later is another packet for certain, also where it is dropped.
+        assert_eq!(leave(&[20, 31], &[30, 41]), 0);
+        assert_eq!(leave(&[50, 61], &[60]), 0);
+        assert_eq!(leave(&[70, 71], &[80]), 1);
     }
 
     #[test]
@@ -342,7 +387,7 @@ mod tests {
         assert!(flight.leave(1, 9, 0).is_none());
         assert_eq!(flight.leave(1, 0, 0).unwrap().what, 0, "any");
         flight.push(0, (1, 5), 3);
-        while flight.pop().is_some() {}
+        while flight.pop() {}
         assert!(flight.leave(1, 5, 0).is_none() && flight.len() == 0);
     }
 
@@ -382,12 +427,12 @@ mod tests {
                         simple.0.push((key, tag, false));
                     }
                     4 => {
-                        assert_eq!(flight.pop().map(|held| held.what), (simple.1 < simple.0.len()).then_some(simple.1));
+                        assert_eq!(pop(&mut flight).map(|held| held.what), (simple.1 < simple.0.len()).then_some(simple.1));
                         simple.1 = (simple.1 + 1).min(simple.0.len());
                     }
                     _ => {
                         let expected = simple.leave(key, tag);
-                        assert_eq!(flight.leave(key, tag, 0).map(|held| held.what), expected, "{keys} {step}");
+                        assert_eq!(flight.leave(key, tag, step as i128).map(|held| held.what), expected, "{keys} {step}");
                         found += u64::from(expected.is_some());
                     }
                 }

@@ -66,6 +66,12 @@ fn host(address: IpAddr) -> u64 {
     }
 }
 
+/// A number that flows differ by, from their hosts and ports: for places in small tables.
+pub fn spread(hosts: (u64, u64), ports: Option<(u16, u16)>) -> u64 {
+    let (from, to) = ports.unwrap_or_default();
+    hosts.0 ^ hosts.1.rotate_left(7) ^ u64::from(from ^ to.rotate_left(5))
+}
+
 impl Seen {
     /// A frame with those headers, of an interface or mirror session of that number.
     pub fn of(frame: &Frame<'_>, headers: &Headers, number: Option<u32>, matching: Match, without_fcs: bool) -> Seen {

@@ -66,6 +66,8 @@ pub struct Pair {
     files: Files,
     coarse: Coarse,
     alignment: Alignment,
+    /// Sides that are sorted already, for who reads them first.
+    again: Mutex<align::Again>,
     connections: Connections,
     /// The port's name: the interface behind it, or the capture.
     port: String,
@@ -125,6 +127,12 @@ impl Pair {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The packets before (0) or behind (1), from the start.
+    fn side(&self, index: usize) -> Side {
+        let again = self.again.lock().unwrap_or_else(PoisonError::into_inner)[index].take();
+        again.unwrap_or_else(|| self.files.side(index, self.coarse.matching, self.coarse.hosts[index].clone()))
+    }
+
     fn reported(&self, report: PairReport) {
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
     }
@@ -173,7 +181,7 @@ pub fn join(mut before: Vec<CaptureFile>, mut behind: Vec<CaptureFile>, how: How
     }
     let files = Files { places, before: before.into(), behind: behind.into(), without_fcs, sorted };
     let coarse = coarse::look(&files, tick)?;
-    let alignment = align::align(&files, &coarse, rate, tick)?;
-    let (overhead, report) = (overhead.get(), Mutex::new(None));
-    Ok(Arc::new(Pair { files, coarse, alignment, connections, port, rate, overhead, top, window, report }))
+    let (alignment, again) = align::align(&files, &coarse, rate, tick)?;
+    let (overhead, report, again) = (overhead.get(), Mutex::new(None), Mutex::new(again));
+    Ok(Arc::new(Pair { files, coarse, alignment, again, connections, port, rate, overhead, top, window, report }))
 }

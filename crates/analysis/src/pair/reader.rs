@@ -1,9 +1,9 @@
 //! The second pass: every arrival with the queue that it found, in order of time, while packets in flight are all that is held.
 
-use super::align::Alignment;
+use super::align::{float, Alignment};
 use super::checks::{Checks, Known};
 use super::flight::{Flight, Held};
-use super::identity::Seen;
+use super::identity::{spread, Seen};
 use super::report::{PairReport, Sums};
 use super::side::{Side, NEVER};
 use super::waits::Waits;
@@ -90,11 +90,9 @@ pub struct PairReader {
 
 impl PairReader {
     pub fn new(pair: Arc<Pair>) -> PairReader {
-        let (files, coarse) = (&pair.files, &pair.coarse);
-        let side = |index: usize| files.side(index, coarse.matching, coarse.hosts[index].clone());
         PairReader {
-            before: side(0),
-            behind: side(1),
+            before: pair.side(0),
+            behind: pair.side(1),
             flight: Flight::default(),
             strangers: VecDeque::new(),
             waiting: BinaryHeap::new(),
@@ -108,7 +106,7 @@ impl PairReader {
             sums: Sums::default(),
             waits: Waits::default(),
             checks: Checks::default(),
-            known: Known::new(coarse.matching),
+            known: Known::new(pair.coarse.matching),
             window: (NEVER, -NEVER),
             latest: NEVER,
             pair,
@@ -129,8 +127,8 @@ impl PairReader {
         let leaves = self.alignment().left(leaves, 0);
         match self.before.peek()? {
             Some(arrives) if arrives <= leaves + SLACK => {
-                if let Some(seen) = self.before.next()? {
-                    self.known.before(seen.flow);
+                if let Some(seen) = self.before.first()? {
+                    self.known.before(seen);
                     let arrival = Arrival {
                         flow: seen.flow,
                         hosts: seen.hosts,
@@ -139,9 +137,11 @@ impl PairReader {
                         ttl: seen.ttl,
                         has_data: seen.has_data,
                     };
-                    self.flight.push(seen.time, (seen.key, seen.tag), arrival);
+                    let time = seen.time;
+                    self.flight.push(time, (seen.key, seen.tag), arrival);
+                    self.before.skip();
                     if self.flight.len() > MOST_HELD {
-                        return Err(self.too_many(seen.time).into());
+                        return Err(self.too_many(time).into());
                     }
                 }
             }
@@ -188,7 +188,7 @@ impl PairReader {
             self.sums.most_negative = self.sums.most_negative.max(arrived - at);
         }
         self.sums.matched += 1;
-        self.known.found(seen.flow);
+        self.known.found(seen);
         self.sums.overtaken += self.flight.overtaken - overtaken;
         self.sums.marked += u64::from(what.marked);
         self.checks.unmarked += u64::from(was_marked && !seen.marked);
@@ -286,24 +286,25 @@ impl PairReader {
             if !self.is_decided(number, held) {
                 return Ok(());
             }
+            let (time, out, what) = (held.time, held.out, held.what);
             let passed = self.is_passed(number);
-            let Some(held) = self.flight.pop() else { return Ok(()) };
-            if held.out.is_some() || !self.is_left_out(&held, passed) {
-                self.record((held.time, held.out), &held.what, context, batch)?;
+            self.flight.pop();
+            if out.is_some() || !self.is_left_out(time, &what, passed) {
+                self.record((time, out), &what, context, batch)?;
             }
         }
         Ok(())
     }
 
     /// True if a packet that never came out is none of this port, or came when the capture behind did not run.
-    fn is_left_out(&mut self, held: &Held<Arrival>, passed: bool) -> bool {
+    fn is_left_out(&mut self, time: i128, what: &Arrival, passed: bool) -> bool {
         let alignment = &self.pair.alignment;
         let out = &mut self.sums.left_out;
-        let counter = if alignment.destinations.as_ref().is_some_and(|there| !there.contains(&held.what.hosts.1)) {
+        let counter = if alignment.destinations.as_ref().is_some_and(|there| !there.contains(&what.hosts.1)) {
             &mut out.elsewhere
-        } else if held.time < alignment.behind.0 {
+        } else if time < alignment.behind.0 {
             &mut out.at_start
-        } else if held.time > alignment.behind.1 - alignment.longest && !passed {
+        } else if time > alignment.behind.1 - alignment.longest && !passed {
             &mut out.at_end
         } else {
             return false;
@@ -346,7 +347,7 @@ impl PairReader {
                 self.queue += u64::from(arrival.bytes);
             }
             if wait > WAITED && self.counts(time) {
-                let (w, q) = (wait as f64, queue as f64);
+                let (w, q) = (float(wait), queue as f64);
                 let sums = [1.0, w * w, w * q, q * q];
                 self.sums.pairs.iter_mut().zip(sums).for_each(|(sum, x)| *sum += x);
             }
@@ -374,8 +375,7 @@ impl PairReader {
 
     fn flow(&mut self, arrival: &Arrival, context: &mut Context) -> Result<u32, Problem> {
         let key = arrival.flow;
-        let (from, to) = key.3.unwrap_or_default();
-        let place = (arrival.hosts.0 ^ arrival.hosts.1.rotate_left(7) ^ u64::from(from ^ to.rotate_left(5))) as usize % FLOWS;
+        let place = spread(arrival.hosts, key.3) as usize % FLOWS;
         if let Some((_, flow)) = self.flows[place].filter(|(known, _)| *known == key) {
             return Ok(flow);
         }

@@ -88,7 +88,7 @@ pub struct Sums {
     pub only_behind: u64,
     pub only_behind_bytes: u64,
     pub overtaken: u64,
-    /// Packets that went in while one of the same identity was at the port.
+    /// Packets that left while another of their identity was at the port.
     pub alike: u64,
     pub negative: u64,
     pub most_negative: i128,

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 /// Packets that are read ahead: one may overtake so many others.
 const AHEAD: usize = 256;
-/// Packets that are sorted in memory at a time; runs of so many are merged.
-const SORTED: usize = 1 << 17;
+/// Packets that are sorted in memory at a time; runs of so many are merged. Tests have few packets, and several runs of them.
+const SORTED: usize = if cfg!(test) { 300 } else { 1 << 17 };
 /// Places by which copies of a packet are recognised, and how far apart they may be, in packets and time [ps].
 const PLACES: usize = 1 << 13;
 const NEAR: u64 = 1 << 14;
@@ -93,6 +93,34 @@ pub struct Passed {
 
 type Input = Box<dyn Read + Send>;
 
+/// Packets that were captured lately, by their names: half of each, in so little memory that it stays in the cache, and the rest.
+struct Copies {
+    marks: Vec<u32>,
+    places: Vec<(u64, u64, i128, u32)>,
+}
+
+impl Copies {
+    /// True if the packet, the one of that number, was captured here a moment ago; counts it if that was `elsewhere`.
+    #[inline]
+    fn has(&mut self, seen: &Seen, at: u64, elsewhere: &mut u64) -> bool {
+        if !seen.unique {
+            return false;
+        }
+        let name = seen.name();
+        let index = name as usize % PLACES;
+        let mark = (name >> 32) as u32;
+        let known = std::mem::replace(&mut self.marks[index], mark) == mark;
+        let place = &mut self.places[index];
+        let copy = known && place.0 == name && at.abs_diff(place.1) < NEAR && seen.time - place.2 < SOON;
+        if !copy {
+            *place = (name, at, seen.time, seen.interface);
+        } else if seen.interface != place.3 {
+            *elsewhere += 1;
+        }
+        copy
+    }
+}
+
 /// One side, being read.
 pub struct Side {
     files: Arc<[CaptureFile]>,
@@ -101,19 +129,23 @@ pub struct Side {
     file: usize,
     capture: Option<Capture<Input>>,
     read: u64,
-    /// In order of time, of equal times as they came.
+    /// In order of time, of equal times as they came. Packets stay in their places until they are handed over: a copy that was just
+    /// written costs more than to read it.
     ahead: VecDeque<Seen>,
+    /// True if the first of them is the next one.
+    ready: bool,
     sorted: Option<Sorted<Seen>>,
+    /// What was passed over until all was sorted.
+    read_once: Passed,
+    /// True if the packets have been read and sorted before.
+    again: bool,
     /// Packets that were handed over.
     count: u64,
     latest: i128,
-    /// By the name of a packet: half of it, in so little memory that it stays in the cache, and the rest.
-    marks: Vec<u32>,
-    places: Vec<(u64, u64, i128, u32)>,
+    copies: Copies,
     /// Packets by interface, until the file ends; and of the one that the last packets were captured at.
     packets: BTreeMap<(usize, Option<u32>), u64>,
     here: ((usize, Option<u32>), u64),
-    peeked: Option<Seen>,
     pub passed: Passed,
 }
 
@@ -126,14 +158,15 @@ impl Side {
             capture: None,
             read: 0,
             ahead: VecDeque::with_capacity(AHEAD + 1),
+            ready: false,
             sorted: None,
+            read_once: Passed::default(),
+            again: false,
             count: 0,
             latest: NEVER,
-            marks: vec![0; PLACES],
-            places: vec![(0, 0, NEVER, 0); PLACES],
+            copies: Copies { marks: vec![0; PLACES], places: vec![(0, 0, NEVER, 0); PLACES] },
             packets: BTreeMap::new(),
             here: ((0, None), 0),
-            peeked: None,
             passed: Passed::default(),
         }
     }
@@ -154,8 +187,22 @@ impl Side {
         Some(problem.suggestion("say which of its interfaces: --before-interface, --behind-interface"))
     }
 
+    /// The side from its start, if its packets were sorted and are still in a file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn again(self) -> Result<Option<Side>, Problems> {
+        let unsorted = |error: std::io::Error| unsorted(&error).file(&self.files[0].file.path);
+        let Some(sorted) = self.sorted.map(Sorted::again).transpose().map_err(unsorted)?.flatten() else { return Ok(None) };
+        let side = Side::new(self.files, self.how);
+        Ok(Some(Side { sorted: Some(sorted), passed: self.read_once, again: true, ..side }))
+    }
+
     /// Share of its bytes that have been read, 0 … 1.
     pub fn progress(&self) -> f64 {
+        if self.again {
+            return (self.count as f64 / self.passed.frames.max(1) as f64).min(1.0);
+        }
         let size: u64 = self.files.iter().map(|c| c.file.size).sum();
         (self.read as f64 / size.max(1) as f64).min(1.0)
     }
@@ -165,10 +212,27 @@ impl Side {
     /// # Errors
     /// The file cannot be read.
     pub fn peek(&mut self) -> Result<Option<i128>, Problems> {
-        if self.peeked.is_none() {
-            self.peeked = self.find()?;
+        Ok(self.first()?.map(|seen| seen.time))
+    }
+
+    /// The next packet, which stays the next one.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    #[inline]
+    pub fn first(&mut self) -> Result<Option<&Seen>, Problems> {
+        if !self.ready {
+            self.ready = self.find()?;
         }
-        Ok(self.peeked.as_ref().map(|seen| seen.time))
+        Ok(self.ahead.front().filter(|_| self.ready))
+    }
+
+    /// Goes on to the packet after the next one.
+    #[inline]
+    pub fn skip(&mut self) {
+        if std::mem::take(&mut self.ready) {
+            self.ahead.pop_front();
+        }
     }
 
     /// The next packet.
@@ -176,16 +240,20 @@ impl Side {
     /// # Errors
     /// The file cannot be read.
     pub fn next(&mut self) -> Result<Option<Seen>, Problems> {
-        match self.peeked.take() {
-            Some(seen) => Ok(Some(seen)),
-            None => self.find(),
-        }
+        let next = self.first()?.copied();
+        self.skip();
+        Ok(next)
     }
 
-    fn find(&mut self) -> Result<Option<Seen>, Problems> {
+    /// Brings the next packet to the front; false if there is none.
+    fn find(&mut self) -> Result<bool, Problems> {
         loop {
-            let next = if self.how.sorted { self.in_order()? } else { self.nearly_in_order()? };
-            let Some(mut seen) = next else { return Ok(None) };
+            if self.how.sorted {
+                self.in_order()?;
+            } else {
+                self.nearly_in_order()?;
+            }
+            let Some(seen) = self.ahead.front_mut() else { return Ok(false) };
             let at = self.count;
             self.count += 1;
             if seen.time < self.latest {
@@ -194,65 +262,54 @@ impl Side {
                 seen.time = self.latest;
             }
             self.latest = seen.time;
-            if !self.is_copy(&seen, at) {
-                return Ok(Some(seen));
+            if !self.copies.has(seen, at, &mut self.passed.elsewhere) {
+                return Ok(true);
             }
+            self.ahead.pop_front();
             self.passed.copies += 1;
         }
     }
 
-    /// The earliest of the packets that were read ahead.
-    fn nearly_in_order(&mut self) -> Result<Option<Seen>, Problems> {
-        while self.ahead.len() < AHEAD {
-            let Some(seen) = self.read()? else { break };
+    /// Reads ahead, so that the earliest packet is the first.
+    fn nearly_in_order(&mut self) -> Result<(), Problems> {
+        while self.ahead.len() < AHEAD && self.read()? {
             // Nearly all come in order.
-            let behind = self.ahead.iter().rev().take_while(|other| other.time > seen.time).count();
-            self.ahead.insert(self.ahead.len() - behind, seen);
+            let mut at = self.ahead.len() - 1;
+            while at > 0 && self.ahead[at - 1].time > self.ahead[at].time {
+                self.ahead.swap(at - 1, at);
+                at -= 1;
+            }
         }
-        Ok(self.ahead.pop_front())
+        Ok(())
     }
 
-    /// The next of all packets, which were sorted before.
-    fn in_order(&mut self) -> Result<Option<Seen>, Problems> {
+    /// Takes the next of all packets, which were sorted before.
+    fn in_order(&mut self) -> Result<(), Problems> {
         let first = self.files[0].file.path.clone();
         let unsorted = |error: std::io::Error| unsorted(&error).file(&first);
         if self.sorted.is_none() {
             let mut sorter = Sorter::new(SORTED);
-            while let Some(seen) = self.read()? {
-                sorter.push(seen).map_err(unsorted)?;
+            while self.read()? {
+                if let Some(seen) = self.ahead.pop_front() {
+                    sorter.push(seen).map_err(unsorted)?;
+                }
             }
             self.sorted = Some(sorter.finish().map_err(unsorted)?);
+            self.read_once = self.passed.clone();
         }
-        match &mut self.sorted {
-            Some(sorted) => Ok(sorted.next().map_err(unsorted)?),
-            None => Ok(None),
+        if let Some(sorted) = self.sorted.as_mut().filter(|_| self.ahead.is_empty()) {
+            self.ahead.extend(sorted.next().map_err(unsorted)?);
         }
+        Ok(())
     }
 
-    /// True if the packet was captured here a moment ago.
-    fn is_copy(&mut self, seen: &Seen, at: u64) -> bool {
-        if !seen.unique {
-            return false;
-        }
-        let name = seen.name();
-        let index = name as usize % PLACES;
-        let mark = (name >> 32) as u32;
-        let known = std::mem::replace(&mut self.marks[index], mark) == mark;
-        let place = &mut self.places[index];
-        let copy = known && place.0 == name && at.abs_diff(place.1) < NEAR && seen.time - place.2 < SOON;
-        if !copy {
-            *place = (name, at, seen.time, seen.interface);
-        } else if seen.interface != place.3 {
-            self.passed.elsewhere += 1;
-        }
-        copy
-    }
-
-    /// The next packet of the file that goes towards the port.
-    fn read(&mut self) -> Result<Option<Seen>, Problems> {
+    /// Appends the next packet of the file that goes towards the port; false at the end.
+    fn read(&mut self) -> Result<bool, Problems> {
+        let ahead = self.ahead.len();
         loop {
+            self.ahead.truncate(ahead);
             let Some(capture) = &mut self.capture else {
-                let Some(CaptureFile { file, .. }) = self.files.get(self.file) else { return Ok(None) };
+                let Some(CaptureFile { file, .. }) = self.files.get(self.file) else { return Ok(false) };
                 let input: Input = Box::new(file.open()?.0);
                 self.capture = Some(Capture::new(input).map_err(|e| unreadable(&file.path, &e))?);
                 continue;
@@ -278,9 +335,9 @@ impl Side {
             let number = number_of(&frame, mirror.as_ref());
             let direction = mirror.map_or(frame.direction, |mirror| mirror.direction);
             let wrapped = headers.as_ref().and_then(|headers| Some(headers.wrap.as_ref()?.kind));
-            let seen = headers.map(|headers| {
-                let seen = Seen::of(&frame, &headers, number, self.how.matching, self.how.without_fcs);
-                (seen, look_at(&frame, Some(&headers), seen.bytes, || 0))
+            let looked = headers.map(|headers| {
+                self.ahead.push_back(Seen::of(&frame, &headers, number, self.how.matching, self.how.without_fcs));
+                look_at(&frame, Some(&headers), self.ahead[ahead].bytes, || 0)
             });
             if let Some(place) = &self.how.place {
                 let name = &capture.interfaces()[interface].name;
@@ -294,12 +351,12 @@ impl Side {
                 self.passed.undated += 1;
                 continue;
             }
-            let Some((seen, looked)) = seen else {
+            let Some(looked) = looked else {
                 self.passed.not_ip += 1;
                 continue;
             };
-            let behind = &self.how.behind;
-            if !behind.is_empty() && behind.contains(&seen.hosts.0) && !behind.contains(&seen.hosts.1) {
+            let (behind, (from, to)) = (&self.how.behind, self.ahead[ahead].hosts);
+            if !behind.is_empty() && behind.contains(&from) && !behind.contains(&to) {
                 self.passed.other_way += 1;
                 continue;
             }
@@ -315,7 +372,7 @@ impl Side {
             if let Some(kind) = wrapped {
                 *self.passed.tunnels.entry(kind).or_default() += 1;
             }
-            return Ok(Some(seen));
+            return Ok(true);
         }
     }
 

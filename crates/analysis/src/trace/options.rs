@@ -38,7 +38,7 @@ pub struct Options {
     pub behind_interface: Option<String>,
     /// Room of the port: its queue is estimated where the trace knows none, and the estimate compared where it does.
     pub buffer: Option<Buffer>,
-    /// What the port's speed may be off by, as a share: the estimate is a range over it.
+    /// Error that the port's speed may have, as a share: the estimate is a range over it.
     pub rate_tolerance: Option<f64>,
     /// The port's queue counts frames without their check sequence and padding, as Linux does.
     pub without_fcs: bool,
@@ -64,7 +64,7 @@ pub struct Options {
     pub settings: Settings,
 }
 
-/// What a port's speed may be off by, as a share, unless the user says otherwise: clocks of network cards are within 0.01 %, shapers and what
+/// Error that a port's speed may have, as a share, unless the user says otherwise: clocks of network cards are within 0.01 %, shapers and what
 /// they count of a frame within a percent.
 const RATE_TOLERANCE: f64 = 0.01;
 
@@ -260,7 +260,7 @@ impl Options {
         }
     }
 
-    /// What the port's speed may be off by, as a share.
+    /// Error that the port's speed may have, as a share.
     pub(super) fn tolerance(&self) -> f64 {
         self.rate_tolerance.unwrap_or(RATE_TOLERANCE)
     }

@@ -34,7 +34,7 @@ impl Estimate {
         Estimate { middle: Lindley::new(rate, overhead, buffer), bounds, tolerance, rate }
     }
 
-    /// As [`Lindley::take`], of the middle.
+    /// Takes an arrival as [`Lindley::take`] does, and returns what the middle of the range says.
     #[inline]
     pub fn take(&mut self, record: &Record) -> Option<(Record, Option<u64>)> {
         if let Some((slow, fast)) = &mut self.bounds {
@@ -92,7 +92,7 @@ impl Estimate {
         (report, notes, finding, problem)
     }
 
-    /// How sure the estimate is, and why.
+    /// Certainty of the estimate, and why.
     fn judge(&self, report: &EstimateReport) -> (Sure, String) {
         let range = &report.range;
         let Some(c) = report.confirmed else {
@@ -166,7 +166,7 @@ impl Estimate {
     }
 }
 
-/// What several files say of a port.
+/// Evidence of several files of one port.
 pub fn joined(all: &[(String, Confirmed)], port: &str) -> Option<Confirmed> {
     let mut of = all.iter().filter(|(name, _)| name == port).map(|(_, confirmed)| *confirmed);
     let first = of.next()?;

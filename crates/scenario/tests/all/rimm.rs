@@ -116,6 +116,26 @@ fn detours_beside_lossless_classes_are_a_circle() {
     assert!(found.contains("may block itself for ever: detours go around in a circle, leaf0->spine0, spine0->leaf0"), "{found}");
     let watched = [&changes[..], &[("memory = \"4MB\"", "memory = \"4MB\"\nwatchdog = {}")]].concat();
     assert!(!said(&watched, "").contains("in a circle"), "{}", said(&watched, ""));
+    // PABO sends back what finds a queue, the others what finds no room: ports without bounds refuse nothing.
+    let rival = |rival: &str, buffer: &str| {
+        let others = [
+            (changes[0].0, changes[0].1.replace("rimm", rival)),
+            ("alpha = \"500KB\"\n", String::new()),
+            (changes[1].0, buffer.to_string()),
+            (changes[2].0, changes[2].1.to_string()),
+        ];
+        said(&others.each_ref().map(|(before, after)| (*before, after.as_str())), "")
+    };
+    let bounded = "{ kind = \"static\", per_port = \"600KB\" }";
+    let circle = "detours go around in a circle, leaf0->spine0, spine0->leaf0";
+    for (key, refused, unlimited) in
+        [("pabo", true, true), ("dibs", true, false), ("vertigo", true, false), ("rcm", false, false)]
+    {
+        assert_eq!(rival(key, bounded).contains(circle), refused, "{key}: {}", rival(key, bounded));
+        assert_eq!(rival(key, "\"unlimited\"").contains(circle), unlimited, "{key}: {}", rival(key, "\"unlimited\""));
+    }
+    let spines = rival("pabo]\nunaware = [\"leaf*\"", bounded);
+    assert!(spines.contains("detours go around in a circle, spine0->leaf0, leaf0->spine0"), "{spines}");
 }
 
 /// RED whose upper threshold no queue reaches marks from its lower one on all the same.

@@ -82,6 +82,18 @@ fn a_lost_message_is_mended_by_the_next() {
     assert_eq!((number(&counted, "messages_lost"), number(&counted, "messages_missed")), (2, 2), "and that it is empty");
     assert!(number(&counted, "alerts") == 2 && number(&counted, "released") > 100);
     assert_eq!(second, 0);
+    // What the second burst loses on its way to the one neighbour is the same, to the picosecond, where no message was lost: the flows that fill
+    // sA->sB come after it. That port has 10 Gb/s for what arrives, 18.9 Gb/s, and for what is back.
+    let later = [("start=\"610000000ps\"", "start=\"15000000000ps\""), ("start=\"610091000ps\"", "start=\"15000091000ps\"")];
+    let (heard, as_heard) = play("rimm-lost-below.toml", &later);
+    let lost_by_second = |kept: &Kept| -> Vec<(u64, String)> {
+        let during = kept.drops.iter().filter(|drop| (6_000_000_000..15_000_000_000).contains(&drop.time_ps));
+        during.map(|drop| (drop.time_ps, drop.port.to_string())).collect()
+    };
+    assert_eq!((number(&heard, "messages_lost"), number(&heard, "messages_missed")), (0, 0));
+    let lost = lost_by_second(&kept);
+    assert_eq!(lost, lost_by_second(&as_heard));
+    assert!(lost.len() == 139 && lost.iter().all(|(_, port)| port == "sB->sA"), "{lost:?}");
 }
 
 /// Uplinks of leaves: the neighbours know other ways to what is behind them, so that their packets would not come back. They take no

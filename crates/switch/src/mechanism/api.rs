@@ -190,4 +190,18 @@ pub struct Claims {
     pub largest_frame: Option<Bytes>,
     /// Amounts among its settings, for the unit that they are in.
     pub amounts: Vec<Amount>,
+    /// Packets that it sends to neighbours which lie on no way to their destination, and may send them back.
+    pub strays: Strays,
+}
+
+/// Packets that a mechanism sends by ports that do not lead to their destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strays {
+    /// None, or only where `PortSite::back` says that they come back ([`Profile::returns`]).
+    #[default]
+    None,
+    /// Packets for which a port has no room.
+    Refused,
+    /// Packets that find a queue, whether their port has room or not.
+    Queued,
 }

@@ -92,7 +92,7 @@ pub struct TransportInUse<'a> {
     pub burst: Option<(&'static str, Bytes)>,
     /// Bytes of telemetry in its largest frame; zero where it asks for none.
     pub telemetry: u16,
-    /// What makes its flows fail without a loss; `None`: nothing does.
+    /// Retries after which its flows fail without a loss; `None`: nothing makes them fail.
     pub retries: Option<Retries>,
 }
 
@@ -150,11 +150,20 @@ impl Context<'_> {
         self.ports.iter().map(|port| port.buffer.or_else(|| port.alpha.and_then(shared))).collect()
     }
 
-    /// Names of two links that packets on detours go around, if a mechanism sends packets to neighbours that send them back.
+    /// Names of two links that packets on detours go around, if a mechanism sends packets to neighbours that send them back. A neighbour sends
+    /// back what leaves a switch by any port but the right one, as its ways to what is behind the switch lead over that.
     pub(crate) fn circle_of_detours(&self) -> Option<[String; 2]> {
+        let strays = self.mechanisms.that_stray(!self.is_unlimited());
+        let runs = |site: &Site| {
+            let to_it =
+                self.network.sites.iter().flat_map(|other| &other.ports).find(|port| !port.to_host && port.peer == site.name);
+            to_it.is_some_and(|port| port.peer_runs.iter().any(|key| strays.contains(key)))
+        };
         let there = |site: &Site| {
             let back = site.ports.iter().flat_map(|port| &port.back);
-            let peer = back.map(|port| &site.ports[port.index()]).find(|port| Mechanisms::sends_back_at(&port.peer_runs))?;
+            let sends_back = back.map(|port| &site.ports[port.index()]).find(|port| Mechanisms::sends_back_at(&port.peer_runs));
+            let astray = || site.ports.iter().find(|port| !port.to_host).filter(|_| !strays.is_empty() && runs(site));
+            let peer = sends_back.or_else(astray)?;
             Some([format!("{}->{}", site.name, peer.peer), format!("{}->{}", peer.peer, site.name)])
         };
         self.network.sites.iter().find_map(there)

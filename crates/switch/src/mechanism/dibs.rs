@@ -1,6 +1,9 @@
 //! DIBS: what finds no room at its port takes another one, at random. Source: DIBS.
 
-use super::{names_it, Context, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Profile, Refused, Site, Verdict};
+use super::{
+    names_it, Claims, Context, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Profile, Refused, Site, Strays,
+    Verdict,
+};
 use crate::DropReason;
 use fanin_packet::Kind;
 use fanin_params::{counters, params, Cx, Ground, Setting};
@@ -59,6 +62,10 @@ impl Mechanism for Dibs {
     type Counts = DibsCounts;
 
     const PROFILE: Profile = Profile { authors, ..Profile::PLAIN };
+
+    fn claims(_params: &DibsParams) -> Claims {
+        Claims { strays: Strays::Refused, ..Claims::default() }
+    }
 
     /// No memory: nothing is kept between packets.
     fn memory(_params: &DibsParams, _site: &Site) -> Option<Bytes> {

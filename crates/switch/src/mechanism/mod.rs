@@ -29,7 +29,7 @@ mod trimming;
 mod verdict;
 mod vertigo;
 
-pub use api::{Claims, Headers, Messages, PauseFrames, Profile, Sent};
+pub use api::{Claims, Headers, Messages, PauseFrames, Profile, Sent, Strays};
 pub use capability::*;
 pub use context::{Context, Frames, Hosts, Network, Retries, Traffic, TransportInUse};
 pub use dibs::{DibsCounts, DibsParams};

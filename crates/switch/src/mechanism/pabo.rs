@@ -2,7 +2,7 @@
 
 use super::{
     names_it, Arrival, Claims, Context, Dropped, Effects, Headers, Hooks, Mechanism, Node, Peaks, PortNo, PortSite, Profile,
-    Site, Verdict,
+    Site, Strays, Verdict,
 };
 use crate::Unit;
 use fanin_packet::{Envelope, Kind, Shim};
@@ -170,7 +170,7 @@ impl Mechanism for Pabo {
     };
 
     fn claims(params: &PaboParams) -> Claims {
-        Claims { amounts: vec![params.lower, params.upper], ..Claims::default() }
+        Claims { amounts: vec![params.lower, params.upper], strays: Strays::Queued, ..Claims::default() }
     }
 
     /// No memory: bounces are counted in the packet.

@@ -2,7 +2,7 @@
 
 use super::{
     dispatch, Arrival, Claims, Context, Dropped, Effects, Hooks, Mechanism, MechanismState, Mechanisms, Message, Node, PortNo,
-    Profile, Refused, Sent, Site, Verdict,
+    Profile, Refused, Sent, Site, Strays, Verdict,
 };
 use crate::Pause;
 use fanin_packet::{Control, Shim, Signal, Signals, Stack};
@@ -280,6 +280,12 @@ impl Mechanisms {
     pub fn drop_any_of(&self, classes: &[u8]) -> bool {
         let mask = classes.iter().fold(0, |mask, class| mask | 1 << (*class).min(7));
         self.claims().any(|claims| claims.drops == u8::MAX || claims.drops & mask != 0)
+    }
+
+    /// Keys of those that send packets by ports that do not lead to their destination. `refuse`: ports refuse packets for want of room.
+    pub(crate) fn that_stray(&self, refuse: bool) -> Vec<&'static str> {
+        let strays = |strays| strays == Strays::Queued || refuse && strays == Strays::Refused;
+        self.set().into_iter().filter(|set| strays(set.claims().strays)).map(|set| set.kind().key).collect()
     }
 
     /// Largest frame that may have a message at its end; `None` where no frame has.

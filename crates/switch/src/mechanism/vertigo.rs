@@ -3,8 +3,8 @@
 //! Hosts write into each frame how much its flow has left and how often the packet was sent before; queues are served by that.
 
 use super::{
-    names_it, Arrival, Context, Displaces, Dropped, Effects, Headers, Hooks, Mechanism, Node, PortNo, PortSite, Profile, Ranks,
-    Refused, Sent, Site, Verdict,
+    names_it, Arrival, Claims, Context, Displaces, Dropped, Effects, Headers, Hooks, Mechanism, Node, PortNo, PortSite, Profile,
+    Ranks, Refused, Sent, Site, Strays, Verdict,
 };
 use crate::{DropReason, Unit};
 use fanin_packet::{Envelope, Kind, Shim};
@@ -170,6 +170,11 @@ impl Mechanism for Vertigo {
 
     const PROFILE: Profile =
         Profile { headers: Some(Headers { bytes: HEADER_BYTES, of_host: Some(header) }), authors, ..Profile::PLAIN };
+
+    fn claims(params: &VertigoParams) -> Claims {
+        let strays = if params.choices > 0 { Strays::Refused } else { Strays::None };
+        Claims { strays, ..Claims::default() }
+    }
 
     fn runs_at(params: &VertigoParams, switch: &str) -> bool {
         !names_it(&params.unaware, switch)

@@ -18,7 +18,7 @@ pub const LARGEST_BLOCK: u64 = 16 << 20;
 /// Interfaces of all sections of a file together.
 pub const MOST_INTERFACES: usize = 1 << 16;
 
-/// What is said of a file that ends in zeros, as one does whose end was not on the disk when the power failed.
+/// Words of a file that ends in zeros, as one does whose end was not on the disk when the power failed.
 pub const ZEROS: &str = "zeros in the place of the next packet";
 
 /// The file's format.
@@ -28,7 +28,7 @@ pub enum Format {
     PcapNg,
 }
 
-/// Why a capture cannot be read on.
+/// Reason that a capture cannot be read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// The file ends within a block, as that of a capture that was killed does, or goes on in zeros; all before it has been read.
@@ -60,7 +60,7 @@ impl std::fmt::Display for CaptureError {
 
 impl std::error::Error for CaptureError {}
 
-/// Which way a frame went, seen from where it was captured.
+/// Direction of a frame, seen from where it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     In,

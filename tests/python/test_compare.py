@@ -385,7 +385,10 @@ def test_shares_of_runs_are_written_in_per_cent() -> None:
 
 def test_the_shortest_timeout_of_a_scenario_is_known() -> None:
     assert rare.timeout_ps({"transport.rto_min": "10ms", "traffic[0].transport.rto_min": "200us", "a.rto_max": "60s"}) == 10e9
-    assert rare.timeout_ps({"transport.rto_low": "0.1 ms"}) == 1e8
+    assert rare.timeout_ps({"transport.rto_high": "0.32 ms", "transport.rto_low": "100us"}) == 3.2e8
+    assert rare.timeout_ps({"transport.rto_min": "10ms", "traffic[1].transport.ack_timeout": 14}) == pytest.approx(67.1e9, rel=1e-3)
+    roce = fanin.Scenario.from_file(ROOT / "scenarios" / "roce.toml")
+    assert rare.timeout_ps(variants.settings(roce.resolved)) > 0
     assert rare.timeout_ps({"transport.rto_max": "60s"}) == 0
 
 

@@ -16,17 +16,22 @@ if TYPE_CHECKING:
 
 __all__ = ["cost", "excess", "timeout_ps"]
 
-_TIMEOUTS: Final = ("rto_min", "rto_low")
-"""Keys of the shortest timeout of a transport."""
+_TIMEOUTS: Final = ("rto_min", "rto_high")
+"""Keys of what a timeout costs at least: TCP's, and that of RoCE with selective repeat where many packets are outstanding."""
+_ACK_TIMEOUT: Final = "ack_timeout"
+_ACK_TIMEOUT_PS: Final = 4.096e6
+"""RoCE's exponent n, and its unit: 4.096 µs · 2ⁿ (IBTA, section 9.7.6.1.3)."""
 
 _UNITS: Final = {**dict(show.TIME_UNITS), "us": 1e6}
 
 
 def timeout_ps(settings: Mapping[str, Any]) -> float:
     """Return the shortest timeout of a scenario, the longest of all its transports [ps]; 0 where none has any."""
+    exponents = [value for path, value in settings.items() if path.rpartition(".")[2] == _ACK_TIMEOUT and isinstance(value, int)]
     found = [str(value) for path, value in settings.items() if path.rpartition(".")[2] in _TIMEOUTS]
     parts = [re.fullmatch(r"([\d.]+)\s*(\D+)", text) for text in found]
-    return max((float(part[1]) * _UNITS.get(part[2].strip(), 0.0) for part in parts if part), default=0.0)
+    written = [float(part[1]) * _UNITS.get(part[2].strip(), 0.0) for part in parts if part]
+    return max([*written, *(_ACK_TIMEOUT_PS * 2**exponent for exponent in exponents)], default=0.0)
 
 
 def excess(samples: Iterable[Sequence[float]]) -> float:

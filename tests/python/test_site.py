@@ -151,7 +151,7 @@ def test_the_playground_runs_and_is_linked(browser: webdriver.Chrome, served: st
     assert script(browser, "return document.querySelectorAll('#fanin-playground .u-over').length") == 1
     assert script(browser, "return document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
     # B with another marking, then the same from its link
-    script(browser, "[...document.querySelectorAll('#fanin-playground button')].find(b => b.textContent === 'Add B beside it').click()")
+    script(browser, "[...document.querySelectorAll('.pg-bar button')].find(b => b.textContent.startsWith('Add B')).click()")
     script(browser, "const s = document.getElementById('pg-marking'); s.value = 'none'; s.dispatchEvent(new Event('change'))")
     browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
     both = finished(browser)

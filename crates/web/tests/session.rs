@@ -9,10 +9,10 @@ use std::path::Path;
 const INCAST: &str = r#"
     [topology]
     kind = "single_switch"
-    hosts = 9
+    hosts = 21
     link = { rate = "10Gbps", delay = "10us" }
     [switch]
-    buffer = { kind = "static", per_port = "60KB" }
+    buffer = { kind = "static", per_port = "250KB" }
     marking = { kind = "threshold", k = "20 packets" }
     [transport]
     kind = "tcp"
@@ -20,14 +20,15 @@ const INCAST: &str = r#"
     handshake = false
     rto_min = "10ms"
     rto_initial = "10ms"
+    initial_window = 10
     delayed_ack_timeout = "1ms"
     [[traffic]]
     kind = "incast"
-    receiver = "h8"
+    receiver = "h20"
     size = "200KB"
     [telemetry]
     sample = "off"
-    queues = ["switch0->h8"]
+    queues = ["switch0->h20"]
 "#;
 
 fn call(session: &mut Session, request: &Value) -> Value {
@@ -74,10 +75,10 @@ fn a_run_in_steps_is_a_run_with_files() {
     for events in [1 << 20, 997] {
         let (now, end) = run(&mut session, INCAST, events, 1 << 20);
         assert_eq!(now["now_ps"], outcome.manifest["sim_ps"]);
-        assert_eq!(now["flows_done"], 8);
+        assert_eq!(now["flows_done"], 20);
         assert_eq!(end["fingerprint"], outcome.manifest["fingerprint"]);
         assert_eq!(end["summary"].to_string(), read_again(&outcome.summary).to_string());
-        assert_eq!(end["flows"]["fct_ps"].as_array().unwrap().len(), 8);
+        assert_eq!(end["flows"]["fct_ps"].as_array().unwrap().len(), 20);
         assert_eq!(end["flows"]["unfinished"], 0);
 
         let options = json!({"paths": [out.to_str().unwrap()]}).to_string();
@@ -90,7 +91,7 @@ fn a_run_in_steps_is_a_run_with_files() {
         }
         let by_files = serde_json::to_value(fanin_analysis::trace::analyze(&options, &mut Patient).unwrap()).unwrap();
         let port = &end["ports"][0];
-        assert_eq!(port["port"], "switch0->h8");
+        assert_eq!(port["port"], "switch0->h20");
         assert_eq!(port["report"]["bursts"], read_again(&by_files)["ports"][0]["bursts"]);
         assert!(!port["report"]["bursts"][0]["phases"].as_array().unwrap().is_empty());
         assert_eq!(port["queue"]["time_ps"].as_array().unwrap().len() as u64, port["queue"]["records"].as_u64().unwrap());
@@ -124,7 +125,9 @@ fn what_is_wrong_is_answered() {
     let problems = checked["problems"].as_array().unwrap();
     assert!(problems.iter().any(|p| p["text"].as_str().unwrap().contains("did you mean") && p["line"] == 2), "{problems:?}");
     let good = call(&mut session, &json!({"do": "check", "scenario": INCAST}));
-    assert_eq!((good["problems"].clone(), good["watched"].clone()), (json!([]), json!(["switch0->h8"])));
+    assert_eq!(good["watched"], json!(["switch0->h20"]));
+    let [warning] = good["problems"].as_array().unwrap().as_slice() else { panic!("{good}") };
+    assert_eq!((&warning["severity"], &warning["line"]), (&json!("warning"), &json!(17)));
     for (request, words) in [
         (json!({"do": "advance", "events": 5}), "no run is under way"),
         (json!({"do": "finish", "points": 5}), "no run is under way"),

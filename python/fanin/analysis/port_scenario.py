@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from fanin import _core
 from fanin.scenario import Scenario
 from fanin.text import show
 
@@ -464,12 +465,12 @@ def _window(records: pl.DataFrame, messages: Sequence[_Message], rtt: int, unsur
 
 def _simulated(text: str, numbers: _Port, detect: Mapping[str, Any]) -> Outcome:
     """Return what comes of a scenario, with the bursts that were sought in the trace."""
-    import fanin
+    from fanin.analysis.bursts import analyze
 
     above, until = (f"{max(1, round(detect[key] * numbers.scale))}B" for key in ("above_bytes", "until_bytes"))
     with tempfile.TemporaryDirectory(prefix="fanin-") as folder:
-        result = fanin.run(Scenario.from_toml(text), f"{folder}/out", progress=False)
-        port = fanin.analyze(result, above=above, until=until).port()
+        _core.run(text, "toml", folder, f"{folder}/out", None)
+        port = analyze(f"{folder}/out", above=above, until=until).port()
     lasted = int(port["last_ps"]) - int(port["first_ps"])
     return Outcome(port["peak_bytes"] / numbers.scale, port["dropped"], int(port["burst_ps"]), lasted)
 

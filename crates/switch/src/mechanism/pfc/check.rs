@@ -197,7 +197,7 @@ fn fixed(params: &PfcParams, site: &Site) -> u64 {
     memory::fixed(params, site.ports.iter().map(|port| params.headroom_at(site, port)))
 }
 
-/// What a port and class keep for what comes after XOFF, what is shared, and what one port and class hold when they reach XOFF, alone at a switch.
+/// Memory that a port and class keep for what comes after XOFF, memory that is shared, and what one port and class hold when they reach XOFF, alone at a switch.
 pub(super) fn sizes(params: &PfcParams, site: &Site) -> Vec<(&'static str, Bytes)> {
     let pool = memory::common(params, fixed(params, site));
     let xoff = params.reserved.get() + xoff_alone(params, pool);

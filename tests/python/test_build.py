@@ -72,16 +72,16 @@ def test_tools_that_some_tests_need_are_reported_and_no_failure(tmp_path: Path) 
     machine = tools(tmp_path / "bin")
     done = optional(machine)
     assert done.returncode == 0
-    assert done.stdout.count("SKIPPED: ") == 3
+    assert done.stdout.count("SKIPPED: ") == 4
     assert "tests of the report in a browser: chromium is not installed" in done.stdout
     assert "make install-chromium   (apt-get install chromium chromium-driver)" in done.stdout
-    assert optional(machine, "absent").stdout.split() == ["chromium", "tshark", "valgrind"]
+    assert optional(machine, "absent").stdout.split() == ["chromium", "tshark", "valgrind", "node"]
 
 
 def test_tools_that_are_there_are_not_reported(tmp_path: Path) -> None:
-    scripts = {"chromium": "", "tshark": "", "valgrind": ""}
+    scripts = {"chromium": "", "tshark": "", "valgrind": "", "node": ""}
     assert optional(tools(tmp_path / "no driver", **scripts), "absent").stdout == "chromium\n"
-    either = {"google-chrome": "", "chromedriver": "", "tshark": "", "valgrind": ""}
+    either = {"google-chrome": "", "chromedriver": "", "tshark": "", "valgrind": "", "node": ""}
     assert optional(tools(tmp_path / "all", **either)).stdout == ""
 
 

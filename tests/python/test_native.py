@@ -281,7 +281,7 @@ def test_a_benchmark_runs_in_its_own_process() -> None:
 
 
 # Scale, and instructions per packet-hop at that scale when this was written.
-COSTS = {"W1": (0.05, 478.9), "W2-128": (0.1, 319.4), "W2-432": (0.02, 433.3), "W3": (0.02, 172.1), "demo": (0.02, 355.8)}
+COSTS = {"W1": (0.05, 487.6), "W2-128": (0.1, 325.6), "W2-432": (0.02, 449.6), "W3": (0.02, 177.8), "demo": (0.02, 360.6)}
 needs_valgrind = pytest.mark.skipif(
     shutil.which("valgrind") is None, reason="valgrind is not installed; as root: make install-valgrind"
 )

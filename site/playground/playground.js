@@ -116,10 +116,10 @@ function halt(words) {
 }
 
 async function start() {
-  history.replaceState(null, "", `#${await pack(variants.map((variant) => variant.toml))}`);
-  variants.forEach((variant) => { variant.result = null; });
   run.disabled = true;
   stop.disabled = false;
+  history.replaceState(null, "", `#${await pack(variants.map((variant) => variant.toml))}`);
+  variants.forEach((variant) => { variant.result = null; });
   running = worker(heard);
   next();
 }

@@ -16,10 +16,11 @@ import fanin
 from fanin import _core
 from fanin.best import candidates
 from fanin.best.candidates import AS_IT_IS
-from fanin.best.ranking import Best, Place, best
+from fanin.best.ranking import Best, Place, _order, best
 from fanin.cli import app
 from fanin.cli import best as _best
 from fanin.comparison import Comparison
+from fanin.comparison.variants import Run, Variant
 from fanin.statistics import Difference, Interval, Verdict, metrics
 from fanin.text import show
 
@@ -30,6 +31,26 @@ pytestmark = pytest.mark.native
 
 def call(*args: Any) -> Any:
     return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+def test_places_are_by_differences_over_seeds_that_both_have() -> None:
+    """A policy that left the race before the dear seeds came has the lowest mean, and is the worst."""
+    metric = metrics.of("queries.p99_ps")
+    assert metric is not None
+
+    def variant(name: str, values: list[float]) -> Variant:
+        run = Run(1, {}, {}, "1", "x", "complete", 1, name, None)
+        return Variant(name, tuple(replace(run, seed=seed, values={metric.key: value}) for seed, value in enumerate(values)))
+
+    usual = [1.0] * 10 + [10.0] * 6
+    found = [
+        variant("dropped", [1.2] * 10),
+        variant(AS_IT_IS, usual),
+        variant("better", [0.99 * value for value in usual]),
+        variant("better at once", [0.9] * 5),
+    ]
+    order = [own.name for own in _order(found, metric, {})]
+    assert order == ["better at once", "better", AS_IT_IS, "dropped"]
 
 
 def small(**changes: Any) -> fanin.Scenario:

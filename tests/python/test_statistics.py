@@ -377,6 +377,17 @@ def test_pooled_percentiles_are_of_all_flows_and_not_means_of_runs() -> None:
         stats.pooled({1: []}, 50)
 
 
+@pytest.mark.parametrize(("percent", "least"), [(99, 368), (1, 368), (50, 6), (90, 36)])
+def test_an_end_that_so_few_values_do_not_bound_is_none(percent: float, least: int) -> None:
+    """Of n values none lies above the true p-th percentile with a chance of p^n: 2.5 % with 367.04 values at p99."""
+    draws = np.random.default_rng(3)
+    for count in (least - 1, least):
+        found = stats.pooled({1: draws.exponential(size=count - 2), 2: draws.exponential(size=2)}, percent)
+        missing = [percent <= 50, percent >= 50] if count < least else [False, False]
+        assert [found.low is None, found.high is None] == missing, count
+        assert (found.flag == "few") >= any(missing)
+
+
 def test_intervals_of_pooled_percentiles_know_that_flows_of_a_run_are_alike() -> None:
     """Each run has flows of its own level; an interval that took flows for independent would hold too seldom."""
     draws = np.random.default_rng(17)

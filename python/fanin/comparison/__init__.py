@@ -456,9 +456,13 @@ def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]
     if partial:
         told.append(f"not complete: {', '.join(partial)}; totals and completion times are of what was simulated until then")
     told += [_left_out(variant) for variant in found if variant.failed]
-    ends = {variant.name: [run.values.get("total.flows_until_ps", run.sim_ps) for run in variant.runs] for variant in found}
-    spans = {name: sum(times) / len(times) for name, times in ends.items()}
-    if max(spans.values()) > (1 + _SPREAD) * min(spans.values()):
+    both = _shared_seeds(found)
+    ends = {
+        variant.name: [run.values.get("total.flows_until_ps", run.sim_ps) for run in variant.runs if run.seed in both]
+        for variant in found
+    }
+    spans = {name: sum(times) / len(times) for name, times in ends.items() if times}
+    if spans and max(spans.values()) > (1 + _SPREAD) * min(spans.values()):
         listed = ", ".join(f"{name} {show.duration(span)}" for name, span in spans.items())
         means = "goodput and queues are means until then, and one late flow dilutes both"
         told.append(f"last flows end at different times: {listed}; {means}")
@@ -480,14 +484,24 @@ _WHY: Final = {
 }
 
 
+def _shared_seeds(found: Sequence[Variant]) -> set[int]:
+    """Return the seeds that all variants have: others bring other traffic, and differences that are none of the variants'."""
+    return set.intersection(*(set(variant.seeds) for variant in found))
+
+
 def _unfinished(found: Sequence[Variant]) -> list[str]:
     """A variant that completes fewer flows may look fast: what never ended is in no completion time."""
-    done = {variant.name: list(variant.values("total.flows_complete").values()) for variant in found}
-    means = {name: sum(values) / len(values) for name, values in done.items() if values}
-    if not means or max(means.values()) == min(means.values()):
+    both = _shared_seeds(found)
+    keys = ("total.flows_complete",) if both else ("total.flows_incomplete", "total.flows_aborted")
+    means = {}
+    for variant in found:
+        counts = [sum(variant.values(key).get(seed, 0.0) for key in keys) for seed in (both or variant.seeds)]
+        means[variant.name] = sum(counts) / len(counts)
+    if max(means.values()) == min(means.values()):
         return []
     listed = ", ".join(f"{name} {show.count(round(mean, 1))}" for name, mean in means.items())
-    return [f"numbers of completed flows differ: {listed}; completion times leave out flows that did not end"]
+    what = "completed flows" if both else "flows that did not end"
+    return [f"numbers of {what} differ: {listed}; completion times leave out flows that did not end"]
 
 
 def _equal(found: Sequence[Variant], keys: Sequence[str]) -> list[str]:

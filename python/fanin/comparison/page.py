@@ -74,7 +74,13 @@ def _runs(row: Row, cell: Cell) -> str:
     found = cell.pooled
     if found is None:
         return "no run has it"
-    ends = "" if found.low is None else f"{row.metric.text(found.low)} to {row.metric.text(found.high)}, "
+    low, high = (None if end is None else row.metric.text(end) for end in (found.low, found.high))
+    ends = {
+        (True, True): f"{low} to {high}, ",
+        (True, False): f"from {low}, how far up so few do not say, ",
+        (False, True): f"up to {high}, how far down so few do not say, ",
+        (False, False): "",
+    }[low is not None, high is not None]
     return f"{ends}{found.values:,} of {show.many(found.seeds, 'seed')}"
 
 

@@ -25,7 +25,7 @@ class Pooled:
     value : float
         The percentile, by nearest rank.
     low, high : float or None
-        Its interval; None of one run.
+        Its interval; None of one run, and an end that so few values do not bound.
     values, seeds : int
         How many values there are, and of how many runs.
     flag : {"few", "rare", "skewed"} or None
@@ -87,7 +87,12 @@ def pooled(runs: Mapping[int, Sequence[float] | NDArray[np.float64]], percent: f
     levels = np.unique(every)
     low = _first(levels, lambda level: about_mean(excess(level), confidence)[0] <= 0)
     high = _first(levels, lambda level: about_mean(excess(level), confidence)[1] < 0)
-    return Pooled(value, min(value, low), max(value, high), every.size, len(sorted_runs), unreliable(excess(value)))
+    # Were all values independent, none would lie beyond the true percentile this often: then the last value bounds nothing.
+    beyond = (1 - confidence) / 2
+    has_low, has_high = share**every.size <= beyond, (1 - share) ** every.size <= beyond
+    flag: Flag | None = unreliable(excess(value)) if has_low and has_high else "few"
+    ends = (min(value, low) if has_low else None, max(value, high) if has_high else None)
+    return Pooled(value, *ends, every.size, len(sorted_runs), flag)
 
 
 def _first(levels: NDArray[np.float64], holds: Callable[[float], bool]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,13 @@ def test_wireshark_shows_headers_and_the_packets_behind_them(ip: str, more: dict
     messages = [row for row in rows if int(row["rimm.kind"], 0) >= 0xA8F3]
     # leaf2's third and fourth ports lead to its hosts, in the order of the topology.
     assert {row["rimm.port"] for row in messages} != {""}
-    assert {int(row["rimm.queue"]) for row in messages} <= set(range(36, 45)), "a crossing is seen when the next packet leaves"
+    said = [int(row["rimm.queue"]) for row in messages if int(row["rimm.kind"], 0) == 0xA8F3]
+    # A crossing of 40 packets is seen when the next packet leaves; after that, that the queue is empty for the first time.
+    assert set(said) - {0} <= set(range(36, 45)), said
+    emptied = [before for before, depth in pairwise(said) if depth == 0]
+    assert said[0] >= 40, said
+    assert emptied, said
+    assert all(0 < before < 40 for before in emptied), said
     warnings = tshark(ran.path / "packets.pcapng", *scripts, "-q", "-z", "expert,warn")
     assert not [line for line in warnings if "alformed" in line or "hecksum" in line], warnings
 

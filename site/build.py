@@ -160,7 +160,7 @@ def check_links(html: Path) -> list[str]:
             file = file / "index.html" if file.is_dir() else file
             if not file.is_file():
                 wrong.append(f"{name}: {to} leads to no file")
-            elif parts.fragment and file in pages and unquote(parts.fragment) not in pages[file].ids | {"__tabbed"}:
+            elif parts.fragment and file in pages and unquote(parts.fragment) not in pages[file].ids:
                 wrong.append(f"{name}: {to} leads to no heading")
     return wrong
 

@@ -330,12 +330,14 @@ proptest! {
     }
 }
 
-/// Bursts are the same in other units of time and bytes, and so are their phases, but for few: bends lie at whole picoseconds, which are
-/// others when time is scaled, and a bend may be just significant. Always the same cases, as one in some thousand is such.
+/// Bursts and phases are the same in other units of time and bytes.
+///
+/// Always the same cases: bends lie at whole picoseconds, which are others when time is scaled, so that in one case of some thousand a bend
+/// that is just significant is so in one unit alone.
 #[test]
 fn the_units_do_not_matter() {
     let mut runner = TestRunner::deterministic();
-    let (mut phases, mut others) = (0, 0);
+    let mut phases = 0;
     for _ in 0..400 {
         let (arrivals, k) = (arrivals(), 2u64..9).new_tree(&mut runner).unwrap().current();
         let records = fifo(&arrivals, 40_000);
@@ -351,17 +353,13 @@ fn the_units_do_not_matter() {
             let direct = |burst: &Burst, k: u64| burst.direct.iter().map(|c| (c.flow, c.bytes * k)).collect::<Vec<_>>();
             assert_eq!(direct(a, k), direct(b, 1));
             phases += a.phases.len();
-            if a.phases.len() != b.phases.len() {
-                others += 1;
-                continue;
-            }
+            assert_eq!(a.phases.len(), b.phases.len());
             for (p, q) in a.phases.iter().zip(&b.phases) {
                 assert!((p.slope_bps - q.slope_bps).abs() <= 1e-3 * p.slope_bps.abs() + 1e3, "{p:?} {q:?}");
             }
         }
     }
     assert!(phases > 300, "only {phases} phases");
-    assert!(100 * others <= phases, "{others} of {phases} phases are others in other units");
 }
 
 #[test]

@@ -178,7 +178,7 @@ def test_metrics_are_chosen_by_address_pattern_and_group() -> None:
 
 def test_a_pattern_that_no_run_has_says_what_its_metrics_need() -> None:
     for name in ("queue/*", "queue/to_hosts.*", "queue"):
-        with pytest.raises(ValueError, match=r"telemetry\.sample takes samples of all ports, and in a sweep --keep"):
+        with pytest.raises(ValueError, match=r"it needs samples of all ports \(telemetry\.sample\), and in a sweep --keep"):
             metrics.choose([name], ["queries.p99_ps", "total.drops"], kept=False)
 
 

@@ -233,7 +233,7 @@ _SIZES: Final = (
 _PLACES: Final = (("to_hosts", "to hosts"), ("between_switches", "fabric"), ("from_hosts", "from hosts"))
 """Kinds of ports: last hops, those between switches, and those of hosts."""
 
-_SAMPLED: Final = "telemetry.sample takes samples of all ports"
+_SAMPLED: Final = "samples of all ports (telemetry.sample)"
 
 
 def _by_size() -> Iterable[Metric]:

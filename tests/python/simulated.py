@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -146,6 +147,9 @@ def as_seen(found: statistics.Difference) -> statistics.Difference:
     return replace(found, flag=None if found.flag == "rare" and found.seeds >= statistics.RARE else found.flag)
 
 
+SHIFTED: Final = ("better", "worse", "better on average", "worse on average")
+"""Verdicts that say that means differ."""
+
 Judged = Callable[[statistics.Difference], statistics.Difference]
 
 
@@ -161,7 +165,7 @@ def false_of_equal(seeds: int, tables: int) -> int:
 
 
 def false_of_rare(seeds: int, share: float, tables: int, judged: Judged = lambda found: found) -> int:
-    """How many tables of equal means, with timeouts in one variant alone that cost as much as it gains, say better or worse."""
+    """How many tables of equal means, with timeouts in one variant alone that cost as much as it gains, say that means differ."""
     values = real_seeds.values("shown", "queries.p99_ps", *POINT)
     usual, timed_out = values[values < 5e9], values[values >= 5e9]
     draws, wrong = np.random.default_rng(seeds), 0
@@ -171,7 +175,7 @@ def false_of_rare(seeds: int, share: float, tables: int, judged: Judged = lambda
         late = draws.random(seeds) < share
         other = np.where(late, draws.choice(timed_out, seeds), draws.choice(usual, seeds)) - gain
         cost = cost_of("queries.p99_ps", base, other)
-        wrong += table([judged(gap(base + 1e10, other + 1e10, statistics.RARE, cost))])[0] in ("better", "worse")
+        wrong += table([judged(gap(base + 1e10, other + 1e10, statistics.RARE, cost))])[0] in SHIFTED
     return wrong
 
 
@@ -189,14 +193,14 @@ def headlines(seeds: int, tables: int, *, equal: bool) -> Iterator[list[statisti
 
 
 def false_of_headlines(seeds: int, tables: int) -> tuple[int, int]:
-    """Of how many tables of headlines with equal means, and the shapes of real runs, any says better or worse."""
-    wrong = [any(word in ("better", "worse") for word in table(own)) for own in headlines(seeds, tables, equal=True)]
+    """Of how many tables of headlines with equal means, and the shapes of real runs, any says that means differ."""
+    wrong = [any(word in SHIFTED for word in table(own)) for own in headlines(seeds, tables, equal=True)]
     return sum(wrong), len(wrong)
 
 
-def power(seeds: int, samples: int) -> tuple[int, int, int]:
-    """Of all differences of metrics that are reliable with so many seeds, each for itself: better or worse before, now, and all."""
-    before = now = every = 0
+def power(seeds: int, samples: int) -> tuple[int, int, int, int]:
+    """Of all differences of metrics that are reliable with so many seeds, each for itself: shown before, now, on average, all."""
+    before = now = alone = every = 0
     for metric in real_seeds.names():
         needed = seeds_of(metric, "differences")
         if needed is None or needed > seeds:
@@ -205,9 +209,70 @@ def power(seeds: int, samples: int) -> tuple[int, int, int]:
             for base, other in drawn(both, seeds, samples, 3):
                 found = judged_as(metric, base, other)
                 before += table([flipped(found)])[0] in ("better", "worse")
-                now += table([found])[0] in ("better", "worse")
+                (word,) = table([found])
+                now += word in ("better", "worse")
+                alone += word in ("better on average", "worse on average")
                 every += 1
-    return before, now, every
+    return before, now, alone, every
+
+
+def timeouts_alone(seeds: int, share: float, tables: int) -> dict[str, int]:
+    """What tables of one difference say where timeouts in so many runs of one variant are all that differs, by verdict."""
+    values = real_seeds.values("shown", "queries.p99_ps", *POINT)
+    usual, timed_out = values[values < 5e9], values[values >= 5e9]
+    draws, said = np.random.default_rng(seeds), Counter[str]()
+    for _ in range(tables):
+        base, other = draws.choice(usual, seeds), draws.choice(usual, seeds)
+        other = np.where(draws.random(seeds) < share, draws.choice(timed_out, seeds), other)
+        said[table([gap(base, other, statistics.RARE, cost_of("queries.p99_ps", base, other))])[0]] += 1
+    return said
+
+
+# -- second looks --------------------------------------------------------------------------------------------------------
+
+
+LOOKS: Final = {
+    "once, at 20 seeds": (20,),
+    "again at 40": (20, 40),
+    "again at 40, 80 and 160": (20, 40, 80, 160),
+    "after every 10 from 20 to 200": tuple(range(20, 201, 10)),
+}
+"""Numbers of seeds at which somebody looks, until something is shown."""
+
+
+def false_of_looks(counts: Sequence[int], tables: int, share: float = 1.0) -> int:
+    """How many series of looks at a metric that is the same in both variants call it different; looks share the 5 %."""
+    values = real_seeds.values("shown", LOOKED_AT, *POINT)
+    draws, wrong = np.random.default_rng(len(counts)), 0
+    needed = seeds_of(LOOKED_AT, "differences")
+    for _ in range(tables):
+        base, other = values[draws.integers(0, len(values), (2, counts[-1]))]
+        wrong += any(shown(base[:count], other[:count], needed, share) for count in counts)
+    return wrong
+
+
+LOOKED_AT: Final = "fct/all.p50_ps"
+"""A metric that is judged from ten seeds on."""
+
+
+def shown(base: Values, other: Values, needed: int | None, share: float = 1.0) -> bool:
+    """Whether a difference is called one with a share of the 5 %."""
+    (found,) = statistics.verdicts([gap(base, other, needed)], ["lower"], alpha=share * statistics.ALPHA)
+    return found.verdict in SHIFTED
+
+
+def false_of_asked(tables: int) -> int:
+    """How many of the same, at 20 seeds and, where nothing is shown, again with as many as `not shown` says, of all of them."""
+    values = real_seeds.values("shown", LOOKED_AT, *POINT)
+    draws, wrong = np.random.default_rng(3), 0
+    needed = seeds_of(LOOKED_AT, "differences")
+    for _ in range(tables):
+        base, other = values[draws.integers(0, len(values), (2, 400))]
+        (found,) = statistics.verdicts([gap(base[:20], other[:20], needed)], ["lower"])
+        wrong += found.verdict in SHIFTED or (
+            found.seeds is not None and found.seeds <= 400 and shown(base[: found.seeds], other[: found.seeds], needed)
+        )
+    return wrong
 
 
 # -- the stop rule -------------------------------------------------------------------------------------------------------
@@ -377,13 +442,36 @@ def print_verdicts(samples: int) -> None:
             print(f"| {seeds}, {words} | | | {' | '.join(told)} |", flush=True)
     print("\npower\n")
     for seeds in (10, 20, 40, statistics.RARE):
-        before, now, every = power(seeds, max(10, samples // 20))
-        print(f"| {seeds} | {share(before, every)} | {share(now, every)} |", flush=True)
+        before, now, average, every = power(seeds, max(10, samples // 20))
+        print(f"| {seeds} | {share(before, every)} | {share(now, every)} | {share(average, every)} |", flush=True)
+    print("\ntimeouts are all that differs\n")
+    listed = ("worse", "worse on average", "mostly worse", "not shown")
+    for late in (0.05, 0.1, 0.26, 0.5):
+        for seeds in (20, statistics.RARE, 200):
+            said = timeouts_alone(seeds, late, samples)
+            rest = samples - sum(said[word] for word in listed)
+            cells = [*(f"{100 * said[word] / samples:.0f}" for word in listed), f"{100 * rest / samples:.0f}"]
+            print(f"| {100 * late:.0f} % | {seeds} | {' | '.join(cells)} |", flush=True)
+
+
+def print_looks(samples: int) -> None:
+    """Print how often somebody who looks several times sees a difference that is none."""
+    many = 2 * samples
+    print(f"\nsecond looks, {many} series\n")
+    for words, counts in LOOKS.items():
+        told = [share(false_of_looks(counts, many, part), many) for part in (1.0, 1 / len(counts))]
+        print(f"| {words} | {told[0]} | {told[1] if len(counts) > 1 else '–'} |", flush=True)
+    print(f"| at 20, and with as many as it says, the 20 among them | {share(false_of_asked(many), many)} | – |")
 
 
 def main(samples: int, *asked: str) -> None:
     """Print the tables that are asked for; all but the choice of classes if none is."""
-    kinds: dict[str, Callable[[int], None]] = {"coverage": print_coverage, "stops": print_stops, "verdicts": print_verdicts}
+    kinds: dict[str, Callable[[int], None]] = {
+        "coverage": print_coverage,
+        "stops": print_stops,
+        "verdicts": print_verdicts,
+        "looks": print_looks,
+    }
     for name, made in {**kinds, "classes": print_classes}.items():
         if name in (asked or kinds):
             made(samples)

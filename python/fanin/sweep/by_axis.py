@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from fanin.comparison.variants import settings as settings_of
 from fanin.scenario import Scenario
 from fanin.statistics import metrics
 from fanin.sweep.frames import Sweep
+from fanin.sweep.todo import pending
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,6 +121,7 @@ def _variants(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> list[Varia
                 numbers.setdefault(run, {})[key] = value
     kept = sweep.kept
     found = []
+    to_do = _to_do(sweep, runs, by)
     sizes = [next((name for name in runs.columns if name.startswith(f"{axis} [")), axis) for axis in by]
     points = _points(sweep)
     grouped = list(runs.sort(sizes, maintain_order=True).group_by(by, maintain_order=True))
@@ -143,12 +146,31 @@ def _variants(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> list[Varia
             )
             for row in ok.iter_rows(named=True)
         ]
-        names = [
-            str(value) if axis == "label" else f"{axis.split('.')[-1]}={value}" for axis, value in zip(by, values, strict=True)
-        ]
         if made:
-            found.append(Variant(", ".join(names), tuple(made), frame.height - ok.height))
-    return found
+            found.append(Variant(_name(by, values), tuple(made), frame.height - ok.height, to_do.pop(values, 0)))
+    absent = tuple(f"{_name(by, values)} all {count:,}" for values, count in to_do.items())
+    return [replace(variant, absent=absent) for variant in found] if absent else found
+
+
+def _name(by: Sequence[str], values: Sequence[Any]) -> str:
+    """Return what a variant is called, by its values of the axes."""
+    return ", ".join(
+        str(value) if axis == "label" else f"{axis.split('.')[-1]}={value}" for axis, value in zip(by, values, strict=True)
+    )
+
+
+def _to_do(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> dict[tuple[Any, ...], int]:
+    """Return how many runs a sweep still needs, by the values of the axes that make variants; of the chosen values of others."""
+    import polars as pl
+
+    needed = pending(sweep)
+    if not needed:
+        return {}
+    rows = sweep.plan.filter(pl.col("run").is_in(needed))
+    for axis in sweep.axes:
+        if axis not in by and axis in rows.columns and axis in runs.columns and "label" not in by:
+            rows = rows.filter(pl.col(axis).is_in(runs[axis].unique().implode(), nulls_equal=True))
+    return {values: frame.height for values, frame in rows.group_by(by, maintain_order=True)}
 
 
 def _points(sweep: Any) -> list[Any]:

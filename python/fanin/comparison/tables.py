@@ -100,13 +100,13 @@ def flagged(found: Interval | Pooled | Difference | None) -> bool:
 
 def verdict_text(cell: Cell) -> str:
     """Return what is said of a difference; a dash for the base. What is not shown has how many new seeds to plan behind it."""
+    return (cell.verdict or show.NOTHING) + (f" ({plan_text(cell)})" if cell.seeds is not None else "")
+
+
+def plan_text(cell: Cell) -> str:
+    """Return how many new seeds to plan for what is not shown; with a tilde where they would show "mostly" alone."""
     mostly = cell.difference is not None and cell.difference.mostly
-    return plan_text(cell.verdict, cell.seeds, mostly=mostly) or show.NOTHING
-
-
-def plan_text(verdict: Verdict | None, seeds: int | None, *, mostly: bool) -> str:
-    """Return a verdict, and of what is not shown how many new seeds to plan; with a tilde where they would show "mostly" alone."""
-    return (verdict or "") + ("" if seeds is None else f" (plan {'~' * mostly}{seeds:,})")
+    return "" if cell.seeds is None else f"plan {'~' * mostly}{cell.seeds:,}"
 
 
 def shown(comparison: Comparison) -> list[tuple[str, list[Row]]]:
@@ -133,17 +133,20 @@ def tables(comparison: Comparison, at: int) -> list[tuple[str, tuple[list[str], 
     for section, rows in shown(comparison):
         lines = []
         for row in rows:
+            cell = row.cells[at]
             means = [mean_text(row.metric, found) for found in pair(row, at)]
-            lines.append([row.metric.title, *means, change_text(row.metric, row.cells[at]), verdict_text(row.cells[at])])
+            own = [[row.metric.title, *means, change_text(row.metric, cell), cell.verdict or show.NOTHING]]
             if any(doubtful(found) for found in pair(row, at)):
-                lines.append(_medians(row, at))
-            if sides := sides_text(row.cells[at]):
-                lines.append([f"  {sides}", "", "", "", ""])
-            if any(row.cells[place].pooled for place in (0, at)):
-                one, two, change = together_texts(row, at)
-                lines.append([f"  {together.words(row.metric)}", one, two, change, ""])
-                lines.append(["    from", *_ends(row, at, "low"), "", ""])
-                lines.append(["    to", *_ends(row, at, "high"), "", ""])
+                own.append(_medians(row, at))
+            if sides := sides_text(cell):
+                own.append([f"  {sides}", "", "", "", ""])
+            if cell.seeds is not None:  # beneath the verdict
+                own += [["", "", "", "", ""]] if len(own) == 1 else []
+                own[1][-1] = plan_text(cell)
+            if any(_pooled(row, at)):
+                own.append([f" {together.words(row.metric)}", *together_texts(row, at), ""])
+                own += [[f"    {word}", *_ends(row, at, end), "", ""] for word, end in (("from", "low"), ("to", "high"))]
+            lines += own
         made.append((section, (head, lines)))
     return made
 

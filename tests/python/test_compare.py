@@ -430,7 +430,7 @@ def test_a_mean_that_moved_and_is_not_shown_has_a_note() -> None:
     assert timeouts.rows[0].cells[1].verdict == "not shown"
     assert note(timeouts) == (
         "20: the mean moved (Queries, p99 higher, in 12 of 24 seeds), but most runs did not follow, and such a mean is judged from "
-        "99 seeds on: not shown; the share of runs with a timeout (total.timed_out) says more"
+        "99 seeds on: not shown; read the median run, and in how many runs there was a timeout (total.timed_out)"
     )
     against = shifted(lambda seed: 1e11 + 1e8 * seed if seed % 4 == 0 else -1e6, seeds=40)
     assert against.rows[0].cells[1].verdict == "mostly better"

@@ -156,8 +156,7 @@ def _show_points(done: Sweep, made: Plan) -> None:
     title = f"The first {len(rows)} of {count:,} points" if count > len(rows) else show.many(count, "point")
     console = terminal.console()
     terminal.table(console, title, head, rows, words=set(range(len(made.axes) or 1)))
-    if any(cell.startswith("~") for row in rows for cell in row):
-        note = "~: the interval of this mean is not to be relied on, for rare runs decide it; median and range say what was seen"
+    for note in points.tilde_notes(metric, points.found(done, made, metric)[:_POINTS_SHOWN]):
         console.print(Text(note, style="dim"), soft_wrap=True)
     if compare := points.compare_command(done, made):
         console.print(Text(f"all metrics, judged: {compare}", style="dim"), soft_wrap=True)

@@ -496,6 +496,8 @@ def _averages(found: Sequence[Variant], rows: Sequence[Row], alpha: float) -> li
             if gap is None or gap.p_mean is None or cell.chance is None or gap.p_mean > alpha or not gap.mean:
                 continue
             against = gap.mean * (gap.higher - gap.lower) < 0
+            if not against and gap.p_most is not None and gap.p_most <= alpha:
+                continue  # most of the runs moved with it
             needed = row.metric.seeds_of_differences
             if cell.verdict in ("mostly better", "mostly worse") and against:
                 why = "mostly"
@@ -514,9 +516,9 @@ def _averages(found: Sequence[Variant], rows: Sequence[Row], alpha: float) -> li
 def _average_note(name: str, why: str, listed: Sequence[str]) -> str:
     shown = "; ".join(listed[:_SHIFT]) + (f"; and {len(listed) - _SHIFT} more" if len(listed) > _SHIFT else "")
     moved = f"{name}: the mean moved ({shown})"
-    look = "the share of runs with a timeout (total.timed_out) says more"
+    look = "read the median run, and in how many runs there was a timeout (total.timed_out)"
     if why == "mostly":
-        return f"{moved}, and most of the runs went the other way: the verdict is of most runs; {look} of the mean"
+        return f"{moved}, and most of the runs went the other way: the verdict is of most runs; {look}"
     if why == "flagged":
         return f"{moved}, but a few runs decide it and most do not follow: not shown; {look}"
     if why == "others":

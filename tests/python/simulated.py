@@ -239,40 +239,45 @@ LOOKS: Final = {
 }
 """Numbers of seeds at which somebody looks, until something is shown."""
 
-
-def false_of_looks(counts: Sequence[int], tables: int, share: float = 1.0) -> int:
-    """How many series of looks at a metric that is the same in both variants call it different; looks share the 5 %."""
-    values = real_seeds.values("shown", LOOKED_AT, *POINT)
-    draws, wrong = np.random.default_rng(len(counts)), 0
-    needed = seeds_of(LOOKED_AT, "differences")
-    for _ in range(tables):
-        base, other = values[draws.integers(0, len(values), (2, counts[-1]))]
-        wrong += any(shown(base[:count], other[:count], needed, share) for count in counts)
-    return wrong
-
-
 LOOKED_AT: Final = "fct/all.p50_ps"
 """A metric that is judged from ten seeds on."""
 
-
-def shown(base: Values, other: Values, needed: int | None, share: float = 1.0) -> bool:
-    """Whether a difference is called one with a share of the 5 %."""
-    (found,) = statistics.verdicts([gap(base, other, needed)], ["lower"], alpha=share * statistics.ALPHA)
-    return found.verdict in SHIFTED
+MOST_LOOKED_AT: Final = 200
 
 
-def false_of_asked(tables: int) -> int:
-    """How many of the same, at 20 seeds and, where nothing is shown, again with as many as `not shown` says, of all of them."""
-    values = real_seeds.values("shown", LOOKED_AT, *POINT)
-    draws, wrong = np.random.default_rng(3), 0
-    needed = seeds_of(LOOKED_AT, "differences")
-    for _ in range(tables):
-        base, other = values[draws.integers(0, len(values), (2, 400))]
-        (found,) = statistics.verdicts([gap(base[:20], other[:20], needed)], ["lower"])
-        wrong += found.verdict in SHIFTED or (
-            found.seeds is not None and found.seeds <= 400 and shown(base[: found.seeds], other[: found.seeds], needed)
-        )
-    return wrong
+def chance(found: statistics.Difference) -> float:
+    """The level at which a difference that is judged for itself is called one."""
+    assert found.p is not None and found.p_average is not None
+    return min(found.p, found.p_average)
+
+
+def false_of_looks(series: int) -> Iterator[tuple[dict[int, float], int | None]]:
+    """Series of looks at a metric that is the same in both variants: its chance by number of seeds, and what 20 ask for."""
+    values, needed = real_seeds.values("shown", LOOKED_AT, *POINT), seeds_of(LOOKED_AT, "differences")
+    counts = sorted({count for looks in LOOKS.values() for count in looks})
+    draws = np.random.default_rng(6)
+    for _ in range(series):
+        base, other = values[draws.integers(0, len(values), (2, MOST_LOOKED_AT))]
+        found = {count: gap(base[:count], other[:count], needed) for count in counts}
+        (first,) = statistics.verdicts([found[20]], ["lower"])
+        chances = {count: chance(own) for count, own in found.items()}
+        if first.seeds is not None and first.seeds <= MOST_LOOKED_AT:
+            chances[first.seeds] = chance(gap(base[: first.seeds], other[: first.seeds], needed))
+        yield chances, first.seeds
+
+
+def looks_rows(series: int) -> Iterator[str]:
+    """Rows of the table of second looks."""
+    found = list(false_of_looks(series))
+    for words, counts in LOOKS.items():
+        told = [
+            share(sum(any(chances[count] <= statistics.ALPHA / parts for count in counts) for chances, _ in found), series)
+            for parts in (1, len(counts))
+        ]
+        yield f"| {words} | {told[0]} | {told[1] if len(counts) > 1 else '–'} |"
+    asked = [[chances[20], chances.get(more or 0, 1.0)] for chances, more in found]
+    told = [share(sum(min(own) <= statistics.ALPHA / parts for own in asked), series) for parts in (1, 2)]
+    yield f"| again with as many as the plan says, the 20 among them, if 200 do | {' | '.join(told)} |"
 
 
 # -- the stop rule -------------------------------------------------------------------------------------------------------
@@ -433,9 +438,9 @@ def print_verdicts(samples: int) -> None:
         many = AGAIN * samples if seeds >= statistics.RARE else samples
         alone = [share(false_of_rare(seeds, late, many), many) for late in SHARES]
         wrong, of = false_of_headlines(seeds, max(10, samples // 4))
-        print(
-            f"| {seeds} | {share(false_of_equal(seeds, samples), samples)} | {share(wrong, of)} | {' | '.join(alone)} |", flush=True
-        )
+        tables = 5 * samples if seeds == 10 else samples  # ten are where it is nearest to its bound
+        equal = share(false_of_equal(seeds, tables), tables)
+        print(f"| {seeds} | {equal} | {share(wrong, of)} | {' | '.join(alone)} |", flush=True)
     for seeds in (statistics.RARE, 200):
         for words, judged in (("by what seeds showed alone", as_seen), ("and without Hall's test", flipped)):
             told = [share(false_of_rare(seeds, late, AGAIN * samples, judged), AGAIN * samples) for late in SHARES]
@@ -456,12 +461,9 @@ def print_verdicts(samples: int) -> None:
 
 def print_looks(samples: int) -> None:
     """Print how often somebody who looks several times sees a difference that is none."""
-    many = 2 * samples
-    print(f"\nsecond looks, {many} series\n")
-    for words, counts in LOOKS.items():
-        told = [share(false_of_looks(counts, many, part), many) for part in (1.0, 1 / len(counts))]
-        print(f"| {words} | {told[0]} | {told[1] if len(counts) > 1 else '–'} |", flush=True)
-    print(f"| at 20, and with as many as it says, the 20 among them | {share(false_of_asked(many), many)} | – |")
+    print(f"\nsecond looks, {5 * samples} series\n")
+    for row in looks_rows(5 * samples):
+        print(row, flush=True)
 
 
 def main(samples: int, *asked: str) -> None:

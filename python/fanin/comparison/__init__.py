@@ -318,7 +318,7 @@ def of(  # noqa: PLR0913 (all but one have a name)
 
 def _told(gap: Difference) -> dict[str, Any]:
     """Return a difference as JSON holds it, with the chance that it is judged by."""
-    return {**asdict(gap), "gaps": list(gap.gaps), "p": gap.p}
+    return {**asdict(gap), "gaps": list(gap.gaps), "p": gap.p, "p_average": gap.p_average}
 
 
 def _range(name: str, value: float, low: float, high: float) -> list[str]:

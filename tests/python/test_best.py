@@ -358,7 +358,7 @@ def test_what_cannot_be_ranked_is_refused_before_it_is_run(monkeypatch: pytest.M
     monkeypatch.setattr(running, "execute", lambda *given, **_: asked.append(given))
     for metric, message in (
         ("queries.p98_ps", "did you mean queries.p99_ps"),
-        ("total.marks", "no direction"),
+        ("total.marks", "neither more nor less of it is better"),
         ("fxt/*", "none of"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -372,7 +372,7 @@ def test_a_metric_that_this_scenario_has_not_ends_with_the_first_run(tmp_path: P
     with pytest.raises(ValueError, match=r"metric 'total\.datagrams_received': no run has it; it needs"):
         best(small(), only=["pdn"], seeds=5, jobs=1, metric="total.datagrams_received", keep=tmp_path / "kept")
     assert fanin.Sweep(tmp_path / "kept").runs.height == 1
-    with pytest.raises(ValueError, match=r"the scenario as it is comes to no end: .*max_events"):
+    with pytest.raises(ValueError, match=r"the scenario as it is fails: .*max_events"):
         best(small(**{"engine.max_events": 50}), only=["pdn"], seeds=1)
     with pytest.raises(ValueError, match="jobs: 0 is out of range"):
         best(small(), only=["pdn"], jobs=0)

@@ -817,7 +817,7 @@ def test_of_a_store_only_groups_that_hold_compared_numbers_are_read(fake_sweep: 
 def test_other_axes_are_fixed_or_the_sweep_is_refused(fake_sweep: Any) -> None:
     sweep = fake_sweep((0.5, 0.8))
     assert problems(lambda: fanin.compare(sweep, by="switch.marking.k")) == [
-        "traffic[0].load: varies, too; where (--where) chooses one of 0.5, 0.8"
+        "traffic[0].load: varies, too; choose one of its values with --where (where=): 0.5, 0.8"
     ]
     found = fanin.compare(sweep, by="switch.marking.k", where={"traffic[0].load": "0.80"})
     assert [run.origin for run in found.base.runs] == ["out/k/200.81", "out/k/200.82", "out/k/200.83"]
@@ -832,7 +832,7 @@ def test_what_is_wrong_with_a_sweep_is_said_at_once(fake_sweep: Any) -> None:
         "traffic[0].load=0.9: no run has this value; there are 0.5",
     ]
     (line,) = problems(lambda: fanin.compare(fake_sweep()))
-    assert line == "out/k: is a sweep; by (--by) says which axis makes the variants: switch.marking.k, traffic[0].load"
+    assert line == "out/k: is a sweep, whose variants are the values of an axis: choose it with --by (by=) from switch.marking.k, traffic[0].load"
     assert problems(lambda: fanin.compare(fake_sweep(empty=True), by="switch.marking.k")) == [
         "out/k: no run of this sweep has ended yet"
     ]

@@ -292,7 +292,7 @@ _BETTER: Final[tuple[Verdict, ...]] = ("better", "better on average", "mostly be
 _WORSE: Final[tuple[Verdict, ...]] = ("worse", "worse on average", "mostly worse")
 _HOW: Final[Mapping[Verdict, str]] = {"mostly better": " in most runs", "better on average": " on average, though not in most runs"}
 
-_WITHOUT_DIRECTION: Final = "metric '{}': has no direction that is better, so nothing can be ranked by it"
+_WITHOUT_DIRECTION: Final = "metric '{}': neither more nor less of it is better, so nothing can be ranked by it"
 
 
 def _first_line(error: str) -> str:
@@ -309,7 +309,7 @@ class _Watch:
         if planned.point.label != AS_IT_IS:
             return
         if outcome.error is not None:
-            raise ValueError(f"the scenario as it is comes to no end: {_first_line(outcome.error)}")
+            raise ValueError(f"the scenario as it is fails: {_first_line(outcome.error)}")
         _chosen(self.asked, {key: value for key, value in addressed(outcome.metrics) if value is not None})
 
 
@@ -443,7 +443,7 @@ def best(  # noqa: PLR0913 (options by name)
         done = running.execute(made, out, jobs=jobs, keep=True, retry_failed=True, progress=progress, ended=_Watch(metric))
         failed = _failures(done)
         if AS_IT_IS in failed:
-            raise ValueError(f"the scenario as it is comes to no end: {failed[AS_IT_IS]}")
+            raise ValueError(f"the scenario as it is fails: {failed[AS_IT_IS]}")
         racing = _still_racing(_variants(done, asked, failed), racing, metric, alpha, len(asked))
         if not racing:
             break

@@ -154,7 +154,7 @@ def load(source: Any, design: Mapping[str, Any] | None = None) -> Source:
     if document:
         keys = ", ".join(document)
         _refuse(
-            [Problem("error", "sweep.scenario", f"names a file, and {keys} of a scenario stand here too; accepted: one of both")]
+            [Problem("error", "sweep.scenario", f"names a file, and {keys} of a scenario stand here too; accepted: one of the two")]
         )
     scenario_file = given.base_dir / named
     base = Scenario.from_file(scenario_file)

@@ -20,7 +20,7 @@ from fanin.text import show, terminal
 if TYPE_CHECKING:
     from fanin.best.candidates import Candidate, Rejected
     from fanin.best.ranking import Best, Place
-    from fanin.statistics import Difference
+    from fanin.statistics import Difference, Verdict
     from fanin.statistics.metrics import Metric
 
 __all__ = ["EXAMPLE", "best"]
@@ -104,10 +104,12 @@ def _settings(found: Candidate) -> str:
     return ", ".join(f"{path}={value(what)}" for path, what in found.changes.items())
 
 
-_STYLES: Final = {
-    **dict.fromkeys(("better", "better on average", "mostly better"), "green"),
-    **dict.fromkeys(("worse", "worse on average", "mostly worse"), "red"),
-}
+_STYLES: Final = {"better": "green", "worse": "red"}
+"""Colours by the word for the side in a verdict."""
+
+
+def _style(verdict: Verdict | None) -> str:
+    return next((style for word, style in _STYLES.items() if word in (verdict or "").split()), "")
 
 
 def _show(found: Best) -> None:
@@ -156,7 +158,7 @@ def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
         f"{'~' * tables.flagged(interval)}{metric.text(interval.mean)}{spread}",
         str(interval.seeds),
         _change(place, metric),
-        Text(_verdict(place), style=_STYLES.get(place.verdict or "", "")),
+        Text(_verdict(place), style=_style(place.verdict)),
     ]
     if others:
         moved = place.others_change

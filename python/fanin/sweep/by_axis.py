@@ -55,7 +55,9 @@ def gather(sources: Sequence[Any], by: Sequence[str], where: Mapping[str, str]) 
         gone = [path for path in others if "://" not in path and not Path(path).exists()]
         if len(sources) == 1 and gone:
             raise CompareError([f"{gone[0]}: there is no such folder"])
-        what = f"; {', '.join(others)} {'is' if len(others) == 1 else 'are'} no sweep" if others else f", and {len(sources)} are given"
+        what = (
+            f"; {', '.join(others)} {'is' if len(others) == 1 else 'are'} no sweep" if others else f", and {len(sources)} are given"
+        )
         raise CompareError([f"by, where: one sweep is needed{what}"])
     sweep = sources[0] if not isinstance(sources[0], str | os.PathLike) else Sweep(sources[0])
     runs = sweep.runs
@@ -65,7 +67,9 @@ def gather(sources: Sequence[Any], by: Sequence[str], where: Mapping[str, str]) 
         raise CompareError([f"{sweep.path}: no run of this sweep has ended yet"])
     problems = [_unknown(sweep.path, axis, axes) for axis in [*by, *where] if axis not in axes]
     if not by:
-        problems.append(f"{sweep.path}: is a sweep, whose variants are the values of an axis: choose it with --by (by=) from {', '.join(axes)}")
+        problems.append(
+            f"{sweep.path}: is a sweep, whose variants are the values of an axis: choose it with --by (by=) from {', '.join(axes)}"
+        )
     chosen = runs
     for axis, value in where.items():
         if axis in axes:
@@ -75,7 +79,9 @@ def gather(sources: Sequence[Any], by: Sequence[str], where: Mapping[str, str]) 
             chosen = chosen[kept]
     vary = [axis for axis in sweep.axes if axis in axes and axis not in by and chosen[axis].n_unique() > 1] if not problems else []
     if "label" not in by:
-        problems += [f"{axis}: varies, too; choose one of its values with --where (where=): {_listed(chosen, axis)}" for axis in vary]
+        problems += [
+            f"{axis}: varies, too; choose one of its values with --where (where=): {_listed(chosen, axis)}" for axis in vary
+        ]
     good = chosen.filter(chosen["status"] == "ok")
     if not problems and not good.height:
         every = "the run" if chosen.height == 1 else f"all {chosen.height:,} runs"

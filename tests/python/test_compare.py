@@ -832,7 +832,8 @@ def test_what_is_wrong_with_a_sweep_is_said_at_once(fake_sweep: Any) -> None:
         "traffic[0].load=0.9: no run has this value; there are 0.5",
     ]
     (line,) = problems(lambda: fanin.compare(fake_sweep()))
-    assert line == "out/k: is a sweep, whose variants are the values of an axis: choose it with --by (by=) from switch.marking.k, traffic[0].load"
+    is_one = "out/k: is a sweep, whose variants are the values of an axis: choose it with --by (by=) from "
+    assert line == is_one + "switch.marking.k, traffic[0].load"
     assert problems(lambda: fanin.compare(fake_sweep(empty=True), by="switch.marking.k")) == [
         "out/k: no run of this sweep has ended yet"
     ]

@@ -110,6 +110,11 @@ def test_an_unfinished_sweep_is_compared_with_a_warning_of_what_is_missing(tmp_p
     assert said in found._repr_html_() and said in found.report(tmp_path / "page.html").read_text(encoding="utf-8")
     status, out, told = finished(command("compare", tmp_path / "out", "--by", "switch.marking.k"))
     assert status == 0 and f"warning: {said}" in told and "k=20 packets against k=2 packets" in out
+    ruled = planned(**larger, stop={"metric": "total.goodput_bps", "relative_width": 0.5})
+    running._describe(LocalStore(tmp_path / "out"), ruled)
+    assert (
+        "k=50 packets all 6; and what its stop rule asks for then; numbers" in made.reload().compare("switch.marking.k").warnings[0]
+    )
     # One with a stop rule needs no more than the rule does.
     stop = {"metric": "total.goodput_bps", "relative_width": 0.5}
     ended = run(tmp_path / "stopped", {**K, "seeds": 40, "stop": stop})

@@ -588,7 +588,7 @@ def _incomplete(found: Sequence[Variant]) -> list[str]:
         for variant in found
         if variant.missing
     ]
-    listed = [*missing, *dict.fromkeys(line for variant in found for line in variant.absent)]
+    listed = [*missing, *dict.fromkeys(line for variant in found for line in variant.unfinished)]
     if not listed:
         return []
     later = "numbers and verdicts are of what has ended, and whoever compares again when more has, looks twice"

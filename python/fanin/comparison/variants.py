@@ -95,16 +95,16 @@ class Variant:
     failed : int
         Runs of a sweep that failed and are left out.
     missing : int
-        Runs of a sweep that has not ended which are still to be made.
-    absent : tuple of str
-        Variants of that sweep of which no run has ended well, each with how many are to be made.
+        Runs of a sweep that is not finished which are still to be made; with a stop rule, until it looks next.
+    unfinished : tuple of str
+        What else of that sweep is missing, a phrase each: variants of which no run has ended well, and what a stop rule may want.
     """
 
     name: str
     runs: tuple[Run, ...]
     failed: int = 0
     missing: int = 0
-    absent: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()
 
     @property
     def seeds(self) -> tuple[int, ...]:

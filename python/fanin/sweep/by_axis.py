@@ -128,6 +128,7 @@ def _variants(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> list[Varia
     kept = sweep.kept
     found = []
     to_do = _to_do(sweep, runs, by)
+    more = ("and what its stop rule asks for then",) if to_do and "stop" in (sweep.document.get("sweep") or {}) else ()
     sizes = [next((name for name in runs.columns if name.startswith(f"{axis} [")), axis) for axis in by]
     points = _points(sweep)
     grouped = list(runs.sort(sizes, maintain_order=True).group_by(by, maintain_order=True))
@@ -154,8 +155,8 @@ def _variants(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> list[Varia
         ]
         if made:
             found.append(Variant(_name(by, values), tuple(made), frame.height - ok.height, to_do.pop(values, 0)))
-    absent = tuple(f"{_name(by, values)} all {count:,}" for values, count in to_do.items())
-    return [replace(variant, absent=absent) for variant in found] if absent else found
+    rest = (*(f"{_name(by, values)} all {count:,}" for values, count in to_do.items()), *more)
+    return [replace(variant, unfinished=rest) for variant in found] if rest else found
 
 
 def _name(by: Sequence[str], values: Sequence[Any]) -> str:

@@ -56,6 +56,34 @@ fn every_value_of_rcm_has_room_in_its_column() {
 }
 
 #[test]
+fn every_value_of_pdn_has_room_in_its_column() {
+    for (queue, max_frame, ttl) in [("200B", "1518B", 64), ("44B", "128B", 2), ("100KB", "65535B", 255)] {
+        let settings = [("queue", text(queue)), ("max_frame", text(max_frame)), ("ttl", Value::Int(ttl))];
+        let made = vectors("pdn", &table(&settings)).unwrap();
+        assert_eq!(made.sequences.len(), 16);
+        every_value_fits(&made);
+    }
+}
+
+/// Each fate and each way to leave is there; what a sequence sends is what it queued, in order.
+#[test]
+fn notifications_leave_in_the_order_in_which_they_were_queued() {
+    let made = vectors("pdn", &table(&[])).unwrap();
+    let column = |name: &str| made.columns.iter().position(|c| c.name == name).unwrap();
+    let (fate, sends, number, sent) = (column("fate"), column("sends"), column("number"), column("sent_number"));
+    let mut met = std::collections::BTreeSet::new();
+    for sequence in &made.sequences {
+        let queued: Vec<i64> = sequence.rows.iter().filter(|r| r[fate] == 1).map(|r| r[number]).collect();
+        let left: Vec<i64> = sequence.rows.iter().filter(|r| r[sends] > 0).map(|r| r[sent]).collect();
+        assert_eq!(queued[..left.len()], left, "{}", sequence.case);
+        let waiting = sequence.rows.last().unwrap()[column("waiting")];
+        assert_eq!((queued.len() - left.len()) as i64, waiting, "{}", sequence.case);
+        met.extend(sequence.rows.iter().map(|r| (r[fate], r[sends])));
+    }
+    assert_eq!(Vec::from_iter(met), [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (3, 0), (4, 0)]);
+}
+
+#[test]
 fn the_cases_reach_what_they_are_for() {
     let made = vectors("s-ecn", &table(&[("rates", list(&["1Gbps"]))])).unwrap();
     let column = |name: &str| made.columns.iter().position(|c| c.name == name).unwrap();
@@ -97,7 +125,7 @@ fn what_is_wrong_is_said_all_at_once() {
     let unknown = said("s-enc", table(&[]));
     assert_eq!(
         unknown,
-        ["\"s-enc\" is not a known mechanism with test vectors; accepted: rcm, rimm, s-ecn; did you mean 's-ecn'?"]
+        ["\"s-enc\" is not a known mechanism with test vectors; accepted: pdn, rcm, rimm, s-ecn; did you mean 's-ecn'?"]
     );
     let wrong = said("s-ecn", table(&[("cases", list(&["pair"])), ("rates", list(&["1Mbps"])), ("k", text("2"))]));
     assert_eq!(wrong.len(), 3, "{wrong:?}");

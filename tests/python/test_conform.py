@@ -45,9 +45,9 @@ def asked(*arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("settings", "rows"),
     [
-        ([], 17_260),
-        (["at=dequeue"], 34_520),
-        (["registers.after_mark=reset", "registers.credit=0B"], 17_260),
+        ([], 18_280),
+        (["at=dequeue"], 36_560),
+        (["registers.after_mark=reset", "registers.credit=0B"], 18_280),
         (["registers.clock=2.5ns", "k=3KB", "seed=7"], 16_000),
     ],
     ids=["default", "dequeue", "reset", "clock"],
@@ -58,7 +58,7 @@ def test_the_example_in_c_conforms(example: str, settings: list[str], rows: int)
     found = json.loads(done.stdout)
     assert (found["schema"], found["ok"], found["first"], found["failure"]) == ("conform/1", True, None, None)
     assert found["answered"] == found["rows"] >= rows
-    assert (found["sequences"], set(found["different"].values())) == (80, {0})
+    assert (found["sequences"], set(found["different"].values())) == (90, {0})
 
 
 def test_what_conforms_is_said_by_case(example: str) -> None:
@@ -158,9 +158,9 @@ def test_a_target_that_does_not_end_is_ended(body: str, answered: str) -> None:
 def test_a_target_that_reads_nothing_does_not_block() -> None:
     found = conform("s-ecn", [sys.executable, "-c", "import time; time.sleep(30)"], timeout_s=0.5)
     assert found.failure is not None
-    assert found.failure.startswith("it did not end within 0.5 s: 0 of 17,260")
+    assert found.failure.startswith("it did not end within 0.5 s: 0 of 18,280")
     closed = conform("s-ecn", [sys.executable, "-c", "print('mark\\n0')"])
-    assert closed.failure == "it answered 1 of 17,260 rows"
+    assert closed.failure == "it answered 1 of 18,280 rows"
 
 
 def test_a_child_that_keeps_the_output_open_does_not_block() -> None:

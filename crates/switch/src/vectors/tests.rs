@@ -30,7 +30,7 @@ fn every_value_has_room_in_its_column() {
     for (at, clock) in [("enqueue", "8ns"), ("dequeue", "1ns"), ("enqueue", "20ns")] {
         let registers = table(&[("clock", text(clock)), ("credit", text("65535B"))]).value;
         let made = vectors("s-ecn", &table(&[("at", text(at)), ("registers", registers)])).unwrap();
-        assert_eq!(made.sequences.len(), 80);
+        assert_eq!(made.sequences.len(), 90);
         every_value_fits(&made);
     }
 }
@@ -91,7 +91,7 @@ fn the_cases_reach_what_they_are_for() {
         let sequence = made.sequences.iter().find(|s| s.case == case).unwrap();
         sequence.rows.iter().filter(|row| wanted(row[column(name)])).count()
     };
-    for case in ["slopes", "idle", "pairs", "sizes", "saturation", "ecn", "threshold", "random"] {
+    for case in ["slopes", "idle", "pairs", "sizes", "saturation", "ecn", "threshold", "exact", "random"] {
         let (rows, marks) = (count(case, "mark", &|_| true), count(case, "mark", &|m| m == 1));
         assert!(0 < marks && marks < rows, "{case}: {marks} of {rows}");
         assert!(count(case, "added", &|v| v == -1538 << 20) > 0, "{case} reaches the credit");
@@ -101,6 +101,15 @@ fn the_cases_reach_what_they_are_for() {
     assert_eq!(count("saturation", "interval", &|v| v == 0xff_fffe), 1);
     assert!(count("idle", "interval", &|v| v == 0xff_ffff) >= 3);
     assert!(count("ecn", "ecn", &|v| v == 0) > 50);
+    assert_eq!(count("exact", "growth", &|v| v == 0), 36);
+    for k in [64, 65, 1518, 1519, 1582, 3035, 3036, 32_000, 999_999] {
+        let made = vectors("s-ecn", &table(&[("cases", list(&["exact"])), ("k", text(&format!("{k}B")))])).unwrap();
+        for sequence in &made.sequences {
+            let last = &sequence.rows[sequence.rows.len() - 1];
+            let [queue, by_slope, by_k, mark] = ["queue", "by_slope", "by_k", "mark"].map(|name| last[column(name)]);
+            assert_eq!([queue, by_slope, by_k, mark], [k, 0, 1, 1], "the queue is K, and that alone marks");
+        }
+    }
 }
 
 #[test]

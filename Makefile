@@ -53,7 +53,7 @@ python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and r
 	.ci/timed "site" $(MAKE) --no-print-directory site
 	.ci/timed "Python tests" $(BIN)/python -m pytest -q --deselect tests/linux/test_against_kernel.py
 
-install-%: ## install chromium, iverilog, node, tshark, valgrind or yosys, which some tests need, as root on Debian
+install-%: ## install chromium, iverilog, node, tshark, valgrind, verilator or yosys, which some tests need, as root on Debian
 	.ci/optional install $*
 
 # Sanitizer coverage is a part of the stable compiler; libFuzzer is C++ that its crate compiles.

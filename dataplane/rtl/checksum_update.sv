@@ -17,7 +17,9 @@ module checksum_update #(
     logic [SUM_W-1:0] sum;
     logic [16:0] folded;
 
-    assign partial[0] = SUM_W'(~checksum & 16'hffff);
+    logic [15:0] complement;
+    assign complement = ~checksum;
+    assign partial[0] = SUM_W'(complement);
     for (genvar i = 0; i < WORDS; i++) begin : word
         logic [15:0] was, becomes;
         assign was = ~old_words[16*i +: 16];

@@ -110,8 +110,8 @@ module rimm_sequencer #(
 
     // Registers of the ports.
     logic [PORTS-1:0] above, full, on, over, busy, known;
-    logic [PORTS-1:0][15:0] crossings, alert_crossing, depths;
-    logic [PORTS-1:0][31:0] said, since;
+    logic [16*PORTS-1:0] crossings, alert_crossing, depths;    // 16 bits of each port
+    logic [32*PORTS-1:0] said, since;
     logic above_p, full_p, on_p, over_p, busy_p;
     logic [15:0] crossings_p, alert_crossing_p;
     logic [31:0] said_p, since_p;
@@ -119,7 +119,8 @@ module rimm_sequencer #(
     logic [PORT_W-1:0] p;
     assign p = port_no[PORT_W-1:0];
     assign {above_p, full_p, on_p, over_p, busy_p} = {above[p], full[p], on[p], over[p], busy[p]};
-    assign {crossings_p, alert_crossing_p, said_p, since_p} = {crossings[p], alert_crossing[p], said[p], since[p]};
+    assign {crossings_p, alert_crossing_p} = {crossings[16*p +: 16], alert_crossing[16*p +: 16]};
+    assign {said_p, since_p} = {said[32*p +: 32], since[32*p +: 32]};
 
     // The neighbour with the least depth: with room and without an alert, or of all that have been heard.
     logic best_found [0:PORTS], any_found [0:PORTS];
@@ -129,7 +130,7 @@ module rimm_sequencer #(
         logic speaks, candidate, usable, better, less;
         logic [15:0] its_depth;
         assign speaks = valid && event_no != 2'd0 && from == i;
-        assign its_depth = speaks ? heard : depths[i];
+        assign its_depth = speaks ? heard : depths[16*i +: 16];
         assign candidate = (known[i] || speaks) && port_no != i;
         assign usable = candidate && its_depth < room && !on[i];
         assign better = usable && (!best_found[i] || its_depth < best_depth[i]);
@@ -143,7 +144,7 @@ module rimm_sequencer #(
         always_ff @(posedge clk) begin
             if (rst) known[i] <= 1'b0;
             else if (speaks) known[i] <= 1'b1;
-            if (speaks) depths[i] <= heard;
+            if (speaks) depths[16*i +: 16] <= heard;
         end
     end
     logic found;
@@ -169,21 +170,21 @@ module rimm_sequencer #(
         always_ff @(posedge clk) begin
             if (rst) begin
                 {above[i], full[i], on[i], over[i], busy[i]} <= '0;
-                {crossings[i], alert_crossing[i]} <= '0;
-                {said[i], since[i]} <= '0;
+                {crossings[16*i +: 16], alert_crossing[16*i +: 16]} <= '0;
+                {said[32*i +: 32], since[32*i +: 32]} <= '0;
             end else if (mine && due) begin
-                said[i] <= clock;
+                said[32*i +: 32] <= clock;
                 if (crosses) begin
                     above[i] <= is_above;
                     full[i] <= !drained && (full_p || is_above);
-                    crossings[i] <= crossings_p + 1'b1;
+                    crossings[16*i +: 16] <= crossings_p + 1'b1;
                 end
             end else if (mine && news) begin
-                alert_crossing[i] <= crossing;
+                alert_crossing[16*i +: 16] <= crossing;
                 on[i] <= is_above;
                 busy[i] <= is_above || (busy_p && depth != 0);
                 if (is_above && !was_on) begin
-                    since[i] <= clock;
+                    since[32*i +: 32] <= clock;
                     over[i] <= 1'b0;
                 end
             end else if (mine && writes) over[i] <= over_n;

@@ -153,11 +153,13 @@ module s_ecn_marker #(
     logic by_slope, under;
     logic [OWED_W-1:0] owed, owed_next;
     logic takes, earns;
-    assign added = sum + plain5;
-    assign over_floor = sum + with_credit5;
-    assign over = sum + less5;
-    assign over_one = sum + less_one5;
-    assign over_two = sum + less_two5;
+    logic signed [TERM_W:0] sum_wide;
+    assign sum_wide = (TERM_W + 1)'(sum);
+    assign added = sum_wide + (TERM_W + 1)'(plain5);
+    assign over_floor = sum_wide + (TERM_W + 1)'(with_credit5);
+    assign over = sum_wide + (TERM_W + 1)'(less5);
+    assign over_one = sum_wide + (TERM_W + 1)'(less_one5);
+    assign over_two = sum_wide + (TERM_W + 1)'(less_two5);
     assign under = over_floor[TERM_W];
     assign by_slope = grows5 && !over_one[TERM_W];
     assign earns = v5 && at_dequeue && by_slope && ect5;

@@ -1,4 +1,4 @@
-// S-ECN's marker for one port: takes an arrival in each clock, and at the same time a departure.
+// S-ECN's marker for the ports of a switch: takes an arrival in each clock, and at the same time a departure, of any ports.
 //
 // Source: S-ECN (ICNP 2018) section IV-C; the arithmetic, bit for bit, is docs/vectors.md and crates/dataplane/src/s_ecn.rs.
 //
@@ -14,6 +14,7 @@
 `default_nettype none
 
 module s_ecn_marker #(
+    parameter int PORTS      = 1,             // of one rate and with one K, whose sums and clocks of the last arrival lie side by side
     parameter int FRACTION   = 20,            // fraction bits of bytes
     parameter int RATE_W     = 32,            // R [2^-FRACTION B per clock]
     parameter int INTERVAL_W = 24,            // I [clocks], saturating
@@ -22,13 +23,14 @@ module s_ecn_marker #(
     parameter int OWED_W     = 32,            // marks earned and not yet given, at dequeue
     parameter int CLOCK_W    = INTERVAL_W + 1, // free-running counter; it needs one bit more than the interval
     parameter logic [RATE_W-1:0] FIXED_RATE = 0, // R, where it is known at synthesis; 0: the input
+    localparam int PORT_W    = PORTS == 1 ? 1 : $clog2(PORTS),
     localparam int PRODUCT_W = RATE_W + INTERVAL_W,
     localparam int BYTES_W   = LENGTH_W + FRACTION,
     localparam int SUM_W     = BYTES_W + 1
 ) (
     input wire logic clk,
     input wire logic rst,
-    input wire logic [CLOCK_W-1:0] now,       // counts clocks; while idle it moves by less than 2^CLOCK_W - 2^INTERVAL_W
+    input wire logic [CLOCK_W-1:0] now,       // counts clocks; in PORTS clocks it moves by less than 2^CLOCK_W - 2^INTERVAL_W
 
     // Settings. Change them while rst is high.
     input wire logic [RATE_W-1:0] rate,
@@ -39,12 +41,14 @@ module s_ecn_marker #(
 
     // An arrival: P with preamble and gap, the queue that it finds.
     input wire logic in_valid,
+    input wire logic [PORT_W-1:0] in_port,
     input wire logic [LENGTH_W-1:0] in_length,
     input wire logic in_ect,                  // codepoint is not 0
     input wire logic [QUEUE_W-1:0] in_queue,
 
     // A departure: the queue that it leaves behind. With an arrival in the same clock, it comes before it.
     input wire logic dep_valid,
+    input wire logic [PORT_W-1:0] dep_port,
     input wire logic dep_ect,
     input wire logic [QUEUE_W-1:0] dep_queue,
 
@@ -68,31 +72,38 @@ module s_ecn_marker #(
     localparam logic [INTERVAL_W-1:0] LONGEST = {INTERVAL_W{1'b1}};
     localparam int TERM_W = BYTES_W + 3;      // the loop's terms: from -2^(BYTES_W + 2) on
 
-    // 1: interval. `stale`: the counter has gone past the longest interval since the last arrival, or there was none.
-    logic [CLOCK_W-1:0] last, elapsed;
-    logic stale, beyond;
+    // 1: interval. `stale`: the counter has gone past the longest interval since the last arrival, or there was none. In each clock one
+    // port is looked at in its turn, so that the counter may wrap.
+    logic [CLOCK_W-1:0] last [0:PORTS-1];
+    logic [CLOCK_W-1:0] elapsed, of_turn;
+    logic [PORTS-1:0] stale;
+    logic [PORT_W-1:0] turn, port1, d_port1;
+    logic beyond;
     logic v1, ect1, by_k1, d1, d_ect1, d_by_k1;
     logic [INTERVAL_W-1:0] interval1;
     logic [LENGTH_W-1:0] length1;
-    assign elapsed = now - last;
+    assign elapsed = now - last[in_port];
+    assign of_turn = now - last[turn];
     assign beyond = elapsed >= CLOCK_W'(LONGEST);
 
     always_ff @(posedge clk) begin
         if (rst) begin
-            last <= '0;
-            stale <= 1'b1;
-        end else if (in_valid) begin
-            last <= now;
-            stale <= 1'b0;
-        end else if (beyond) begin
-            stale <= 1'b1;
+            turn <= '0;
+            stale <= '1;
+        end else begin
+            turn <= turn == PORT_W'(PORTS - 1) ? '0 : turn + 1'b1;
+            if (of_turn >= CLOCK_W'(LONGEST)) stale[turn] <= 1'b1;
+            if (in_valid) stale[in_port] <= 1'b0;
         end
-        interval1 <= (stale || beyond) ? LONGEST : elapsed[INTERVAL_W-1:0];
+        if (in_valid) last[in_port] <= now;
+        interval1 <= (stale[in_port] || beyond) ? LONGEST : elapsed[INTERVAL_W-1:0];
         length1 <= in_length;
         ect1 <= in_ect;
         by_k1 <= !at_dequeue && in_queue >= k;
         d_ect1 <= dep_ect;
         d_by_k1 <= at_dequeue && dep_queue >= k;
+        port1 <= in_port;
+        d_port1 <= dep_port;
     end
 
     // 2, 3: R*I, in two clocks for the registers of a hard multiplier.
@@ -103,12 +114,15 @@ module s_ecn_marker #(
     logic v2, v3, v4, v5, d2, d3, d4, d5;
     logic ect2, ect3, ect4, ect5, by_k2, by_k3, by_k4, by_k5;
     logic d_ect2, d_ect3, d_ect4, d_ect5, d_by_k2, d_by_k3, d_by_k4, d_by_k5;
+    logic [PORT_W-1:0] port2, port3, port4, port5, d_port2, d_port3, d_port4, d_port5;
     assign r = FIXED_RATE != 0 ? FIXED_RATE : rate;
 
     always_ff @(posedge clk) begin
         product2 <= r * interval1;
         product3 <= product2;
         {length2, length3} <= {length1, length2};
+        {port2, port3, port4, port5} <= {port1, port2, port3, port4};
+        {d_port2, d_port3, d_port4, d_port5} <= {d_port1, d_port2, d_port3, d_port4};
         {interval2, interval3, interval4, interval5} <= {interval1, interval2, interval3, interval4};
         {ect2, ect3, ect4, ect5} <= {ect1, ect2, ect3, ect4};
         {by_k2, by_k3, by_k4, by_k5} <= {by_k1, by_k2, by_k3, by_k4};
@@ -147,13 +161,17 @@ module s_ecn_marker #(
     end
 
     // 6: the loop.
+    logic signed [SUM_W-1:0] sums [0:PORTS-1];
     logic signed [SUM_W-1:0] sum, sum_next;
     logic signed [TERM_W:0] added, over_floor, over, over_one, over_two;
     logic signed [SUM_W-1:0] floor, marked, waits, kept;
     logic by_slope, under;
+    logic [OWED_W-1:0] marks_owed [0:PORTS-1];
     logic [OWED_W-1:0] owed, owed_next;
     logic takes, earns;
     logic signed [TERM_W:0] sum_wide;
+    assign sum = sums[port5];
+    assign owed = marks_owed[d_port5];
     assign sum_wide = (TERM_W + 1)'(sum);
     assign added = sum_wide + (TERM_W + 1)'(plain5);
     assign over_floor = sum_wide + (TERM_W + 1)'(with_credit5);
@@ -164,7 +182,8 @@ module s_ecn_marker #(
     assign by_slope = grows5 && !over_one[TERM_W];
     assign earns = v5 && at_dequeue && by_slope && ect5;
     assign takes = d5 && at_dequeue && d_ect5 && owed != 0;
-    assign owed_next = owed + OWED_W'(earns) - OWED_W'(takes);
+    // Of the port that is shown: that of the arrival, or of the departure.
+    assign owed_next = v5 ? marks_owed[port5] + OWED_W'(earns) - OWED_W'(takes && port5 == d_port5) : owed - OWED_W'(takes);
 
     assign floor = -$signed(SUM_W'(credit) << FRACTION);
     assign waits = $signed({1'b0, sendable5});
@@ -176,13 +195,16 @@ module s_ecn_marker #(
         if (rst) begin
             {v1, v2, v3, v4, v5, out_valid} <= '0;
             {d1, d2, d3, d4, d5, dep_out_valid} <= '0;
-            sum <= '0;
-            owed <= '0;
+            for (int i = 0; i < PORTS; i++) begin
+                sums[i] <= '0;
+                marks_owed[i] <= '0;
+            end
         end else begin
             {v1, v2, v3, v4, v5, out_valid} <= {in_valid, v1, v2, v3, v4, v5};
             {d1, d2, d3, d4, d5, dep_out_valid} <= {dep_valid, d1, d2, d3, d4, d5};
-            if (v5) sum <= sum_next;
-            owed <= owed_next;
+            if (v5) sums[port5] <= sum_next;
+            for (int i = 0; i < PORTS; i++)
+                marks_owed[i] <= marks_owed[i] + OWED_W'(earns && port5 == PORT_W'(i)) - OWED_W'(takes && d_port5 == PORT_W'(i));
         end
         out_by_slope <= v5 && by_slope;
         out_by_k <= v5 && by_k5;

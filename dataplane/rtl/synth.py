@@ -27,7 +27,7 @@ TOLERANCE: Final = 0.05
 
 @dataclass(frozen=True)
 class Design:
-    """What is synthesised, at one port."""
+    """What is synthesised."""
 
     name: str
     about: str
@@ -44,6 +44,13 @@ DESIGNS: Final = (
         "s_ecn_port",
         ("s_ecn_marker.sv", "tests/s_ecn_port.sv"),
         {"FRACTION": 0, "RATE_W": 1, "INTERVAL_W": 18, "FIXED_RATE": 1},
+    ),
+    Design(
+        "s-ecn-1g-4",
+        "the same, shared by four ports",
+        "s_ecn_port",
+        ("s_ecn_marker.sv", "tests/s_ecn_port.sv"),
+        {"PORTS": 4, "FRACTION": 0, "RATE_W": 1, "INTERVAL_W": 18, "FIXED_RATE": 1},
     ),
     Design("ce", "CE with the header checksum", "ce_marker", ("ce_marker.sv", "checksum_update.sv")),
     Design(

@@ -16,9 +16,9 @@ module telemetry_stamper #(
 ) (
     input wire logic clk,
     input wire logic rst,
-    input wire logic [7:0] port_index,
 
     input wire logic in_valid,
+    input wire logic [7:0] in_port,            // as the stamp names it
     input wire logic [QUEUE_W-1:0] in_queue,   // as the packet finds it
     input wire logic in_covered,
     input wire logic in_udp,
@@ -59,7 +59,7 @@ module telemetry_stamper #(
             v1 <= in_valid;
             out_valid <= v1;
         end
-        stamp1 <= {MAGIC, port_index, length, ticks};
+        stamp1 <= {MAGIC, in_port, length, ticks};
         old1 <= in_old;
         checksum1 <= in_checksum;
         covered1 <= in_covered;

@@ -14,11 +14,22 @@ import cocotb
 from bench import reset, run, start
 
 FRACTION = 20
-INTERVAL_W = int(os.environ["INTERVAL_W"])
+INTERVAL_W, PORTS = int(os.environ["INTERVAL_W"]), int(os.environ["PORTS"])
 LONGEST = (1 << INTERVAL_W) - 1
 WRAP = 1 << (INTERVAL_W + 1)
 LATENCY = 6
-IDLE = {"in_valid": 0, "in_length": 0, "in_ect": 0, "in_queue": 0, "dep_valid": 0, "dep_ect": 0, "dep_queue": 0, "now": 0}
+IDLE = {
+    "in_port": 0,
+    "dep_port": 0,
+    "in_valid": 0,
+    "in_length": 0,
+    "in_ect": 0,
+    "in_queue": 0,
+    "dep_valid": 0,
+    "dep_ect": 0,
+    "dep_queue": 0,
+    "now": 0,
+}
 RATE = 125 << FRACTION
 """1 Gb/s at 1 us; 125 B in a clock."""
 
@@ -165,3 +176,37 @@ async def arrivals_and_departures_share_a_clock(dut: Any) -> None:
     assert found == expected
     assert sum(f["dep_out_mark"] for f in found) > 100
     assert sum(f["dep_out_by_k"] for f in found) > 5
+
+
+@cocotb.test()
+async def ports_share_a_marker(dut: Any) -> None:
+    """Arrivals and departures of any ports, clock by clock: each port is as if it had the marker alone."""
+    rng = random.Random(4)
+    await start(dut, Model(RATE, 1538, 30_000).settings(), IDLE)
+    for at_dequeue in (0, 1):
+        models = [Model(RATE >> 2, 1538, 30_000, 0, at_dequeue) for _ in range(PORTS)]
+        await reset(dut, models[0].settings(), IDLE)
+        inputs, arrivals, departures = [], [], []
+        for clock in range(1, 16 * LONGEST):
+            # Ports have busy and idle times of their own, beyond the longest interval and the counter's period.
+            awake = [p for p in range(PORTS) if clock // (3 * LONGEST // 2 * (p + 1)) % (p + 2) != 1]
+            i = {"now": clock % WRAP, "in_valid": int(bool(awake) and rng.randrange(3) > 0), "dep_valid": rng.randrange(2)}
+            i |= {
+                "in_port": rng.choice(awake or [0]),
+                "in_length": rng.choice([84, 1538, 9038]),
+                "in_ect": int(rng.randrange(5) > 0),
+            }
+            i |= {"in_queue": rng.randrange(31_000), "dep_port": rng.randrange(PORTS), "dep_ect": int(rng.randrange(5) > 0)}
+            i |= {"dep_queue": rng.randrange(31_000)}
+            inputs.append(i)
+            if i["dep_valid"]:
+                departures.append(models[i["dep_port"]].depart(i["dep_ect"], i["dep_queue"]))
+            if i["in_valid"]:
+                arrivals.append(models[i["in_port"]].arrive(clock, i["in_length"], i["in_ect"], i["in_queue"]))
+        names = ["out_valid", "out_by_slope", "out_mark", "show_interval", "dep_out_valid", "dep_out_mark", "dep_out_by_k"]
+        found = await run(dut, inputs, LATENCY, None, names)
+        assert [{n: f[n] for n in ("out_by_slope", "out_mark", "show_interval")} for f in found if f["out_valid"]] == arrivals
+        assert [{n: f[n] for n in ("dep_out_mark", "dep_out_by_k")} for f in found if f["dep_out_valid"]] == departures
+        assert sum(f["show_interval"] == LONGEST for f in found if f["out_valid"]) > PORTS, "idle ports"
+        marks = sum(f["out_mark"] or f["dep_out_mark"] for f in found)
+        assert 0.05 < marks / len(inputs) < 0.6, marks

@@ -25,8 +25,8 @@ module conform_s_ecn #(
 
     s_ecn_marker #(.CLOCK_W(64), .FRACTION(FRACTION), .RATE_W(RATE_W), .INTERVAL_W(INTERVAL_W)) marker (
         .clk, .rst, .now, .rate, .credit, .k, .reset_sum, .at_dequeue,
-        .in_valid(arrives), .in_length(wire_length), .in_ect(ect), .in_queue(queue),
-        .dep_valid(departs), .dep_ect(ect), .dep_queue(queue),
+        .in_valid(arrives), .in_port(1'b0), .in_length(wire_length), .in_ect(ect), .in_queue(queue),
+        .dep_valid(departs), .dep_port(1'b0), .dep_ect(ect), .dep_queue(queue),
         .out_valid, .out_mark, .out_by_slope, .out_by_k, .dep_out_valid, .dep_out_mark, .dep_out_by_k,
         .show_interval(interval), .show_sendable(sendable), .show_growth(growth), .show_added(added), .show_sum(sum),
         .show_owed(owed)

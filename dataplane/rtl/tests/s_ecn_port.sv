@@ -1,7 +1,8 @@
-// What s_ecn_marker costs at one port that marks at enqueue: no registers shown. For synthesis alone.
+// What s_ecn_marker costs at ports that mark at enqueue: no registers shown. For synthesis alone.
 `default_nettype none
 
 module s_ecn_port #(
+    parameter int PORTS = 1,
     parameter int FRACTION = 20,
     parameter int RATE_W = 32,
     parameter int INTERVAL_W = 24,
@@ -14,16 +15,17 @@ module s_ecn_port #(
     input wire logic [15:0] credit,
     input wire logic [19:0] k,
     input wire logic in_valid,
+    input wire logic [(PORTS == 1 ? 0 : $clog2(PORTS) - 1):0] in_port,
     input wire logic [15:0] in_length,
     input wire logic in_ect,
     input wire logic [19:0] in_queue,
     output logic out_valid,
     output logic out_mark
 );
-    s_ecn_marker #(.QUEUE_W(20), .FRACTION(FRACTION), .RATE_W(RATE_W), .INTERVAL_W(INTERVAL_W), .FIXED_RATE(RATE_W'(FIXED_RATE))) marker (
+    s_ecn_marker #(.PORTS(PORTS), .QUEUE_W(20), .FRACTION(FRACTION), .RATE_W(RATE_W), .INTERVAL_W(INTERVAL_W), .FIXED_RATE(RATE_W'(FIXED_RATE))) marker (
         .clk(clk), .rst(rst), .now(now), .rate(rate), .credit(credit), .k(k), .reset_sum(1'b0), .at_dequeue(1'b0),
-        .in_valid(in_valid), .in_length(in_length), .in_ect(in_ect), .in_queue(in_queue),
-        .dep_valid(1'b0), .dep_ect(1'b0), .dep_queue(20'd0),
+        .in_valid(in_valid), .in_port(in_port), .in_length(in_length), .in_ect(in_ect), .in_queue(in_queue),
+        .dep_valid(1'b0), .dep_port('0), .dep_ect(1'b0), .dep_queue(20'd0),
         .out_valid(out_valid), .out_mark(out_mark), .out_by_slope(), .out_by_k(),
         .dep_out_valid(), .dep_out_mark(), .dep_out_by_k(),
         .show_interval(), .show_sendable(), .show_growth(), .show_added(), .show_sum(), .show_owed()

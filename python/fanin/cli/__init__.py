@@ -20,11 +20,12 @@ from fanin import _core, files
 from fanin.cli import analyze as _analyze
 from fanin.cli import best as _best
 from fanin.cli import compare as _compare
+from fanin.cli import conform as _conform
 from fanin.cli import init as _init
 from fanin.cli import plot as _plot
 from fanin.cli import show as _show
 from fanin.cli import sweep as _sweep
-from fanin.cli.asked import as_setting, end_like_ctrl_c, overridden
+from fanin.cli.asked import as_nested, as_setting, end_like_ctrl_c, overridden
 from fanin.cli.ends import App
 from fanin.cli.failures import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, ends_in, failures
 from fanin.cli.output import list_figures, say, say_problem, show_reproduction, show_summary
@@ -232,6 +233,7 @@ app.command("show", epilog=_help(*_show.EXAMPLES))(_show.show)
 app.command("analyze", epilog=_help(*_analyze.EXAMPLES))(_analyze.analyze)
 app.command("compare", epilog=_help(*_compare.EXAMPLES))(_compare.compare)
 app.command("plot", epilog=_help(*_plot.EXAMPLES))(_plot.plot)
+app.command("conform", epilog=_help(*_conform.EXAMPLES))(_conform.conform_)
 
 
 @app.command(epilog=_help("fanin check scenarios/incast.toml"))
@@ -335,19 +337,6 @@ class VectorFormat(StrEnum):
     CSV = "csv"
 
 
-def _nested(values: dict[str, Any]) -> dict[str, Any]:
-    nested: dict[str, Any] = {}
-    for path, value in values.items():
-        *tables, key = path.split(".")
-        target = nested
-        for table in tables:
-            target = target.setdefault(table, {})
-            if not isinstance(target, dict):
-                raise ValueError(f"--set {path}: {table} has been given a value of its own")
-        target[key] = value
-    return nested
-
-
 @app.command("vectors", epilog=_help("fanin vectors s-ecn --rate 10Gbps -o s-ecn.csv"))
 def vectors_(
     mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help="The mechanism, for example s-ecn.", show_default=False)],
@@ -379,7 +368,7 @@ def vectors_(
         params |= {"cases": cases} if cases else {}
         params |= {"rates": rates} if rates else {}
         params |= {"registers.clock": clock} if clock else {}
-        document = vectors.generate(mechanism, _nested({**params, **dict(map(as_setting, settings or []))}))
+        document = vectors.generate(mechanism, as_nested({**params, **dict(map(as_setting, settings or []))}))
         chosen = form or (VectorFormat.CSV if out is not None and out.suffix.lower() == ".csv" else VectorFormat.JSON)
         write = {VectorFormat.CSV: vectors.write_csv, VectorFormat.JSON: vectors.write_json}[chosen]
         if out is None:

@@ -115,7 +115,7 @@ def test_the_text_says_what_the_table_says() -> None:
     assert _best._change(top, of_nothing.metric) == "+50 % [+40 %, +55 %]"
     rare = replace(top, change=replace(top.change or LEVEL, flag="rare", change=18.7, change_low=15.0, change_high=20.6))
     assert _best._change(rare, of_nothing.metric) == "~x 19.7 [x 16, x 21.6]"
-    doubtful = replace(top, interval=replace(top.interval, median_low=1e9, median_high=3e9, flag="rare"))
+    doubtful = replace(top, interval=replace(top.interval, median_low=1e9, median_high=3e9, most=9e9, flag="rare"))
     assert _best._row(doubtful, of_nothing.metric, others=False)[1] == "~2 ms, median 2 ms [1 ms, 3 ms]"
     three = ranking({"a": "better", "b": "equal", "c": "not shown"}, -0.5, 3).text
     assert "1 is better than the scenario as it is, 0 worse, 1 makes no difference, and 1 is not shown to be either" in three

@@ -24,8 +24,8 @@ import fanin
 from fake_result import write_result
 from fanin import comparison
 from fanin.cli import app
-from fanin.comparison import page, rare, tables, variants
-from fanin.statistics import metrics
+from fanin.comparison import page, tables, variants
+from fanin.statistics import metrics, tried
 from fanin.sweep import by_axis
 from fanin.text import terminal
 from test_report import CONTRAST, Page, browser, needs_browser, open_page, script
@@ -35,6 +35,13 @@ __all__ = ["browser"]
 RUNNER = CliRunner()
 ROOT = Path(__file__).parents[2]
 Change = Callable[[dict[str, Any], dict[str, Any]], None]
+
+
+TRIED: dict[str, dict[str, Any]] = {
+    "topology": {"kind": "leaf_spine"},
+    "transport": {"kind": "tcp", "congestion_control": {"kind": "dctcp"}, "rto_min": "10ms", "rto_initial": "10ms"},
+}
+"""Settings like those of the runs that numbers of seeds were chosen on."""
 
 
 def variant(
@@ -49,6 +56,11 @@ def variant(
             if key.endswith("_ps") and entry[key] is not None:
                 entry[key] *= factor * (1 + 0.01 * (seed % 3))
     summary["drops"] = seed % 2
+    for name, table in TRIED.items():
+        manifest["scenario"].setdefault(name, {}).update(table)
+    manifest["scenario"].setdefault("traffic", [{"kind": "query"}])
+    summary["flows"]["complete"] += 300  # as many as numbers of seeds were tried on
+    summary["queries"]["complete"] += 20
     manifest["scenario"]["switch"]["marking"]["k"] = k
     manifest["fingerprint"] = f"{seed} {k}"
     if change is not None:
@@ -318,8 +330,8 @@ def test_percentiles_of_few_values_are_said_to_be_the_largest(made: comparison.C
 
 
 def invented(k: str, base_ps: float, timeout_ps: float) -> variants.Variant:
-    """A hundred runs of one variant without a timeout, of 200 flows and 20 queries each."""
-    counts = {"total.flows_complete": 200.0, "queries.complete": 20.0, "total.timeouts": 0.0}
+    """A hundred runs of one variant without a timeout, of 300 flows and 20 queries each."""
+    counts = {"total.flows_complete": 300.0, "queries.complete": 20.0, "total.timeouts": 0.0}
     times = ("queries.p99_ps", "queries.mean_ps", "fct/all.mean_ps", "fct/all.p50_ps")
     made = [
         variants.Run(
@@ -332,7 +344,7 @@ def invented(k: str, base_ps: float, timeout_ps: float) -> variants.Variant:
             sim_ps=0,
             origin="",
             result=None,
-            timeout_ps=timeout_ps,
+            conditions=tried.Conditions(timeout_ps=timeout_ps),
         )
         for seed in range(100)
     ]
@@ -342,14 +354,14 @@ def invented(k: str, base_ps: float, timeout_ps: float) -> variants.Variant:
 def test_other_seeds_are_not_taken_for_flows_that_did_not_end() -> None:
     """Each seed brings flows of its own number: that differs where seeds do, and says nothing of the variants."""
     one = invented("20", 1e9, 0.0)
-    more = [replace(run, seed=run.seed + 50, values={**run.values, "total.flows_complete": 200.0 + run.seed}) for run in one.runs]
-    same = [replace(run, values={**run.values, "total.flows_complete": 200.0 + 2 * (run.seed >= 50)}) for run in one.runs]
+    more = [replace(run, seed=run.seed + 50, values={**run.values, "total.flows_complete": 300.0 + run.seed}) for run in one.runs]
+    same = [replace(run, values={**run.values, "total.flows_complete": 300.0 + 2 * (run.seed >= 50)}) for run in one.runs]
     half = variants.Variant("half", tuple(same[:50]))
     apart = variants.Variant("apart", tuple(replace(run, seed=run.seed + 1000) for run in more))
     assert comparison._unfinished([one, half]) == []  # seeds 0 to 49 have as many
     assert comparison._unfinished([one, apart]) == []
     assert comparison._unfinished([one, variants.Variant("all", tuple(same))]) == [
-        "numbers of completed flows differ: 20 200, all 201; completion times leave out flows that did not end"
+        "numbers of completed flows differ: 20 300, all 301; completion times leave out flows that did not end"
     ]
     lost = variants.Variant("lost", tuple(replace(run, values={**run.values, "total.flows_aborted": 3.0}) for run in apart.runs))
     assert comparison._unfinished([one, lost]) == [
@@ -378,7 +390,7 @@ def test_what_a_timeout_that_no_seed_saw_would_cost_makes_a_mean_mostly_better()
     assert verdicts(300e6, 1e9)["queries.p99_ps"] == "better", "a timeout costs a tenth"
     small = verdicts(15e6, 10e9)
     assert small["queries.mean_ps"] == "mostly better" and verdicts(20e6, 10e9)["queries.mean_ps"] == "better"
-    assert small["fct/all.mean_ps"] == "better", "a 200th of 362 µs"
+    assert small["fct/all.mean_ps"] == "better", "a 300th of 362 µs"
     assert small["fct/all.p50_ps"] == "better", "no median hangs on a timeout"
 
 
@@ -495,12 +507,12 @@ def test_shares_of_runs_are_written_in_per_cent() -> None:
 
 
 def test_the_shortest_timeout_of_a_scenario_is_known() -> None:
-    assert rare.timeout_ps({"transport.rto_min": "10ms", "traffic[0].transport.rto_min": "200us", "a.rto_max": "60s"}) == 10e9
-    assert rare.timeout_ps({"transport.rto_high": "0.32 ms", "transport.rto_low": "100us"}) == 3.2e8
-    assert rare.timeout_ps({"transport.rto_min": "10ms", "traffic[1].transport.ack_timeout": 14}) == pytest.approx(67.1e9, rel=1e-3)
+    assert tried.timeout_ps({"transport.rto_min": "10ms", "traffic[0].transport.rto_min": "200us", "a.rto_max": "60s"}) == 10e9
+    assert tried.timeout_ps({"transport.rto_high": "0.32 ms", "transport.rto_low": "100us"}) == 3.2e8
+    assert tried.timeout_ps({"transport.rto_min": "10ms", "traffic[1].transport.ack_timeout": 14}) == pytest.approx(67.1e9, rel=1e-3)
     roce = fanin.Scenario.from_file(ROOT / "scenarios" / "roce.toml")
-    assert rare.timeout_ps(variants.settings(roce.resolved)) > 0
-    assert rare.timeout_ps({"transport.rto_max": "60s"}) == 0
+    assert tried.timeout_ps(variants.settings(roce.resolved)) > 0
+    assert tried.timeout_ps({"transport.rto_max": "60s"}) == 0
 
 
 def test_one_seed_has_no_interval_and_no_verdict(runs: Path) -> None:
@@ -854,7 +866,7 @@ def test_a_real_sweep_is_compared_as_its_result_folders_are(tmp_path: Path) -> N
     by_axis = fanin.compare(sweep, by="switch.marking.k")
     assert [(entry.name, entry.seeds) for entry in by_axis.variants] == [("k=100 packets", (1, 2, 3)), ("k=5 packets", (1, 2, 3))]
     folders = fanin.compare({entry.name: [run.path for run in entry.results()] for entry in by_axis.variants})
-    assert {run.timeout_ps for made in (by_axis, folders) for entry in made.variants for run in entry.runs} == {1e12}, "rto_min: 1s"
+    assert {run.conditions.timeout_ps for made in (by_axis, folders) for entry in made.variants for run in entry.runs} == {1e12}, "rto_min: 1s"
     shared = {entry.metric.key: entry for entry in folders.rows}
     told = [entry for entry in by_axis.rows if not entry.empty]
     assert len(told) > 10

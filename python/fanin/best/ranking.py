@@ -22,7 +22,7 @@ from fanin.comparison.variants import Run, Variant
 from fanin.files import temporary
 from fanin.results import runner
 from fanin.scenario import Scenario
-from fanin.statistics import Difference, Interval, Verdict, exact, metrics
+from fanin.statistics import Difference, Interval, Verdict, exact, metrics, tried
 from fanin.statistics.metrics import Metric
 from fanin.statistics.rows import addressed
 from fanin.sweep import by_axis, plan, running
@@ -490,9 +490,14 @@ def _behind(found: Sequence[Variant], first: Variant, metric: Metric, alpha: flo
 
     Who is first was found by the same runs, so it is judged as if every pair had been compared.
     """
-    needed, hidden = metric.seeds_of_differences, rare.cost(metric, found)
+    hidden = rare.cost(metric, found)
     gaps = [
-        stats.difference(first.values(metric.key), own.values(metric.key), seeds_needed=needed, rare_cost=hidden)
+        stats.difference(
+            first.values(metric.key),
+            own.values(metric.key),
+            seeds_needed=tried.together([first.conditions, own.conditions]).seeds_of_differences(metric.key),
+            rare_cost=hidden,
+        )
         if own.name != first.name and own.values(metric.key)
         else None
         for own in found
@@ -561,13 +566,15 @@ def _ranked(
             first, rank = found, number
             behind_first = _behind(named, first, metric, alpha, many)
         rate, base_rate = rates[found.name], rates[AS_IT_IS]
+        interval = comparison.interval(metric, found)
+        assert interval is not None  # noqa: S101 (those without a value are left out)
         places.append(
             Place(
                 rank=rank,
                 candidate=own,
                 name=found.name,
                 part=own.part if own else "",
-                interval=stats.interval(list(found.values(metric.key).values()), seeds_needed=metric.seeds, limit=metric.limit),
+                interval=interval,
                 change=change,
                 verdict=verdict,
                 to_best=behind,

@@ -15,7 +15,7 @@ from fanin import statistics as stats
 from fanin.comparison import rare, variants
 from fanin.comparison.together import Together
 from fanin.comparison.variants import CompareError, Variant, meant
-from fanin.statistics import Difference, Direction, Interval, Pooled, Verdict, exact, metrics
+from fanin.statistics import Difference, Direction, Interval, Pooled, Verdict, exact, metrics, tried
 from fanin.statistics.metrics import Metric
 from fanin.text import show
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
     from plotly.graph_objects import Figure
 
-__all__ = ["SCHEMA", "Cell", "Comparison", "Row", "of"]
+__all__ = ["SCHEMA", "Cell", "Comparison", "Row", "interval", "of"]
 
 SCHEMA: Final = "compare/2"
 """Schema of `Comparison.to_dict`."""
@@ -336,7 +336,7 @@ def _rows(
     for line, metric in enumerate(chosen):
         limits = confidence, margin, rare.cost(metric, found)
         base = found[0], found[0].values(metric.key)
-        own = [Cell(_interval(metric, *base, confidence), pooled=together.of(metric))]
+        own = [Cell(interval(metric, *base, confidence), pooled=together.of(metric))]
         own += [_cell(metric, base, other, flow.of(metric), limits) for other, flow in zip(found[1:], flows, strict=True)]
         cells.append(own)
         places += [(line, at) for at in range(1, len(found)) if judged(metric)]
@@ -392,7 +392,7 @@ def _cell(
     if shared is not None:
         every, values = ({seed: own[seed] for seed in sorted(shared)} for own in (every, values))
     gap = _gap(metric, (one, every), (other, values), limits)
-    intervals = [_interval(metric, variant, own, limits[0]) for variant, own in ((one, every), (other, values))]
+    intervals = [interval(metric, variant, own, limits[0]) for variant, own in ((one, every), (other, values))]
     return Cell(intervals[1], gap, pooled=flows[1], base=intervals[0], base_pooled=flows[0])
 
 
@@ -400,12 +400,23 @@ def _same(gap: Difference | None) -> bool:
     return gap is not None and gap.p is not None and gap.mean == 0 and gap.low == gap.high == 0
 
 
-def _interval(metric: Metric, variant: Variant, values: Mapping[int, float], confidence: float) -> Interval | None:
+def interval(
+    metric: Metric, variant: Variant, values: Mapping[int, float] | None = None, confidence: float = stats.CONFIDENCE
+) -> Interval | None:
+    """Return the mean of a metric over the runs of a variant, or over values of some, flagged where it is not to be relied on."""
+    values = variant.values(metric.key) if values is None else values
     if not values:
         return None
     if metric.key == metrics.TIMED_OUT:
         return stats.share(list(values.values()), confidence=confidence)
-    found = stats.interval(list(values.values()), confidence=confidence, seeds_needed=metric.seeds, limit=metric.limit)
+    under, counts = variant.conditions, variant.values(metric.counted) if metric.counted else {}
+    found = stats.interval(
+        list(values.values()),
+        confidence=confidence,
+        seeds_needed=under.seeds(metric.key),
+        limit=metric.limit,
+        unseen_cost=under.unseen_cost(metric.key, min(counts.values(), default=1)),
+    )
     return found if variant.seed_matters else replace(found, flag=None)  # what is the same in every run is exact
 
 
@@ -417,12 +428,17 @@ def _gap(metric: Metric, base: _Values, other: _Values, limits: tuple[float, flo
     (one, values), (two, own) = base, other
     if not values or not own:
         return None
-    needed = metric.seeds_of_differences
+    needed = _needed(metric, one, two)
     found = stats.difference(values, own, confidence=confidence, seeds_needed=needed, margin=margin, rare_cost=cost)
     if min(len(one.runs), len(two.runs)) > 1 and not one.seed_matters and not two.seed_matters:
         chance = 0.0 if found.mean else 1.0
         return replace(found, p_mean=chance, p_most=chance, flag=None)  # nothing is random in either: what differs, differs
     return found
+
+
+def _needed(metric: Metric, *found: Variant) -> int | None:
+    """Return with how many seeds the mean of a metric's differences between variants is reliable at the earliest."""
+    return tried.together(variant.conditions for variant in found).seeds_of_differences(metric.key)
 
 
 def _notes(found: Sequence[Variant]) -> list[str]:
@@ -447,7 +463,11 @@ def _notes(found: Sequence[Variant]) -> list[str]:
             common = f"{show.many(len(shared), 'seed')} in common, and all numbers against {base.name} are of {_these(len(shared))}"
             left = [f"{len(own.seeds) - len(shared)} of {own.name}" for own in (variant, base) if len(own.seeds) > len(shared)]
             notes.append(f"{variant.name} and {base.name} have {common}; left out: {' and '.join(left)}")
-    return notes
+    told: dict[str, list[str]] = {}
+    for variant in found:
+        if len(variant.runs) > 1 and variant.seed_matters and variant.conditions.note:
+            told.setdefault(variant.conditions.note, []).append(variant.name)
+    return notes + [f"{', '.join(names)}: {note}" for note, names in told.items()]
 
 
 def _these(seeds: int) -> str:
@@ -498,7 +518,7 @@ def _averages(found: Sequence[Variant], rows: Sequence[Row], alpha: float) -> li
             against = gap.mean * (gap.higher - gap.lower) < 0
             if not against and gap.p_most is not None and gap.p_most <= alpha:
                 continue  # most of the runs moved with it
-            needed = row.metric.seeds_of_differences
+            needed = _needed(row.metric, found[0], variant)
             if cell.verdict in ("mostly better", "mostly worse") and against:
                 why = "mostly"
             elif cell.verdict != "not shown":
@@ -540,7 +560,7 @@ def _hidden(found: Sequence[Variant], rows: Sequence[Row]) -> list[str]:
             for cell in row.cells
             if cell.difference is not None and cell.verdict in ("mostly better", "mostly worse") and cell.difference.flag == "rare"
         ]
-        if row.metric.seeds_of_differences == stats.RARE and gaps and min(gap.seeds for gap in gaps) >= stats.RARE:
+        if _needed(row.metric, *found) == stats.RARE and gaps and min(gap.seeds for gap in gaps) >= stats.RARE:
             seeds = min(gap.seeds for gap in gaps)
             missed, cost = 100 * stats.unseen(seeds, stats.UNSEEN), row.metric.text(rare.cost(row.metric, found))
             told.append(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin.comparison import together
-from fanin.statistics import metrics
+from fanin.statistics import Interval, metrics
 from fanin.text import show
 
 if TYPE_CHECKING:
     from fanin.comparison import Cell, Comparison, Row
-    from fanin.statistics import Difference, Interval, Pooled, Verdict
+    from fanin.statistics import Difference, Pooled, Verdict
     from fanin.statistics.metrics import Metric
 
 __all__ = [
@@ -89,8 +89,9 @@ def interval_text(metric: Metric, cell: Cell) -> str:
 
 
 def doubtful(found: Interval | Pooled | None) -> bool:
-    """Return whether a few runs decide a mean, so that its median stands beneath it."""
-    return found is not None and found.flag in ("rare", "skewed")
+    """Return whether a few runs decide a mean, so that its median stands beneath it; not where all runs have the same value."""
+    equal = isinstance(found, Interval) and found.least == found.most
+    return found is not None and found.flag in ("rare", "skewed") and not equal
 
 
 def flagged(found: Interval | Pooled | Difference | None) -> bool:

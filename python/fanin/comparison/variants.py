@@ -10,11 +10,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from fanin.comparison import rare
-from fanin.statistics import metrics
+from fanin.statistics import metrics, tried
+from fanin.statistics.tried import Conditions
 from fanin.tables.recorded import MANIFEST, Recorded, ResultError
 
 __all__ = ["CompareError", "Run", "Source", "Variant", "differing", "gather", "meant", "settings"]
@@ -66,8 +67,8 @@ class Run:
         Where it is, for messages.
     result : callable
         Opens its result folder; None where a sweep kept none.
-    timeout_ps : float
-        Shortest timeout of its transports [ps]; 0 where none is known.
+    conditions : Conditions
+        What numbers of seeds depend on: its timeout, and what is otherwise than in the runs that these were chosen on.
     """
 
     seed: int
@@ -79,7 +80,7 @@ class Run:
     sim_ps: int
     origin: str
     result: Callable[[], Recorded] | None
-    timeout_ps: float = 0.0
+    conditions: Conditions = tried.UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,12 @@ class Variant:
     def settings(self) -> Mapping[str, Any]:
         """The scenario of all its runs, flat."""
         return self.runs[0].settings
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        """Under which conditions its runs were made, as far as numbers of seeds depend on them."""
+        every = tried.together({id(run.conditions): run.conditions for run in self.runs}.values())
+        return every.with_counts(self.values("total.flows_complete").values(), self.values("queries.complete").values())
 
     @property
     def seed_matters(self) -> bool:
@@ -200,7 +207,7 @@ def _of(result: Recorded) -> Run:
         sim_ps=int(manifest.get("sim_ps") or 0),
         origin=str(result.path),
         result=lambda: result,
-        timeout_ps=rare.timeout_ps(flat),
+        conditions=tried.of(flat),
     )
 
 

@@ -176,11 +176,17 @@ def unreliable(values: NDArray[np.float64], seeds_needed: int | None = FEW) -> F
 
 
 def interval(
-    values: Values, *, confidence: float = CONFIDENCE, seeds_needed: int | None = FEW, limit: float = math.inf
+    values: Values,
+    *,
+    confidence: float = CONFIDENCE,
+    seeds_needed: int | None = FEW,
+    limit: float = math.inf,
+    unseen_cost: float = 0.0,
 ) -> Interval:
     """Return mean and median of one value per seed, with their intervals.
 
     The same values give the same intervals, in any order. An interval of values none of which is below zero does not begin there.
+    Values that are all equal say nothing of how others may differ, so that theirs, which has no width, is flagged as rare.
 
     Parameters
     ----------
@@ -192,16 +198,21 @@ def interval(
         As for `unreliable`.
     limit : float
         The largest value that there can be, such as 1 of a share: the interval of the mean does not reach beyond.
+    unseen_cost : float
+        How much a run may add to a value that none of the seeds showed, in the unit of the values. Where as many runs as all seeds
+        may have missed could so move the mean by more than half of the interval, the mean is flagged as rare.
 
     Raises
     ------
     ValueError
-        There are no values, one is no finite number, or `confidence` is out of range.
+        There are no values, one is no finite number, or `confidence` or `unseen_cost` is out of range.
     """
     import numpy as np
 
     found = np.sort(array(values, "interval"))
     checked(confidence)
+    if not unseen_cost >= 0:
+        raise ValueError(f"unseen_cost: {unseen_cost} is out of range; accepted: 0 or more")
     least, most, mean = float(found[0]), float(found[-1]), float(found.mean())
     low: float | None = None
     high: float | None = None
@@ -209,7 +220,11 @@ def interval(
         low, high = (least, most) if least == most else about_mean(found, confidence)
         low, high = max(0.0, low) if least >= 0 else low, min(high, limit)
     median_low, median_high = about_median(found, confidence)
-    flag = unreliable(found, seeds_needed) if len(found) > 1 else None
+    flag: Flag | None = None
+    if low is not None and high is not None:
+        hidden = unseen(len(found)) * unseen_cost if unseen_cost else 0.0
+        flag = "rare" if least == most else unreliable(found, seeds_needed)
+        flag = flag or ("rare" if hidden > (high - low) / 2 else None)
     return Interval(mean, low, high, len(found), float(np.median(found)), median_low, median_high, least, most, flag)
 
 

@@ -36,6 +36,7 @@ __all__ = [
     "Metric",
     "Unit",
     "choose",
+    "follows_timeouts",
     "of",
     "of_result",
     "seeds_needed",
@@ -345,6 +346,12 @@ def seeds_needed(key: str) -> int | None:
     if known is not None:
         return known.seeds
     return None if key in _NEVER_P95 or key.rpartition(".")[0] in _FEW_FLOWS else RARE
+
+
+def follows_timeouts(key: str) -> bool:
+    """Return whether timeouts move a metric's mean: that of all times and slowdowns, and of others that rare runs decide."""
+    column = key.rpartition(".")[2]
+    return column.endswith("_ps") or column.startswith("slowdown") or seeds_needed(key) not in (FEW, SOME)
 
 
 def choose(asked: Sequence[str], there: Iterable[str], *, kept: bool = True) -> list[Metric]:

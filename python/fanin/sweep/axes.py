@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from fanin.scenario import Problem
 from fanin.statistics import CONFIDENCE, FEW
-from fanin.statistics.metrics import seeds_needed
+from fanin.statistics.tried import TRIED, Conditions
 from fanin.sweep import stop_metrics
 
 __all__ = ["KINDS", "MOST_RUNS", "RESERVED", "SAMPLED", "Design", "Point", "Stop", "flat", "quantity", "read"]
@@ -69,6 +69,8 @@ class Stop:
         Seeds that every point gets before it is looked at; more, where the metric needs more.
     statistic : {"mean", "median"}
         Whose interval it is.
+    conditions : Conditions
+        Under which the points are simulated; a plan knows them.
     """
 
     metric: str
@@ -77,11 +79,12 @@ class Stop:
     confidence: float = CONFIDENCE
     at_least: int = FEW
     statistic: str = "mean"
+    conditions: Conditions = TRIED
 
     @property
     def needs(self) -> int | None:
         """With how many seeds the interval of the statistic can be relied on at the earliest; None: of such a mean never."""
-        return FEW if self.statistic == "median" else seeds_needed(self.metric)
+        return FEW if self.statistic == "median" else self.conditions.seeds(self.metric)
 
 
 @dataclass

@@ -9,11 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fanin.comparison import rare
 from fanin.comparison.variants import CompareError, Run, Variant, meant
 from fanin.comparison.variants import settings as settings_of
 from fanin.scenario import Scenario
-from fanin.statistics import metrics
+from fanin.statistics import metrics, tried
 from fanin.sweep.frames import Sweep
 from fanin.sweep.todo import pending
 
@@ -136,7 +135,7 @@ def _variants(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> list[Varia
     for values, frame in grouped:
         chosen = dict(zip(by, values, strict=True))
         whole = _whole(sweep, points, chosen)
-        settings = _settings(sweep, whole, chosen, frame)
+        settings, conditions = _settings(sweep, whole, chosen, frame), tried.of(whole or {})
         ok = frame.filter(pl.col("status") == "ok").sort("seed")
         made = [
             Run(
@@ -149,7 +148,7 @@ def _variants(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> list[Varia
                 sim_ps=row["sim_ps"] or 0,
                 origin=str(kept.get(row["run"], f"{sweep.path}/{row['run']}")),
                 result=_opener(sweep, row["run"]) if row["run"] in kept else None,
-                timeout_ps=rare.timeout_ps(whole or {}),
+                conditions=conditions,
             )
             for row in ok.iter_rows(named=True)
         ]

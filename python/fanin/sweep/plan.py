@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 from collections import Counter
@@ -13,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin import _core
+from fanin.comparison.variants import settings
 from fanin.scenario import Problem, Scenario, ScenarioError
-from fanin.statistics import FEW
+from fanin.statistics import FEW, tried
 from fanin.sweep import axes, stop_metrics
 from fanin.sweep.axes import Design, Point
 
@@ -86,6 +88,8 @@ class Plan:
     runs: Sequence[Run]
     warnings: Sequence[Problem]
     document: Mapping[str, Any]
+    conditions: tried.Conditions = tried.UNKNOWN
+    """Under which its points are simulated: what is outside of what numbers of seeds were tried on at any of them."""
 
     def text(self, run: Run) -> str:
         """Return the scenario of a run as JSON."""
@@ -258,6 +262,9 @@ def _planned(  # noqa: PLR0913 (two have a name)
         warnings.append(Problem("warning", "sweep", said))
     if missing := _missing(base, design):
         _refuse([_located(missing, source)])
+    conditions = tried.together(_conditions(planned, base.base_dir) for planned in points)
+    if design.stop is not None:
+        design.stop = replace(design.stop, conditions=conditions)
     warnings += [_located(problem, source) for problem in _never_stops(design)]
     seed = base.to_dict().get("seed", 1)
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= 2**62:
@@ -276,8 +283,17 @@ def _planned(  # noqa: PLR0913 (two have a name)
         "points": len(points),
         "seeds": design.seed_count,
         "planned": len(runs),
+        "conditions": {
+            "outside": list(conditions.outside),
+            "timeout_ps": conditions.timeout_ps if math.isfinite(conditions.timeout_ps) else None,
+        },
     }
-    return Plan(name, design, base.base_dir, points, runs, warnings, document)
+    return Plan(name, design, base.base_dir, points, runs, warnings, document, conditions)
+
+
+def _conditions(planned: Planned, base_dir: Path) -> tried.Conditions:
+    """Return under which conditions a point is simulated."""
+    return tried.of(settings(Scenario(json.loads(planned.text), base_dir=base_dir).resolved))
 
 
 def _missing(base: Scenario, design: Design) -> Problem | None:
@@ -308,7 +324,8 @@ def _never_stops(design: Design) -> Iterator[Problem]:
         said = f"is a mean that rare runs decide, which no number of seeds makes reliable, {every}"
         accepted = 'statistic = "median", or another metric'
     else:
-        said = f"is judged from {stop.needs} seeds on, and there are {seeds:,}, {every}"
+        why = f" ({stop.conditions.outside[0]})" if stop.conditions.outside else ""
+        said = f"is judged from {stop.needs} seeds on{why}, and there are {seeds:,}, {every}"
         accepted = f"seeds = {stop.needs} or more" + (', or statistic = "median"' if seeds >= FEW else "")
     yield Problem("warning", "sweep.stop.metric", said, value=metric, accepted=accepted)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from fanin import statistics
 from fanin.statistics import CONFIDENCE, FEW, Interval, metrics
+from fanin.statistics.tried import TRIED, Conditions
 from fanin.sweep.todo import Seen, enough, known_values
 from fanin.text import show
 
@@ -36,10 +37,13 @@ class Found:
         Mean and median over the good runs with a value; None where there is none.
     timed_out : Interval or None
         The share of the runs that had a timeout; None where runs count none.
+    conditions : Conditions
+        Under which the runs were made.
     """
 
     interval: Interval | None
     timed_out: Interval | None
+    conditions: Conditions = TRIED
 
 
 def main_metric(done: Sweep, made: Plan) -> str | None:
@@ -52,16 +56,22 @@ def main_metric(done: Sweep, made: Plan) -> str | None:
 def found(done: Sweep, made: Plan, metric: str) -> list[Found]:
     """Return a metric at each point of a plan, in its order, over all good runs that the store has."""
     values, timeouts = _by_point(done, metric), _by_point(done, "total.timeouts")
-    stop, needed = made.design.stop, metrics.seeds_needed(metric)
+    stop, known, told = made.design.stop, metrics.of(metric), []
+    counts = [_by_point(done, key) for key in ("total.flows_complete", "queries.complete")]
     confidence = CONFIDENCE if stop is None else stop.confidence
-    known, told = metrics.of(metric), []
     limit = math.inf if known is None else known.limit
     for planned in made.points:
         own, had = values.get(planned.key), timeouts.get(planned.key)
+        under = made.conditions.with_counts(*(found.get(planned.key, []) for found in counts))
+        counted = counts[known.counted == "queries.complete"].get(planned.key, []) if known and known.counted else []
+        cost = under.unseen_cost(metric, min(counted, default=1))
         told.append(
             Found(
-                statistics.interval(own, confidence=confidence, seeds_needed=needed, limit=limit) if own else None,
+                statistics.interval(own, confidence=confidence, seeds_needed=under.seeds(metric), limit=limit, unseen_cost=cost)
+                if own
+                else None,
                 statistics.share(had, confidence=confidence) if had else None,
+                under,
             )
         )
     return told
@@ -155,16 +165,24 @@ def table(done: Sweep, made: Plan, metric: str, most: int) -> tuple[list[str], l
 
 def tilde_notes(metric: str, every: Iterable[Found]) -> list[str]:
     """Return why means of a metric have a tilde, a sentence for each reason that there is."""
-    flags = {one.interval.flag for one in every if one.interval is not None}
-    needed = metrics.seeds_needed(metric)
+    shown = [(one.interval, one.conditions) for one in every if one.interval is not None]
+    flags = {found.flag for found, _ in shown}
+    rare = [(found.seeds, found.least == found.most, under.seeds(metric)) for found, under in shown if found.flag == "rare"]
     told = []
-    if "rare" in flags and needed is None:
+    if any(equal for _, equal, _ in rare):
+        told.append("~: all seeds have the same value, which says nothing of how far others may be from it")
+    rare = [entry for entry in rare if not entry[1]]
+    needs = [needed for seeds, _, needed in rare if needed is not None and seeds < needed]
+    if any(needed is None for _, _, needed in rare):
         told.append("~: no number of seeds makes this mean sure, for rare runs decide it; median and range say what was seen")
-    elif "rare" in flags:
+    elif needs:
         told.append(
-            f"~: fewer than {needed} seeds, and such a mean is judged from {needed} on, for a run that none of these showed may "
-            "move it; median and range say what was seen"
+            f"~: fewer than {max(needs)} seeds, and such a mean is judged from {max(needs)} on, for a run that none of these "
+            "showed may move it; median and range say what was seen"
         )
+    elif rare:
+        told.append("~: one timeout that no seed showed could move this mean by more than its interval is wide")
+    told += dict.fromkeys(under.note for _, under in shown if under.note)
     if "skewed" in flags:
         told.append("~: one or two of the seeds decide this mean; median and range say what was seen")
     if "few" in flags:

@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fanin.statistics import FEW, SOME, Interval, interval
+from fanin.statistics import FEW, Interval, interval
 from fanin.statistics.intervals import TYPICAL
-from fanin.statistics.metrics import seeds_needed
+from fanin.statistics.metrics import follows_timeouts
 from fanin.statistics.rows import MetricRow, value_of
+from fanin.statistics.tried import UNKNOWN, Conditions
 from fanin.sweep.axes import Stop, read
 from fanin.sweep.plan import Plan, Run
 
 if TYPE_CHECKING:
     from fanin.sweep.frames import Sweep
 
-__all__ = ["Seen", "Todo", "enough", "known_values", "narrow", "pending", "rounds", "summary"]
+__all__ = ["Seen", "Todo", "conditions_of", "enough", "known_values", "narrow", "pending", "rounds", "summary"]
 
 
 class Seen(NamedTuple):
-    """What the stop rule wants to know of a run: its metric, and whether it had a timeout; None where it has no value."""
+    """What the stop rule wants to know of a run.
+
+    Attributes
+    ----------
+    value : float or None
+        Its metric; None where it has no value.
+    timed_out : bool
+        Whether it had a timeout.
+    flows, queries : float or None
+        How many it completed; None where it had none.
+    """
 
     value: float | None
     timed_out: bool = False
+    flows: float | None = None
+    queries: float | None = None
 
 
-def summary(values: Sequence[float], stop: Stop) -> Interval:
-    """Return mean and median of a metric at a point, with their intervals."""
-    return interval(values, confidence=stop.confidence, seeds_needed=seeds_needed(stop.metric))
+def summary(values: Sequence[float], stop: Stop, flows: float = 1) -> Interval:
+    """Return mean and median of a metric at a point, with their intervals; runs completed so many flows at the fewest."""
+    cost = stop.conditions.unseen_cost(stop.metric, flows)
+    return interval(values, confidence=stop.confidence, seeds_needed=stop.conditions.seeds(stop.metric), unseen_cost=cost)
 
 
 def narrow(found: Interval, stop: Stop) -> bool:
@@ -45,17 +61,34 @@ def narrow(found: Interval, stop: Stop) -> bool:
 def enough(points: Sequence[Sequence[Seen]], stop: Stop) -> list[bool]:
     """Say which points have enough seeds, by what the first ones of each gave; all have the same seeds.
 
-    None has while it has fewer than its metric needs. And where one saw timeouts, and rare runs decide the mean, only those have
-    that saw enough such runs themselves: with the same seeds, what one point sees the others may only have missed.
+    None has while it has fewer than its metric needs. And where one saw timeouts, and the metric is a mean that timeouts move, only
+    those have that saw enough such runs themselves: with the same seeds, what one point sees the others may only have missed.
     """
-    rare = stop.statistic == "mean" and stop.needs not in (FEW, SOME)
+    rare = stop.statistic == "mean" and follows_timeouts(stop.metric)
     seen = rare and any(run.timed_out for runs in points for run in runs)
+    made = [_with_counts(stop, runs) for runs in points]
     return [
         bool(_known(runs))
-        and narrow(summary(_known(runs), stop), stop)
+        and narrow(summary(_known(runs), own, _fewest(runs, own)), own)
         and not (seen and sum(run.timed_out for run in runs) < TYPICAL)
-        for runs in points
+        for runs, own in zip(points, made, strict=True)
     ]
+
+
+def _with_counts(stop: Stop, runs: Sequence[Seen]) -> Stop:
+    """Return the rule under the conditions of runs, which say how many flows they completed."""
+    flows = (run.flows for run in runs if run.flows is not None)
+    queries = (run.queries for run in runs if run.queries is not None)
+    return replace(stop, conditions=stop.conditions.with_counts(flows, queries))
+
+
+def _fewest(runs: Sequence[Seen], stop: Stop) -> float:
+    """Return of how many flows, or queries, a metric is a mean in a run, at the fewest; 1 where that is not known."""
+    if stop.metric.startswith("queries."):
+        return min((run.queries for run in runs if run.queries is not None), default=1)
+    if stop.metric.startswith("fct/all."):
+        return min((run.flows for run in runs if run.flows is not None), default=1)
+    return 1
 
 
 def _known(runs: Sequence[Seen]) -> list[float]:
@@ -142,8 +175,10 @@ class Todo:
         except ValueError as error:
             raise ValueError(f"sweep.stop.metric: {error}") from None
         self._ran_well |= bool(metrics)
-        timeouts = next((row[2].get("timeouts") for row in metrics if row[0] == "total"), None)
-        self._seen.setdefault(run.point, {})[run.replicate] = Seen(value, bool(timeouts))
+        total = next((row[2] for row in metrics if row[0] == "total"), {})
+        queries = next((row[2].get("complete") for row in metrics if row[0] == "queries"), None)
+        seen = Seen(value, bool(total.get("timeouts")), total.get("flows_complete"), queries)
+        self._seen.setdefault(run.point, {})[run.replicate] = seen
         before = len(self._ready)
         self._go_on()
         self.total += len(self._ready) - before
@@ -178,11 +213,31 @@ def known_values(sweep: Sweep, stop: Stop) -> dict[str, Seen]:
     """Return what the stop rule wants to know of the runs that a store has, by key; nothing if no run has it yet."""
     try:
         values = sweep.values(stop.metric)
-        timeouts = sweep.values("total.timeouts")
     except ValueError:
         return {}
-    had = dict(zip(timeouts["run"], timeouts["value"], strict=True))
-    return {run: Seen(value, bool(had.get(run))) for run, value in zip(values["run"], values["value"], strict=True)}
+    had, flows, queries = (_by_run(sweep, key) for key in ("total.timeouts", "total.flows_complete", "queries.complete"))
+    return {
+        run: Seen(value, bool(had.get(run)), flows.get(run), queries.get(run))
+        for run, value in zip(values["run"], values["value"], strict=True)
+    }
+
+
+def _by_run(sweep: Sweep, metric: str) -> dict[str, float]:
+    """Return a metric of the runs that have it, by key."""
+    try:
+        values = sweep.values(metric).drop_nulls("value")
+    except ValueError:
+        return {}
+    return dict(zip(values["run"], values["value"], strict=True))
+
+
+def conditions_of(sweep: Sweep) -> Conditions:
+    """Return under which conditions the points of a store are simulated, as its plan says."""
+    told = sweep.document.get("conditions")
+    if not isinstance(told, Mapping):  # written by an earlier version
+        return UNKNOWN
+    timeout = told.get("timeout_ps")
+    return Conditions(tuple(told.get("outside") or ()), math.inf if timeout is None else float(timeout))
 
 
 def pending(sweep: Sweep) -> list[str]:
@@ -190,13 +245,14 @@ def pending(sweep: Sweep) -> list[str]:
     design = read(sweep.document.get("sweep"))
     if design.stop is None:
         return sweep.pending["run"].to_list()
+    stop = replace(design.stop, conditions=conditions_of(sweep))
     have = set(sweep.runs["run"])
-    known = known_values(sweep, design.stop)
+    known = known_values(sweep, stop)
     points = [runs["run"].to_list() for _, runs in sweep.plan.group_by("point", maintain_order=True)]
-    for count in rounds(design.stop, max(map(len, points), default=0)):
+    for count in rounds(stop, max(map(len, points), default=0)):
         missing = [key for keys in points for key in keys[:count] if key not in have]
         if missing:
             return missing
-        if all(enough([[known.get(key) or Seen(None) for key in keys[:count]] for keys in points], design.stop)):
+        if all(enough([[known.get(key) or Seen(None) for key in keys[:count]] for keys in points], stop)):
             break
     return []

@@ -2,10 +2,12 @@
 
     python tests/python/real_seeds.py chosen     # 4,800 simulations, some minutes; writes golden/real_seeds.parquet
     python tests/python/real_seeds.py shown      # 2,400 others; writes golden/real_seeds_shown.parquet
+    python tests/python/real_seeds.py elsewhere  # 1,200 unlike both; writes golden/real_seeds_elsewhere.parquet
 
 Methods and limits were chosen on the first file: points of examples/sweep-marking.toml, and two of them on a fabric of 64 hosts,
 with 600 seeds each. What docs/statistics.md shows is measured on the second: networks of 40 and 48 hosts, with loads and thresholds
-that the first has not, and 300 seeds each.
+that the first has not, and 300 seeds each. The third is of runs that are not like them: timeouts of 200 ms, CUBIC without marking,
+eight hosts with few flows; no limit holds there, and what the package says instead is tried on them.
 """
 
 from __future__ import annotations
@@ -65,6 +67,23 @@ NEW: Final = (
         {"switch.marking.k": ["30 packets", "80 packets"], "traffic[0].load": [0.25, 0.5]},
     ),
 )
+ELSEWHERE: Final[dict[str, dict[str, Any]]] = {
+    "timeouts of 200 ms, K = 20": {"transport.rto_min": "200ms", "switch.marking.k": "20 packets"},
+    "timeouts of 200 ms, K = 65": {"transport.rto_min": "200ms", "switch.marking.k": "65 packets"},
+    "CUBIC without marking": {"transport.congestion_control": "cubic", "switch.marking": {"kind": "none"}},
+    "8 hosts, few flows": {
+        "topology.leaves": 2,
+        "topology.hosts_per_leaf": 4,
+        "traffic[0].stop": "2ms",
+        "traffic[1].stop": "2ms",
+        "traffic[1].fanout": 4,
+        "switch.marking.k": "200 packets",
+    },
+}
+"""Runs unlike those that limits were chosen on: what is set otherwise than in the example."""
+
+ELSEWHERE_FILE: Final = GOLDEN / "real_seeds_elsewhere.parquet"
+
 FABRICS: Final[dict[Part, tuple[Fabric, ...]]] = {"chosen": (EXAMPLES, LARGER), "shown": NEW}
 
 
@@ -114,6 +133,40 @@ def pairs(part: Part, metric: str) -> Iterator[tuple[Point, Values]]:
                 yield (hosts, load, f"{short} and {long}"), both
 
 
+@cache
+def elsewhere() -> pl.DataFrame:
+    """All values of runs unlike those that limits were chosen on: a row for each run, with `what`, and a column for each metric."""
+    return pl.read_parquet(ELSEWHERE_FILE)
+
+
+def scenario_elsewhere(what: str) -> Any:
+    """The scenario of these runs."""
+    import fanin
+
+    design = tomllib.loads(EXAMPLE.read_text())["sweep"]
+    base = fanin.Scenario.from_file(EXAMPLE.parent / design["scenario"])
+    return base.replace({**design["set"], **ELSEWHERE[what]})
+
+
+def make_elsewhere() -> pl.DataFrame:
+    """Run everything of that kind."""
+    import fanin
+    from fanin.statistics import metrics
+
+    frames = []
+    for what in ELSEWHERE:
+        with tempfile.TemporaryDirectory() as folder:
+            design = {"seeds": {"from": 1, "count": 300}}
+            sweep = fanin.sweep(scenario_elsewhere(what), Path(folder) / "sweep", design=design, jobs=1, progress=False)
+            found = sweep.runs.select(pl.lit(what).alias("what"), pl.col("seed").cast(pl.UInt16))
+            for name in sweep.metric_names():
+                if metrics.of(name) is not None and not name.startswith("fct/1") and not name.startswith("fct/<"):
+                    own = sweep.values(name).select(pl.col("seed").cast(pl.UInt16), pl.col("value").cast(pl.Float32).alias(name))
+                    found = found.join(own, on="seed", how="left")
+            frames.append(found)
+    return pl.concat(frames, how="diagonal").sort("what", "seed")
+
+
 def make(part: Part) -> pl.DataFrame:
     """Run everything."""
     import fanin
@@ -147,6 +200,8 @@ def make(part: Part) -> pl.DataFrame:
 
 
 if __name__ == "__main__":
+    if "elsewhere" in sys.argv[1:]:
+        make_elsewhere().write_parquet(ELSEWHERE_FILE, compression="zstd", compression_level=19)
     wanted = {name: file for name, file in FILES.items() if name in sys.argv[1:]}
     for part, file in wanted.items():
         made = make(part)

@@ -14,15 +14,19 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
+import polars as pl
 
 import many_samples
 import real_seeds
 from fanin import statistics
 from fanin.comparison import rare
-from fanin.statistics import exact, metrics
+from fanin.comparison.variants import settings
+from fanin.statistics import exact, metrics, tried
+from fanin.statistics.tried import Conditions
 from fanin.sweep.axes import Stop
 from fanin.sweep.todo import Seen, enough, rounds
 from many_samples import Coverage
@@ -88,6 +92,54 @@ def covered(part: Part, metric: str, kind: str, seeds: int, samples: int) -> tup
         if found.firm >= samples // 10 and found.misses > worst:
             worst, where = found.misses, values
     return total, Coverage() if where is None else many_samples.coverage(where, seeds, samples, 2)
+
+
+@cache
+def under(what: str) -> Conditions:
+    """The conditions of runs unlike those that limits were chosen on."""
+    runs = real_seeds.elsewhere().filter(pl.col("what") == what)
+    counts = [runs[name].drop_nulls() for name in ("total.flows_complete", "queries.complete")]
+    return tried.of(settings(real_seeds.scenario_elsewhere(what).resolved)).with_counts(*counts)
+
+
+def elsewhere() -> Iterator[tuple[str, str, Values]]:
+    """Such runs, metrics that are reliable with some number of seeds as the table of metrics says, and their values."""
+    for what in real_seeds.ELSEWHERE:
+        runs = real_seeds.elsewhere().filter(pl.col("what") == what)
+        for metric in runs.columns[2:]:
+            values = runs[metric].cast(pl.Float64).drop_nulls().to_numpy()
+            if seeds_of(metric) is not None and values.size >= 100 and values.min() < values.max() and metric != metrics.TIMED_OUT:
+                yield what, metric, values
+
+
+def coverage_elsewhere(what: str, metric: str, values: Values, seeds: int, samples: int, *, as_tried: bool = False) -> Coverage:
+    """How intervals do there as the package flags them, or as it would if these were like the runs that limits were chosen on."""
+    known, runs = metrics.of(metric), real_seeds.elsewhere().filter(pl.col("what") == what)
+    assert known is not None
+    flows = 1.0 if known.counted is None else float(runs[known.counted].min())  # type: ignore[arg-type]
+    there = tried.TRIED if as_tried else under(what)
+    true, inside, firm, wrong = float(values.mean()), 0, 0, 0
+    for at in np.random.default_rng([7, seeds]).integers(0, len(values), (samples, seeds)):
+        cost = there.unseen_cost(metric, flows)
+        found = statistics.interval(values[at], seeds_needed=there.seeds(metric), unseen_cost=cost)
+        held = holds(found.low, found.high, true)
+        inside, firm, wrong = inside + held, firm + (found.flag is None), wrong + (found.flag is None and not held)
+    return Coverage(samples, inside, firm, wrong)
+
+
+def print_elsewhere(samples: int) -> None:
+    """Print the table of runs unlike those that limits were chosen on: metrics whose intervals held less than 90 % there."""
+    print(f"\nelsewhere, {samples} samples\n")
+    for what, metric, values in elsewhere():
+        cells, low = [], 1.0
+        for as_tried in (True, False):
+            for seeds in COUNTS:
+                found = coverage_elsewhere(what, metric, values, seeds, samples, as_tried=as_tried)
+                told = found.firm / samples
+                low = min(low, 1 - found.misses if as_tried and told >= 0.1 else 1.0)
+                cells.append("–" if told < 0.1 else f"{100 * (1 - found.misses):.0f} of {100 * told:.0f} %")
+        if low < 0.9:
+            print(f"| {what} | `{metric}` | {' | '.join(cells)} |", flush=True)
 
 
 def chosen(metric: str, kind: str, samples: int) -> int | None:
@@ -473,6 +525,7 @@ def main(samples: int, *asked: str) -> None:
         "stops": print_stops,
         "verdicts": print_verdicts,
         "looks": print_looks,
+        "elsewhere": print_elsewhere,
     }
     for name, made in {**kinds, "classes": print_classes}.items():
         if name in (asked or kinds):

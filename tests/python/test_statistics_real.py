@@ -16,6 +16,8 @@ import many_samples
 import real_seeds
 import simulated
 from fanin import statistics
+from fanin.comparison.variants import settings
+from fanin.statistics import tried
 from fanin.sweep.axes import Stop
 from simulated import LIMIT, drawn, gap, holds, replayed, table
 
@@ -155,6 +157,68 @@ def test_differences_that_are_there_are_found() -> None:
             at = draws.choice(600, seeds, replace=False)
             found += table([gap(short[at], long[at], needed)])[0] == word
         assert found >= 25, metric
+
+
+# -- elsewhere -----------------------------------------------------------------------------------------------------------
+
+
+def test_elsewhere_intervals_hold_or_are_flagged() -> None:
+    """Timeouts of 200 ms, CUBIC without marking, few flows: numbers of seeds that were chosen elsewhere say nothing here."""
+    samples = 200
+    firm = dict.fromkeys(real_seeds.ELSEWHERE, 0)
+    for what, metric, values in simulated.elsewhere():
+        for seeds in simulated.COUNTS:
+            found = simulated.coverage_elsewhere(what, metric, values, seeds, samples)
+            assert found.firm == 0 or seeds >= statistics.RARE, (what, metric, seeds)
+            firm[what] += found.firm >= samples // 2
+            if found.firm >= samples // 5:
+                assert found.misses <= LIMIT + noise(found.firm, LIMIT), (what, metric, seeds)
+    assert all(count >= 8 for count in firm.values()), firm
+
+
+def test_numbers_of_seeds_that_were_chosen_elsewhere_fail_here() -> None:
+    """The p99 of all flows with timeouts of 200 ms was judged from ten seeds on, and the largest queue, which has a cap."""
+    for what, metric in (
+        ("timeouts of 200 ms, K = 20", "fct/all.p99_ps"),
+        ("CUBIC without marking", "total.largest_queue_bytes"),
+    ):
+        assert simulated.seeds_of(metric) == statistics.FEW
+        (values,) = (own for place, name, own in simulated.elsewhere() if (place, name) == (what, metric))
+        before = many_samples.coverage(values, 10, 300)
+        assert before.firm >= 60 and before.misses >= 0.4, (what, before)
+        assert simulated.under(what).seeds(metric) == statistics.RARE
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "said"),
+    [
+        ("transport.rto_min", "200ms", "a timeout takes 200 ms, tried: 10 ms"),
+        ("transport.rto_initial", "1s", "a timeout takes 1 s, tried: 10 ms"),
+        ("transport.congestion_control", "cubic", "transport.congestion_control.kind is cubic, tried: dctcp"),
+        ("switch.marking", {"kind": "none"}, "switch.marking.kind is none, tried: threshold"),
+        ("switch.marking.k", "10 packets", "switch.marking.k is 10 packets, tried: 20 to 200 packets"),
+        ("switch.buffer.per_port", "100KB", "switch.buffer.per_port is 100KB, tried: 512KB"),
+        ("topology.host_link.rate", "100Gbps", "topology.host_link.rate is 100Gbps, tried: 10Gbps"),
+        ("traffic[0].sizes", "data-mining", "traffic[0].sizes.kind is data-mining, tried: web-search"),
+        ("traffic[0].load", 0.8, "traffic[0].load is 0.8, tried: up to 0.6"),
+        ("switch.mechanisms.trimming", {}, "switch.mechanisms has entries, tried: none"),
+    ],
+)
+def test_what_is_otherwise_than_what_was_tried_is_named(setting: str, value: object, said: str) -> None:
+    base = real_seeds.scenario_elsewhere("timeouts of 200 ms, K = 20").replace({"transport.rto_min": "10ms"})
+    assert tried.of(settings(base.resolved)) == tried.TRIED
+    assert said in tried.of(settings(base.replace({setting: value}).resolved)).outside
+
+
+def test_few_flows_and_an_unknown_scenario_are_not_what_was_tried() -> None:
+    assert tried.TRIED.with_counts([240.0, 500.0], [10.0]) == tried.TRIED
+    few = tried.TRIED.with_counts([12.0, 500.0])
+    assert few.outside == ("a run completed 12 flows, and at least 240 were tried",)
+    assert (few.seeds("fct/all.p99_ps"), few.seeds("fct/>=1MB.mean_ps"), few.seeds("total.marks")) == (99, None, 99)
+    assert (few.seeds("fct/all.slowdown_p50"), few.seeds_of_differences("fct/all.p50_ps")) == (99, 99)
+    assert few.unseen_cost("fct/all.mean_ps", 12) == pytest.approx(10e9 / 12) and few.unseen_cost("fct/all.p50_ps") == 0
+    assert tried.of({}) == tried.UNKNOWN and tried.UNKNOWN.seeds("fct/all.p99_ps") is None
+    assert tried.together([tried.TRIED, few]) == few and tried.TRIED.seeds("fct/all.p99_ps") == 10
 
 
 # -- the stop rule -------------------------------------------------------------------------------------------------------

@@ -287,7 +287,7 @@ def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_stop_rule_ends_points_early_and_the_store_is_complete_then(tmp_path: Path) -> None:
-    stop = {"metric": "fct/all.p99_ps", "relative_width": 0.004}
+    stop = {"metric": "fct/all.mean_ps", "relative_width": 0.002, "statistic": "median"}
     table = {"seeds": 40, "stop": stop, "grid": {"switch.marking.k": ["5 packets", "50 packets"]}}
     sweep = run(tmp_path / "out", table)
     assert sweep.complete
@@ -435,7 +435,7 @@ def test_a_dry_run_is_near_what_it_will_be_and_writes_nothing(whole: fanin.Sweep
 
 
 def test_what_a_stop_rule_does_not_need_is_not_estimated(tmp_path: Path) -> None:
-    stop = {"metric": "fct/all.p99_ps", "relative_width": 9}
+    stop = {"metric": "fct/all.p99_ps", "relative_width": 9, "statistic": "median"}
     table = {"grid": {"switch.marking.k": ["5 packets", "50 packets"]}, "seeds": 16, "stop": stop}
     made = plan.plan(plan.load(swept(**table)))
     before = estimate.estimate(made, tmp_path / "out")
@@ -512,14 +512,15 @@ def test_the_command_shows_what_came_out_and_which_points_are_too_wide(tmp_path:
     file.write_text(f"{TOML}[sweep]\nseeds = 3\n{stop}\n{grid}")
     status, out, said = finished(command("sweep", file, "-o", tmp_path / "narrow"))
     wide = "warning: 2 of 2 points did not reach ±1e-07 % of fct/all.p99_ps with 3 seeds, the most that seeds allows"
-    assert f"{wide}; such a mean is judged from 10 on" in said
-    assert [line.split()[-1] for line in out.splitlines() if "packets " in line and "hops" not in line] == ["no", "no"]
+    assert f"{wide}; such a mean is judged from 99 on" in said
+    assert [line.split()[-1] for line in out.splitlines() if re.match(r" \d+ packets ", line)] == ["no", "no"]
     status, out, _ = finished(command("sweep", file, "-o", tmp_path / "narrow", "--json"))
     assert json.loads(out)["unreached"] == 2
-    file.write_text(f"{TOML}[sweep]\nseeds = 10\n{stop.replace('1e-9', '9')}\n{grid}")
+    median = stop.replace("1e-9", '9, statistic = "median"')
+    file.write_text(f"{TOML}[sweep]\nseeds = 10\n{median}\n{grid}")
     status, out, said = finished(command("sweep", file, "-o", tmp_path / "wide"))
     assert "did not reach" not in said
-    assert [line.split()[-1] for line in out.splitlines() if "packets " in line and "hops" not in line] == ["yes", "yes"]
+    assert [line.split()[-1] for line in out.splitlines() if re.match(r" \d+ packets ", line)] == ["yes", "yes"]
 
 
 @pytest.mark.parametrize(
@@ -552,17 +553,17 @@ def test_the_comparison_that_the_command_names_is_where_runs_ended_well(tmp_path
 
 
 def test_a_point_that_is_too_wide_says_how_many_seeds_would_do(tmp_path: Path) -> None:
-    table = {"seeds": 12, "stop": {"metric": "fct/all.p99_ps", "relative_width": 0.002}}
+    table = {"seeds": 120, "stop": {"metric": "total.goodput_bps", "relative_width": 0.0002}, "set": {"traffic[0].jitter": "10us"}}
     sweep, made = run(tmp_path / "out", table), plan.plan(plan.load(swept(**table)))
-    (found,) = points.found(sweep, made, "fct/all.p99_ps")
+    (found,) = points.found(sweep, made, "total.goodput_bps")
     assert found.interval is not None and found.interval.half_width is not None and found.interval.flag is None
-    exact = 12 * (found.interval.half_width / (0.002 * found.interval.mean)) ** 2
+    exact = 120 * (found.interval.half_width / (0.0002 * found.interval.mean)) ** 2
     wanted = points.seeds_wanted(sweep, made)
-    assert wanted is not None and 12 < exact <= wanted < exact + (1 if exact < 99 else 11)
+    assert wanted is not None and 120 < exact <= wanted < 1.1 * exact
     _, _, said = finished(command("sweep", sweep_file(tmp_path, table), "-o", tmp_path / "out"))
-    assert f"with 12 seeds, the most that seeds allows; by their widths, some {wanted} would do" in said
-    for other in ({"metric": "fct/all.p99_ps", "relative_width": 0.002, "statistic": "median"}, None):
-        asked = {"seeds": 12} if other is None else {"seeds": 12, "stop": other}
+    assert f"with 120 seeds, the most that seeds allows; by their widths, some {wanted:,} would do" in said
+    for other in ({"metric": "total.goodput_bps", "relative_width": 0.0002, "statistic": "median"}, None):
+        asked = {"seeds": 120} if other is None else {"seeds": 120, "stop": other}
         assert points.seeds_wanted(sweep, plan.plan(plan.load(swept(**asked)))) is None
 
 

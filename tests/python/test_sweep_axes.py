@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 
 import fanin
 from fanin import ScenarioError
+from fanin.statistics import RARE
+from fanin.statistics.tried import TRIED, Conditions
 from fanin.sweep import axes, plan, stop_metrics
 from fanin.sweep.axes import Stop
 from fanin.sweep.plan import Plan
@@ -330,6 +333,33 @@ def test_what_one_point_saw_the_others_may_have_missed() -> None:
     assert enough([seen(steady), seen(steady, 1)], Stop("total.goodput_bps", 0.03)) == [True, True], "no mean that timeouts decide"
 
 
+def test_a_timeout_at_one_point_holds_up_every_mean_that_tells_a_time() -> None:
+    steady: list[float | None] = [10.0 + 0.1 * (at % 3) for at in range(100)]
+    for metric in ("fct/all.p99_ps", "fct/>=1MB.slowdown_mean", "fct/all.p50_ps", "total.flows_until_ps"):
+        stop = Stop(metric, 0.03)
+        assert enough([seen(steady[:20]), seen(steady[:20])], stop) == [True, True], metric
+        assert enough([seen(steady[:20]), seen(steady[:20], 1)], stop) == [False, False], metric
+    assert enough([seen(steady[:20]), seen(steady[:20], 1)], Stop("fct/all.p99_ps", 0.03, statistic="median")) == [True, True]
+
+
+def test_equal_values_are_never_enough() -> None:
+    """Ten runs without a drop have an interval of no width, and say nothing of the eleventh."""
+    assert enough([seen([0.0] * 100)], Stop("total.marks", 0.03)) == [False]
+    assert enough([seen([512e3] * 20)], Stop("total.largest_queue_bytes", 0.03)) == [False]
+
+
+def test_elsewhere_a_stop_rule_asks_for_as_many_seeds_as_what_rare_runs_decide() -> None:
+    steady: list[float | None] = [7e9 + 1e8 * (at % 5) for at in range(120)]
+    stop = Stop("fct/all.p99_ps", 0.3)
+    longer = replace(stop, conditions=Conditions(("a timeout takes 200 ms, tried: 10 ms",), 200e9))
+    assert rounds(stop, 100)[0] == 10 and rounds(longer, 100)[0] == 99
+    assert enough([seen(steady[:10])], stop) == [True]
+    assert enough([seen(steady[:10])], longer) == [False]
+    assert enough([seen(steady[:99])], longer) == [False], "a timeout in 3 % of the runs moves the mean by 6 ms"
+    few = [Seen(value, flows=12.0) for value in steady]
+    assert enough([few[:20]], stop) == [False], "runs of a dozen flows are not what was tried"
+
+
 def test_points_are_looked_at_when_it_can_say_something() -> None:
     assert rounds(Stop("total.goodput_bps", 1), 20) == [10, 12, 15, 18, 20]
     assert rounds(Stop("total.goodput_bps", 1, at_least=15), 20) == [15, 18, 20]
@@ -354,15 +384,19 @@ def test_means_that_nobody_measured_take_as_many_seeds_as_rare_ones() -> None:
         (
             {"metric": "queries.p99_ps"},
             98,
-            'sweep.stop.metric: "queries.p99_ps" is judged from 99 seeds on, and there are 98, so all 98 seeds are run at every '
+            'sweep.stop.metric: "queries.p99_ps" is judged from 99 seeds on (switch.buffer.per_port is 100KB, tried: 512KB), and there are 98, so all 98 seeds are run at every '
             'point, and none is narrow enough; accepted: seeds = 99 or more, or statistic = "median"',
         ),
-        ({"metric": "total.marks"}, 5, '"total.marks" is judged from 10 seeds on, and there are 5'),
+        (
+            {"metric": "total.marks"},
+            5,
+            '"total.marks" is judged from 99 seeds on (switch.buffer.per_port is 100KB, tried: 512KB), and there are 5',
+        ),
         ({"metric": "total.marks", "statistic": "median"}, 5, "accepted: seeds = 10 or more"),
         ({"metric": "total.drops"}, 1000, "which no number of seeds makes reliable, so all 1,000 seeds are run at every point"),
         ({"metric": "queries.p99_ps"}, 99, None),
         ({"metric": "queries.p99_ps", "statistic": "median"}, 10, None),
-        ({"metric": "total.marks"}, 10, None),
+        ({"metric": "total.marks", "statistic": "median"}, 10, None),
     ],
 )
 def test_a_stop_rule_that_can_stop_nothing_is_warned_of(stop: dict[str, Any], seeds: int, message: str | None) -> None:
@@ -417,6 +451,8 @@ def test_all_points_stop_together() -> None:
     """Differences are taken seed by seed, so a point that is narrow at once goes on with the others."""
     table = {"seeds": 20, "stop": {"metric": "total.goodput_bps", "relative_width": 0.3}}
     planned = made(grid={"switch.marking.k": ["10 packets", "20 packets"]}, **table)
+    assert planned.design.stop is not None and planned.design.stop.needs == RARE, "one switch is not what was tried"
+    planned.design.stop = replace(planned.design.stop, conditions=TRIED)
 
     def counts(numbers: Sequence[int], wild: float) -> list[int]:
         todo = Todo(planned, numbers, {})
@@ -424,7 +460,7 @@ def test_all_points_stop_together() -> None:
         while (at := todo.next()) is not None:
             point = planned.runs[at].point
             done[point] += 1
-            value = 1.0 if point == 0 else 1.0 + wild * (done[point] % 2)
+            value = 1.0 + (0.001 if point == 0 else wild) * (done[point] % 2)
             todo.ended(at, [("total", None, {"goodput_bps": value, "timeouts": 0})])
         return [done[0], done[1]]
 

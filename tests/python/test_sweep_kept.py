@@ -116,7 +116,7 @@ def test_an_unfinished_sweep_is_compared_with_a_warning_of_what_is_missing(tmp_p
         "k=50 packets all 6; and what its stop rule asks for then; numbers" in made.reload().compare("switch.marking.k").warnings[0]
     )
     # One with a stop rule needs no more than the rule does.
-    stop = {"metric": "total.goodput_bps", "relative_width": 0.5}
+    stop = {"metric": "total.goodput_bps", "relative_width": 0.5, "statistic": "median"}
     ended = run(tmp_path / "stopped", {**K, "seeds": 40, "stop": stop})
     assert ended.complete and ended.runs.height < 80 and ended.plan.height == 80
     assert not any("not finished" in line for line in ended.compare("switch.marking.k").warnings)

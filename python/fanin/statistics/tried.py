@@ -93,7 +93,7 @@ class Conditions:
     def _limited(self, key: str, needed: int | None) -> int | None:
         if needed is None or not self.outside:
             return needed
-        return None if _slowdown(key) or math.isinf(self.unseen_cost(key)) else RARE
+        return None if _has_no_bound(key) or math.isinf(self.unseen_cost(key)) else RARE
 
     def unseen_cost(self, key: str, flows: float = 1) -> float:
         """Return how much a run may add to a mean that no seed showed, in its unit.
@@ -129,7 +129,7 @@ class Conditions:
             return ""
         more = f" and {len(self.outside) - 2} more" if len(self.outside) > 2 else ""
         return (
-            f"other than the runs that numbers of seeds were chosen on ({'; '.join(self.outside[:2])}{more}), so each mean takes "
+            f"runs other than those that numbers of seeds were chosen on ({'; '.join(self.outside[:2])}{more}), so each mean takes "
             f"{RARE} seeds or more, and has a tilde where timeouts that no seed showed could move it further than its interval says"
         )
 
@@ -141,10 +141,13 @@ UNKNOWN: Final = Conditions(("the scenario is not known",), math.inf)
 """Those of runs of which nothing is known."""
 
 
-def _slowdown(key: str) -> bool:
-    """Return whether it is a slowdown other than a median: a timeout over the ideal time of a short flow has no bound."""
-    column = key.rpartition(".")[2]
-    return column.startswith("slowdown") and column != "slowdown_p50"
+def _has_no_bound(key: str) -> bool:
+    """Return whether nobody can say what one timeout does to a mean, medians apart.
+
+    A slowdown divides it by the ideal time of a flow, which may be short; of one size of flows a run may have few.
+    """
+    group, _, column = key.rpartition(".")
+    return column not in ("p50_ps", "slowdown_p50") and (column.startswith("slowdown") or group == "fct/>=1MB")
 
 
 def of(settings: Mapping[str, Any]) -> Conditions:

@@ -182,7 +182,7 @@ def tilde_notes(metric: str, every: Iterable[Found]) -> list[str]:
         )
     elif rare:
         told.append("~: one timeout that no seed showed could move this mean by more than its interval is wide")
-    told += dict.fromkeys(under.note for _, under in shown if under.note)
+    told += dict.fromkeys(f"these are {under.note}" for _, under in shown if under.note)
     if "skewed" in flags:
         told.append("~: one or two of the seeds decide this mean; median and range say what was seen")
     if "few" in flags:

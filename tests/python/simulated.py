@@ -250,6 +250,44 @@ def false_of_headlines(seeds: int, tables: int) -> tuple[int, int]:
     return sum(wrong), len(wrong)
 
 
+@cache
+def single() -> tuple[tuple[str, Values], ...]:
+    """Pairs of points with equal means, of each metric that is judged from ten seeds on."""
+    return tuple(
+        (metric, both - [[0.0], [float(both[1].mean() - both[0].mean())]])
+        for metric in real_seeds.names()
+        if seeds_of(metric, "differences") == statistics.FEW
+        for part in ("shown", "chosen")
+        for _, both in real_seeds.pairs(part, metric)
+    )
+
+
+def false_of_one(seeds: int, tables: int, judged: Judged = lambda found: found) -> tuple[int, int, float]:
+    """Of how many tables of one named metric with equal means any says that means differ, of how many, and the worst share."""
+    wrong, worst = 0, 0.0
+    for at, (metric, (base, other)) in enumerate(single()):
+        draws = np.random.default_rng([8, at, seeds]).integers(0, base.size, (tables, seeds))
+        own = sum(table([judged(judged_as(metric, base[of], other[of]))])[0] in SHIFTED for of in draws)
+        wrong, worst = wrong + own, max(worst, own / tables)
+    return wrong, tables * len(single()), worst
+
+
+def as_ten(found: statistics.Difference) -> statistics.Difference:
+    """A difference as it was judged before: with fewer than ten seeds like with ten."""
+    return replace(found, flag=None if found.flag == "few" else found.flag)
+
+
+def print_one(samples: int) -> None:
+    """Print how often tables of one named metric are wrong with few seeds, as it is and as it was."""
+    print(f"\none named metric, {samples} tables of each of {len(single())} pairs\n")
+    for seeds in (6, 7, 8, 9, 10, 12, 20, 40):
+        told = [
+            f"{share(wrong, of)}, at worst {100 * worst:.1f}"
+            for wrong, of, worst in (false_of_one(seeds, samples), false_of_one(seeds, samples, as_ten))
+        ]
+        print(f"| {seeds} | {' | '.join(told)} |", flush=True)
+
+
 def power(seeds: int, samples: int) -> tuple[int, int, int, int]:
     """Of all differences of metrics that are reliable with so many seeds, each for itself: shown before, now, on average, all."""
     before = now = alone = every = 0
@@ -526,6 +564,7 @@ def main(samples: int, *asked: str) -> None:
         "verdicts": print_verdicts,
         "looks": print_looks,
         "elsewhere": print_elsewhere,
+        "one": print_one,
     }
     for name, made in {**kinds, "classes": print_classes}.items():
         if name in (asked or kinds):

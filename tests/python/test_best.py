@@ -124,7 +124,7 @@ def test_the_text_says_what_the_table_says() -> None:
     assert left.endswith("0 worse; 1 policy that ran is not ranked; 3 were not tried."), left
     average = ranking({"a": "better on average"}, -0.5, 120).text
     assert average.startswith("a does best on average, though not in most runs: queries, p99 is 2 ms, 50 %")
-    assert "1 is better than the scenario as it is, 1 of them on average and not in most runs, and 0 worse." in average
+    assert "1 is better than the scenario as it is (1 on average, while most of the runs are not), and 0 worse." in average
     mostly = ranking({"a": "mostly better"}, -0.5, 20).text
     assert mostly.startswith("a does best in most runs: queries, p99 is 2 ms, 50 % (40 % to 55 %) less")
 

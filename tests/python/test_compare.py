@@ -404,8 +404,8 @@ def test_a_mostly_says_in_how_many_seeds() -> None:
     (cell,) = made.rows[0].cells[1:]
     assert cell.verdict == "mostly better" and cell.difference is not None and cell.difference.mean < 0
     ((_, (_, rows)),) = tables.tables(made, 1)
-    assert [row[0] for row in rows] == ["goodput", "  higher in 80 of 100"]
-    assert "higher in 80 of 100; p = " in html.unescape(page.render(made))
+    assert [row[0] for row in rows] == ["goodput", "  lower in 20", "  higher in 80"]
+    assert "lower in 20, higher in 80; p = " in html.unescape(page.render(made))
 
 
 def shifted(gaps_ps: Callable[[int], float], metric: str = "queries.p99_ps", seeds: int = 100) -> comparison.Comparison:
@@ -425,9 +425,7 @@ def test_a_mean_that_moves_while_most_runs_do_not_is_worse_on_average_and_says_s
     assert cell.difference.p_most is not None and cell.difference.p_most > 0.05 and cell.chance == cell.difference.p_average
     assert cell.chance is not None and cell.chance <= 0.05
     ((_, (_, rows)),) = tables.tables(made, 1)
-    assert [line[0] for line in rows][:1] == ["p99"] and f"  higher in {cell.difference.higher} of 100" in [
-        line[0] for line in rows
-    ]
+    assert [line[0] for line in rows][:1] == ["p99"] and f"  higher in {cell.difference.higher}" in [line[0] for line in rows]
     assert '"On average": the mean differs; that most of the runs do is not shown' in tables.rule(made)
     assert tables.counted(made, "20") == "1 worse on average"
     assert repr(made) == "<fanin.Comparison with '65': 20: 0 better, 1 worse or worse on average>"
@@ -441,13 +439,13 @@ def test_a_mean_that_moved_and_is_not_shown_has_a_note() -> None:
     timeouts = shifted(lambda seed: 1e10 + 1e7 * seed if seed % 4 == 0 else 1e5 * (-1) ** seed, seeds=24)
     assert timeouts.rows[0].cells[1].verdict == "not shown"
     assert note(timeouts) == (
-        "20: the mean moved (Queries, p99 higher, in 12 of 24 seeds), but most runs did not follow, and such a mean is judged from "
-        "99 seeds on: not shown; read the median run, and in how many runs there was a timeout (total.timed_out)"
+        "20: the mean moved (Queries, p99 higher, lower in 12, higher in 12); that most of the runs did is not shown, and such a "
+        "mean is judged from 99 seeds on; read the median run, and in how many runs there was a timeout (total.timed_out)"
     )
     against = shifted(lambda seed: 1e11 + 1e8 * seed if seed % 4 == 0 else -1e6, seeds=40)
     assert against.rows[0].cells[1].verdict == "mostly better"
     assert note(against).startswith(
-        "20: the mean moved (Queries, p99 higher, in 10 of 40 seeds), and most of the runs went the other way"
+        "20: the mean moved (Queries, p99 higher, lower in 30, higher in 10), and most of the runs that differ went the other way"
     )
     assert note(shifted(lambda seed: -1e6)) == "" and note(shifted(lambda seed: 1e5 * (-1) ** seed)) == ""
 
@@ -537,8 +535,11 @@ def test_one_seed_has_no_interval_and_no_verdict(runs: Path) -> None:
 
 def test_few_and_different_seeds_are_told(runs: Path) -> None:
     found = fanin.compare({"a": [runs / "k65" / f"seed{seed}" for seed in (1, 2, 3)], "b": f"{runs}/k20/seed[2345]"})
-    assert found.notes[0] == "a: 3 seeds; fewer than 10 have intervals that may hold the true value too seldom"
-    shared = "b and a have 2 seeds in common, and all numbers against a are of these; left out: 2 of b and 1 of a"
+    assert found.notes[0] == (
+        "a: 3 seeds; fewer than 10 have intervals that may hold the true value too seldom, and no mean is judged: "
+        '"mostly" is all that is said'
+    )
+    shared = "b and a have 2 seeds in common, and are compared over these alone; left out: 2 of b and 1 of a"
     assert shared in found.notes
     assert found.notes[-2].startswith("2 seeds cannot show any of ")
     assert found.notes[-1] == "no run had a timeout; 3 seeds say that fewer than 63 % of runs do"

@@ -249,14 +249,43 @@ def said(gap: stats.Difference | None, better: stats.Direction | None = "lower",
     return stats.verdicts([gap] * times, [better] * times)[0]
 
 
+@pytest.mark.parametrize("direction", ["Lower", "down", "min", ""])
+def test_a_direction_that_is_none_is_refused(direction: str) -> None:
+    """It turned the verdict round."""
+    gap = paired([-1.0, -2.0, -1.5])
+    with pytest.raises(ValueError, match=r"better\[1\]: .* is no direction; accepted: 'lower', 'higher', or None") as caught:
+        stats.verdicts([gap, gap], ["lower", direction])  # type: ignore[list-item]
+    assert ("did you mean lower?" in str(caught.value)) == (direction == "Lower")
+
+
+def test_equal_values_have_no_interval_to_rely_on() -> None:
+    """Ten runs without a drop say that fewer than 26 % of the runs have one, not that there are none."""
+    for values in ([0] * 10, [512e3] * 40, [0] * 120):
+        found = stats.interval(values)
+        assert (found.low, found.high, found.flag) == (values[0], values[0], "rare")
+    assert "26 % of runs may be missing" in stats.interval([0] * 10).note
+    assert stats.interval([0] * 9 + [1]).flag == "few" or stats.interval([0] * 9 + [1]).flag == "skewed"
+
+
+def test_what_no_seed_showed_flags_a_mean_that_it_could_move() -> None:
+    values = [7e9 + 1e8 * (at % 7) for at in range(99)]
+    half = stats.interval(values).half_width
+    assert half is not None
+    flags = [stats.interval(values, unseen_cost=part * half / stats.unseen(99)).flag for part in (0.0, 0.99, 1.01)]
+    assert flags == [None, None, "rare"]
+    with pytest.raises(ValueError, match="unseen_cost: -1 is out of range; accepted: 0 or more"):
+        stats.interval(values, unseen_cost=-1)
+
+
 def test_five_seeds_show_nothing_and_say_how_many_would() -> None:
-    lower = [-1.0, -2.0, -1.5, -1.2, -1.7, -1.1, -1.3, -1.6]
+    lower = [-1.0, -2.0, -1.5, -1.2, -1.7, -1.1, -1.3, -1.6, -1.4, -1.8]
     found = said(paired(lower[:5]))
     assert (found.verdict, found.chance) == ("not shown", 2 / 32)
-    assert found.seeds is not None and 6 <= found.seeds <= 12
-    assert said(paired(lower[:6])).verdict == "better"
-    assert said(paired(lower[:6]), "higher").verdict == "worse"
+    assert found.seeds is not None and 10 <= found.seeds <= 12, "with fewer than ten no mean is judged"
+    assert [said(paired(lower[:seeds])).verdict for seeds in (6, 9, 10)] == ["mostly better", "mostly better", "better"]
+    assert [said(paired(lower[:seeds]), "higher").verdict for seeds in (6, 10)] == ["mostly worse", "worse"]
     assert said(paired(lower[:6]), None).verdict == "differs"
+    assert paired(lower[:9]).p_margin is None, "nor is it shown that there is no difference"
     assert said(paired(lower[:6]), times=20).verdict == "not shown", "twenty are judged together"
     assert said(paired(lower[:1])) == stats.Judgement("one seed", None)
     assert said(None) == stats.Judgement("no data", None)

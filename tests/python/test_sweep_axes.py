@@ -384,8 +384,9 @@ def test_means_that_nobody_measured_take_as_many_seeds_as_rare_ones() -> None:
         (
             {"metric": "queries.p99_ps"},
             98,
-            'sweep.stop.metric: "queries.p99_ps" is judged from 99 seeds on (switch.buffer.per_port is 100KB, tried: 512KB), and there are 98, so all 98 seeds are run at every '
-            'point, and none is narrow enough; accepted: seeds = 99 or more, or statistic = "median"',
+            'sweep.stop.metric: "queries.p99_ps" is judged from 99 seeds on (switch.buffer.per_port is 100KB, tried: 512KB), and '
+            "there are 98, so all 98 seeds are run at "
+            'every point, and none is narrow enough; accepted: seeds = 99 or more, or statistic = "median"',
         ),
         (
             {"metric": "total.marks"},

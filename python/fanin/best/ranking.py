@@ -182,9 +182,10 @@ class Best:
         mostly = verdicts["mostly better"]
         unclear = verdicts["not shown"] + verdicts["one seed"]
         same = len(tried) - better - worse - unclear
-        most = f", {mostly} of them in most runs and not shown in the mean" if mostly else ""
         average = verdicts["better on average"]
-        most += f", {average} of them on average and not in most runs" if average else ""
+        kinds = [f"{mostly} in most of the runs, while their mean is not known"] if mostly else []
+        kinds += [f"{average} on average, while most of the runs are not"] if average else []
+        most = f" ({'; '.join(kinds)})" if kinds else ""
         told = f"Of {len(tried)} tried over {self.seeds_text}, {better} {_be(better)} better than the scenario as it is{most}"
         rest = [f"{worse} worse"]
         rest += [f"{same} make{'s' * (same == 1)} no difference"] if same else []

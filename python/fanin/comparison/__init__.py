@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import html
 import json
 import os
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fanin import _core
 from fanin import statistics as stats
-from fanin.comparison import rare, variants
+from fanin.comparison import rare, tables, variants
 from fanin.comparison.together import Together
 from fanin.comparison.variants import CompareError, Variant, meant
 from fanin.statistics import Difference, Direction, Interval, Pooled, Verdict, exact, metrics, tried
@@ -48,7 +49,7 @@ class Cell:
         From the base; None for the base itself, or where one of the two has no value.
     verdict : str or None
         ``better``, ``worse``; ``better on average``, ``worse on average`` (the mean is; that most runs are is not shown, or they
-        are not); ``mostly better``, ``mostly worse`` (in more of the runs than not, whatever rare runs do to the mean);
+        are not); ``mostly better``, ``mostly worse`` (most of the runs that differ are, whatever others do to the mean);
         ``differs`` (where neither direction is better); ``no difference`` (shown to be within the margin), ``not shown``;
         ``equal`` (in each run, so not judged), ``one seed`` or ``no data``; None for the base, and where nothing was judged.
     chance : float or None
@@ -256,8 +257,6 @@ class Comparison:
         def line(cells: Sequence[str], tag: str) -> str:
             return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
-        from fanin.comparison import tables
-
         told = "".join(f"<p>{html.escape(words)}</p>" for words in (*self.warnings, *self.notes))
         made = []
         for at, variant in enumerate(self.variants[1:], start=1):
@@ -304,7 +303,7 @@ def of(  # noqa: PLR0913 (all but one have a name)
         kept = all(run.result is not None for run in runs)
         chosen = metrics.choose(asked, (key for run in runs for key in run.values), kept=kept)
     except ValueError as error:
-        problems.extend(str(error).splitlines())
+        problems.extend(_not_compared(line, asked) for line in str(error).splitlines())
     if problems:
         raise CompareError(problems)
     ordered = sorted(found, key=lambda variant: variant.name != (base or names[0]))
@@ -314,6 +313,18 @@ def of(  # noqa: PLR0913 (all but one have a name)
     notes = [*_notes(ordered), *_few(ordered, rows, level), *_timeouts(ordered, rows), *_hidden(ordered, rows)]
     notes += _averages(ordered, rows, level)
     return Comparison(tuple(ordered), rows, changes, _warnings(ordered, changes), notes, confidence, alpha, margin, looks)
+
+
+def _not_compared(problem: str, asked: Sequence[str]) -> str:
+    """Return what is wrong with a metric that was named; of one that runs have, and that is not compared, just that."""
+    from fanin.sweep.stop_metrics import unknown
+
+    name = next((own for own in asked if problem.startswith(f"metric '{own}':")), None)
+    if name is None or metrics.of(name) is not None or unknown(name) is not None:
+        return problem
+    near = difflib.get_close_matches(name, [key for key in metrics.METRICS if "*" not in key], n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"metric '{name}': is a number of runs that is not compared; a sweep's Sweep.values reads it{hint}"
 
 
 def _told(gap: Difference) -> dict[str, Any]:
@@ -452,7 +463,8 @@ def _notes(found: Sequence[Variant]) -> list[str]:
             notes.append(f"{variant.name}: one seed, so no interval, and no verdict; run more seeds")
         elif seeds < stats.FEW:
             notes.append(
-                f"{variant.name}: {seeds} seeds; fewer than {stats.FEW} have intervals that may hold the true value too seldom"
+                f"{variant.name}: {seeds} seeds; fewer than {stats.FEW} have intervals that may hold the true value too seldom, "
+                'and no mean is judged: "mostly" is all that is said'
             )
     base = found[0]
     for variant in found[1:]:
@@ -460,7 +472,7 @@ def _notes(found: Sequence[Variant]) -> list[str]:
         if not shared:
             notes.append(f"{variant.name} and {base.name} have no seed in common: differences are not paired, and wider for it")
         elif len(shared) < max(len(base.seeds), len(variant.seeds)):
-            common = f"{show.many(len(shared), 'seed')} in common, and all numbers against {base.name} are of {_these(len(shared))}"
+            common = f"{show.many(len(shared), 'seed')} in common, and are compared over {_these(len(shared))} alone"
             left = [f"{len(own.seeds) - len(shared)} of {own.name}" for own in (variant, base) if len(own.seeds) > len(shared)]
             notes.append(f"{variant.name} and {base.name} have {common}; left out: {' and '.join(left)}")
     told: dict[str, list[str]] = {}
@@ -526,10 +538,9 @@ def _averages(found: Sequence[Variant], rows: Sequence[Row], alpha: float) -> li
             elif gap.flag == "rare" and needed is not None and gap.seeds < needed:
                 why = f"{needed}"
             else:
-                why = "flagged" if gap.mostly else "others"
-            way, seeds = ("higher", gap.higher) if gap.mean > 0 else ("lower", gap.lower)
-            of = f"of {gap.seeds:,} seeds" if gap.paired else "of all pairs"
-            told.setdefault((variant.name, why), []).append(f"{row.metric.name} {way}, in {seeds:,} {of}")
+                why = "few" if gap.flag == "few" else "flagged" if gap.rare else "others"
+            moved = f"{row.metric.name} {'higher' if gap.mean > 0 else 'lower'}, {tables.sides(gap)}"
+            told.setdefault((variant.name, why), []).append(moved)
     return [_average_note(name, why, listed) for (name, why), listed in told.items()]
 
 
@@ -538,12 +549,13 @@ def _average_note(name: str, why: str, listed: Sequence[str]) -> str:
     moved = f"{name}: the mean moved ({shown})"
     look = "read the median run, and in how many runs there was a timeout (total.timed_out)"
     if why == "mostly":
-        return f"{moved}, and most of the runs went the other way: the verdict is of most runs; {look}"
+        return f"{moved}, and most of the runs that differ went the other way: the verdict is of these; {look}"
     if why == "flagged":
-        return f"{moved}, but a few runs decide it and most do not follow: not shown; {look}"
+        return f"{moved}, but a few runs decide it, and that most of the runs did is not shown; {look}"
     if why == "others":
         return f"{moved}, by more than chance alone does to one number, but not to as many as are judged together: not shown"
-    return f"{moved}, but most runs did not follow, and such a mean is judged from {why} seeds on: not shown; {look}"
+    judged = stats.FEW if why == "few" else why
+    return f"{moved}; that most of the runs did is not shown, and such a mean is judged from {judged} seeds on; {look}"
 
 
 def _percent(share: float) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "interval_text",
     "moved",
     "plan_text",
+    "sides",
     "sides_text",
     "signed",
     "tables",
@@ -106,7 +107,7 @@ def verdict_text(cell: Cell) -> str:
 
 def plan_text(cell: Cell) -> str:
     """Return how many new seeds to plan for what is not shown; with a tilde where they would show "mostly" alone."""
-    mostly = cell.difference is not None and cell.difference.mostly
+    mostly = cell.difference is not None and cell.difference.rare
     return "" if cell.seeds is None else f"plan {'~' * mostly}{cell.seeds:,}"
 
 
@@ -139,8 +140,7 @@ def tables(comparison: Comparison, at: int) -> list[tuple[str, tuple[list[str], 
             own = [[row.metric.title, *means, change_text(row.metric, cell), cell.verdict or show.NOTHING]]
             if any(doubtful(found) for found in pair(row, at)):
                 own.append(_medians(row, at))
-            if sides := sides_text(cell):
-                own.append([f"  {sides}", "", "", "", ""])
+            own += [[f"  {words}", "", "", "", ""] for words in sides_text(cell).split(", ") if words]
             if cell.seeds is not None:  # beneath the verdict
                 own += [["", "", "", "", ""]] if len(own) == 1 else []
                 own[1][-1] = plan_text(cell)
@@ -163,8 +163,14 @@ def sides_text(cell: Cell) -> str:
     gap = cell.difference
     if gap is None or not gap.paired or cell.verdict not in _ONE_SIDED:
         return ""
-    way, seeds = ("lower", gap.lower) if gap.lower > gap.higher else ("higher", gap.higher)
-    return f"{way} in {seeds:,} of {gap.seeds:,}"
+    return sides(gap)
+
+
+def sides(gap: Difference) -> str:
+    """Return in how many seeds a variant is lower, higher and equal; without pairs in how many pairs of runs."""
+    equal = gap.seeds - gap.lower - gap.higher if gap.paired else 0
+    told = f"lower in {gap.lower:,}, higher in {gap.higher:,}" + (f", equal in {equal:,}" if equal else "")
+    return told if gap.paired else f"{told} of all pairs of runs"
 
 
 _ONE_SIDED: Final = ("mostly better", "mostly worse", "better on average", "worse on average")
@@ -257,6 +263,14 @@ def few_values(comparison: Comparison) -> str:
     return f" The p99 of fewer than {_PERCENTILE} values is the largest one: of {' and '.join(told)}." if told else ""
 
 
+def _tests(comparison: Comparison) -> str:
+    """Return by which tests was judged: those of pairs, those of runs without a common seed, or both."""
+    judged = {cell.difference for row in comparison.rows for cell in row.cells if cell.chance is not None}
+    paired = {found.paired for found in judged if found is not None}
+    words = {True: "exact tests by seed", False: "permutation and rank tests of unpaired runs"}
+    return " and ".join(words[pairs] for pairs in (True, False) if pairs in paired)
+
+
 def rule(comparison: Comparison) -> str:
     """Return what the verdicts mean, in a few sentences."""
     judged = comparison.judged
@@ -268,14 +282,14 @@ def rule(comparison: Comparison) -> str:
     said = {cell.verdict for row in comparison.rows for cell in row.cells}
     told = [
         f"{show.many(judged, 'difference')} judged together: where nothing differs, the chance that any is called better or "
-        f"worse is {chance} (exact tests by seed, Holm)."
+        f"worse is {chance} ({_tests(comparison)}, Holm)."
     ]
     if comparison.looks > 1:
         told = [f"{told[0][:-1]}, over all {comparison.looks} looks that are planned together."]
     if said & {"better on average", "worse on average"}:
         told.append('"On average": the mean differs; that most of the runs do is not shown, or they differ the other way.')
     if said & {"mostly better", "mostly worse"}:
-        told.append('"Mostly": in more of the runs than not; what rare runs do to the mean is not known.')
+        told.append('"Mostly": most of the runs that differ do; the mean is not known.')
     if "no difference" in said:
         told.append(f'"No difference": the means are shown to be within {100 * comparison.margin:.3g} % of each other.')
     if "not shown" in said:

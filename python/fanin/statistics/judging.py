@@ -63,7 +63,7 @@ Verdict = Literal[
     "differs",
 ]
 """What is said of a difference; ``differs`` where no direction is better. ``on average``: the mean is, and that most of the runs
-are is not shown, or they are not; ``mostly``: in more of the runs than not, whatever rare runs do to the mean; ``no difference``:
+are is not shown, or they are not; ``mostly``: most of the runs that differ are, whatever others do to the mean; ``no difference``:
 it is shown that there is none beyond the margin."""
 
 
@@ -118,7 +118,12 @@ class Difference:
 
     @property
     def mostly(self) -> bool:
-        """Whether it can only be told on which side more of the runs are: the mean is not to be relied on."""
+        """Whether it can only be told on which side most of the runs that differ are: the mean is not to be relied on."""
+        return self.flag is not None
+
+    @property
+    def rare(self) -> bool:
+        """Whether more seeds of these values would not tell more, for few of them decide the mean."""
         return self.flag in ("rare", "skewed")
 
     @property
@@ -244,7 +249,7 @@ def _paired(
     flag = next((found for found in (_flag(values, seeds_needed) for values in (gaps, base, other)) if found), None)
     margin, rare_cost = allowed
     hidden = hidden_mean(seeds, rare_cost)
-    within = None if flag in ("rare", "skewed") or not (base > 0).all() else _within(base, other, margin, hidden)
+    within = None if flag is not None or not (base > 0).all() else _within(base, other, margin, hidden)
     flag = flag or ("rare" if abs(mean) < hidden else None)
     chances = max(exact.sign_flip(gaps).both, known.chances().both), exact.sign_test(gaps).both
     return Difference(
@@ -354,10 +359,15 @@ def verdicts(
     Raises
     ------
     ValueError
-        There are not as many directions as differences, or `alpha` is out of range.
+        There are not as many directions as differences, one is none, or `alpha` is out of range.
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha: {alpha} is out of range; accepted: above 0 and below 1")
+    for at, direction in enumerate(better):
+        if direction not in ("lower", "higher", None):
+            meant = str(direction).lower()
+            near = f"; did you mean {meant}?" if meant in ("lower", "higher") else ""
+            raise ValueError(f"better[{at}]: {direction!r} is no direction; accepted: 'lower', 'higher', or None{near}")
     if len(differences) != len(better):
         raise ValueError(f"better: has {len(better)} directions of {len(differences)} differences; accepted: one of each")
     adjusted = holm([None if found is None else found.p for found in differences])
@@ -396,8 +406,8 @@ def _needs(found: Difference, level: float) -> int | None:
     """Return how many seeds would show a difference, or its mean: more than there are, since these do not."""
     if not found.gaps:
         return None
-    both = exact.needed(found.gaps, level, mean=not found.mostly)
-    alone = None if found.mostly else exact.needed_on_average(found.gaps, level / ALONE)
-    told = [both, *([] if alone is None else [max(FEW, alone)])]
+    both = exact.needed(found.gaps, level, mean=not found.rare)
+    alone = None if found.rare else exact.needed_on_average(found.gaps, level / ALONE)
+    told = [both if both is None or found.rare else max(FEW, both), *([] if alone is None else [max(FEW, alone)])]
     seeds = min((own for own in told if own is not None), default=None)
     return None if seeds is None else max(seeds, found.seeds + 1)

@@ -76,10 +76,13 @@ class Conditions:
         What is otherwise than in the runs that limits were chosen on, a phrase each; empty if nothing is.
     timeout_ps : float
         Shortest timeout of the transports, the longest of all of them [ps]; 0 where none has any, infinite where it is not known.
+    few : bool
+        Whether a run completed fewer flows or queries than were tried: then even medians over them vary too much.
     """
 
     outside: tuple[str, ...] = ()
     timeout_ps: float = TIMEOUT_PS
+    few: bool = False
 
     def seeds(self, key: str) -> int | None:
         """Return with how many seeds the mean of a metric is reliable at the earliest; None: with no number that people run."""
@@ -93,7 +96,7 @@ class Conditions:
     def _limited(self, key: str, needed: int | None) -> int | None:
         if needed is None or not self.outside:
             return needed
-        return None if _has_no_bound(key) or math.isinf(self.unseen_cost(key)) else RARE
+        return None if _has_no_bound(key, few=self.few) or math.isinf(self.unseen_cost(key)) else RARE
 
     def unseen_cost(self, key: str, flows: float = 1) -> float:
         """Return how much a run may add to a mean that no seed showed, in its unit.
@@ -120,7 +123,7 @@ class Conditions:
             for found, least, word in ((flows, FLOWS, "flows"), (queries, QUERIES, "queries"))
             if (fewest := min(found, default=math.inf)) < least
         ]
-        return replace(self, outside=(*self.outside, *few)) if few else self
+        return replace(self, outside=(*self.outside, *few), few=True) if few else self
 
     @property
     def note(self) -> str:
@@ -141,13 +144,16 @@ UNKNOWN: Final = Conditions(("the scenario is not known",), math.inf)
 """Those of runs of which nothing is known."""
 
 
-def _has_no_bound(key: str) -> bool:
-    """Return whether nobody can say what one timeout does to a mean, medians apart.
+def _has_no_bound(key: str, *, few: bool) -> bool:
+    """Return whether nobody can say what a single flow does to a mean.
 
-    A slowdown divides it by the ideal time of a flow, which may be short; of one size of flows a run may have few.
+    A slowdown divides a timeout by the ideal time of a flow, which may be short; of one size of flows a run may have few, and where
+    it has few of all, the median is a flow of another size in each run.
     """
     group, _, column = key.rpartition(".")
-    return column not in ("p50_ps", "slowdown_p50") and (column.startswith("slowdown") or group == "fct/>=1MB")
+    if column in ("p50_ps", "slowdown_p50"):
+        return few and group.startswith("fct/")
+    return column.startswith("slowdown") or group == "fct/>=1MB"
 
 
 def of(settings: Mapping[str, Any]) -> Conditions:
@@ -185,7 +191,7 @@ def together(found: Iterable[Conditions]) -> Conditions:
     if not every:
         return UNKNOWN
     outside = dict.fromkeys(phrase for own in every for phrase in own.outside)
-    return Conditions(tuple(outside), max(own.timeout_ps for own in every))
+    return Conditions(tuple(outside), max(own.timeout_ps for own in every), any(own.few for own in every))
 
 
 def timeout_ps(settings: Mapping[str, Any]) -> float:

@@ -241,6 +241,7 @@ class Sweep:
         where: Mapping[str, Any] | None = None,
         base: str | None = None,
         metric: str | Sequence[str] = (),
+        **options: Any,
     ) -> Comparison:
         """Compare the variants that the values of axes make; see `fanin.compare`.
 
@@ -254,15 +255,19 @@ class Sweep:
             Name of the variant that the others are compared with; the first if not given.
         metric : str or sequence of str
             Which numbers are shown and judged.
+        **options
+            ``confidence``, ``alpha``, ``margin``, ``looks``, ``seeds`` and ``progress``, as for `fanin.compare`.
 
         Raises
         ------
+        TypeError
+            An option is none.
         CompareError
             An axis, a value or a name is unknown; all that is wrong is in ``problems``.
         """
         from fanin.sweep.compare import compare
 
-        return compare(self, by=by, where=where, base=base, metric=metric)
+        return compare(self, by=by, where=where, base=base, metric=metric, **options)
 
     def reload(self) -> Sweep:
         """Return what is there now."""

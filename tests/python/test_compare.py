@@ -475,6 +475,32 @@ def test_shares_differ_by_points_and_never_by_more_than_there_is() -> None:
     assert "[-100, " in tables.change_text(times.metric, times.cells[1])
 
 
+def test_a_number_that_runs_have_and_no_comparison_is_told_apart_from_one_that_there_is_not(runs: Path) -> None:
+    given = [runs / "k65", runs / "k20"]
+    assert problems(lambda: fanin.compare(given, metric=["fct/all.p95_ps"])) == [
+        "metric 'fct/all.p95_ps': is a number of runs that is not compared; a sweep's Sweep.values reads it; did you mean "
+        "fct/all.p99_ps?"
+    ]
+    assert problems(lambda: fanin.compare(given, metric=["fct/all.p98_ps"]))[0].startswith(
+        "metric 'fct/all.p98_ps': there is none of that name"
+    )
+
+
+def test_a_table_of_unpaired_runs_does_not_speak_of_tests_by_seed(runs: Path) -> None:
+    apart = fanin.compare({"a": f"{runs}/k65/seed[123456]", "b": f"{runs}/k20/seed[789]"}, metric="fct/all.p50_ps")
+    assert "(permutation and rank tests of unpaired runs, Holm)" in tables.rule(apart)
+    together = fanin.compare({"a": f"{runs}/k65/seed[123456]", "b": f"{runs}/k20/seed[123456]"}, metric="fct/all.p50_ps")
+    assert "(exact tests by seed, Holm)" in tables.rule(together)
+
+
+def test_equal_runs_are_counted_beneath_a_mostly() -> None:
+    """Of a hundred runs sixty are equal: most of those that differ are lower, and most of all are not."""
+    made = shifted(lambda seed: -1e5 * (seed % 5 == 0) + 1e5 * (seed % 50 == 1), seeds=60)
+    (cell,) = made.rows[0].cells[1:]
+    assert cell.verdict == "mostly better" and tables.sides_text(cell) == "lower in 12, higher in 2, equal in 46"
+    assert '"Mostly": most of the runs that differ do' in tables.rule(made)
+
+
 def test_looks_share_the_chance_and_seeds_choose_new_runs(runs: Path, tmp_path: Path) -> None:
     given = [runs / "k65", runs / "k20"]
     every = fanin.compare(given, metric="fct/all.p50_ps")

@@ -81,6 +81,10 @@ def test_what_only_result_folders_have_says_so(tmp_path: Path, kept: fanin.Sweep
 
 
 def test_a_sweep_compares_its_variants(kept: fanin.Sweep) -> None:
+    some = kept.compare("switch.marking.k", seeds=[1], alpha=0.01, margin=0.1, confidence=0.9, looks=2)
+    assert (some.alpha, some.margin, some.confidence, some.looks, some.base.seeds) == (0.01, 0.1, 0.9, 2, (1,))
+    with pytest.raises(TypeError, match="alhpa"):
+        kept.compare("switch.marking.k", alhpa=0.01)
     found = kept.compare("switch.marking.k", base="k=20 packets", metric=["fct/all.p99_ps"])
     assert [variant.name for variant in found.variants] == ["k=20 packets", "k=2 packets"]
     assert found.to_dict() == fanin.compare(kept, by="switch.marking.k", base="k=20 packets", metric="fct/all.p99_ps").to_dict()

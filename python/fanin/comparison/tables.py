@@ -272,41 +272,17 @@ def _tests(comparison: Comparison) -> str:
 
 
 def rule(comparison: Comparison) -> str:
-    """Return what the verdicts mean, in a few sentences."""
+    """Return how many differences were judged, how sure that is, and where words are explained: two sentences."""
     judged = comparison.judged
     if not judged and any(cell.verdict == "equal" for row in comparison.rows for cell in row.cells):
         return "Nothing was judged: what would be is equal in each run."
     if not judged:
         return "Nothing was judged: that takes two seeds of each variant, or more."
     chance, covers = f"{100 * comparison.alpha:.3g} %", f"{100 * comparison.confidence:.3g} %"
-    said = {cell.verdict for row in comparison.rows for cell in row.cells}
-    told = [
+    looks = f", over all {comparison.looks} looks that are planned together" if comparison.looks > 1 else ""
+    points = ", of shares in percentage points" if any(row.metric.unit == "share" for row in comparison.rows) else ""
+    return (
         f"{show.many(judged, 'difference')} judged together: where nothing differs, the chance that any is called better or "
-        f"worse is {chance} ({_tests(comparison)}, Holm)."
-    ]
-    if comparison.looks > 1:
-        told = [f"{told[0][:-1]}, over all {comparison.looks} looks that are planned together."]
-    if said & {"better on average", "worse on average"}:
-        told.append('"On average": the mean differs; that most of the runs do is not shown, or they differ the other way.')
-    if said & {"mostly better", "mostly worse"}:
-        told.append('"Mostly": most of the runs that differ do; the mean is not known.')
-    if "no difference" in said:
-        told.append(f'"No difference": the means are shown to be within {100 * comparison.margin:.3g} % of each other.')
-    if "not shown" in said:
-        told.append('"Not shown" is not "the same".')
-    if any(cell.seeds is not None for row in comparison.rows for cell in row.cells):
-        told.append(
-            '"Plan 24": a comparison of 24 new seeds, none of these among them, would show what these see in four of five cases '
-            '("plan ~24": as "mostly" alone). Adding seeds to these and looking again is a second look, which is wrong more often: '
-            "run new ones and compare them alone (--seeds), or say beforehand how often you look (--looks)."
-        )
-    numbers = (number for row in comparison.rows for cell in row.cells for number in (cell.interval, cell.difference, cell.pooled))
-    if any(flagged(number) for number in numbers):
-        told.append("~: a number whose interval is not to be relied on.")
-    if any(cell.pooled for row in comparison.rows for cell in row.cells):
-        told.append("All flows together: the percentile of the flows of all seeds, with its interval; not judged.")
-    points = " (of shares in percentage points)" if any(row.metric.unit == "share" for row in comparison.rows) else ""
-    told.append(
-        f"Change{points}: of the mean, with its {covers} interval, each for itself. A dash: not judged; --metric judges it."
+        f"worse is {chance} ({_tests(comparison)}, Holm){looks}. Changes are of means, with {covers} intervals{points}; ~: not to be "
+        f"relied on; a dash: not judged; docs/compare.md says what verdicts and plans mean.{few_values(comparison)}"
     )
-    return " ".join(told) + few_values(comparison)

@@ -171,6 +171,53 @@ def test_the_playground_runs_and_is_linked(browser: webdriver.Chrome, served: st
     assert all(url.startswith((served, "data:", "blob:")) for url in urls), urls
 
 
+WIDE = """
+const [pages, widths, done] = arguments;
+Promise.all(pages.map((page) => new Promise((resolve) => {
+  const frame = Object.assign(document.createElement("iframe"), { height: 900, style: "border: 0" });
+  frame.onload = () => {
+    const { contentDocument: found, contentWindow: view } = frame;
+    const broken = [...found.images].filter((image) => image.complete && image.naturalWidth === 0);
+    const wrong = [!found.querySelector("h1") && "no title", broken.length > 0 && "an image that is none"];
+    for (const width of widths) {
+      frame.width = width;
+      if (view.innerWidth !== width) wrong.push("has another width"); // and lays out the frame before its content
+      const needs = found.documentElement.scrollWidth;
+      wrong.push(needs > width && `scrolls sideways: ${needs} px in ${width}`);
+    }
+    frame.remove();
+    resolve(wrong.filter(Boolean).map((words) => `${page}: ${words}`));
+  };
+  frame.src = page;
+  document.body.append(frame);
+}))).then((found) => done(found.flat()));
+"""
+"""Opens pages in frames, gives these several widths, and tells what is wrong."""
+
+
+@pytest.mark.browser
+@needs_browser[1]
+@pytest.mark.skipif(not HTML.is_dir(), reason="the site is not built: make site")
+def test_all_pages_fit_a_phone_and_a_screen(browser: webdriver.Chrome, served: str) -> None:
+    pages = sorted(path.relative_to(HTML).as_posix() for path in HTML.rglob("*.html"))
+    pages = [page for page in pages if page not in ("404.html", "playground.html")]  # the second has a test of its own
+    assert len(pages) >= 100
+    browser.set_window_size(1400, 900)
+    browser.get(f"{served}/404.html")
+    browser.get_log("browser")  # type: ignore[no-untyped-call]
+    browser.set_script_timeout(60)
+    wide = "<!doctype html><body style=margin:0><p style=width:600px>wide"
+    too_wide = f"return URL.createObjectURL(new Blob(['{wide}'], {{ type: 'text/html' }}))"
+    page = script(browser, too_wide)
+    found = browser.execute_async_script(WIDE, [page], [1280, 390])
+    assert found == [f"{page}: no title", f"{page}: scrolls sideways: 600 px in 390"]
+    wrong = []
+    for begin in range(0, len(pages), 12):
+        wrong += browser.execute_async_script(WIDE, pages[begin : begin + 12], [1280, 390])
+    assert wrong == []
+    assert [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []  # type: ignore[no-untyped-call]
+
+
 @needs_engine
 @pytest.mark.browser
 @needs_browser[1]

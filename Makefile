@@ -19,6 +19,9 @@ help: ## list the targets
 doctor: ## say what this machine lacks
 	@PYTHON="$(PYTHON)" .ci/doctor
 
+.PHONY: build
+build: $(VENV)/.built ## compile the extension: the command in .venv/bin/fanin
+
 .PHONY: demo
 demo: $(VENV)/.built ## web-search and query traffic on a leaf-spine fabric: table and page
 	$(BIN)/fanin run scenarios/demo.toml -o out/demo --force

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -111,6 +112,40 @@ def test_what_is_shown_is_written_anew(tmp_path: Path, monkeypatch: pytest.Monke
     folder.mkdir()
     assert len(commands.run(page, folder, write=True).wrong) == 1
     assert page.read_text(encoding="utf-8") == "```console\n$ echo done in 3.2 s\ndone in … s\n$ echo b\n…\n```\n"
+
+
+@pytest.mark.parametrize("page", ["congestion-control", "mechanism"])
+def test_a_walk_through_begins_as_its_tutorial_shows(tmp_path: Path, page: str) -> None:
+    """`.ci/drills here` applies one walk-through to the project: here to a copy."""
+    shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
+    for crate in ("transport", "switch"):
+        shutil.copytree(ROOT / "crates" / crate, tmp_path / "crates" / crate)
+    for file in ("CONTRIBUTING.md", "Cargo.toml"):
+        shutil.copy2(ROOT / file, tmp_path)
+    given = [block for block in commands.blocks(ROOT / "docs" / "tutorials" / f"{page}.md") if ".ci/drills here" in block.text]
+    ((script, shown),) = [found for found in given[0].commands if ".ci/drills" in found[0]]
+    status, printed = commands.command(script, tmp_path)
+    assert (status, commands.tidy(printed)) == (0, commands.tidy(shown))
+    for line in commands.tidy(printed):
+        made = (tmp_path / line.split()[1]).read_text(encoding="utf-8")
+        assert "swiftlike" in made.lower() or "sidestep" in made.lower() or "heads" in made.lower()
+    again, _ = commands.command(script, tmp_path)
+    assert again == 1, "the files are there already"
+    unknown, words = commands.command("python3 .ci/drills here nothing", tmp_path)
+    assert unknown == 1
+    assert "Adding a host transport" in words
+
+
+@pytest.mark.native
+def test_the_picture_of_the_demo_is_what_it_prints(tmp_path: Path) -> None:
+    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    script = (ROOT / "examples" / "terminal_picture.py").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^    examples/(terminal_picture.py docs/img/demo.svg .*)$", script, re.MULTILINE)
+    status, printed = commands.command(f"python {ROOT}/examples/{command}", tmp_path)
+    assert status == 0, printed
+    made, shown = (folder / "docs" / "img" / "demo.svg" for folder in (tmp_path, ROOT))
+    assert made.read_text(encoding="utf-8") == shown.read_text(encoding="utf-8")
+    assert "http" not in shown.read_text(encoding="utf-8").replace('xmlns="http://www.w3.org/2000/svg"', "")
 
 
 @pytest.fixture(scope="module")

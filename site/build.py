@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import experiments
+import reference
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "site"
@@ -68,11 +69,14 @@ def rewritten(text: str, source: Path, target: str, wanted: set[Path]) -> Iterat
         found = place(file)
         if found is None:
             return match[0]
+        if found == "scenario.md":
+            found = moved.get(unquote(anchor), found)
         if found.startswith("files/"):
             wanted.add(file)
         relative = os.path.relpath(found, Path(target).parent).replace(os.sep, "/")
         return f"]({relative}{'#' + anchor if anchor else ''})"
 
+    moved = reference.anchors(reference.SOURCE.read_text(encoding="utf-8"))
     fenced = False
     for line in text.splitlines(keepends=True):
         if FENCE.match(line.lstrip()):
@@ -102,6 +106,10 @@ def stage(docs: Path) -> None:
         out.parent.mkdir(parents=True, exist_ok=True)
         lines = rewritten(source.read_text(encoding="utf-8"), source, target, wanted)
         out.write_text("".join(with_experiment(lines, target, tried[target]) if target in tried else lines), encoding="utf-8")
+    for target, text in reference.pages(reference.SOURCE.read_text(encoding="utf-8")).items():
+        (docs / target).parent.mkdir(exist_ok=True)
+        links = rewritten(text, reference.SOURCE if target == "scenario.md" else reference.SOURCE.parent / target, target, wanted)
+        (docs / target).write_text("".join(links), encoding="utf-8")
     for source in sorted((ROOT / "docs").rglob("*")):
         if source.is_file() and source.suffix != ".md":
             out = docs / source.relative_to(ROOT / "docs")

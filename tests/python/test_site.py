@@ -67,6 +67,25 @@ def test_links_that_leave_the_documentation_are_rewritten(build: ModuleType) -> 
     assert wanted == {ROOT / "scenarios" / "incast.toml"}
 
 
+def test_the_reference_is_split_and_keeps_its_anchors(build: ModuleType) -> None:
+    text = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")
+    pages = build.reference.pages(text)
+    assert set(pages) == {"scenario.md"} | {f"scenario/{name}.md" for name in build.reference.PARTS}
+    headings = re.compile(r"^##+ .*$", re.MULTILINE)
+    kept = [heading for page in pages.values() for heading in headings.findall(page) if heading != "## Parts of a scenario"]
+    assert sorted(kept) == sorted(headings.findall(text))
+    assert all(300 < len(page.split()) < 6_000 for page in pages.values()), "no page is most of it"
+    where = build.reference.anchors(text)
+    assert (where["marking"], where["topologyconfig"], where["rocecontrol"]) == (
+        "scenario/switch.md",
+        "scenario/topology.md",
+        "scenario/roce.md",
+    )
+    links = "[a](../scenario.md#pfcparams) [b](../scenario.md)\n"
+    lines = build.rewritten(links, ROOT / "docs" / "switch" / "x.md", "switch/x.md", set())
+    assert "".join(lines) == "[a](../scenario/mechanisms.md#pfcparams) [b](../scenario.md)\n"
+
+
 def test_dead_links_and_loads_from_elsewhere_are_found(build: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(
         '<h1 id="x">A</h1><a href="b.html#y">b</a><a href="gone.html">c</a><script src="https://x.org/y.js"></script>'

@@ -40,8 +40,8 @@ def test_every_option_is_on_the_page_and_no_other(command: str) -> None:
 
 @pytest.mark.parametrize("command", ["", *sorted(COMMANDS)])
 def test_the_help_of_each_command_names_a_page(command: str) -> None:
-    epilog = (COMMANDS[command] if command else get_command(app)).epilog
-    pages = re.findall(r"[\w/-]+\.md", epilog.split("Read on: ")[1])
+    given: Any = COMMANDS[command] if command else get_command(app)
+    pages = re.findall(r"[\w/-]+\.md", given.epilog.split("Read on: ")[1])
     assert pages
     assert [page for page in pages if not (ROOT / page).is_file()] == []
 

@@ -38,6 +38,7 @@ rust-test: doctor ## unit tests, lints, walk-throughs
 	.ci/timed "Rust tests: build" cargo test --workspace --quiet --no-run
 	.ci/timed "Rust tests: run" cargo test --workspace --quiet --no-fail-fast
 	.ci/timed "clippy" cargo clippy --workspace --all-targets --quiet -- -D warnings
+	.ci/timed "macOS, Windows: check" .ci/portable
 	.ci/timed "walk-throughs" $(PYTHON) .ci/drills
 
 .PHONY: drills

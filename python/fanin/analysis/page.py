@@ -53,6 +53,8 @@ def render_analysis(analysis: Analysis) -> str:
         waiting=[(caption, apart(content)) for caption, content in tables.waiting(document, CULPRITS)],
         notice_lines=tables.notice_lines(document),
         notified=tables.notice_rows(document, CULPRITS),
+        transfer_lines=tables.transfer_lines(document),
+        transfers=apart(tables.transfer_rows(document, CULPRITS)),
         settings=json.dumps(document["settings"], indent=1),
     )
 

@@ -47,6 +47,13 @@ def compare(
     margin: Annotated[
         float, typer.Option("--margin", metavar="SHARE", help="Relative difference of means that counts as none, if shown.")
     ] = MARGIN,
+    seeds: Annotated[
+        list[str] | None,
+        typer.Option("--seeds", metavar="FIRST:LAST", help="Only these seeds, such as new ones; may be repeated."),
+    ] = None,
+    looks: Annotated[
+        int, typer.Option("--looks", metavar="N", help="How often you mean to look in all; each look has its share of --alpha.")
+    ] = 1,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="Also write a page (.html) or everything (.json).")
     ] = None,
@@ -60,7 +67,7 @@ def compare(
         from fanin.sweep import compare as comparison
 
         options: dict[str, Any] = {"base": base, "metric": metric or (), "confidence": confidence, "alpha": alpha}
-        options["margin"] = margin
+        options |= {"margin": margin, "looks": looks, "seeds": _seeds(seeds or [])}
         with reading(shown=not as_json) as progress:
             made = comparison.compare(results, by=by or (), where=chosen, progress=progress, **options)
         if out is not None and out.suffix.lower() == ".json":
@@ -82,6 +89,17 @@ def _chosen(text: str) -> tuple[str, str]:
     return axis, value
 
 
+def _seeds(texts: list[str]) -> list[int] | None:
+    """Return the seeds of ranges; None where all are meant."""
+    found: list[int] = []
+    for text in texts:
+        first, colon, last = text.partition(":")
+        if not first.isdecimal() or not (last if colon else first).isdecimal() or int(first) > int(last if colon else first):
+            raise ValueError(f"--seeds {text}: is no range of seeds; accepted: FIRST:LAST, both included, or one seed")
+        found += range(int(first), int(last if colon else first) + 1)
+    return found or None
+
+
 def show(made: Comparison) -> None:
     """Print a comparison: warnings and notes to standard error, tables to standard output."""
     from rich.text import Text
@@ -96,7 +114,9 @@ def show(made: Comparison) -> None:
     console = terminal.console()
     if made.differing:
         terminal.table(console, "What differs", *tables.differing_rows(made), words=set(range(1, len(made.variants) + 1)))
-    tones = {"better": "green", "worse": "red", "differs": "yellow", "mostly better": "green", "mostly worse": "red"}
+    tones = {"differs": "yellow"}
+    tones |= dict.fromkeys(("better", "better on average", "mostly better"), "green")
+    tones |= dict.fromkeys(("worse", "worse on average", "mostly worse"), "red")
     for at, variant in enumerate(made.variants[1:], start=1):
         title = f"{variant.name} against {made.base.name}: {tables.counted(made, variant.name)}"
         console.print(Text(title, style="bold"), soft_wrap=True)

@@ -117,6 +117,34 @@ def holds(shown: str, printed: str) -> bool:
     return re.fullmatch("".join(parts), "".join(f"{line}\n" for line in tidy(printed))) is not None
 
 
+def refreshed(shown: str, printed: str) -> str:
+    """Return what is to be shown now: of an excerpt the same lines as they are printed, else all of it.
+
+    A line is found again by its first words, three at most and none beyond a gap; in their order.
+    """
+    for pattern, stand_in in VOLATILE:
+        printed = pattern.sub(stand_in, printed)
+    lines = [line.rstrip() for line in printed.strip("\n").splitlines()]
+    whole = re.sub(r"\n{2,}", "\n\n", "".join(f"{line}\n" for line in lines))
+    if "…" not in tidy(shown):
+        return whole
+
+    def name(line: str) -> str:
+        return " ".join(re.split(r"  +", line.strip())[0].split(" ")[:3])
+
+    lines, kept, at = tidy(printed), [], -1
+    for line in tidy(shown):
+        if line == "…":
+            continue
+        rest = range(at + 1, len(lines))
+        found = [i for i in rest if holds(line, lines[i])] or [i for i in rest if name(lines[i]) == name(line)]
+        if not found:
+            return whole
+        kept += (["…"] if found[0] > at + 1 else []) + [line if holds(line, lines[found[0]]) else lines[found[0]]]
+        at = found[0]
+    return "".join(f"{line}\n" for line in [*kept, *(["…"] if at < len(lines) - 1 else [])])
+
+
 @dataclass
 class Ran:
     """What came of a page: wrong things, and seconds."""
@@ -163,10 +191,7 @@ def run(page: Path, folder: Path, write: bool = False) -> Ran:
                 ran.wrong.append(f"{block.where}: exit status {status}\n{script}{printed}")
             elif block.language == "console" and not holds(shown, printed):
                 ran.wrong.append(f"{block.where}: shown is not what is printed by\n$ {script}{printed}")
-                for pattern, stand_in in VOLATILE:
-                    printed = pattern.sub(stand_in, printed)
-                true = re.sub(r"\n{2,}", "\n\n", "".join(f"{line.rstrip()}\n" for line in printed.strip("\n").splitlines()))
-                text = text.replace(f"$ {script}{shown}", f"$ {script}{true}")
+                text = text.replace(f"$ {script}{shown}", f"$ {script}{refreshed(shown, printed)}")
     if write and text != page.read_text(encoding="utf-8"):
         page.write_text(text, encoding="utf-8")
     return ran

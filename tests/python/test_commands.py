@@ -114,6 +114,14 @@ def test_what_is_shown_is_written_anew(tmp_path: Path, monkeypatch: pytest.Monke
     assert page.read_text(encoding="utf-8") == "```console\n$ echo done in 3.2 s\ndone in … s\n$ echo b\n…\n```\n"
 
 
+def test_an_excerpt_stays_one() -> None:
+    printed = "Head\n\n a    1   2\n b    3   4\n c    5   6\n"
+    assert commands.refreshed("…\n b    3   9\n…\n", printed) == "…\n b    3   4\n…\n"
+    assert commands.refreshed("Head\n…\n c    0\n", printed) == "Head\n…\n c    5   6\n"
+    assert commands.refreshed("…\n d    3\n", printed) == printed
+    assert commands.refreshed(" b    3   9\n", printed) == printed
+
+
 @pytest.mark.parametrize("page", ["congestion-control", "mechanism"])
 def test_a_walk_through_begins_as_its_tutorial_shows(tmp_path: Path, page: str) -> None:
     """`.ci/drills here` applies one walk-through to the project: here to a copy."""

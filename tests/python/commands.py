@@ -137,7 +137,7 @@ def refreshed(shown: str, printed: str) -> str:
         if line == "…":
             continue
         rest = range(at + 1, len(lines))
-        found = [i for i in rest if holds(line, lines[i])] or [i for i in rest if name(lines[i]) == name(line)]
+        found = [i for i in rest if holds(line, lines[i]) or name(lines[i]) == name(line)]
         if not found:
             return whole
         kept += (["…"] if found[0] > at + 1 else []) + [line if holds(line, lines[found[0]]) else lines[found[0]]]

@@ -13,11 +13,16 @@ from fanin.cli.plot import RESULTS, reading, refused
 from fanin.statistics import ALPHA, CONFIDENCE, MARGIN
 
 if TYPE_CHECKING:
+    from fanin.analysis.change import AnalysisChange
     from fanin.comparison import Comparison
 
 __all__ = ["EXAMPLES", "compare"]
 
-EXAMPLES: Final = ("fanin compare k20=out/k20-* k65=out/k65-* -o k.html", "fanin compare out/sweep --by switch.marking.k")
+EXAMPLES: Final = (
+    "fanin compare k20=out/k20-* k65=out/k65-* -o k.html",
+    "fanin compare out/sweep --by switch.marking.k",
+    "fanin compare monday.json tuesday.json",
+)
 
 
 def compare(
@@ -59,11 +64,24 @@ def compare(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> None:
-    """Say which variant is better: intervals over seeds, differences seed by seed, and which of them count."""
+    """Say which variant is better: intervals over seeds, differences seed by seed, and which of them count.
+
+    Two reports of `fanin analyze -o FILE.json` are compared as before and after, port by port.
+    """
     with refused():
         ends_in(out, ".html", ".htm", ".json")
         chosen = dict(map(_chosen, where or []))
         from fanin import files
+        from fanin.analysis import change
+
+        if len(results) == 2 and all(map(change.is_report, results)):
+            given: dict[str, Any] = {"--by": by, "--where": where, "--base": base, "--metric": metric, "--seeds": seeds}
+            changed = {"--confidence": confidence != CONFIDENCE, "--alpha": alpha != ALPHA, "--margin": margin != MARGIN}
+            pointless = [option for option, value in {**given, **changed, "--looks": looks != 1}.items() if value]
+            if pointless:
+                raise ValueError(f"{', '.join(pointless)}: without effect on two analyses, of which each is one trace")
+            _show_change(change.between(*results), out, as_json=as_json)
+            return
         from fanin.sweep import compare as comparison
 
         options: dict[str, Any] = {"base": base, "metric": metric or (), "confidence": confidence, "alpha": alpha}
@@ -78,6 +96,31 @@ def compare(
         typer.echo(made.to_json())
         return
     show(made)
+    if out is not None:
+        typer.echo(out)
+
+
+def _show_change(made: AnalysisChange, out: Path | None, *, as_json: bool) -> None:
+    """Write and print what changed between two analyses."""
+    from rich.text import Text
+
+    from fanin.analysis import page
+    from fanin.text import terminal
+
+    if out is not None and out.suffix.lower() == ".json":
+        made.to_json(out)
+    elif out is not None:
+        page.write_change(made, out)
+    if as_json:
+        typer.echo(made.to_json(), nl=False)
+        return
+    for warning in made.warnings:
+        say(f"warning: {warning}", "yellow")
+    console = terminal.console()
+    console.print(Text(made.answer, style="bold"), soft_wrap=True)
+    for title, content in made.tables():
+        terminal.table(console, title, *content)
+    console.print(Text(page.ONE_OF_EACH, style="dim"), soft_wrap=True)
     if out is not None:
         typer.echo(out)
 

@@ -9,13 +9,13 @@ pub trait FileExt {
     /// Reads some bytes at an offset.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> std::io::Result<usize>;
 
     /// Fills a buffer from an offset on.
     ///
     /// # Errors
-    /// What the system says, or that the file ends before.
+    /// Errors of the system, and an end of the file before that.
     fn read_exact_at(&self, mut buf: &mut [u8], mut offset: u64) -> std::io::Result<()> {
         while !buf.is_empty() {
             match self.read_at(buf, offset) {

@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,8 @@ def wrong_calls(block: Block) -> Iterator[str]:
             continue
         parameters = GROUP.commands[words[0]].params
         options = {option for parameter in parameters for option in [*parameter.opts, *parameter.secondary_opts]}
-        given = [word.partition("=")[0] for word in words[1:] if re.match(r"--?[a-z]", word)]
+        own = takewhile(lambda word: word != "--", words[1:])  # what follows is another program's
+        given = [word.partition("=")[0] for word in own if re.match(r"--?[a-z]", word)]
         yield from (f"{command} {option}" for option in given if option not in options | {"--help", "-h"})
         if words[0] == "reproduce":
             asked = [word for before, word in pairwise(words) if before != "-o" and not word.startswith("-")]

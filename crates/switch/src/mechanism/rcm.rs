@@ -428,6 +428,11 @@ impl Sends for Rcm {
             return Turn::Pass;
         }
         if node.queues(port) > 1 {
+            if data && control.is_open() {
+                // A window began by time: a frame that came before what is held would use it up.
+                self.let_cross(node, port, fx);
+                return Turn::Pass;
+            }
             // The scheduler takes what it has; then the wire is busy, or has nothing.
             control.stall();
             self.look_soon(port, fx);

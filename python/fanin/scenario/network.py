@@ -351,8 +351,12 @@ def _marked_by(markings: Sequence[Mapping[str, Any]]) -> str:
     texts = {json.dumps(entry["marking"]): f"{_kind(entry['marking'])}{_said(entry['marking'])}" for entry in markings}
     if len(texts) == 1:
         return next(iter(texts.values()))
-    by = [f"class {ranges(str(one) for one in entry['classes'])}: {texts[json.dumps(entry['marking'])]}" for entry in markings]
-    return ", ".join(by)
+    return ", ".join(f"{_classes(entry['classes'])}: {texts[json.dumps(entry['marking'])]}" for entry in markings)
+
+
+def _classes(numbers: Sequence[int]) -> str:
+    """Return the classes of a queue, which follow each other, in words."""
+    return f"class {numbers[0]}" if len(numbers) == 1 else f"classes {numbers[0]} to {numbers[-1]}"
 
 
 def _sizes(bounds: Sequence[int]) -> str:

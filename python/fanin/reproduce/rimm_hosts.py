@@ -123,7 +123,7 @@ def fig7_hosts(context: Context) -> Findings:
 
 
 BY: Final = ("slow_start", "nic", "delay", "window")
-MAP: Final = "what comes out depends on the hosts: see the map in docs/papers/rimm.md"
+MAP: Final = "not explained: which hosts would have the paper's ratio; all that were tried are in docs/papers/rimm.md"
 
 
 def shown(ratios: pl.DataFrame) -> go.Figure:

@@ -25,8 +25,8 @@ for warning in found.warnings:
     print(warning)
 for row in found.rows:
     cell = row.cells[1]
-    if cell.verdict in ("better", "mostly better", "worse", "mostly worse") and cell.difference is not None:
-        before, after = (row.metric.text(entry.interval.mean) for entry in row.cells if entry.interval is not None)
+    if cell.verdict is not None and ("better" in cell.verdict or "worse" in cell.verdict):
+        before, after = (row.metric.text(entry.mean) for entry in (cell.base, cell.interval) if entry is not None)
         print(f"{row.metric.name}: {before} with K = 65, {after} with K = 200: {cell.verdict}")
 print(found.report(out / "compare.html"))
 print(paper.save(found.plot("slowdown", statistic="p99"), out / "slowdown.pdf"))

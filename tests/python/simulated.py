@@ -1,6 +1,6 @@
 """The simulation behind docs/statistics.md: how often intervals, verdicts and the stop rule are wrong on values of real runs.
 
-    python tests/python/simulated.py 400             # prints the tables of the page, in half an hour
+    python tests/python/simulated.py 400             # prints the tables of the page, in 45 minutes
     python tests/python/simulated.py 4000 classes    # with how many seeds each metric is reliable, by the values that are chosen on
 
 Tables are measured on the values that no choice knew; see real_seeds.py. test_statistics_real.py holds a short form of it against
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -146,6 +147,9 @@ def as_seen(found: statistics.Difference) -> statistics.Difference:
     return replace(found, flag=None if found.flag == "rare" and found.seeds >= statistics.RARE else found.flag)
 
 
+SHIFTED: Final = ("better", "worse", "better on average", "worse on average")
+"""Verdicts that say that means differ."""
+
 Judged = Callable[[statistics.Difference], statistics.Difference]
 
 
@@ -161,7 +165,7 @@ def false_of_equal(seeds: int, tables: int) -> int:
 
 
 def false_of_rare(seeds: int, share: float, tables: int, judged: Judged = lambda found: found) -> int:
-    """How many tables of equal means, with timeouts in one variant alone that cost as much as it gains, say better or worse."""
+    """How many tables of equal means, with timeouts in one variant alone that cost as much as it gains, say that means differ."""
     values = real_seeds.values("shown", "queries.p99_ps", *POINT)
     usual, timed_out = values[values < 5e9], values[values >= 5e9]
     draws, wrong = np.random.default_rng(seeds), 0
@@ -171,7 +175,7 @@ def false_of_rare(seeds: int, share: float, tables: int, judged: Judged = lambda
         late = draws.random(seeds) < share
         other = np.where(late, draws.choice(timed_out, seeds), draws.choice(usual, seeds)) - gain
         cost = cost_of("queries.p99_ps", base, other)
-        wrong += table([judged(gap(base + 1e10, other + 1e10, statistics.RARE, cost))])[0] in ("better", "worse")
+        wrong += table([judged(gap(base + 1e10, other + 1e10, statistics.RARE, cost))])[0] in SHIFTED
     return wrong
 
 
@@ -189,14 +193,14 @@ def headlines(seeds: int, tables: int, *, equal: bool) -> Iterator[list[statisti
 
 
 def false_of_headlines(seeds: int, tables: int) -> tuple[int, int]:
-    """Of how many tables of headlines with equal means, and the shapes of real runs, any says better or worse."""
-    wrong = [any(word in ("better", "worse") for word in table(own)) for own in headlines(seeds, tables, equal=True)]
+    """Of how many tables of headlines with equal means, and the shapes of real runs, any says that means differ."""
+    wrong = [any(word in SHIFTED for word in table(own)) for own in headlines(seeds, tables, equal=True)]
     return sum(wrong), len(wrong)
 
 
-def power(seeds: int, samples: int) -> tuple[int, int, int]:
-    """Of all differences of metrics that are reliable with so many seeds, each for itself: better or worse before, now, and all."""
-    before = now = every = 0
+def power(seeds: int, samples: int) -> tuple[int, int, int, int]:
+    """Of all differences of metrics that are reliable with so many seeds, each for itself: shown before, now, on average, all."""
+    before = now = alone = every = 0
     for metric in real_seeds.names():
         needed = seeds_of(metric, "differences")
         if needed is None or needed > seeds:
@@ -205,9 +209,75 @@ def power(seeds: int, samples: int) -> tuple[int, int, int]:
             for base, other in drawn(both, seeds, samples, 3):
                 found = judged_as(metric, base, other)
                 before += table([flipped(found)])[0] in ("better", "worse")
-                now += table([found])[0] in ("better", "worse")
+                (word,) = table([found])
+                now += word in ("better", "worse")
+                alone += word in ("better on average", "worse on average")
                 every += 1
-    return before, now, every
+    return before, now, alone, every
+
+
+def timeouts_alone(seeds: int, share: float, tables: int) -> dict[str, int]:
+    """What tables of one difference say where timeouts in so many runs of one variant are all that differs, by verdict."""
+    values = real_seeds.values("shown", "queries.p99_ps", *POINT)
+    usual, timed_out = values[values < 5e9], values[values >= 5e9]
+    draws, said = np.random.default_rng(seeds), Counter[str]()
+    for _ in range(tables):
+        base, other = draws.choice(usual, seeds), draws.choice(usual, seeds)
+        other = np.where(draws.random(seeds) < share, draws.choice(timed_out, seeds), other)
+        said[table([gap(base, other, statistics.RARE, cost_of("queries.p99_ps", base, other))])[0]] += 1
+    return said
+
+
+# -- second looks --------------------------------------------------------------------------------------------------------
+
+
+LOOKS: Final = {
+    "once, at 20 seeds": (20,),
+    "again at 40": (20, 40),
+    "again at 40, 80 and 160": (20, 40, 80, 160),
+    "after every 10 from 20 to 200": tuple(range(20, 201, 10)),
+}
+"""Numbers of seeds at which somebody looks, until something is shown."""
+
+LOOKED_AT: Final = "fct/all.p50_ps"
+"""A metric that is judged from ten seeds on."""
+
+MOST_LOOKED_AT: Final = 200
+
+
+def chance(found: statistics.Difference) -> float:
+    """The level at which a difference that is judged for itself is called one."""
+    assert found.p is not None and found.p_average is not None
+    return min(found.p, found.p_average)
+
+
+def false_of_looks(series: int) -> Iterator[tuple[dict[int, float], int | None]]:
+    """Series of looks at a metric that is the same in both variants: its chance by number of seeds, and what 20 ask for."""
+    values, needed = real_seeds.values("shown", LOOKED_AT, *POINT), seeds_of(LOOKED_AT, "differences")
+    counts = sorted({count for looks in LOOKS.values() for count in looks})
+    draws = np.random.default_rng(6)
+    for _ in range(series):
+        base, other = values[draws.integers(0, len(values), (2, MOST_LOOKED_AT))]
+        found = {count: gap(base[:count], other[:count], needed) for count in counts}
+        (first,) = statistics.verdicts([found[20]], ["lower"])
+        chances = {count: chance(own) for count, own in found.items()}
+        if first.seeds is not None and first.seeds <= MOST_LOOKED_AT:
+            chances[first.seeds] = chance(gap(base[: first.seeds], other[: first.seeds], needed))
+        yield chances, first.seeds
+
+
+def looks_rows(series: int) -> Iterator[str]:
+    """Rows of the table of second looks."""
+    found = list(false_of_looks(series))
+    for words, counts in LOOKS.items():
+        told = [
+            share(sum(any(chances[count] <= statistics.ALPHA / parts for count in counts) for chances, _ in found), series)
+            for parts in (1, len(counts))
+        ]
+        yield f"| {words} | {told[0]} | {told[1] if len(counts) > 1 else '–'} |"
+    asked = [[chances[20], chances.get(more or 0, 1.0)] for chances, more in found]
+    told = [share(sum(min(own) <= statistics.ALPHA / parts for own in asked), series) for parts in (1, 2)]
+    yield f"| again with as many as the plan says, the 20 among them, if 200 do | {' | '.join(told)} |"
 
 
 # -- the stop rule -------------------------------------------------------------------------------------------------------
@@ -368,22 +438,42 @@ def print_verdicts(samples: int) -> None:
         many = AGAIN * samples if seeds >= statistics.RARE else samples
         alone = [share(false_of_rare(seeds, late, many), many) for late in SHARES]
         wrong, of = false_of_headlines(seeds, max(10, samples // 4))
-        print(
-            f"| {seeds} | {share(false_of_equal(seeds, samples), samples)} | {share(wrong, of)} | {' | '.join(alone)} |", flush=True
-        )
+        tables = 5 * samples if seeds == 10 else samples  # ten are where it is nearest to its bound
+        equal = share(false_of_equal(seeds, tables), tables)
+        print(f"| {seeds} | {equal} | {share(wrong, of)} | {' | '.join(alone)} |", flush=True)
     for seeds in (statistics.RARE, 200):
         for words, judged in (("by what seeds showed alone", as_seen), ("and without Hall's test", flipped)):
             told = [share(false_of_rare(seeds, late, AGAIN * samples, judged), AGAIN * samples) for late in SHARES]
             print(f"| {seeds}, {words} | | | {' | '.join(told)} |", flush=True)
     print("\npower\n")
     for seeds in (10, 20, 40, statistics.RARE):
-        before, now, every = power(seeds, max(10, samples // 20))
-        print(f"| {seeds} | {share(before, every)} | {share(now, every)} |", flush=True)
+        before, now, average, every = power(seeds, max(10, samples // 20))
+        print(f"| {seeds} | {share(before, every)} | {share(now, every)} | {share(average, every)} |", flush=True)
+    print("\ntimeouts are all that differs\n")
+    listed = ("worse", "worse on average", "mostly worse", "not shown")
+    for late in (0.05, 0.1, 0.26, 0.5):
+        for seeds in (20, statistics.RARE, 200):
+            said = timeouts_alone(seeds, late, samples)
+            rest = samples - sum(said[word] for word in listed)
+            cells = [*(f"{100 * said[word] / samples:.0f}" for word in listed), f"{100 * rest / samples:.0f}"]
+            print(f"| {100 * late:.0f} % | {seeds} | {' | '.join(cells)} |", flush=True)
+
+
+def print_looks(samples: int) -> None:
+    """Print how often somebody who looks several times sees a difference that is none."""
+    print(f"\nsecond looks, {5 * samples} series\n")
+    for row in looks_rows(5 * samples):
+        print(row, flush=True)
 
 
 def main(samples: int, *asked: str) -> None:
     """Print the tables that are asked for; all but the choice of classes if none is."""
-    kinds: dict[str, Callable[[int], None]] = {"coverage": print_coverage, "stops": print_stops, "verdicts": print_verdicts}
+    kinds: dict[str, Callable[[int], None]] = {
+        "coverage": print_coverage,
+        "stops": print_stops,
+        "verdicts": print_verdicts,
+        "looks": print_looks,
+    }
     for name, made in {**kinds, "classes": print_classes}.items():
         if name in (asked or kinds):
             made(samples)

@@ -103,17 +103,28 @@ def ranking(verdicts: dict[str, Verdict], change: float, seeds: int) -> Best:
 def test_the_text_says_what_the_table_says() -> None:
     few = ranking({"a": "one seed", "b": "one seed"}, -0.5, 1).text
     assert few.startswith("a comes out first, but that is not shown: queries, p99 is 2 ms, 50 % (40 % to 55 %) less than in")
-    assert "2 are not shown to be either;" in few
+    assert few.endswith("0 worse, and 2 are not shown to be either.")
     many = ranking({"a": "no difference"}, 18.7, 5).text
     assert "is 2 ms, x 19.7 (x 16 to x 21.6) that of the scenario as it is." in many
-    assert "the throughput of others is x 19.7, " in many and "and 1 makes no difference; 0 were" in many
+    assert "the throughput of others is x 19.7, " in many and many.endswith("and 1 makes no difference.")
     of_nothing = ranking({"a": "better"}, 0.5, 5)
     top = of_nothing.places[0]
     gained = Place(1, top.candidate, "a", "", top.interval, replace(LEVEL, change=None, mean=2e9), "better", None, None, None, 0.0)
     assert "is 2 ms, 2 ms more than in the scenario as it is." in replace(of_nothing, places=(gained, of_nothing.base)).text
     assert _best._change(gained, of_nothing.metric) == "+2 ms"
+    assert _best._change(top, of_nothing.metric) == "+50 % [+40 %, +55 %]"
+    rare = replace(top, change=replace(top.change or LEVEL, flag="rare", change=18.7, change_low=15.0, change_high=20.6))
+    assert _best._change(rare, of_nothing.metric) == "~x 19.7 [x 16, x 21.6]"
+    doubtful = replace(top, interval=replace(top.interval, median_low=1e9, median_high=3e9, flag="rare"))
+    assert _best._row(doubtful, of_nothing.metric, others=False)[1] == "~2 ms, median 2 ms [1 ms, 3 ms]"
     three = ranking({"a": "better", "b": "equal", "c": "not shown"}, -0.5, 3).text
     assert "1 is better than the scenario as it is, 0 worse, 1 makes no difference, and 1 is not shown to be either" in three
+    out = [candidates.Rejected(name, "marking", "no reason", ran=name == "d") for name in "defg"]
+    left = replace(ranking({"a": "better"}, -0.5, 3), rejected=tuple(out)).text
+    assert left.endswith("0 worse; 1 policy that ran is not ranked; 3 were not tried."), left
+    average = ranking({"a": "better on average"}, -0.5, 120).text
+    assert average.startswith("a does best on average, though not in most runs: queries, p99 is 2 ms, 50 %")
+    assert "1 is better than the scenario as it is, 1 of them on average and not in most runs, and 0 worse." in average
     mostly = ranking({"a": "mostly better"}, -0.5, 20).text
     assert mostly.startswith("a does best in most runs: queries, p99 is 2 ms, 50 % (40 % to 55 %) less")
 
@@ -347,7 +358,7 @@ def test_what_cannot_be_ranked_is_refused_before_it_is_run(monkeypatch: pytest.M
     monkeypatch.setattr(running, "execute", lambda *given, **_: asked.append(given))
     for metric, message in (
         ("queries.p98_ps", "did you mean queries.p99_ps"),
-        ("total.marks", "no direction"),
+        ("total.marks", "neither more nor less of it is better"),
         ("fxt/*", "none of"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -361,7 +372,7 @@ def test_a_metric_that_this_scenario_has_not_ends_with_the_first_run(tmp_path: P
     with pytest.raises(ValueError, match=r"metric 'total\.datagrams_received': no run has it; it needs"):
         best(small(), only=["pdn"], seeds=5, jobs=1, metric="total.datagrams_received", keep=tmp_path / "kept")
     assert fanin.Sweep(tmp_path / "kept").runs.height == 1
-    with pytest.raises(ValueError, match=r"the scenario as it is comes to no end: .*max_events"):
+    with pytest.raises(ValueError, match=r"the scenario as it is fails: .*max_events"):
         best(small(**{"engine.max_events": 50}), only=["pdn"], seeds=1)
     with pytest.raises(ValueError, match="jobs: 0 is out of range"):
         best(small(), only=["pdn"], jobs=0)

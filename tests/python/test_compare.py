@@ -178,7 +178,7 @@ def test_metrics_are_chosen_by_address_pattern_and_group() -> None:
 
 def test_a_pattern_that_no_run_has_says_what_its_metrics_need() -> None:
     for name in ("queue/*", "queue/to_hosts.*", "queue"):
-        with pytest.raises(ValueError, match=r"telemetry\.sample takes samples of all ports, and in a sweep --keep"):
+        with pytest.raises(ValueError, match=r"it needs samples of all ports \(telemetry\.sample\), and in a sweep --keep"):
             metrics.choose([name], ["queries.p99_ps", "total.drops"], kept=False)
 
 
@@ -396,6 +396,99 @@ def test_a_mostly_says_in_how_many_seeds() -> None:
     assert "higher in 80 of 100; p = " in html.unescape(page.render(made))
 
 
+def shifted(gaps_ps: Callable[[int], float], metric: str = "queries.p99_ps", seeds: int = 100) -> comparison.Comparison:
+    """A hundred runs of two variants that differ by so much with each seed."""
+    base, other = invented("65", 2e9, 0), invented("20", 2e9, 0)
+    moved = [replace(run, values={**run.values, metric: run.values[metric] + gaps_ps(run.seed)}) for run in other.runs]
+    return comparison.of(
+        [replace(base, runs=base.runs[:seeds]), replace(other, runs=tuple(moved[:seeds]))], metric=metric, confidence=0.95
+    )
+
+
+def test_a_mean_that_moves_while_most_runs_do_not_is_worse_on_average_and_says_so() -> None:
+    """Every fourth run has a timeout in one variant, and the others are as often faster as slower: the mean is 2.5 ms more."""
+    made = shifted(lambda seed: 1e10 + 1e7 * seed if seed % 4 == 0 else 1e5 * (-1) ** (seed // 2))
+    (cell,) = made.rows[0].cells[1:]
+    assert cell.verdict == "worse on average" and cell.difference is not None and cell.difference.flag is None
+    assert cell.difference.p_most is not None and cell.difference.p_most > 0.05 and cell.chance == cell.difference.p_average
+    assert cell.chance is not None and cell.chance <= 0.05
+    ((_, (_, rows)),) = tables.tables(made, 1)
+    assert [line[0] for line in rows][:1] == ["p99"] and f"  higher in {cell.difference.higher} of 100" in [
+        line[0] for line in rows
+    ]
+    assert '"On average": the mean differs; that most of the runs do is not shown' in tables.rule(made)
+    assert tables.counted(made, "20") == "1 worse on average"
+    assert repr(made) == "<fanin.Comparison with '65': 20: 0 better, 1 worse or worse on average>"
+    assert "bad" in page._cell(made.rows[0], cell)["tone"]
+
+
+def test_a_mean_that_moved_and_is_not_shown_has_a_note() -> None:
+    def note(made: comparison.Comparison) -> str:
+        return next((own for own in made.notes if "the mean moved" in own), "")
+
+    timeouts = shifted(lambda seed: 1e10 + 1e7 * seed if seed % 4 == 0 else 1e5 * (-1) ** seed, seeds=24)
+    assert timeouts.rows[0].cells[1].verdict == "not shown"
+    assert note(timeouts) == (
+        "20: the mean moved (Queries, p99 higher, in 12 of 24 seeds), but most runs did not follow, and such a mean is judged from "
+        "99 seeds on: not shown; read the median run, and in how many runs there was a timeout (total.timed_out)"
+    )
+    against = shifted(lambda seed: 1e11 + 1e8 * seed if seed % 4 == 0 else -1e6, seeds=40)
+    assert against.rows[0].cells[1].verdict == "mostly better"
+    assert note(against).startswith(
+        "20: the mean moved (Queries, p99 higher, in 10 of 40 seeds), and most of the runs went the other way"
+    )
+    assert note(shifted(lambda seed: -1e6)) == "" and note(shifted(lambda seed: 1e5 * (-1) ** seed)) == ""
+
+
+def test_shares_differ_by_points_and_never_by_more_than_there_is() -> None:
+    base, other = invented("65", 2e9, 0), invented("20", 2e9, 0)
+    told = []
+    cases: list[tuple[str, Callable[[int], float], Callable[[int], float]]] = [
+        ("total.reordered_share", lambda seed: 0.97 + 0.03 * (seed % 3) / 2, lambda seed: 0.02 * (seed % 5 == 0)),
+        ("fct/all.p50_ps", lambda seed: 1e9 + seed, lambda seed: 1e9 * (seed % 20 == 0)),
+    ]
+    for key, first, second in cases:
+        pair = [
+            replace(of, runs=tuple(replace(run, values={**run.values, key: value(run.seed)}) for run in of.runs[:12]))
+            for of, value in ((base, first), (other, second))
+        ]
+        made = comparison.of(pair, metric=key)
+        told.append(made.rows[0])
+    share, times = told
+    (cell,) = share.cells[1:]
+    assert re.fullmatch(r"~-98 points \[-9\d(\.\d)?, -9\d(\.\d)?\]", tables.change_text(share.metric, cell))
+    assert [tables._points(value) for value in (-1.3, 0.123, 2.0, 0.0)] == ["-100", "+12.3", "+100", "0"]
+    high = share.cells[0].interval
+    assert high is not None and high.high is not None and 0.98 < high.high <= 1
+    gap = times.cells[1].difference
+    assert gap is not None and gap.change_low == -1.0 and gap.change == pytest.approx(-11 / 12, abs=1e-3)
+    assert "[-100, " in tables.change_text(times.metric, times.cells[1])
+
+
+def test_looks_share_the_chance_and_seeds_choose_new_runs(runs: Path, tmp_path: Path) -> None:
+    given = [runs / "k65", runs / "k20"]
+    every = fanin.compare(given, metric="fct/all.p50_ps")
+    new = fanin.compare(given, metric="fct/all.p50_ps", seeds=range(3, 13))
+    assert new.variants[0].seeds == tuple(range(3, 13)) and new.notes == []
+    assert every.rows[0].cells[1].verdict == new.rows[0].cells[1].verdict == "better"
+    # Ten seeds, all on one side: 2 in 1,024. A hundred looks leave 1 in 2,000 for each.
+    assert fanin.compare(given, metric="fct/all.p50_ps", seeds=range(3, 13), looks=25).rows[0].cells[1].verdict == "better"
+    shared = fanin.compare(given, metric="fct/all.p50_ps", seeds=range(3, 13), looks=26)
+    assert shared.rows[0].cells[1].verdict == "not shown" and shared.to_dict()["looks"] == 26
+    assert "is 5 % (exact tests by seed, Holm), over all 26 looks that are planned together." in tables.rule(shared)
+    assert problems(lambda: fanin.compare(given, seeds=[40], looks=0)) == [
+        "looks: 0 is out of range; accepted: 1 to 100",
+        "seeds: k65 has no run with one of them",
+        "seeds: k20 has no run with one of them",
+    ]
+    done = RUNNER.invoke(app, ["compare", *map(str, given), "--seeds", "3:11", "--seeds", "12", "--looks", "2", "--json"])
+    found = json.loads(done.stdout)
+    assert (found["variants"][0]["seeds"], found["looks"]) == (list(range(3, 13)), 2)
+    for text in ("5:3", "x", "3:", "-1"):
+        done = RUNNER.invoke(app, ["compare", *map(str, given), f"--seeds={text}"])
+        assert done.exit_code == 2 and f"--seeds {text}: is no range of seeds" in done.stderr
+
+
 def test_shares_of_runs_are_written_in_per_cent() -> None:
     shares = {0.0: "0", 0.0049: "0.49", 0.784: "78", 0.9949: "99", 0.996: "100", 1.0: "100"}
     assert {share: comparison._percent(share) for share in shares} == shares
@@ -431,12 +524,25 @@ def test_one_seed_has_no_interval_and_no_verdict(runs: Path) -> None:
 def test_few_and_different_seeds_are_told(runs: Path) -> None:
     found = fanin.compare({"a": [runs / "k65" / f"seed{seed}" for seed in (1, 2, 3)], "b": f"{runs}/k20/seed[2345]"})
     assert found.notes[0] == "a: 3 seeds; fewer than 10 have intervals that may hold the true value too seldom"
-    assert "b and a have 2 seeds in common: differences are of these alone" in found.notes
+    shared = "b and a have 2 seeds in common, and all numbers against a are of these; left out: 2 of b and 1 of a"
+    assert shared in found.notes
     assert found.notes[-2].startswith("2 seeds cannot show any of ")
     assert found.notes[-1] == "no run had a timeout; 3 seeds say that fewer than 63 % of runs do"
     cell = row(found, "fct/all.mean_ps").cells[1]
     assert cell.verdict == "not shown" and cell.seeds is not None and cell.seeds > 4
-    assert f"not shown ({cell.seeds})" in tables.verdict_text(cell)
+    assert tables.verdict_text(cell) == f"not shown (plan ~{cell.seeds})", "with a tilde: they would show mostly alone"
+    both = [fanin.load(runs / k / f"seed{seed}").summary["fct"][0]["mean_ps"] for k in ("k65", "k20") for seed in (2, 3)]
+    assert cell.base is not None and cell.interval is not None and cell.difference is not None
+    assert (cell.base.mean, cell.interval.mean) == pytest.approx((sum(both[:2]) / 2, sum(both[2:]) / 2))
+    assert cell.difference.mean == pytest.approx(cell.interval.mean - cell.base.mean), "all three are of seeds 2 and 3"
+    every = row(found, "fct/all.mean_ps").cells[0].interval
+    assert every is not None and every.seeds == 3 and every.mean != cell.base.mean
+    assert f"the base over these: ~{cell.base.mean / 1e6:.2f} µs" in html.unescape(page.render(found))
+    ((_, (_, lines)), *_) = tables.tables(found, 1)
+    assert lines[0][1] == f"~{cell.base.mean / 1e6:.2f} µs"
+    pooled = row(found, "fct/all.p99_ps").cells[1]
+    assert pooled.pooled is not None and pooled.base_pooled is not None
+    assert (pooled.pooled.seeds, pooled.base_pooled.seeds) == (2, 2)
     apart = fanin.compare({"a": f"{runs}/k65/seed[12]", "b": f"{runs}/k20/seed[34]"})
     assert "b and a have no seed in common: differences are not paired, and wider for it" in apart.notes
     gap = row(apart, "fct/all.mean_ps").cells[1].difference
@@ -546,7 +652,7 @@ def test_percentiles_of_all_flows_together_stand_beneath_the_mean_of_the_runs(ma
         assert cell.pooled.seeds == len(flows) and cell.pooled.values == sum(map(len, flows.values()))
     assert all(cell.pooled is None for cell in row(made, "fct/all.mean_ps").cells)
     _, (_, lines) = next(section for section in tables.tables(made, 1) if section[0] == "Flow completion time")
-    at = next(at for at, line in enumerate(lines) if line[0] == "  all flows together")
+    at = next(at for at, line in enumerate(lines) if line[0] == " all flows together")
     assert [line[0] for line in lines[at + 1 : at + 3]] == ["    from", "    to"]
     pooled = found.cells[1].pooled
     assert pooled is not None and lines[at + 2][2] == found.metric.text(pooled.high)
@@ -568,10 +674,12 @@ def test_tables_fit_eighty_columns(made: comparison.Comparison) -> None:
 
 def test_changes_are_short_and_signed(made: comparison.Comparison) -> None:
     times = row(made, "fct/all.mean_ps")
-    assert re.fullmatch(r"-20% \[-20, -20\]", tables.change_text(times.metric, times.cells[1]))
+    assert tables.change_text(times.metric, times.cells[1]) == "~-20% [-20, -20]", "its difference is flagged as rare"
+    firm = row(made, "fct/all.p50_ps")
+    assert tables.change_text(firm.metric, firm.cells[1]) == "-20% [-20, -20]"
     assert tables.change_text(times.metric, comparison.Cell(None)) == "–"
     drops = row(made, "total.drops")
-    assert tables.change_text(drops.metric, drops.cells[1]) == "0 [0, 0]", "not a share of a number that may be zero"
+    assert tables.change_text(drops.metric, drops.cells[1]) == "~0 [0, 0]", "not a share of a number that may be zero"
     assert [tables._percent(share) for share in (0.1234, -0.01234, 0.00004, 0, 12.5)] == ["+12", "-1.2", "0", "0", "+1,250"]
 
 
@@ -633,6 +741,7 @@ class FakeSweep:
     axes = ("switch.marking.k", "traffic[0].load")
     kept: ClassVar[dict[str, Path]] = {}
     document: ClassVar[dict[str, Any]] = {"sweep": {}}
+    pending: ClassVar[pl.DataFrame] = pl.DataFrame(schema={"run": pl.String})
 
     def __init__(self, loads: tuple[float, ...] = (0.5,), empty: bool = False) -> None:
         rows = [
@@ -708,7 +817,7 @@ def test_of_a_store_only_groups_that_hold_compared_numbers_are_read(fake_sweep: 
 def test_other_axes_are_fixed_or_the_sweep_is_refused(fake_sweep: Any) -> None:
     sweep = fake_sweep((0.5, 0.8))
     assert problems(lambda: fanin.compare(sweep, by="switch.marking.k")) == [
-        "traffic[0].load: varies, too; where (--where) chooses one of 0.5, 0.8"
+        "traffic[0].load: varies, too; choose one of its values with --where (where=): 0.5, 0.8"
     ]
     found = fanin.compare(sweep, by="switch.marking.k", where={"traffic[0].load": "0.80"})
     assert [run.origin for run in found.base.runs] == ["out/k/200.81", "out/k/200.82", "out/k/200.83"]
@@ -723,7 +832,8 @@ def test_what_is_wrong_with_a_sweep_is_said_at_once(fake_sweep: Any) -> None:
         "traffic[0].load=0.9: no run has this value; there are 0.5",
     ]
     (line,) = problems(lambda: fanin.compare(fake_sweep()))
-    assert line == "out/k: is a sweep; by (--by) says which axis makes the variants: switch.marking.k, traffic[0].load"
+    is_one = "out/k: is a sweep, whose variants are the values of an axis: choose it with --by (by=) from "
+    assert line == is_one + "switch.marking.k, traffic[0].load"
     assert problems(lambda: fanin.compare(fake_sweep(empty=True), by="switch.marking.k")) == [
         "out/k: no run of this sweep has ended yet"
     ]

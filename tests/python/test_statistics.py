@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -296,11 +297,84 @@ def test_what_no_seed_showed_is_taken_off_the_margin() -> None:
         assert said(paired(small, seeds_needed=stats.RARE, rare_cost=part * margin)).verdict == verdict, part
 
 
-def test_a_mean_on_the_side_of_fewer_runs_is_not_shown() -> None:
+def test_a_mean_on_the_side_of_fewer_runs_is_not_shown_by_so_few() -> None:
     """Three of twelve seeds cost more than the others win, and twelve seeds do not say that this is by chance."""
     gap = paired([-1.0, -1.1, -1.2, -0.9, -1.0, -1.3, -0.8, -1.0, -1.1, 8.0, 9.0, 7.0])
     assert (gap.flag, gap.p) == (None, 1.0)
+    assert gap.p_average is not None and gap.p_average > 0.05
     assert said(gap).verdict == "not shown"
+
+
+def test_a_mean_alone_is_shown_on_average_with_twice_its_chance() -> None:
+    """In three of ten runs a timeout, the others as they were: means differ, and on which side most runs are is open."""
+    gaps = [float(at % 7 + 90) if at % 10 < 3 else 0.01 * (-1) ** at for at in range(60)]
+    gap = paired(gaps)
+    assert gap.flag is None and gap.p_mean is not None and gap.p_most is not None and gap.p_most > 0.05
+    assert gap.p_average == pytest.approx(2 * gap.p_mean) and gap.p == gap.p_most
+    judged = said(gap)
+    assert (judged.verdict, judged.chance) == ("worse on average", gap.p_average)
+    assert said(gap, "higher").verdict == "better on average" and said(gap, None).verdict == "differs"
+    against = paired([own - 1.0 for own in gaps])
+    assert (against.p, said(against).verdict) == (1.0, "worse on average"), "most of the runs are better, by little"
+    # Where a mean is not judged, it is not judged alone: with few seeds, or where rare runs decide it.
+    assert paired(gaps, seeds_needed=stats.RARE).p_average == paired(gaps, seeds_needed=stats.RARE).p_most
+    assert (paired(gaps[:9]).flag, paired(gaps[:9]).p_average) == ("few", paired(gaps[:9]).p)
+    # Holm counts all of a table: with p_average no larger than p / many it is shown, else not.
+    for many in (2, 20, 2000):
+        shown = many * (gap.p_average or 0.0) <= 0.05
+        assert (said(gap, times=many).verdict == "worse on average") == shown
+    (needed,) = {said(paired(gaps[:20]), times=20).seeds}
+    assert needed is not None and 21 <= needed <= 60
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: stats.holm([0.1, math.nan]), r"holm: chances\[1\]: nan is no chance; accepted: 0 to 1, or None"),
+        (lambda: stats.holm([-0.1]), r"holm: chances\[0\]: -0.1 is no chance"),
+        (lambda: stats.holm([1.5]), r"holm: chances\[0\]: 1.5 is no chance"),
+        (lambda: stats.difference([1, 2, 3], [1, 2]), "difference: 3 values and 2; accepted: two sequences of one length"),
+        (lambda: stats.difference({1: 2.0}, [1.0]), "difference: one has seeds and the other has none"),
+        (lambda: stats.difference([1, "x"], [1, 2]), "difference: holds a value that is no number"),  # type: ignore[list-item]
+        (lambda: stats.difference([1, 2], [1, 2], margin=0), "margin: 0 is out of range; accepted: above 0"),
+        (lambda: stats.difference([1, 2], [1, 2], rare_cost=math.nan), "rare_cost: nan is out of range"),
+        (lambda: stats.sign_flip([1, math.inf]), "sign_flip: holds a value that is no finite number"),
+        (lambda: stats.sign_flip(3), "sign_flip: 3 is not accepted; accepted: a list or an array of numbers"),  # type: ignore[arg-type]
+        (lambda: stats.sign_test([]), "sign_test: there are no values"),
+        (lambda: stats.needed("123", 0.05), "needed: 123 is not accepted"),  # type: ignore[arg-type]
+        (lambda: stats.sign_flip(np.ones((2, 2))), "sign_flip: has 2 dimensions"),
+        (lambda: stats.about_mean([1.0]), "about_mean: one value has no interval; accepted: two values or more"),
+        (lambda: stats.about_median([math.nan]), "about_median: holds a value that is no finite number"),
+        (lambda: stats.about_share(4, 3), "about_share: 4 of 3 is no share"),
+        (lambda: stats.unseen(0), "seeds: 0 is out of range; accepted: 1 or more"),
+        (lambda: stats.pooled([[1, 2]], 99), "pooled: is no mapping; accepted: seed → values of the run"),  # type: ignore[arg-type]
+        (lambda: stats.verdicts([None], []), "better: has 0 directions of 1 differences; accepted: one of each"),
+        (lambda: stats.verdicts([], [], alpha=math.nan), "alpha: nan is out of range; accepted: above 0 and below 1"),
+    ],
+)
+def test_wrong_input_is_refused_with_what_is_accepted(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_sequences_are_taken_wherever_arrays_are() -> None:
+    base, other = [3.0, 5.0, 4.0, 6.0, 8.0, 7.0], (2.5, 4.6, 3.7, 5.4, 7.7, 6.6)
+    by_seed = stats.difference(dict(enumerate(base)), dict(enumerate(other)))
+    assert stats.difference(base, other) == stats.difference(np.array(base), np.array(other)) == by_seed
+    gaps = [two - one for one, two in zip(base, other, strict=True)]
+    for test in (stats.sign_flip, stats.sign_test, stats.about_mean, stats.about_median):
+        assert test(gaps) == test(np.array(gaps)) == test(tuple(gaps))
+    assert stats.needed(gaps, 0.05) == stats.needed(np.array(gaps), 0.05)
+
+
+def test_what_is_never_negative_loses_all_of_it_at_most() -> None:
+    base = {seed: 10.0 + seed % 3 for seed in range(12)}
+    other = {seed: 12.0 * (seed % 6 == 0) for seed in range(12)}
+    gap = stats.difference(base, other)
+    assert gap.change_low == -1.0 and gap.change == pytest.approx(24 / 132 - 1)
+    assert stats.interval([0.9, 1.0, 1.0, 1.0, 0.8], limit=1.0).high == 1.0
+    negative = stats.difference(base, {seed: -value for seed, value in base.items()})
+    assert negative.change_low is not None and negative.change_low < -1
 
 
 def test_no_difference_is_said_where_it_is_shown() -> None:

@@ -114,6 +114,27 @@ def test_timeouts_that_no_seed_showed_make_no_verdict() -> None:
     assert 0.98**99 - noise(tables, 0.135) <= before <= 0.98**99 + noise(tables, 0.135)
 
 
+def test_timeouts_that_move_the_mean_alone_are_worse_on_average_from_99_seeds_on() -> None:
+    """One in ten runs of one variant has a timeout, and the others are as they were: the sign test alone said nothing."""
+    tables = 100
+    said = simulated.timeouts_alone(99, 0.1, tables)
+    assert said["worse on average"] >= 60 and said["worse on average"] + said["worse"] >= 80, said
+    assert said["better"] + said["better on average"] + said["mostly better"] == 0, said
+    few = simulated.timeouts_alone(20, 0.1, tables)
+    assert few["worse on average"] + few["worse"] == 0 and few["not shown"] >= 85, few
+
+
+def test_who_looks_again_is_wrong_more_often_and_looks_that_share_the_chance_are_not() -> None:
+    """Nineteen looks at what is the same; with --looks all of them together keep 5 %."""
+    series = 100
+    found = [
+        [chances[count] for count in simulated.LOOKS["after every 10 from 20 to 200"]]
+        for chances, _ in simulated.false_of_looks(series)
+    ]
+    often, shared = (sum(min(own) <= 0.05 / parts for own in found) / series for parts in (1, 19))
+    assert 0.09 <= often <= 0.35 and shared <= 0.05, (often, shared)
+
+
 @pytest.mark.parametrize("seeds", [6, 20, 99])
 def test_tables_of_headlines_with_equal_means_call_none_better(seeds: int) -> None:
     """The shapes of real runs, the means of the second variant moved to those of the first."""

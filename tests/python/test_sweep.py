@@ -480,6 +480,10 @@ def test_the_command_says_what_is_there(tmp_path: Path) -> None:
     assert all("max_events (50) is reached at" in line and line.endswith(" …") and len(line) < 250 for line in lines)
     whole = fanin.Sweep(tmp_path / "out").failed["error"].to_list()
     assert all(len(error) > 300 for error in whole), "the store has all of it"
+    for more, again in (((), []), (("--retry-failed",), lines)):
+        status, out, said = finished(command("sweep", file, "-o", tmp_path / "out", *more))
+        assert [line for line in said.splitlines() if line.startswith("error: run ")] == again, "each is said when it fails"
+        assert (status, "2 of them failed earlier, and were not tried again; " in out) == (1, not more)
     status, out, _ = finished(command("sweep", file, "-o", tmp_path / "out", "--json"))
     found = json.loads(out)
     assert (status, found["planned"], found["done"], found["failed"], found["complete"]) == (1, 4, 2, 2, True)

@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+import fanin
 from fanin import ScenarioError
-from fanin.sweep import axes, plan
+from fanin.sweep import axes, plan, stop_metrics
 from fanin.sweep.axes import Stop
 from fanin.sweep.plan import Plan
 from fanin.sweep.todo import Seen, Todo, enough, rounds
 from sweeping import TOML, swept
+
+ROOT = Path(__file__).parents[2]
 
 
 def values(**table: Any) -> list[dict[str, Any]]:
@@ -102,7 +105,30 @@ def test_each_row_and_column_of_a_latin_hypercube_has_one_point() -> None:
         ({"random": {"axes": {"a": {"from": 0, "to": 1}}}}, "sweep.random.points: is missing"),
         ({"random": {"points": 4}}, "sweep.random.axes: is missing"),
         ({"grid": {str(n): list(range(100)) for n in range(8)}}, "are too many runs; accepted: at most 2,000,000"),
-        ({"stop": {"metric": "p99", "relative_width": 0.1}, "seeds": 9}, 'sweep.stop.metric: "p99" is not accepted'),
+        *(
+            (
+                {"stop": {"metric": metric, "relative_width": 0.1}, "seeds": 9},
+                f'sweep.stop.metric: "{metric}" is no metric of runs; {end}',
+            )
+            for metric, end in (
+                ("p99", "accepted: GROUP.METRIC or GROUP/NAME.METRIC, with one of the groups total, fct, queries, collective"),
+                (
+                    "queries.p99",
+                    "accepted: queries.METRIC, of total, complete, mean_ps, p50_ps, p95_ps, p99_ps; did you mean queries.p99_ps?",
+                ),
+                ("queries/x.p99_ps", "accepted: queries.METRIC, without a name: total"),
+                ("fct.p99_ps", "accepted: fct/NAME.METRIC; names: all, <10KB, 10KB-100KB, 100KB-1MB, >=1MB"),
+                (
+                    "fct/al.p99_ps",
+                    "accepted: fct/NAME.METRIC; names: all, <10KB, 10KB-100KB, 100KB-1MB, >=1MB; did you mean fct/all.p99_ps?",
+                ),
+                ("total.largest_queue_port", "accepted: total.METRIC, of flows"),
+                ("mechanism/pfc.sent", "accepted: mechanism/pfc.METRIC, of xoff"),
+                ("mechanism/pcf.xoff", "accepted: mechanism/NAME.METRIC; names: int, notifications, pfc"),
+                ("collective/job.p99_ps", "accepted: collective/job.METRIC, of time_ps"),
+            )
+        ),
+        ({"stop": {"metric": 3, "relative_width": 0.1}, "seeds": 9}, "sweep.stop.metric: 3 is not accepted"),
         ({"stop": {"metric": "fct/all.p99_ps"}, "seeds": 9}, "needs one of two widths"),
         (
             {"stop": {"metric": "fct/all.p99_ps", "width": 1, "at_least": 4}, "seeds": 3},
@@ -314,7 +340,7 @@ def test_points_are_looked_at_when_it_can_say_something() -> None:
 
 def test_means_that_nobody_measured_take_as_many_seeds_as_rare_ones() -> None:
     steady: list[float | None] = [10.0 + 0.1 * (at % 3) for at in range(100)]
-    for metric in ("mechanism/pfc.sent", "total.packets_sent", "queries.p95_ps"):
+    for metric in ("mechanism/pfc.frames_sent", "total.packets_sent", "queries.p95_ps"):
         assert rounds(Stop(metric, 1), 100) == [99, 100]
         assert enough([seen(steady[:98])], Stop(metric, 0.03)) == [False]
         assert enough([seen(steady[:99])], Stop(metric, 0.03)) == [True]
@@ -344,6 +370,47 @@ def test_a_stop_rule_that_can_stop_nothing_is_warned_of(stop: dict[str, Any], se
     warned = [said for said in every if said.startswith("sweep.stop")]
     assert len(warned) == (message is not None), warned
     assert message is None or message in warned[0]
+
+
+def test_a_stop_rule_by_a_job_that_no_point_has_is_refused() -> None:
+    job = {"kind": "collective", "name": "training", "ranks": ["all"], "operations": [{"kind": "all_reduce", "size": "1MB"}]}
+    stop = {"metric": "collective/trainig.time_ps", "relative_width": 0.1}
+    with pytest.raises(ScenarioError, match="is no job of this scenario; accepted: a metric that its runs have: there is no"):
+        made(seeds=9, stop=stop)
+    with pytest.raises(ScenarioError, match=r"is no job at any point; accepted: collective/training\.time_ps; did you mean"):
+        made(seeds=9, stop=stop, grid={"traffic": [[job], [job, {**job, "name": "other"}]]})
+    stop["metric"] = "collective/other.time_ps"
+    assert made(seeds=9, stop=stop, grid={"traffic": [[job], [job, {**job, "name": "other"}]]}).runs
+
+
+def test_a_metric_without_any_value_ends_the_sweep_at_the_first_look() -> None:
+    planned = made(seeds=200, stop={"metric": "mechanism/pfc.xoff", "relative_width": 0.1})
+    todo = Todo(planned, range(len(planned.runs)), {})
+    ended = 0
+    with pytest.raises(ValueError, match=r"'mechanism/pfc\.xoff': no run has it, of 99 seeds at each point"):
+        while (at := todo.next()) is not None:
+            ended += 1
+            todo.ended(at, [("total", None, {"timeouts": 0})])
+    assert ended == 99
+
+
+@pytest.mark.native
+def test_every_metric_of_a_store_may_stop_it_and_no_column_is_invented(tmp_path: Path) -> None:
+    """Columns that a stop rule accepts are those that runs have: none is missing, and none of a group that is there is more."""
+    found: set[str] = set()
+    for at, name in enumerate(("incast", "roce", "all-reduce")):
+        scenario = fanin.Scenario.from_file(ROOT / "scenarios" / f"{name}.toml")
+        found |= set(fanin.sweep(scenario, tmp_path / str(at), design={"seeds": 1}, progress=False).metric_names())
+    texts = {"total.largest_queue_port"}
+    assert {name for name in found if stop_metrics.unknown(name) is not None} == texts
+    for group in ("total", "fct", "queries", "collective", "port", "drops", "marks"):
+        columns = {name.rpartition(".")[2] for name in found if name.startswith((f"{group}.", f"{group}/"))}
+        absent = (
+            {"datagrams_sent", "datagrams_received", "datagrams_delivered_bytes", "pauses", "paused_ps"}
+            if group == "total"
+            else set()
+        )
+        assert not columns or set(stop_metrics.COLUMNS[group]) - columns == absent, group
 
 
 def test_all_points_stop_together() -> None:

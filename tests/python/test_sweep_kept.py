@@ -14,7 +14,7 @@ import fanin
 from fanin.comparison.variants import CompareError
 from fanin.results import Result
 from fanin.statistics import metrics
-from fanin.sweep import _worker, estimate, plan
+from fanin.sweep import _worker, estimate, plan, running
 from fanin.sweep._worker import Keep
 from fanin.sweep.store import LocalStore, kept_results, result_name
 from sweeping import BASE, command, finished, run, swept
@@ -68,12 +68,14 @@ def test_pauses_of_a_kept_sweep_are_counted(tmp_path: Path) -> None:
 
 def test_what_only_result_folders_have_says_so(tmp_path: Path, kept: fanin.Sweep) -> None:
     without = run(tmp_path / "out", SAMPLED)
-    needs = r"it is made of recorded tables: it needs telemetry\.sample .*, and fanin sweep --keep"
+    needs = r"it is made of recorded tables: it needs samples of all ports \(telemetry\.sample\), and fanin sweep --keep"
     with pytest.raises(ValueError, match=needs):
         without.values("queue/to_hosts.p99_bytes")
     with pytest.raises(ValueError, match=needs):
         run(tmp_path / "stop", {**SAMPLED, "seeds": 12, "stop": {"metric": "queue/to_hosts.p99_bytes", "relative_width": 0.1}})
-    with pytest.raises(CompareError, match=r"no run has it; it needs telemetry\.sample .*, and in a sweep --keep"):
+    with pytest.raises(
+        CompareError, match=r"no run has it; it needs samples of all ports \(telemetry\.sample\), and in a sweep --keep"
+    ):
         without.compare("switch.marking.k", metric="queue/to_hosts.p99_bytes")
     assert kept.compare("switch.marking.k", metric="queue/to_hosts.p99_bytes").rows[0].cells[1].interval is not None
 
@@ -86,6 +88,38 @@ def test_a_sweep_compares_its_variants(kept: fanin.Sweep) -> None:
     assert Path(one.origin).is_dir() and one.result is not None and one.result().path == Path(one.origin)
     with pytest.raises(CompareError, match="is no axis"):
         kept.compare("switch.marking.j")
+
+
+def test_an_unfinished_sweep_is_compared_with_a_warning_of_what_is_missing(tmp_path: Path) -> None:
+    """Two seeds of two values are there; six of three are asked for."""
+    made = run(tmp_path / "out", K)
+    assert not any("not finished" in line for line in fanin.compare(made, by="switch.marking.k").warnings)
+    larger = {"grid": {"switch.marking.k": ["2 packets", "20 packets", "50 packets"]}, "seeds": 6}
+    running._describe(LocalStore(tmp_path / "out"), planned(**larger))
+    found = made.reload().compare("switch.marking.k")
+    assert [(variant.name, len(variant.runs), variant.missing) for variant in found.variants] == [
+        ("k=2 packets", 2, 4),
+        ("k=20 packets", 2, 4),
+    ]
+    said = (
+        "the sweep is not finished, runs are missing: k=2 packets 4 of 6; k=20 packets 4 of 6; k=50 packets all 6; numbers and "
+        "verdicts are of what has ended, and whoever compares again when more has, looks twice"
+    )
+    assert found.warnings[0] == said
+    assert [variant["missing"] for variant in found.to_dict()["variants"]] == [4, 4]
+    assert said in found._repr_html_() and said in found.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    status, out, told = finished(command("compare", tmp_path / "out", "--by", "switch.marking.k"))
+    assert status == 0 and f"warning: {said}" in told and "k=20 packets against k=2 packets" in out
+    ruled = planned(**larger, stop={"metric": "total.goodput_bps", "relative_width": 0.5})
+    running._describe(LocalStore(tmp_path / "out"), ruled)
+    assert (
+        "k=50 packets all 6; and what its stop rule asks for then; numbers" in made.reload().compare("switch.marking.k").warnings[0]
+    )
+    # One with a stop rule needs no more than the rule does.
+    stop = {"metric": "total.goodput_bps", "relative_width": 0.5}
+    ended = run(tmp_path / "stopped", {**K, "seeds": 40, "stop": stop})
+    assert ended.complete and ended.runs.height < 80 and ended.plan.height == 80
+    assert not any("not finished" in line for line in ended.compare("switch.marking.k").warnings)
 
 
 def test_two_writers_of_one_run_leave_one_whole_folder(tmp_path: Path) -> None:

@@ -121,6 +121,28 @@ _NOTIFIED: Final[Mapping[str, str]] = {
     "first_ps": _U64,
     "last_ps": _U64,
 }
+_TRANSFER: Final[Mapping[str, str]] = {
+    "flow": _STR,
+    "start_ps": _U64,
+    "took_ps": _U64,
+    "complete": _BOOL,
+    "reset": _BOOL,
+    "bytes": _U64,
+    "segments": _U64,
+    "resent": _U64,
+    "resent_bytes": _U64,
+    "lost_before": _U64,
+    "reordered": _U64,
+    "timeouts": _U64,
+    "timeout_ps": _U64,
+    "probes": _U64,
+    "syn_resent": _U64,
+    "handshake_ps": _U64,
+    "answered_after_ps": _U64,
+    "stall_ps": _U64,
+    "idle_ps": _U64,
+    "words": _STR,
+}
 _TAKEN: Final[Mapping[str, str]] = {
     "path": _STR,
     "port": _STR,
@@ -407,6 +429,15 @@ class Analysis:
     def notified(self) -> pl.DataFrame:
         """One row per flow with drop notifications, the `top` of them: how many, how many repeated, dropped bytes, times [ps]."""
         return _frame((self.notifications or {}).get("top", []), _NOTIFIED)
+
+    @cached_property
+    def transfers(self) -> pl.DataFrame:
+        """One row per transfer over TCP of a capture, the slowest first.
+
+        How long it took [ps], what was sent again, timeouts, and why in words. Empty without ``transfers=True``.
+        Sums, also of those beyond the 10,000 listed, are in ``document["transfers"]``.
+        """
+        return _frame((self.document["transfers"] or {}).get("slowest", []), _TRANSFER)
 
     @property
     def pair(self) -> dict[str, Any] | None:

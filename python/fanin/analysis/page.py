@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fanin import files
 from fanin.analysis import tables
@@ -15,8 +15,9 @@ from fanin.pages import Charts, page
 
 if TYPE_CHECKING:
     from fanin.analysis import Analysis
+    from fanin.analysis.change import AnalysisChange
 
-__all__ = ["render_analysis", "write_analysis"]
+__all__ = ["ONE_OF_EACH", "render_analysis", "write_analysis", "write_change"]
 
 
 def render_analysis(analysis: Analysis) -> str:
@@ -53,8 +54,26 @@ def render_analysis(analysis: Analysis) -> str:
         waiting=[(caption, apart(content)) for caption, content in tables.waiting(document, CULPRITS)],
         notice_lines=tables.notice_lines(document),
         notified=tables.notice_rows(document, CULPRITS),
+        transfer_lines=tables.transfer_lines(document),
+        transfers=apart(tables.transfer_rows(document, CULPRITS)),
         settings=json.dumps(document["settings"], indent=1),
     )
+
+
+ONE_OF_EACH: Final = (
+    "One trace of each: traffic differs from hour to hour, and what differs here may be no effect of the change. "
+    "Intervals are by the spread of ten stretches of each trace, from 30 bursts on; of differences between hours they know nothing."
+)
+"""What is to be said of a comparison of two traces."""
+
+
+def write_change(change: AnalysisChange, path: str | os.PathLike[str]) -> None:
+    """Write the page about what changed between two analyses, completely or not at all."""
+    title = f"{Path(change.names[0]).name} and {Path(change.names[1]).name}"
+    provenance = [("before", change.names[0]), ("after", change.names[1])]
+    content: dict[str, Any] = {"warnings": change.warnings, "tables": change.tables(), "answer": change.answer, "rule": ONE_OF_EACH}
+    text = page("change.html", Charts(), title=title, provenance=provenance, **content)
+    files.write_text(path, text)
 
 
 def _kind_of(source: dict[str, Any]) -> str:

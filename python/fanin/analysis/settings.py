@@ -105,6 +105,9 @@ class Settings(TypedDict, total=False):
         The port's queue counts frames with their check sequence and padding, as switches do; False: without, as Linux does.
     sort : bool
         Sort the whole trace in memory, for files with more disorder than receivers bring about.
+    transfers : bool
+        Also list what each TCP sender of a capture sent until all was acknowledged, a request or a response: how long it took,
+        what was sent again, timeouts; `Analysis.transfers` has them.
     zone : str, optional
         In which time zone dates are shown: ``"UTC"`` (if not given), ``"local"``, ``"+01:00"``, ``"Europe/Berlin"``.
     confidence : float
@@ -166,6 +169,12 @@ class Settings(TypedDict, total=False):
         Setting("The queue counts check sequences, as switches do and Linux does not.", default=True, flag="--fcs/--no-fcs"),
     ]
     sort: Annotated[bool, Setting("Sort the whole trace first.", default=False)]
+    transfers: Annotated[
+        bool,
+        Setting(
+            "Also list requests and responses over TCP in captures, the slowest first: retransmissions, timeouts.", default=False
+        ),
+    ]
     zone: Annotated[str | None, Setting("Zone of the dates shown: local, +01:00, Europe/Berlin; UTC if not given.", "ZONE")]
     confidence: Annotated[float, Setting("Confidence of the intervals around slopes.", "SHARE", default=0.95)]
     top: Annotated[int, Setting("Bursts shown by port, and culprits by burst.", "N", default=10, option=5, least=1, most=1000)]

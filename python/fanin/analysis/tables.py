@@ -22,6 +22,8 @@ __all__ = [
     "phase_rows",
     "port_rows",
     "slope",
+    "transfer_lines",
+    "transfer_rows",
     "waiting_flow_rows",
     "waiting_rows",
 ]
@@ -255,6 +257,37 @@ def notice_rows(document: dict[str, Any], limit: int) -> tuple[list[str], list[l
         counts = [show.count(entry["count"]), show.count(entry["repeated"]), show.size(entry["bytes"])]
         rows.append([entry["name"], *counts, *(known if timed else [])])
     return head, rows
+
+
+def transfer_lines(document: dict[str, Any]) -> list[str]:
+    """Return how long transfers over TCP took and what slowed them, in sentences; empty where they were not asked for."""
+    found = document["transfers"]
+    if found is None:
+        return []
+    lines = []
+    if found["transfers"]:
+        took, times = found["took"], ""
+        if took is not None:
+            half, most, all_of_them = (show.duration(took[key]) for key in ("p50_ps", "p99_ps", "max_ps"))
+            times = f", in {half} (median), {most} (99 %), {all_of_them} (longest)"
+        lines.append(f"{show.many(found['transfers'], 'transfer')} over TCP, {show.count(found['complete'])} complete{times}.")
+        causes = [f"{show.count(found['resent'])} of {show.many(found['segments'], 'segment')} sent again"]
+        if found["timeouts"] is not None:
+            causes += [show.many(found["timeouts"], "timeout"), show.many(found["probes"], "tail loss probe")]
+        causes += [show.many(found["syn_resent"], "SYN") + " sent again"] if found["syn_resent"] else []
+        where = f", in {show.many(found['with_timeouts'], 'transfer')}" if found["with_timeouts"] else ""
+        lines.append(f"{', '.join(causes)}{where}.")
+    return lines + [f"{note[0].upper()}{note[1:]}." for note in found["notes"]]
+
+
+def transfer_rows(document: dict[str, Any], limit: int) -> tuple[list[str], list[list[str]]]:
+    """Return the slowest transfers over TCP; no rows where they were not asked for."""
+    rows = []
+    for row in (document["transfers"] or {"slowest": []})["slowest"][:limit]:
+        start = show.NOTHING if row["start_ps"] is None else moment(row["start_ps"])
+        took = f"{'' if row['complete'] else '> '}{show.duration(row['took_ps'])}"
+        rows.append([row["flow"], start, took, show.size(row["bytes"]), row["words"]])
+    return ["Flow", "Start", "Took", "Bytes", "Why"], rows
 
 
 def detect_lines(ports: Sequence[dict[str, Any]], limit: int) -> list[str]:

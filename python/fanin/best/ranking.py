@@ -75,7 +75,7 @@ class Place:
     incomplete : float
         Flows that did not end, mean over seeds.
     needs : int or None
-        How many seeds would show the difference from the scenario as it is, where these do not.
+        Of how many new seeds a comparison would show the difference from the scenario as it is, where these do not.
     """
 
     rank: int
@@ -148,12 +148,11 @@ class Best:
         also = f"; {_seeds(self.seeds)} do not tell it from {_listed(equals)}" if equals else ""
         name = metric.name[:1].lower() + metric.name[1:]
         if top.verdict not in _BETTER:
-            few = "that is not shown" + (f"; {top.needs:,} seeds would" if top.needs else "")
+            few = "that is not shown" + (f"; a comparison of {top.needs:,} new seeds would" if top.needs else "")
             return (
                 f"{top.name} comes out first, but {few}: {name} is {value}, {_against(top.change, metric)} the scenario as it is."
             )
-        most = "in most runs" if top.verdict == "mostly better" else ""
-        best = f"{top.name} does best{' ' * bool(most)}{most}"
+        best = f"{top.name} does best{_HOW.get(top.verdict, '') if top.verdict else ''}"
         return f"{best}{also}: {name} is {value}, {_against(top.change, metric)} the scenario as it is."
 
     def _second(self) -> str:
@@ -184,12 +183,17 @@ class Best:
         unclear = verdicts["not shown"] + verdicts["one seed"]
         same = len(tried) - better - worse - unclear
         most = f", {mostly} of them in most runs and not shown in the mean" if mostly else ""
+        average = verdicts["better on average"]
+        most += f", {average} of them on average and not in most runs" if average else ""
         told = f"Of {len(tried)} tried over {self.seeds_text}, {better} {_be(better)} better than the scenario as it is{most}"
         rest = [f"{worse} worse"]
         rest += [f"{same} make{'s' * (same == 1)} no difference"] if same else []
         rest += [f"{unclear} {_be(unclear)} not shown to be either"] if unclear else []
-        unranked = f"{len(self.rejected)} {'was' if len(self.rejected) == 1 else 'were'} not ranked"
-        return f"{', '.join([told, *rest[:-1]])}, and {rest[-1]}; {unranked}."
+        ran = sum(own.ran for own in self.rejected)
+        out = len(self.rejected) - ran
+        left = [f"{show.many(ran, 'policy', 'policies')} that ran {_be(ran)} not ranked"] if ran else []
+        left += [f"{out} {'was' if out == 1 else 'were'} not tried"] if out else []
+        return f"{', '.join([told, *rest[:-1]])}, and {'; '.join([rest[-1], *left])}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it, in picoseconds, bytes and bits per second."""
@@ -284,10 +288,11 @@ def _refuse_unknown(asked: str | None) -> None:
         raise ValueError(_WITHOUT_DIRECTION.format(asked))
 
 
-_BETTER: Final[tuple[Verdict, ...]] = ("better", "mostly better")
-_WORSE: Final[tuple[Verdict, ...]] = ("worse", "mostly worse")
+_BETTER: Final[tuple[Verdict, ...]] = ("better", "better on average", "mostly better")
+_WORSE: Final[tuple[Verdict, ...]] = ("worse", "worse on average", "mostly worse")
+_HOW: Final[Mapping[Verdict, str]] = {"mostly better": " in most runs", "better on average": " on average, though not in most runs"}
 
-_WITHOUT_DIRECTION: Final = "metric '{}': has no direction that is better, so nothing can be ranked by it"
+_WITHOUT_DIRECTION: Final = "metric '{}': neither more nor less of it is better, so nothing can be ranked by it"
 
 
 def _first_line(error: str) -> str:
@@ -304,7 +309,7 @@ class _Watch:
         if planned.point.label != AS_IT_IS:
             return
         if outcome.error is not None:
-            raise ValueError(f"the scenario as it is comes to no end: {_first_line(outcome.error)}")
+            raise ValueError(f"the scenario as it is fails: {_first_line(outcome.error)}")
         _chosen(self.asked, {key: value for key, value in addressed(outcome.metrics) if value is not None})
 
 
@@ -438,7 +443,7 @@ def best(  # noqa: PLR0913 (options by name)
         done = running.execute(made, out, jobs=jobs, keep=True, retry_failed=True, progress=progress, ended=_Watch(metric))
         failed = _failures(done)
         if AS_IT_IS in failed:
-            raise ValueError(f"the scenario as it is comes to no end: {failed[AS_IT_IS]}")
+            raise ValueError(f"the scenario as it is fails: {failed[AS_IT_IS]}")
         racing = _still_racing(_variants(done, asked, failed), racing, metric, alpha, len(asked))
         if not racing:
             break
@@ -562,7 +567,7 @@ def _ranked(
                 candidate=own,
                 name=found.name,
                 part=own.part if own else "",
-                interval=stats.interval(list(found.values(metric.key).values()), seeds_needed=metric.seeds),
+                interval=stats.interval(list(found.values(metric.key).values()), seeds_needed=metric.seeds, limit=metric.limit),
                 change=change,
                 verdict=verdict,
                 to_best=behind,

@@ -14,12 +14,13 @@ from rich.text import Text
 from fanin.cli.asked import end_like_ctrl_c, overridden
 from fanin.cli.failures import EXIT_INTERRUPTED, ends_in, failed, failures
 from fanin.cli.output import say
-from fanin.comparison import tables
+from fanin.comparison import Cell, tables
 from fanin.text import show, terminal
 
 if TYPE_CHECKING:
     from fanin.best.candidates import Candidate, Rejected
     from fanin.best.ranking import Best, Place
+    from fanin.statistics import Difference, Verdict
     from fanin.statistics.metrics import Metric
 
 __all__ = ["EXAMPLE", "best"]
@@ -103,12 +104,17 @@ def _settings(found: Candidate) -> str:
     return ", ".join(f"{path}={value(what)}" for path, what in found.changes.items())
 
 
-_STYLES: Final = {"better": "green", "mostly better": "green", "worse": "red", "mostly worse": "red"}
+_STYLES: Final = {"better": "green", "worse": "red"}
+"""Colours by the word for the side in a verdict."""
+
+
+def _style(verdict: Verdict | None) -> str:
+    return next((style for word, style in _STYLES.items() if word in (verdict or "").split()), "")
 
 
 def _show(found: Best) -> None:
     out = terminal.console()
-    head = ["Policy", "Mean [interval]", "Seeds", "Change", "Verdict"]
+    head = ["Policy", "Mean [interval]", "Seeds", "Change [interval]", "Verdict"]
     others = found.others_are if any(place.others for place in found.places) else ""
     if others:
         head.append("Others")
@@ -116,6 +122,13 @@ def _show(found: Best) -> None:
     rows = [_row(place, found.metric, others=bool(others)) for place in found.places]
     terminal.table(out, f"{found.metric.name}, {found.seeds_text}", head, rows)
     out.print(Text(found.text))
+    numbers = (number for place in found.places for number in (place.interval, place.change, place.others, place.others_change))
+    if any(tables.flagged(number) for number in numbers):
+        told = "~: a number whose interval is not to be relied on, for rare runs may decide it or seeds are few; medians are safe"
+        out.print(Text(told, style="dim"), soft_wrap=True)
+    if any(place.needs is not None for place in found.places):
+        told = '"plan 24": a comparison of so many new seeds would show it; the same again with more --seeds is a second look'
+        out.print(Text(told, style="dim"), soft_wrap=True)
     for note in found.comparison.notes[-2:]:
         out.print(Text(f"note: {note}", style="dim"), soft_wrap=True)
     for own in (own for own in found.rejected if own.reason.startswith("failed")):
@@ -137,24 +150,20 @@ def _idle(rejected: Sequence[Rejected]) -> dict[str, list[str]]:
 
 def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
     own, interval = place.candidate, place.interval
-    spread = (
-        ""
-        if interval.low is None or interval.low == interval.high
-        else f" [{metric.text(interval.low)}, {metric.text(interval.high)}]"
-    )
+    spread = _ends(metric, interval.low, interval.high)
     if tables.doubtful(interval):
-        spread = f", median {metric.text(interval.median)}"
+        spread = f", median {metric.text(interval.median)}{_ends(metric, interval.median_low, interval.median_high)}"
     row: list[terminal.Cell] = [
         Text(f"{place.rank} {place.name}", style="" if own else "bold"),
-        f"{'~' * tables.doubtful(interval)}{metric.text(interval.mean)}{spread}",
+        f"{'~' * tables.flagged(interval)}{metric.text(interval.mean)}{spread}",
         str(interval.seeds),
         _change(place, metric),
-        Text(_verdict(place), style=_STYLES.get(place.verdict or "", "")),
+        Text(_verdict(place), style=_style(place.verdict)),
     ]
     if others:
         moved = place.others_change
         row.append(
-            f"{'~' * tables.doubtful(place.others)}{show.rate(place.others.mean)}"
+            f"{'~' * tables.flagged(place.others)}{show.rate(place.others.mean)}"
             if place.others and moved is None
             else _share(moved)
         )
@@ -164,9 +173,15 @@ def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
     return row
 
 
+def _ends(metric: Metric, low: float | None, high: float | None) -> str:
+    """Return the ends of an interval in brackets; nothing where there is none, or one number."""
+    return "" if low is None or high is None or low == high else f" [{metric.text(low)}, {metric.text(high)}]"
+
+
 def _verdict(place: Place) -> str:
-    """Return the verdict, with how many seeds would show what is not shown."""
-    return (place.verdict or "") + (f" ({place.needs:,})" if place.needs is not None else "")
+    """Return the verdict; of what is not shown with how many new seeds to plan."""
+    cell = Cell(place.interval, place.change, place.verdict, seeds=place.needs)
+    return "" if place.verdict is None else tables.verdict_text(cell)
 
 
 def _more(size: int | None) -> str:
@@ -175,12 +190,23 @@ def _more(size: int | None) -> str:
 
 
 def _change(place: Place, metric: Metric) -> str:
-    """Return the change from the scenario as it is: relative where it can be, else the difference itself."""
+    """Return the change from the scenario as it is with its interval: relative where it can be, else the difference itself."""
     change = place.change
     if change is None:
         return ""
-    return tables.signed(metric, change.mean) if change.change is None else show.change(change.change)
+    tilde = "~" * tables.flagged(change)
+    if change.change is None or metric.unit == "share":
+        return tilde + tables.moved(metric, change)
+    return tilde + _relative(change)
 
 
-def _share(moved: Any) -> str:
-    return show.NOTHING if moved is None or moved.change is None else f"{'~' * moved.mostly}{show.change(moved.change)}"
+def _relative(change: Difference) -> str:
+    """Return a relative change with its interval: in per cent, or as how many times as much."""
+    share, low, high = change.change or 0.0, change.change_low, change.change_high
+    many = share >= show.TIMES
+    ends = "" if low is None or high is None else f" [{', '.join(show.change(end, times=many) for end in (low, high))}]"
+    return show.change(share) + ends
+
+
+def _share(moved: Difference | None) -> str:
+    return show.NOTHING if moved is None or moved.change is None else f"{'~' * tables.flagged(moved)}{_relative(moved)}"

@@ -122,6 +122,11 @@ def show_analysis(found: Analysis, top: int) -> None:
     notified = tables.notice_rows(found.document, top)
     if notified[1]:
         terminal.table(console, "Flows with drop notifications", *notified)
+    for line in tables.transfer_lines(found.document):
+        console.print(Text(line), soft_wrap=True)
+    slowest = tables.transfer_rows(found.document, top)
+    if slowest[1]:
+        terminal.table(console, "Slowest transfers", *slowest)
     for line in tables.detect_lines(found.document["ports"], _PORTS_SHOWN):
         console.print(Text(line), soft_wrap=True)
     console.print()

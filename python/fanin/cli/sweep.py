@@ -74,6 +74,7 @@ def sweep(
             _dry_run(made, out, as_json=as_json, **options)
             return
         end_like_ctrl_c()
+        before = _failed(str(out))
         try:
             done = running.execute(made, str(out), progress=not quiet and not as_json, **options)
         except KeyboardInterrupt:
@@ -81,13 +82,24 @@ def sweep(
             raise typer.Exit(EXIT_INTERRUPTED) from None
         except (ClusterError, RuntimeError) as error:
             failed(error)
-        lost = _show(done, made, quiet=quiet, as_json=as_json)
+        lost = _show(done, made, before, quiet=quiet, as_json=as_json)
     if lost:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _show(done: Sweep, made: Plan, *, quiet: bool, as_json: bool) -> int:
-    """Print what is in the store; return how many runs of the plan failed."""
+def _failed(out: str) -> set[tuple[str, int]]:
+    """Return the runs that have failed in a store, with their last attempt; none where there is no store yet."""
+    from fanin.results import ResultError
+    from fanin.sweep.frames import Sweep
+
+    try:
+        return set(Sweep(out).failed.select("run", "attempt").iter_rows()) if Sweep.is_store(out) else set()
+    except ResultError:
+        return set()  # the sweep itself says what is damaged
+
+
+def _show(done: Sweep, made: Plan, before: set[tuple[str, int]], *, quiet: bool, as_json: bool) -> int:
+    """Print what is in the store, and a line for each run that failed now; return how many runs of the plan failed."""
     from fanin.sweep import points
 
     runs = done.runs
@@ -107,6 +119,8 @@ def _show(done: Sweep, made: Plan, *, quiet: bool, as_json: bool) -> int:
         typer.echo(json.dumps(facts))
         return failed.height
     for row in failed.iter_rows(named=True):
+        if (row["run"], row["attempt"]) in before:
+            continue  # said when it failed
         values = [f"{axis} = {row[axis]}" for axis in done.axes if row.get(axis) is not None]
         place = ", ".join([*values, f"seed {row['seed']}"])
         why = textwrap.shorten(str(row["error"]).splitlines()[0], _ERROR_SHOWN, placeholder=" …")
@@ -119,7 +133,9 @@ def _show(done: Sweep, made: Plan, *, quiet: bool, as_json: bool) -> int:
         title = f"{made.name}: {facts['done']:,} of {done.planned:,} runs{lost}{rest}"
         console.print(Text(title, style="bold"), soft_wrap=True)
         if lost:
-            told = "the whole error of each is in the column error of the store's runs; --retry-failed tries them again"
+            earlier = sum(own in before for own in failed.select("run", "attempt").iter_rows())
+            told = f"{earlier:,} of them failed earlier, and were not tried again; " if earlier else ""
+            told += "the whole error of each is in the column error of the store's runs; --retry-failed tries them again"
             console.print(Text(told, style="dim"), soft_wrap=True)
         cost = f"{show.count(hops)} packet-hops, {cpu:,.4g} s of CPU"
         console.print(Text(cost), soft_wrap=True)
@@ -140,8 +156,7 @@ def _show_points(done: Sweep, made: Plan) -> None:
     title = f"The first {len(rows)} of {count:,} points" if count > len(rows) else show.many(count, "point")
     console = terminal.console()
     terminal.table(console, title, head, rows, words=set(range(len(made.axes) or 1)))
-    if any(cell.startswith("~") for row in rows for cell in row):
-        note = "~: the interval of this mean is not to be relied on, for rare runs decide it; median and range say what was seen"
+    for note in points.tilde_notes(metric, points.found(done, made, metric)[:_POINTS_SHOWN]):
         console.print(Text(note, style="dim"), soft_wrap=True)
     if compare := points.compare_command(done, made):
         console.print(Text(f"all metrics, judged: {compare}", style="dim"), soft_wrap=True)

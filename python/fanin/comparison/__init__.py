@@ -42,19 +42,26 @@ class Cell:
     Attributes
     ----------
     interval : Interval or None
-        Mean and median over seeds with their intervals, in the unit of the metric; None if no run has it.
+        Mean and median over seeds with their intervals, in the unit of the metric; None if no run has it. Of a variant, over the
+        seeds that it has in common with the base, as its difference is; over all where there are none.
     difference : Difference or None
         From the base; None for the base itself, or where one of the two has no value.
     verdict : str or None
-        ``better``, ``worse``; ``mostly better``, ``mostly worse`` (in more of the runs than not, whatever rare runs do to the
-        mean); ``differs`` (where neither direction is better); ``no difference`` (shown to be within the margin), ``not shown``;
+        ``better``, ``worse``; ``better on average``, ``worse on average`` (the mean is; that most runs are is not shown, or they
+        are not); ``mostly better``, ``mostly worse`` (in more of the runs than not, whatever rare runs do to the mean);
+        ``differs`` (where neither direction is better); ``no difference`` (shown to be within the margin), ``not shown``;
         ``equal`` (in each run, so not judged), ``one seed`` or ``no data``; None for the base, and where nothing was judged.
     chance : float or None
         Its chance where nothing differs, adjusted for the whole table (Holm).
     seeds : int or None
-        Of what is not shown: how many seeds would show it, if all goes on as these seeds say; None where too many would.
+        Of what is not shown: of how many new seeds a comparison would show it, in four of five cases, if all goes on as these
+        seeds say; None where too many would.
     pooled : Pooled or None
         Of a 99th percentile: that of the flows of all seeds together, where all runs have result folders.
+    base : Interval or None
+        The base's number over the seeds that `interval` is of; None of the base itself.
+    base_pooled : Pooled or None
+        The base's percentile of the flows of these seeds together.
     """
 
     interval: Interval | None
@@ -63,6 +70,8 @@ class Cell:
     chance: float | None = None
     seeds: int | None = None
     pooled: Pooled | None = None
+    base: Interval | None = None
+    base_pooled: Pooled | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,8 @@ class Comparison:
     confidence, alpha, margin : float
         Nominal coverage of intervals; chance that a table calls anything different where nothing is; up to which relative
         difference means count as the same, if that is shown.
+    looks : int
+        How often it was planned to look at these runs, this time included: each look has its share of `alpha`.
     """
 
     variants: tuple[Variant, ...]
@@ -108,6 +119,7 @@ class Comparison:
     confidence: float
     alpha: float
     margin: float = stats.MARGIN
+    looks: int = 1
 
     @property
     def base(self) -> Variant:
@@ -141,6 +153,7 @@ class Comparison:
             "confidence": self.confidence,
             "alpha": self.alpha,
             "margin": self.margin,
+            "looks": self.looks,
             "judged": self.judged,
             "variants": [
                 {
@@ -148,6 +161,8 @@ class Comparison:
                     "seeds": list(variant.seeds),
                     "runs": [run.origin for run in variant.runs],
                     "version": ", ".join(variant.versions),
+                    "failed": variant.failed,
+                    "missing": variant.missing,
                 }
                 for variant in self.variants
             ],
@@ -166,6 +181,8 @@ class Comparison:
                 "p_adjusted": found.chance,
                 "seeds_needed": found.seeds,
                 "pooled": asdict(found.pooled) if found.pooled else None,
+                "base": asdict(found.base) if found.base else None,
+                "base_pooled": asdict(found.base_pooled) if found.base_pooled else None,
             }
 
         facts = {"metric": row.metric.key, "name": row.metric.name, "unit": row.metric.unit, "better": row.metric.better}
@@ -177,7 +194,7 @@ class Comparison:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per metric and variant: ``metric``, ``unit``, ``better``, ``variant``, ``mean``, ``low``, ``high``, ``median``, ``median_low``, ``median_high``, ``flag`` (why the mean's interval is not to be relied on), ``seeds``, the ``change`` from the base (a share) with its interval, ``p_adjusted``, ``verdict``, ``seeds_needed``; ``pooled``, ``pooled_low``, ``pooled_high``: the percentile of the flows of all seeds together."""  # noqa: E501
+        """One row per metric and variant: ``metric``, ``unit``, ``better``, ``variant``, ``mean``, ``low``, ``high``, ``median``, ``median_low``, ``median_high``, ``flag`` (why the mean's interval is not to be relied on), ``seeds``, ``base_mean`` (the base's mean over the same seeds), the ``change`` from the base (a share) with its interval, ``change_flag``, ``p_adjusted``, ``verdict``, ``seeds_needed``; ``pooled``, ``pooled_low``, ``pooled_high``: the percentile of the flows of all seeds together."""  # noqa: E501
         import polars as pl
 
         medians = ("median", "median_low", "median_high")
@@ -190,7 +207,9 @@ class Comparison:
                 "better": row.metric.better,
                 "variant": variant.name,
                 **{name: getattr(value, name, None) for name in ("mean", "low", "high", *medians, "flag", "seeds")},
+                "base_mean": getattr(cell.base, "mean", None),
                 **{name: getattr(gap, name, None) for name in ("change", "change_low", "change_high")},
+                "change_flag": getattr(gap, "flag", None),
                 "p_adjusted": cell.chance,
                 "verdict": cell.verdict,
                 "seeds_needed": cell.seeds,
@@ -199,8 +218,8 @@ class Comparison:
 
         lines = [line(row, variant, cell) for row in self.rows for variant, cell in zip(self.variants, row.cells, strict=True)]
         together = ("pooled", "pooled_low", "pooled_high")
-        numbers = ("mean", "low", "high", *medians, "change", "change_low", "change_high", "p_adjusted", *together)
-        texts = dict.fromkeys(("better", "flag", "verdict"), pl.String)
+        numbers = ("mean", "low", "high", *medians, "base_mean", "change", "change_low", "change_high", "p_adjusted", *together)
+        texts = dict.fromkeys(("better", "flag", "change_flag", "verdict"), pl.String)
         return pl.DataFrame(lines, schema_overrides={**dict.fromkeys(numbers, pl.Float64), **texts, "seeds_needed": pl.Int64})
 
     def plot(self, kind: str = "cdf", **options: Any) -> Figure:
@@ -226,7 +245,9 @@ class Comparison:
     def __repr__(self) -> str:
         def words(name: str, side: Literal["better", "worse"]) -> str:
             mostly = self.count(name, "mostly better" if side == "better" else "mostly worse")
-            return f"{self.count(name, side) + mostly} {side}{f' or mostly {side}' if mostly else ''}"
+            average = self.count(name, "better on average" if side == "better" else "worse on average")
+            told = [side, *[f"{side} on average"] * bool(average), *[f"mostly {side}"] * bool(mostly)]
+            return f"{self.count(name, side) + average + mostly} {' or '.join(told)}"
 
         told = "; ".join(f"{own.name}: {words(own.name, 'better')}, {words(own.name, 'worse')}" for own in self.variants[1:])
         return f"<fanin.Comparison with {self.base.name!r}: {told}>"
@@ -254,11 +275,18 @@ def of(  # noqa: PLR0913 (all but one have a name)
     confidence: float = stats.CONFIDENCE,
     alpha: float = stats.ALPHA,
     margin: float = stats.MARGIN,
+    looks: int = 1,
+    seeds: Sequence[int] | None = None,
 ) -> Comparison:
     """Compare variants that are there; see `fanin.compare`."""
     problems = (
         _range("confidence", confidence, 0.5, 0.999) + _range("alpha", alpha, 0.001, 0.5) + _range("margin", margin, 0.001, 1)
     )
+    problems += _range("looks", looks, 1, 100)
+    if seeds is not None:
+        lacking = [variant.name for variant in found if not set(variant.seeds) & set(seeds)]
+        problems += [f"seeds: {name} has no run with one of them" for name in lacking]
+        found = [variant.only(seeds) for variant in found] if not lacking else found
     names = [variant.name for variant in found]
     if base is not None and base not in names:
         problems.append(f"base '{base}': there is no such variant; there are {', '.join(names)}" + meant(base, names))
@@ -280,15 +308,17 @@ def of(  # noqa: PLR0913 (all but one have a name)
     if problems:
         raise CompareError(problems)
     ordered = sorted(found, key=lambda variant: variant.name != (base or names[0]))
-    rows = _rows(ordered, chosen, lambda entry: bool(asked) or entry.headline, (confidence, alpha, margin))
+    level = alpha / looks
+    rows = _rows(ordered, chosen, lambda entry: bool(asked) or entry.headline, (confidence, level, margin))
     changes = variants.differing(ordered)
-    notes = [*_notes(ordered), *_few(ordered, rows, alpha), *_timeouts(ordered, rows), *_hidden(ordered, rows)]
-    return Comparison(tuple(ordered), rows, changes, _warnings(ordered, changes), notes, confidence, alpha, margin)
+    notes = [*_notes(ordered), *_few(ordered, rows, level), *_timeouts(ordered, rows), *_hidden(ordered, rows)]
+    notes += _averages(ordered, rows, level)
+    return Comparison(tuple(ordered), rows, changes, _warnings(ordered, changes), notes, confidence, alpha, margin, looks)
 
 
 def _told(gap: Difference) -> dict[str, Any]:
     """Return a difference as JSON holds it, with the chance that it is judged by."""
-    return {**asdict(gap), "gaps": list(gap.gaps), "p": gap.p}
+    return {**asdict(gap), "gaps": list(gap.gaps), "p": gap.p, "p_average": gap.p_average}
 
 
 def _range(name: str, value: float, low: float, high: float) -> list[str]:
@@ -301,14 +331,14 @@ def _rows(
     confidence, alpha, margin = levels
     cells: list[list[Cell]] = []
     places: list[tuple[int, int]] = []
-    flows = [Together(variant, confidence) for variant in found]
+    flows = [_Flows(found[0], other, confidence) for other in found[1:]]
+    together = Together(found[0], confidence)
     for line, metric in enumerate(chosen):
-        values = [variant.values(metric.key) for variant in found]
-        intervals = [_interval(metric, variant, own, confidence) for variant, own in zip(found, values, strict=True)]
         limits = confidence, margin, rare.cost(metric, found)
-        gaps = [_gap(metric, (found[0], values[0]), (other, own), limits) for other, own in zip(found[1:], values[1:], strict=True)]
-        pooled = [own.of(metric) for own in flows]
-        cells.append([Cell(*own[:2], pooled=own[2]) for own in zip(intervals, [None, *gaps], pooled, strict=True)])
+        base = found[0], found[0].values(metric.key)
+        own = [Cell(_interval(metric, *base, confidence), pooled=together.of(metric))]
+        own += [_cell(metric, base, other, flow.of(metric), limits) for other, flow in zip(found[1:], flows, strict=True)]
+        cells.append(own)
         places += [(line, at) for at in range(1, len(found)) if judged(metric)]
     # Where both are the same in every run there is nothing to judge: no chance could count, and others would pay for it. Nor are
     # the same numbers judged twice, as of all flows and of those of one size, if there is but one size.
@@ -333,6 +363,39 @@ def _rows(
     return tuple(Row(metric, tuple(line)) for metric, line in zip(chosen, cells, strict=True))
 
 
+class _Flows:
+    """The flows of a variant and of the base, of the seeds that both have; of all where they have none in common."""
+
+    def __init__(self, base: Variant, other: Variant, confidence: float) -> None:
+        self._pair = tuple(Together(variant.only(_common(base, other)), confidence) for variant in (base, other))
+
+    def of(self, metric: Metric) -> tuple[Pooled | None, Pooled | None]:
+        base, other = self._pair
+        return base.of(metric), other.of(metric)
+
+
+def _common(base: Variant, other: Variant) -> Sequence[int] | None:
+    """Return the seeds that two variants share; None where they share none, and all count."""
+    return sorted(set(base.seeds) & set(other.seeds)) or None
+
+
+def _cell(
+    metric: Metric,
+    base: tuple[Variant, Mapping[int, float]],
+    other: Variant,
+    flows: tuple[Pooled | None, Pooled | None],
+    limits: tuple[float, float, float],
+) -> Cell:
+    """Return the number of a variant with that of the base, both over the seeds that their difference is of."""
+    (one, every), values = base, other.values(metric.key)
+    shared = (every.keys() & values.keys()) if set(one.seeds) & set(other.seeds) else None
+    if shared is not None:
+        every, values = ({seed: own[seed] for seed in sorted(shared)} for own in (every, values))
+    gap = _gap(metric, (one, every), (other, values), limits)
+    intervals = [_interval(metric, variant, own, limits[0]) for variant, own in ((one, every), (other, values))]
+    return Cell(intervals[1], gap, pooled=flows[1], base=intervals[0], base_pooled=flows[0])
+
+
 def _same(gap: Difference | None) -> bool:
     return gap is not None and gap.p is not None and gap.mean == 0 and gap.low == gap.high == 0
 
@@ -342,7 +405,7 @@ def _interval(metric: Metric, variant: Variant, values: Mapping[int, float], con
         return None
     if metric.key == metrics.TIMED_OUT:
         return stats.share(list(values.values()), confidence=confidence)
-    found = stats.interval(list(values.values()), confidence=confidence, seeds_needed=metric.seeds)
+    found = stats.interval(list(values.values()), confidence=confidence, seeds_needed=metric.seeds, limit=metric.limit)
     return found if variant.seed_matters else replace(found, flag=None)  # what is the same in every run is exact
 
 
@@ -381,10 +444,14 @@ def _notes(found: Sequence[Variant]) -> list[str]:
         if not shared:
             notes.append(f"{variant.name} and {base.name} have no seed in common: differences are not paired, and wider for it")
         elif len(shared) < max(len(base.seeds), len(variant.seeds)):
-            one = "this" if len(shared) == 1 else "these"
-            common = f"{show.many(len(shared), 'seed')} in common: differences are of {one} alone"
-            notes.append(f"{variant.name} and {base.name} have {common}")
+            common = f"{show.many(len(shared), 'seed')} in common, and all numbers against {base.name} are of {_these(len(shared))}"
+            left = [f"{len(own.seeds) - len(shared)} of {own.name}" for own in (variant, base) if len(own.seeds) > len(shared)]
+            notes.append(f"{variant.name} and {base.name} have {common}; left out: {' and '.join(left)}")
     return notes
+
+
+def _these(seeds: int) -> str:
+    return "this one" if seeds == 1 else "these"
 
 
 def _few(found: Sequence[Variant], rows: Sequence[Row], alpha: float) -> list[str]:
@@ -416,6 +483,49 @@ def _timeouts(found: Sequence[Variant], rows: Sequence[Row]) -> list[str]:
     return [f"runs with timeouts: {'; '.join(told)}"]
 
 
+_SHIFT: Final = 3
+"""Metrics that a note lists where a mean moved and nothing is shown; of more, how many."""
+
+
+def _averages(found: Sequence[Variant], rows: Sequence[Row], alpha: float) -> list[str]:
+    """Say where a mean moved further than chance does, taken for itself, and the verdict does not say so."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        for variant, cell in zip(found[1:], row.cells[1:], strict=True):
+            gap = cell.difference
+            if gap is None or gap.p_mean is None or cell.chance is None or gap.p_mean > alpha or not gap.mean:
+                continue
+            against = gap.mean * (gap.higher - gap.lower) < 0
+            if not against and gap.p_most is not None and gap.p_most <= alpha:
+                continue  # most of the runs moved with it
+            needed = row.metric.seeds_of_differences
+            if cell.verdict in ("mostly better", "mostly worse") and against:
+                why = "mostly"
+            elif cell.verdict != "not shown":
+                continue
+            elif gap.flag == "rare" and needed is not None and gap.seeds < needed:
+                why = f"{needed}"
+            else:
+                why = "flagged" if gap.mostly else "others"
+            way, seeds = ("higher", gap.higher) if gap.mean > 0 else ("lower", gap.lower)
+            of = f"of {gap.seeds:,} seeds" if gap.paired else "of all pairs"
+            told.setdefault((variant.name, why), []).append(f"{row.metric.name} {way}, in {seeds:,} {of}")
+    return [_average_note(name, why, listed) for (name, why), listed in told.items()]
+
+
+def _average_note(name: str, why: str, listed: Sequence[str]) -> str:
+    shown = "; ".join(listed[:_SHIFT]) + (f"; and {len(listed) - _SHIFT} more" if len(listed) > _SHIFT else "")
+    moved = f"{name}: the mean moved ({shown})"
+    look = "read the median run, and in how many runs there was a timeout (total.timed_out)"
+    if why == "mostly":
+        return f"{moved}, and most of the runs went the other way: the verdict is of most runs; {look}"
+    if why == "flagged":
+        return f"{moved}, but a few runs decide it and most do not follow: not shown; {look}"
+    if why == "others":
+        return f"{moved}, by more than chance alone does to one number, but not to as many as are judged together: not shown"
+    return f"{moved}, but most runs did not follow, and such a mean is judged from {why} seeds on: not shown; {look}"
+
+
 def _percent(share: float) -> str:
     """Return a share in per cent with two digits, all of them as 100."""
     return "100" if share >= 0.995 else f"{100 * share:.2g}"
@@ -442,7 +552,7 @@ def _hidden(found: Sequence[Variant], rows: Sequence[Row]) -> list[str]:
 
 def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]) -> list[str]:
     """Return what else than the mechanism under test differs."""
-    told = []
+    told = _incomplete(found)
     keys = [key for key, _ in changes]
     for part in _SAME_RUN:
         own = [key for key in keys if key.split(".")[0].split("[")[0] == part]
@@ -469,6 +579,20 @@ def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]
     told += _unfinished(found)
     told += _equal(found, keys)
     return told
+
+
+def _incomplete(found: Sequence[Variant]) -> list[str]:
+    """Say of a sweep that has not ended how many runs are missing, and where."""
+    missing = [
+        f"{variant.name} {variant.missing:,} of {variant.missing + len(variant.runs) + variant.failed:,}"
+        for variant in found
+        if variant.missing
+    ]
+    listed = [*missing, *dict.fromkeys(line for variant in found for line in variant.unfinished)]
+    if not listed:
+        return []
+    later = "numbers and verdicts are of what has ended, and whoever compares again when more has, looks twice"
+    return [f"the sweep is not finished, runs are missing: {'; '.join(listed)}; {later}"]
 
 
 def _left_out(variant: Variant) -> str:

@@ -30,7 +30,9 @@ FIGURES: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
 )
 """Figures of the page: kinds of `fanin.comparison.overlay`, with their options."""
 
-_TONES: Final = {"better": "good", "mostly better": "good", "worse": "bad", "mostly worse": "bad"}
+_GOOD: Final = ("better", "better on average", "mostly better")
+_BAD: Final = ("worse", "worse on average", "mostly worse")
+_TONES: Final = {**dict.fromkeys(_GOOD, "good"), **dict.fromkeys(_BAD, "bad")}
 _PATHS: Final = 4
 """Runs of a variant whose paths are listed."""
 
@@ -38,7 +40,7 @@ _PATHS: Final = 4
 def _cell(row: Row, cell: Cell) -> dict[str, str]:
     chance = "" if cell.chance is None else f"p = {cell.chance:.3g} after Holm's correction"
     return {
-        "mean": tables.mean_text(row.metric, cell),
+        "mean": tables.mean_text(row.metric, cell.interval),
         "range": _range(row, cell),
         "change": tables.change_text(row.metric, cell),
         "verdict": tables.verdict_text(cell),
@@ -51,7 +53,10 @@ def _range(row: Row, cell: Cell) -> str:
     found = cell.interval
     if found is None:
         return "no run has it"
-    return f"{tables.interval_text(row.metric, cell)}, {show.many(found.seeds, 'seed')}"
+    against = ""
+    if cell.base is not None and row.cells[0].interval is not None and cell.base.seeds != row.cells[0].interval.seeds:
+        against = f"; the base over these: {tables.mean_text(row.metric, cell.base)}"
+    return f"{tables.interval_text(row.metric, cell)}, {show.many(found.seeds, 'seed')}{against}"
 
 
 def _lines(row: Row) -> list[dict[str, Any]]:
@@ -152,8 +157,7 @@ def render(comparison: Comparison) -> str:
 
 
 def _tone(comparison: Comparison, name: str) -> str:
-    better = comparison.count(name, "better") + comparison.count(name, "mostly better")
-    worse = comparison.count(name, "worse") + comparison.count(name, "mostly worse")
+    better, worse = (sum(comparison.count(name, verdict) for verdict in verdicts) for verdicts in (_GOOD, _BAD))
     return "good" if better > 0 == worse else "bad" if worse > 0 == better else "plain"
 
 

@@ -10,17 +10,37 @@ from fanin.text import show
 
 if TYPE_CHECKING:
     from fanin.comparison import Cell, Comparison, Row
-    from fanin.statistics import Interval, Pooled, Verdict
+    from fanin.statistics import Difference, Interval, Pooled, Verdict
     from fanin.statistics.metrics import Metric
 
-__all__ = ["change_text", "differing_rows", "interval_text", "sides_text", "signed", "tables", "verdict_text"]
+__all__ = [
+    "change_text",
+    "differing_rows",
+    "flagged",
+    "interval_text",
+    "moved",
+    "plan_text",
+    "sides_text",
+    "signed",
+    "tables",
+    "verdict_text",
+]
 
 
 def change_text(metric: Metric, cell: Cell) -> str:
-    """Return how much a variant differs from the base: relative with its interval where it can be, else absolute."""
+    """Return how much a variant differs from the base: relative with its interval where it can be, else absolute.
+
+    Shares differ by points. A tilde stands before a change that is not to be relied on.
+    """
     gap = cell.difference
-    if gap is None:
-        return show.NOTHING
+    return show.NOTHING if gap is None else f"{'~' * flagged(gap)}{moved(metric, gap)}"
+
+
+def moved(metric: Metric, gap: Difference) -> str:
+    """Return a difference with its interval, without a tilde."""
+    if metric.unit == "share":
+        ends = "" if gap.low is None or gap.high is None else f" [{_points(gap.low)}, {_points(gap.high)}]"
+        return f"{_points(gap.mean)} points{ends}"
     if gap.change is None or (gap.low is not None and gap.change_low is None):
         ends = "" if gap.low is None else f" [{signed(metric, gap.low)}, {signed(metric, gap.high)}]"
         return signed(metric, gap.mean) + ends
@@ -28,6 +48,11 @@ def change_text(metric: Metric, cell: Cell) -> str:
         "" if gap.change_low is None or gap.change_high is None else f" [{_percent(gap.change_low)}, {_percent(gap.change_high)}]"
     )
     return f"{_percent(gap.change)}%{ends}"
+
+
+def _points(share: float) -> str:
+    """Return a difference of shares in percentage points: there is none of more than a hundred."""
+    return f"{100 * max(-1.0, min(1.0, share)):+.3g}" if round(100 * share, 6) else "0"
 
 
 def _percent(share: float) -> str:
@@ -42,6 +67,8 @@ def signed(metric: Metric, value: float | None) -> str:
     """Return a difference with its sign and unit."""
     if value is None:
         return show.NOTHING
+    if metric.unit == "share":
+        return f"{_points(value)} points"
     sign = "+" if value > 0 else "-" if value < 0 else ""
     return sign + metric.text(abs(value))
 
@@ -57,17 +84,29 @@ def interval_text(metric: Metric, cell: Cell) -> str:
         least, most = metric.text(found.least), metric.text(found.most)
         return f"~{metric.text(found.mean)}, median {metric.text(found.median)}{ends}, {least} to {most}; {found.note}"
     ends = "" if found.low is None or found.low == found.high else f" [{metric.text(found.low)}, {metric.text(found.high)}]"
-    return metric.text(found.mean) + ends
+    few = f"; {found.note}" if flagged(found) else ""
+    return f"{'~' * flagged(found)}{metric.text(found.mean)}{ends}{few}"
 
 
 def doubtful(found: Interval | Pooled | None) -> bool:
-    """Return whether the interval of a mean is not to be relied on, whatever the number of seeds says."""
+    """Return whether a few runs decide a mean, so that its median stands beneath it."""
     return found is not None and found.flag in ("rare", "skewed")
 
 
+def flagged(found: Interval | Pooled | Difference | None) -> bool:
+    """Return whether the interval of a number is not to be relied on, for whatever reason; a tilde says so."""
+    return found is not None and found.flag is not None
+
+
 def verdict_text(cell: Cell) -> str:
-    """Return what is said of a difference; a dash for the base. What is not shown has how many seeds would show it behind it."""
-    return f"{cell.verdict} ({cell.seeds:,})" if cell.seeds is not None else cell.verdict or show.NOTHING
+    """Return what is said of a difference; a dash for the base. What is not shown has how many new seeds to plan behind it."""
+    return (cell.verdict or show.NOTHING) + (f" ({plan_text(cell)})" if cell.seeds is not None else "")
+
+
+def plan_text(cell: Cell) -> str:
+    """Return how many new seeds to plan for what is not shown; with a tilde where they would show "mostly" alone."""
+    mostly = cell.difference is not None and cell.difference.mostly
+    return "" if cell.seeds is None else f"plan {'~' * mostly}{cell.seeds:,}"
 
 
 def shown(comparison: Comparison) -> list[tuple[str, list[Row]]]:
@@ -94,58 +133,75 @@ def tables(comparison: Comparison, at: int) -> list[tuple[str, tuple[list[str], 
     for section, rows in shown(comparison):
         lines = []
         for row in rows:
-            means = [mean_text(row.metric, row.cells[place]) for place in (0, at)]
-            lines.append([row.metric.title, *means, change_text(row.metric, row.cells[at]), verdict_text(row.cells[at])])
-            if any(doubtful(row.cells[place].interval) for place in (0, at)):
-                lines.append(_medians(row, at))
-            if sides := sides_text(row.cells[at]):
-                lines.append([f"  {sides}", "", "", "", ""])
-            if any(row.cells[place].pooled for place in (0, at)):
-                one, two, change = together_texts(row, at)
-                lines.append([f"  {together.words(row.metric)}", one, two, change, ""])
-                lines.append(["    from", *(_end(row, place, "low") for place in (0, at)), "", ""])
-                lines.append(["    to", *(_end(row, place, "high") for place in (0, at)), "", ""])
+            cell = row.cells[at]
+            means = [mean_text(row.metric, found) for found in pair(row, at)]
+            own = [[row.metric.title, *means, change_text(row.metric, cell), cell.verdict or show.NOTHING]]
+            if any(doubtful(found) for found in pair(row, at)):
+                own.append(_medians(row, at))
+            if sides := sides_text(cell):
+                own.append([f"  {sides}", "", "", "", ""])
+            if cell.seeds is not None:  # beneath the verdict
+                own += [["", "", "", "", ""]] if len(own) == 1 else []
+                own[1][-1] = plan_text(cell)
+            if any(_pooled(row, at)):
+                own.append([f" {together.words(row.metric)}", *together_texts(row, at), ""])
+                own += [[f"    {word}", *_ends(row, at, end), "", ""] for word, end in (("from", "low"), ("to", "high"))]
+            lines += own
         made.append((section, (head, lines)))
     return made
 
 
+def pair(row: Row, at: int) -> tuple[Interval | None, Interval | None]:
+    """Return the numbers of the base and of a variant, both over the seeds that their difference is of."""
+    cell = row.cells[at]
+    return (cell.base if cell.base is not None else row.cells[0].interval), cell.interval
+
+
 def sides_text(cell: Cell) -> str:
-    """Return in how many seeds a variant is lower or higher, where that is what its verdict says; empty where the mean does."""
+    """Return in how many seeds a variant is lower or higher, where its verdict is not of mean and most runs alike."""
     gap = cell.difference
-    if gap is None or not gap.paired or cell.verdict not in ("mostly better", "mostly worse"):
+    if gap is None or not gap.paired or cell.verdict not in _ONE_SIDED:
         return ""
     way, seeds = ("lower", gap.lower) if gap.lower > gap.higher else ("higher", gap.higher)
     return f"{way} in {seeds:,} of {gap.seeds:,}"
 
 
-def mean_text(metric: Metric, cell: Cell) -> str:
+_ONE_SIDED: Final = ("mostly better", "mostly worse", "better on average", "worse on average")
+
+
+def mean_text(metric: Metric, found: Interval | None) -> str:
     """Return a mean, with a tilde before one that is not to be relied on."""
-    found = cell.interval
-    return show.NOTHING if found is None else f"{'~' * doubtful(found)}{metric.text(found.mean)}"
+    return show.NOTHING if found is None else f"{'~' * flagged(found)}{metric.text(found.mean)}"
 
 
 def _medians(row: Row, at: int) -> list[str]:
     """Return the row of medians below that of a mean that is not to be relied on."""
-    one, two = row.cells[0].interval, row.cells[at].interval
+    one, two = pair(row, at)
     middle = [show.NOTHING if found is None else row.metric.text(found.median) for found in (one, two)]
     change = ""
     if one is not None and two is not None:
-        change = f"{_percent(two.median / one.median - 1)}%" if one.median > 0 else signed(row.metric, two.median - one.median)
+        relative = one.median > 0 and row.metric.unit != "share"
+        change = f"{_percent(two.median / one.median - 1)}%" if relative else signed(row.metric, two.median - one.median)
     return ["  median run", *middle, change, ""]
 
 
 def together_texts(row: Row, at: int) -> tuple[str, str, str]:
     """Return the percentile of all flows together, of the base and of a variant, and the change."""
-    one, two = row.cells[0].pooled, row.cells[at].pooled
+    one, two = _pooled(row, at)
     change = f"{_percent(two.value / one.value - 1)}%" if one and two and one.value > 0 else ""
-    shown = [f"{'~' * doubtful(found)}{row.metric.text(found.value)}" if found else show.NOTHING for found in (one, two)]
+    shown = [f"{'~' * flagged(found)}{row.metric.text(found.value)}" if found else show.NOTHING for found in (one, two)]
     return shown[0], shown[1], change
 
 
-def _end(row: Row, place: int, end: str) -> str:
-    """Return an end of the interval of that percentile."""
-    value = getattr(row.cells[place].pooled, end, None)
-    return show.NOTHING if value is None else row.metric.text(value)
+def _pooled(row: Row, at: int) -> tuple[Pooled | None, Pooled | None]:
+    cell = row.cells[at]
+    return (cell.base_pooled if cell.base_pooled is not None else row.cells[0].pooled), cell.pooled
+
+
+def _ends(row: Row, at: int, end: str) -> list[str]:
+    """Return an end of the interval of that percentile, of the base and of a variant."""
+    values = [getattr(found, end, None) for found in _pooled(row, at)]
+    return [show.NOTHING if value is None else row.metric.text(value) for value in values]
 
 
 def differing_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
@@ -162,8 +218,10 @@ def counted(comparison: Comparison, name: str) -> str:
     """Return how often a variant is better, worse and neither, in words."""
     verdicts: tuple[Verdict, ...] = (
         "better",
+        "better on average",
         "mostly better",
         "worse",
+        "worse on average",
         "mostly worse",
         "differs",
         "no difference",
@@ -211,15 +269,29 @@ def rule(comparison: Comparison) -> str:
         f"{show.many(judged, 'difference')} judged together: where nothing differs, the chance that any is called better or "
         f"worse is {chance} (exact tests by seed, Holm)."
     ]
+    if comparison.looks > 1:
+        told = [f"{told[0][:-1]}, over all {comparison.looks} looks that are planned together."]
+    if said & {"better on average", "worse on average"}:
+        told.append('"On average": the mean differs; that most of the runs do is not shown, or they differ the other way.')
     if said & {"mostly better", "mostly worse"}:
         told.append('"Mostly": in more of the runs than not; what rare runs do to the mean is not known.')
     if "no difference" in said:
         told.append(f'"No difference": the means are shown to be within {100 * comparison.margin:.3g} % of each other.')
     if "not shown" in said:
-        told.append('"Not shown" says nothing; in brackets how many seeds would show what these seeds see.')
-    if any(doubtful(cell.interval) for row in comparison.rows for cell in row.cells):
-        told.append("~: a mean whose interval is not to be relied on.")
+        told.append('"Not shown" is not "the same".')
+    if any(cell.seeds is not None for row in comparison.rows for cell in row.cells):
+        told.append(
+            '"Plan 24": a comparison of 24 new seeds, none of these among them, would show what these see in four of five cases '
+            '("plan ~24": as "mostly" alone). Adding seeds to these and looking again is a second look, which is wrong more often: '
+            "run new ones and compare them alone (--seeds), or say beforehand how often you look (--looks)."
+        )
+    numbers = (number for row in comparison.rows for cell in row.cells for number in (cell.interval, cell.difference, cell.pooled))
+    if any(flagged(number) for number in numbers):
+        told.append("~: a number whose interval is not to be relied on.")
     if any(cell.pooled for row in comparison.rows for cell in row.cells):
         told.append("All flows together: the percentile of the flows of all seeds, with its interval; not judged.")
-    told.append(f"Change: of the mean, with its {covers} interval, each for itself. A dash: not judged; --metric judges it.")
+    points = " (of shares in percentage points)" if any(row.metric.unit == "share" for row in comparison.rows) else ""
+    told.append(
+        f"Change{points}: of the mean, with its {covers} interval, each for itself. A dash: not judged; --metric judges it."
+    )
     return " ".join(told) + few_values(comparison)

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -94,11 +94,17 @@ class Variant:
         By seed, rising.
     failed : int
         Runs of a sweep that failed and are left out.
+    missing : int
+        Runs of a sweep that is not finished which are still to be made; with a stop rule, until it looks next.
+    unfinished : tuple of str
+        What else of that sweep is missing, a phrase each: variants of which no run has ended well, and what a stop rule may want.
     """
 
     name: str
     runs: tuple[Run, ...]
     failed: int = 0
+    missing: int = 0
+    unfinished: tuple[str, ...] = ()
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -124,6 +130,13 @@ class Variant:
     def values(self, key: str) -> dict[int, float]:
         """Return a number of each run that has it, by seed."""
         return {run.seed: run.values[key] for run in self.runs if key in run.values}
+
+    def only(self, seeds: Iterable[int] | None) -> Variant:
+        """Return the variant with the runs of some seeds alone; itself where that is all of them, or `seeds` is None."""
+        if seeds is None:
+            return self
+        wanted = set(seeds)
+        return self if wanted.issuperset(self.seeds) else replace(self, runs=tuple(run for run in self.runs if run.seed in wanted))
 
     def results(self) -> list[Recorded]:
         """Return the result folders of the runs that have one."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from fanin.statistics.inputs import array
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["MOST_NEEDED", "Chances", "least", "needed", "sign_flip", "sign_test"]
+    from fanin.statistics.inputs import Values
+
+__all__ = ["MOST_NEEDED", "Chances", "least", "needed", "needed_on_average", "sign_flip", "sign_test"]
 
 _LISTED: Final = 16
 """Up to so many pairs all their signs are gone through."""
@@ -27,6 +31,9 @@ MOST_NEEDED: Final = 10_000
 _POWER: Final = 0.88
 """How often each of two tests shows a difference with as many seeds as `needed` says, so that both do in four of five cases."""
 
+_POWER_ALONE: Final = 0.8
+"""How often one test shows it with as many."""
+
 
 class Chances(NamedTuple):
     """How likely a result at least as low, as high, or as far from nothing is, where nothing differs."""
@@ -40,7 +47,7 @@ class Chances(NamedTuple):
         return min(1.0, 2 * min(self))
 
 
-def sign_flip(gaps: NDArray[np.float64]) -> Chances:
+def sign_flip(gaps: Values) -> Chances:
     """Return the chances of the mean of paired differences, if each might as well have the other sign.
 
     Where a variant makes no difference, what a seed gives one it might as well have given the other. All signs are gone through up
@@ -49,9 +56,14 @@ def sign_flip(gaps: NDArray[np.float64]) -> Chances:
     Source: Fisher, The Design of Experiments (1935), section 21; Pagano & Tritchler, Journal of the American Statistical
     Association 78, 1983 (counting), from memory.
     """
+    given = array(gaps, "sign_flip")
+    return _flipped(given[given != 0])
+
+
+def _flipped(gaps: NDArray[np.float64]) -> Chances:
+    """Return the chances of a mean of differences none of which is zero."""
     import numpy as np
 
-    gaps = gaps[gaps != 0]
     sizes = np.abs(gaps)
     if not gaps.size:
         return Chances(1.0, 1.0)
@@ -74,10 +86,10 @@ def sign_flip(gaps: NDArray[np.float64]) -> Chances:
         grown[step:] += chances / 2
         chances = grown
     positive = int(steps[gaps > 0].sum())
-    return Chances(float(chances[: positive + 1].sum()), float(chances[positive:].sum()))
+    return Chances(min(1.0, float(chances[: positive + 1].sum())), min(1.0, float(chances[positive:].sum())))
 
 
-def sign_test(gaps: NDArray[np.float64]) -> Chances:
+def sign_test(gaps: Values) -> Chances:
     """Return the chances of so many differences above and below zero, if either is as likely; those that are zero do not count.
 
     It assumes nothing of how large differences are.
@@ -86,7 +98,8 @@ def sign_test(gaps: NDArray[np.float64]) -> Chances:
     """
     from scipy.special import bdtr
 
-    above, below = int((gaps > 0).sum()), int((gaps < 0).sum())
+    given = array(gaps, "sign_test")
+    above, below = int((given > 0).sum()), int((given < 0).sum())
     if not above + below:
         return Chances(1.0, 1.0)
     return Chances(float(bdtr(above, above + below, 0.5)), float(bdtr(below, above + below, 0.5)))
@@ -97,12 +110,12 @@ def least(level: float) -> int:
     return max(2, math.ceil(1 - math.log2(level)))
 
 
-def needed(gaps: NDArray[np.float64], level: float, *, mean: bool = True) -> int | None:
+def needed(gaps: Values, level: float, *, mean: bool = True) -> int | None:
     """Return how many seeds would show what these show, in four of five cases, if that is how it is; None if not 10,000 would.
 
     Parameters
     ----------
-    gaps : array
+    gaps : sequence of float
         Differences by seed.
     level : float
         What chance counts as shown.
@@ -110,9 +123,10 @@ def needed(gaps: NDArray[np.float64], level: float, *, mean: bool = True) -> int
         Whether the mean must be shown, too, or only on which side more of the runs are.
     """
     import numpy as np
-    from scipy.special import bdtrc, bdtrik, ndtri
+    from scipy.special import bdtrc, bdtrik
 
-    above, below = int((gaps > 0).sum()), int((gaps < 0).sum())
+    given = array(gaps, "needed")
+    above, below = int((given > 0).sum()), int((given < 0).sum())
     if not above + below:
         return None
     more, untied = max(above, below), above + below
@@ -126,12 +140,30 @@ def needed(gaps: NDArray[np.float64], level: float, *, mean: bool = True) -> int
     enough = np.flatnonzero(power >= _POWER)
     if not enough.size:
         return None
-    seeds = math.ceil(int(counts[enough[0]]) * len(gaps) / untied)
-    deviation = float(gaps.std(ddof=1)) if len(gaps) > 1 else 0.0
-    if mean and deviation:
-        size = abs(float(gaps.mean())) / deviation
-        if (float(np.median(gaps)) < 0) != (float(gaps.mean()) < 0) or size == 0:
+    seeds = math.ceil(int(counts[enough[0]]) * len(given) / untied)
+    if mean and len(given) > 1 and float(given.std(ddof=1)):
+        if (float(np.median(given)) < 0) != (float(given.mean()) < 0):
             return None
-        beyond = -float(ndtri(level / 2))
-        seeds = max(seeds, math.ceil(((beyond + float(ndtri(_POWER))) / size) ** 2 + beyond**2 / 2))
+        of_mean = _for_the_mean(given, level, _POWER)
+        if of_mean is None:
+            return None
+        seeds = max(seeds, of_mean)
     return seeds if seeds <= MOST_NEEDED else None
+
+
+def needed_on_average(gaps: Values, level: float) -> int | None:
+    """Return how many seeds would show that the mean differs, in four of five cases, whatever most of the runs do."""
+    found = _for_the_mean(array(gaps, "needed_on_average"), level, _POWER_ALONE)
+    return None if found is None or found > MOST_NEEDED else max(least(level), found)
+
+
+def _for_the_mean(gaps: NDArray[np.float64], level: float, power: float) -> int | None:
+    """Return how many seeds show a mean with a chance, as if means were normal; None where it is zero, or nothing varies."""
+    from scipy.special import ndtri
+
+    deviation = float(gaps.std(ddof=1)) if len(gaps) > 1 else 0.0
+    size = abs(float(gaps.mean())) / deviation if deviation else 0.0
+    if size == 0:
+        return None
+    beyond = -float(ndtri(level / 2))
+    return math.ceil(((beyond + float(ndtri(power))) / size) ** 2 + beyond**2 / 2)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from fanin.statistics.inputs import array, checked
 from fanin.statistics.means import about_mean, skewness, t_quantile
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from fanin.statistics.inputs import Values
 
 __all__ = [
     "CONFIDENCE",
@@ -23,8 +25,6 @@ __all__ = [
     "Interval",
     "about_median",
     "about_share",
-    "array",
-    "checked",
     "interval",
     "predicted",
     "share",
@@ -109,37 +109,14 @@ class Interval:
         return f"{self.seeds} seeds: the interval may hold the true mean too seldom" if self.flag == "few" else ""
 
 
-def array(values: Sequence[float] | NDArray[np.float64], what: str) -> NDArray[np.float64]:
-    """Return values as an array.
-
-    Raises
-    ------
-    ValueError
-        There are none, or one is no finite number.
-    """
-    import numpy as np
-
-    if not len(values):
-        raise ValueError(f"{what}: there are no values")
-    made = np.array([float(value) for value in values])
-    if not np.isfinite(made).all():
-        raise ValueError(f"{what}: holds a value that is no finite number")
-    return made
-
-
-def checked(confidence: float) -> float:
-    """Return a confidence that is between 0.5 and 0.999."""
-    if not 0.5 <= confidence <= 0.999:
-        raise ValueError(f"confidence: {confidence} is out of range; accepted: 0.5 to 0.999")
-    return confidence
-
-
 def unseen(seeds: int, confidence: float = CONFIDENCE) -> float:
     """Return in what share of runs something may come that none of so many seeds showed: the upper end of none of them."""
+    if seeds < 1:
+        raise ValueError(f"seeds: {seeds} is out of range; accepted: 1 or more")
     return float(1 - (1 - confidence) ** (1 / seeds))
 
 
-def about_median(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[float | None, float | None]:
+def about_median(values: Values, confidence: float = CONFIDENCE) -> tuple[float | None, float | None]:
     """Return the interval of a median: two of the values, as many from either end as the binomial distribution allows.
 
     It holds for any distribution. None where even the range holds the median less often: at 95 % with fewer than six values.
@@ -149,11 +126,12 @@ def about_median(values: NDArray[np.float64], confidence: float = CONFIDENCE) ->
     import numpy as np
     from scipy.special import bdtr
 
-    seeds = len(values)
+    given = array(values, "about_median")
+    seeds = len(given)
     allowed = int((bdtr(np.arange(seeds), seeds, 0.5) <= (1 - confidence) / 2 + 1e-12).sum())
     if not allowed:
         return None, None
-    ordered = np.sort(values)
+    ordered = np.sort(given)
     return float(ordered[allowed - 1]), float(ordered[-allowed])
 
 
@@ -164,6 +142,9 @@ def about_share(count: int, seeds: int, confidence: float = CONFIDENCE) -> tuple
     """
     from scipy.special import betaincinv
 
+    checked(confidence)
+    if not 0 <= count <= seeds or seeds < 1:
+        raise ValueError(f"about_share: {count} of {seeds} is no share; accepted: 0 up to all of one seed or more")
     beyond = (1 - confidence) / 2
     low = 0.0 if count == 0 else float(betaincinv(count, seeds - count + 1, beyond))
     high = 1.0 if count == seeds else float(betaincinv(count + 1, seeds - count, 1 - beyond))
@@ -195,7 +176,7 @@ def unreliable(values: NDArray[np.float64], seeds_needed: int | None = FEW) -> F
 
 
 def interval(
-    values: Sequence[float] | NDArray[np.float64], *, confidence: float = CONFIDENCE, seeds_needed: int | None = FEW
+    values: Values, *, confidence: float = CONFIDENCE, seeds_needed: int | None = FEW, limit: float = math.inf
 ) -> Interval:
     """Return mean and median of one value per seed, with their intervals.
 
@@ -209,6 +190,8 @@ def interval(
         Nominal coverage, 0.5 to 0.999.
     seeds_needed : int or None
         As for `unreliable`.
+    limit : float
+        The largest value that there can be, such as 1 of a share: the interval of the mean does not reach beyond.
 
     Raises
     ------
@@ -224,13 +207,13 @@ def interval(
     high: float | None = None
     if len(found) > 1:
         low, high = (least, most) if least == most else about_mean(found, confidence)
-        low = max(0.0, low) if least >= 0 else low
+        low, high = max(0.0, low) if least >= 0 else low, min(high, limit)
     median_low, median_high = about_median(found, confidence)
     flag = unreliable(found, seeds_needed) if len(found) > 1 else None
     return Interval(mean, low, high, len(found), float(np.median(found)), median_low, median_high, least, most, flag)
 
 
-def share(values: Sequence[float] | NDArray[np.float64], *, confidence: float = CONFIDENCE) -> Interval:
+def share(values: Values, *, confidence: float = CONFIDENCE) -> Interval:
     """Return in what share of the seeds a value is above zero, as an `Interval` of that share, which holds with any number."""
     import numpy as np
 

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from fanin.statistics import exact
-from fanin.statistics.intervals import CONFIDENCE, FEW, UNSEEN, Flag, array, checked, unreliable, unseen
+from fanin.statistics.inputs import array, checked, checked_chance
+from fanin.statistics.intervals import CONFIDENCE, FEW, UNSEEN, Flag, unreliable, unseen
 from fanin.statistics.means import estimated, estimated_difference
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ALPHA", "MARGIN", "Difference", "Direction", "Judgement", "Verdict", "difference", "hidden_mean", "holm", "verdicts"]
+    from fanin.statistics.inputs import Values
+
+__all__ = [
+    "ALONE",
+    "ALPHA",
+    "MARGIN",
+    "Difference",
+    "Direction",
+    "Judgement",
+    "Verdict",
+    "difference",
+    "hidden_mean",
+    "holm",
+    "verdicts",
+]
 
 ALPHA: Final = 0.05
 """Chance that a table calls any pair different where all are equal: Holm's bound on the whole family."""
@@ -29,11 +45,26 @@ _DRAW: Final = 20_151_009
 Direction = Literal["lower", "higher"]
 """Which values of a metric are better."""
 
+ALONE: Final = 2
+"""So many times the chance of a mean counts where nothing says that most of the runs agree: one test alone has to be surer."""
+
 Verdict = Literal[
-    "better", "worse", "mostly better", "mostly worse", "no difference", "not shown", "equal", "one seed", "no data", "differs"
+    "better",
+    "worse",
+    "better on average",
+    "worse on average",
+    "mostly better",
+    "mostly worse",
+    "no difference",
+    "not shown",
+    "equal",
+    "one seed",
+    "no data",
+    "differs",
 ]
-"""What is said of a difference; ``differs`` where no direction is better. ``mostly``: in more of the runs than not, whatever rare
-runs do to the mean; ``no difference``: it is shown that there is none beyond the margin."""
+"""What is said of a difference; ``differs`` where no direction is better. ``on average``: the mean is, and that most of the runs
+are is not shown, or they are not; ``mostly``: in more of the runs than not, whatever rare runs do to the mean; ``no difference``:
+it is shown that there is none beyond the margin."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +122,13 @@ class Difference:
         return self.flag in ("rare", "skewed")
 
     @property
+    def p_average(self) -> float | None:
+        """The chance by which its mean is judged alone, `ALONE` times that of the mean; `p` where no mean is: with a flag."""
+        if self.p_mean is None or self.flag is not None:
+            return self.p
+        return min(1.0, ALONE * self.p_mean)
+
+    @property
     def p(self) -> float | None:
         """The chance by which it is judged: that of the sign test, and where the mean counts no less than that of the mean."""
         if self.p_mean is None or self.p_most is None:
@@ -111,8 +149,8 @@ class Judgement(NamedTuple):
 
 
 def difference(  # noqa: PLR0913 (all but two have a name)
-    base: Mapping[int, float],
-    other: Mapping[int, float],
+    base: Mapping[int, float] | Values,
+    other: Mapping[int, float] | Values,
     *,
     confidence: float = CONFIDENCE,
     seeds_needed: int | None = FEW,
@@ -130,8 +168,8 @@ def difference(  # noqa: PLR0913 (all but two have a name)
 
     Parameters
     ----------
-    base, other : mapping of int to float
-        Seed → value; both in one unit.
+    base, other : mapping of int to float, or sequence of float
+        Seed → value; both in one unit. Of two sequences the values at the same place belong together.
     confidence : float
         Nominal coverage, 0.5 to 0.999.
     seeds_needed : int or None
@@ -145,14 +183,35 @@ def difference(  # noqa: PLR0913 (all but two have a name)
     Raises
     ------
     ValueError
-        One has no values, a value is no finite number, or `confidence` is out of range.
+        One has no values, a value is no finite number, sequences have not the same length, or `confidence`, `margin` or
+        `rare_cost` is out of range.
     """
     checked(confidence)
+    if not 0 < margin < math.inf:
+        raise ValueError(f"margin: {margin} is out of range; accepted: above 0")
+    if not 0 <= rare_cost < math.inf:
+        raise ValueError(f"rare_cost: {rare_cost} is out of range; accepted: 0 or more")
+    base, other = _by_seed(base, other)
     shared = sorted(base.keys() & other.keys())
     first, second = (array([values[seed] for seed in shared or sorted(values)], "difference") for values in (base, other))
     if shared:
         return _paired(first, second, confidence, seeds_needed, (margin, rare_cost))
     return _unpaired(first, second, confidence, seeds_needed, rare_cost)
+
+
+def _by_seed(base: Mapping[int, float] | Values, other: Mapping[int, float] | Values) -> tuple[Mapping[int, float], ...]:
+    """Return values by seed; those of sequences have their places as seeds."""
+    if isinstance(base, Mapping) and isinstance(other, Mapping):
+        return base, other
+    if isinstance(base, Mapping) or isinstance(other, Mapping):
+        raise ValueError("difference: one has seeds and the other has none; accepted: two mappings, seed → value, or two sequences")
+    one, two = array(base, "difference"), array(other, "difference")
+    if len(one) != len(two):
+        raise ValueError(
+            f"difference: {len(one)} values and {len(two)}; accepted: two sequences of one length, whose places belong together, "
+            "or two mappings, seed → value"
+        )
+    return dict(enumerate(one.tolist())), dict(enumerate(two.tolist()))
 
 
 def _paired(
@@ -180,7 +239,7 @@ def _paired(
     if change is not None and (base > 0).all():
         left = (other - base * (1 + change)) / float(base.mean())  # the delta method
         left_low, left_high = estimated(left).ends(confidence)
-        ends = change + left_low, change + left_high
+        ends = _possible(other, change + left_low), change + left_high
     # Pairs of values that rare runs decide are no more reliable than the values.
     flag = next((found for found in (_flag(values, seeds_needed) for values in (gaps, base, other)) if found), None)
     margin, rare_cost = allowed
@@ -191,6 +250,11 @@ def _paired(
     return Difference(
         mean, low, high, change, *ends, seeds, True, *sides, *chances, within, flag, gaps=tuple(float(gap) for gap in gaps)
     )
+
+
+def _possible(other: NDArray[np.float64], change: float) -> float:
+    """Return a change that there can be: what is never below zero loses a hundred per cent at most."""
+    return max(-1.0, change) if float(other.min()) >= 0 else change
 
 
 def hidden_mean(seeds: int, rare_cost: float) -> float:
@@ -232,7 +296,7 @@ def _unpaired(
     ends: tuple[float | None, float | None] = (None, None)
     if change is not None and (base > 0).all():
         left = estimated_difference(base * (1 + change), other).ends(confidence)  # the delta method
-        ends = change + left[0] / float(base.mean()), change + left[1] / float(base.mean())
+        ends = _possible(other, change + left[0] / float(base.mean())), change + left[1] / float(base.mean())
     told = stats.permutation_test(
         (other, base),
         lambda one, two, axis: one.mean(axis=axis) - two.mean(axis=axis),
@@ -254,7 +318,14 @@ def holm(chances: Sequence[float | None]) -> list[float | None]:
     not counted.
 
     Source: Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6(2), 1979.
+
+    Raises
+    ------
+    ValueError
+        One is no number from 0 to 1.
     """
+    for at, chance in enumerate(chances):
+        checked_chance(chance, f"holm: chances[{at}]")
     known = sorted((chance, at) for at, chance in enumerate(chances) if chance is not None)
     adjusted: list[float | None] = [None] * len(chances)
     reached = 0.0
@@ -269,7 +340,7 @@ def verdicts(
 ) -> list[Judgement]:
     """Return what to say of each difference of one table, and its chance adjusted by `holm` over the whole table.
 
-    "No difference" is judged by chances of its own, adjusted likewise.
+    Means alone, and "no difference", are judged by chances of their own, adjusted likewise.
 
     Parameters
     ----------
@@ -278,36 +349,55 @@ def verdicts(
     better : sequence of {"lower", "higher"} or None
         Which values are better, for each.
     alpha : float
-        Chance that any is called different where none is.
+        Chance that any is called different where none is, above 0 and below 1.
+
+    Raises
+    ------
+    ValueError
+        There are not as many directions as differences, or `alpha` is out of range.
     """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha: {alpha} is out of range; accepted: above 0 and below 1")
+    if len(differences) != len(better):
+        raise ValueError(f"better: has {len(better)} directions of {len(differences)} differences; accepted: one of each")
     adjusted = holm([None if found is None else found.p for found in differences])
+    averages = holm([None if found is None else found.p_average for found in differences])
     margins = holm([None if found is None or found.p is None else found.p_margin for found in differences])
     level = alpha / max(1, sum(chance is not None for chance in adjusted))
     return [
-        _judged(found, direction, (chance, within), alpha, level)
-        for found, direction, chance, within in zip(differences, better, adjusted, margins, strict=True)
+        _judged(found, direction, chances, alpha, level)
+        for found, direction, *chances in zip(differences, better, adjusted, averages, margins, strict=True)
     ]
 
 
 def _judged(
-    found: Difference | None, better: Direction | None, chances: tuple[float | None, float | None], alpha: float, level: float
+    found: Difference | None, better: Direction | None, chances: Sequence[float | None], alpha: float, level: float
 ) -> Judgement:
-    chance, within = chances
+    chance, average, within = chances
     if found is None or chance is None:
         return Judgement("no data" if found is None else "one seed", None)
-    if chance > alpha:
+    alone = found.flag is None and chance > alpha and average is not None and average <= alpha
+    if chance > alpha and not alone:
         same = within is not None and within <= alpha
         return Judgement("no difference", chance) if same else Judgement("not shown", chance, _needs(found, level))
+    chance = average if alone else chance
     if better is None:
         return Judgement("differs", chance)
     less = found.higher < found.lower if found.mostly else found.mean < 0
-    words: tuple[Verdict, Verdict] = ("mostly better", "mostly worse") if found.mostly else ("better", "worse")
+    words: tuple[Verdict, Verdict] = ("better", "worse")
+    if found.mostly:
+        words = ("mostly better", "mostly worse")
+    elif alone:
+        words = ("better on average", "worse on average")
     return Judgement(words[less != (better == "lower")], chance)
 
 
 def _needs(found: Difference, level: float) -> int | None:
-    """Return how many seeds would show a difference: more than there are, since these do not."""
-    import numpy as np
-
-    seeds = exact.needed(np.array(found.gaps), level, mean=not found.mostly) if found.gaps else None
+    """Return how many seeds would show a difference, or its mean: more than there are, since these do not."""
+    if not found.gaps:
+        return None
+    both = exact.needed(found.gaps, level, mean=not found.mostly)
+    alone = None if found.mostly else exact.needed_on_average(found.gaps, level / ALONE)
+    told = [both, *([] if alone is None else [max(FEW, alone)])]
+    seeds = min((own for own in told if own is not None), default=None)
     return None if seeds is None else max(seeds, found.seeds + 1)

@@ -7,10 +7,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from fanin.statistics.exact import Chances
+from fanin.statistics.inputs import array
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from fanin.statistics.inputs import Values
 
 __all__ = ["Estimate", "about_mean", "estimated", "estimated_difference", "skewness", "t_quantile"]
 
@@ -107,9 +110,12 @@ def _third_cumulant(values: NDArray[np.float64]) -> float:
     return float(((values - values.mean()) ** 3).sum()) / (seeds * (seeds - 1) * (seeds - 2))
 
 
-def about_mean(values: NDArray[np.float64], confidence: float = 0.95) -> tuple[float, float]:
+def about_mean(values: Values, confidence: float = 0.95) -> tuple[float, float]:
     """Return the interval of a mean: Student's, with its skewness removed by Hall's monotone cubic transformation.
 
     Of values without skewness it is Student's.
     """
-    return estimated(values).ends(confidence)
+    made = array(values, "about_mean")
+    if made.size < 2:
+        raise ValueError("about_mean: one value has no interval; accepted: two values or more")
+    return estimated(made).ends(confidence)

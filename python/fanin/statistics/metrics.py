@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,6 +71,11 @@ class Metric:
     unit: Unit
     better: Direction | None
     needs: str = ""
+
+    @property
+    def limit(self) -> float:
+        """The largest value that there can be: 1 of shares."""
+        return 1.0 if self.unit == "share" else math.inf
 
     @property
     def seeds(self) -> int | None:
@@ -233,7 +239,7 @@ _SIZES: Final = (
 _PLACES: Final = (("to_hosts", "to hosts"), ("between_switches", "fabric"), ("from_hosts", "from hosts"))
 """Kinds of ports: last hops, those between switches, and those of hosts."""
 
-_SAMPLED: Final = "telemetry.sample takes samples of all ports"
+_SAMPLED: Final = "samples of all ports (telemetry.sample)"
 
 
 def _by_size() -> Iterable[Metric]:

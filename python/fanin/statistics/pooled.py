@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fanin.statistics.intervals import CONFIDENCE, Flag, checked, unreliable
+from fanin.statistics.inputs import array, checked
+from fanin.statistics.intervals import CONFIDENCE, Flag, unreliable
 from fanin.statistics.means import about_mean
 
 if TYPE_CHECKING:
@@ -69,12 +70,12 @@ def pooled(runs: Mapping[int, Sequence[float] | NDArray[np.float64]], percent: f
     checked(confidence)
     if not 0 < percent < 100:
         raise ValueError(f"percent: {percent} is out of range; accepted: above 0 and below 100")
-    sorted_runs = [np.sort(np.asarray(values, dtype=float)) for values in runs.values()]
+    if not isinstance(runs, Mapping):
+        raise ValueError("pooled: is no mapping; accepted: seed → values of the run")
+    sorted_runs = [np.sort(array(values, f"pooled: seed {seed}", empty=True)) for seed, values in runs.items()]
     every = np.sort(np.concatenate(sorted_runs)) if sorted_runs else np.zeros(0)
     if not every.size:
         raise ValueError("pooled: there are no values")
-    if not np.isfinite(every).all():
-        raise ValueError("pooled: holds a value that is no finite number")
     share = 1 - percent / 100
     value = float(every[max(1, int(np.ceil(every.size * percent / 100 - 1e-9))) - 1])
     if len(sorted_runs) < 2:

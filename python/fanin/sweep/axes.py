@@ -15,6 +15,7 @@ from typing import Any, Final
 from fanin.scenario import Problem
 from fanin.statistics import CONFIDENCE, FEW
 from fanin.statistics.metrics import seeds_needed
+from fanin.sweep import stop_metrics
 
 __all__ = ["KINDS", "MOST_RUNS", "RESERVED", "SAMPLED", "Design", "Point", "Stop", "flat", "quantity", "read"]
 
@@ -213,8 +214,10 @@ def _read_stop(stop: Any, design: Design) -> None:
     statistic = stop.get("statistic", Stop.statistic)
     if statistic not in ("mean", "median"):
         refuse("statistic", "mean, median")
-    if not isinstance(metric, str) or not re.fullmatch(r"\w+(/.+)?\.\w+", metric):
+    if not isinstance(metric, str):
         refuse("metric", "GROUP.METRIC or GROUP/NAME.METRIC, for example total.goodput_bps, fct/all.p99_ps")
+    elif (wrong := stop_metrics.unknown(metric)) is not None:
+        design.problems.append(_wrong("sweep.stop.metric", metric, "is no metric of runs", *wrong))
     relative, absolute = stop.get("relative_width"), stop.get("width")
     if (relative is None) == (absolute is None):
         design.problems.append(

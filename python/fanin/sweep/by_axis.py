@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from fanin.comparison.variants import settings as settings_of
 from fanin.scenario import Scenario
 from fanin.statistics import metrics
 from fanin.sweep.frames import Sweep
+from fanin.sweep.todo import pending
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,7 +55,9 @@ def gather(sources: Sequence[Any], by: Sequence[str], where: Mapping[str, str]) 
         gone = [path for path in others if "://" not in path and not Path(path).exists()]
         if len(sources) == 1 and gone:
             raise CompareError([f"{gone[0]}: there is no such folder"])
-        what = f"; {', '.join(others)} is none" if others else f", and {len(sources)} are given"
+        what = (
+            f"; {', '.join(others)} {'is' if len(others) == 1 else 'are'} no sweep" if others else f", and {len(sources)} are given"
+        )
         raise CompareError([f"by, where: one sweep is needed{what}"])
     sweep = sources[0] if not isinstance(sources[0], str | os.PathLike) else Sweep(sources[0])
     runs = sweep.runs
@@ -63,7 +67,9 @@ def gather(sources: Sequence[Any], by: Sequence[str], where: Mapping[str, str]) 
         raise CompareError([f"{sweep.path}: no run of this sweep has ended yet"])
     problems = [_unknown(sweep.path, axis, axes) for axis in [*by, *where] if axis not in axes]
     if not by:
-        problems.append(f"{sweep.path}: is a sweep; by (--by) says which axis makes the variants: {', '.join(axes)}")
+        problems.append(
+            f"{sweep.path}: is a sweep, whose variants are the values of an axis: choose it with --by (by=) from {', '.join(axes)}"
+        )
     chosen = runs
     for axis, value in where.items():
         if axis in axes:
@@ -73,7 +79,9 @@ def gather(sources: Sequence[Any], by: Sequence[str], where: Mapping[str, str]) 
             chosen = chosen[kept]
     vary = [axis for axis in sweep.axes if axis in axes and axis not in by and chosen[axis].n_unique() > 1] if not problems else []
     if "label" not in by:
-        problems += [f"{axis}: varies, too; where (--where) chooses one of {_listed(chosen, axis)}" for axis in vary]
+        problems += [
+            f"{axis}: varies, too; choose one of its values with --where (where=): {_listed(chosen, axis)}" for axis in vary
+        ]
     good = chosen.filter(chosen["status"] == "ok")
     if not problems and not good.height:
         every = "the run" if chosen.height == 1 else f"all {chosen.height:,} runs"
@@ -119,6 +127,8 @@ def _variants(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> list[Varia
                 numbers.setdefault(run, {})[key] = value
     kept = sweep.kept
     found = []
+    to_do = _to_do(sweep, runs, by)
+    more = ("and what its stop rule asks for then",) if to_do and "stop" in (sweep.document.get("sweep") or {}) else ()
     sizes = [next((name for name in runs.columns if name.startswith(f"{axis} [")), axis) for axis in by]
     points = _points(sweep)
     grouped = list(runs.sort(sizes, maintain_order=True).group_by(by, maintain_order=True))
@@ -143,12 +153,31 @@ def _variants(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> list[Varia
             )
             for row in ok.iter_rows(named=True)
         ]
-        names = [
-            str(value) if axis == "label" else f"{axis.split('.')[-1]}={value}" for axis, value in zip(by, values, strict=True)
-        ]
         if made:
-            found.append(Variant(", ".join(names), tuple(made), frame.height - ok.height))
-    return found
+            found.append(Variant(_name(by, values), tuple(made), frame.height - ok.height, to_do.pop(values, 0)))
+    rest = (*(f"{_name(by, values)} all {count:,}" for values, count in to_do.items()), *more)
+    return [replace(variant, unfinished=rest) for variant in found] if rest else found
+
+
+def _name(by: Sequence[str], values: Sequence[Any]) -> str:
+    """Return what a variant is called, by its values of the axes."""
+    return ", ".join(
+        str(value) if axis == "label" else f"{axis.split('.')[-1]}={value}" for axis, value in zip(by, values, strict=True)
+    )
+
+
+def _to_do(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> dict[tuple[Any, ...], int]:
+    """Return how many runs a sweep still needs, by the values of the axes that make variants; of the chosen values of others."""
+    import polars as pl
+
+    needed = pending(sweep)
+    if not needed:
+        return {}
+    rows = sweep.plan.filter(pl.col("run").is_in(needed))
+    for axis in sweep.axes:
+        if axis not in by and axis in rows.columns and axis in runs.columns and "label" not in by:
+            rows = rows.filter(pl.col(axis).is_in(runs[axis].unique().implode(), nulls_equal=True))
+    return {values: frame.height for values, frame in rows.group_by(by, maintain_order=True)}
 
 
 def _points(sweep: Any) -> list[Any]:

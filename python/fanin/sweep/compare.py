@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fanin import comparison
@@ -25,6 +25,8 @@ def compare(  # noqa: PLR0913 (all but one have a name)
     confidence: float = stats.CONFIDENCE,
     alpha: float = stats.ALPHA,
     margin: float = stats.MARGIN,
+    looks: int = 1,
+    seeds: Iterable[int] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Compare variants of a scenario, each with one run or several seeds.
@@ -52,6 +54,10 @@ def compare(  # noqa: PLR0913 (all but one have a name)
         Chance that the table calls anything different where nothing is, 0.001 to 0.5.
     margin : float
         Up to which relative difference means count as the same, if that is shown, 0.001 to 1.
+    looks : int
+        How often you mean to look at these variants in all, this time included; each look has its share of `alpha`.
+    seeds : iterable of int, optional
+        Only runs with these seeds, such as those that were run after an earlier look.
     progress : callable, optional
         Receives the path of each result folder before it is read.
 
@@ -75,4 +81,7 @@ def compare(  # noqa: PLR0913 (all but one have a name)
         found = by_axis.gather(list(sources), axes, {axis: str(value) for axis, value in (where or {}).items()})
     else:
         found = variants.gather(sources, progress)
-    return comparison.of(found, base=base, metric=metric, confidence=confidence, alpha=alpha, margin=margin)
+    wanted = None if seeds is None else list(seeds)
+    return comparison.of(
+        found, base=base, metric=metric, confidence=confidence, alpha=alpha, margin=margin, looks=looks, seeds=wanted
+    )

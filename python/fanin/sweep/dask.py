@@ -104,7 +104,9 @@ def _compare_versions(client: Any, address: str) -> None:
         if isinstance(version, ImportError | AttributeError):
             raise ClusterError(f"--dask {address}: worker {worker} cannot import fanin: {version}")
         if isinstance(version, str) and version != _version():  # else it has just gone
-            raise ClusterError(f"--dask {address}: worker {worker} has Fanin {version}, here is {_version()}; install the same")
+            raise ClusterError(
+                f"--dask {address}: worker {worker} has Fanin {version}, this process {_version()}; install the same"
+            )
 
 
 class _Cluster:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fanin import _core
 from fanin.scenario import Problem, Scenario, ScenarioError
 from fanin.statistics import FEW
-from fanin.sweep import axes
+from fanin.sweep import axes, stop_metrics
 from fanin.sweep.axes import Design, Point
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def load(source: Any, design: Mapping[str, Any] | None = None) -> Source:
     if document:
         keys = ", ".join(document)
         _refuse(
-            [Problem("error", "sweep.scenario", f"names a file, and {keys} of a scenario stand here too; accepted: one of both")]
+            [Problem("error", "sweep.scenario", f"names a file, and {keys} of a scenario stand here too; accepted: one of the two")]
         )
     scenario_file = given.base_dir / named
     base = Scenario.from_file(scenario_file)
@@ -256,6 +256,8 @@ def _planned(  # noqa: PLR0913 (two have a name)
         same = "simulates the same as another and is" if twice == 1 else "simulate the same as others and are"
         said = f"{twice} of {len(design.points)} points {same} not run again"
         warnings.append(Problem("warning", "sweep", said))
+    if missing := _missing(base, design):
+        _refuse([_located(missing, source)])
     warnings += [_located(problem, source) for problem in _never_stops(design)]
     seed = base.to_dict().get("seed", 1)
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= 2**62:
@@ -276,6 +278,23 @@ def _planned(  # noqa: PLR0913 (two have a name)
         "planned": len(runs),
     }
     return Plan(name, design, base.base_dir, points, runs, warnings, document)
+
+
+def _missing(base: Scenario, design: Design) -> Problem | None:
+    """Return that no point has the job that the stop rule names; points that change traffic are all looked at."""
+    if design.stop is None or not design.stop.metric.startswith("collective/"):
+        return None
+    vary = any(path.partition("[")[0].partition(".")[0] == "traffic" for path in design.kinds)
+    found = [
+        stop_metrics.missing_job(design.stop.metric, (base.replace(point.values) if point.values else base).resolved["traffic"])
+        for point in (design.points if vary else design.points[:1])
+    ]
+    if not found or any(own is None for own in found):
+        return None
+    accepted, suggestion = next(own for own in found if own is not None)
+    value = json.dumps(design.stop.metric, ensure_ascii=False)
+    said = "is no job of this scenario" if not vary else "is no job at any point"
+    return Problem("error", "sweep.stop.metric", said, None, value, accepted, suggestion)
 
 
 def _never_stops(design: Design) -> Iterator[Problem]:

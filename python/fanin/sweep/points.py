@@ -6,11 +6,12 @@ import fnmatch
 import json
 import math
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fanin import statistics
-from fanin.statistics import CONFIDENCE, Interval, metrics
+from fanin.statistics import CONFIDENCE, FEW, Interval, metrics
 from fanin.sweep.todo import Seen, enough, known_values
 from fanin.text import show
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from fanin.sweep.frames import Sweep
     from fanin.sweep.plan import Plan
 
-__all__ = ["Found", "compare_command", "found", "main_metric", "seeds_wanted", "table", "unreached", "width_text"]
+__all__ = ["Found", "compare_command", "found", "main_metric", "seeds_wanted", "table", "tilde_notes", "unreached", "width_text"]
 
 MAIN: Final = ("queries.p99_ps", "collective/*.time_ps", "fct/all.p99_ps", "total.goodput_bps", "total.datagrams_received")
 """Where no stop rule names a metric: the first of these that the runs have."""
@@ -53,12 +54,13 @@ def found(done: Sweep, made: Plan, metric: str) -> list[Found]:
     values, timeouts = _by_point(done, metric), _by_point(done, "total.timeouts")
     stop, needed = made.design.stop, metrics.seeds_needed(metric)
     confidence = CONFIDENCE if stop is None else stop.confidence
-    told = []
+    known, told = metrics.of(metric), []
+    limit = math.inf if known is None else known.limit
     for planned in made.points:
         own, had = values.get(planned.key), timeouts.get(planned.key)
         told.append(
             Found(
-                statistics.interval(own, confidence=confidence, seeds_needed=needed) if own else None,
+                statistics.interval(own, confidence=confidence, seeds_needed=needed, limit=limit) if own else None,
                 statistics.share(had, confidence=confidence) if had else None,
             )
         )
@@ -151,16 +153,35 @@ def table(done: Sweep, made: Plan, metric: str, most: int) -> tuple[list[str], l
     return head, rows
 
 
+def tilde_notes(metric: str, every: Iterable[Found]) -> list[str]:
+    """Return why means of a metric have a tilde, a sentence for each reason that there is."""
+    flags = {one.interval.flag for one in every if one.interval is not None}
+    needed = metrics.seeds_needed(metric)
+    told = []
+    if "rare" in flags and needed is None:
+        told.append("~: no number of seeds makes this mean sure, for rare runs decide it; median and range say what was seen")
+    elif "rare" in flags:
+        told.append(
+            f"~: fewer than {needed} seeds, and such a mean is judged from {needed} on, for a run that none of these showed may "
+            "move it; median and range say what was seen"
+        )
+    if "skewed" in flags:
+        told.append("~: one or two of the seeds decide this mean; median and range say what was seen")
+    if "few" in flags:
+        told.append(f"~: fewer than {FEW} seeds, whose intervals hold the true mean too seldom")
+    return told
+
+
 def _cells(known: metrics.Metric | None, one: Interval | None) -> list[str]:
     """Return seeds, mean, its interval, median and range; a mean that is not to be relied on has a tilde, and no interval."""
     if one is None:
         return ["0", *[show.NOTHING] * 4]
-    doubtful = one.flag in ("rare", "skewed")
+    doubtful = one.flag in ("rare", "skewed")  # with few seeds the interval is there, and says something, if too seldom
     none = one.low is None or one.high is None or doubtful
     ends = show.NOTHING if none else f"{_text(known, one.low)} to {_text(known, one.high)}"
     return [
         str(one.seeds),
-        f"{'~' * doubtful}{_text(known, one.mean)}",
+        f"{'~' * (one.flag is not None)}{_text(known, one.mean)}",
         ends,
         _text(known, one.median),
         f"{_text(known, one.least)} to {_text(known, one.most)}",

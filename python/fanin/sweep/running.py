@@ -148,14 +148,14 @@ def workers(jobs: int | None, dask: str | None) -> int:
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs: {jobs} is out of range; accepted: 1 or more")
     if dask is not None and jobs is not None:
-        raise ValueError("jobs is about this machine, and with dask a cluster does the work; accepted: one of both")
+        raise ValueError("jobs is for this machine, and with dask a cluster does the work; accepted: one of the two")
     return jobs or len(os.sched_getaffinity(0))
 
 
 def refuse_keep(store: Store, *, keep: bool) -> None:
     """Raise where result folders cannot be kept."""
     if keep and not isinstance(store, LocalStore):
-        raise ValueError(f"{store.path}: result folders of runs can only be kept in a folder; leave keep out")
+        raise ValueError(f"{store.path}: result folders of runs can be kept in a folder alone; leave out keep")
 
 
 class _Running:

@@ -94,6 +94,7 @@ class Todo:
         self._of: dict[int, list[int]] = {}
         self._asked = 0
         self._stopped = False
+        self._ran_well = False
         self.total = 0
         """Runs that this process makes, at most."""
         if self._stop is None:
@@ -131,7 +132,7 @@ class Todo:
         Raises
         ------
         ValueError
-            The stop rule's metric is none of the runs'.
+            The stop rule's metric is none of the runs', or no run has a value of it when points are first looked at.
         """
         if self._stop is None:
             return
@@ -140,6 +141,7 @@ class Todo:
             value = value_of(metrics, self._stop.metric) if metrics else None
         except ValueError as error:
             raise ValueError(f"sweep.stop.metric: {error}") from None
+        self._ran_well |= bool(metrics)
         timeouts = next((row[2].get("timeouts") for row in metrics if row[0] == "total"), None)
         self._seen.setdefault(run.point, {})[run.replicate] = Seen(value, bool(timeouts))
         before = len(self._ready)
@@ -165,6 +167,8 @@ class Todo:
             if any(n not in self._seen.get(point, {}) for point in self._mine for n in range(count)):
                 return
             points = [seen for seen in self._seen.values() if all(n in seen for n in range(count))]
+            if self._ran_well and all(run.value is None for seen in points for run in seen.values()):
+                raise ValueError(f"sweep.stop.metric: '{self._stop.metric}': no run has it, of {count:,} seeds at each point")
             if all(enough([[seen[n] for n in range(count)] for seen in points], self._stop)):
                 self._stopped = True
                 return

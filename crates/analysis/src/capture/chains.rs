@@ -32,7 +32,7 @@ impl Chain {
 /// One cannot be read, or lacks what is asked for.
 pub fn survey(
     captures: &mut [&mut CaptureFile],
-    (filter, without_fcs): (&CaptureFilter, bool),
+    (filter, without_fcs, transfers): (&CaptureFilter, bool, bool),
     seen: &mut dyn FnMut(f64) -> bool,
 ) -> Result<bool, Problems> {
     let mut order: Vec<usize> = (0..captures.len()).collect();
@@ -45,7 +45,7 @@ pub fn survey(
         let at = chains.iter().position(|chain| chain.goes_on(captures, capture));
         let mut chain = match at {
             Some(at) => chains.swap_remove(at),
-            None => Chain { files: Vec::new(), reading: Reading::new(without_fcs) },
+            None => Chain { files: Vec::new(), reading: Reading::new(without_fcs, transfers) },
         };
         let mut seen = |share: f64| seen((done as f64 + share) / all);
         let file = &capture.file;

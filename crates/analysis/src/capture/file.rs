@@ -2,6 +2,7 @@
 
 use super::packets::{look, Look, Packets, Surveyed};
 use super::selection::Selection;
+use super::survey::Survey;
 use crate::input::facts::{Facts, Shape};
 use crate::input::file::SourceFile;
 use crate::input::problem::{Problem, Problems};
@@ -60,6 +61,16 @@ impl CaptureFile {
     pub(super) fn know(&mut self, found: Arc<Surveyed>, follows: bool) {
         self.facts.tick = if self.look.stamped { self.facts.tick } else { found.tick().unwrap_or(self.facts.tick) };
         (self.surveyed, self.follows) = (Some(found), follows);
+    }
+
+    /// The survey of this capture and of those that go on where it ends; none where it is such a one itself.
+    pub fn survey(&self) -> Option<&Survey> {
+        self.surveyed.as_ref().filter(|_| !self.follows).map(|surveyed| surveyed.survey())
+    }
+
+    /// Its times are those of the trace; where only stamps are, they are not.
+    pub fn is_on_the_traces_clock(&self) -> bool {
+        !self.look.stamped || self.look.same_clock
     }
 
     /// The selection of packets that is analysed.

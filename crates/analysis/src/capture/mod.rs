@@ -12,6 +12,7 @@ pub mod links;
 mod packets;
 pub mod selection;
 pub mod survey;
+pub mod transfers;
 
 pub use file::CaptureFile;
 pub use packets::{ends_inside, unreadable, Connections, FlowKey};

@@ -117,6 +117,11 @@ pub struct Surveyed {
 }
 
 impl Surveyed {
+    /// The survey, once the whole capture was read.
+    pub fn survey(&self) -> &Survey {
+        &self.survey
+    }
+
     /// Step of the times, where all of them are whole microseconds or more.
     pub fn tick(&self) -> Option<Span> {
         self.survey.tick().map(Span::from_ps)
@@ -214,9 +219,9 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// `without_fcs`: frames count without check sequence and padding.
-    pub fn new(without_fcs: bool) -> Reading {
-        Reading { survey: Survey::new(without_fcs), interfaces: Vec::new(), lost: 0 }
+    /// `without_fcs`: frames count without check sequence and padding; `transfers`: those over TCP are told apart.
+    pub fn new(without_fcs: bool, transfers: bool) -> Reading {
+        Reading { survey: Survey::new(without_fcs, transfers), interfaces: Vec::new(), lost: 0 }
     }
 
     /// Time of the latest frame [ps].
@@ -265,15 +270,22 @@ pub struct Connections {
     /// Time in which each sent about twice what was acknowledged [ps after the first frame of its capture, which is at ps of the captures' clock].
     doubled: BTreeMap<FlowKey, ((i64, i64), i128)>,
     rtts: RoundTrips,
+    /// Surveys with the transfers of each capture, if they are asked for.
+    pub with_transfers: Vec<Survey>,
 }
 
 impl Connections {
-    /// Adds what one capture shows; false when `seen` says to stop.
+    /// Adds what one capture shows, with its transfers if asked for; false when `seen` says to stop.
     ///
     /// # Errors
     /// It is no capture.
-    pub fn read(&mut self, path: &Path, input: (Input, u64), seen: &mut dyn FnMut(f64) -> bool) -> Result<bool, Problem> {
-        let mut reading = Reading::new(false);
+    pub fn read(
+        &mut self,
+        path: &Path,
+        (input, transfers): ((Input, u64), bool),
+        seen: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<bool, Problem> {
+        let mut reading = Reading::new(false, transfers);
         if !reading.read(path, input, seen)? {
             return Ok(false);
         }
@@ -287,6 +299,7 @@ impl Connections {
             *known = known.zip(at).map(|(a, b)| a.min(b));
         }
         self.rtts.join(&RoundTrips::of(&survey.links.links));
+        self.with_transfers.extend(transfers.then_some(survey));
         Ok(true)
     }
 

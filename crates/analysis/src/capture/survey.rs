@@ -2,7 +2,8 @@
 
 use crate::capture::connections::{see, Missed, Talk};
 use crate::capture::frame_checks::{Copies, COPY_WITHOUT_NUMBER};
-use crate::capture::links::{Key, LastPlace, Links, Place};
+use crate::capture::links::{Key, LastPlace, Links, Place, NONE};
+use crate::capture::transfers::Transfers;
 use crate::input::context::bytes_of;
 
 use fanin_wire::{Frame, Headers, Tunnel};
@@ -126,6 +127,8 @@ pub struct Survey {
     pub tunnels: BTreeMap<Tunnel, u64>,
     /// Data packets without a number, how many of them came twice at once, how many later, and how much later at most [ps].
     unnumbered: (u64, u64, u64, u64),
+    /// Transfers over TCP, if they are asked for.
+    pub transfers: Option<Box<Transfers>>,
 }
 
 impl Default for Survey {
@@ -149,14 +152,15 @@ impl Default for Survey {
             copies: Copies::default(),
             tunnels: BTreeMap::new(),
             unnumbered: (0, 0, 0, 0),
+            transfers: None,
         }
     }
 }
 
 impl Survey {
-    /// One that counts frames without check sequence and padding, or with them.
-    pub fn new(without_fcs: bool) -> Survey {
-        Survey { without_fcs, ..Survey::default() }
+    /// One that counts frames without check sequence and padding, or with them; with the transfers over TCP, if asked for.
+    pub fn new(without_fcs: bool, transfers: bool) -> Survey {
+        Survey { without_fcs, transfers: transfers.then(Box::default), ..Survey::default() }
     }
 
     /// Step of all times [ps].
@@ -245,6 +249,12 @@ impl Survey {
         talk.note_clock(at, options.timestamp);
         talk.mss = options.mss.unwrap_or(talk.mss);
         see(&mut self.links.links, entry, (at, new), (tcp, headers.payload), &mut self.missed);
+        let Some(transfers) = &mut self.transfers else { return };
+        let link = &self.links.links[entry as usize];
+        if link.first == entry {
+            let back = (link.reverse != NONE).then(|| self.links.links[link.reverse as usize].more.rtt()).flatten();
+            transfers.see((entry, link), (at, link.more.rtt().or(back)), frame, (headers, tcp));
+        }
     }
 
     fn clock(&mut self, interface: usize, at: i64) {

@@ -21,6 +21,7 @@ pub use reader::PairReader;
 pub use report::{ClockReport, LeftOut, PairReport};
 pub use waits::{FlowWait, WaitReport};
 
+use crate::capture::survey::Survey;
 use crate::capture::{CaptureFile, Connections};
 use crate::input::problem::{Failure, Problem, Problems};
 use align::Alignment;
@@ -88,6 +89,8 @@ pub struct How {
     pub without_fcs: bool,
     /// Packets are sorted first.
     pub sorted: bool,
+    /// Transfers over TCP are told apart.
+    pub transfers: bool,
     pub rate: Option<BitRate>,
     pub overhead: Bytes,
     /// Flows that are listed.
@@ -122,6 +125,11 @@ impl Pair {
         &self.files.behind
     }
 
+    /// Surveys of the captures before the port, with their transfers, if those were asked for.
+    pub fn with_transfers(&self) -> &[Survey] {
+        &self.connections.with_transfers
+    }
+
     /// The report, once the packets have been read.
     pub fn report(&self) -> Option<PairReport> {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -143,7 +151,8 @@ impl Pair {
 /// # Errors
 /// They cannot be read, or have no packet in common.
 pub fn join(mut before: Vec<CaptureFile>, mut behind: Vec<CaptureFile>, how: How, tick: Tick<'_>) -> Result<Arc<Pair>, Failure> {
-    let How { interfaces: [before_interface, behind_interface], without_fcs, sorted, rate, overhead, top, window } = how;
+    let How { interfaces: [before_interface, behind_interface], without_fcs, sorted, transfers, rate, overhead, top, window } =
+        how;
     let mut problems: Problems = Vec::new();
     for capture in before.iter().chain(&behind).filter(|capture| capture.facts.first.is_none()) {
         problems.push(Problem::new("has no packets").file(&capture.file.path));
@@ -175,7 +184,7 @@ pub fn join(mut before: Vec<CaptureFile>, mut behind: Vec<CaptureFile>, how: How
     let places = [place(before_interface, Direction::In), place(behind_interface, Direction::Out)];
     let mut connections = Connections::default();
     for CaptureFile { file, .. } in &before {
-        if !connections.read(&file.path, (Box::new(file.open()?.0), file.size), tick)? {
+        if !connections.read(&file.path, ((Box::new(file.open()?.0), file.size), transfers), tick)? {
             return Err(Failure::Stopped);
         }
     }

@@ -73,6 +73,7 @@ pub fn inspected(options: &Options, observer: &mut dyn Observer) -> Result<Vec<S
         interfaces: [options.before_interface.clone(), options.behind_interface.clone()],
         without_fcs: options.without_fcs,
         sorted: options.sort,
+        transfers: options.transfers,
         rate: settings.rate,
         overhead: settings.overhead,
         top: settings.top,
@@ -102,13 +103,18 @@ pub fn survey(sources: &mut [Source], options: &Options, observer: &mut dyn Obse
         return Err(pointless.into());
     }
     let any = sources.iter().any(|s| s.capture().is_some());
+    if options.transfers && !any && sources.iter().all(|source| source.pair().is_none()) {
+        let problem =
+            Problem::new("has no effect: there is no capture, and nothing else shows acknowledgments").column("transfers");
+        return Err(problem.accepted("pcap, pcapng").into());
+    }
     let mut seen = |share: f64| {
         let done = SURVEY * share.clamp(0.0, 1.0);
         observer.progress(Progress { done, records: 0 }) == Control::Continue
     };
     let mut problems = Problems::new();
     let mut captures: Vec<&mut CaptureFile> = sources.iter_mut().filter_map(Source::capture_mut).collect();
-    match chains::survey(&mut captures, (&options.filter, options.without_fcs), &mut seen) {
+    match chains::survey(&mut captures, (&options.filter, options.without_fcs, options.transfers), &mut seen) {
         Ok(true) => {}
         Ok(false) => return Err(Failure::Stopped),
         Err(more) => problems = more,

@@ -11,6 +11,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 mod time_argument;
+mod transfers;
 mod window;
 
 pub use crate::bursts::{EstimateError, EstimateReport};
@@ -24,6 +25,7 @@ pub use estimate::Buffer;
 pub use export::export;
 pub use options::{By, Options};
 pub use time_argument::Dated;
+pub use transfers::{TransferReport, TransferRow};
 pub use window::Records;
 
 use crate::checks::nothing_in;
@@ -65,6 +67,8 @@ pub struct TraceReport {
     pub notifications: Option<NoticeReport>,
     /// Packets that captures before and behind a port have in common; absent where there are not two.
     pub pair: Option<PairReport>,
+    /// Transfers over TCP in captures; absent where they were not asked for.
+    pub transfers: Option<TransferReport>,
     /// The port with the largest queue first.
     pub ports: Vec<PortReport>,
 }
@@ -669,6 +673,7 @@ impl Run<'_, PortAnalyzer> {
             plausibility,
             notifications,
             pair: sources.iter().filter_map(Source::pair).find_map(Pair::report),
+            transfers: self.options.transfers.then(|| transfers::report(sources, context.origin, self.options)),
             ports,
         })
     }

@@ -49,6 +49,8 @@ pub struct Options {
     pub columns: Option<Mapping>,
     /// Sort the whole trace in memory.
     pub sort: bool,
+    /// Also list the transfers over TCP of captures.
+    pub transfers: bool,
     pub by: By,
     pub above: Option<Bytes>,
     pub until: Option<Bytes>,
@@ -68,11 +70,12 @@ pub struct Options {
 /// they count of a frame within a percent.
 const RATE_TOLERANCE: f64 = 0.01;
 
-const KEYS: [&str; 31] = [
+const KEYS: [&str; 32] = [
     "paths",
     "port",
     "columns",
     "sort",
+    "transfers",
     "by",
     "above",
     "until",
@@ -133,6 +136,7 @@ impl Options {
         };
         options.moments_and_settings(&mut reading);
         options.sort = reading.truth("sort", false);
+        options.transfers = reading.truth("transfers", false);
         options.by = reading.by();
         options.filter = reading.capture_filter();
         options.columns = options.mapping(&mut reading);
@@ -306,6 +310,7 @@ impl Options {
             "interface": self.filter.interfaces,
             "columns": text(self.columns.as_ref().map(ToString::to_string)),
             "sort": self.sort,
+            "transfers": self.transfers,
             "behind": self.behind.iter().map(|p| p.display().to_string()).collect::<Vec<_>>(),
             "before_interface": self.before_interface,
             "behind_interface": self.behind_interface,

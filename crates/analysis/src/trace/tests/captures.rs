@@ -185,7 +185,7 @@ fn read(path: &Path, filter: &CaptureFilter) -> Result<Found, String> {
     let text = |problems: Vec<crate::trace::Problem>| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let mut sources = [Source::find(&crate::input::file::Place::of(path), None).map_err(text)?];
     let mut captures: Vec<_> = sources.iter_mut().filter_map(Source::capture_mut).collect();
-    assert!(crate::capture::chains::survey(&mut captures, (filter, false), &mut |_| true).map_err(text)?);
+    assert!(crate::capture::chains::survey(&mut captures, (filter, false, false), &mut |_| true).map_err(text)?);
     let taken = sources[0].selection().unwrap();
     let mut context = Context { origin: origin(&sources), ..Context::default() };
     let mut reader = sources[0].open(&mut context).map_err(text)?;

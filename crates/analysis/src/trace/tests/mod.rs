@@ -34,7 +34,7 @@ pub fn all(path: &Path, mapping: Option<&str>) -> Result<Everything, Problems> {
     let mapping = mapping.map(|m| Mapping::read(m).unwrap());
     let mut source = Source::find(&Place::of(path), mapping.as_ref())?;
     let mut captures: Vec<_> = source.capture_mut().into_iter().collect();
-    assert!(crate::capture::chains::survey(&mut captures, (&CaptureFilter::default(), false), &mut |_| true)?);
+    assert!(crate::capture::chains::survey(&mut captures, (&CaptureFilter::default(), false, false), &mut |_| true)?);
     let sources = [source];
     let mut context = Context { origin: origin(&sources), ..Context::default() };
     context.notes.extend(context.origin.note());

@@ -371,8 +371,10 @@ mod tests {
         assert_eq!((of(100, 29_900), of(0, 30_000)), ((30_000, 1_500), (30_000, 1_500)), "a frame");
         assert_eq!((of(30_000, 0), of(0, 0)), ((30_000, 30_000), (10_000, 10_000)), "all, where nothing was measured");
         // Without bounds there is still a byte of each.
-        let none = Window::measured(Bounds { least: 0, most: 100_000, floor: 0 }, 0, 5_000);
+        let mut none = Window::measured(Bounds { least: 0, most: 100_000, floor: 0 }, 0, 5_000);
         assert_eq!((none.whole(), none.congested(), none.is_open()), (5_000, 1, true));
+        assert!(none.sent(6_000, Share::Congested));
+        assert_eq!((none.used(), none.is_open()), ((1_000, 0), true));
         let small = Window::measured(Bounds { least: 0, most: 100, floor: 1_500 }, 50, 50);
         assert_eq!((small.whole(), small.congested()), (100, 100), "a frame may be longer than W");
     }

@@ -432,6 +432,10 @@ mod tests {
         assert_eq!([599, 600].map(|now| a.detours(now, 100)), [true, false]);
         assert!(a.on_message(6, 5, 20, 700) == Heard::News(2) && !a.is_on());
         assert!(a.on_message(8, 5, 20, 700) == Heard::News(1) && !a.is_on());
+        // None is missing: it is one alert that goes on.
+        let mut a = Alert::default();
+        assert_eq!([(1, 0), (2, 50)].map(|(crossing, now)| a.on_message(crossing, 25, 20, now)), [Heard::News(0); 2]);
+        assert_eq!([99, 100].map(|now| a.detours(now, 100)), [true, false]);
     }
 
     #[test]
@@ -631,6 +635,32 @@ mod tests {
         assert_eq!([step(10_100, true), step(10_700, true)], [(None, true); 2]);
         assert!((0..49).all(|i| step(10_900 + 200 * i, false) == (None, true)));
         assert_eq!([step(20_699, false), step(20_700, false)], [(None, true), (Some(Ended::Overlong), false)]);
+    }
+
+    /// While a packet is out, a gap does not end the detour, whose length counts on; without one out a gap of χ does, and its length with it.
+    #[test]
+    fn a_gap_counts_where_no_packet_is_out() {
+        let until = Until::Flowlet(500);
+        let expire = |pair: &mut Pair, now| pair.expire(now, false, BOUNDS, until);
+        let begun = || {
+            let mut pair = Pair::default();
+            assert!(pair.on_new(7, (true, true), 0, until));
+            (pair.attach(7, 0, until), pair)
+        };
+        let (number, mut pair) = begun();
+        assert_eq!(expire(&mut pair, 600), None);
+        assert!(pair.on_new(7, (true, true), 600, until), "it finds no way, though");
+        assert_eq!(pair.on_return(number, (false, false), 650, BOUNDS), Back::Release);
+        pair.attach(7, 700, until);
+        assert_eq!(expire(&mut pair, 10_000), Some(Ended::Overlong), "since 0: else it had stalled since 700");
+        for (gap, ended) in [(499, Some(Ended::Overlong)), (500, None)] {
+            let (number, mut pair) = begun();
+            assert_eq!(pair.on_return(number, (false, false), 10, BOUNDS), Back::Release);
+            for now in (400..9_400).step_by(400).chain([10_000 - gap]) {
+                assert!(expire(&mut pair, now).is_none() && pair.on_new(7, (false, false), now, until), "{now}");
+            }
+            assert_eq!(expire(&mut pair, 10_000), ended, "{gap}");
+        }
     }
 
     #[test]

@@ -118,11 +118,11 @@ mod tests {
         for (clock, wire, markable, sendable, added, sum, mark) in [
             (1_004, 1_500, true, 500, 500, 500, false), // −500 + 1500 − 500 = R·I, which is not above it
             (1_008, 1_501, true, 500, 1_501, 500, true), // 1501 − 500 = 1001, R·I at most
-            (1_012, 500, true, 500, 500, 500, false),   // no more than the port sends, however large the sum
-            (1_016, 700, true, 500, 700, 200, true),    // 700 − 500
-            (1_020, 1_400, false, 500, 1_100, 500, true), // cannot be marked: it waits for the next
-            (1_024, 501, true, 500, 501, 1, true),      // is marked for it
-            (1_064, 1_500, true, 5_000, -500, -500, false), // 1 + 1500 − 5000, not below the credit
+            (1_010, 250, true, 250, 500, 500, false),   // no more than the port sends, however large the sum
+            (1_014, 700, true, 500, 700, 200, true),    // 700 − 500
+            (1_018, 1_400, false, 500, 1_100, 500, true), // cannot be marked: it waits for the next
+            (1_022, 501, true, 500, 501, 1, true),      // is marked for it
+            (1_062, 1_500, true, 5_000, -500, -500, false), // 1 + 1500 − 5000, not below the credit
         ] {
             let step = registers.on_arrival(clock, wire, markable);
             let expected = (sendable * byte, added * byte, sum * byte, mark);
@@ -145,6 +145,7 @@ mod tests {
     /// Clocks wrap around, and an interval is the longest at most.
     #[test]
     fn clocks_wrap_around() {
+        assert_eq!((LONGEST, FRACTION), (0x00ff_ffff, 20), "24 bits, and as the vectors have it");
         let mut registers = Registers::new(1, 0, AfterMark::Subtract);
         registers.on_arrival(u64::MAX - 1, 1, true);
         assert_eq!(registers.on_arrival(3, 1, true).interval, 5);

@@ -428,11 +428,6 @@ impl Sends for Rcm {
             return Turn::Pass;
         }
         if node.queues(port) > 1 {
-            if data && control.is_open() {
-                // A window began by time: a frame that came before what is held would use it up.
-                self.let_cross(node, port, fx);
-                return Turn::Pass;
-            }
             // The scheduler takes what it has; then the wire is busy, or has nothing.
             control.stall();
             self.look_soon(port, fx);
@@ -467,7 +462,7 @@ impl Watches for Rcm {
         let joins = self.joins(node, port);
         let at = &mut self.ports[port.index()];
         let stalled = at.control.is_stalled();
-        at.control.sent(node.now(), &self.control, (packet, envelope.frame), &tuple, harmful);
+        at.control.sent(node.now(), &self.control, (packet, envelope.frame), &tuple, (harmful, joins));
         if joins {
             self.let_cross(node, port, fx);
         } else if stalled && at.control.waits() {

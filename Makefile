@@ -19,6 +19,9 @@ help: ## list the targets
 doctor: ## say what this machine lacks
 	@PYTHON="$(PYTHON)" .ci/doctor
 
+.PHONY: build
+build: $(VENV)/.built ## compile the extension: the command in .venv/bin/fanin
+
 .PHONY: demo
 demo: $(VENV)/.built ## web-search and query traffic on a leaf-spine fabric: table and page
 	$(BIN)/fanin run scenarios/demo.toml -o out/demo --force
@@ -35,6 +38,7 @@ rust-test: doctor ## unit tests, lints, walk-throughs
 	.ci/timed "Rust tests: build" cargo test --workspace --quiet --no-run
 	.ci/timed "Rust tests: run" cargo test --workspace --quiet --no-fail-fast
 	.ci/timed "clippy" cargo clippy --workspace --all-targets --quiet -- -D warnings
+	.ci/timed "macOS, Windows: check" .ci/portable
 	.ci/timed "walk-throughs" $(PYTHON) .ci/drills
 
 MUTANTS ?= crates/dataplane/src/*.rs
@@ -53,13 +57,13 @@ python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and r
 	@echo "SKIPPED: the comparison with ns-3, a target of its own: make ns3-test"
 	@echo "SKIPPED: all rows of the comparison with a switch, a target of its own: make hardware-test"
 	@echo "SKIPPED: the comparison with this machine's kernel (root, a quiet machine, minutes), a target of its own: make linux-test"
-	.ci/timed "ruff" $(BIN)/python -m ruff check python tests/python tests/linux examples site
+	.ci/timed "ruff" $(BIN)/python -m ruff check python tests/python tests/linux examples site dataplane
 	.ci/timed "mypy" $(BIN)/python -m mypy
 	.ci/timed "walk-throughs: Python" $(BIN)/python .ci/drills python
 	.ci/timed "site" $(MAKE) --no-print-directory site
 	.ci/timed "Python tests" $(BIN)/python -m pytest -q --deselect tests/linux/test_against_kernel.py
 
-install-%: ## install chromium, node, tshark or valgrind, which some tests need, as root on Debian
+install-%: ## install chromium, iverilog, node, tshark, valgrind, verilator or yosys, which some tests need, as root on Debian
 	.ci/optional install $*
 
 # Sanitizer coverage is a part of the stable compiler; libFuzzer is C++ that its crate compiles.
@@ -122,6 +126,10 @@ linux-test: $(VENV)/.built $(VENV)/.dev ## compare with the kernel of this machi
 .PHONY: linux-docs
 linux-docs: $(VENV)/.built ## tables and plots of docs/linux.md from the runs that make linux-test left in out/linux
 	$(BIN)/python tests/linux/campaign.py --from out/linux/kernel.json --docs --reference
+
+.PHONY: rtl-synth
+rtl-synth: ## LUTs and flip-flops of the RTL by yosys, held against those of docs/dataplanes.md; ARGS=--write writes them
+	$(PYTHON) dataplane/rtl/synth.py $(ARGS)
 
 .PHONY: sweep-kills
 sweep-kills: $(VENV)/.built $(VENV)/.dev ## kill a sweep at KILLS=100 random moments: nothing lost, nothing there twice; four minutes

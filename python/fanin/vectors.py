@@ -18,7 +18,7 @@ def generate(mechanism: str, params: Mapping[str, Any] | None = None) -> dict[st
     Parameters
     ----------
     mechanism
-        Its name: ``s-ecn``.
+        Its name: ``s-ecn``, ``rimm``, ``rcm`` or ``pdn``.
     params
         What differs from the defaults, for example ``{"cases": ["pairs"], "rates": ["10Gbps"]}``.
 

@@ -119,7 +119,7 @@ def sequences(document: dict[str, Any]) -> list[tuple[str, Row, list[Row]]]:
 )
 def test_an_independent_implementation_gives_every_row(params: dict[str, Any]) -> None:
     made = sequences(vectors.generate("s-ecn", params))
-    assert len(made) == 80
+    assert len(made) == 90
     for case, settings, rows in made:
         marks = check(settings, rows)
         assert 0 < marks < len(rows), (case, settings)

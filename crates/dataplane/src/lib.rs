@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::std_instead_of_core)]
 
+pub mod pdn;
 pub mod rcm;
 pub mod rimm;
 pub mod s_ecn;

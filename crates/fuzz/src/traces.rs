@@ -41,6 +41,9 @@ pub fn packets(data: &[u8]) {
     if how & 32 > 0 {
         options["interface"] = json!(["if4", "h3"]);
     }
+    if how & 64 > 0 {
+        options["transfers"] = json!(true);
+    }
     run(file, options);
 }
 
@@ -70,6 +73,7 @@ pub fn pair(data: &[u8]) {
         "buffer": chosen(2, "10KB"),
         "fcs": how & 1 > 0,
         "sort": how & 8 > 0,
+        "transfers": how & 16 > 0,
         "rate": "10Gbps",
         "max_bursts": 50,
     });

@@ -37,8 +37,8 @@ pub use scheduling::{
     DrrParams, Express, ExpressParams, FifoParams, Scheduler, Scheduling, StrictDrrParams, StrictParams, MAX_CLASSES,
 };
 pub use vectors::{
-    vectors, Column, RcmCase, RcmVectorParams, RimmCase, RimmVectorParams, Role, SEcnCase, SEcnVectorParams, Sequence, Vectors,
-    VECTORS,
+    vectors, Column, PdnCase, PdnVectorParams, RcmCase, RcmVectorParams, RimmCase, RimmVectorParams, Role, SEcnCase,
+    SEcnVectorParams, Sequence, Vectors, VECTORS,
 };
 pub use verdict::{DropReason, MarkReason, MarkVerdict};
 pub use view::{cells, Head, PortView, Unit};

@@ -20,11 +20,12 @@ from fanin import _core, files
 from fanin.cli import analyze as _analyze
 from fanin.cli import best as _best
 from fanin.cli import compare as _compare
+from fanin.cli import conform as _conform
 from fanin.cli import init as _init
 from fanin.cli import plot as _plot
 from fanin.cli import show as _show
 from fanin.cli import sweep as _sweep
-from fanin.cli.asked import as_setting, end_like_ctrl_c, overridden
+from fanin.cli.asked import as_nested, as_setting, end_like_ctrl_c, overridden
 from fanin.cli.ends import App
 from fanin.cli.failures import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, ends_in, failures
 from fanin.cli.output import list_figures, say, say_problem, show_reproduction, show_summary
@@ -57,15 +58,18 @@ class _Commands(typer.core.TyperGroup):
                     param.type = kind
 
 
-def _help(*examples: str) -> str:
-    """Return what stands below the options of a command."""
-    return "\n\n".join([f"Example: {escape(example)}" for example in examples] + [EXIT_HELP])
+def _help(*examples: str, page: str) -> str:
+    """Return what stands below the options of a command: examples, and the page of the documentation that says more."""
+    return "\n\n".join([f"Example: {escape(example)}" for example in examples] + [f"Read on: {page}", EXIT_HELP])
 
 
 app = App(
     name="fanin",
     cls=_Commands,
-    epilog=_help("fanin run scenarios/incast.toml -o out/incast"),
+    epilog=_help(
+        "fanin run scenarios/incast.toml -o out/incast",
+        page="docs/tutorials/incast.md, docs/overview.md; as a site: make site-serve",
+    ),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -101,7 +105,9 @@ SetOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
 
-@app.command(epilog=_help("fanin run scenarios/incast.toml -o out/incast --set seed=3"))
+@app.command(
+    epilog=_help("fanin run scenarios/incast.toml -o out/incast --set seed=3", page="docs/tutorials/incast.md, docs/scenario.md")
+)
 def run(
     scenario: ScenarioArgument,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="The result folder.", show_default=False)],
@@ -162,7 +168,7 @@ def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> 
         raise typer.Exit(EXIT_FAILED) from None
 
 
-@app.command(epilog=_help("fanin report out/incast -o incast.html"))
+@app.command(epilog=_help("fanin report out/incast -o incast.html", page="docs/results.md"))
 def report(
     result: ResultArgument,
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="The page; OUT/report.html if not given.")] = None,
@@ -173,7 +179,7 @@ def report(
         typer.echo(load(result).report(out))
 
 
-@app.command("explain", epilog=_help("fanin explain out/incast 17 --steps"))
+@app.command("explain", epilog=_help("fanin explain out/incast 17 --steps", page="docs/explain.md"))
 def explain_(
     result: ResultArgument,
     flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow by its id or number.", show_default=False)],
@@ -193,7 +199,7 @@ def explain_(
         terminal.table(console, "Step by step", *found.step_rows())
 
 
-@app.command("pauses", epilog=_help("fanin pauses out/lossless --event 2"))
+@app.command("pauses", epilog=_help("fanin pauses out/lossless --event 2", page="docs/tutorials/lossless.md, docs/lossless.md"))
 def pauses_(
     result: ResultArgument,
     event: Annotated[
@@ -225,16 +231,17 @@ def pauses_(
         terminal.table(console, "Followed flows that stood paused", *tree.flow_rows())
 
 
-app.command("sweep", epilog=_help(*_sweep.EXAMPLES))(_sweep.sweep)
-app.command("best", epilog=_help(_best.EXAMPLE))(_best.best)
-app.command("init", epilog=_help(*_init.EXAMPLES))(_init.init)
-app.command("show", epilog=_help(*_show.EXAMPLES))(_show.show)
-app.command("analyze", epilog=_help(*_analyze.EXAMPLES))(_analyze.analyze)
-app.command("compare", epilog=_help(*_compare.EXAMPLES))(_compare.compare)
-app.command("plot", epilog=_help(*_plot.EXAMPLES))(_plot.plot)
+app.command("sweep", epilog=_help(*_sweep.EXAMPLES, page="docs/tutorials/sweep.md, docs/sweeps.md"))(_sweep.sweep)
+app.command("best", epilog=_help(_best.EXAMPLE, page="docs/best.md"))(_best.best)
+app.command("init", epilog=_help(*_init.EXAMPLES, page="docs/scenario.md"))(_init.init)
+app.command("show", epilog=_help(*_show.EXAMPLES, page="docs/cli.md"))(_show.show)
+app.command("analyze", epilog=_help(*_analyze.EXAMPLES, page="docs/tutorials/capture.md, docs/analyze.md"))(_analyze.analyze)
+app.command("compare", epilog=_help(*_compare.EXAMPLES, page="docs/tutorials/sweep.md, docs/compare.md"))(_compare.compare)
+app.command("plot", epilog=_help(*_plot.EXAMPLES, page="docs/compare.md"))(_plot.plot)
+app.command("conform", epilog=_help(*_conform.EXAMPLES, page="docs/dataplanes.md, docs/vectors.md"))(_conform.conform_)
 
 
-@app.command(epilog=_help("fanin check scenarios/incast.toml"))
+@app.command(epilog=_help("fanin check scenarios/incast.toml", page="docs/scenario.md"))
 def check(scenario: ScenarioArgument, settings: SetOption = None, as_json: JsonOption = False) -> None:
     """Say everything that is wrong with a scenario, and what will probably not do what was meant."""
     with failures(scenario):
@@ -255,7 +262,7 @@ def check(scenario: ScenarioArgument, settings: SetOption = None, as_json: JsonO
         raise typer.Exit(EXIT_BAD_INPUT)
 
 
-@app.command(epilog=_help("fanin schema > scenario.schema.json"))
+@app.command(epilog=_help("fanin schema > scenario.schema.json", page="docs/scenario.md"))
 def schema(
     reference: Annotated[bool, typer.Option("--reference", help="The reference page in Markdown instead.")] = False,
     python: Annotated[bool, typer.Option("--python", help="The typed Python classes instead.")] = False,
@@ -296,7 +303,7 @@ _ABSENT: Final = {
 }
 
 
-@app.command(epilog=_help("fanin convert out/incast --to arrow --table flows -o tables"))
+@app.command(epilog=_help("fanin convert out/incast --to arrow --table flows -o tables", page="docs/results.md"))
 def convert(
     result: ResultArgument,
     to: Annotated[
@@ -335,20 +342,7 @@ class VectorFormat(StrEnum):
     CSV = "csv"
 
 
-def _nested(values: dict[str, Any]) -> dict[str, Any]:
-    nested: dict[str, Any] = {}
-    for path, value in values.items():
-        *tables, key = path.split(".")
-        target = nested
-        for table in tables:
-            target = target.setdefault(table, {})
-            if not isinstance(target, dict):
-                raise ValueError(f"--set {path}: {table} has been given a value of its own")
-        target[key] = value
-    return nested
-
-
-@app.command("vectors", epilog=_help("fanin vectors s-ecn --rate 10Gbps -o s-ecn.csv"))
+@app.command("vectors", epilog=_help("fanin vectors s-ecn --rate 10Gbps -o s-ecn.csv", page="docs/vectors.md"))
 def vectors_(
     mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help="The mechanism, for example s-ecn.", show_default=False)],
     cases: Annotated[list[str] | None, typer.Option("--case", metavar="CASE", help="Only this case; may be repeated.")] = None,
@@ -379,7 +373,7 @@ def vectors_(
         params |= {"cases": cases} if cases else {}
         params |= {"rates": rates} if rates else {}
         params |= {"registers.clock": clock} if clock else {}
-        document = vectors.generate(mechanism, _nested({**params, **dict(map(as_setting, settings or []))}))
+        document = vectors.generate(mechanism, as_nested({**params, **dict(map(as_setting, settings or []))}))
         chosen = form or (VectorFormat.CSV if out is not None and out.suffix.lower() == ".csv" else VectorFormat.JSON)
         write = {VectorFormat.CSV: vectors.write_csv, VectorFormat.JSON: vectors.write_json}[chosen]
         if out is None:
@@ -389,7 +383,7 @@ def vectors_(
                 write(document, file)
 
 
-@app.command(epilog=_help("fanin bench W2-128 --json"))
+@app.command(epilog=_help("fanin bench W2-128 --json", page="docs/performance.md"))
 def bench(
     workloads: Annotated[
         list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="Workloads; all of them if none is given.")
@@ -457,7 +451,7 @@ def bench(
     terminal.table(terminal.console(), title, list(head), rows)
 
 
-@app.command("reproduce", epilog=_help("fanin reproduce s-ecn/fig4a --short"))
+@app.command("reproduce", epilog=_help("fanin reproduce s-ecn/fig4a --short", page="docs/tutorials/figure.md, docs/reproduce.md"))
 def reproduce_(
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[FIGURE]...", help="A figure, for example s-ecn/fig4a; s-ecn for all of a paper.")
@@ -511,7 +505,7 @@ def reproduce_(
         raise typer.Exit(EXIT_FAILED)
 
 
-@app.command(epilog=_help("fanin version"))
+@app.command(epilog=_help("fanin version", page="CHANGELOG.md"))
 def version() -> None:
     """Print the version."""
     typer.echo(_core.version())

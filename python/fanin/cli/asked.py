@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fanin.scenario import Scenario
 
-__all__ = ["as_setting", "end_like_ctrl_c", "overridden"]
+__all__ = ["as_nested", "as_setting", "end_like_ctrl_c", "overridden"]
 
 
 def overridden(file: Path, settings: list[str]) -> Scenario:
@@ -34,6 +34,20 @@ def as_setting(setting: str) -> tuple[str, Any]:
         return path.strip(), text  # the shell has eaten the quotes of a string
     except RecursionError:
         raise ValueError(f"--set {path.strip()}: nests too deep") from None
+
+
+def as_nested(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values by path, such as `registers.credit`, as tables in one another."""
+    nested: dict[str, Any] = {}
+    for path, value in values.items():
+        *tables, key = path.split(".")
+        target = nested
+        for table in tables:
+            target = target.setdefault(table, {})
+            if not isinstance(target, dict):
+                raise ValueError(f"--set {path}: {table} has been given a value of its own")
+        target[key] = value
+    return nested
 
 
 _ENDS: Final = (signal.SIGTERM, signal.SIGHUP)

@@ -20,6 +20,7 @@ __all__ = ["EXIT_BAD_INPUT", "EXIT_FAILED", "EXIT_INTERRUPTED", "ends_in", "fail
 EXIT_FAILED: Final = 1
 EXIT_BAD_INPUT: Final = 2
 EXIT_INTERRUPTED: Final = 130
+SCENARIO_PAGE: Final = "read on: docs/scenario.md, or fanin schema --reference"
 
 
 @contextmanager
@@ -32,6 +33,7 @@ def failures(file: Path | None = None) -> Iterator[None]:
             say_problem(Problem.from_core(problem), file)
         if not error.problems:
             say(f"error: {error}", "red")
+        say(SCENARIO_PAGE)
         raise typer.Exit(EXIT_BAD_INPUT) from None
     except TraceError as error:
         for found in error.problems:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin import _core
+from fanin.machine import cores
 from fanin.scenario import Problem, Scenario, ScenarioError
 from fanin.statistics import FEW
 from fanin.sweep import axes, stop_metrics
@@ -370,7 +371,7 @@ def _check(
     hashes = []
     met: dict[tuple[str, ...], tuple[Problem, Point]] = {}
     count: Counter[tuple[str, ...]] = Counter()
-    threads = len(os.sched_getaffinity(0))
+    threads = cores()
     for start in range(0, len(texts), _CHECKED_AT_ONCE):
         some = [seeded(text, 0) for text in texts[start : start + _CHECKED_AT_ONCE]]
         points = design.points[start : start + _CHECKED_AT_ONCE]

@@ -425,8 +425,13 @@ impl TraceReader for PairReader {
         self.sums.alike = self.flight.alike;
         let passed = [&self.before.passed, &self.behind.passed];
         let lookup = context.flows.lookup();
-        let waiting =
-            self.waits.finish(self.pair.top, &|flow| if flow == NO_FLOW { String::new() } else { lookup(flow).name.to_string() });
+        let waiting = self.waits.finish((self.pair.top, !self.pair.with_transfers().is_empty()), &|flow| {
+            if flow == NO_FLOW {
+                String::new()
+            } else {
+                lookup(flow).name.to_string()
+            }
+        });
         let pair = &self.pair;
         let mut report = PairReport::new(pair.files.names(), (&pair.coarse, &pair.alignment), &self.sums, passed, waiting);
         let names = [report.before.as_slice(), report.behind.as_slice()];

@@ -27,6 +27,9 @@ pub struct WaitReport {
     pub histogram: HistogramReport,
     /// The flows with the longest wait.
     pub flows: Vec<FlowWait>,
+    /// All flows, where transfers are asked for: for their rows.
+    #[serde(skip)]
+    pub all: Vec<FlowWait>,
 }
 
 /// One flow at the port.
@@ -132,14 +135,22 @@ impl Waits {
         self.all.max
     }
 
-    /// The report, with the `top` flows of the longest waits.
-    pub fn finish(&self, top: usize, name: &dyn Fn(u32) -> String) -> Option<WaitReport> {
+    /// The report, with the `top` flows of the longest waits, and `all` flows if asked for.
+    pub fn finish(&self, (top, all): (usize, bool), name: &dyn Fn(u32) -> String) -> Option<WaitReport> {
         if self.all.packets == 0 {
             return None;
         }
         let mean = |t: &Tally| if t.packets > 0 { t.sum as f64 / t.packets as f64 } else { 0.0 };
         let mut flows: Vec<(&u32, &Tally)> = self.flows.iter().collect();
         flows.sort_by_key(|(flow, t)| (std::cmp::Reverse((t.max, t.sum)), **flow));
+        let row = |(flow, t): &(&u32, &Tally)| FlowWait {
+            flow: **flow,
+            name: name(**flow),
+            packets: t.packets,
+            dropped: t.dropped,
+            mean_ps: mean(t),
+            max_ps: t.max,
+        };
         let coarse: Vec<u64> = self.counts.chunks(TOGETHER).map(|classes| classes.iter().sum()).collect();
         let first = coarse.iter().position(|n| *n > 0).unwrap_or(0);
         Some(WaitReport {
@@ -154,18 +165,8 @@ impl Waits {
                 edges: (first..=coarse.len()).map(|class| edge(class * TOGETHER)).collect(),
                 counts: coarse[first..].to_vec(),
             },
-            flows: flows
-                .iter()
-                .take(top)
-                .map(|(flow, t)| FlowWait {
-                    flow: **flow,
-                    name: name(**flow),
-                    packets: t.packets,
-                    dropped: t.dropped,
-                    mean_ps: mean(t),
-                    max_ps: t.max,
-                })
-                .collect(),
+            flows: flows.iter().take(top).map(row).collect(),
+            all: flows.iter().take(if all { flows.len() } else { 0 }).map(row).collect(),
         })
     }
 }
@@ -190,15 +191,16 @@ mod tests {
         let mut waits = Waits::default();
         (1..=1_000_u64).rev().for_each(|i| waits.add((i % 3) as u32, i * 1_000_003, i));
         waits.dropped(7);
-        let report = waits.finish(2, &|flow| format!("f{flow}")).unwrap();
+        let report = waits.finish((2, true), &|flow| format!("f{flow}")).unwrap();
         for (found, exact) in [(report.p50_ps, 500), (report.p95_ps, 950), (report.p99_ps, 990)] {
             let exact = exact as f64 * 1_000_003.0;
             assert!((found as f64 / exact - 1.0).abs() < 0.01, "{found} {exact}");
         }
         assert_eq!((report.max_ps, report.max_at_ps, report.packets), (1_000_003_000, 1_000, 1_000));
         assert_eq!(report.flows.iter().map(|f| (&*f.name, f.packets)).collect::<Vec<_>>(), [("f1", 334), ("f0", 333)]);
+        assert_eq!(report.all.len(), 4);
         assert_eq!(report.histogram.counts.iter().sum::<u64>(), 1_000);
         assert_eq!(waits.never_left(), (1, 1));
-        assert!(Waits::default().finish(1, &|_| String::new()).is_none());
+        assert!(Waits::default().finish((1, false), &|_| String::new()).is_none());
     }
 }

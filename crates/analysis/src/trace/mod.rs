@@ -25,7 +25,7 @@ pub use estimate::Buffer;
 pub use export::export;
 pub use options::{By, Options};
 pub use time_argument::Dated;
-pub use transfers::{TransferReport, TransferRow};
+pub use transfers::{AtPort, TransferReport, TransferRow};
 pub use window::Records;
 
 use crate::checks::nothing_in;

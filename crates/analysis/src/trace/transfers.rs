@@ -6,8 +6,10 @@ use crate::capture::survey::Survey;
 use crate::capture::transfers::Transfer;
 use crate::display::{count, percent, span};
 use crate::input::context::{name_of, Origin};
+use crate::pair::{FlowWait, Pair};
 use fanin_units::Time;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Transfers that are listed, the slowest.
 const LISTED: usize = 10_000;
@@ -23,10 +25,10 @@ pub struct TransferReport {
     pub bytes: u64,
     pub segments: u64,
     pub resent: u64,
-    /// Of the segments that were sent again, those whose first copy is not in the capture: lost before it.
+    /// Segments that were sent again and whose first copy is not in the capture: lost before it.
     pub lost_before: u64,
     pub reordered: u64,
-    /// Of those whose acknowledgments were captured; absent where there are none.
+    /// Timeouts of transfers whose acknowledgments were captured; absent where there are none.
     pub timeouts: Option<u64>,
     pub probes: Option<u64>,
     pub syn_resent: u64,
@@ -77,15 +79,26 @@ pub struct TransferRow {
     pub answered_after_ps: Option<u64>,
     pub stall_ps: u64,
     pub idle_ps: u64,
+    /// Of two captures: how the packets of its flow, of all its transfers, fared at the port between them.
+    pub at_port: Option<AtPort>,
     pub words: String,
+}
+
+/// Packets of a flow at the port between two captures.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AtPort {
+    pub packets: u64,
+    pub dropped: u64,
+    pub mean_ps: f64,
+    pub max_ps: u64,
 }
 
 fn length(ps: i64) -> u64 {
     u64::try_from(ps).unwrap_or(0)
 }
 
-/// What shows why a transfer took so long, in a sentence without its end.
-fn explained(t: &Transfer) -> String {
+/// Reason why a transfer took so long, in a sentence without its end.
+fn explained(t: &Transfer, at_port: Option<&AtPort>) -> String {
     let took = length(t.took());
     let part = |time: i64| format!("{} of {}", span(length(time)), span(took));
     let again = || format!("{} of {} sent again", t.resent, count(t.segments, "segment"));
@@ -111,6 +124,10 @@ fn explained(t: &Transfer) -> String {
     } else if t.acks && !t.complete {
         parts.push("not all was acknowledged in the capture".into());
     }
+    if let Some(port) = at_port {
+        let dropped = if port.dropped > 0 { format!("{} dropped and ", count(port.dropped, "packet")) } else { String::new() };
+        parts.push(format!("{dropped}a wait of {} at most at this port", span(port.max_ps)));
+    }
     if parts.is_empty() {
         parts.push("nothing was sent again".into());
     }
@@ -122,14 +139,17 @@ struct Found<'a> {
     survey: &'a Survey,
     transfer: &'a Transfer,
     start: Option<Time>,
+    /// Flows at the port between two captures, by name.
+    at_port: Option<&'a BTreeMap<String, AtPort>>,
 }
 
 impl Found<'_> {
     fn row(&self) -> TransferRow {
         let t = self.transfer;
         let key = &self.survey.links.links[t.entry as usize].key;
+        let flow = name_of(key.addresses(), key.ports(), key.protocol(), key.tenant());
+        let at_port = self.at_port.and_then(|flows| flows.get(&flow)).copied();
         TransferRow {
-            flow: name_of(key.addresses(), key.ports(), key.protocol(), key.tenant()),
             start_ps: self.start.map(Time::ps),
             took_ps: length(t.took()),
             complete: t.complete,
@@ -148,21 +168,35 @@ impl Found<'_> {
             answered_after_ps: t.asked.map(|asked| length(t.start - asked)),
             stall_ps: length(t.stall),
             idle_ps: length(t.idle),
-            words: explained(t),
+            words: explained(t, at_port.as_ref()),
+            at_port,
+            flow,
         }
     }
 }
 
 /// Transfers of a survey that begin in the time that is analysed.
-fn of_survey<'a>(survey: &'a Survey, origin: Option<Origin>, options: &Options) -> Vec<Found<'a>> {
+fn of_survey<'a>(
+    (survey, at_port): (&'a Survey, Option<&'a BTreeMap<String, AtPort>>),
+    origin: Option<Origin>,
+    options: &Options,
+) -> Vec<Found<'a>> {
     let (from, stop) = (options.settings.from.unwrap_or(Time::ZERO), options.stop.unwrap_or(Time::MAX));
     let first = survey.first.unwrap_or(0);
     let found = survey.transfers.iter().flat_map(|transfers| &transfers.list).map(|transfer| {
         let at = u128::try_from(first + i128::from(transfer.opened.unwrap_or(transfer.start))).ok();
         let start = origin.zip(at).and_then(|(origin, at)| origin.time(at).ok());
-        Found { survey, transfer, start }
+        Found { survey, transfer, start, at_port }
     });
     found.filter(|found| found.start.is_none_or(|start| start >= from && start <= stop)).collect()
+}
+
+/// The flows at the port of a pair, by name.
+fn at_port(pair: &Pair) -> BTreeMap<String, AtPort> {
+    let waiting = pair.report().and_then(|report| report.waiting);
+    let flows = waiting.into_iter().flat_map(|waiting| waiting.all);
+    let of = |f: FlowWait| (f.name, AtPort { packets: f.packets, dropped: f.dropped, mean_ps: f.mean_ps, max_ps: f.max_ps });
+    flows.map(of).collect()
 }
 
 /// The report of a trace's transfers.
@@ -170,11 +204,12 @@ pub fn report(sources: &[Source], origin: Origin, options: &Options) -> Transfer
     let mut report = TransferReport::default();
     let mut all = Vec::new();
     let mut left_out = 0;
-    for source in sources {
+    let ports: Vec<Option<BTreeMap<String, AtPort>>> = sources.iter().map(|source| source.pair().map(at_port)).collect();
+    for (source, at_port) in sources.iter().zip(&ports) {
         let clock = source.capture().is_none_or(|capture| capture.is_on_the_traces_clock());
         let alone = source.capture().and_then(|capture| capture.survey());
         for survey in alone.into_iter().chain(source.pair().into_iter().flat_map(|pair| pair.with_transfers())) {
-            all.extend(of_survey(survey, clock.then_some(origin), options));
+            all.extend(of_survey((survey, at_port.as_ref()), clock.then_some(origin), options));
             left_out += survey.transfers.as_ref().map_or(0, |transfers| transfers.left_out);
         }
     }

@@ -17,7 +17,7 @@ mod hooks;
 mod int;
 mod node;
 mod pabo;
-mod pdn;
+pub(crate) mod pdn;
 mod pfc;
 pub(crate) mod rcm;
 mod registry;

@@ -8,6 +8,9 @@ use super::{
     Peaks, PortNo, Profile, Sends, Site, Turn,
 };
 use crate::DropReason;
+use fanin_dataplane::pdn::{
+    self as registers, Bounds, Raising, DROP_IPV4, DROP_IPV6, FIELDS, IPV4_WITH_NOTICE, IPV6_WITH_NOTICE,
+};
 use fanin_packet::{address, Control, Envelope, IpVersion, Kind, Lost, Part, Reference, Side, Signal, Signals};
 use fanin_params::{counters, names, params, Cx, Param};
 use fanin_units::{Bytes, Stream};
@@ -77,28 +80,13 @@ impl NoticeCounts {
     }
 }
 
-/// EtherTypes of frames with a notification, of IPv4 and of IPv6; the paper has only the first, and neither is registered.
-/// Source: PDN §IV (0xA800).
-const IPV4_WITH_NOTICE: u16 = 0xA800;
-const IPV6_WITH_NOTICE: u16 = 0xA6DD;
-/// Types of notifications, by their addresses. Source: PDN fig. 3, which gives no values.
-const DROP_IPV4: u8 = 1;
-const DROP_IPV6: u8 = 2;
-/// Operations: one byte on the wire. The paper names the field and one action and leaves values open; zero stays unused, so that
-/// an empty byte is no order.
-const RETRANSMIT_AND_HALVE: u8 = 1;
-const RETRANSMIT: u8 = 2;
-/// For an acknowledgment without data: acknowledge again. Deviation: the paper has the sender retransmit "from the TCP
-/// transmitting buffer", where no acknowledgment is.
-const ACKNOWLEDGE: u8 = 3;
-
 /// Separates the draws of `loss` from those of other mechanisms.
 const SALT: u32 = 1;
 
 /// Bytes of a notification: two addresses and ports, sequence number 4, length 2, type 1, operation 1. Source: PDN fig. 3 for
 /// the 20 bytes of IPv4; with its fields and addresses of 16 bytes they are 44.
-const fn notice_bytes(ip: IpVersion) -> u16 {
-    ip.tuple() + 8
+pub(crate) const fn notice_bytes(ip: IpVersion) -> u16 {
+    ip.tuple() + FIELDS as u16
 }
 
 /// True if the sender is notified of a packet that was dropped for `reason`: of congestion, not of packets without a route.
@@ -119,28 +107,82 @@ fn body(ip: IpVersion, dropped: &Envelope, reference: Reference, operation: u8) 
     let (source, destination) = if dropped.to == Side::Responder { (client, server) } else { (server, client) };
     bytes.extend(source.to_be_bytes());
     bytes.extend(destination.to_be_bytes());
-    bytes.extend(reference.number.to_be_bytes());
-    bytes.extend(reference.length.to_be_bytes());
-    bytes.extend([if ip == IpVersion::V4 { DROP_IPV4 } else { DROP_IPV6 }, operation]);
+    let kind = if ip == IpVersion::V4 { DROP_IPV4 } else { DROP_IPV6 };
+    bytes.extend(registers::fields(reference.number, reference.length, kind, operation));
     bytes
 }
 
-/// Notifications that wait at one port.
+/// Notifications that wait at one port, first in, first out.
 #[derive(Debug)]
-struct Queue {
-    waiting: VecDeque<Message>,
-    peak: usize,
+pub(crate) struct Queue<M> {
+    waiting: VecDeque<M>,
+    peak: u32,
+}
+
+impl<M> Queue<M> {
+    pub(crate) fn new() -> Self {
+        Queue { waiting: VecDeque::new(), peak: 0 }
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.waiting.len() as u32
+    }
+
+    pub(crate) fn peak(&self) -> u32 {
+        self.peak
+    }
+
+    /// Queues a notification; false: it has no room and is lost.
+    pub(crate) fn push(&mut self, bounds: &Bounds, message: M) -> bool {
+        let takes = bounds.takes(self.len());
+        if takes {
+            self.waiting.push_back(message);
+            self.peak = self.peak.max(self.len());
+        }
+        takes
+    }
+
+    /// The notification that goes at the end of a frame.
+    pub(crate) fn attach(&mut self, bounds: &Bounds, frame: u16) -> Option<M> {
+        let attaches = bounds.attaches(self.len(), frame);
+        attaches.then(|| self.waiting.pop_front()).flatten()
+    }
+
+    /// The notification that leaves in an empty frame.
+    pub(crate) fn alone(&mut self, bounds: &Bounds, data: bool) -> Option<M> {
+        let goes = bounds.goes_alone(self.len(), data);
+        goes.then(|| self.waiting.pop_front()).flatten()
+    }
+}
+
+/// Bounds of queues and frames, by the settings.
+pub(crate) fn bounds(queue: Bytes, max_frame: Bytes, ip: IpVersion) -> Bounds {
+    Bounds { room: queue.get() as u32, each: notice_bytes(ip) as u8, largest: max_frame.get() as u16 }
+}
+
+/// Policy on drops, by the settings.
+pub(crate) fn raising(acks: bool, operation: Operations) -> Raising {
+    Raising { acks, halve: operation == Operations::RetransmitAndHalve }
+}
+
+/// A port towards a neighbour with PDN.
+#[derive(Debug)]
+struct Port {
+    queue: Queue<Message>,
     draws: Stream,
 }
 
 /// PDN at one switch.
 #[derive(Debug)]
 pub struct Pdn {
-    params: PdnParams,
+    bounds: Bounds,
+    raising: Raising,
+    /// Probability that a notification is lost on a link.
+    loss: f64,
     ip: IpVersion,
     ttl: u8,
     /// By port; none where the next hop runs no PDN.
-    queues: Vec<Option<Queue>>,
+    ports: Vec<Option<Port>>,
     counts: NoticeCounts,
 }
 
@@ -148,33 +190,27 @@ impl Pdn {
     /// Queues a notification at the port towards the sender: the port that an acknowledgment would take. Where several paths
     /// are equal the switch chooses as for a packet with the hash of the acknowledgments.
     fn queue(&mut self, node: &mut dyn Node, message: Message, fx: &mut Effects) {
-        let most = (self.params.queue.get() / u64::from(notice_bytes(self.ip))) as usize;
         let port = node.route(&message.envelope);
-        let Some((port, queue)) = port.and_then(|port| Some((port, self.queues[port.index()].as_mut()?))) else {
+        let Some((port, at)) = port.and_then(|port| Some((port, self.ports[port.index()].as_mut()?))) else {
             self.counts.next_hop_unaware += 1;
             return;
         };
-        if queue.waiting.len() >= most {
+        if at.queue.push(&self.bounds, message) {
+            fx.push(Effect::Arm(port));
+        } else {
             self.counts.overflowed += 1;
-            return;
         }
-        queue.waiting.push_back(message);
-        queue.peak = queue.peak.max(queue.waiting.len());
-        fx.push(Effect::Arm(port));
     }
 }
 
 /// Reads a notification for the endpoint of the flow that it names.
 fn read(body: &[u8]) -> Signal {
-    let [.., a, b, c, d, high, low, _, operation] = *body else { return Signal::Undefined };
-    let (part, reduce) = match operation {
-        RETRANSMIT_AND_HALVE => (Part::Data, true),
-        RETRANSMIT => (Part::Data, false),
-        ACKNOWLEDGE => (Part::Acknowledgment, false),
-        _ => return Signal::Undefined,
+    let Some(told) = registers::read(body) else { return Signal::Undefined };
+    let part = match told.lost {
+        registers::Lost::Data => Part::Data,
+        registers::Lost::Acknowledgment => Part::Acknowledgment,
     };
-    let number = u32::from_be_bytes([a, b, c, d]);
-    Signal::Lost(Lost { packet: Reference { number, length: u16::from_be_bytes([high, low]), part }, reduce })
+    Signal::Lost(Lost { packet: Reference { number: told.number, length: told.length, part }, reduce: told.reduce })
 }
 
 impl Mechanism for Pdn {
@@ -205,12 +241,20 @@ impl Mechanism for Pdn {
         if !Self::runs_at(params, &site.name) {
             return None;
         }
-        let queue = |port: &super::PortSite| {
+        let port = |port: &super::PortSite| {
             let aware = !names_it(&params.unaware, &port.peer) && (port.to_host || port.peer_runs.contains(&"pdn"));
-            aware.then(|| Queue { waiting: VecDeque::new(), peak: 0, draws: site.stream(SALT, port) })
+            aware.then(|| Port { queue: Queue::new(), draws: site.stream(SALT, port) })
         };
-        let queues = site.ports.iter().map(queue).collect();
-        Some(Pdn { params: params.clone(), ip: site.framing.ip, ttl: site.ttl, queues, counts: NoticeCounts::default() })
+        let ip = site.framing.ip;
+        Some(Pdn {
+            bounds: bounds(params.queue, params.max_frame, ip),
+            raising: raising(params.acks, params.operation),
+            loss: params.loss,
+            ip,
+            ttl: site.ttl,
+            ports: site.ports.iter().map(port).collect(),
+            counts: NoticeCounts::default(),
+        })
     }
 
     fn check(params: &PdnParams, context: &Context<'_>, cx: &mut Cx) {
@@ -262,15 +306,14 @@ impl Mechanism for Pdn {
 
     fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
         let Dropped { envelope: dropped, reference, reason, .. } = *dropped;
-        let wanted = |reference: &Reference| is_congestion(reason) && (self.params.acks || reference.part == Part::Data);
-        let Some(reference) = reference.filter(wanted) else {
+        let lost = reference.map(|reference| match reference.part {
+            Part::Data => registers::Lost::Data,
+            Part::Acknowledgment => registers::Lost::Acknowledgment,
+        });
+        let operation = self.raising.operation(is_congestion(reason), lost);
+        let Some((reference, operation)) = reference.zip(operation) else {
             self.counts.not_raised += 1;
             return;
-        };
-        let operation = match (reference.part, self.params.operation) {
-            (Part::Acknowledgment, _) => ACKNOWLEDGE,
-            (Part::Data, Operations::RetransmitAndHalve) => RETRANSMIT_AND_HALVE,
-            (Part::Data, Operations::Retransmit) => RETRANSMIT,
         };
         self.counts.raised += 1;
         let bytes = body(self.ip, dropped, reference, operation);
@@ -294,26 +337,24 @@ impl Mechanism for Pdn {
 impl Peaks for Pdn {
     fn longest_queue(&self) -> Option<(PortNo, Bytes)> {
         let bytes = u64::from(notice_bytes(self.ip));
-        longest(self.queues.iter().map(|queue| queue.as_ref().map_or(0, |queue| queue.peak as u64 * bytes)))
+        longest(self.ports.iter().map(|at| at.as_ref().map_or(0, |at| u64::from(at.queue.peak()) * bytes)))
     }
 }
 
 impl Attaches for Pdn {
     fn messages(&self) -> u64 {
-        self.queues.iter().flatten().map(|queue| queue.waiting.len() as u64).sum()
+        self.ports.iter().flatten().map(|at| u64::from(at.queue.len())).sum()
     }
 
     fn on_departure(&mut self, port: PortNo, envelope: &Envelope) -> Option<Message> {
-        let queue = self.queues[port.index()].as_mut()?;
-        let room = u64::from(envelope.frame) + u64::from(notice_bytes(self.ip)) <= self.params.max_frame.get();
-        let message = if room { queue.waiting.pop_front()? } else { return None };
+        let message = self.ports[port.index()].as_mut()?.queue.attach(&self.bounds, envelope.frame)?;
         self.counts.attached += 1;
         Some(message)
     }
 
     fn loses(&mut self, port: PortNo) -> bool {
-        let Some(queue) = self.queues[port.index()].as_mut().filter(|_| self.params.loss > 0.0) else { return false };
-        let lost = queue.draws.unit() < self.params.loss;
+        let Some(at) = self.ports[port.index()].as_mut().filter(|_| self.loss > 0.0) else { return false };
+        let lost = at.draws.unit() < self.loss;
         self.counts.lost += u64::from(lost);
         lost
     }
@@ -321,26 +362,26 @@ impl Attaches for Pdn {
 
 impl Sends for Pdn {
     fn on_turn(&mut self, _node: &mut dyn Node, port: PortNo, data: bool, _fx: &mut Effects) -> Turn {
-        let queue = self.queues[port.index()].as_mut().filter(|_| !data);
-        let Some(message) = queue.and_then(|queue| queue.waiting.pop_front()) else { return Turn::Pass };
+        let at = self.ports[port.index()].as_mut();
+        let Some(message) = at.and_then(|at| at.queue.alone(&self.bounds, data)) else { return Turn::Pass };
         self.counts.empty_frames += 1;
         Turn::Message(message)
     }
 
     fn waits(&self, port: PortNo) -> bool {
-        self.queues[port.index()].as_ref().is_some_and(|queue| !queue.waiting.is_empty())
+        self.ports[port.index()].as_ref().is_some_and(|at| at.queue.len() > 0)
     }
 }
 
 impl Listens for Pdn {
     fn on_message(&mut self, node: &mut dyn Node, _from: PortNo, message: &Message, fx: &mut Effects) {
         let mut message = *message;
-        message.envelope.ttl -= 1;
-        if message.envelope.ttl == 0 {
+        let Some(left) = registers::hops_left(message.envelope.ttl) else {
             self.counts.expired += 1;
-        } else {
-            self.queue(node, message, fx);
-        }
+            return;
+        };
+        message.envelope.ttl = left;
+        self.queue(node, message, fx);
     }
 }
 
@@ -435,7 +476,7 @@ mod tests {
     #[test]
     fn a_notification_has_the_fields_of_the_paper() {
         let (envelope, reference) = dropped(0x0102_0304);
-        let bytes = body(IpVersion::V4, &envelope, reference, RETRANSMIT_AND_HALVE);
+        let bytes = body(IpVersion::V4, &envelope, reference, registers::RETRANSMIT_AND_HALVE);
         let (client, server) = address::ports(FlowId(7));
         let mut expected = vec![10, 0, 0, 1, 10, 0, 0, 2];
         expected.extend([client.to_be_bytes(), server.to_be_bytes()].concat());

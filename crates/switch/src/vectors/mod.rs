@@ -3,10 +3,12 @@
 //!
 //! A mechanism has a file with its parameters and its cases, and one line in the registry below. Docs: docs/vectors.md.
 
+mod pdn;
 mod rcm;
 mod rimm;
 mod s_ecn;
 
+pub use pdn::{Case as PdnCase, PdnVectorParams};
 pub use rcm::{Case as RcmCase, RcmVectorParams};
 pub use rimm::{Case as RimmCase, RimmVectorParams};
 pub use s_ecn::{Case as SEcnCase, SEcnVectorParams};
@@ -115,6 +117,7 @@ macro_rules! registry {
 }
 
 registry! {
+    "pdn" => pdn,
     "rcm" => rcm,
     "rimm" => rimm,
     "s-ecn" => s_ecn,

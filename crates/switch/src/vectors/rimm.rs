@@ -331,6 +331,15 @@ fn write(case: Case, tape: &mut Tape<'_>) {
                 tape.wait(900);
                 tape.message(host, crossing, alpha - u64::from(crossing % 2 == 0), 3);
             }
+            // An alert, and another after a message that was lost: its time counts from the second.
+            for crossing in [1, 3] {
+                tape.wait(900);
+                tape.message(host, crossing, alpha, 3);
+            }
+            for wait in [give_up - 1, 1] {
+                tape.wait(wait);
+                tape.new_packet(host, 1, 4, 60);
+            }
         }
         Case::Select => {
             tape.alert(host, true);
@@ -438,6 +447,15 @@ fn write(case: Case, tape: &mut Tape<'_>) {
                 tape.all_back();
                 tape.new_packet(host, 5, 1, 60);
             }
+            // A number that is yet to be attached, while others are out: no hole, and late.
+            tape.alert(host, true);
+            (0..3).for_each(|_| tape.new_packet(host, 5, 1, 60));
+            tape.alert(host, false);
+            if let Some(Out { number, hash, port, way }) = tape.out.last().copied() {
+                tape.out.push(Out { number: number.wrapping_add(1), hash, port, way });
+                tape.back(tape.out.len() - 1, 1, 60);
+            }
+            tape.all_back();
         }
         Case::Gaps => {
             for gap in [1, chi - 1, chi, chi + 1, chi / 2] {

@@ -28,6 +28,8 @@ names! {
         "threshold" => Threshold,
         /// Random sizes, distances and codepoints.
         "random" => Random,
+        /// Growth of exactly zero beside a mark that waits, and a queue of exactly K.
+        "exact" => Exact,
     }
 }
 
@@ -35,7 +37,7 @@ params! {
     /// Settings of `fanin vectors s-ecn`.
     pub struct SEcnVectorParams {
         /// Cases to write.
-        pub cases: Vec<Case> = vec![Case::Slopes, Case::Idle, Case::Pairs, Case::Sizes, Case::Saturation, Case::Codepoints, Case::Threshold, Case::Random];
+        pub cases: Vec<Case> = vec![Case::Slopes, Case::Idle, Case::Pairs, Case::Sizes, Case::Saturation, Case::Codepoints, Case::Threshold, Case::Random, Case::Exact];
         /// Rates of the port; each case is written for every rate.
         pub rates: Vec<BitRate> = [10, 100, 1_000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000, 400_000].map(BitRate::from_mbps).to_vec(), in BitRate::from_mbps(10)..=BitRate::from_gbps(1600);
         /// Seed of random sizes and distances.
@@ -163,6 +165,26 @@ fn arrivals(case: Case, params: &SEcnVectorParams, rate: BitRate) -> Vec<Arrival
             p.even(8, 10);
             p.even(burst, 5);
         }),
+        Case::Exact => {
+            (0..6).for_each(|_| {
+                // 400 B on the wire take whole clocks of 8 ns at 1, 10, 25, 40, 50, 100, 200 and 400 Gb/s.
+                let (jumbo, exact) = (p.time(9018) * 10 / 15, p.time(380));
+                (0..4).for_each(|_| p.push(jumbo, 9018, Ecn::NotEct));
+                (0..6).for_each(|_| p.push(exact, 380, Ecn::Ect0));
+                (0..2).for_each(|_| p.push(jumbo, 9018, Ecn::Ect0));
+                p.push(full * 60, FULL, Ecn::Ect0);
+            });
+            // K waits behind a frame that is being sent, and a packet comes that the slope does not mark.
+            p.push(full * 60, 9018, Ecn::Ect0);
+            let mut left = params.k.get();
+            while left >= 64 {
+                let two = u64::from(FULL) * 2;
+                let frame = if left >= two { u64::from(FULL) } else { left.div_ceil(1 + left / u64::from(FULL + 1)) };
+                p.push(0, frame as u16, Ecn::Ect0);
+                left -= frame;
+            }
+            p.push(p.time(4000), FULL, Ecn::Ect0);
+        }
         Case::Random => (0..400).for_each(|_| {
             let frame = 64 + rng.below(9018 - 63) as u16;
             let ecn = [Ecn::Ect0, Ecn::Ect0, Ecn::Ect1, Ecn::NotEct, Ecn::Ce][rng.below(5) as usize];

@@ -30,7 +30,7 @@ fn every_value_has_room_in_its_column() {
     for (at, clock) in [("enqueue", "8ns"), ("dequeue", "1ns"), ("enqueue", "20ns")] {
         let registers = table(&[("clock", text(clock)), ("credit", text("65535B"))]).value;
         let made = vectors("s-ecn", &table(&[("at", text(at)), ("registers", registers)])).unwrap();
-        assert_eq!(made.sequences.len(), 80);
+        assert_eq!(made.sequences.len(), 90);
         every_value_fits(&made);
     }
 }
@@ -56,6 +56,34 @@ fn every_value_of_rcm_has_room_in_its_column() {
 }
 
 #[test]
+fn every_value_of_pdn_has_room_in_its_column() {
+    for (queue, max_frame, ttl) in [("200B", "1518B", 64), ("44B", "128B", 2), ("100KB", "65535B", 255)] {
+        let settings = [("queue", text(queue)), ("max_frame", text(max_frame)), ("ttl", Value::Int(ttl))];
+        let made = vectors("pdn", &table(&settings)).unwrap();
+        assert_eq!(made.sequences.len(), 16);
+        every_value_fits(&made);
+    }
+}
+
+/// Each fate and each way to leave is there; what a sequence sends is what it queued, in order.
+#[test]
+fn notifications_leave_in_the_order_in_which_they_were_queued() {
+    let made = vectors("pdn", &table(&[])).unwrap();
+    let column = |name: &str| made.columns.iter().position(|c| c.name == name).unwrap();
+    let (fate, sends, number, sent) = (column("fate"), column("sends"), column("number"), column("sent_number"));
+    let mut met = std::collections::BTreeSet::new();
+    for sequence in &made.sequences {
+        let queued: Vec<i64> = sequence.rows.iter().filter(|r| r[fate] == 1).map(|r| r[number]).collect();
+        let left: Vec<i64> = sequence.rows.iter().filter(|r| r[sends] > 0).map(|r| r[sent]).collect();
+        assert_eq!(queued[..left.len()], left, "{}", sequence.case);
+        let waiting = sequence.rows.last().unwrap()[column("waiting")];
+        assert_eq!((queued.len() - left.len()) as i64, waiting, "{}", sequence.case);
+        met.extend(sequence.rows.iter().map(|r| (r[fate], r[sends])));
+    }
+    assert_eq!(Vec::from_iter(met), [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (3, 0), (4, 0)]);
+}
+
+#[test]
 fn the_cases_reach_what_they_are_for() {
     let made = vectors("s-ecn", &table(&[("rates", list(&["1Gbps"]))])).unwrap();
     let column = |name: &str| made.columns.iter().position(|c| c.name == name).unwrap();
@@ -63,7 +91,7 @@ fn the_cases_reach_what_they_are_for() {
         let sequence = made.sequences.iter().find(|s| s.case == case).unwrap();
         sequence.rows.iter().filter(|row| wanted(row[column(name)])).count()
     };
-    for case in ["slopes", "idle", "pairs", "sizes", "saturation", "ecn", "threshold", "random"] {
+    for case in ["slopes", "idle", "pairs", "sizes", "saturation", "ecn", "threshold", "exact", "random"] {
         let (rows, marks) = (count(case, "mark", &|_| true), count(case, "mark", &|m| m == 1));
         assert!(0 < marks && marks < rows, "{case}: {marks} of {rows}");
         assert!(count(case, "added", &|v| v == -1538 << 20) > 0, "{case} reaches the credit");
@@ -73,6 +101,15 @@ fn the_cases_reach_what_they_are_for() {
     assert_eq!(count("saturation", "interval", &|v| v == 0xff_fffe), 1);
     assert!(count("idle", "interval", &|v| v == 0xff_ffff) >= 3);
     assert!(count("ecn", "ecn", &|v| v == 0) > 50);
+    assert_eq!(count("exact", "growth", &|v| v == 0), 36);
+    for k in [64, 65, 1518, 1519, 1582, 3035, 3036, 32_000, 999_999] {
+        let made = vectors("s-ecn", &table(&[("cases", list(&["exact"])), ("k", text(&format!("{k}B")))])).unwrap();
+        for sequence in &made.sequences {
+            let last = &sequence.rows[sequence.rows.len() - 1];
+            let [queue, by_slope, by_k, mark] = ["queue", "by_slope", "by_k", "mark"].map(|name| last[column(name)]);
+            assert_eq!([queue, by_slope, by_k, mark], [k, 0, 1, 1], "the queue is K, and that alone marks");
+        }
+    }
 }
 
 #[test]
@@ -97,7 +134,7 @@ fn what_is_wrong_is_said_all_at_once() {
     let unknown = said("s-enc", table(&[]));
     assert_eq!(
         unknown,
-        ["\"s-enc\" is not a known mechanism with test vectors; accepted: rcm, rimm, s-ecn; did you mean 's-ecn'?"]
+        ["\"s-enc\" is not a known mechanism with test vectors; accepted: pdn, rcm, rimm, s-ecn; did you mean 's-ecn'?"]
     );
     let wrong = said("s-ecn", table(&[("cases", list(&["pair"])), ("rates", list(&["1Mbps"])), ("k", text("2"))]));
     assert_eq!(wrong.len(), 3, "{wrong:?}");

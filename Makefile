@@ -41,6 +41,12 @@ rust-test: doctor ## unit tests, lints, walk-throughs
 	.ci/timed "macOS, Windows: check" .ci/portable
 	.ci/timed "walk-throughs" $(PYTHON) .ci/drills
 
+MUTANTS ?= crates/dataplane/src/*.rs
+
+.PHONY: mutants
+mutants: ## put mistakes into MUTANTS=GLOB and list those that the crate's own tests do not notice (docs/dev/mutants.md)
+	.ci/mutants '$(MUTANTS)'
+
 .PHONY: drills
 drills: ## apply the walk-throughs of CONTRIBUTING.md to a copy of the project and test it
 	$(PYTHON) .ci/drills

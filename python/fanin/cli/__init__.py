@@ -366,7 +366,7 @@ def vectors_(
     """Write test vectors of a mechanism, to check hardware, P4 or software with, bit for bit."""
     from fanin import vectors
 
-    with failures():
+    with failures(page="docs/vectors.md"):
         if form is None:
             ends_in(out, ".json", ".csv")
         params: dict[str, Any] = {"seed": seed}

@@ -79,7 +79,7 @@ pub struct TransferRow {
     pub answered_after_ps: Option<u64>,
     pub stall_ps: u64,
     pub idle_ps: u64,
-    /// Of two captures: how the packets of its flow, of all its transfers, fared at the port between them.
+    /// Fate of the flow's packets, of all its transfers, at the port between two captures.
     pub at_port: Option<AtPort>,
     pub words: String,
 }

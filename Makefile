@@ -19,6 +19,9 @@ help: ## list the targets
 doctor: ## say what this machine lacks
 	@PYTHON="$(PYTHON)" .ci/doctor
 
+.PHONY: build
+build: $(VENV)/.built ## compile the extension: the command in .venv/bin/fanin
+
 .PHONY: demo
 demo: $(VENV)/.built ## web-search and query traffic on a leaf-spine fabric: table and page
 	$(BIN)/fanin run scenarios/demo.toml -o out/demo --force
@@ -35,7 +38,14 @@ rust-test: doctor ## unit tests, lints, walk-throughs
 	.ci/timed "Rust tests: build" cargo test --workspace --quiet --no-run
 	.ci/timed "Rust tests: run" cargo test --workspace --quiet --no-fail-fast
 	.ci/timed "clippy" cargo clippy --workspace --all-targets --quiet -- -D warnings
+	.ci/timed "macOS, Windows: check" .ci/portable
 	.ci/timed "walk-throughs" $(PYTHON) .ci/drills
+
+MUTANTS ?= crates/dataplane/src/*.rs
+
+.PHONY: mutants
+mutants: ## put mistakes into MUTANTS=GLOB and list those that the crate's own tests do not notice (docs/dev/mutants.md)
+	.ci/mutants '$(MUTANTS)'
 
 .PHONY: drills
 drills: ## apply the walk-throughs of CONTRIBUTING.md to a copy of the project and test it

@@ -86,6 +86,33 @@ fn the_detour_takes_other_ports_and_loses_less() {
     assert!(detour["drops"].as_u64() < plain["drops"].as_u64());
 }
 
+/// The tutorials of docs/tutorials show what the command prints with a walk-through applied: here are its fingerprints.
+#[test]
+fn the_tutorials_show_what_comes_out() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).expect("a file of the project");
+    let shown = |page: &str, command: &str| {
+        let after = page.split_once(command).unwrap_or_else(|| panic!("no {command}")).1;
+        after.split_once("fingerprint ").expect("a fingerprint").1[..16].to_string()
+    };
+    let ran = |text: &str| {
+        let scenario = Scenario::from_toml(text, &root).expect("a scenario");
+        let mut world = world(&scenario, &Destination::Memory).expect("a world");
+        while world.advance(1_000_000).expect("tables") == Pause::Budget {}
+        format!("{:016x}", world.into_kept().expect("tables").fingerprint)
+    };
+    let (control, mechanism) = (read("docs/tutorials/congestion-control.md"), read("docs/tutorials/mechanism.md"));
+    let incast = |control: &str| {
+        let text = read("scenarios/incast.toml").replace("\"dctcp\"", control);
+        text.replace("{ kind = \"threshold\", k = \"65 packets\" }", "\"none\"")
+    };
+    assert_eq!(ran(&incast("\"swiftlike\"")), shown(&control, "-o out/swiftlike"));
+    assert_eq!(ran(&incast("{ kind = \"swiftlike\", target = \"100us\" }")), shown(&control, "-o out/target"));
+    let fabric = mechanism.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```")).expect("a scenario").0;
+    let sidestep = fabric.replace("[switch]\n", "[switch]\nmechanisms.sidestep = {}\n");
+    assert_eq!(ran(&sidestep), shown(&mechanism, "-o out/sidestep"));
+}
+
 /// What was added is tried by whoever compares policies: nothing else names it.
 #[test]
 fn what_was_added_is_tried_without_further_work() {

@@ -12,11 +12,14 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+import experiments
+import reference
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "site"
@@ -66,16 +69,29 @@ def rewritten(text: str, source: Path, target: str, wanted: set[Path]) -> Iterat
         found = place(file)
         if found is None:
             return match[0]
+        if found == "scenario.md":
+            found = moved.get(unquote(anchor), found)
         if found.startswith("files/"):
             wanted.add(file)
         relative = os.path.relpath(found, Path(target).parent).replace(os.sep, "/")
         return f"]({relative}{'#' + anchor if anchor else ''})"
 
+    moved = reference.anchors(reference.SOURCE.read_text(encoding="utf-8"))
     fenced = False
     for line in text.splitlines(keepends=True):
         if FENCE.match(line.lstrip()):
             fenced = not fenced
         yield line if fenced else LINK.sub(link, line)
+
+
+def with_experiment(lines: Iterable[str], target: str, texts: list[str]) -> Iterator[str]:
+    """Yield the lines of a page with a link to the playground below its title: its experiment, to try in the browser."""
+    playground = os.path.relpath("playground.html", Path(target).parent).replace(os.sep, "/")
+    for number, line in enumerate(lines):
+        yield line
+        if number == 0:
+            link = f'<a href="{playground}#{experiments.address(texts)}">Try it in your browser</a>'
+            yield f'\n<p class="pg-try">{link}: two runs side by side</p>\n'
 
 
 def stage(docs: Path) -> None:
@@ -84,10 +100,16 @@ def stage(docs: Path) -> None:
     pages = {source: source.relative_to(ROOT / "docs").as_posix() for source in sorted((ROOT / "docs").rglob("*.md"))}
     pages |= {ROOT / source: target for source, target in PROJECT_PAGES.items() if source != "README.md"}
     pages |= {source: source.name for source in sorted(SITE.glob("*.md"))}
+    tried = experiments.experiments()
     for source, target in pages.items():
         out = docs / target
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text("".join(rewritten(source.read_text(encoding="utf-8"), source, target, wanted)), encoding="utf-8")
+        lines = rewritten(source.read_text(encoding="utf-8"), source, target, wanted)
+        out.write_text("".join(with_experiment(lines, target, tried[target]) if target in tried else lines), encoding="utf-8")
+    for target, text in reference.pages(reference.SOURCE.read_text(encoding="utf-8")).items():
+        (docs / target).parent.mkdir(exist_ok=True)
+        links = rewritten(text, reference.SOURCE if target == "scenario.md" else reference.SOURCE.parent / target, target, wanted)
+        (docs / target).write_text("".join(links), encoding="utf-8")
     for source in sorted((ROOT / "docs").rglob("*")):
         if source.is_file() and source.suffix != ".md":
             out = docs / source.relative_to(ROOT / "docs")
@@ -160,6 +182,8 @@ def check_links(html: Path) -> list[str]:
             file = file / "index.html" if file.is_dir() else file
             if not file.is_file():
                 wrong.append(f"{name}: {to} leads to no file")
+            elif file.name == "playground.html":
+                continue  # an experiment stands behind the #
             elif parts.fragment and file in pages and unquote(parts.fragment) not in pages[file].ids:
                 wrong.append(f"{name}: {to} leads to no heading")
     return wrong

@@ -3,6 +3,9 @@
 >>> import fanin
 >>> result = fanin.run("scenarios/demo.toml", "out/demo")  # doctest: +SKIP
 >>> result.plot_fct_cdf().show()  # doctest: +SKIP
+
+The documentation is the folder `docs` of the project, and the site that `make site-serve` shows, with the engine in it:
+docs/tutorials to learn it, docs/python.md for this package.
 """
 
 from importlib import import_module

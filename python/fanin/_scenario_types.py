@@ -1239,6 +1239,19 @@ class RimmParams(Table):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Saturating(Table):
+    """Saturating growth: (1 − e^(−λx/(n+1))) / (1 − e^(−λ/(n+1))) after n bounces, steep at first. Source: PABO-code."""
+
+    kind: ClassVar[Literal["saturating"]] = "saturating"
+
+    lambda_: float | None = None
+    """λ, the steepness of the growth. Source: PABO-code (A · (1 − Threshold) = 50 · 0.2).
+
+    Default: 10.0. Accepted: from 0.01 to 50.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Exponential(Table):
     """Exponential growth: (e^(λx) − 1) / (e^λ − 1), small for most x, then steep."""
 
@@ -1258,9 +1271,10 @@ class Linear(Table):
     kind: ClassVar[Literal["linear"]] = "linear"
 
 
-Growth: TypeAlias = Exponential | Linear | Mapping[str, Any] | Literal["exponential", "linear"]
+Growth: TypeAlias = Saturating | Exponential | Linear | Mapping[str, Any] | Literal["saturating", "exponential", "linear"]
 """Growth of the bounce probability with x, the position of the queue between `lower` (0) and `upper` (1).
 
+- `saturating`: Saturating growth, as in a simulation by the paper's authors: steep at first, and less so the more often a packet was bounced.
 - `exponential`: Exponential growth: small for most x, then steep.
 - `linear`: Linear growth.
 """
@@ -1269,7 +1283,7 @@ Growth: TypeAlias = Exponential | Linear | Mapping[str, Any] | Literal["exponent
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PaboParams(Table):
     """PABO: a packet for a queue of q is bounced to the switch upstream with probability g(x)^(n + 1), x = (q − lower) /
-    (upper − lower), after n earlier bounces; with probability 1 if there is no room. Source: PABO §III.
+    (upper − lower), after n earlier bounces, or as the growth says; with probability 1 if there is no room. Source: PABO §III.
     """
 
     lower: AmountOfBuffer | None = None
@@ -5499,6 +5513,7 @@ __all__ = [
     "Neighbour",
     "Hops",
     "RimmParams",
+    "Saturating",
     "Exponential",
     "Linear",
     "Growth",

@@ -1,6 +1,7 @@
 // The playground: choices or a text, a run in a worker, the queue that came out, and what the analysis says of it.
 import { applies, defaults, KNOBS, scenario } from "./scenario.js";
 import { pack, unpack } from "./link.js";
+import { suggest } from "./suggest.js";
 
 const root = document.getElementById("fanin-playground");
 const folder = new URL(".", import.meta.url);
@@ -48,6 +49,7 @@ const chart = element("div", { class: "pg-chart" });
 const tables = element("div");
 const problems = element("ul", { class: "pg-problems" });
 const editor = element("textarea", { spellcheck: "false", "aria-label": "Scenario", oninput: edited });
+const offered = suggest(editor, new URL("../scenario.schema.json", folder));
 const knobs = element("div", { class: "pg-knobs" });
 const tabs = element("div", { class: "pg-bar" });
 const run = element("button", { class: "pg-run", type: "button", onclick: start }, "Run");
@@ -243,7 +245,7 @@ async function begin() {
     element("div", {},
       tabs,
       element("fieldset", {}, element("legend", {}, "Choices"), knobs),
-      element("fieldset", {}, element("legend", {}, "Scenario"), editor, problems, back)),
+      element("fieldset", {}, element("legend", {}, "Scenario"), element("div", { class: "pg-editor" }, editor, offered), problems, back)),
     element("div", {},
       element("div", { class: "pg-bar" }, run, stop, "Copy as", ...["link", "TOML", "command", "Python"].map((what) => element("button", { type: "button", onclick: () => copy(what) }, what))),
       state, chart, tables),

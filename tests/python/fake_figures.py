@@ -64,7 +64,7 @@ def order(context: Context) -> Findings:
     rows = [
         Row(name="seeds in order", paper=1, fanin=float([seed for seed, *_ in found] == list(context.seeds)), low=1, high=1),
         Row(name="mean peak", paper="some", fanin=mean, low=1, unit="B"),
-        Row(name="peak of a paper", paper=1e9, fanin=mean, low=1e9, unit="B", note="the paper has another network"),
+        Row(name="peak of a paper", paper=1e9, fanin=mean, low=1e9, high=1e10, unit="B", note="the paper has another network"),
     ]
     return Findings(rows=rows, plots={"order": plot}, data={"peaks": frame})
 

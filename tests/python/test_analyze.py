@@ -393,18 +393,6 @@ class TestOutput:
         assert len(view["phases"]) == len(burst["phases"]) > 0
 
 
-def test_the_example_of_the_page_is_what_the_command_prints() -> None:
-    page = (ROOT / "docs" / "analyze.md").read_text(encoding="utf-8")
-    shown = re.search(r"```\n(fanin analyze examples.*?)```\n```\n(.*?)```", page, re.DOTALL)
-    assert shown is not None
-    arguments = shlex.split(shown[1].replace("\\\n", " "))[1:]
-    arguments[1] = str(ROOT / arguments[1])
-    done = CliRunner().invoke(app, arguments)
-    assert done.exit_code == 0, done.stderr
-    lines = [line.rstrip() for line in done.stdout.strip().splitlines()]
-    assert [line for line in lines if line] == [line for line in shown[2].splitlines() if line]
-
-
 def test_the_lines_of_the_page_are_those_of_the_file() -> None:
     page = (ROOT / "docs" / "analyze.md").read_text(encoding="utf-8")
     shown = re.findall(r"^\[(examples/\S+\.csv)\].*?```\n(.*?)```", page, re.DOTALL | re.MULTILINE)

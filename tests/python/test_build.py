@@ -191,3 +191,16 @@ def test_what_a_new_user_types_works_in_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "broken").chmod(0o755)
     broken = subprocess.run([command[0], str(tmp_path / "broken")], capture_output=True, text=True, check=False)
     assert (broken.returncode, broken.stderr) == (2, "no starters\nfailed: fanin show mine.toml\n")
+
+
+def test_workflows_pin_what_they_use() -> None:
+    """Nothing here runs them: that they name released versions, this project's maturin, and files that are there, can be told."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
+    assert list(texts) == ["site.yml", "test.yml", "wheels.yml"]
+    used = [name for text in texts.values() for name in re.findall(r"uses: (\S+)", text)]
+    assert len(used) >= 12
+    assert [name for name in used if not re.fullmatch(r"[\w-]+/[\w-]+@v\d+\.\d+\.\d+", name)] == []
+    (asked,) = re.findall(r"maturin==(\d+\.\d+)\.\*", (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("[project]")[0])
+    assert set(re.findall(r"maturin-version: v(\d+\.\d+)", texts["wheels.yml"])) == {asked}
+    assert all((ROOT / name).is_file() for text in texts.values() for name in re.findall(r"(?<![\w/])\.ci/[\w-]+", text))
+    assert all("Untried" in text for text in texts.values())

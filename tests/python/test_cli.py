@@ -167,6 +167,7 @@ def test_bad_scenarios_are_refused_at_once_with_one_line_each(scenario: Path, tm
     assert done.stderr.splitlines() == [
         f"error: {scenario}: sed: 3 is not a known key; accepted: name, seed, switch, traffic; did you mean 'seed'?",
         f"error: {scenario}: seed: 5000 is out of range; accepted: from 0 to 1000",
+        "read on: docs/scenario.md, or fanin schema --reference",
     ]
     assert not (tmp_path / "out").exists()
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.console import Console
 
 import fanin
 from fanin import report
+from fanin.cli.output import show_summary
 from fanin.tables import overview
+from fanin.text import show
 
 pytestmark = pytest.mark.native
 
@@ -100,6 +104,18 @@ def test_the_page_and_the_overview_show_the_job(job: fanin.Result) -> None:
     ring, exchange = json.loads(data[1])["busbw"]["data"]
     assert (ring["name"], exchange["name"]) == ("training: all_reduce (ring)", "training: all_to_all (direct)")
     assert "Flow completion times" not in text, "connections of jobs do not count, and there are no other flows"
+
+
+def test_a_run_prints_the_bandwidth_of_each_operation(job: fanin.Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = io.StringIO()
+    monkeypatch.setattr("fanin.text.terminal.console", lambda: Console(file=text, width=120))
+    show_summary(job)
+    lines = text.getvalue().splitlines()
+    assert any(line.startswith("Job complete in") for line in lines)
+    ring = next(line for line in lines if "all_reduce (ring)" in line)
+    assert f"3 of 3 {show.duration(6 * STEP)}" in " ".join(ring.split())
+    assert ring.rstrip(" │").endswith(show.rate(job.summary["collectives"][0]["operations"][0]["busbw_bps"]))
+    assert "Bus bandwidth" in text.getvalue() and "Algorithm bandwidth" not in text.getvalue()
 
 
 def test_results_without_jobs_have_no_section(tmp_path: Path) -> None:

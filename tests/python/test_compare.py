@@ -697,8 +697,9 @@ def test_percentiles_of_all_flows_together_stand_beneath_the_mean_of_the_runs(ma
     assert pooled is not None and lines[at + 2][2] == found.metric.text(pooled.high)
     assert tables.rule(made) == (
         f"{made.judged} differences judged together: where nothing differs, the chance that any is called better or worse is 5 % "
-        "(exact tests by seed, Holm). Changes are of means, with 95 % intervals; ~: not to be relied on; a dash: not judged; "
-        "docs/compare.md says what verdicts and plans mean."
+        "(exact tests by seed, Holm). Changes are of means, with 95 % intervals, of shares in percentage points; ~: not to be relied on; "
+        "a dash: not judged; docs/compare.md says what verdicts and plans mean. The p99 of fewer than 100 values is the largest "
+        "one: of queries (21 here)."
     )
     one = made.frame.filter(pl.col("metric") == "fct/all.p99_ps", pl.col("variant") == made.variants[1].name)
     assert one.select("pooled", "pooled_low", "pooled_high").row(0) == (pooled.value, pooled.low, pooled.high)

@@ -187,6 +187,7 @@ def test_bad_input_ends_with_two(tmp_path: Path, example: str) -> None:
     assert (done.exit_code, "Permission denied" in done.stderr) == (2, True)
     done = asked("s-enc", example)
     assert (done.exit_code, "did you mean 's-ecn'" in done.stderr) == (2, True)
+    assert done.stderr.splitlines()[1:] == ["read on: docs/vectors.md"]
     done = asked("s-ecn", "--case", "pair", "--timeout", "1", example)
     assert (done.exit_code, "did you mean 'pairs'" in done.stderr) == (2, True)
     done = asked("s-ecn", "--timeout", "0", example)

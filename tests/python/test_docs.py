@@ -38,6 +38,14 @@ def test_every_option_is_on_the_page_and_no_other(command: str) -> None:
     assert f"`fanin {command}" in page
 
 
+@pytest.mark.parametrize("command", ["", *sorted(COMMANDS)])
+def test_the_help_of_each_command_names_a_page(command: str) -> None:
+    given: Any = COMMANDS[command] if command else get_command(app)
+    pages = re.findall(r"[\w/-]+\.md", given.epilog.split("Read on: ")[1])
+    assert pages
+    assert [page for page in pages if not (ROOT / page).is_file()] == []
+
+
 def test_every_table_that_can_be_converted_is_on_the_page() -> None:
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     (line,) = [line for line in page.splitlines() if line.startswith("| `--table TABLE` |")]

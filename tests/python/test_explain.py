@@ -38,15 +38,6 @@ def result(tmp_path_factory: pytest.TempPathFactory, page: str) -> fanin.Result:
     return fanin.run(scenario(toml[1], folder), folder / "out", progress=False)
 
 
-def test_the_pages_example_is_what_the_command_prints(result: fanin.Result, page: str) -> None:
-    blocks = re.findall(r"\$ fanin explain out/incast (\d+)\n(.*?)```", page, re.S)
-    assert len(blocks) == 2
-    for flow, shown in blocks:
-        printed = CliRunner().invoke(app, ["explain", str(result.path), flow])
-        assert printed.exit_code == 0
-        assert [line.rstrip() for line in printed.stdout.rstrip().splitlines()] == shown.rstrip().splitlines()
-
-
 def test_parts_and_steps_of_all_flows_add_up(result: fanin.Result) -> None:
     for row in result.flows.iter_rows(named=True):
         found = result.explain(row["flow"])

@@ -231,19 +231,6 @@ def spreading(tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:
     return fanin.run(fanin.Scenario.from_file(folder / "spreading.toml"), folder / "out", progress=False)
 
 
-def test_the_pages_example_is_what_the_commands_print(spreading: fanin.Result) -> None:
-    (block,) = re.findall(r"```console\n(.*?)```", PAGE, re.S)
-    shown = dict(re.findall(r"^\$ fanin (.*)\n((?:(?!\$ ).*\n)*)", block, re.M))
-    assert len(shown) == 3
-    for command, expected in shown.items():
-        if command.startswith("run"):
-            continue
-        arguments = [str(spreading.path) if word == "out/spreading" else word for word in command.split()]
-        printed = CliRunner().invoke(app, arguments)
-        assert printed.exit_code == 0, printed.output
-        assert [line.rstrip() for line in printed.stdout.rstrip().splitlines()] == expected.rstrip().splitlines()
-
-
 def test_the_example_has_what_the_page_says_of_it(spreading: fanin.Result) -> None:
     tree = spreading.pause_tree()
     assert tree.document["root"] == "leaf1->h4" and tree.document["depth"] >= 2

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
-import shlex
 import struct
 from collections import deque
 from pathlib import Path
@@ -259,20 +257,6 @@ def test_the_command_line(tmp_path: Path) -> None:
         done = CliRunner().invoke(app, ["analyze", before, *wrong])
         assert done.exit_code == 2
         assert words in done.stderr
-
-
-def test_the_examples_of_the_page_are_what_the_commands_print() -> None:
-    page = (CAPTURES.parents[1] / "docs" / "analyze.md").read_text(encoding="utf-8")
-    shown = re.findall(r"```\n(fanin analyze examples/captures.*?)```\n(?:```\n(.*?)```)", page, re.DOTALL)
-    assert len(shown) == 2
-    for command, output in shown:
-        arguments = shlex.split(command.replace("\\\n", " "))[1:]
-        files = [str(CAPTURES.parents[1] / a) if a.startswith("examples/") else a for a in arguments]
-        done = CliRunner().invoke(app, files, env={"COLUMNS": "150"})
-        assert done.exit_code == 0, done.stderr
-        printed = {" ".join(line.split()) for line in f"{done.stdout}\n{done.stderr}".splitlines()}
-        for line in output.splitlines():
-            assert " ".join(line.split()) in printed, line
 
 
 # -- simulated ports, whose queue is known -----------------------------------------------------------------------------

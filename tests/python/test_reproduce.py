@@ -74,10 +74,10 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_a_row_is_ok_within_its_bounds(value: float, low: float | None, high: float | None, ok: bool) -> None:
-    row = Row(name="x", paper=1.5, fanin=value, low=low, high=high)
+    row = Row(name="x", paper="about 1.5", fanin=value, low=low, high=high)
     assert row.ok is ok
     assert row.failed is not ok
-    assert not Row(name="x", paper=1.5, fanin=value, low=low, high=high, note="because").failed
+    assert not Row(name="x", paper="about 1.5", fanin=value, low=low, high=high, note="because").failed
     json.dumps(row.to_dict(), allow_nan=False)
 
 
@@ -85,6 +85,13 @@ def test_a_row_is_ok_within_its_bounds(value: float, low: float | None, high: fl
 def test_a_row_that_cannot_fail_or_cannot_pass_is_refused(low: float | None, high: float | None, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         Row(name="x", paper=None, fanin=1.0, low=low, high=high)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, None), (None, 2.0)])
+def test_where_the_paper_gives_a_number_there_are_two_bounds(low: float | None, high: float | None) -> None:
+    with pytest.raises(ValueError, match="x: the paper gives a number, so both bounds are needed"):
+        Row(name="x", paper=1.5, fanin=1.5, low=low, high=high)
+    Row(name="x", paper="about 1.5", fanin=1.5, low=low, high=high)
 
 
 # -- registry -----------------------------------------------------------------------------------------------------------

@@ -232,7 +232,7 @@ def test_a_document_that_nests_without_end_is_refused_with_its_line(tmp_path: Pa
     path.write_text(DEEP[name])
     done = CliRunner(env={"NO_COLOR": "1"}).invoke(app, ["check", str(path), *options])
     assert done.exit_code == 2, done.output
-    assert len(done.stderr.splitlines()) <= 2
+    assert len([line for line in done.stderr.splitlines() if not line.startswith("read on: ")]) <= 2
     assert "line 3: " in done.stderr
     assert "nests too deep; accepted: at most 32 levels" in done.stderr
 

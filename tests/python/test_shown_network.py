@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import fanin
 from fanin.cli import app
 from fanin.scenario.network import overview, ranges
+from fanin.scenario.rest import rest
 from test_report import CHROMIUM, DRIVER, browser
 
 __all__ = ["browser"]
@@ -182,3 +183,64 @@ def test_json_and_errors(tmp_path: Path) -> None:
     bad = tmp_path / "bad.toml"
     bad.write_text("[topology]\nkind = 'ring'\n")
     assert call("show", bad).exit_code == 2
+
+
+DCQCN = fanin.Scenario(
+    {
+        "topology": {"kind": "single_switch", "hosts": 17, "link": {"rate": "40Gbps", "delay": "1us"}},
+        "switch": {
+            "buffer": "unlimited",
+            "marking": {"kind": "red", "min": "5KB", "max": "2MB", "max_p": 0.1023, "weight": 1.0, "gentle": False},
+        },
+        "transport": {"kind": "roce", "congestion_control": "dcqcn"},
+        "traffic": [{"kind": "incast", "receiver": "h16", "size": "10MB"}],
+    }
+)
+"""Marks with the slope of DCQCN's paper, and no step."""
+
+
+@pytest.mark.parametrize(("flows", "queue"), [(2, 21_700), (4, 45_600), (10, 135_000)])
+def test_dcqcn_rests_where_its_integrated_model_does(flows: int, queue: float) -> None:
+    """The numbers are those of the model of crates/sim/tests/fidelity/dcqcn.rs, integrated over 100 ms (docs/lossless.md)."""
+    made = DCQCN.resolved
+    found = rest(made["transport"]["congestion_control"], made["switch"]["marking"], flows, 40e9, 1106)
+    assert found is not None and found.queue_bytes == pytest.approx(queue, rel=0.005)
+
+
+def test_dcqcn_has_no_rest_above_the_curve_and_in_units_that_are_no_bytes() -> None:
+    control = DCQCN.resolved["transport"]["congestion_control"]
+    red = {"min": "5KB", "max": "200KB", "max_p": 0.01}
+    low, high = (rest(control, red, flows, 40e9, 1106) for flows in (10, 16))
+    assert low is not None and low.queue_bytes == pytest.approx(135_000, rel=0.01), "0.67 % of 1 %"
+    assert high is not None and high.queue_bytes is None and high.probability == pytest.approx(0.012, rel=0.01)
+    assert rest(control, {"min": "5 packets", "max": "15 packets", "max_p": 0.1}, 10, 40e9, 1106) is None
+
+
+def test_the_queue_of_dcqcn_is_told_where_most_hosts_send_to() -> None:
+    text = overview(DCQCN).text
+    said = re.search(
+        r"If 16 long flows of DCQCN, one from each sender, meet at switch0->h16, they rest at a marking probability of "
+        r"([\d.]+) %, with ([\d.]+) KB in the queue",
+        text,
+    )
+    assert said is not None, text
+    # 1.20 % and 239.3 KB with packets of 1,106 B; the largest have 16 B more.
+    assert float(said[1]) == pytest.approx(1.2, rel=0.02)
+    assert float(said[2]) == pytest.approx(239.3, rel=0.02)
+    steep = overview(DCQCN.replace({"switch.marking.max_p": 0.01})).text
+    assert "above max_p (1 %): the queue passes max, all is marked, and rates swing" in steep
+    for without in ({"transport.congestion_control": "timely"}, {"switch.marking": {"kind": "threshold", "k": "65 packets"}}):
+        assert "they rest at" not in overview(DCQCN.replace(without)).text
+
+
+def test_thresholds_are_told_by_port_where_they_differ() -> None:
+    assert "Marking by port" not in overview(incast()).text
+    own = {"ports": ["switch0->h0", "switch0->h1"], "marking": {"kind": "threshold", "k": "20 packets"}}
+    text = overview(incast(**{"switch.except": [own]})).text
+    assert (
+        "Marking by port: threshold (k 20 packets) at 2 ports (switch0->h0 and switch0->h1); threshold (k 65 packets) at 39 ports"
+        in text
+    )
+    classes = {"switch.scheduling": {"kind": "strict", "classes": 2}, "switch.class_marking": [{"classes": [1], "marking": "none"}]}
+    by_class = overview(incast(**classes)).text
+    assert "Marking by port: class 0: threshold (k 65 packets), classes 1 to 7: none at 41 ports" in by_class

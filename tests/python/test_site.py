@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import threading
+import zlib
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +20,7 @@ from typing import Any
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 import fanin
@@ -37,7 +41,9 @@ def build() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "site"))
+        spec.loader.exec_module(module)
     return module
 
 
@@ -59,6 +65,25 @@ def test_links_that_leave_the_documentation_are_rewritten(build: ModuleType) -> 
         "[a](../switch/pfc.md#x) [b](../index.md) [c](../files/scenarios/incast.toml) [d](https://x.org)\n```\n[f](../../README.md)\n```\n"
     )
     assert wanted == {ROOT / "scenarios" / "incast.toml"}
+
+
+def test_the_reference_is_split_and_keeps_its_anchors(build: ModuleType) -> None:
+    text = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")
+    pages = build.reference.pages(text)
+    assert set(pages) == {"scenario.md"} | {f"scenario/{name}.md" for name in build.reference.PARTS}
+    headings = re.compile(r"^##+ .*$", re.MULTILINE)
+    kept = [heading for page in pages.values() for heading in headings.findall(page) if heading != "## Parts of a scenario"]
+    assert sorted(kept) == sorted(headings.findall(text))
+    assert all(300 < len(page.split()) < 6_000 for page in pages.values()), "no page is most of it"
+    where = build.reference.anchors(text)
+    assert (where["marking"], where["topologyconfig"], where["rocecontrol"]) == (
+        "scenario/switch.md",
+        "scenario/topology.md",
+        "scenario/roce.md",
+    )
+    links = "[a](../scenario.md#pfcparams) [b](../scenario.md)\n"
+    lines = build.rewritten(links, ROOT / "docs" / "switch" / "x.md", "switch/x.md", set())
+    assert "".join(lines) == "[a](../scenario/mechanisms.md#pfcparams) [b](../scenario.md)\n"
 
 
 def test_dead_links_and_loads_from_elsewhere_are_found(build: ModuleType, tmp_path: Path) -> None:
@@ -171,6 +196,53 @@ def test_the_playground_runs_and_is_linked(browser: webdriver.Chrome, served: st
     assert all(url.startswith((served, "data:", "blob:")) for url in urls), urls
 
 
+WIDE = """
+const [pages, widths, done] = arguments;
+Promise.all(pages.map((page) => new Promise((resolve) => {
+  const frame = Object.assign(document.createElement("iframe"), { height: 900, style: "border: 0" });
+  frame.onload = () => {
+    const { contentDocument: found, contentWindow: view } = frame;
+    const broken = [...found.images].filter((image) => image.complete && image.naturalWidth === 0);
+    const wrong = [!found.querySelector("h1") && "no title", broken.length > 0 && "an image that is none"];
+    for (const width of widths) {
+      frame.width = width;
+      if (view.innerWidth !== width) wrong.push("has another width"); // and lays out the frame before its content
+      const needs = found.documentElement.scrollWidth;
+      wrong.push(needs > width && `scrolls sideways: ${needs} px in ${width}`);
+    }
+    frame.remove();
+    resolve(wrong.filter(Boolean).map((words) => `${page}: ${words}`));
+  };
+  frame.src = page;
+  document.body.append(frame);
+}))).then((found) => done(found.flat()));
+"""
+"""Opens pages in frames, gives these several widths, and tells what is wrong."""
+
+
+@pytest.mark.browser
+@needs_browser[1]
+@pytest.mark.skipif(not HTML.is_dir(), reason="the site is not built: make site")
+def test_all_pages_fit_a_phone_and_a_screen(browser: webdriver.Chrome, served: str) -> None:
+    pages = sorted(path.relative_to(HTML).as_posix() for path in HTML.rglob("*.html"))
+    pages = [page for page in pages if page not in ("404.html", "playground.html")]  # the second has a test of its own
+    assert len(pages) >= 100
+    browser.set_window_size(1400, 900)
+    browser.get(f"{served}/404.html")
+    browser.get_log("browser")  # type: ignore[no-untyped-call]
+    browser.set_script_timeout(60)
+    wide = "<!doctype html><body style=margin:0><p style=width:600px>wide"
+    too_wide = f"return URL.createObjectURL(new Blob(['{wide}'], {{ type: 'text/html' }}))"
+    page = script(browser, too_wide)
+    found = browser.execute_async_script(WIDE, [page], [1280, 390])
+    assert found == [f"{page}: no title", f"{page}: scrolls sideways: 600 px in 390"]
+    wrong = []
+    for begin in range(0, len(pages), 12):
+        wrong += browser.execute_async_script(WIDE, pages[begin : begin + 12], [1280, 390])
+    assert wrong == []
+    assert [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []  # type: ignore[no-untyped-call]
+
+
 @needs_engine
 @pytest.mark.browser
 @needs_browser[1]
@@ -191,6 +263,96 @@ def test_errors_are_shown_while_one_types(browser: webdriver.Chrome, served: str
     WebDriverWait(browser, 30).until(
         lambda d: "cannot be run" in d.execute_script("return document.querySelector('.pg-state').textContent")
     )
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed: make install-node")
+def test_what_may_be_written_is_offered() -> None:
+    """Of each text, `|` for the cursor: what is replaced, some of what is offered, and what is not."""
+    cases: list[tuple[str, str, set[str], set[str]]] = [
+        ("[swi|", "swi", {"switch"}, {"traffic"}),
+        ("[[t|", "t", {"traffic"}, {"topology"}),
+        ("[switch.mechanisms.|", "", {"pfc", "rimm"}, {"switch"}),
+        ("[switch]\nmark|", "mark", {"marking = "}, {"buffer = "}),
+        ("[switch]\nmarking = |", "", {'"threshold"', '"codel"'}, {'"dctcp"'}),
+        ('[switch]\nmarking = { kind = "th|" }', '"th"', {'"threshold"'}, {'"red"'}),
+        ('[switch]\nmarking = { kind = "threshold", |', "", {"k = ", "at = "}, {"kind = ", "max_p = "}),
+        ('[switch]\nmarking = { kind = "threshold", at = |', "", {'"enqueue"', '"dequeue"'}, {'"threshold"'}),
+        ('[topology]\nkind = "dumbbell"\n|', "", {"left = ", "bottleneck = "}, {"spines = ", "kind = "}),
+        ('[topology]\n|\nkind = "chain"\n[switch]\nlatency = "1us"\n', "", {"switches = "}, {"spines = ", "latency = "}),
+        ('[topology]\nkind = "single_switch"\nlink = { rate = "10Gbps", d|', "d", {"delay = "}, {"rate = "}),
+        ("[switch]\nmechanisms.pf|", "pf", {"pfc = "}, {"pdn = "}),
+        ('[transports.rdma]\nkind = "roce"\ncongestion_control = |', "", {'"dcqcn"'}, {'"cubic"'}),
+        ('[transport]\nkind = "tcp"\nhandshake = |', "", {"true", "false"}, {'"tcp"'}),
+        ('[[traffic]]\nkind = "incast"\nse|', "se", {"senders = "}, {"size = "}),
+    ]
+    nothing = ['name = "x" # |', "[switch]\nnot_there = |", 'a = "x" |']
+    done = subprocess.run(
+        [NODE or "", str(ROOT / "tests" / "python" / "complete.mjs")],
+        input=json.dumps([text for text, *_ in cases] + nothing),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    answers = json.loads(done.stdout)
+    for (text, typed, offered, absent), answer in zip(cases, answers, strict=False):
+        assert answer is not None, text
+        assert answer["typed"] == typed, text
+        assert offered <= set(answer["offered"]), (text, answer)
+        assert not absent & set(answer["offered"]), (text, answer)
+        assert len(answer["offered"]) == len(set(answer["offered"])), text
+    assert answers[len(cases) :] == [None] * len(nothing)
+
+
+@needs_engine
+@pytest.mark.browser
+@needs_browser[1]
+def test_completion_by_keyboard(browser: webdriver.Chrome, served: str) -> None:
+    browser.set_window_size(1280, 900)
+    browser.get(f"{served}/index.html")
+    browser.get(f"{served}/playground.html")
+    finished(browser)
+    editor = browser.find_element(By.CSS_SELECTOR, "#fanin-playground textarea")
+    editor.click()
+    script(browser, "const t = document.querySelector('#fanin-playground textarea'); t.setSelectionRange(0, t.value.length)")
+    editor.send_keys("[switch]", Keys.ENTER)
+    editor.send_keys(Keys.CONTROL, " ")
+    shown = "return [...document.querySelectorAll('#pg-offered:not([hidden]) li code')].map(c => c.textContent)"
+    WebDriverWait(browser, 30).until(lambda driver: "marking" in driver.execute_script(shown))
+    editor.send_keys("mar")
+    assert script(browser, shown) == ["marking"]
+    editor.send_keys(Keys.TAB)
+    editor.send_keys('"thr')
+    assert script(browser, shown) == ['"threshold"']
+    editor.send_keys(Keys.ENTER)
+    assert script(browser, shown) == []
+    assert script(browser, "return document.querySelector('#fanin-playground textarea').value") == '[switch]\nmarking = "threshold"'
+
+
+def test_pages_of_mechanisms_and_transports_have_an_experiment(build: ModuleType, tmp_path: Path) -> None:
+    """Both scenarios are in the link at the top of the page."""
+    tried = build.experiments.experiments()
+    paths = [path for part in ("switch", "transports") for path in (ROOT / "docs" / part).glob("*.md")]
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in paths}
+    assert set(tried) <= pages
+    assert len(tried) >= 34
+    build.stage(tmp_path)
+    for page, texts in tried.items():
+        (packed,) = re.findall(r'<a href="\.\./playground\.html#([\w-]+)">', (tmp_path / page).read_text(encoding="utf-8"))
+        unpacked = zlib.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), wbits=-15)
+        assert json.loads(unpacked) == texts, page
+
+
+@pytest.mark.native
+def test_experiments_run_and_differ(build: ModuleType) -> None:
+    for page, texts in build.experiments.experiments().items():
+        scenarios = [fanin.Scenario.from_toml(text) for text in texts]
+        for scenario in scenarios:
+            check = scenario.check()
+            assert check.ok, (page, str(check))
+            assert not check.warnings, (page, str(check))
+        without, with_it = [fanin.run(scenario, progress=False) for scenario in scenarios]
+        assert without.fingerprint != with_it.fingerprint, page
 
 
 def test_the_site_is_served_to_this_machine_alone() -> None:

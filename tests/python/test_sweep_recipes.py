@@ -55,7 +55,7 @@ wait
 def block(head: str, number: int = 0) -> str:
     """Return a block of commands under a heading of the page."""
     section = PAGE.split(f"\n## {head}\n")[1].split("\n## ")[0]
-    return section.split("```")[2 * number + 1].strip("\n")
+    return section.split("```")[2 * number + 1].removeprefix("sh\n").strip("\n")
 
 
 def environment(folder: Path, **scripts: str) -> dict[str, str]:

@@ -99,7 +99,7 @@ pub fn fields(number: u32, length: u16, kind: u8, operation: u8) -> [u8; FIELDS]
     [a, b, c, d, high, low, kind, operation]
 }
 
-/// What a notification tells its host.
+/// Contents of a notification, for the host that it goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
     pub number: u32,

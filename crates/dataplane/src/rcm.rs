@@ -259,12 +259,53 @@ mod tests {
         assert_eq!((falling.fb, falling.degree, falling.lasting(51), falling.lasting(0)), (-56_000, 0, 1, 0));
     }
 
+    /// Between samples bytes are counted, and a sample begins the count anew; the degree stays until the next, or until the queue is empty.
+    #[test]
+    fn a_detector_samples_after_its_interval_and_keeps_the_degree() {
+        let mut detector = Detector::new(3_000);
+        assert_eq!([1_500, 1_499, 1].map(|frame| detector.is_due(frame)), [false, false, true]);
+        let setting = Setting { base: 8_000, ..SETTING };
+        let sample = detector.sample(&setting, 30_000, 150);
+        assert_eq!((sample.degree, sample.next, detector.degree()), (32, 1_600, 32));
+        assert_eq!([1_500, 99, 1].map(|frame| detector.is_due(frame)), [false, false, true]);
+        detector.clear();
+        assert_eq!(detector.degree(), 0);
+        let after = detector.sample(&setting, 1_000, 150);
+        assert_eq!((after.delta, after.degree), (1_000, 0), "grown from nothing");
+        assert_eq!(detector.sample(&setting, 60_000, 150).degree, detector.degree());
+    }
+
+    /// F_b,max by hand: 26,000 · (2 · w_q + 1).
+    #[test]
+    fn the_most_is_twice_the_equilibrium_out_of_nothing() {
+        let most = |w_q: u32| Setting { w_q, ..SETTING }.most();
+        assert_eq!([0, 1, 2, 3].map(most), [26_000, 78_000, 130_000, 182_000]);
+        let full = |w_q: u32| {
+            let setting = Setting { w_q, ..SETTING };
+            let sample = Detector::new(1).sample(&setting, 2 * setting.q_eq, 150);
+            (sample.fb, sample.degree)
+        };
+        assert_eq!([2, 3].map(full), [(130_000, MOST), (182_000, MOST)]);
+    }
+
+    /// A queue that shrinks keeps the degree 1 while it is longer than Q_eq, and only then, and only if it had one.
+    #[test]
+    fn a_degree_lasts_while_the_queue_is_longer_than_it_should_be() {
+        let sample = |offset: i64, degree: u8| Sample { offset, delta: -1_000, fb: -1, degree, next: 1 };
+        assert_eq!([-1, 0, 1].map(|offset| sample(offset, 0).lasting(5)), [0, 0, 1]);
+        assert_eq!([0, 1, 63].map(|before| sample(1, 0).lasting(before)), [0, 1, 1]);
+        assert_eq!((sample(1, 7).lasting(0), sample(1, 7).lasting(63), sample(-1, 7).lasting(63)), (7, 7, 7));
+    }
+
     /// The eight intervals of 802.1Qau at 150 KB.
     #[test]
     fn the_interval_shortens_to_an_eighth() {
         let means: [u32; 8] = core::array::from_fn(|i| SETTING.interval(8 * i as u8, 150));
         assert_eq!(means, [150_000, 75_000, 50_000, 37_500, 30_000, 25_000, 21_428, 18_750]);
         assert_eq!((SETTING.interval(0, 0), SETTING.interval(0, 300)), (127_500, 172_500));
+        assert_eq!((SETTING.interval(0, 301), SETTING.interval(63, 451)), (127_500, 18_750), "draws are taken modulo 301");
+        assert_eq!([7, 8, 15, 16].map(|degree| SETTING.interval(degree, 150)), [150_000, 75_000, 75_000, 50_000]);
+        assert_eq!(Setting { base: 1, ..SETTING }.interval(63, 0), 1, "never none");
     }
 
     #[test]
@@ -281,6 +322,9 @@ mod tests {
         assert_eq!(passed_on(10, Some(30), 128), 20);
         assert_eq!((passed_on(10, Some(30), 0), passed_on(10, Some(30), 256)), (10, 30));
         assert_eq!(passed_on(0, Some(1), 1), 1);
+        assert_eq!((passed_on(99, None, 0), passed_on(99, Some(0), 0), passed_on(0, Some(99), 256)), (MOST, MOST, MOST));
+        assert_eq!(passed_on(3, Some(20), 64), 8, "2.25 and 5, up");
+        assert_eq!(passed_on(10, Some(30), 300), 30, "w is 1 at most");
     }
 
     /// Half of the port to harmful flows; the largest degree leaves them a quarter of it: fig. 6's 25 Gb/s of 100.
@@ -310,5 +354,101 @@ mod tests {
         assert!(!window.sent(1_500, Share::Spare) && !window.sent(5_000, Share::Other));
         assert!(window.sent(1_000, Share::Other));
         assert_eq!((window.used(), window.is_open()), ((500, 500), true));
+    }
+
+    const BOUNDS: Bounds = Bounds { least: 10_000, most: 100_000, floor: 1_500 };
+
+    /// Shares by hand: as measured within the bounds of W, scaled beyond them; a frame at least, and no more than W.
+    #[test]
+    fn a_window_has_the_shares_that_were_measured() {
+        let of = |harmful, others| {
+            let window = Window::measured(BOUNDS, harmful, others);
+            (window.whole(), window.congested())
+        };
+        assert_eq!(of(9_000, 21_000), (30_000, 9_000));
+        assert_eq!(of(1_000, 3_000), (10_000, 2_500));
+        assert_eq!(of(150_000, 50_000), (100_000, 75_000));
+        assert_eq!((of(100, 29_900), of(0, 30_000)), ((30_000, 1_500), (30_000, 1_500)), "a frame");
+        assert_eq!((of(30_000, 0), of(0, 0)), ((30_000, 30_000), (10_000, 10_000)), "all, where nothing was measured");
+        // Without bounds there is still a byte of each.
+        let mut none = Window::measured(Bounds { least: 0, most: 100_000, floor: 0 }, 0, 5_000);
+        assert_eq!((none.whole(), none.congested(), none.is_open()), (5_000, 1, true));
+        assert!(none.sent(6_000, Share::Congested));
+        assert_eq!((none.used(), none.is_open()), ((1_000, 0), true));
+        let small = Window::measured(Bounds { least: 0, most: 100, floor: 1_500 }, 50, 50);
+        assert_eq!((small.whole(), small.congested()), (100, 100), "a frame may be longer than W");
+    }
+
+    #[test]
+    fn a_reduced_share_is_a_frame_at_least() {
+        let mut window = Window::measured(BOUNDS, 4_000, 6_000);
+        for expected in [2_000, 1_500, 1_500] {
+            window.reduce(255, true);
+            assert_eq!(window.congested(), expected, "a degree beyond the largest counts as that");
+        }
+        window.reduce(0, false);
+        assert_eq!(window.congested(), 4_000);
+        window.reduce(1, false); // 4000 / 126 = 31.7, up
+        assert_eq!(window.congested(), 3_968);
+        // Never more than W, nor nothing.
+        let mut tight = Window::measured(Bounds { least: 0, most: 100, floor: 1_500 }, 50, 50);
+        tight.reduce(63, false);
+        assert_eq!(tight.congested(), 100);
+        let mut bare = Window::measured(Bounds { least: 0, most: 100_000, floor: 0 }, 1, 4_999);
+        bare.reduce(63, true);
+        assert_eq!((bare.congested(), bare.is_open()), (1, true));
+    }
+
+    /// Open below W_c, closed at it; while the buffer is full by what was measured.
+    #[test]
+    fn a_window_is_open_below_its_share() {
+        let mut window = Window::measured(BOUNDS, 4_000, 6_000);
+        window.reduce(63, false);
+        window.sent(1_999, Share::Congested);
+        assert!(window.is_open() && window.is_open_in_full());
+        window.sent(1, Share::Congested);
+        assert!(!window.is_open() && window.is_open_in_full());
+        window.sent(1_999, Share::Congested);
+        assert!(window.is_open_in_full());
+        window.sent(1, Share::Congested);
+        assert!(!window.is_open_in_full());
+        assert_eq!(window.used(), (4_000, 4_000));
+    }
+
+    /// A window ends with its last byte; bytes beyond it count in the next, harmful ones up to a frame less one, so that it is open.
+    #[test]
+    fn what_is_beyond_a_window_counts_in_the_next() {
+        let mut window = Window::measured(BOUNDS, 4_000, 6_000);
+        window.reduce(63, false); // W_c 2000
+        assert!(!window.sent(9_999, Share::Other) && window.sent(1, Share::Other));
+        assert_eq!(window.used(), (0, 0));
+        for (harmful, beyond) in [(2_000, 0), (2_001, 1), (3_499, 1_499), (3_500, 1_499), (9_000, 1_499)] {
+            let mut window = window.clone();
+            assert!(!window.sent(harmful, Share::Congested) && window.sent(10_500 - harmful, Share::Spare));
+            assert_eq!((window.used(), window.is_open()), ((500, beyond), true), "{harmful}");
+        }
+        assert!(window.sent(25_000, Share::Other));
+        assert_eq!(window.used(), (9_999, 0), "one window at most, which any frame ends");
+        assert!(window.sent(1, Share::Other));
+    }
+
+    /// With a share of less than a frame what is beyond stays below that.
+    #[test]
+    fn a_small_share_begins_open_too() {
+        let mut window = Window::measured(Bounds { least: 0, most: 100, floor: 1_500 }, 50, 50);
+        assert!(window.sent(1_500, Share::Congested));
+        assert_eq!((window.used(), window.is_open()), ((99, 99), true));
+    }
+
+    #[test]
+    fn a_window_restarts_with_what_was_beyond_it() {
+        let mut window = Window::measured(BOUNDS, 4_000, 6_000);
+        window.reduce(63, false);
+        window.sent(2_700, Share::Congested);
+        assert!(!window.is_open());
+        window.restart();
+        assert_eq!((window.used(), window.is_open()), ((0, 700), true));
+        window.restart();
+        assert_eq!(window.used(), (0, 0));
     }
 }

@@ -386,9 +386,20 @@ mod tests {
         let mut d = Detector::default();
         let said = [19_999, 20_000, 20_001, 20_000, 19_999, 0, 24_000].map(|depth| d.on_egress(depth, 20_000, 0, 100));
         assert_eq!(said, [None, Some(1), None, None, Some(2), Some(3), Some(4)]);
-        assert!(d.is_above());
+        assert!(d.is_above() && d.crossings() == 4);
         let drained = [0, 0, 5, 0].map(|depth| d.on_egress(depth, 20_000, 0, 100));
         assert_eq!(drained, [Some(5), None, None, None], "below and empty at once");
+    }
+
+    /// The getters show the registers: below α after a crossing down, and a number that wraps around.
+    #[test]
+    fn a_detector_shows_its_registers() {
+        let mut d = Detector { crossings: u16::MAX, ..Detector::default() };
+        assert_eq!((d.is_above(), d.crossings()), (false, u16::MAX));
+        assert_eq!(d.on_egress(20, 20, 5, 100), Some(0));
+        assert_eq!((d.is_above(), d.crossings()), (true, 0));
+        assert_eq!(d.on_egress(19, 20, 6, 100), Some(1));
+        assert_eq!((d.is_above(), d.crossings()), (false, 1));
     }
 
     /// Above α the message is repeated, a whole interval after the last one; below it is not.
@@ -421,12 +432,18 @@ mod tests {
         assert_eq!([599, 600].map(|now| a.detours(now, 100)), [true, false]);
         assert!(a.on_message(6, 5, 20, 700) == Heard::News(2) && !a.is_on());
         assert!(a.on_message(8, 5, 20, 700) == Heard::News(1) && !a.is_on());
+        // None is missing: it is one alert that goes on.
+        let mut a = Alert::default();
+        assert_eq!([(1, 0), (2, 50)].map(|(crossing, now)| a.on_message(crossing, 25, 20, now)), [Heard::News(0); 2]);
+        assert_eq!([99, 100].map(|now| a.detours(now, 100)), [true, false]);
     }
 
     #[test]
     fn an_alert_that_lasts_is_congestion_until_the_next() {
         let mut a = Alert::default();
+        assert!(!a.is_on() && !a.is_over() && !a.detours(1_000, 0), "none yet, and none to be over");
         a.set(30, 20, u32::MAX - 10);
+        assert!(a.is_on() && a.detours(89 - 1, 100) && !a.is_over());
         assert_eq!([u32::MAX, 0, 88, 89].map(|now| a.detours(now, 100)), [true, true, true, false]);
         a.set(30, 20, 200);
         assert!(!a.detours(200, 100) && !a.detours(201, 1_000), "the same alert");
@@ -465,6 +482,17 @@ mod tests {
 
     fn expire(pair: &mut Pair, now: u32) -> Option<Ended> {
         pair.expire(now, false, BOUNDS, DRAINED)
+    }
+
+    #[test]
+    fn a_pair_shows_its_numbers() {
+        let mut pair = Pair::at(41);
+        assert_eq!((pair.attached(), pair.freed(), pair.out()), (41, 41, 0));
+        assert_eq!((pair.attach(7, 0, DRAINED), pair.attach(7, 0, DRAINED)), (41, 42));
+        assert_eq!((pair.attached(), pair.freed(), pair.out()), (43, 41, 2));
+        assert!(pair.let_go(41, 0));
+        assert_eq!((pair.attached(), pair.freed(), pair.out()), (43, 42, 1));
+        assert_eq!((pair.idle(300), Pair::at(41).idle(300)), (300, 0), "since a packet last met a busy port");
     }
 
     /// Packets 0 to 4 go out; back come 2, 0, 1, 3 …: each waits for its turn, also where numbers wrap around.
@@ -607,6 +635,32 @@ mod tests {
         assert_eq!([step(10_100, true), step(10_700, true)], [(None, true); 2]);
         assert!((0..49).all(|i| step(10_900 + 200 * i, false) == (None, true)));
         assert_eq!([step(20_699, false), step(20_700, false)], [(None, true), (Some(Ended::Overlong), false)]);
+    }
+
+    /// While a packet is out, a gap does not end the detour, whose length counts on; without one out a gap of χ does, and its length with it.
+    #[test]
+    fn a_gap_counts_where_no_packet_is_out() {
+        let until = Until::Flowlet(500);
+        let expire = |pair: &mut Pair, now| pair.expire(now, false, BOUNDS, until);
+        let begun = || {
+            let mut pair = Pair::default();
+            assert!(pair.on_new(7, (true, true), 0, until));
+            (pair.attach(7, 0, until), pair)
+        };
+        let (number, mut pair) = begun();
+        assert_eq!(expire(&mut pair, 600), None);
+        assert!(pair.on_new(7, (true, true), 600, until), "it finds no way, though");
+        assert_eq!(pair.on_return(number, (false, false), 650, BOUNDS), Back::Release);
+        pair.attach(7, 700, until);
+        assert_eq!(expire(&mut pair, 10_000), Some(Ended::Overlong), "since 0: else it had stalled since 700");
+        for (gap, ended) in [(499, Some(Ended::Overlong)), (500, None)] {
+            let (number, mut pair) = begun();
+            assert_eq!(pair.on_return(number, (false, false), 10, BOUNDS), Back::Release);
+            for now in (400..9_400).step_by(400).chain([10_000 - gap]) {
+                assert!(expire(&mut pair, now).is_none() && pair.on_new(7, (false, false), now, until), "{now}");
+            }
+            assert_eq!(expire(&mut pair, 10_000), ended, "{gap}");
+        }
     }
 
     #[test]

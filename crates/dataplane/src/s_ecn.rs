@@ -106,4 +106,49 @@ mod tests {
         };
         assert_eq!((marks(1), marks(3)), (98, 0));
     }
+
+    /// Registers by hand at 125 B per clock, each arrival: interval, R·I, sum with the packet, sum, mark.
+    #[test]
+    fn arrivals_add_what_the_port_could_not_send() {
+        let byte = 1_i64 << FRACTION;
+        let mut registers = Registers::new(125 << FRACTION, 500, AfterMark::Subtract);
+        assert_eq!((registers.rate(), registers.sum()), (125 << FRACTION, 0));
+        let first = registers.on_arrival(1_000, 1_500, true);
+        assert_eq!((first.interval, first.sum, first.mark), (LONGEST, -500 * byte, false), "the credit, after a long time");
+        for (clock, wire, markable, sendable, added, sum, mark) in [
+            (1_004, 1_500, true, 500, 500, 500, false), // −500 + 1500 − 500 = R·I, which is not above it
+            (1_008, 1_501, true, 500, 1_501, 500, true), // 1501 − 500 = 1001, R·I at most
+            (1_010, 250, true, 250, 500, 500, false),   // no more than the port sends, however large the sum
+            (1_014, 700, true, 500, 700, 200, true),    // 700 − 500
+            (1_018, 1_400, false, 500, 1_100, 500, true), // cannot be marked: it waits for the next
+            (1_022, 501, true, 500, 501, 1, true),      // is marked for it
+            (1_062, 1_500, true, 5_000, -500, -500, false), // 1 + 1500 − 5000, not below the credit
+        ] {
+            let step = registers.on_arrival(clock, wire, markable);
+            let expected = (sendable * byte, added * byte, sum * byte, mark);
+            assert_eq!((step.sendable, step.added, step.sum, step.mark), expected, "{clock}");
+            assert_eq!((step.interval, registers.sum()), (sendable as u64 / 125, step.sum), "{clock}");
+        }
+    }
+
+    /// With a reset nothing of the sum is left after a mark, also where it was more than twice R·I.
+    #[test]
+    fn a_mark_may_reset_the_sum() {
+        let mut registers = Registers::new(125 << FRACTION, 0, AfterMark::Reset);
+        registers.on_arrival(0, 1_500, true);
+        let step = registers.on_arrival(4, 1_500, true);
+        assert_eq!((step.added, step.sum, step.mark), (1_000 << FRACTION, 0, true));
+        let step = registers.on_arrival(8, 1_500, false);
+        assert_eq!((step.sum, step.mark), (500 << FRACTION, true));
+    }
+
+    /// Clocks wrap around, and an interval is the longest at most.
+    #[test]
+    fn clocks_wrap_around() {
+        assert_eq!((LONGEST, FRACTION), (0x00ff_ffff, 20), "24 bits, and as the vectors have it");
+        let mut registers = Registers::new(1, 0, AfterMark::Subtract);
+        registers.on_arrival(u64::MAX - 1, 1, true);
+        assert_eq!(registers.on_arrival(3, 1, true).interval, 5);
+        assert_eq!([LONGEST, LONGEST + 1].map(|gap| registers.clone().on_arrival(3 + gap, 1, true).interval), [LONGEST; 2]);
+    }
 }

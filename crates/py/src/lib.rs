@@ -4,6 +4,7 @@ mod analyze;
 mod explain;
 mod facts;
 mod sweep;
+mod usage;
 mod watcher;
 
 use crate::watcher::Watcher;
@@ -89,28 +90,12 @@ struct Meter {
 
 impl Meter {
     fn start() -> Self {
-        Meter { wall: Instant::now(), cpu: cpu_seconds() }
+        Meter { wall: Instant::now(), cpu: usage::cpu_seconds() }
     }
 
     fn read(&self) -> (f64, f64) {
-        (self.wall.elapsed().as_secs_f64(), cpu_seconds() - self.cpu)
+        (self.wall.elapsed().as_secs_f64(), usage::cpu_seconds() - self.cpu)
     }
-}
-
-fn usage() -> libc::rusage {
-    // SAFETY: rusage is plain data, for which all zeroes are valid; getrusage fills the struct that it is given.
-    unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    }
-}
-
-/// User and system time of this process.
-fn cpu_seconds() -> f64 {
-    let usage = usage();
-    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 * 1e-6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
 /// A run that reports to Python.
@@ -258,8 +243,7 @@ fn run_bench<'py>(py: Python<'py>, workload: &str, scale: f64, folder: PathBuf) 
     answer.set_item("cpu_s", cpu)?;
     answer.set_item("wall_s", wall)?;
     answer.set_item("hops_per_cpu_s", measured.packet_hops as f64 / cpu.max(1e-6))?;
-    // Linux counts in KiB.
-    answer.set_item("peak_rss_mb", usage().ru_maxrss as f64 * 1024.0 / 1e6)?;
+    answer.set_item("peak_rss_mb", usage::peak_bytes() / 1e6)?;
     answer.set_item("sim_s", measured.now.as_secs_f64())?;
     answer.set_item("fingerprint", format!("{:016x}", measured.fingerprint))?;
     for (name, bytes) in measured.memory {

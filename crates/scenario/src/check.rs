@@ -74,7 +74,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     long_datagrams(parts, &mut cx);
     if let Some(settings) = &settings {
         ecn(parts, settings, (network, &of_traffic), &mut cx);
-        mechanisms::check(parts, settings, (network, &of_traffic), &mut cx);
+        mechanisms::check(parts, settings, (network, &events, &of_traffic), &mut cx);
         pauses::check(parts, settings, network, &mut cx);
     }
     let mut watched = Vec::new();

@@ -1,9 +1,11 @@
 //! Facts about a scenario in numbers: the network, idle round trips, and the load that traffic puts on each link.
 
+use crate::canonical::canonical_json;
 use crate::check::{flow_volume, with_waiting_flows, Network, ACKS};
 use crate::doc::Parts;
 use crate::Scenario;
-use fanin_params::Problem;
+use fanin_params::{shown, Param, Problem};
+use fanin_switch::PRIORITIES;
 use fanin_topology::NodeKind;
 use fanin_traffic::{FlowKind, FlowSpec, Traffic};
 use fanin_transport::TransportParams;
@@ -26,6 +28,13 @@ struct Asked {
     packet_hops: f64,
     /// Lower bound of the run's simulated time \[s\].
     lasts: f64,
+    /// For each port to a host: the hosts whose transfers leave by it, by transport.
+    senders: BTreeMap<LinkId, BTreeMap<u16, BTreeSet<HostId>>>,
+}
+
+/// A setting as JSON.
+fn as_json(setting: &impl Param) -> Value {
+    serde_json::from_str(&canonical_json(&shown(setting))).unwrap_or(Value::Null)
 }
 
 impl Scenario {
@@ -102,6 +111,13 @@ impl Scenario {
             "delay_ps": link.delay.ps(),
             "load": if most > 0.0 { asked.links[id.index()] / most } else { 0.0 },
             "marks": port.markings().iter().any(|(_, marking)| marking.marks()),
+            "markings": port.markings().into_iter().map(|(classes, marking)| json!({
+                "classes": (0..PRIORITIES as u8).filter(|class| classes >> class & 1 == 1).collect::<Vec<_>>(),
+                "marking": as_json(marking),
+            })).collect::<Vec<_>>(),
+            "senders": asked.senders.get(&id).into_iter().flatten().map(|(transport, from)| {
+                (self.transports()[usize::from(*transport)].0.clone(), json!(from.len()))
+            }).collect::<serde_json::Map<_, _>>(),
         })
     }
 
@@ -150,6 +166,7 @@ impl Scenario {
             |entry: u16| traffic.expected_flows(entry).map_or(1.0, |all| (all / seen[usize::from(entry)].max(1.0)).max(1.0));
         let mut links = vec![0.0; self.topology().links.len()];
         let mut packet_hops = 0.0;
+        let mut senders: BTreeMap<LinkId, BTreeMap<u16, BTreeSet<HostId>>> = BTreeMap::new();
         let mut between: BTreeMap<(u16, u16), (HostId, f64)> = BTreeMap::new();
         let mut starts: f64 = 0.0;
         for flow in sample {
@@ -165,7 +182,11 @@ impl Scenario {
             let bits = weight * (bytes + packets * each) * Bytes(1).bits() as f64;
             let topology = self.topology();
             links[topology.host_link(topology.hosts[flow.src.index()]).index()] += bits;
-            links[self.routes().host_port(flow.dst).index()] += bits;
+            let port = self.routes().host_port(flow.dst);
+            links[port.index()] += bits;
+            if flow.kind == FlowKind::Transfer {
+                senders.entry(port).or_default().entry(flow.transport).or_default().insert(flow.src);
+            }
             let [from, to] = [flow.src, flow.dst].map(|host| self.routes().attachment_of(host));
             between.entry((from, to)).or_insert((flow.dst, 0.0)).1 += bits;
         }
@@ -186,7 +207,7 @@ impl Scenario {
         }
         let busy = links.iter().zip(&self.topology().links).map(|(bits, link)| bits / link.rate.bps() as f64);
         let lasts = stop.unwrap_or_else(|| busy.fold(starts, f64::max));
-        Asked { entries, links, packet_hops, lasts }
+        Asked { entries, links, packet_hops, lasts, senders }
     }
 
     /// Spreads the bits from one switch to another one's host over the links between, in equal parts over all shortest paths.

@@ -269,7 +269,7 @@ fn every_problem_of_an_hpcc_file_is_named_with_its_line() {
         "net, line 3: \"100Gbs\" is no rate: it has the unknown unit 'Gbs'",
         "net, line 4: \"9\" is no node; accepted: an integer from 0 to 4",
         "net, line 4: \"1\" is no delay: it has no unit",
-        "net, line 4: \"0.01\" is an error rate: links do not corrupt packets here; accepted: 0",
+        "net, line 4: \"0.01\" is an error rate of packets, which this import leaves out; accepted: 0, and [[events]] with kind = \"bit_errors\" for links that corrupt",
         "net, line 5: \"2\" is linked to itself",
         "net, line 6: 0bps is a rate of zero",
         "net, line 7: has 3 words",

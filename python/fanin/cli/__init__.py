@@ -58,15 +58,18 @@ class _Commands(typer.core.TyperGroup):
                     param.type = kind
 
 
-def _help(*examples: str) -> str:
-    """Return what stands below the options of a command."""
-    return "\n\n".join([f"Example: {escape(example)}" for example in examples] + [EXIT_HELP])
+def _help(*examples: str, page: str) -> str:
+    """Return what stands below the options of a command: examples, and the page of the documentation that says more."""
+    return "\n\n".join([f"Example: {escape(example)}" for example in examples] + [f"Read on: {page}", EXIT_HELP])
 
 
 app = App(
     name="fanin",
     cls=_Commands,
-    epilog=_help("fanin run scenarios/incast.toml -o out/incast"),
+    epilog=_help(
+        "fanin run scenarios/incast.toml -o out/incast",
+        page="docs/tutorials/incast.md, docs/overview.md; as a site: make site-serve",
+    ),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -102,7 +105,9 @@ SetOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
 
-@app.command(epilog=_help("fanin run scenarios/incast.toml -o out/incast --set seed=3"))
+@app.command(
+    epilog=_help("fanin run scenarios/incast.toml -o out/incast --set seed=3", page="docs/tutorials/incast.md, docs/scenario.md")
+)
 def run(
     scenario: ScenarioArgument,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="The result folder.", show_default=False)],
@@ -163,7 +168,7 @@ def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> 
         raise typer.Exit(EXIT_FAILED) from None
 
 
-@app.command(epilog=_help("fanin report out/incast -o incast.html"))
+@app.command(epilog=_help("fanin report out/incast -o incast.html", page="docs/results.md"))
 def report(
     result: ResultArgument,
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="The page; OUT/report.html if not given.")] = None,
@@ -174,7 +179,7 @@ def report(
         typer.echo(load(result).report(out))
 
 
-@app.command("explain", epilog=_help("fanin explain out/incast 17 --steps"))
+@app.command("explain", epilog=_help("fanin explain out/incast 17 --steps", page="docs/explain.md"))
 def explain_(
     result: ResultArgument,
     flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow by its id or number.", show_default=False)],
@@ -194,7 +199,7 @@ def explain_(
         terminal.table(console, "Step by step", *found.step_rows())
 
 
-@app.command("pauses", epilog=_help("fanin pauses out/lossless --event 2"))
+@app.command("pauses", epilog=_help("fanin pauses out/lossless --event 2", page="docs/tutorials/lossless.md, docs/lossless.md"))
 def pauses_(
     result: ResultArgument,
     event: Annotated[
@@ -226,17 +231,17 @@ def pauses_(
         terminal.table(console, "Followed flows that stood paused", *tree.flow_rows())
 
 
-app.command("sweep", epilog=_help(*_sweep.EXAMPLES))(_sweep.sweep)
-app.command("best", epilog=_help(_best.EXAMPLE))(_best.best)
-app.command("init", epilog=_help(*_init.EXAMPLES))(_init.init)
-app.command("show", epilog=_help(*_show.EXAMPLES))(_show.show)
-app.command("analyze", epilog=_help(*_analyze.EXAMPLES))(_analyze.analyze)
-app.command("compare", epilog=_help(*_compare.EXAMPLES))(_compare.compare)
-app.command("plot", epilog=_help(*_plot.EXAMPLES))(_plot.plot)
-app.command("conform", epilog=_help(*_conform.EXAMPLES))(_conform.conform_)
+app.command("sweep", epilog=_help(*_sweep.EXAMPLES, page="docs/tutorials/sweep.md, docs/sweeps.md"))(_sweep.sweep)
+app.command("best", epilog=_help(_best.EXAMPLE, page="docs/best.md"))(_best.best)
+app.command("init", epilog=_help(*_init.EXAMPLES, page="docs/scenario.md"))(_init.init)
+app.command("show", epilog=_help(*_show.EXAMPLES, page="docs/cli.md"))(_show.show)
+app.command("analyze", epilog=_help(*_analyze.EXAMPLES, page="docs/tutorials/capture.md, docs/analyze.md"))(_analyze.analyze)
+app.command("compare", epilog=_help(*_compare.EXAMPLES, page="docs/tutorials/sweep.md, docs/compare.md"))(_compare.compare)
+app.command("plot", epilog=_help(*_plot.EXAMPLES, page="docs/compare.md"))(_plot.plot)
+app.command("conform", epilog=_help(*_conform.EXAMPLES, page="docs/dataplanes.md, docs/vectors.md"))(_conform.conform_)
 
 
-@app.command(epilog=_help("fanin check scenarios/incast.toml"))
+@app.command(epilog=_help("fanin check scenarios/incast.toml", page="docs/scenario.md"))
 def check(scenario: ScenarioArgument, settings: SetOption = None, as_json: JsonOption = False) -> None:
     """Say everything that is wrong with a scenario, and what will probably not do what was meant."""
     with failures(scenario):
@@ -257,7 +262,7 @@ def check(scenario: ScenarioArgument, settings: SetOption = None, as_json: JsonO
         raise typer.Exit(EXIT_BAD_INPUT)
 
 
-@app.command(epilog=_help("fanin schema > scenario.schema.json"))
+@app.command(epilog=_help("fanin schema > scenario.schema.json", page="docs/scenario.md"))
 def schema(
     reference: Annotated[bool, typer.Option("--reference", help="The reference page in Markdown instead.")] = False,
     python: Annotated[bool, typer.Option("--python", help="The typed Python classes instead.")] = False,
@@ -298,7 +303,7 @@ _ABSENT: Final = {
 }
 
 
-@app.command(epilog=_help("fanin convert out/incast --to arrow --table flows -o tables"))
+@app.command(epilog=_help("fanin convert out/incast --to arrow --table flows -o tables", page="docs/results.md"))
 def convert(
     result: ResultArgument,
     to: Annotated[
@@ -337,7 +342,7 @@ class VectorFormat(StrEnum):
     CSV = "csv"
 
 
-@app.command("vectors", epilog=_help("fanin vectors s-ecn --rate 10Gbps -o s-ecn.csv"))
+@app.command("vectors", epilog=_help("fanin vectors s-ecn --rate 10Gbps -o s-ecn.csv", page="docs/vectors.md"))
 def vectors_(
     mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help="The mechanism, for example s-ecn.", show_default=False)],
     cases: Annotated[list[str] | None, typer.Option("--case", metavar="CASE", help="Only this case; may be repeated.")] = None,
@@ -361,7 +366,7 @@ def vectors_(
     """Write test vectors of a mechanism, to check hardware, P4 or software with, bit for bit."""
     from fanin import vectors
 
-    with failures():
+    with failures(page="docs/vectors.md"):
         if form is None:
             ends_in(out, ".json", ".csv")
         params: dict[str, Any] = {"seed": seed}
@@ -378,7 +383,7 @@ def vectors_(
                 write(document, file)
 
 
-@app.command(epilog=_help("fanin bench W2-128 --json"))
+@app.command(epilog=_help("fanin bench W2-128 --json", page="docs/performance.md"))
 def bench(
     workloads: Annotated[
         list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="Workloads; all of them if none is given.")
@@ -446,7 +451,7 @@ def bench(
     terminal.table(terminal.console(), title, list(head), rows)
 
 
-@app.command("reproduce", epilog=_help("fanin reproduce s-ecn/fig4a --short"))
+@app.command("reproduce", epilog=_help("fanin reproduce s-ecn/fig4a --short", page="docs/tutorials/figure.md, docs/reproduce.md"))
 def reproduce_(
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[FIGURE]...", help="A figure, for example s-ecn/fig4a; s-ecn for all of a paper.")
@@ -500,7 +505,7 @@ def reproduce_(
         raise typer.Exit(EXIT_FAILED)
 
 
-@app.command(epilog=_help("fanin version"))
+@app.command(epilog=_help("fanin version", page="CHANGELOG.md"))
 def version() -> None:
     """Print the version."""
     typer.echo(_core.version())

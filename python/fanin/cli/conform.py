@@ -88,7 +88,7 @@ def conform_(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> None:
     """Check a program against the test vectors of a mechanism, bit for bit; exit status 1 if it differs."""
-    with failures():
+    with failures(page="docs/vectors.md"):
         params: dict[str, Any] = {"seed": seed}
         params |= {"cases": cases} if cases else {}
         params |= {"rates": rates} if rates else {}

@@ -20,11 +20,15 @@ __all__ = ["EXIT_BAD_INPUT", "EXIT_FAILED", "EXIT_INTERRUPTED", "ends_in", "fail
 EXIT_FAILED: Final = 1
 EXIT_BAD_INPUT: Final = 2
 EXIT_INTERRUPTED: Final = 130
+SCENARIO_PAGE: Final = "docs/scenario.md, or fanin schema --reference"
 
 
 @contextmanager
-def failures(file: Path | None = None) -> Iterator[None]:
-    """Turn what a user can do something about into readable lines and an exit status; problems of a scenario name `file`."""
+def failures(file: Path | None = None, *, page: str = SCENARIO_PAGE) -> Iterator[None]:
+    """Turn what a user can do something about into readable lines and an exit status.
+
+    Problems of settings name `file`, where they are a scenario's, and the `page` that says what there is.
+    """
     try:
         yield
     except ScenarioError as error:
@@ -32,6 +36,7 @@ def failures(file: Path | None = None) -> Iterator[None]:
             say_problem(Problem.from_core(problem), file)
         if not error.problems:
             say(f"error: {error}", "red")
+        say(f"read on: {page}")
         raise typer.Exit(EXIT_BAD_INPUT) from None
     except TraceError as error:
         for found in error.problems:

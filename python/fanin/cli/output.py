@@ -58,6 +58,7 @@ def show_summary(result: Result) -> None:
     for title, (head, rows) in (
         ("Flow completion time by flow size", (fct_head[:6], [row[:6] for row in fct])),
         ("Slowdown by flow size", (fct_head[:2] + fct_head[6:], [row[:2] + row[6:] for row in fct])),
+        ("Collective operations", overview.job_rows(result.summary, terminal=True)),
         ("Ports with the largest queues", overview.port_rows(result.summary, 5)),
     ):
         if rows:

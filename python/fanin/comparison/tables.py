@@ -283,6 +283,6 @@ def rule(comparison: Comparison) -> str:
     points = ", of shares in percentage points" if any(row.metric.unit == "share" for row in comparison.rows) else ""
     return (
         f"{show.many(judged, 'difference')} judged together: where nothing differs, the chance that any is called better or "
-        f"worse is {chance} ({_tests(comparison)}, Holm){looks}. Changes are of means, with {covers} intervals{points}; ~: not to be "
-        f"relied on; a dash: not judged; docs/compare.md says what verdicts and plans mean.{few_values(comparison)}"
+        f"worse is {chance} ({_tests(comparison)}, Holm){looks}. Changes are of means, with {covers} intervals{points}; ~: not to "
+        f"be relied on; a dash: not judged; docs/compare.md says what verdicts and plans mean.{few_values(comparison)}"
     )

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
+from fanin.machine import cores
 from fanin.results import Result, runner
 from fanin.scenario import Scenario
 
@@ -142,7 +143,7 @@ class Pool:
     def __init__(self, jobs: int | None = None) -> None:
         if jobs is not None and jobs < 1:
             raise ValueError(f"jobs: {jobs} is out of range; accepted: 1 or more")
-        self.jobs: Final = jobs or len(os.sched_getaffinity(0))
+        self.jobs: Final = jobs or cores()
         self._folder = ""
         self._executor: ProcessPoolExecutor | None = None
         self._stop: Any = None

@@ -53,6 +53,8 @@ class Row:
     def __post_init__(self) -> None:
         if self.low is None and self.high is None:
             raise ValueError(f"{self.name}: a row needs a bound, or it could not fail")
+        if isinstance(self.paper, int | float) and (self.low is None or self.high is None):
+            raise ValueError(f"{self.name}: the paper gives a number, so both bounds are needed")
         if self.low is not None and self.high is not None and not self.low <= self.high:
             raise ValueError(f"{self.name}: nothing lies between {self.low} and {self.high}")
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from fanin import _core, files
 from fanin.scenario import Scenario
+from fanin.scenario.rest import rest
 from fanin.text import show
 
 __all__ = ["Overview", "overview", "percent", "ranges"]
@@ -73,10 +74,12 @@ class Overview:
             *self._network(),
             *self._times(),
             *self._switches(),
+            *self._marks(),
             *self._events(),
             *self._transports(),
             *self._traffic(),
             *self._loads(),
+            *self._rests(),
             self._cost(),
         ]
 
@@ -151,6 +154,49 @@ class Overview:
                 f"a class that waits alone at a switch reaches XOFF at {sizes['xoff']}."
             )
 
+    def _marks(self) -> Iterable[str]:
+        """Say which ports mark by what, where they differ."""
+        hosts = len(self.hosts)
+        ports: dict[str, list[str]] = {}
+        for link in self.facts["links"]:
+            if link["from"] >= hosts:
+                ports.setdefault(_marked_by(link["markings"]), []).append(link["name"])
+        if len(ports) > 1 or any(len(link["markings"]) > 1 for link in self.facts["links"]):
+            said = [f"{by} at {show.many(len(names), 'port')} ({ranges(names)})" for by, names in ports.items()]
+            yield f"Marking by port: {'; '.join(said)}."
+
+    def _rests(self) -> Iterable[str]:
+        """Say where DCQCN's queue rests at the port to which most hosts send, if they all do at once."""
+        for name in self.facts["transports"]:
+            own = self._transport(name)
+            control = own.get("congestion_control")
+            links = [link for link in self.facts["links"] if link["senders"].get(name, 0) > 1]
+            if _kind(control) != "dcqcn" or not links:
+                continue
+            link = max(links, key=lambda link: link["senders"][name])
+            red = next((entry["marking"] for entry in link["markings"] if _kind(entry["marking"]) == "red"), None)
+            if red is None:
+                continue
+            flows = link["senders"][name]
+            settings = _table(own, "congestion_control")
+            found = rest(settings, red, flows, link["rate_bps"], self.facts["full_frame_bytes"])
+            if found is None:
+                continue
+            where = (
+                f"with {show.size(round(found.queue_bytes))} in the queue"
+                if found.queue_bytes is not None
+                else f"above max_p ({percent(red['max_p'])}): the queue passes max, all is marked, and rates swing"
+            )
+            yield (
+                f"If {show.many(flows, 'long flow')} of DCQCN, one from each sender, meet at {link['name']}, they rest at a "
+                f"marking probability of {percent(found.probability)}, {where} (the paper's fluid model)."
+            )
+
+    def _transport(self, name: str) -> Mapping[str, Any]:
+        """Return the resolved settings of a transport."""
+        own = self.resolved.get("transport") if name == "default" else self.resolved.get("transports", {}).get(name)
+        return {"kind": own} if isinstance(own, str) else own or {"kind": "tcp"}
+
     def _events(self) -> Iterable[str]:
         events = self.resolved.get("events") or []
         said = []
@@ -170,8 +216,7 @@ class Overview:
 
     def _transports(self) -> Iterable[str]:
         for name in self.facts["transports"]:
-            own = self.resolved.get("transport") if name == "default" else self.resolved.get("transports", {}).get(name)
-            own = {"kind": own} if isinstance(own, str) else own or {"kind": "tcp"}
+            own = self._transport(name)
             control = own.get("congestion_control")
             by = f" with {_kind(control)}" if control is not None else ""
             first = own.get("initial_window")
@@ -299,6 +344,19 @@ def _said(value: Any) -> str:
         if key not in ("kind", "at") and isinstance(entry, str | int | float) and not isinstance(entry, bool)
     ]
     return f" ({', '.join(plain[:5])})" if plain else ""
+
+
+def _marked_by(markings: Sequence[Mapping[str, Any]]) -> str:
+    """Return by what a port marks, for each class where they differ."""
+    texts = {json.dumps(entry["marking"]): f"{_kind(entry['marking'])}{_said(entry['marking'])}" for entry in markings}
+    if len(texts) == 1:
+        return next(iter(texts.values()))
+    return ", ".join(f"{_classes(entry['classes'])}: {texts[json.dumps(entry['marking'])]}" for entry in markings)
+
+
+def _classes(numbers: Sequence[int]) -> str:
+    """Return the classes of a queue, which follow each other, in words."""
+    return f"class {numbers[0]}" if len(numbers) == 1 else f"classes {numbers[0]} to {numbers[-1]}"
 
 
 def _sizes(bounds: Sequence[int]) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fanin import _core
 from fanin.comparison.variants import settings
+from fanin.machine import cores
 from fanin.scenario import Problem, Scenario, ScenarioError
 from fanin.statistics import FEW, tried
 from fanin.sweep import axes, stop_metrics
@@ -387,7 +388,7 @@ def _check(
     hashes = []
     met: dict[tuple[str, ...], tuple[Problem, Point]] = {}
     count: Counter[tuple[str, ...]] = Counter()
-    threads = len(os.sched_getaffinity(0))
+    threads = cores()
     for start in range(0, len(texts), _CHECKED_AT_ONCE):
         some = [seeded(text, 0) for text in texts[start : start + _CHECKED_AT_ONCE]]
         points = design.points[start : start + _CHECKED_AT_ONCE]

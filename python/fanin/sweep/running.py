@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fanin import _core
 from fanin.files.locks import LOCK, Lock, LockedError
+from fanin.machine import cores
 from fanin.results.folder import OutputError
 from fanin.scenario import Scenario
 from fanin.sweep import plan as _plan
@@ -149,7 +150,7 @@ def workers(jobs: int | None, dask: str | None) -> int:
         raise ValueError(f"jobs: {jobs} is out of range; accepted: 1 or more")
     if dask is not None and jobs is not None:
         raise ValueError("jobs is for this machine, and with dask a cluster does the work; accepted: one of the two")
-    return jobs or len(os.sched_getaffinity(0))
+    return jobs or cores()
 
 
 def refuse_keep(store: Store, *, keep: bool) -> None:

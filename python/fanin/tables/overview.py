@@ -202,8 +202,16 @@ def few_flows(summary: Mapping[str, Any]) -> str:
     return "The p99 of fewer than 100 flows is the largest, as is the p95 of fewer than 20." if counts and min(counts) < 100 else ""
 
 
-def job_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return head and rows of the table of collective operations: each of each job, over all iterations and groups of ranks."""
+def job_rows(summary: Mapping[str, Any], *, terminal: bool = False) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table of collective operations: each of each job, over all iterations and groups of ranks.
+
+    Parameters
+    ----------
+    summary : mapping
+        Content of ``summary.json``.
+    terminal : bool
+        Leave out what a line of 100 characters has no room for: ranks, median and algorithm bandwidth.
+    """
     head = ["Job", "Operation", "Ranks", "Size", "Complete", "Time mean", "p50", "p99", "Algorithm bandwidth", "Bus bandwidth"]
     rows = []
     for job in summary.get("collectives") or []:
@@ -212,6 +220,9 @@ def job_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
             counts = [f"{entry['ranks']:,}", show.size(entry["size_bytes"]), f"{entry['complete']:,} of {entry['total']:,}"]
             times = [show.duration(entry.get(f"{what}_ps")) for what in ("mean", "p50", "p99")]
             rows.append([job["group"], name, *counts, *times, *(show.rate(entry.get(f"{bw}_bps")) for bw in ("algbw", "busbw"))])
+    if terminal:
+        kept = [place for place, title in enumerate(head) if title not in ("Ranks", "p50", "Algorithm bandwidth")]
+        return [head[place] for place in kept], [[row[place] for place in kept] for row in rows]
     return head, rows
 
 

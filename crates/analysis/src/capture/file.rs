@@ -68,7 +68,7 @@ impl CaptureFile {
         self.surveyed.as_ref().filter(|_| !self.follows).map(|surveyed| surveyed.survey())
     }
 
-    /// Its times are those of the trace; where only stamps are, they are not.
+    /// Times are those of the trace; where only stamps are, they are not.
     pub fn is_on_the_traces_clock(&self) -> bool {
         !self.look.stamped || self.look.same_clock
     }

@@ -56,7 +56,7 @@ pub struct Transfer {
     pub segments: u64,
     pub resent: u64,
     pub resent_bytes: u64,
-    /// Of them, those whose first copy never came here.
+    /// Segments sent again whose first copy never came here.
     pub lost_before: u64,
     pub reordered: u64,
     pub timeouts: u64,
@@ -79,9 +79,9 @@ impl Transfer {
 }
 
 /// One direction of a connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Way {
-    /// Its transfer in progress.
+    /// Transfer in progress.
     transfer: Option<usize>,
     /// Sequence number behind all that was sent; latest acknowledgment.
     next: Option<u32>,
@@ -94,12 +94,6 @@ struct Way {
     /// Shortest time from data to its acknowledgment; data whose acknowledgment is waited for.
     rtt: Option<i64>,
     sample: Option<(u32, i64)>,
-}
-
-impl Default for Way {
-    fn default() -> Self {
-        Way { transfer: None, next: None, acked: None, last: None, asked: None, syn: None, rtt: None, sample: None }
-    }
 }
 
 impl Way {

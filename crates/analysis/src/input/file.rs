@@ -1,11 +1,11 @@
 //! Files as streams: as they are, or out of gzip or zstd, of which a truncated one keeps what it has.
 
+use super::at::FileExt;
 use super::manifest::Manifest;
 use super::problem::Problem;
 use flate2::bufread::GzDecoder;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;

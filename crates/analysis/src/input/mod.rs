@@ -1,5 +1,6 @@
 //! Everything that readers of traces share: files, errors, numbers, names, and the batches that they hand over.
 
+pub mod at;
 pub mod context;
 pub mod facts;
 pub mod file;

@@ -1,11 +1,11 @@
 //! Sorting by time in bounded memory: sorted runs in a file without a name, merged when all has been taken.
 
+use super::at::FileExt;
 use super::problem::Problem;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{Error, Write};
-use std::os::unix::fs::FileExt;
 
 /// Bytes of a run that are read ahead in the merge, about.
 const AHEAD: usize = 1 << 15;

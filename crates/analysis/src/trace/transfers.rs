@@ -25,10 +25,10 @@ pub struct TransferReport {
     pub bytes: u64,
     pub segments: u64,
     pub resent: u64,
-    /// Of the segments that were sent again, those whose first copy is not in the capture: lost before it.
+    /// Segments that were sent again and whose first copy is not in the capture: lost before it.
     pub lost_before: u64,
     pub reordered: u64,
-    /// Of those whose acknowledgments were captured; absent where there are none.
+    /// Timeouts of transfers whose acknowledgments were captured; absent where there are none.
     pub timeouts: Option<u64>,
     pub probes: Option<u64>,
     pub syn_resent: u64,
@@ -79,7 +79,7 @@ pub struct TransferRow {
     pub answered_after_ps: Option<u64>,
     pub stall_ps: u64,
     pub idle_ps: u64,
-    /// Of two captures: how the packets of its flow, of all its transfers, fared at the port between them.
+    /// Fate of the flow's packets, of all its transfers, at the port between two captures.
     pub at_port: Option<AtPort>,
     pub words: String,
 }
@@ -97,7 +97,7 @@ fn length(ps: i64) -> u64 {
     u64::try_from(ps).unwrap_or(0)
 }
 
-/// What shows why a transfer took so long, in a sentence without its end.
+/// Reason why a transfer took so long, in a sentence without its end.
 fn explained(t: &Transfer, at_port: Option<&AtPort>) -> String {
     let took = length(t.took());
     let part = |time: i64| format!("{} of {}", span(length(time)), span(took));

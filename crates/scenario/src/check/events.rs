@@ -3,10 +3,14 @@
 use super::names::{unknown, LINK};
 use super::Network;
 use crate::doc::Parts;
-use crate::events::{either, notices, Errors, Events, LinkEvent, LinkEventKind, Outage, MOST_OUTAGES};
-use fanin_params::{pattern, Cx};
-use fanin_topology::Topology;
+use crate::events::{either, notices, Errors, Events, Failover, LinkEvent, LinkEventKind, Outage, MOST_OUTAGES};
+use fanin_params::{defaults, pattern, Cx};
+use fanin_topology::{Routes, Topology};
 use fanin_units::{LinkId, Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most tables that are searched for circles, the first of the run.
+const TABLES: usize = 16;
 
 /// Resolves the events of links, and reports what is wrong with them.
 pub(super) fn check(parts: &Parts, network: Option<&Network>, cx: &mut Cx) -> Events {
@@ -186,4 +190,49 @@ fn unnoticed(events: &Events, topology: &Topology, duration: Option<Span>, cx: &
             });
         });
     }
+}
+
+/// Links that are down together at some time of the run, and a circle of links in the tables that all switches have then; `None` if there is
+/// none, or the intact network has one.
+///
+/// Tables change when a switch has been told, as in a run. Packets on their way as tables change are left out.
+pub(super) fn circle_of_tables(events: &Events, parts: &Parts, network: &Network) -> Option<[Vec<String>; 2]> {
+    let topology = network.topology();
+    let converge = parts.failover.as_ref().map_or_else(|| defaults::<Failover>().converge, |failover| failover.converge);
+    let until = parts.duration.map_or(Time::MAX, |duration| Time::ZERO + duration);
+    let mut changes: BTreeMap<Time, Vec<(LinkId, bool)>> = BTreeMap::new();
+    for (link, outages) in events.outages.iter().filter(|(link, _)| between_switches(topology, **link)) {
+        for notice in notices(outages) {
+            changes.entry(notice.at + converge).or_default().push((*link, notice.up));
+        }
+    }
+    if changes.keys().next().is_none_or(|first| *first >= until) || network.circle().is_some() {
+        return None;
+    }
+    let (mut down, mut seen): (BTreeSet<LinkId>, BTreeSet<BTreeSet<LinkId>>) = Default::default();
+    for (_, now) in changes.into_iter().take_while(|(at, _)| *at < until) {
+        for (link, up) in now {
+            for link in [link, topology.link(link).reverse] {
+                let _ = if up { down.remove(&link) } else { down.insert(link) };
+            }
+        }
+        if down.is_empty() || !seen.insert(down.clone()) {
+            continue;
+        }
+        let routes = Routes::shortest_without(topology, &down).ok()?;
+        let names = |links: &mut dyn Iterator<Item = LinkId>| links.map(|link| topology.link_name(link)).collect();
+        if let Some(circle) = routes.circle(topology) {
+            let mut failed = down.iter().copied().filter(|link| either(topology, *link) == *link);
+            return Some([names(&mut failed), names(&mut circle.into_iter())]);
+        }
+        if seen.len() >= TABLES {
+            break;
+        }
+    }
+    None
+}
+
+fn between_switches(topology: &Topology, link: LinkId) -> bool {
+    let link = topology.link(link);
+    topology.host_id(link.from).is_none() && topology.host_id(link.to).is_none()
 }

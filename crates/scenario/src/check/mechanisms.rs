@@ -1,11 +1,13 @@
 //! Checks of mechanisms against the rest of the scenario: each mechanism checks itself; classes without the needed protection
 //! are found here.
 
+use super::events::circle_of_tables;
 use super::pauses::pausing;
 use super::settings::{at_setting, Settings};
 use super::transport::warn;
 use super::{at_transport, datagrams, ip_and_udp, used_transports, Network, OfTraffic};
 use crate::doc::Parts;
+use crate::events::Events;
 use crate::sections::Nic;
 use fanin_packet::{Signals, Stack, MAX_HOPS};
 use fanin_params::Cx;
@@ -14,7 +16,12 @@ use fanin_transport::{FailsAfter, TransportParams};
 use fanin_units::NodeId;
 
 /// Checks the mechanisms of `parts`; names of nodes only if the network could be built.
-pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Option<&Network>, &OfTraffic), cx: &mut Cx) {
+pub(super) fn check(
+    parts: &Parts,
+    settings: &Settings,
+    (network, events, traffic): (Option<&Network>, &Events, &OfTraffic),
+    cx: &mut Cx,
+) {
     let Some(framing) = &parts.framing else { return };
     let used = used_transports(parts);
     let longest_path = network.map_or(0, Network::longest);
@@ -80,6 +87,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
                 nodes: &nodes,
                 longest_path,
                 circle: &|| network?.circle(),
+                rerouted: &|| circle_of_tables(events, parts, network?),
             },
             duration: parts.duration,
         };

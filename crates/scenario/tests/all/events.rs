@@ -174,3 +174,32 @@ fn without_failures_there_is_no_failover_in_the_document() {
     let scenario = Scenario::from_toml(&edited(SOUND, &[(down, ""), (failover, "")], ""), Path::new(".")).unwrap();
     assert!(scenario.resolved().get("failover").is_none());
 }
+
+/// Leaf 0 has no way to spine 0 and leaf 1 none to spine 1: what goes between them turns around at other leaves, and those are in each
+/// other's way.
+#[test]
+fn tables_that_go_round_failures_are_searched_for_circles() {
+    let lossless = "[switch.mechanisms.pfc]\nmemory = \"8MB\"\nclasses = [0]\n";
+    let found = |leaves: u32, links: &str, converge: &str, pfc: &str| {
+        let text = format!(
+            "name = \"x\"\nduration = \"20ms\"\n[topology]\nkind = \"leaf_spine\"\nleaves = {leaves}\nspines = 2\nhosts_per_leaf = 2\n[[events]]\nkind = \"down\"\nlinks = [{links}]\nstart = \"1ms\"\n[failover]\ndetect = \"50us\"\nconverge = \"{converge}\"\n[switch]\nbuffer = \"unlimited\"\n{pfc}[[traffic]]\nkind = \"incast\"\nreceiver = \"h3\"\nsize = \"10KB\"\n[transport]\nkind = \"roce\"\n"
+        );
+        match Scenario::from_toml(&text, Path::new(".")) {
+            Ok(scenario) => render(scenario.warnings(), "s.toml"),
+            Err(problems) => panic!("{}", render(&problems, "s.toml")),
+        }
+    };
+    let both = "\"leaf0->spine0\", \"leaf1->spine1\"";
+    let around = "with leaf0->spine0 and leaf1->spine1 down, routes go around in a circle, ";
+    let said = found(4, both, "1ms", lossless);
+    assert!(said.contains("may block itself for ever: ") && said.contains(around), "{said}");
+    for link in ["spine0->leaf2", "leaf2->spine1", "spine1->leaf3", "leaf3->spine0"] {
+        assert!(said.contains(link), "{link}: {said}");
+    }
+    let without = |said: String| assert!(!said.contains("in a circle"), "{said}");
+    without(found(4, "\"leaf0->spine0\"", "1ms", lossless));
+    without(found(3, both, "1ms", lossless)); // one leaf alone, where all turn around: up, down, and no further
+    without(found(4, both, "1s", lossless)); // the run ends before
+    without(found(4, both, "1ms", &format!("{lossless}watchdog = {{ detection = \"10ms\" }}\n")));
+    without(found(4, both, "1ms", ""));
+}

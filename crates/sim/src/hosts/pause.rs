@@ -72,7 +72,8 @@ impl Hosts {
     }
 
     /// A host notices changes of its link: when that is down, nobody pauses its NIC any more. What is ready is sent all the same and lost, as by a
-    /// Linux host, whose queueing discipline then is one that drops without telling TCP. Source: Linux noop_qdisc, net_xmit_eval.
+    /// Linux host, whose queueing discipline then is one that drops. Source: Linux net/sched/sch_generic.c (`dev_deactivate`, `noop_enqueue`).
+    /// Deviation: Linux's TCP also enters CWR (`__tcp_transmit_skb`), which halves a window that a timeout is about to take.
     #[cold]
     pub fn notice_link(&mut self, core: &mut Core, host: u32) {
         let Some(notices) = self.notices.get_mut(&host) else { return };

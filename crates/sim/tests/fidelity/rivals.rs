@@ -187,7 +187,7 @@ fn rivals() -> impl Strategy<Value = String> {
     let unaware = select(vec!["", "unaware = [\"s0\", \"*1\"]"]);
     let pabo = (
         select(vec![("0 packets", "1 packets"), ("2 packets", "9 packets"), ("1KB", "20KB"), ("10 cells", "90 cells")]),
-        select(vec!["\"linear\"", "\"exponential\"", "{ kind = \"exponential\", lambda = 0.5 }"]),
+        select(vec!["\"linear\"", "\"exponential\"", "{ kind = \"exponential\", lambda = 0.5 }", "\"saturating\""]),
     );
     let pabo = pabo.prop_map(|((lower, upper), growth)| format!("lower = \"{lower}\", upper = \"{upper}\", growth = {growth}"));
     let vertigo = (select(vec![0, 1, 2, 9]), select(vec![1, 2, 16]), select(vec!["least_left", "arrival"]), unaware.clone());

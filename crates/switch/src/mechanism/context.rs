@@ -72,6 +72,9 @@ pub struct Network<'a> {
     pub longest_path: u32,
     /// Names of links in a circle, the packets of each going on over the next; none where routes have no circle.
     pub circle: &'a dyn Fn() -> Option<Vec<String>>,
+    /// Names of links that are down together during the run, and of links in a circle that the tables without them have, where the intact
+    /// network has none.
+    pub rerouted: &'a dyn Fn() -> Option<[Vec<String>; 2]>,
 }
 
 /// A transport in use.

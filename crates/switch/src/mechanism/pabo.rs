@@ -20,9 +20,18 @@ params! {
         pub lambda: f64 = 4.0, in 0.01..=50.0;
     }
 }
+params! {
+    /// Saturating growth: (1 − e^(−λx/(n+1))) / (1 − e^(−λ/(n+1))) after n bounces, steep at first. Source: PABO-code.
+    pub struct Saturating {
+        /// λ, the steepness of the growth. Source: PABO-code (A · (1 − Threshold) = 50 · 0.2).
+        pub lambda: f64 = 10.0, in 0.01..=50.0;
+    }
+}
 choice! {
     /// Growth of the bounce probability with x, the position of the queue between `lower` (0) and `upper` (1).
     pub enum Growth {
+        /// Saturating growth, as in a simulation by the paper's authors: steep at first, and less so the more often a packet was bounced.
+        "saturating" => Saturating(Saturating),
         /// Exponential growth: small for most x, then steep.
         "exponential" => Exponential(Exponential),
         /// Linear growth.
@@ -32,7 +41,7 @@ choice! {
 
 params! {
     /// PABO: a packet for a queue of q is bounced to the switch upstream with probability g(x)^(n + 1), x = (q − lower) /
-    /// (upper − lower), after n earlier bounces; with probability 1 if there is no room. Source: PABO §III.
+    /// (upper − lower), after n earlier bounces, or as the growth says; with probability 1 if there is no room. Source: PABO §III.
     pub struct PaboParams {
         /// Queue up to which no packet is bounced.
         pub lower: Amount = Amount::Packets(50);
@@ -95,11 +104,13 @@ fn probability(params: &PaboParams, queue: u64, before: u8) -> f64 {
         return 1.0;
     }
     let x = (queue - lower) as f64 / (upper - lower) as f64;
+    let times = f64::from(before) + 1.0;
     let g = match &params.growth {
+        Growth::Saturating(s) => return libm::expm1(-s.lambda * x / times) / libm::expm1(-s.lambda / times),
         Growth::Linear(_) => x,
         Growth::Exponential(e) => libm::expm1(e.lambda * x) / libm::expm1(e.lambda),
     };
-    libm::pow(g, f64::from(before) + 1.0)
+    libm::pow(g, times)
 }
 
 /// PABO at one switch.
@@ -273,6 +284,7 @@ impl Peaks for Pabo {
 mod tests {
     use super::super::testing::{bench, site, Bench};
     use super::*;
+    use fanin_params::defaults;
     use fanin_units::HostId;
 
     fn params(growth: Growth) -> PaboParams {
@@ -310,6 +322,24 @@ mod tests {
             assert!((probability(&linear, queue, before) - in_proportion).abs() < 1e-12, "{queue} {before}");
             let p = probability(&steep, queue, before);
             assert!((p - exponential).abs() < 1e-6, "{queue} {before}: {p}");
+        }
+    }
+
+    /// By hand: λ = 10 shared among n + 1 bounces.
+    #[test]
+    fn the_authors_growth_is_steep_at_first_and_less_so_after_bounces() {
+        let saturating = params(Growth::Saturating(defaults()));
+        for (queue, before, expected) in [
+            (20, 0, 0.0),
+            (22, 0, 0.632_149), // (1 − e⁻¹) / (1 − e⁻¹⁰)
+            (30, 0, 0.993_307), // (1 − e⁻⁵) / (1 − e⁻¹⁰)
+            (30, 1, 0.924_142), // (1 − e⁻²·⁵) / (1 − e⁻⁵)
+            (30, 9, 0.622_459), // (1 − e⁻⁰·⁵) / (1 − e⁻¹)
+            (39, 4, 0.983_539), // (1 − e⁻¹·⁹) / (1 − e⁻²)
+            (40, 4, 1.0),
+        ] {
+            let p = probability(&saturating, queue, before);
+            assert!((p - expected).abs() < 1e-6, "{queue} {before}: {p}");
         }
     }
 

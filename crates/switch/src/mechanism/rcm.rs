@@ -462,7 +462,7 @@ impl Watches for Rcm {
         let joins = self.joins(node, port);
         let at = &mut self.ports[port.index()];
         let stalled = at.control.is_stalled();
-        at.control.sent(node.now(), &self.control, (packet, envelope.frame), &tuple, harmful);
+        at.control.sent(node.now(), &self.control, (packet, envelope.frame), &tuple, (harmful, joins));
         if joins {
             self.let_cross(node, port, fx);
         } else if stalled && at.control.waits() {

@@ -144,7 +144,7 @@ impl Pattern {
         }
     }
 
-    /// As a port sends: it asks for the turn, and a packet that has it departs.
+    /// Sends as a port does: asks for the transmission opportunity, and a packet that gets it departs.
     fn priority(&mut self) {
         for i in 0..120_u32 {
             if i % 3 < 2 {

@@ -120,8 +120,8 @@ fn link(line: u32, words: &[&str], nodes: usize, draft: &mut Draft, findings: &m
         Ok(_) => findings.error(
             Some(line),
             Some(quote(error_rate)),
-            "is an error rate: links do not corrupt packets here",
-            Some("0".into()),
+            "is an error rate of packets, which this import leaves out",
+            Some("0, and [[events]] with kind = \"bit_errors\" for links that corrupt".into()),
         ),
         Err(_) => findings.error(Some(line), Some(quote(error_rate)), "is no error rate", Some("0".into())),
     }

@@ -3,13 +3,13 @@
 use crate::formats::arrow::flat::{Broken, Flat, Walked};
 use crate::formats::columns::texts::Dictionary;
 use crate::formats::columns::{Chosen, Values};
+use crate::input::at::FileExt;
 use bytes::Bytes;
 use parquet::data_type::ByteArray;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// Texts of a batch of rows, buffers of texts that are held at once, and texts of a dictionary [bytes].

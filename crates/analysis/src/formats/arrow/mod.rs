@@ -21,11 +21,11 @@ use crate::formats::arrow::schema::{Leaf, Schema};
 use crate::formats::columns::texts::Dictionary;
 use crate::formats::columns::{Chosen, MAX_COLUMNS};
 use crate::formats::mapping::Column;
+use crate::input::at::FileExt;
 use crate::input::file::{Place, SourceFile};
 use crate::input::problem::{Problem, Problems};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 

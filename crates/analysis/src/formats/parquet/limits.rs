@@ -1,6 +1,7 @@
 //! Limits that the `parquet` crate lacks on hostile files: lengths that it would allocate and nesting that it would recurse
 //! into. Damage that makes it panic is caught where it is called.
 
+use crate::input::at::FileExt;
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
 use parquet::column::page::{Page, PageMetadata, PageReader};
@@ -8,7 +9,6 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// Largest page, before and after decompression [bytes]; writers make pages of about 1 MiB.

@@ -55,15 +55,23 @@ pub(super) fn check(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
         let message = format!("may block itself for ever: routes go around in a circle, {}", circle.join(", "));
         warn(cx, message, "routes that go up and then down, as in fat trees, or a watchdog");
     }
+    if let Some([down, circle]) = (context.network.rerouted)().filter(|_| params.watchdog.is_none()) {
+        let down = if down.len() > LISTED { format!("{} links", down.len()) } else { listed(&down) };
+        let message = format!("may block itself for ever: with {down} down, routes go around in a circle, {}", circle.join(", "));
+        warn(cx, message, "a watchdog, failures that leave each switch a way up and down, or a longer failover.converge");
+    }
     if let Some(circle) = context.circle_of_detours().filter(|_| params.watchdog.is_none()) {
         let message = format!("may block itself for ever: detours go around in a circle, {}", circle.join(", "));
         warn(cx, message, "no mechanism with detours beside it, or a watchdog");
     }
 }
 
+/// Number of links that are named.
+const LISTED: usize = 4;
+
 /// A list such as `3, 4 and 7`.
-fn listed(numbers: &[u8]) -> String {
-    let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+fn listed(all: &[impl ToString]) -> String {
+    let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
     match texts.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => texts.concat(),

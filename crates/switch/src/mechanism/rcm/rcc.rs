@@ -302,14 +302,16 @@ impl Control {
         }
     }
 
-    /// A frame has left the port, one that was held or another. True where that began a new window.
+    /// A frame has left the port, one that was held or another. True where that began a new window. `joins`: what may go on joins the
+    /// queue; then a frame of a harmful flow that came before what is held leaves the window to that, which is asked next. Else such
+    /// frames could use one window after the other that has begun by time.
     pub(super) fn sent(
         &mut self,
         now: Time,
         settings: &Settings,
         (id, frame): (PacketId, u16),
         tuple: &Tuple,
-        is_harmful: bool,
+        (is_harmful, joins): (bool, bool),
     ) -> bool {
         let own = self.leaving.take().filter(|(leaving, _)| *leaving == id);
         if own.is_none() {
@@ -349,7 +351,7 @@ impl Control {
                 let share = match own {
                     Some((_, share)) => share,
                     None if !is_harmful => Share::Other,
-                    None if window.is_open() => Share::Congested,
+                    None if window.is_open() && !(joins && self.bytes > 0) => Share::Congested,
                     None => Share::Spare,
                 };
                 let turned = window.sent(frame, share);

@@ -525,7 +525,7 @@ fn what_has_no_effect_is_said() {
             frames: Frames { framing: fanin_packet::Framing::ETHERNET, trailer: 0, header_bytes: 8 },
             hosts: Hosts::default(),
             traffic: Traffic { classes: &[], transports: &[], is_complete: true, datagram: 0 },
-            network: Network { sites: &[], switches, nodes: &[], longest_path: 0, circle: &|| None },
+            network: Network { sites: &[], switches, nodes: &[], longest_path: 0, circle: &|| None, rerouted: &|| None },
             duration: None,
         };
         Rimm::check(&params(set), &context, &mut cx);

@@ -404,8 +404,8 @@ def test_a_mostly_says_in_how_many_seeds() -> None:
     (cell,) = made.rows[0].cells[1:]
     assert cell.verdict == "mostly better" and cell.difference is not None and cell.difference.mean < 0
     ((_, (_, rows)),) = tables.tables(made, 1)
-    assert [row[0] for row in rows] == ["goodput", "  lower in 20", "  higher in 80"]
-    assert "lower in 20, higher in 80; p = " in html.unescape(page.render(made))
+    assert [row[0] for row in rows] == ["goodput", "  lower in 20", "  higher in 80 of 100"]
+    assert "lower in 20, higher in 80 of 100; p = " in html.unescape(page.render(made))
 
 
 def shifted(gaps_ps: Callable[[int], float], metric: str = "queries.p99_ps", seeds: int = 100) -> comparison.Comparison:
@@ -425,7 +425,9 @@ def test_a_mean_that_moves_while_most_runs_do_not_is_worse_on_average_and_says_s
     assert cell.difference.p_most is not None and cell.difference.p_most > 0.05 and cell.chance == cell.difference.p_average
     assert cell.chance is not None and cell.chance <= 0.05
     ((_, (_, rows)),) = tables.tables(made, 1)
-    assert [line[0] for line in rows][:1] == ["p99"] and f"  higher in {cell.difference.higher}" in [line[0] for line in rows]
+    assert [line[0] for line in rows][:1] == ["p99"] and f"  higher in {cell.difference.higher} of 100" in [
+        line[0] for line in rows
+    ]
     assert tables.counted(made, "20") == "1 worse on average"
     assert repr(made) == "<fanin.Comparison with '65': 20: 0 better, 1 worse or worse on average>"
     assert "bad" in page._cell(made.rows[0], cell)["tone"]
@@ -438,13 +440,14 @@ def test_a_mean_that_moved_and_is_not_shown_has_a_note() -> None:
     timeouts = shifted(lambda seed: 1e10 + 1e7 * seed if seed % 4 == 0 else 1e5 * (-1) ** seed, seeds=24)
     assert timeouts.rows[0].cells[1].verdict == "not shown"
     assert note(timeouts) == (
-        "20: the mean moved (Queries, p99 higher, lower in 12, higher in 12); that most of the runs did is not shown, and such a "
-        "mean is judged from 99 seeds on; read the median run, and in how many runs there was a timeout (total.timed_out)"
+        "20: the mean moved (Queries, p99 higher: lower in 12, higher in 12 of 24); that most of the runs did is not shown, and "
+        "such a mean is judged from 99 seeds on; read the median run, and in how many runs there was a timeout (total.timed_out)"
     )
     against = shifted(lambda seed: 1e11 + 1e8 * seed if seed % 4 == 0 else -1e6, seeds=40)
     assert against.rows[0].cells[1].verdict == "mostly better"
     assert note(against).startswith(
-        "20: the mean moved (Queries, p99 higher, lower in 30, higher in 10), and most of the runs that differ went the other way"
+        "20: the mean moved (Queries, p99 higher: lower in 30, higher in 10 of 40), and most of the runs that differ went the other "
+        "way"
     )
     assert note(shifted(lambda seed: -1e6)) == "" and note(shifted(lambda seed: 1e5 * (-1) ** seed)) == ""
 
@@ -496,7 +499,7 @@ def test_equal_runs_are_counted_beneath_a_mostly() -> None:
     """Of a hundred runs sixty are equal: most of those that differ are lower, and most of all are not."""
     made = shifted(lambda seed: -1e5 * (seed % 5 == 0) + 1e5 * (seed % 50 == 1), seeds=60)
     (cell,) = made.rows[0].cells[1:]
-    assert cell.verdict == "mostly better" and tables.sides_text(cell) == "lower in 12, higher in 2, equal in 46"
+    assert cell.verdict == "mostly better" and tables.sides_text(cell) == "lower in 12, higher in 2, equal in 46 of 60"
 
 
 def test_looks_share_the_chance_and_seeds_choose_new_runs(runs: Path, tmp_path: Path) -> None:
@@ -697,9 +700,9 @@ def test_percentiles_of_all_flows_together_stand_beneath_the_mean_of_the_runs(ma
     assert pooled is not None and lines[at + 2][2] == found.metric.text(pooled.high)
     assert tables.rule(made) == (
         f"{made.judged} differences judged together: where nothing differs, the chance that any is called better or worse is 5 % "
-        "(exact tests by seed, Holm). Changes are of means, with 95 % intervals, of shares in percentage points; ~: not to be relied on; "
-        "a dash: not judged; docs/compare.md says what verdicts and plans mean. The p99 of fewer than 100 values is the largest "
-        "one: of queries (21 here)."
+        "(exact tests by seed, Holm). Changes are of means, with 95 % intervals, of shares in percentage points; ~: not to be "
+        "relied on; a dash: not judged; docs/compare.md says what verdicts and plans mean. The p99 of fewer than 100 values is the "
+        "largest one: of queries (21 here)."
     )
     one = made.frame.filter(pl.col("metric") == "fct/all.p99_ps", pl.col("variant") == made.variants[1].name)
     assert one.select("pooled", "pooled_low", "pooled_high").row(0) == (pooled.value, pooled.low, pooled.high)

@@ -539,7 +539,7 @@ def _averages(found: Sequence[Variant], rows: Sequence[Row], alpha: float) -> li
                 why = f"{needed}"
             else:
                 why = "few" if gap.flag == "few" else "flagged" if gap.rare else "others"
-            moved = f"{row.metric.name} {'higher' if gap.mean > 0 else 'lower'}, {tables.sides(gap)}"
+            moved = f"{row.metric.name} {'higher' if gap.mean > 0 else 'lower'}: {tables.sides(gap)}"
             told.setdefault((variant.name, why), []).append(moved)
     return [_average_note(name, why, listed) for (name, why), listed in told.items()]
 

@@ -169,8 +169,8 @@ def sides_text(cell: Cell) -> str:
 def sides(gap: Difference) -> str:
     """Return in how many seeds a variant is lower, higher and equal; without pairs in how many pairs of runs."""
     equal = gap.seeds - gap.lower - gap.higher if gap.paired else 0
-    told = f"lower in {gap.lower:,}, higher in {gap.higher:,}" + (f", equal in {equal:,}" if equal else "")
-    return told if gap.paired else f"{told} of all pairs of runs"
+    told = [f"{way} in {count:,}" for way, count in (("lower", gap.lower), ("higher", gap.higher), ("equal", equal)) if count]
+    return f"{', '.join(told)} of {f'{gap.seeds:,}' if gap.paired else 'all pairs of runs'}"
 
 
 _ONE_SIDED: Final = ("mostly better", "mostly worse", "better on average", "worse on average")

@@ -446,8 +446,8 @@ def test_a_mean_that_moved_and_is_not_shown_has_a_note() -> None:
     against = shifted(lambda seed: 1e11 + 1e8 * seed if seed % 4 == 0 else -1e6, seeds=40)
     assert against.rows[0].cells[1].verdict == "mostly better"
     assert note(against).startswith(
-        "20: the mean moved (Queries, p99 higher: lower in 30, higher in 10 of 40), and most of the runs that differ went the other "
-        "way"
+        "20: the mean moved (Queries, p99 higher: lower in 30, higher in 10 of 40), and most of the runs that differ went the "
+        "other way"
     )
     assert note(shifted(lambda seed: -1e6)) == "" and note(shifted(lambda seed: 1e5 * (-1) ** seed)) == ""
 

@@ -13,7 +13,7 @@ from fanin.figures import paper
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out/compare")
 base = fanin.Scenario.from_file(Path(__file__).parents[1] / "scenarios" / "demo.toml").replace(
-    {"traffic[0].stop": "8ms", "traffic[1].stop": "8ms", "telemetry.queues": [], "telemetry.sample": "50us"}
+    {"traffic[0].stop": "5ms", "traffic[1].stop": "5ms", "telemetry.queues": [], "telemetry.sample": "50us"}
 )
 for k in (65, 200):
     for seed in range(1, 13):

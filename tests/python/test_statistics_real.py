@@ -217,6 +217,12 @@ def test_numbers_of_seeds_that_were_chosen_elsewhere_fail_here() -> None:
         ("topology.host_link.rate", "100Gbps", "topology.host_link.rate is 100Gbps, tried: 10Gbps"),
         ("traffic[0].sizes", "data-mining", "traffic[0].sizes.kind is data-mining, tried: web-search"),
         ("traffic[0].load", 0.8, "traffic[0].load is 0.8, tried: up to 0.6"),
+        ("traffic[1].load", 0.2, "traffic[1].load is 0.2, tried: up to 0.05"),
+        ("traffic[0].stop", "30ms", "traffic[0].stop is 30ms, tried: 5ms"),
+        ("traffic[1].size", "60KB", "traffic[1].size is 60KB, tried: 20KB"),
+        ("traffic[1].fanout", 10, "traffic[1].fanout is 10, tried: 20"),
+        ("topology.uplink.delay", "50us", "topology.uplink.delay is 50us, tried: 1us"),
+        ("topology.spines", 1, "a leaf is oversubscribed 2 times, tried: up to 1.25"),
         ("switch.mechanisms.trimming", {}, "switch.mechanisms has entries, tried: none"),
     ],
 )
@@ -237,6 +243,7 @@ def test_few_flows_and_an_unknown_scenario_are_not_what_was_tried() -> None:
         None,
     )
     assert few.unseen_cost("fct/all.mean_ps", 12) == pytest.approx(10e9 / 12) and few.unseen_cost("fct/all.p50_ps") == 0
+    assert few.seeds("queries.p95_ps") is None
     assert tried.of({}) == tried.UNKNOWN and tried.UNKNOWN.seeds("fct/all.p99_ps") is None
     assert tried.together([tried.TRIED, few]) == few and tried.TRIED.seeds("fct/all.p99_ps") == 10
 

@@ -31,6 +31,8 @@ _ACCEPTED: Final[Mapping[str, tuple[str, ...]]] = {
     "topology.kind": ("leaf_spine",),
     "topology.host_link.rate": ("10Gbps",),
     "topology.uplink.rate": ("40Gbps",),
+    "topology.host_link.delay": ("1us",),
+    "topology.uplink.delay": ("1us",),
     "switch.architecture.kind": ("output_queued",),
     "switch.routing.kind": ("ecmp",),
     "switch.scheduling.kind": ("fifo",),
@@ -42,6 +44,9 @@ _ACCEPTED: Final[Mapping[str, tuple[str, ...]]] = {
     "transport.congestion_control.kind": ("dctcp",),
     "traffic.kind": ("poisson", "query"),
     "traffic.sizes.kind": ("web-search",),
+    "traffic.stop": ("5ms",),
+    "traffic.fanout": ("20",),
+    "traffic.size": ("20KB",),
 }
 """Settings of all these runs, by path without the places of lists; transports with names are as `transport`."""
 
@@ -51,8 +56,11 @@ _NEEDED: Final = ("topology.kind", "transport.kind", "traffic.kind")
 _K: Final = (20, 200)
 """Between how many packets their threshold was."""
 
-_LOAD: Final = 0.6
-"""The highest load of theirs."""
+_LOAD: Final[Mapping[str, float]] = {"poisson": 0.6, "query": 0.05}
+"""The highest loads of theirs, by kind of traffic."""
+
+_OVERSUBSCRIBED: Final = 1.25
+"""The most that hosts of a leaf could send, as a multiple of what its uplinks carry."""
 
 _WITHOUT: Final = ("switch.mechanisms.", "events.", "host.storms.")
 """Tables that were empty in all of them."""
@@ -148,12 +156,13 @@ def _has_no_bound(key: str, *, few: bool) -> bool:
     """Return whether nobody can say what a single flow does to a mean.
 
     A slowdown divides a timeout by the ideal time of a flow, which may be short; of one size of flows a run may have few, and where
-    it has few of all, the median is a flow of another size in each run.
+    it has few of all, the median is a flow of another size in each run. A 95th percentile is a timeout in some runs and none in
+    others.
     """
     group, _, column = key.rpartition(".")
     if column in ("p50_ps", "slowdown_p50"):
         return few and group.startswith("fct/")
-    return column.startswith("slowdown") or group == "fct/>=1MB"
+    return column.startswith("slowdown") or column == "p95_ps" or group == "fct/>=1MB"
 
 
 def of(settings: Mapping[str, Any]) -> Conditions:
@@ -166,18 +175,30 @@ def of(settings: Mapping[str, Any]) -> Conditions:
     outside = [f"{path} is not known" for path in _NEEDED if path not in there]
     for short, path, value in plain:
         accepted = _ACCEPTED.get(short)
-        if accepted is not None and value not in accepted:
+        if accepted is not None and str(value) not in accepted:
             outside.append(f"{path} is {value}, tried: {' and '.join(accepted)}")
         elif short.startswith(_WITHOUT):
             outside.append(f"{next(own for own in _WITHOUT if short.startswith(own))[:-1]} has entries, tried: none")
-        elif short == "traffic.load" and isinstance(value, int | float) and value > _LOAD:
-            outside.append(f"{path} is {value}, tried: up to {_LOAD}")
+        elif short == "traffic.load" and isinstance(value, int | float):
+            most = _LOAD.get(str(settings.get(path.replace(".load", ".kind"))), math.inf)  # other kinds are outside by themselves
+            outside += [f"{path} is {value}, tried: up to {most}"] if value > most else []
         elif short == "switch.marking.k" and not _tried_threshold(str(value)):
             outside.append(f"{path} is {value}, tried: {_K[0]} to {_K[1]} packets")
+    outside += _oversubscribed(settings)
     timeout = timeout_ps(settings)
     if timeout > TIMEOUT_PS:
         outside.append(f"a timeout takes {show.duration(round(timeout))}, tried: {show.duration(round(TIMEOUT_PS))}")
     return Conditions(tuple(dict.fromkeys(outside)), timeout)
+
+
+def _oversubscribed(settings: Mapping[str, Any]) -> list[str]:
+    """Return what is outside where the hosts of a leaf could send more than was tried, at the link rates that were."""
+    counts = [settings.get(f"topology.{key}") for key in ("hosts_per_leaf", "spines", "links_per_pair")]
+    if not all(isinstance(count, int) and count > 0 for count in counts):
+        return []
+    hosts, spines, links = (int(count) for count in counts if isinstance(count, int))
+    share = hosts * 10 / (spines * links * 40)
+    return [f"a leaf is oversubscribed {share:.3g} times, tried: up to {_OVERSUBSCRIBED}"] if share > _OVERSUBSCRIBED else []
 
 
 def _tried_threshold(text: str) -> bool:

@@ -12,9 +12,9 @@ import pytest
 
 import fanin
 from fanin import ScenarioError
-from fanin.statistics import RARE
+from fanin.statistics import RARE, stop_metrics
 from fanin.statistics.tried import TRIED, Conditions
-from fanin.sweep import axes, plan, stop_metrics
+from fanin.sweep import axes, plan
 from fanin.sweep.axes import Stop
 from fanin.sweep.plan import Plan
 from fanin.sweep.todo import Seen, Todo, enough, rounds

@@ -317,7 +317,7 @@ def of(  # noqa: PLR0913 (all but one have a name)
 
 def _not_compared(problem: str, asked: Sequence[str]) -> str:
     """Return what is wrong with a metric that was named; of one that runs have, and that is not compared, just that."""
-    from fanin.sweep.stop_metrics import unknown
+    from fanin.statistics.stop_metrics import unknown
 
     name = next((own for own in asked if problem.startswith(f"metric '{own}':")), None)
     if name is None or metrics.of(name) is not None or unknown(name) is not None:

@@ -13,9 +13,8 @@ from functools import partial
 from typing import Any, Final
 
 from fanin.scenario import Problem
-from fanin.statistics import CONFIDENCE, FEW
+from fanin.statistics import CONFIDENCE, FEW, stop_metrics
 from fanin.statistics.tried import TRIED, Conditions
-from fanin.sweep import stop_metrics
 
 __all__ = ["KINDS", "MOST_RUNS", "RESERVED", "SAMPLED", "Design", "Point", "Stop", "flat", "quantity", "read"]
 

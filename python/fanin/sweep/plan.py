@@ -17,8 +17,8 @@ from fanin import _core
 from fanin.comparison.variants import settings
 from fanin.machine import cores
 from fanin.scenario import Problem, Scenario, ScenarioError
-from fanin.statistics import FEW, tried
-from fanin.sweep import axes, stop_metrics
+from fanin.statistics import FEW, stop_metrics, tried
+from fanin.sweep import axes
 from fanin.sweep.axes import Design, Point
 
 if TYPE_CHECKING:

@@ -17,8 +17,9 @@ const STAYS: u32 = 300;
 /// Silence that is compared with the clocks of senders [ps].
 const SILENCE: i64 = 1_000_000_000_000;
 
-/// Frames that are further from the first are no part of any trace [ps]: 26 days.
-const MOST_TIME: i64 = 1 << 61;
+/// Largest distance from the first frame that is told apart [ps]: 26 days, so that differences of two have room. The reading of the packets
+/// refuses what is further than a trace may be.
+const MOST_TIME: i128 = 1 << 61;
 
 /// Receiver of a frame's tunnel, if it is in one.
 pub fn outer_receiver(frame: &Frame<'_>, headers: &Headers) -> Option<(IpAddr, Option<u16>)> {
@@ -188,7 +189,7 @@ impl Survey {
     /// Takes a frame.
     pub fn see(&mut self, frame: &Frame<'_>) {
         let first = *self.first.get_or_insert(frame.time_ps);
-        let Some(at) = i64::try_from(frame.time_ps - first).ok().filter(|at| at.abs() < MOST_TIME) else { return };
+        let at = (frame.time_ps - first).clamp(-MOST_TIME, MOST_TIME) as i64;
         self.grain.see(frame.time_ps);
         self.last = self.last.max(Some(frame.time_ps));
         self.clock(frame.interface, at);

@@ -101,7 +101,7 @@ pub fn fields(number: u32, length: u16, kind: u8, operation: u8) -> [u8; FIELDS]
 
 /// Contents of a notification, for the host that it goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct Contents {
     pub number: u32,
     pub length: u16,
     pub lost: Lost,
@@ -110,7 +110,7 @@ pub struct Told {
 }
 
 /// Reads a notification; none if it is too short or asks for an operation that is not defined.
-pub fn read(notification: &[u8]) -> Option<Told> {
+pub fn read(notification: &[u8]) -> Option<Contents> {
     let [.., a, b, c, d, high, low, _, operation] = *notification else { return None };
     let (lost, reduce) = match operation {
         RETRANSMIT_AND_HALVE => (Lost::Data, true),
@@ -118,7 +118,7 @@ pub fn read(notification: &[u8]) -> Option<Told> {
         ACKNOWLEDGE => (Lost::Acknowledgment, false),
         _ => return None,
     };
-    Some(Told { number: u32::from_be_bytes([a, b, c, d]), length: u16::from_be_bytes([high, low]), lost, reduce })
+    Some(Contents { number: u32::from_be_bytes([a, b, c, d]), length: u16::from_be_bytes([high, low]), lost, reduce })
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
     fn fields_are_read_as_they_were_written() {
         let bytes = fields(0x0102_0304, 1_000, DROP_IPV4, RETRANSMIT);
         assert_eq!(bytes, [1, 2, 3, 4, 0x03, 0xE8, 1, 2]);
-        assert_eq!(read(&bytes), Some(Told { number: 0x0102_0304, length: 1_000, lost: Lost::Data, reduce: false }));
+        assert_eq!(read(&bytes), Some(Contents { number: 0x0102_0304, length: 1_000, lost: Lost::Data, reduce: false }));
         let told = |operation| read(&fields(1, 0, DROP_IPV6, operation)).map(|told| (told.lost, told.reduce));
         assert_eq!([0, 1, 3, 4].map(told), [None, Some((Lost::Data, true)), Some((Lost::Acknowledgment, false)), None]);
         assert_eq!(read(&bytes[1..]), None);

@@ -4,6 +4,8 @@
 //! and A more where its window stays. The ratio is of sums since that moment, so it does not depend on how long acknowledgments take.
 //! Source: RFC 5681 §3.1. At a receiver each segment is acknowledged at once, and the ratio is 1 whatever the sender does.
 
+use crate::capture::sequence::after;
+
 /// Bytes sent for each that was acknowledged, beside the first window: from here on it is slow start. Between one and two, nearer to two, since
 /// what the last acknowledgments release is still to come.
 const TWICE: f64 = 1.6;
@@ -29,10 +31,6 @@ pub struct Acks {
     pub again: u64,
     /// Bytes that were acknowledged.
     pub confirmed: u64,
-}
-
-fn after(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) > 0
 }
 
 impl Acks {

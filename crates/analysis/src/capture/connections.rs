@@ -4,16 +4,11 @@
 use crate::capture::acks::Acks;
 use crate::capture::frame_checks::Sample;
 use crate::capture::links::{Link, NONE};
+use crate::capture::sequence::{after, ACK, FIN, SAME_SYN, SYN};
 use fanin_wire::Tcp;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-const FIN: u8 = 0x01;
-const SYN: u8 = 0x02;
-const ACK: u8 = 0x10;
-
-/// A SYN that comes again within this [ps] is the same one captured twice: hosts wait longer for an answer.
-const SAME_SYN: i64 = 1_000_000_000;
 /// Longest round trip that is believed [ps]: whoever waits longer sends its SYN again (RFC 6298 §2.1).
 const LONGEST: i64 = 1_000_000_000_000;
 /// Slowest clock of TCP timestamps that is expected [ps per tick].
@@ -71,11 +66,6 @@ pub struct Missed {
     /// Number of occurrences.
     pub times: u64,
     gaps: BTreeMap<u32, Vec<(u32, u32)>>,
-}
-
-/// `a` is after `b` in the sequence space, by less than half of it.
-fn after(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) > 0
 }
 
 impl Talk {

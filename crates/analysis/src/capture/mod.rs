@@ -11,6 +11,7 @@ mod interface_pair;
 pub mod links;
 mod packets;
 pub mod selection;
+mod sequence;
 pub mod survey;
 pub mod transfers;
 

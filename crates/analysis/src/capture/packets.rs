@@ -8,6 +8,7 @@ use crate::capture::filter::CaptureFilter;
 use crate::capture::frame_checks::{look_at, of_survey, Copies, FrameChecks, COPY_WITHOUT_NUMBER};
 use crate::capture::links::{Key, LastPlace, Place, NONE};
 use crate::capture::selection::Selection;
+use crate::capture::sequence::ACK;
 use crate::capture::survey::{tunnels_note, Survey};
 use crate::checks::Finding;
 use crate::display::count;
@@ -30,9 +31,6 @@ use std::sync::Arc;
 
 /// Frames that are read to find out whether a capture holds stamps.
 const LOOK: usize = 20_000;
-
-/// The flag of a segment that acknowledges.
-const ACK: u8 = 0x10;
 
 /// A receiver's clock that is less than this from a switch's is the same clock.
 const SAME_CLOCK: u128 = 1_000_000_000_000;

@@ -8,15 +8,10 @@
 
 use crate::capture::frame_checks::{Copies, COPY_WITHOUT_NUMBER};
 use crate::capture::links::{Link, NONE};
+use crate::capture::sequence::{after, ACK, RST, SAME_SYN, SYN};
 use fanin_wire::{Frame, Headers, Tcp};
 use std::collections::BTreeMap;
 
-const SYN: u8 = 0x02;
-const RST: u8 = 0x04;
-const ACK: u8 = 0x10;
-
-/// A SYN that comes again within this was captured twice: hosts wait longer for an answer [ps].
-const SAME_SYN: i64 = 1_000_000_000;
 /// Silence after which more data is a transfer of its own, where nothing is outstanding [ps].
 const APART: i64 = 1_000_000_000_000;
 /// Shortest silence before a segment that a timer sent [ps], and the same as a multiple of the round trip.
@@ -26,11 +21,6 @@ const ROUND_TRIPS: i64 = 2;
 const MOST: usize = 1 << 20;
 const MOST_WITH_GAPS: usize = 1 << 16;
 const MOST_GAPS: usize = 64;
-
-/// `a` is after `b` in the sequence space, by less than half of it.
-fn after(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) > 0
-}
 
 /// One transfer. Times: ps after the capture's first frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -15,7 +15,7 @@ import pytest
 import many_samples
 import real_seeds
 import simulated
-from fanin import statistics
+from fanin import Scenario, statistics
 from fanin.comparison.variants import settings
 from fanin.statistics import tried
 from fanin.sweep.axes import Stop
@@ -246,6 +246,17 @@ def test_few_flows_and_an_unknown_scenario_are_not_what_was_tried() -> None:
     assert few.seeds("queries.p95_ps") is None
     assert tried.of({}) == tried.UNKNOWN and tried.UNKNOWN.seeds("fct/all.p99_ps") is None
     assert tried.together([tried.TRIED, few]) == few and tried.TRIED.seeds("fct/all.p99_ps") == 10
+
+
+def test_the_shortest_timeout_of_a_scenario_is_known() -> None:
+    assert tried.timeout_ps({"transport.rto_min": "10ms", "traffic[0].transport.rto_min": "200us", "a.rto_max": "60s"}) == 10e9
+    assert tried.timeout_ps({"transport.rto_high": "0.32 ms", "transport.rto_low": "100us"}) == 3.2e8
+    assert tried.timeout_ps({"transport.rto_min": "10ms", "traffic[1].transport.ack_timeout": 14}) == pytest.approx(
+        67.1e9, rel=1e-3
+    )
+    roce = Scenario.from_file(PAGE.parents[1] / "scenarios" / "roce.toml")
+    assert tried.timeout_ps(settings(roce.resolved)) > 0
+    assert tried.timeout_ps({"transport.rto_max": "60s"}) == 0
 
 
 # -- the stop rule -------------------------------------------------------------------------------------------------------

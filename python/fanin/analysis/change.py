@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -153,9 +154,8 @@ def _interval(
     return estimated_difference(np.array(of[0]), np.array(of[1])).ends(_CONFIDENCE)
 
 
-def _middle(values: Sequence[float]) -> float | None:
-    ordered = sorted(values)
-    return None if not ordered else ordered[(len(ordered) - 1) // 2]
+def _median(values: list[float]) -> float | None:
+    return statistics.median_low(values) if values else None
 
 
 def _port_rows(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Row]:
@@ -181,8 +181,8 @@ def _port_rows(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Row]
     add("bursts", "per_s", lambda port: rate(port["bursts_found"], port), _interval(before, after, lambda _: 1.0))
     share = _interval(before, after, lambda burst: burst["duration_ps"] / 1e12)
     add("time in bursts", "share", lambda port: port["burst_ps"] / _span(port) if _span(port) else None, share)
-    add("peak of the median burst", "bytes", lambda port: _middle(peaks(port)))
-    add("length of the median burst", "ps", lambda port: _middle([burst["duration_ps"] for burst in port["bursts"]]))
+    add("peak of the median burst", "bytes", lambda port: _median(peaks(port)))
+    add("length of the median burst", "ps", lambda port: _median([burst["duration_ps"] for burst in port["bursts"]]))
     add("longest burst", "ps", lambda port: max((burst["duration_ps"] for burst in port["bursts"]), default=None))
     add("drops", "count", lambda port: port["dropped"])
     add("packets dropped", "share", lambda port: part(port["dropped"], port))

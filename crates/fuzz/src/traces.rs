@@ -82,7 +82,8 @@ pub fn pair(data: &[u8]) {
         Ok(report) => {
             holds(&report, &options);
             let pair = report.pair.expect("what both have in common");
-            let records: u64 = report.ports.iter().map(|port| port.records).sum();
+            // A record that repeats the one before is read, and is no record of its port.
+            let records: u64 = report.ports.iter().map(|port| port.records + port.duplicates).sum();
             assert_eq!(records, pair.matched + pair.dropped + pair.only_behind);
             assert!((0.0..=1.0).contains(&pair.share_behind));
             assert_eq!(pair.waiting.map_or(0, |waiting| waiting.packets), pair.matched + pair.only_behind);

@@ -220,8 +220,8 @@ class _Comparison:
 
 
 def _shown(line: bytes) -> str:
-    text = line[:80].decode("utf-8", "replace")
-    return repr(text) + ("…" if len(line) > 80 else "")
+    text = line[:400].decode("utf-8", "replace")
+    return repr(text) + ("…" if len(line) > 400 else "")
 
 
 class _Pump:

@@ -498,6 +498,7 @@ def _behind(found: Sequence[Variant], first: Variant, metric: Metric, alpha: flo
             own.values(metric.key),
             seeds_needed=tried.together([first.conditions, own.conditions]).seeds_of_differences(metric.key),
             rare_cost=hidden,
+            full=(first.conditions.full(metric.key), own.conditions.full(metric.key)),
         )
         if own.name != first.name and own.values(metric.key)
         else None

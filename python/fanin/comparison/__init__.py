@@ -426,6 +426,7 @@ def interval(
         confidence=confidence,
         seeds_needed=under.seeds(metric.key),
         limit=metric.limit,
+        full=under.full(metric.key),
         unseen_cost=under.unseen_cost(metric.key, min(counts.values(), default=1)),
     )
     return found if variant.seed_matters else replace(found, flag=None)  # what is the same in every run is exact
@@ -439,12 +440,21 @@ def _gap(metric: Metric, base: _Values, other: _Values, limits: tuple[float, flo
     (one, values), (two, own) = base, other
     if not values or not own:
         return None
+    if metric.key == metrics.TIMED_OUT:
+        found = stats.difference_of_shares(values, own, confidence=confidence)
+        return found if one.seed_matters or two.seed_matters or found.p is None else _exact(found)
     needed = _needed(metric, one, two)
-    found = stats.difference(values, own, confidence=confidence, seeds_needed=needed, margin=margin, rare_cost=cost)
+    full = one.conditions.full(metric.key), two.conditions.full(metric.key)
+    found = stats.difference(values, own, confidence=confidence, seeds_needed=needed, margin=margin, rare_cost=cost, full=full)
     if min(len(one.runs), len(two.runs)) > 1 and not one.seed_matters and not two.seed_matters:
-        chance = 0.0 if found.mean else 1.0
-        return replace(found, p_mean=chance, p_most=chance, flag=None)  # nothing is random in either: what differs, differs
+        return _exact(found)
     return found
+
+
+def _exact(found: Difference) -> Difference:
+    """Return a difference of two variants in which nothing is random: what differs, differs."""
+    chance = 0.0 if found.mean else 1.0
+    return replace(found, p_mean=chance, p_most=chance, flag=None)
 
 
 def _needed(metric: Metric, *found: Variant) -> int | None:

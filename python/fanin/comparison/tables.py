@@ -92,7 +92,7 @@ def interval_text(metric: Metric, cell: Cell) -> str:
 def doubtful(found: Interval | Pooled | None) -> bool:
     """Return whether a few runs decide a mean, so that its median stands beneath it; not where all runs have the same value."""
     equal = isinstance(found, Interval) and found.least == found.most
-    return found is not None and found.flag in ("rare", "skewed") and not equal
+    return found is not None and found.flag in ("rare", "skewed", "limit") and not equal
 
 
 def flagged(found: Interval | Pooled | Difference | None) -> bool:

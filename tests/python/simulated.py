@@ -217,7 +217,7 @@ class Shares(NamedTuple):
 
 
 def shares(seeds: int, samples: int, pairs: bool = True) -> Shares:
-    """How shares of runs with timeouts are judged, on pairs of points; equal where either of a seed's two is the base's by chance."""
+    """How shares of runs with timeouts are judged; they are equal where a seed's two are swapped by chance."""
     held, wrong = [], []
     for at, both in enumerate(shares_pairs()):
         draws = np.random.default_rng([12, at, seeds])

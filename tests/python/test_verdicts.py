@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from fanin import comparison
-from fanin.comparison import page, tables, variants
+from fanin.comparison import notes, page, tables, variants
 from fanin.statistics import tried
 
 
@@ -89,8 +89,38 @@ def test_a_mostly_says_in_how_many_seeds() -> None:
     (cell,) = made.rows[0].cells[1:]
     assert cell.verdict == "mostly better" and cell.difference is not None and cell.difference.mean < 0
     ((_, (_, rows)),) = tables.tables(made, 1)
-    assert [row[0] for row in rows] == ["goodput", "  lower in 20", "  higher in 80 of 100"]
-    assert "lower in 20, higher in 80 of 100; p = " in html.unescape(page.render(made))
+    assert [row[0] for row in rows] == ["goodput", "  lower in 20", "  higher in 80 of 100", *LAST_FLOW]
+    shown = html.unescape(page.render(made))
+    assert "lower in 20, higher in 80 of 100; p = " in shown and "mean: the flow that ends last decides it</small>" in shown
+    assert made.to_dict()["rows"][0]["variants"]["20"]["why"] == cell.why == "the flow that ends last decides it"
+
+
+LAST_FLOW = ["  mean: the flow", "  that ends last", "  decides it"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "seeds", "gap", "said"),
+    [
+        ("queries.p99_ps", 9, -1e8, "judged from 99 seeds on"),
+        ("fct/all.p50_ps", 9, -1e8, "judged from 10 seeds on"),
+        ("queries.p99_ps", 40, -1e8, "judged from 99 seeds on"),
+        ("queries.p99_ps", 100, -1e6, "runs that none showed may undo it"),
+        ("fct/<10KB.p99_ps", 100, -1e6, "few flows of this size in a run"),
+        ("fct/all.slowdown_p99", 100, -1e6, "rare runs decide it"),
+        ("fct/all.p50_ps", 100, -1e6, ""),
+    ],
+)
+def test_a_mostly_says_why_the_mean_is_not_judged(metric: str, seeds: int, gap: float, said: str) -> None:
+    base, other = invented("65", 2e9, 10e9), invented("20", 2e9, 10e9)
+    pair = [
+        replace(own, runs=tuple(replace(run, values={**run.values, metric: 1e9 + 1e6 * (run.seed % 7) + more}) for run in own.runs))
+        for own, more in ((base, 0.0), (other, gap))
+    ]
+    made = comparison.of([replace(own, runs=own.runs[:seeds]) for own in pair], metric=metric)
+    (cell,) = made.rows[0].cells[1:]
+    assert (cell.verdict == "mostly better", cell.why) == (bool(said), said)
+    ((_, (_, rows)),) = tables.tables(made, 1)
+    assert " ".join(line[0].strip() for line in rows).endswith(f"mean: {said}" if said else "median")
 
 
 def shifted(gaps_ps: Callable[[int], float], metric: str = "queries.p99_ps", seeds: int = 100) -> comparison.Comparison:
@@ -171,4 +201,4 @@ def test_equal_runs_are_counted_beneath_a_mostly() -> None:
 
 def test_shares_of_runs_are_written_in_per_cent() -> None:
     shares = {0.0: "0", 0.0049: "0.49", 0.784: "78", 0.9949: "99", 0.996: "100", 1.0: "100"}
-    assert {share: comparison._percent(share) for share in shares} == shares
+    assert {share: notes.percent(share) for share in shares} == shares

@@ -66,7 +66,8 @@ def flagged(rows: real_seeds.Values, full: float = math.inf) -> Flags:
     others = apart.sum(axis=1)
     found: Flags = ((others > 0) & (others < min(intervals.TYPICAL, seeds // 2))) | (seeds < intervals.SKEWED * skew**2)
     below = (rows < full).sum(axis=1)
-    return found | ((below < intervals.TYPICAL) & (seeds - below >= intervals.FULL * seeds))
+    found |= (below < intervals.TYPICAL) & (seeds - below >= intervals.FULL * seeds)
+    return found
 
 
 def coverage(values: real_seeds.Values, seeds: int, samples: int, stream: int = 1, full: float = math.inf) -> Coverage:

@@ -673,6 +673,12 @@ def print_looks(samples: int) -> None:
         print(row, flush=True)
 
 
+def _races(samples: int) -> None:
+    import races  # which needs this module
+
+    races.print_races(samples)
+
+
 def main(samples: int, *asked: str) -> None:
     """Print the tables that are asked for; all but the choice of classes if none is."""
     kinds: dict[str, Callable[[int], None]] = {
@@ -684,6 +690,7 @@ def main(samples: int, *asked: str) -> None:
         "one": print_one,
         "limits": print_limits,
         "shares": print_shares,
+        "races": _races,
     }
     for name, made in {**kinds, "classes": print_classes}.items():
         if name in (asked or kinds):

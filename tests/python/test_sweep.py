@@ -24,6 +24,7 @@ import real_seeds
 from fanin import statistics
 from fanin.results import ResultError
 from fanin.results.folder import OutputError
+from fanin.results.progress import fraction as fraction_of
 from fanin.statistics import metrics
 from fanin.statistics.rows import MetricRow, rows, value_of
 from fanin.sweep import axes, estimate, plan, points, running
@@ -471,13 +472,13 @@ def long_runs(seeds: int) -> plan.Plan:
 def test_of_fewer_than_ten_long_runs_the_pilot_runs_a_part_of_one(monkeypatch: pytest.MonkeyPatch, seeds: int) -> None:
     """Until it is as far as a tenth of all of them: 20 % of one of two runs, seen within the tenth of a second between looks."""
     shares: list[float] = []
-    known = estimate._progress.fraction
+    known = fraction_of
 
     def fraction(now: Any) -> float | None:
         shares.append(known(now) or 0.0)
         return shares[-1]
 
-    monkeypatch.setattr(estimate._progress, "fraction", fraction)
+    monkeypatch.setattr("fanin.results.progress.fraction", fraction)
     found = estimate.estimate(long_runs(seeds), None)
     assert (found.pilot, found.cut, found.left) == (1, True, seeds)
     *before, last, told = shares

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fanin.comparison.variants import Variant
     from fanin.statistics.metrics import Metric
 
-__all__ = ["averages", "few", "hidden", "needed", "of_conditions", "of_seeds", "percent", "timeouts", "why"]
+__all__ = ["averages", "few", "hidden", "needed", "of_conditions", "of_seeds", "percent", "sentence", "timeouts", "why"]
 
 _NAMED: Final = 6
 """Variants that are named where a note is of several; of more, how many."""
@@ -41,6 +41,13 @@ def why(metric: Metric, base: Variant, other: Variant, cell: Cell) -> str:
 def needed(metric: Metric, *found: Variant) -> int | None:
     """Return with how many seeds the mean of a metric's differences between variants is reliable at the earliest."""
     return tried.together(variant.conditions for variant in found).seeds_of_differences(metric.key)
+
+
+def sentence(why: str) -> str:
+    """Return a reason why a mean is not judged as a sentence of its own."""
+    if why.startswith("judged"):
+        return f"such a mean is {why}"
+    return why.replace("decides it", "decides the mean").replace("decide it", "decide the mean").replace("undo it", "undo the mean")
 
 
 def of_seeds(found: Sequence[Variant]) -> list[str]:

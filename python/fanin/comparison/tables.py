@@ -21,6 +21,7 @@ __all__ = [
     "interval_text",
     "moved",
     "plan_text",
+    "rounded",
     "sides",
     "sides_text",
     "signed",
@@ -107,16 +108,18 @@ def verdict_text(cell: Cell) -> str:
 
 
 def plan_text(cell: Cell) -> str:
-    """Return how many new seeds might show what is not shown, as these extrapolate, and whether they would show "mostly" alone.
-
-    From a hundred on two digits: more is not known of it.
-    """
+    """Return how many new seeds might show what is not shown, as these extrapolate, and whether they would show "mostly" alone."""
     if cell.seeds is None:
         return ""
-    step = 10 ** max(0, len(str(cell.seeds)) - 2)
     mostly = cell.difference is not None and cell.difference.rare
-    some = f"some {-(-cell.seeds // step) * step:,}"
+    some = f"some {rounded(cell.seeds)}"
     return f"mostly: {some}?" if mostly else f"{some} seeds?"
+
+
+def rounded(seeds: int) -> str:
+    """Return a number of seeds that was extrapolated: two digits, rounded up."""
+    step = 10 ** max(0, len(str(seeds)) - 2)
+    return f"{-(-seeds // step) * step:,}"
 
 
 EXTRAPOLATED: Final = (

@@ -219,8 +219,8 @@ def test_largest_queues_at_the_limit_hold_or_are_flagged(seeds: int) -> None:
         found = many_samples.coverage(values, seeds, samples, full=full)
         if found.firm >= samples // 10:
             assert found.misses <= LIMIT + noise(found.firm, LIMIT), (float((values >= full).mean()), found)
-    before = many_samples.coverage(simulated.pressed(0.97), 99, samples)
-    assert before.firm >= samples // 4 and before.misses > LIMIT, "it was called sure with 99 seeds, and was not"
+    before = many_samples.coverage(simulated.pressed(0.97), 20, samples)
+    assert before.firm >= samples // 4 and before.misses > 0.2, "it was called sure with twenty seeds, and was not"
 
 
 # -- elsewhere -----------------------------------------------------------------------------------------------------------

@@ -296,6 +296,29 @@ def test_few_flows_and_an_unknown_scenario_are_not_what_was_tried() -> None:
     assert tried.together([tried.TRIED, few]) == few and tried.TRIED.seeds("fct/all.p99_ps") == 10
 
 
+@pytest.mark.parametrize(
+    ("changes", "most"),
+    [
+        ({}, 512e3),
+        ({"switch.buffer": {"kind": "static", "per_port": "24000 cells"}}, 24000 * 80.0),
+        ({"switch.buffer": {"kind": "dynamic", "total": "4MB", "alpha": 1.0}}, 2e6),
+        ({"switch.buffer": {"kind": "static", "per_port": "300 packets"}}, math.inf),
+        ({"switch.buffer": "unlimited"}, math.inf),
+        ({"switch.mechanisms.trimming": {}}, math.inf),
+        ({"switch.except": [{"ports": ["leaf0->*"], "buffer": "1MB"}]}, math.inf),
+    ],
+)
+def test_how_much_may_wait_at_a_port_is_known(changes: dict[str, object], most: float) -> None:
+    """Where ports are alike, and nothing but their buffer holds packets."""
+    base = real_seeds.scenario_elsewhere("1 spine, oversubscribed twice, K = 65")
+    found = tried.of(settings(base.replace(changes).resolved))
+    assert found.port_bytes == most
+    assert found.full("total.largest_queue_bytes") == found.full("queue/to_hosts.p99_bytes") == pytest.approx(0.98 * most)
+    assert found.full("queue/from_hosts.max_bytes") == found.full("queries.p99_ps") == math.inf
+    other = tried.of(settings(base.replace({"switch.buffer.per_port": "100KB"}).resolved)) if not changes else found
+    assert tried.together([found, other]).port_bytes == (math.inf if not changes else most)
+
+
 def test_the_shortest_timeout_of_a_scenario_is_known() -> None:
     assert tried.timeout_ps({"transport.rto_min": "10ms", "traffic[0].transport.rto_min": "200us", "a.rto_max": "60s"}) == 10e9
     assert tried.timeout_ps({"transport.rto_high": "0.32 ms", "transport.rto_low": "100us"}) == 3.2e8

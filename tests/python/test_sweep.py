@@ -27,7 +27,7 @@ from fanin.results.folder import OutputError
 from fanin.results.progress import fraction as fraction_of
 from fanin.statistics import metrics
 from fanin.statistics.rows import MetricRow, rows, value_of
-from fanin.sweep import axes, estimate, plan, points, running
+from fanin.sweep import axes, estimate, plan, points, running, todo
 from fanin.sweep._worker import Outcome
 from fanin.sweep.progress import Progress, SweepState, remaining, span
 from fanin.sweep.store import LocalStore, StoreError, Writer, opened, run_schema
@@ -423,7 +423,7 @@ def test_progress_says_between_what_the_rest_takes() -> None:
 
 def test_a_dry_run_is_near_what_it_will_be_and_writes_nothing(whole: fanin.Sweep, tmp_path: Path) -> None:
     many = {**GRID, "seeds": 30}
-    found = estimate.estimate(plan.plan(plan.load(swept(**many))), tmp_path / "out")
+    found = estimate.estimate(plan.plan(plan.load(swept(**many))), tmp_path / "out", jobs=1)
     assert not (tmp_path / "out").exists()
     done = run(tmp_path / "out", many)
     assert found.packet_hops[0] <= done.runs["packet_hops"].sum() <= found.packet_hops[1] <= 1.5 * found.packet_hops[0]
@@ -434,6 +434,12 @@ def test_a_dry_run_is_near_what_it_will_be_and_writes_nothing(whole: fanin.Sweep
     facts = {name: (text, note) for name, text, note in estimate.estimate(plan.plan(plan.load(swept())), None).facts()}
     assert facts["Runs"] == ("1", "1 point × 1 seed") and facts["Time"][1] == "1 run at once"
     assert facts["Estimated"][1] == "one run says nothing of the spread"
+
+
+def test_a_store_knows_under_which_conditions_it_was_made(whole: fanin.Sweep) -> None:
+    made = plan.plan(plan.load(swept(**GRID)))
+    assert todo.conditions_of(whole) == made.conditions and made.conditions.outside
+    assert whole.document["conditions"]["port_bytes"] == made.conditions.port_bytes < 1e9
 
 
 def test_what_a_stop_rule_does_not_need_is_not_estimated(tmp_path: Path) -> None:
@@ -453,12 +459,14 @@ def test_what_a_stop_rule_does_not_need_is_not_estimated(tmp_path: Path) -> None
     assert estimate.estimate(plan.plan(plan.load(swept(**narrow))), tmp_path / "out").left == 12
 
 
-@pytest.mark.parametrize(("seeds", "most"), [(3, 1), (10, 1), (19, 1), (20, 2), (40, 4), (300, 16)])
-def test_a_pilot_costs_a_tenth_of_the_sweep_at_most(seeds: int, most: int) -> None:
-    """However short its runs are."""
-    found = estimate.estimate(plan.plan(plan.load(swept(seeds=seeds))), None)
-    assert (found.left, found.pilot, found.cut) == (seeds, most, False)
-    assert most <= seeds / 10 or seeds < 10, "a run that ends before anybody could ask how far it is"
+@pytest.mark.parametrize(
+    ("seeds", "jobs", "most"), [(3, 1, 1), (10, 1, 1), (19, 1, 1), (20, 1, 2), (40, 1, 4), (40, 2, 2), (300, 1, 16), (300, 10, 3)]
+)
+def test_a_pilot_costs_a_tenth_of_the_sweep_at_most(seeds: int, jobs: int, most: int) -> None:
+    """However short its runs are: they come one after the other, and those of the sweep some at once."""
+    found = estimate.estimate(plan.plan(plan.load(swept(seeds=seeds))), None, jobs=jobs)
+    assert (found.left, found.pilot, found.cut, found.jobs) == (seeds, most, False, jobs)
+    assert most <= seeds / 10 / jobs or seeds < 10, "a run that ends before anybody could ask how far it is"
 
 
 def long_runs(seeds: int) -> plan.Plan:
@@ -479,7 +487,7 @@ def test_of_fewer_than_ten_long_runs_the_pilot_runs_a_part_of_one(monkeypatch: p
         return shares[-1]
 
     monkeypatch.setattr("fanin.results.progress.fraction", fraction)
-    found = estimate.estimate(long_runs(seeds), None)
+    found = estimate.estimate(long_runs(seeds), None, jobs=1)
     assert (found.pilot, found.cut, found.left) == (1, True, seeds)
     *before, last, told = shares
     assert max(before, default=0.0) < 0.1 * seeds <= last == told < 1

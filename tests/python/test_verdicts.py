@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -121,6 +122,46 @@ def test_a_mostly_says_why_the_mean_is_not_judged(metric: str, seeds: int, gap: 
     assert (cell.verdict == "mostly better", cell.why) == (bool(said), said)
     ((_, (_, rows)),) = tables.tables(made, 1)
     assert " ".join(line[0].strip() for line in rows).endswith(f"mean: {said}" if said else "median")
+
+
+def test_full_buffers_are_no_verdict_on_a_mean() -> None:
+    """Of forty runs of each variant thirty-eight fill 512 KB, by all but some bytes: they were told apart by these bytes."""
+    key = "total.largest_queue_bytes"
+    base, other = invented("65", 2e9, 0), invented("200", 2e9, 0)
+
+    def filled(of: variants.Variant, less: float, port_bytes: float) -> variants.Variant:
+        def bytes_of(seed: int) -> float:
+            return 400e3 + seed if seed < 2 else 511_990.0 - seed % 5 - less
+
+        return replace(
+            of,
+            runs=tuple(
+                replace(run, values={**run.values, key: bytes_of(run.seed)}, conditions=replace(tried.TRIED, port_bytes=port_bytes))
+                for run in of.runs[:40]
+            ),
+        )
+
+    made = comparison.of([filled(base, 0, 512e3), filled(other, 7, 512e3)], metric=key)
+    (row,) = made.rows
+    assert [cell.interval.flag for cell in row.cells if cell.interval is not None] == ["limit", "limit"]
+    gap = row.cells[1].difference
+    assert gap is not None and (gap.flag, gap.lower, gap.higher, row.cells[1].verdict) == ("limit", 0, 0, "equal")
+    assert "at the limit" in tables.interval_text(row.metric, row.cells[1])
+    unknown = comparison.of([filled(base, 0, math.inf), filled(other, 7, math.inf)], metric=key)
+    assert unknown.rows[0].cells[1].verdict == "mostly better", "what is not known to be a limit is none"
+    larger = comparison.of([filled(base, 60e3, 512e3), filled(other, 7, 512e3)], metric=key).rows[0].cells[1]
+    assert (larger.verdict, larger.why) == ("mostly worse", "the buffer was full in nearly all")
+
+
+def test_whether_runs_had_timeouts_is_judged_with_few_seeds() -> None:
+    base, other = invented("65", 2e9, 10e9), invented("20", 2e9, 10e9)
+    late = [replace(run, values={**run.values, "total.timed_out": float(run.seed < 9)}) for run in other.runs[:20]]
+    none = [replace(run, values={**run.values, "total.timed_out": 0.0}) for run in base.runs[:20]]
+    made = comparison.of([replace(base, runs=tuple(none)), replace(other, runs=tuple(late))], metric="total.timed_out")
+    (cell,) = made.rows[0].cells[1:]
+    assert (cell.verdict, cell.why, cell.chance) == ("worse", "", pytest.approx(2 * 0.5**9))
+    assert cell.difference is not None and cell.difference.share and cell.difference.flag is None
+    assert re.fullmatch(r"\+45 points \[\+1\d(\.\d+)?, \+6\d(\.\d+)?\]", tables.change_text(made.rows[0].metric, cell))
 
 
 def shifted(gaps_ps: Callable[[int], float], metric: str = "queries.p99_ps", seeds: int = 100) -> comparison.Comparison:

@@ -29,8 +29,8 @@ __all__ = ["Estimate", "estimate"]
 PILOT_RUNS: Final = 16
 PILOT_SHARE: Final = 0.1
 PILOT_S: Final = 10.0
-"""A pilot ends after so many runs, after this share of all that are left, or after so long; a run that is under way then is
-extrapolated. Of fewer than ten runs that are left a part of the first is run: as much of it as is a tenth of all of them."""
+"""A pilot ends after so many runs, after this share of what all that are left take, some of them at once, or after so long; a run
+that is under way then is extrapolated. Where one run is more than that share, a part of it is run: as much as is a tenth of all."""
 
 Bounds = tuple[float, float]
 
@@ -144,7 +144,7 @@ def estimate(  # noqa: PLR0913 (options of the command, one each)
     left = Todo(made, numbers, have).at_most()
     at_once = min(at_most, max(1, len(left)))
     began = time.monotonic()
-    pilot = _Pilot(made, left, began, keep=keep)
+    pilot = _Pilot(made, left, began, PILOT_SHARE * len(left) / at_once, keep=keep)
     count = len(left)
     wall_s = _over(_sum_of(pilot.times, count), at_once)
     tables, folders = _bytes(made, pilot.metrics, count, wall_s), _sum_of(pilot.sizes, count)
@@ -167,9 +167,9 @@ def estimate(  # noqa: PLR0913 (options of the command, one each)
 
 
 class _Pilot:
-    """A few runs, made here."""
+    """A few runs, made here one after the other, as long as they are no more than a share of all, given as a number of runs."""
 
-    def __init__(self, made: Plan, numbers: Sequence[int], began: float, *, keep: bool) -> None:
+    def __init__(self, made: Plan, numbers: Sequence[int], began: float, share: float, *, keep: bool) -> None:
         self._base_dir, self._keep = str(made.base_dir), keep
         self.sizes: list[float] = []
         """Of result folders, where they are kept [bytes]."""
@@ -177,7 +177,6 @@ class _Pilot:
         self.times: list[float] = []
         self.metrics: list[tuple[str, list[MetricRow]]] = []
         self.cut = False
-        share = PILOT_SHARE * len(numbers)
         for at in numbers[: min(PILOT_RUNS, max(1, int(share)))]:
             state: dict[str, Any] = {}
 

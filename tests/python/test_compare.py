@@ -661,6 +661,16 @@ def fake_sweep(monkeypatch: pytest.MonkeyPatch) -> Any:
     return FakeSweep
 
 
+def test_what_failed_as_a_whole_is_named(fake_sweep: Any) -> None:
+    """It is no variant, and nobody would miss it."""
+    given = fake_sweep()
+    hundred = pl.col("switch.marking.k") == "100"
+    given.runs = given.runs.with_columns(status=pl.when(hundred).then(pl.lit("failed")).otherwise(pl.col("status")))
+    found = fanin.compare(given, by="switch.marking.k")
+    assert [entry.name for entry in found.variants] == ["k=20", "k=65"]
+    assert found.warnings == ["k=65: 1 failed run is left out", "k=100: all 3 runs failed, so it is not compared"]
+
+
 def test_a_sweep_has_a_variant_for_each_value_of_an_axis(fake_sweep: Any, tmp_path: Path) -> None:
     found = fanin.compare(fake_sweep(), by="switch.marking.k")
     assert [(entry.name, entry.seeds) for entry in found.variants] == [("k=20", (1, 2, 3)), ("k=65", (1, 2)), ("k=100", (1, 2, 3))]

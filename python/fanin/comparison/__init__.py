@@ -479,6 +479,7 @@ def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]
     if partial:
         told.append(f"not complete: {', '.join(partial)}; totals and completion times are of what was simulated until then")
     told += [_left_out(variant) for variant in found if variant.failed]
+    told += [f"{lost}, so it is not compared" for lost in dict.fromkeys(lost for own in found for lost in own.failed_whole)]
     both = _shared_seeds(found)
     ends = {
         variant.name: [run.values.get("total.flows_until_ps", run.sim_ps) for run in variant.runs if run.seed in both]

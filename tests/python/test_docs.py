@@ -103,6 +103,20 @@ def test_pages_of_mechanisms_and_transports_have_the_same_headings(page: Path) -
     assert 5 <= len(first.split()) <= 60, "what a reader gets here, in a sentence or two"
 
 
+def test_pages_of_mechanisms_have_the_costs_of_the_page_on_performance() -> None:
+    """Which is measured: change the other pages with it."""
+    measured = re.findall(
+        r"^\| `([a-z0-9-]+)` \|[^|]*\| \d+ \| ([\d.]+) \|", (ROOT / "docs" / "performance.md").read_text("utf-8"), re.MULTILINE
+    )
+    said = [
+        (page.name, row, ratio)
+        for page in MECHANISMS
+        for ratio, row in re.findall(r"([\d.]+) times the instructions of a plain hop \(`([a-z0-9-]+)`", page.read_text("utf-8"))
+    ]
+    assert len(said) >= 15
+    assert [(page, row) for page, row, ratio in said if (row, ratio) not in measured] == []
+
+
 def test_each_paper_has_its_figures_on_one_page() -> None:
     """A figure's command stands on the page of its paper, or of the control that is the paper's subject."""
     pages = [*ROOT.glob("docs/papers/*.md"), *MECHANISMS]

@@ -55,12 +55,12 @@ impl Setting {
     }
 }
 
-/// Which entry of `switch.except` a port has each setting from; none: those of the switch.
+/// Entries of `switch.except` from which a port takes its settings, one place for each setting; `None`: the switch's own applies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Origins([Option<u32>; 4]);
 
 impl Origins {
-    /// The entry that this setting comes from.
+    /// Entry from which a port takes this setting.
     pub fn of(self, setting: Setting) -> Option<usize> {
         self.0[setting as usize].map(|entry| entry as usize)
     }

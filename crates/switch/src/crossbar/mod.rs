@@ -149,10 +149,10 @@ pub struct Match {
 
 /// A way to match inputs with outputs.
 pub(crate) trait Arbiter: Sized {
-    /// Its parameters.
+    /// Parameters of the arbiter.
     type Params;
 
-    /// Its state at the start of a run.
+    /// An arbiter as it is at the start of a run.
     fn new(params: &Self::Params, inputs: usize, outputs: usize) -> Self;
 
     /// Connects inputs with outputs that they request, each one at most.
@@ -175,7 +175,7 @@ macro_rules! registry {
         }
 
         impl CrossbarArbiter {
-            /// Its state at the start of a run.
+            /// An arbiter as it is at the start of a run.
             pub fn new(kind: &Arbitration, inputs: usize, outputs: usize) -> Self {
                 match kind {
                     $( Arbitration::$name(params) => CrossbarArbiter::$name(<$state as Arbiter>::new(params, inputs, outputs)), )*

@@ -1,4 +1,4 @@
-//! Marking: whether a packet is marked for congestion.
+//! Marking: the policies by which a port marks packets for congestion.
 //!
 //! A policy is one file with its parameters, its state and its [`Policy`], one line in the registry below, and one page in
 //! docs/switch.
@@ -26,7 +26,7 @@ use fanin_units::{Amount, Bytes, Stream};
 
 /// A marking policy's state at one port.
 pub(crate) trait Policy: Sized {
-    /// Its parameters.
+    /// Parameters of the policy.
     type Params;
 
     /// The state at the start of a run.
@@ -38,7 +38,7 @@ pub(crate) trait Policy: Sized {
         Vec::new()
     }
 
-    /// Memory that it takes at a port, in registers; `None`: not known.
+    /// Memory of the policy at one port, in registers; `None`: not known.
     fn memory(_params: &Self::Params) -> Option<Bytes> {
         None
     }
@@ -181,23 +181,23 @@ macro_rules! registry {
                 match self { $( Marker::$name(state) => state.on_head(head, p), )* }
             }
 
-            /// Whether [`Marker::on_enqueue`] has to be called.
+            /// True if [`Marker::on_enqueue`] has to be called.
             pub fn acts_at_enqueue(&self) -> bool {
                 match self { $( Marker::$name(state) => state.acts_at_enqueue(), )* }
             }
 
-            /// Whether [`Marker::on_dequeue`] has to be called.
+            /// True if [`Marker::on_dequeue`] has to be called.
             #[inline(always)]
             pub fn acts_at_dequeue(&self) -> bool {
                 match self { $( Marker::$name(state) => state.acts_at_dequeue(), )* }
             }
 
-            /// Whether [`Marker::on_head`] has to be called.
+            /// True if [`Marker::on_head`] has to be called.
             pub fn decides_at_head(&self) -> bool {
                 match self { $( Marker::$name(state) => state.decides_at_head(), )* }
             }
 
-            /// Whether it draws random numbers.
+            /// True if the policy draws random numbers.
             pub fn needs_rng(&self) -> bool {
                 match self { $( Marker::$name(state) => state.needs_rng(), )* }
             }
@@ -228,22 +228,23 @@ macro_rules! registry {
                 match self { $( Marking::$name(params) => <$state as Policy>::check(params, cx), )* }
             }
 
-            /// Whether a queue as long as an amount is long enough for it: the packet is part of it.
+            /// True if the packet itself counts in the queue that is compared, and a queue as long as the threshold is long
+            /// enough.
             pub(crate) fn counts_itself(&self) -> bool {
                 match self { $( Marking::$name(params) => <$state as Policy>::counts_itself(params), )* }
             }
 
-            /// Whether ECN-capable packets are marked at all.
+            /// True if the policy marks ECN-capable packets at all.
             pub fn marks(&self) -> bool {
                 match self { $( Marking::$name(params) => <$state as Policy>::marks(params), )* }
             }
 
-            /// Whether packets are dropped.
+            /// True if the policy drops packets.
             pub fn drops(&self) -> bool {
                 match self { $( Marking::$name(params) => <$state as Policy>::drops(params), )* }
             }
 
-            /// What a threshold of this policy that no queue reaches means, for messages.
+            /// Text for messages: the consequence of a threshold of this policy that no queue reaches.
             pub fn out_of_reach(&self, threshold: Amount) -> String {
                 let idle = match self { $( Marking::$name(params) => <$state as Policy>::idle_below(params), )* };
                 let place = if self.counts_itself() { "above" } else { "not below" };

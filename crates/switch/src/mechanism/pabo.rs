@@ -73,9 +73,9 @@ counters! {
     }
 }
 
-/// EtherType of the header of packets that were bounced, how often (1 B, at most 255) and a byte that is zero. It is not registered.
+/// EtherType of the header of bounced packets: number of bounces (1 B, at most 255) and a byte that is zero. Not registered.
 const BOUNCED: u16 = 0xA8F5;
-/// Its bytes.
+/// Bytes of the header of bounced packets.
 const HEADER_BYTES: u16 = 4;
 /// Hops that a packet must have left: two for the bounce, and the longest way of a folded Clos network from there.
 const LEAST_HOPS: u8 = 8;

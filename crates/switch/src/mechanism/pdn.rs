@@ -74,7 +74,7 @@ counters! {
 }
 
 impl NoticeCounts {
-    /// Those that never reach a host.
+    /// Notifications that never reach a host.
     pub fn stranded(&self) -> u64 {
         self.overflowed + self.next_hop_unaware + self.expired + self.lost
     }

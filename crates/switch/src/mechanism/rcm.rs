@@ -57,13 +57,14 @@ struct Port {
     local: u8,
     remote: u8,
     until: Time,
-    /// That of the input queue; it is looked at again then. `notified`: the neighbour believes it.
+    /// Degree of the input queue, and the time of its next sample. `notified`: the upstream neighbour takes this port for
+    /// congested.
     arriving: u8,
     arriving_until: Time,
     notified: bool,
     recognise: Recognise,
     cam: Cam,
-    /// What was in the CAM when the output queue became congested, where that is what counts.
+    /// Flows that were in the CAM when the output queue became congested; used with [`Recognise::AtDetection`].
     recognised: Vec<Harmful>,
     named: Named,
     control: Control,
@@ -136,13 +137,13 @@ impl Port {
 /// Task at a time, at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
-    /// A notification may have ended.
+    /// A notification from downstream may have expired.
     Heard,
-    /// An input queue is looked at again.
+    /// An input queue is sampled again.
     Arriving,
-    /// The time of a window is over.
+    /// The window of a port expires.
     Window,
-    /// What is held for the port may go on: other events may be at this very instant.
+    /// Held packets of the port may leave, once all other events of this instant are over.
     Look,
 }
 

@@ -135,7 +135,7 @@ macro_rules! registry {
                 zero: || CountGroup::of(&<<$state as Mechanism>::Counts as Default>::default()),
             }, )*];
 
-            /// Those with a table, in order of the registry.
+            /// Mechanisms with a table in the scenario, in the order of the registry.
             fn set(&self) -> Vec<Box<dyn Set + '_>> {
                 let mut kinds = Mechanisms::ALL.iter();
                 let mut found: Vec<Box<dyn Set + '_>> = Vec::new();
@@ -401,22 +401,22 @@ impl MechanismState {
         dispatch!(self, m => m.by_reason())
     }
 
-    /// See [`Mechanism::on_route`].
+    /// Runs [`Mechanism::on_route`].
     pub fn on_route(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, fx: &mut Effects) -> Verdict {
         dispatch!(self, m => m.on_route(node, p, to, fx))
     }
 
-    /// See [`Mechanism::on_offer`].
+    /// Runs [`Mechanism::on_offer`].
     pub fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
         dispatch!(self, m => m.on_offer(node, p, port, fx))
     }
 
-    /// See [`Mechanism::on_refusal`].
+    /// Runs [`Mechanism::on_refusal`].
     pub fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, fx: &mut Effects) -> Verdict {
         dispatch!(self, m => m.on_refusal(node, refused, fx))
     }
 
-    /// See [`Mechanism::on_drop`].
+    /// Runs [`Mechanism::on_drop`].
     pub fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
         dispatch!(self, m => m.on_drop(node, dropped, fx))
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct Bench {
     pub now: Time,
     pub ports: u16,
-    /// When the wires are free.
+    /// Time at which the wires are free.
     pub free_at: Time,
     /// Packets that wait at each port.
     pub queue: u32,

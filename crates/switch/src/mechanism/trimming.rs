@@ -180,9 +180,9 @@ impl Mechanism for Trimming {
         }
     }
 
-    /// Where a packet finds no room, it takes the place of the last one of its class with one chance in two, which loses its
-    /// payload instead; only where both can be trimmed and are of the same size, so that neither buffer nor scheduler see a
-    /// difference. Source: NDP §3.1. Deviation: the paper does not speak of packets of different sizes.
+    /// Trims a refused packet. With [`Cut::Either`], in one of two cases the last packet of its class is trimmed in its stead:
+    /// only where both can be trimmed and have the same size, so that neither buffer nor scheduler sees a difference. Source: NDP
+    /// §3.1. Deviation: the paper does not speak of packets of different sizes.
     fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, fx: &mut Effects) -> Verdict {
         if !self.is_trimmable(refused.packet.envelope) {
             return Verdict::Pass;

@@ -127,7 +127,7 @@ pub enum Effect {
     Mark { packet: PacketId, port: PortNo },
     /// From now on these classes of a port wait, a bit for each, and all others may send. The frame on the wire is not interrupted.
     Gate { port: PortNo, closed: u8 },
-    /// What waits in the queues of these classes of a port is dropped, a bit for each; the classes are paused.
+    /// Drops all packets in the queues of these classes of a port, a bit for each; the classes are paused.
     Flush { port: PortNo, classes: u8, reason: DropReason },
     /// For the record: the neighbour at a port is to pause a class from now on, mostly for packets that wait at `behind`.
     /// `held_up`: that class of `behind` has been paused itself since its queue was last empty.

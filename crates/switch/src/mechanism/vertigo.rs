@@ -60,14 +60,14 @@ counters! {
 }
 
 impl DropReason {
-    /// It made room for a packet whose flow has less left to send.
+    /// Reason of drops that make room for a packet whose flow has less left to send.
     pub const DISPLACED: DropReason = DropReason("displaced");
 }
 
-/// EtherType of the header of hosts: bytes left (4 B), how often this was sent before (1 B, at most 255), a byte that is zero. It is not
-/// registered.
+/// EtherType of the header of hosts: bytes left (4 B), earlier transmissions of the packet (1 B, at most 255), and a byte that is
+/// zero. Not registered.
 const LEFT: u16 = 0xA8F8;
-/// Its bytes. Source: Vertigo, its simulator (an option of IP of 8 bytes).
+/// Bytes of the header of hosts. Source: Vertigo, its simulator (an option of IP of 8 bytes).
 const HEADER_BYTES: u16 = 8;
 /// Separates its draws from those of other mechanisms.
 const SALT: u32 = 5;
@@ -260,7 +260,7 @@ impl Ranks for Vertigo {
 }
 
 impl Displaces for Vertigo {
-    /// It is deflected, unless the one that it made room for was.
+    /// Deflects a displaced packet, or drops it if it made room for a packet that had been deflected.
     fn on_displaced(
         &mut self,
         node: &mut dyn Node,

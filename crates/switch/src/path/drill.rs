@@ -32,7 +32,7 @@ pub struct Drill {
     m: usize,
     /// Numbers of the best links of the last comparison, best first.
     best: Vec<u32>,
-    /// What the present packet compares; here so that nothing is allocated.
+    /// Links that are compared for the present packet; kept between packets so that nothing is allocated.
     candidates: Vec<(Candidate, usize)>,
     /// The places drawn so far, ascending.
     drawn: Vec<usize>,

@@ -36,7 +36,7 @@ pub trait Links {
 
 /// A path-choice policy's state at one switch.
 pub(crate) trait Chooser: Sized {
-    /// Its parameters.
+    /// Parameters of the policy.
     type Params;
 
     /// Packets of a flow take several paths, whatever the time between them, so they may overtake each other.
@@ -47,7 +47,7 @@ pub(crate) trait Chooser: Sized {
         Vec::new()
     }
 
-    /// Memory that it takes at a switch; `None`: not known.
+    /// Memory of the policy at one switch; `None`: not known.
     fn memory(_params: &Self::Params) -> Option<Bytes> {
         None
     }

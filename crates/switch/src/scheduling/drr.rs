@@ -74,7 +74,7 @@ impl Drr {
         }
     }
 
-    /// Who sends next, and after how many rounds.
+    /// Class that sends next, and the rounds of visits until then; `None`: no class has packets to send.
     fn turn(&self) -> Option<Turn> {
         let head = *self.active.front()?;
         if self.visiting && self.first(head) <= self.deficit[head] {

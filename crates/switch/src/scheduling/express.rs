@@ -1,4 +1,4 @@
-//! A queue that leaves before those of the scheduler, so many packets for each of theirs: what a mechanism may ask ports for.
+//! Express queue of a port, served before those of the scheduler in a fixed ratio: mechanisms can ask for it.
 
 use fanin_packet::PacketId;
 use fanin_units::Bytes;
@@ -15,17 +15,17 @@ pub struct ExpressParams {
 
 /// The queue of one port, and whose turn it is.
 ///
-/// While departures of the port are no events, its packets stand before the others where those wait, and are only counted here. That
+/// Express queue of one port, and its share of the transmission opportunities.
 /// is their order as long as none of the others would have its turn between them ([`Express::goes_before`],
 /// [`Express::all_go_before`]).
 #[derive(Clone, Debug)]
 pub struct Express {
     params: ExpressParams,
-    /// While departures are events: those that wait, in order.
+    /// Waiting packets in order, kept here only while departures are events.
     waiting: VecDeque<(PacketId, u16)>,
     packets: u32,
     bytes: u64,
-    /// Its packets that have left since the last other one did, while others waited.
+    /// Packets of this queue that have left since the last one of another queue did, while others waited.
     served: u32,
     peak: u64,
 }

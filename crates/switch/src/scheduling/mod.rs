@@ -17,9 +17,9 @@ use fanin_params::{choice, Cx};
 /// The most classes that a port has. Source: IEEE 802.1Q §6.9.3 (eight priorities).
 pub const MAX_CLASSES: usize = 8;
 
-/// A scheduling discipline among classes. In which order the packets of a class leave is the caller's: he knows their places.
+/// A scheduling discipline among classes. The order within a class is up to the caller, who keeps its packets.
 pub(crate) trait Discipline: Sized {
-    /// Its parameters.
+    /// Parameters of the discipline.
     type Params;
 
     /// The state of a port without packets.
@@ -31,7 +31,7 @@ pub(crate) trait Discipline: Sized {
     /// Number of classes that it distinguishes.
     fn classes(params: &Self::Params) -> usize;
 
-    /// The same, of this port.
+    /// Number of classes that the discipline has at this port.
     fn queues(&self) -> usize;
 
     /// A packet has joined the queue of `class`.
@@ -52,7 +52,7 @@ pub(crate) trait Discipline: Sized {
     /// The first packet of `class`, which is what `next` said, has left.
     fn dequeued(&mut self, class: usize, frame: u16);
 
-    /// The same of a packet that was dropped instead: it takes nothing of what the class may send.
+    /// Records that the first packet of `class` was dropped instead of sent: nothing is charged to the class.
     fn dropped(&mut self, class: usize, frame: u16) {
         self.dequeued(class, frame);
     }

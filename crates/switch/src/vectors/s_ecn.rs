@@ -203,7 +203,7 @@ struct Port {
     /// R, I, … of [`SlopeRegisters`] before the first packet.
     fresh: SlopeRegisters,
     free_at: Time,
-    /// When it starts, its number, the packet.
+    /// Waiting packets: start of transmission, number, headers.
     waiting: VecDeque<(Time, u32, Envelope)>,
     queue: u64,
     k: u64,

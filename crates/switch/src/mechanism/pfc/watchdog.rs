@@ -29,7 +29,7 @@ params! {
 }
 
 impl Watchdog {
-    /// Its times.
+    /// Detection and restoration times of the watchdog.
     pub(super) fn patience(&self) -> Patience {
         Patience { detection: self.detection, restoration: self.restoration }
     }

@@ -110,7 +110,7 @@ impl Named {
         self.entries.push((Harmful { tuple, from: None }, until));
     }
 
-    /// Those whose time is over are harmful no longer.
+    /// Removes harmful flows whose time is over.
     pub(super) fn expire(&mut self, now: Time) {
         self.entries.retain(|(_, end)| *end > now);
     }

@@ -19,8 +19,8 @@ impl Rcm {
         self.combined || node.queues(port) > 1
     }
 
-    /// What is held at a port that paces no longer need not wait for the time of its window. Not while a packet is being held, which
-    /// could leave before it is counted where it came in.
+    /// Ends the wait for the window at a port that no longer paces. Not to be called while a packet is being held, which could
+    /// leave before it is counted where it came in.
     pub(super) fn wake(&mut self, port: PortNo, fx: &mut Effects) {
         let control = &self.ports[port.index()].control;
         if control.is_stalled() && !self.paces(port) {
@@ -29,8 +29,8 @@ impl Rcm {
         }
     }
 
-    /// What is held of flows that are harmful no longer joins the queue: of those that the neighbour downstream does not name, and of all
-    /// when the congestion is over. At a root what is held stays harmful, whatever its CAM has been overwritten by.
+    /// Releases held packets of flows that are harmful no longer into the queue: flows that the neighbour downstream does not
+    /// name, or all flows when the congestion is over. At a root, held flows stay harmful even when overwritten in its CAM.
     pub(super) fn let_go(&mut self, port: PortNo, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if at.control.is_empty() {
@@ -49,7 +49,7 @@ impl Rcm {
         self.paces && self.ports[port.index()].remote > 0
     }
 
-    /// When the window of a port is over by time.
+    /// Time at which the window of a port expires; `None`: no window is open.
     pub(super) fn window_ends(&self, port: PortNo) -> Option<Time> {
         let at = &self.ports[port.index()];
         at.control.window().map(|w| at.control.since + at.rate.time_to_send(Bytes(u64::from(w))))
@@ -106,14 +106,14 @@ impl Rcm {
         self.counts.held_bytes += u64::from(frame);
     }
 
-    /// What is held may go on as soon as all that happens at this instant has.
+    /// Schedules the release of held packets of a port for the end of this instant, after all its other events.
     pub(super) fn look_soon(&mut self, port: PortNo, fx: &mut Effects) {
         if self.tasks.insert((Time::ZERO, port.0, Task::Look)) {
             fx.push(Effect::Timer(Time::ZERO));
         }
     }
 
-    /// What is held goes on when the time of the window is over.
+    /// Schedules the release of held packets of a port for the time when its window expires.
     pub(super) fn wait_for_window(&mut self, port: PortNo, fx: &mut Effects) {
         if let Some(end) = self.window_ends(port) {
             self.at(end, port, Task::Window, fx);

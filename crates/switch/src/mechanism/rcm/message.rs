@@ -7,13 +7,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// EtherType of a notification; the paper names none.
 pub(super) const NOTIFICATION: u16 = 0xA8F9;
-/// What, degree 1, port 2.
+/// Bytes before the flows of a notification: kind of frame (1 B), degree (1 B), port (2 B).
 const HEAD: usize = 4;
-/// The last frame of a notification, mostly the only one; and one with flows that did not fit into that.
+/// Kind of frame: the last of a notification, mostly the only one; `MORE`: another follows, with flows that did not fit.
 const LAST: u8 = 1;
 const MORE: u8 = 2;
 
-/// Flows that one frame has room for: each two addresses and two ports.
+/// Number of flows that one frame has room for: each two addresses and two ports.
 const fn room(ip: IpVersion) -> usize {
     (CONTROL_BODY - HEAD) / ip.tuple() as usize
 }

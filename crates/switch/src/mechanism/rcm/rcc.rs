@@ -11,7 +11,8 @@ use std::collections::{BTreeSet, VecDeque};
 #[derive(Clone, Debug)]
 enum Phase {
     Off,
-    /// What harmful flows and others have sent since congestion was detected, harmful flows that have not sent yet, and the degree.
+    /// Measurement of bytes of harmful flows and of others since congestion was detected; `missing`: harmful flows that have not
+    /// sent yet.
     Measuring {
         harmful: u32,
         others: u32,
@@ -42,9 +43,9 @@ struct Held {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub bounds: Bounds,
-    /// Each degree reduces what is left of W_c, not what was measured.
+    /// True if each degree reduces the remaining W_c, not the one that was measured.
     pub again: bool,
-    /// Of held bytes: above it W_c is what was measured.
+    /// Bytes of held packets above which harmful flows may use W_c as it was measured.
     pub reserved: u64,
 }
 
@@ -392,12 +393,12 @@ impl Control {
         self.stalled = true;
     }
 
-    /// What it waited for may be over.
+    /// Ends a stall: the held packets may be able to leave now.
     pub(super) fn wake(&mut self) {
         self.stalled = false;
     }
 
-    /// True if what is held waits for something else than the wire.
+    /// True if held packets wait for something other than the wire.
     pub(super) fn is_stalled(&self) -> bool {
         self.bytes > 0 && self.stalled
     }

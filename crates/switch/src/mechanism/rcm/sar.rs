@@ -6,12 +6,12 @@ use crate::path::{mix32, reduce};
 use fanin_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// True if a port keeps getting severe notifications.
+/// Record of severe notifications at one port, which tells if they keep coming.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Severity {
-    /// When the latest came, as many as it takes.
+    /// Times of the latest severe notifications, at most as many as must come in time for flows to be moved.
     latest: VecDeque<Time>,
-    /// Until then flows are moved away.
+    /// End of the time during which flows are moved away.
     until: Time,
 }
 

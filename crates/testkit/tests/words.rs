@@ -13,8 +13,6 @@ const LEANING: [&str; 20] = [
 #[rustfmt::skip]
 const REMAINING: &[(&str, usize)] = &[
     ("analysis", 163),
-    ("sim", 159),
-    ("switch", 64),
     ("telemetry", 55),
     ("wire", 2),
 ];

@@ -183,7 +183,7 @@ impl Core {
         self.has_left(l, start, (packet, frame), queued.is_some());
     }
 
-    /// What follows from a packet's departure at `start` besides its arrival. `queued`: it has waited.
+    /// Handles the consequences of a packet's departure at `start` other than its arrival. `queued`: it has waited.
     #[inline(always)]
     fn has_left(&mut self, l: LinkId, start: Time, (packet, frame): (PacketId, u16), queued: bool) {
         let also = self.ports[l].at_dequeue;

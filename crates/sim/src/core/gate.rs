@@ -6,10 +6,10 @@ use fanin_telemetry::PauseRow;
 use fanin_units::{LinkId, Span, Time};
 use std::collections::VecDeque;
 
-/// Why a neighbour asks for a pause.
+/// A neighbour's request for a pause, and its reason.
 #[derive(Clone, Copy, Debug)]
 struct Ask {
-    /// Since when it wants to.
+    /// Time since which the neighbour wants the pause.
     at: Time,
     /// The link for which most packets waited there, and whether that had been paused since its queue was last empty.
     behind: Option<LinkId>,

@@ -1,6 +1,6 @@
-//! What mechanisms hold for ports. It stands in the memory of the switch and waits for its port as the port's queue does, so records,
-//! samples and peaks of the queue contain it; policies, schedulers and path choices see the queue alone. At a combined switch it stands
-//! at its input instead, and is part of what waits there.
+//! Packets that mechanisms hold for ports. They take memory of the switch and wait for their port as its queue does, so records,
+//! samples and peaks of the queue include them; policies, schedulers and path choices see the queue alone. At a combined switch
+//! they wait at their input, and count in its queues.
 
 use super::departures::full_queue;
 use super::link::Link;
@@ -25,7 +25,7 @@ pub struct Held {
     decided: Vec<Decided>,
 }
 
-/// Where a packet is held.
+/// The port for which a packet is held, and the packet's class and size.
 #[derive(Clone, Copy, Default)]
 struct At {
     /// The link that it waits for, plus one; zero: it is not held.
@@ -108,7 +108,7 @@ impl Held {
         self.decided.get(packet as usize).is_some_and(|decided| decided.by == l.0 + 1)
     }
 
-    /// It has decided.
+    /// Records the decision of port `l`'s marking policy about a held packet.
     pub fn decide(&mut self, l: LinkId, packet: PacketId, marked: bool) {
         if self.decided.len() <= packet as usize {
             self.decided.resize(packet as usize + 1, Decided::default());

@@ -17,14 +17,14 @@ use fanin_units::{BitRate, Bytes, Span, SwitchId, Time};
 /// A packet on its way, 16 bytes.
 #[derive(Clone, Copy, Default)]
 pub struct Entry {
-    /// When its last bit reaches the far end (plus the latency of the switch there).
+    /// Arrival of the packet's last bit at the far end, plus the latency of the switch there \[ps\].
     pub arrive: u64,
     pub packet: PacketId,
     /// Frame bytes; here so that the queue is known without touching the packet.
     pub frame: u16,
 }
 
-/// How a port works.
+/// Properties of a port that decide which path its packets take through the code.
 pub mod flag {
     /// `limit` counts packets, not bytes.
     pub const LIMIT_PACKETS: u8 = 1;
@@ -39,7 +39,8 @@ pub mod flag {
     /// Admission, marking and records are more than a limit and a threshold in bytes or packets. Packets still wait in the ring, as long as
     /// the port is not [`GENERAL`].
     pub const POLICY: u8 = 1 << 5;
-    /// What leaves the ring has consequences: its room in a shared buffer, or those of [`at_dequeue`](crate::core::port::at_dequeue).
+    /// A packet that leaves the ring frees shared buffer, or has other consequences
+    /// ([`at_dequeue`](crate::core::port::at_dequeue)).
     pub const DEQUEUE: u8 = 1 << 6;
     /// There are several classes. Packets wait in the ring as long as they are all of one.
     pub const CLASSES: u8 = 1 << 7;
@@ -77,7 +78,7 @@ pub struct Link {
     pub bytes: u32,
     /// Most that may wait, packet by packet, in bytes or packets.
     pub limit: u32,
-    /// When the port has sent all it was given.
+    /// Time at which the wire has sent all packets that the port has accepted \[ps\].
     pub free_at: u64,
     /// Propagation, plus the latency of the switch at the far end.
     delay: u64,
@@ -106,7 +107,7 @@ pub enum Carry {
     Queue,
 }
 
-/// Where a link leads.
+/// The node at the far end of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FarEnd {
     /// A host, by number.
@@ -169,7 +170,7 @@ impl Link {
         rate.bps() > 0 && rate.bps() % 1000 == 0 && rate.bps() / 1000 <= u64::from(u32::MAX)
     }
 
-    /// Where it leads.
+    /// The node at the far end.
     #[inline(always)]
     pub fn far_end(&self) -> FarEnd {
         let node = self.to & !(TO_HOST | HOOKED | INEXACT | ONLY_MESSAGES | FOLLOWED);
@@ -465,7 +466,7 @@ impl Link {
         [bytes, packets]
     }
 
-    /// When the wire is free of the frame that is being sent; the queue is up to now.
+    /// Time at which the frame on the wire has been sent. The queue must be up to date.
     #[inline]
     pub fn wire_free_at(&self, rings: Rings<'_>) -> Time {
         if self.served == self.tail {

@@ -37,7 +37,7 @@ const _: () = assert!(std::mem::offset_of!(Pair, ring) == 64);
 /// All links and their rings. As with [`Table`](fanin_engine::Table), indices are ids that were handed out for it: only debug builds check
 /// them.
 pub struct Links {
-    /// Of links up to `count`, behind them of rings that have moved.
+    /// Blocks of the links, up to `count`; behind them, rings that grew and have moved.
     blocks: Vec<Block>,
     count: usize,
 }
@@ -77,7 +77,7 @@ impl Rings<'_> {
 }
 
 impl Rings<'_> {
-    /// Where the entry of a place stands.
+    /// Address of the entry at a place.
     #[inline(always)]
     pub fn address(self, place: usize) -> *const Entry {
         self.entries.wrapping_add(place)
@@ -108,18 +108,18 @@ impl RingsMut<'_> {
 }
 
 impl Links {
-    /// How many there are.
+    /// Number of links.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Their ids.
+    /// Ids of all links.
     pub fn ids(&self) -> impl Iterator<Item = LinkId> {
         (0..self.count as u32).map(LinkId)
     }
 
-    /// All, in the order of their numbers.
+    /// All links, in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = &Link> {
         self.ids().map(|l| &self[l])
     }

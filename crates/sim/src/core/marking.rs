@@ -9,7 +9,7 @@ use fanin_packet::{Ecn, Envelope, PacketId};
 use fanin_switch::{Admission, DropReason, MarkReason, MarkVerdict, PortView};
 use fanin_units::{LinkId, Time};
 
-/// Why a port does not accept a packet.
+/// Reason for which a port does not accept a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub reason: DropReason,

@@ -1,4 +1,4 @@
-//! What fabric and hosts share: the clock, the events, links with their output ports, the packets, and the ledger.
+//! State that fabric and hosts share: the clock, the events, links with their output ports, the packets, and the ledger.
 
 pub mod departures;
 pub mod faults;
@@ -67,7 +67,7 @@ pub struct Core {
     pub ledger: Ledger,
     /// The first table error; ends the run.
     pub failure: Option<TableError>,
-    /// Why it cannot go on.
+    /// Reason why the run cannot go on; `None`: it can.
     pub stuck: Option<String>,
 }
 

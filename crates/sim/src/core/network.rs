@@ -1,4 +1,4 @@
-//! What hosts ask about the network between them as a flow starts. The fabric answers; hosts know no more of it.
+//! Questions of hosts about the network between them, asked as a flow starts. The fabric answers; hosts know no more of it.
 
 use super::route::Route;
 use super::Core;

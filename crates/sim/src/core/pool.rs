@@ -30,8 +30,8 @@ impl Outer {
 #[repr(align(64))]
 struct Inner {
     header: Header,
-    /// Its place among the packets with payload that its sender has sent in this flow: hosts measure by it in which order they
-    /// arrive. It is no part of the packet, and nobody decides by it.
+    /// Place of the packet among those with payload that its sender has sent in this flow, by which hosts measure reordering. It
+    /// is no part of the packet, and nobody decides by it.
     number: u32,
 }
 
@@ -129,13 +129,13 @@ impl Pool {
         outer.envelope = *envelope;
     }
 
-    /// Its place among those with payload of its flow and sender.
+    /// Place of a packet among those with payload of its flow and sender.
     #[inline(always)]
     pub fn number(&self, id: PacketId) -> u32 {
         self.inner[id as usize].number
     }
 
-    /// Writes that.
+    /// Sets the place of a packet among those with payload of its flow and sender.
     #[inline(always)]
     pub fn set_number(&mut self, id: PacketId, number: u32) {
         self.inner[id as usize].number = number;
@@ -243,12 +243,12 @@ impl Pool {
         prefetch(self.notes.as_ptr().wrapping_add(id as usize));
     }
 
-    /// Its rank at the port that it was offered to last, where packets leave by rank.
+    /// Rank of a packet at the port at which it was last to be enqueued, where packets leave by rank.
     pub fn rank(&self, id: PacketId) -> u32 {
         self.ranks[id as usize]
     }
 
-    /// Keeps that.
+    /// Sets the rank of a packet.
     pub fn set_rank(&mut self, id: PacketId, rank: u32) {
         self.ranks.grow(id as usize + 1, 0);
         self.ranks[id as usize] = rank;

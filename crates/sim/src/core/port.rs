@@ -7,11 +7,11 @@ use fanin_switch::{Admission, Marker, PortNo, PortView};
 use fanin_telemetry::Name;
 use fanin_units::{BitRate, Stream, SwitchId, Time};
 
-/// Whose output port it is.
+/// The node that owns an output port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Owner {
     Host(u32),
-    /// A switch by number, and which of its ports.
+    /// A switch by number, and the number of its port.
     Switch(SwitchId, PortNo),
 }
 
@@ -42,7 +42,7 @@ pub mod at_dequeue {
 /// The cold half of an output port, its counters first: those of what does not happen to every packet. The others are the link's.
 #[repr(C, align(64))]
 pub struct Port {
-    /// How often the link's counters of bytes and packets have passed 2^32.
+    /// Times that the link's 32-bit counters of bytes and packets have wrapped.
     pub carried: [u32; 2],
     /// Packets marked here.
     pub marks: u64,
@@ -56,7 +56,7 @@ pub struct Port {
     pub peak_packets: u32,
     /// Cells that wait; kept only where something counts in cells.
     pub queue_cells: u32,
-    /// When the queue was largest.
+    /// Time at which the queue was largest.
     pub peak_time: Time,
 
     pub owner: Owner,
@@ -80,7 +80,7 @@ pub struct Port {
     pub since: u64,
     /// Packets that wait while the port is off the fast path; none where it never is.
     pub queues: Option<Box<Queues>>,
-    /// Its number among watched ports.
+    /// Number of the port among watched ports.
     pub watched: Option<u32>,
     /// Limits and thresholds that the fast path knows stand in the link too.
     pub admission: Admission,

@@ -1,6 +1,6 @@
-//! What waits at a port off the fast path, apart from the link's ring, which holds only what has begun serialisation there.
+//! Queues of a port off the fast path. The link's ring holds only packets whose serialisation has begun.
 //!
-//! Who is next is found out when the wire is free: control frames, then headers ([`Express`]), then whose turn the scheduler says it is.
+//! The next packet is chosen when the wire is free: control frames, then headers ([`Express`]), then the class that the scheduler names.
 
 use super::pool::Pool;
 use super::prefetch::{prefetch, prefetch_lines};
@@ -56,7 +56,7 @@ pub struct Queues {
 /// The state of a class's queue that some policies ask for: when packets joined, and its bytes.
 #[derive(Clone, Default)]
 pub struct Heads {
-    /// When each packet joined the queue; where a policy decides at its head.
+    /// Times at which the packets of the queue joined it; kept where a policy decides at its head.
     pub joined: VecDeque<Time>,
     /// Frame bytes that wait.
     pub bytes: u64,
@@ -87,7 +87,7 @@ impl Queues {
         }
     }
 
-    /// How many there are.
+    /// Number of queues.
     #[inline(always)]
     pub fn count(&self) -> usize {
         self.others.len() + 1

@@ -20,14 +20,14 @@ const SLOT: u16 = 64;
 /// Settings of a crossbar, most of them common to a network.
 pub struct Settings<'a> {
     pub arbitration: &'a Arbitration,
-    /// Of each input and output.
+    /// Rate of each input and output.
     pub rate: BitRate,
     /// Bytes that a virtual output queue may hold, and one class of an output port.
     pub voq: u64,
     pub output: u64,
     /// The largest frame that there is.
     pub largest: u64,
-    /// Its first slot in the wheel.
+    /// First slot of the crossbar in the wheel.
     pub first_slot: usize,
 }
 
@@ -36,12 +36,12 @@ struct Voq {
     /// By class.
     queues: Vec<VecDeque<PacketId>>,
     bytes: Vec<u64>,
-    /// Whose packet is next, where there are several classes: the discipline of the output port.
+    /// Scheduler among classes, where there are several: the discipline of the output port.
     scheduler: Option<Box<Scheduler>>,
     depth: Depth,
 }
 
-/// How much waits, and the most so far.
+/// Length of a virtual output queue now, and its peaks.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Depth {
     pub bytes: u64,
@@ -145,7 +145,7 @@ pub struct Crossbar {
     outputs: Vec<Output>,
     /// By input, then output.
     voqs: Vec<Voq>,
-    /// When a packet has crossed, by input; `Time::MAX`: none does.
+    /// Time at which the packet that crosses from an input has crossed; `Time::MAX`: none crosses.
     ends: Vec<Time>,
     free: Inputs,
     /// Packets that mechanisms hold: input, output and frame.

@@ -23,8 +23,9 @@ const DROPPED: u64 = u64::MAX - 1;
 /// Hooks that are `on_offer`.
 const OFFERS: Hooks = Hooks::OFFER.with(Hooks::QUEUE);
 
-/// Whether a mechanism learns of heads that are dropped when the departures of that instant are over. One that sees departures itself, or counts
-/// packets in memory, acts by timers; and it must know before the packet's place is used again.
+/// True if a mechanism learns of packets dropped at heads of queues only after the departures of that instant. A mechanism that
+/// sees departures itself, or counts packets in memory, acts by timers; it must learn of them before the packet's place is used
+/// again.
 fn learns_later(mechanism: &MechanismState) -> bool {
     mechanism.hooks().any(Hooks::MESSAGES) && !mechanism.hooks().any(Hooks::EGRESS.with(Hooks::DEPARTED))
 }

@@ -28,7 +28,7 @@ pub struct SwitchNode {
     pub hooks: Hooks,
     /// The only one of them that has a say in packets before they join a queue, if it has one because of headers alone.
     pub headers: Option<u8>,
-    /// Its outgoing links, by port.
+    /// Outgoing links of the switch, by port.
     pub ports: Vec<LinkId>,
     /// By port, frame bytes here that came in by it; empty where no mechanism asks for them ([`Hooks::INPUTS`]).
     pub inputs: Vec<u64>,
@@ -50,7 +50,7 @@ pub struct Fabric {
     pub seen_up_to: u16,
     /// Mechanisms want to see also what finds its port idle; else only what has to wait, or was detoured.
     pub sees_all: bool,
-    /// Where mechanisms write what shall happen; empty between events.
+    /// Effects that mechanisms ask for in the present event; empty between events.
     pub effects: Effects,
     /// By switch, its crossbar; empty where switches are output queued.
     pub crossbars: Table<Crossbar, SwitchId>,

@@ -1,4 +1,4 @@
-//! What a mechanism may ask of its own switch while one of its hooks runs.
+//! The view that a mechanism has of its own switch while one of its hooks runs.
 
 use super::switch::Fabric;
 use super::table::NextHop;

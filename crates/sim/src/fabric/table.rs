@@ -12,7 +12,7 @@ const UNREACHABLE: u32 = LINKS;
 /// The host hangs on this switch: its own port.
 const LOCAL: u32 = LINKS + 1;
 
-/// Where a switch sends packets: destination host → attachment (the switch that it hangs on) → group of equal-cost links.
+/// Forwarding tables: destination host → attachment (the switch that it hangs on) → group of equal-cost links.
 ///
 /// One entry per (switch, attachment), as a switch aggregates the prefix of a rack; at the attachment itself the host's own
 /// port. 320 switches × 128 attachments of a 1024-host fat tree take 160 KiB.

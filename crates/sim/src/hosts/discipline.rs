@@ -12,20 +12,20 @@ use crate::core::Core;
 use fanin_packet::{PacketId, Side};
 use fanin_units::{FlowId, LinkId, Time};
 
-/// How a NIC takes packets.
+/// Queueing discipline of a NIC.
 pub trait Discipline {
-    /// It takes packets while its wire is busy.
+    /// True if the NIC accepts packets while its wire is busy.
     const QUEUES: bool;
 
     /// A packet of an end goes to the NIC.
     fn on_transmit(&mut self, core: &mut Core, host: u32, nic: LinkId, packet: PacketId, end: &impl Protocol);
 
-    /// True where its queue takes nothing more.
+    /// True if the NIC's queue accepts nothing more.
     fn is_full(&mut self, _now: Time) -> bool {
         false
     }
 
-    /// Bytes of an end's data in its queue, where these are counted.
+    /// Bytes of an end's data in the NIC's queue, where these are counted.
     fn bytes_of(&mut self, _now: Time, _end: (FlowId, Side)) -> u32 {
         0
     }

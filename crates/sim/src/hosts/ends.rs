@@ -19,7 +19,7 @@ const NONE: u32 = u32::MAX;
 /// Lines of an endpoint that are fetched first, with the one that its host has: it shows the others ([`Endpoint::apart`]).
 const PREFETCHED: usize = 2;
 
-/// Which side an end is.
+/// The side of a flow that an end is on.
 #[inline(always)]
 pub fn side(id: EndId) -> Side {
     if id & 1 == 0 {
@@ -53,36 +53,36 @@ pub struct End {
     deaf: [i8; 2],
 
     // One line: what else each packet needs that it sends.
-    /// Which way they go.
+    /// Source route of the packets that the end sends, as far as it has one.
     pub route: Route,
 
     // Seldom.
-    /// Its application wants to hear when so many bytes have arrived here, or of its own are acknowledged: all, or those of a
-    /// message and all before. Before it is asked to send, the request.
+    /// Progress that the application waits for: bytes that have arrived here, or bytes sent here that are acknowledged, of the
+    /// whole flow or of a message and all before it. Before the application is asked to send: the request.
     pub mark: u64,
     /// Bytes of data.
     pub size: u64,
-    /// When the last byte was handed to the receiving application; `Time::MAX`: not yet.
+    /// Time at which the last byte was handed to the receiving application; `Time::MAX`: not yet.
     pub finish: Time,
-    /// When the sender learned that the last byte has arrived; `Time::MAX`: not yet.
+    /// Time at which the sender learned that the last byte has arrived; `Time::MAX`: not yet.
     pub acked: Time,
     /// The time that a message to the other end's host takes on an idle network.
     pub latency: Span,
     /// The order in which packets of the other end have arrived, where it is not that of sending.
     pub order: Order,
-    /// It sends the flow's data; the other sends the request, if there is one.
+    /// True if this end sends the flow's data; the other end sends the request, if there is one.
     pub sends_data: bool,
     /// The application of the data's sender has been asked to send.
     pub asked: bool,
     pub kind: EndKind,
-    /// It has nothing more to do by what it knows.
+    /// True if the end has nothing more to do, as far as it knows.
     pub over: bool,
     /// The other end's host has let it know that it is over there.
     pub peer_over: bool,
     pub aborted: Option<AbortReason>,
 }
 
-/// What each packet needs is the endpoint's first two lines and one of its host's; a sender's endpoint has two more.
+/// Checks the layout: a packet needs two lines of the endpoint and one of the host's part; at a sender, two more of the endpoint.
 const _: () = {
     use std::mem::{offset_of, size_of};
     assert!(offset_of!(End, sends) % 64 == 0 && offset_of!(End, deaf) + 2 == offset_of!(End, sends) + 64);
@@ -153,7 +153,7 @@ pub struct EndReport {
     pub received: u64,
     /// In which order they and other packets with payload have arrived.
     pub reordering: Reordering,
-    /// It is over by what it knows.
+    /// True if the end is over, as far as it knows.
     pub ended: bool,
     pub finish: Option<Time>,
     pub acked: Option<Time>,
@@ -185,7 +185,7 @@ impl End {
         self.sends.flow
     }
 
-    /// Its host.
+    /// The end's host.
     #[inline(always)]
     pub fn host(&self) -> u32 {
         self.sends.src.0
@@ -275,7 +275,7 @@ impl Ends {
         self.place(flow, side).filter(|id| self.exists(*id))
     }
 
-    /// Where an end of a flow is or was, unless the flow has ended.
+    /// Place where an end of a flow is or was, unless the flow has ended.
     #[inline(always)]
     pub fn place(&self, flow: FlowId, side: Side) -> Option<EndId> {
         let place = *self.of_flow.get(flow.0.wrapping_sub(self.first) as usize)?;

@@ -139,13 +139,13 @@ impl Hosts {
         }
     }
 
-    /// When the opener of a flow knows of the completions that it follows: each is known where the application saw it, and
-    /// elsewhere when a smallest frame from there has crossed an idle network.
+    /// Time at which the opener of a flow knows of the completions that the flow waits for: at once where the application saw
+    /// them, elsewhere when a smallest frame from there has crossed an idle network.
     pub fn informed_at(&self, core: &Core, network: &impl Network, spec: &FlowSpec) -> Time {
         self.notified_at(core, network, spec.opener(), spec.known.as_deref().unwrap_or_default())
     }
 
-    /// When host `to` knows of completions, each known since then at its host.
+    /// Time at which host `to` knows of completions, each known since a time at a host.
     pub fn notified_at(&self, core: &Core, network: &impl Network, to: HostId, known: &[(Time, HostId)]) -> Time {
         let informed = known.iter().filter(|(_, host)| *host != to).map(|(at, host)| {
             let path = network.path(core, self.hosts[host.index()].nic, to, 0);
@@ -221,7 +221,8 @@ impl Hosts {
         }
     }
 
-    /// Of a connection that is written to message by message: its application is next at this instant.
+    /// Queues news of progress for the application of a connection that is written to message by message: it is told at this
+    /// instant.
     fn progress(&mut self, core: &mut Core, id: EndId, total: u64) {
         let Some(spec) = self.ends.flow(id).map(|flow| &flow.spec).filter(|spec| spec.first.is_some()) else { return };
         self.progress.push(Progress { conn: (spec.entry, spec.index), at_sender: self.ends[id].sends_data, total });
@@ -355,7 +356,7 @@ impl Hosts {
         self.release(core, id);
     }
 
-    /// Who waits for this flow may start.
+    /// Records that a flow is complete, so that those that wait for it may start.
     fn completed(&mut self, core: &mut Core, id: EndId) {
         let Some(flow) = self.ends.flow(id) else { return };
         let spec = flow.spec.clone();

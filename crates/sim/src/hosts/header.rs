@@ -1,4 +1,4 @@
-//! Headers that hosts put into the frames that they send, below their transports: a shim that a mechanism of switches defines.
+//! Shim headers that hosts put below the transport header for a mechanism of switches, which defines them.
 //!
 //! What it may say of a packet is what a shim at the NIC can know: the size of the flow, as the application has announced it, and by the
 //! places of payload what was sent before.
@@ -27,7 +27,7 @@ struct Sending {
 }
 
 impl Sending {
-    /// How many bytes are before a packet's payload, and how often that was sent before.
+    /// Bytes of the flow before a packet's payload, and earlier transmissions of that payload.
     fn sends(&mut self, place: Option<u32>, payload: u64) -> (u64, u32) {
         let Some(place) = place else {
             self.reached += payload; // never sent again

@@ -76,7 +76,7 @@ pub struct Hosts {
     pub ttl: u8,
     /// NICs pull, and nothing is put into frames or observed there: packets may go the [fast path](fast_path).
     pub pulls_untapped: bool,
-    /// When NICs take a pause for a storm, where they have a watchdog.
+    /// Times after which a NIC's watchdog takes a pause for a storm, and after which it takes it for over; `None`: no watchdogs.
     pub patience: Option<Patience>,
     /// NICs that ask for pauses without need.
     pub storms: Storms,

@@ -11,7 +11,7 @@ use crate::core::Core;
 use fanin_packet::PacketId;
 use fanin_units::{LinkId, Time};
 
-/// Who is next at a NIC.
+/// Owner of a transmission opportunity at a NIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ready {
     /// A packet that is made already.
@@ -23,19 +23,19 @@ pub enum Ready {
 /// A host's NIC, one cache line.
 #[repr(align(64))]
 pub struct Host {
-    /// Its output port.
+    /// The NIC's output port.
     pub nic: LinkId,
     pub ready: Round,
     /// The time of its next transmission opportunity is known: as an event, or because its link is [followed](crate::core::link::Link::is_followed).
     pub armed: bool,
-    /// Its transmission opportunities are always events.
+    /// True if the NIC's transmission opportunities are always events.
     pub watched: bool,
-    /// Its transmission opportunities are events for now: an end is in the round that may set a timeout before anybody else would know of its
-    /// opportunity.
+    /// True if the NIC's transmission opportunities are events for now: an end is in the round that may set a timeout before
+    /// anybody else would know of its opportunity.
     pub hasty: bool,
     /// Classes that the switch has paused, a bit for each.
     pub closed: u8,
-    /// Where the switch may pause classes.
+    /// State of pauses, where the switch may pause classes.
     pub gate: Option<Box<NicGate>>,
 }
 

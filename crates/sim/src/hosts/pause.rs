@@ -12,7 +12,7 @@ pub struct NicGate {
     gate: Gate,
     /// Ends and packets of paused classes that are ready, in order.
     pub held: VecDeque<Ready>,
-    /// How many that were when the watchdog last saw them.
+    /// Number of held ends and packets when the watchdog last looked.
     seen: usize,
     /// Pauses that do not end, where the NIC has a watchdog.
     watch: Watch,

@@ -22,7 +22,7 @@ pub struct Receivers {
     /// Packets that came too early and waited; gaps that were given up.
     waited: u64,
     given_up: u64,
-    /// When the packet of a place in the pool reached its host.
+    /// Time at which each packet reached its host, by place in the pool.
     arrived: Vec<Time>,
     hosts: Table<Waiting>,
 }
@@ -36,7 +36,7 @@ struct Waiting {
     sequences: BTreeMap<(FlowId, Side), Sequence>,
     /// Packets that the next poll takes.
     ring: VecDeque<PacketId>,
-    /// When that is.
+    /// Time of the next poll.
     poll_at: Time,
     /// The latest entry of this host among the timers; others are stale.
     armed: Time,
@@ -117,7 +117,7 @@ impl Waiting {
         }
     }
 
-    /// When something is to be done here.
+    /// Time of the next thing to do at this host; `Time::MAX`: nothing.
     fn next(&self) -> Time {
         let early = self.sequences.values().map(Sequence::next_timeout).min().unwrap_or(Time::MAX);
         self.delayed.front().map_or(Time::MAX, |(at, _)| *at).min(self.poll_at).min(early)

@@ -1,4 +1,5 @@
-//! Who is ready at a NIC, in order. Mostly it is one: that one stands in the NIC's own cache line.
+//! Round of the ends and packets that are ready at a NIC, in order. Mostly it has one entry, which stands in the NIC's own cache
+//! line.
 
 use super::Ready;
 use std::collections::VecDeque;
@@ -18,13 +19,13 @@ impl Round {
         self.first.is_none()
     }
 
-    /// Who is next.
+    /// The end or packet whose transmission opportunity is next.
     #[inline(always)]
     pub fn front(&self) -> Option<Ready> {
         self.first
     }
 
-    /// The last from now on.
+    /// Puts an end or packet at the end of the round.
     #[inline(always)]
     pub fn push_back(&mut self, ready: Ready) {
         if self.first.is_none() {

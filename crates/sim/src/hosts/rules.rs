@@ -42,7 +42,7 @@ pub enum Then {
     Nothing,
     /// The end has its transmission opportunity at once.
     Transmit,
-    /// Its events are to be handled.
+    /// The end's events are to be handled.
     Events,
     /// The end is a source of datagrams that has sent all.
     Over,
@@ -50,7 +50,7 @@ pub enum Then {
     Drive,
 }
 
-/// How a transmission opportunity ended.
+/// Result of a transmission opportunity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Used {
     /// The end is in the round again if it has more.

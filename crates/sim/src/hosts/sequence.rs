@@ -73,7 +73,7 @@ impl Sequence {
         gaps
     }
 
-    /// When something has waited for too long; `Time::MAX`: nothing waits.
+    /// Time at which a packet has waited for too long; `Time::MAX`: none waits.
     pub fn next_timeout(&self) -> Time {
         self.early.iter().map(|packet| packet.until).min().unwrap_or(Time::MAX)
     }

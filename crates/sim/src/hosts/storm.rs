@@ -14,7 +14,7 @@ pub const STORM: u64 = 11;
 /// A NIC that asks for pauses.
 #[derive(Debug)]
 pub struct Storm {
-    /// When it begins to ask for other classes, and for which, in order.
+    /// Times at which the NIC changes the classes for which it asks for pauses, each with these classes, in order.
     changes: VecDeque<Asking>,
     /// Classes for which it asks, a bit for each, and when it asks again.
     asked: u8,

@@ -27,9 +27,9 @@ pub struct TxQueue {
 /// A packet or burst in a host's queue, or on its wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Queued {
-    /// When its first bit leaves \[ps\].
+    /// Time at which the first bit leaves \[ps\].
     pub starts: u64,
-    /// When its last bit leaves \[ps\].
+    /// Time at which the last bit leaves \[ps\].
     pub leaves: u64,
     /// The end that sends it.
     pub end: (FlowId, Side),
@@ -77,7 +77,7 @@ impl TxQueue {
         }
     }
 
-    /// When the next packet has left it.
+    /// Time at which the next packet has left the queue.
     pub fn next_departure(&self) -> Option<Time> {
         self.packets.front().map(|queued| Time::from_ps(queued.leaves))
     }

@@ -20,9 +20,9 @@ struct Pending {
     key: (Time, u64),
     interface: u32,
     direction: Direction,
-    /// What its last bytes hold, where frames have room for stamps.
+    /// Stamp in the frame's last bytes, where frames have room for one.
     stamp: Option<Stamp>,
-    /// As it was then: switches change packets.
+    /// Copy of the packet at that time: switches change packets.
     packet: Packet,
     /// The headers of switches in its frame, which has no room for them in `packet`.
     shim: Option<ShimBytes>,
@@ -59,20 +59,20 @@ pub type ShimBytes = (u16, Vec<u8>);
 pub struct Capturing {
     file: CaptureFile,
     framer: Framer,
-    /// Whether frames have room for stamps.
+    /// True if frames have room for stamps.
     stamped: bool,
     /// By host.
     interfaces: Vec<u32>,
     /// Captured links, in order, with their interfaces.
     links: Vec<(LinkId, u32)>,
-    /// What is known now was on a link no longer ago.
+    /// Longest time between a packet's presence on a link and the event that reports it.
     longest: Span,
     /// From a packet's last bit at a host until it is seen there.
     processing: Span,
     pending: BinaryHeap<Reverse<Pending>>,
     known: u64,
     ended: Option<Time>,
-    /// What the next frame that is received came with.
+    /// Control message at the end of the next frame that is received.
     came_with: Option<CameWith>,
     bytes: Vec<u8>,
 }
@@ -209,12 +209,12 @@ impl Capturing {
         self.file.finish()
     }
 
-    /// See [`CaptureFile::written`].
+    /// Bytes of the file so far ([`CaptureFile::written`]).
     pub fn written(&self) -> u64 {
         self.file.written()
     }
 
-    /// See [`CaptureFile::kept`].
+    /// The file in memory ([`CaptureFile::kept`]).
     pub fn kept(&self) -> &[u8] {
         self.file.kept()
     }
@@ -270,7 +270,7 @@ impl Capturing {
         self.release_known(now)
     }
 
-    /// When the last bit of what a host sees now arrived.
+    /// Time at which the last bit arrived of a packet that a host sees now.
     fn arrived(&self, now: Time) -> Time {
         Time::from_ps(now.ps().saturating_sub(self.processing.ps()))
     }

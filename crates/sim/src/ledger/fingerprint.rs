@@ -33,7 +33,7 @@ impl Fingerprint {
         ]);
     }
 
-    /// Its value.
+    /// The fingerprint as a number.
     pub fn value(self) -> u64 {
         self.0
     }

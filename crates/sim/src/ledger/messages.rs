@@ -5,12 +5,12 @@ use fanin_telemetry::{MessageRow, Name, TableError};
 use fanin_units::Time;
 use std::collections::VecDeque;
 
-/// Those of one flow that are not known to be acknowledged, in order.
+/// Messages of one flow that are not known to be acknowledged, in order.
 #[derive(Debug)]
 pub struct Messages {
     flow: u32,
     hosts: [Name; 2],
-    /// What is written is cut into messages of so many bytes.
+    /// Largest message: longer writes are cut into several.
     largest: u64,
     /// Messages and bytes that were written.
     count: u32,
@@ -19,7 +19,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Those of a flow between two hosts.
+    /// Messages of a flow between two hosts, of which none is written yet.
     pub fn new(flow: u32, hosts: [Name; 2], largest: u64) -> Self {
         Messages { flow, hosts, largest, count: 0, written: 0, open: VecDeque::new() }
     }

@@ -1,4 +1,4 @@
-//! What a run leaves behind: counts, tables, captures, stamps, and the fingerprint. It sees everything and decides nothing.
+//! Ledger of a run: counts, tables, captures, stamps, and the fingerprint. It sees everything and decides nothing.
 
 mod capture;
 mod fingerprint;
@@ -47,7 +47,7 @@ pub struct Totals {
     pub ended: u64,
 }
 
-/// What a port's queue made of a packet.
+/// Decision of a port's queue about a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// Accepted.
@@ -58,11 +58,11 @@ pub enum Fate {
     Refused,
 }
 
-/// See the module.
+/// Counts, tables, captures and stamps of a run.
 pub struct Ledger {
     pub tables: Tables,
     pub totals: Totals,
-    /// Whether anything is written down of packets that reach hosts or are dropped.
+    /// True if anything is recorded of packets that reach hosts or are dropped.
     pub observed: bool,
     /// Followed flows, where there are any.
     pub trace: Option<Box<Trace>>,
@@ -112,7 +112,7 @@ impl Ledger {
         self.tables.drop(row, reason)
     }
 
-    /// What a host records of a packet that has reached it, before anything else happens to it.
+    /// Records a packet that has reached a host, before anything else happens to it.
     #[cold]
     #[inline(never)]
     pub fn record_delivery(

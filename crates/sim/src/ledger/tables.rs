@@ -32,7 +32,7 @@ pub const TABLES: [&str; 14] = [
     HopRow::TABLE,
 ];
 
-/// What the manifest calls captured frames.
+/// Name of captured frames in the manifest.
 const PACKETS: &str = "packets";
 
 /// The tables of a run and what its summary needs.
@@ -44,12 +44,12 @@ pub struct Tables {
     pub queues: Table<QueueRow>,
     pub drops: Table<DropRow>,
     pub pauses: Table<PauseRow>,
-    /// What mechanisms make of ports.
+    /// States of ports, as mechanisms report them.
     pub states: Table<StateRow>,
     /// Samples of virtual output queues.
     pub voqs: Table<VoqRow>,
     pub stamps: Table<StampRow>,
-    /// Of followed flows: states of senders, messages, packets, links that these have crossed.
+    /// Tables of followed flows: states of senders, messages, packets, links that these have crossed.
     pub hosts: Table<HostRow>,
     pub messages: Table<MessageRow>,
     pub segments: Table<SegmentRow>,
@@ -65,7 +65,7 @@ pub struct Tables {
     /// Sums over transfers that have ended.
     pub sums: FlowSums,
     pub datagram_sums: DatagramSums,
-    /// When the last flow ended: all its data had arrived, or its transport or the run gave it up.
+    /// Time at which the last flow ended: all its data had arrived, or its transport or the run gave it up.
     pub flows_until: Time,
     /// The first flows that were aborted.
     pub aborted: Vec<Aborted>,
@@ -96,7 +96,7 @@ pub struct Aborted {
 /// Bounds between the flow sizes that the summary tells apart: those that the papers of this field report. kB = 1000.
 pub const SIZES: [u64; 3] = [10_000, 100_000, 1_000_000];
 
-/// What is kept of a transfer that completed, for the summary: 16 bytes, so that 50 million of them fit into 1 GB.
+/// Record of a completed transfer for the summary: 16 bytes, so that 50 million of them fit into 1 GB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// Completion time.
@@ -127,14 +127,14 @@ pub struct FlowSums {
     pub timeouts: u64,
 }
 
-/// How far a query has been answered.
+/// Answers that a query has received, and the time of the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Answers {
     pub count: u32,
     pub last: Option<Time>,
 }
 
-/// Where tables go.
+/// Place to which tables are written.
 pub enum Destination<'a> {
     /// Nowhere; the summary is all there is.
     Nowhere,
@@ -144,7 +144,7 @@ pub enum Destination<'a> {
     Folder(&'a Path),
 }
 
-/// Which tables are written besides flows and queries.
+/// Choice of the tables that are written besides flows and queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wanted {
     /// Some traffic is a job.
@@ -159,7 +159,7 @@ pub struct Wanted {
     /// Samples of virtual output queues.
     pub voqs: bool,
     pub stamps: bool,
-    /// Those of followed flows.
+    /// Tables of followed flows.
     pub hosts: bool,
     /// Ports whose packets are recorded, and what of that is kept.
     pub watched: usize,
@@ -348,7 +348,7 @@ impl Tables {
         }
     }
 
-    /// The same for a record that may have to wait.
+    /// Records a packet at a watched port whose row may have to wait.
     #[inline(never)]
     fn queue_kept(&mut self, port: u32, row: QueueRow, later: Option<PacketId>) -> Result<(), TableError> {
         let found = (Time::from_ps(row.time_ps), Bytes(row.queue_bytes));
@@ -386,12 +386,12 @@ impl Tables {
         self.keeper.finish(&mut |row| queues.push(row))
     }
 
-    /// What is kept of the records of watched ports.
+    /// Choice of the records of watched ports that are kept.
     pub fn keep(&self) -> Keep {
         self.keeper.keep()
     }
 
-    /// What has become of the records of each watched port.
+    /// Counts of the rows of each watched port, kept and not.
     pub fn kept_rows(&self) -> Vec<KeptRows> {
         self.keeper.rows().collect()
     }

@@ -27,7 +27,7 @@ pub enum Input {
     Timeout,
 }
 
-/// Why a packet is sent.
+/// Cause of a packet's transmission.
 #[derive(Clone, Debug)]
 struct Cause {
     what: telemetry::Cause,
@@ -59,11 +59,11 @@ struct Handling {
     before: Option<SenderState>,
     /// Timers that have expired, each with what had started it.
     expired: [Option<(Timer, Armed)>; TIMERS],
-    /// What had started the timer of pacing, where it was running.
+    /// Start of the pacing timer, where it was running.
     paced: Option<Armed>,
 }
 
-/// What an end waits to send, since when, and what had kept it until then.
+/// Cause of pending data or control, and the limit that had kept data from being sent.
 #[derive(Clone, Debug)]
 struct Ready {
     cause: Cause,
@@ -76,14 +76,14 @@ struct Ready {
 struct End {
     /// Rows of its state are written.
     sends_data: bool,
-    /// As it was last seen, and as it stands in the last row.
+    /// State of the endpoint as it was last seen, and as it stands in the last row.
     state: Option<SenderState>,
     written: Option<SenderState>,
     stats: Stats,
     running: [Option<Running>; TIMERS],
     handling: Option<Handling>,
     ready: Option<Ready>,
-    /// Why it sent the last data: a FIN of its own follows in the same turn at the NIC.
+    /// Cause of the last data: a FIN of the same end follows in the same transmission opportunity.
     last: Option<Ready>,
     /// Control packets that wait at the NIC.
     made: BTreeMap<PacketId, (Time, Cause)>,
@@ -101,32 +101,32 @@ struct End {
 struct Journey {
     row: SegmentRow,
     to: Side,
-    /// When it came to the port at which it is.
+    /// Time at which the packet came to the port at which it is.
     at: Time,
     /// The mechanism that holds or held it there, since when and until when: the first of several, and the last time.
     held: Option<(&'static str, Time, Time)>,
 }
 
-/// What hosts say of an endpoint after it has handled something or sent a packet.
+/// State of an endpoint, as hosts report it after it has handled an input or sent a packet.
 pub struct Seen {
     pub state: Option<SenderState>,
     pub stats: Stats,
-    /// It would send data if its NIC let it.
+    /// True if the endpoint would send data if its NIC let it.
     pub ready: bool,
 }
 
-/// See the module.
+/// Trace of followed flows: states of their endpoints, their messages, their packets, and the hops of these.
 pub struct Trace {
     wanted: Vec<String>,
     flows: BTreeMap<u32, [End; 2]>,
-    /// What applications have written, by flow.
+    /// Messages that applications have written, by flow.
     pub(super) messages: BTreeMap<u32, Messages>,
     /// By place in the pool.
     journeys: Vec<Option<Box<Journey>>>,
     packets: u64,
 }
 
-/// What a flow is known by.
+/// Name, group and hosts of a flow, by which scenarios select it.
 pub struct Known<'a> {
     pub number: u32,
     pub id: Option<&'a str>,
@@ -162,7 +162,7 @@ impl Trace {
         self.messages.remove(&flow).map_or_else(Vec::new, |messages| messages.end(finish, acked))
     }
 
-    /// Whether a flow is followed.
+    /// True if a flow is followed.
     pub fn follows(&self, flow: u32) -> bool {
         self.flows.contains_key(&flow)
     }
@@ -312,7 +312,7 @@ impl Trace {
         }
     }
 
-    /// It lets go of a packet, if it holds it.
+    /// Records that a mechanism releases a packet, if one holds it.
     pub fn let_go(&mut self, now: Time, id: PacketId) {
         if let Some((.., until)) = self.journeys.get_mut(id as usize).and_then(|journey| journey.as_mut()?.held.as_mut()) {
             *until = now.min(*until);
@@ -404,7 +404,7 @@ impl End {
         }
     }
 
-    /// Whether it has data for its NIC, and if that is new, why.
+    /// Notes if the endpoint has data for its NIC, and the cause where that is new.
     fn note_ready(&mut self, seen: &Seen) {
         if !seen.ready {
             self.ready = None;
@@ -416,8 +416,8 @@ impl End {
         }
     }
 
-    /// Why a packet is made now. Of several timers that expire together data waited for that of retransmission first, an
-    /// acknowledgment for its own.
+    /// Cause of a packet that is made now. Of several timers that expire together, data takes that of retransmission first, an
+    /// acknowledgment its own.
     fn cause(&self, now: Time, control: bool, ack: bool) -> Cause {
         let plain = |what, packet| Cause { what, at: now, packet, armed: None };
         let Some(handling) = &self.handling else { return plain(telemetry::Cause::Turn, None) };
@@ -443,7 +443,7 @@ impl End {
         }
     }
 
-    /// What has kept data from being sent until now.
+    /// Limit that has kept data from being sent until now.
     fn limit(&self, after: Option<&SenderState>) -> Limit {
         let before = self.handling.as_ref().map_or(self.state, |handling| handling.before);
         let (Some(before), Some(after)) = (before, after) else { return Limit::Application };
@@ -541,7 +541,7 @@ impl End {
         })
     }
 
-    /// What has changed the state, the most telling first.
+    /// Name of the event that has changed the state, the most telling first.
     fn event(&self, state: &SenderState, stats: &Stats) -> &'static str {
         let before = self.handling.as_ref().map_or(self.state, |handling| handling.before);
         let (old, before) = (&self.stats, before.map(|state| state.phase));
@@ -586,7 +586,7 @@ impl End {
     }
 }
 
-/// What a timer's expiry is in tables.
+/// Name of a timer's expiry in tables.
 fn expiry(timer: Timer) -> telemetry::Cause {
     match timer {
         Timer::Retransmission => telemetry::Cause::Rto,
@@ -598,7 +598,7 @@ fn expiry(timer: Timer) -> telemetry::Cause {
     }
 }
 
-/// Its name in tables.
+/// Name of a phase in tables.
 fn phase(phase: Phase) -> &'static str {
     match phase {
         Phase::Open => "open",
@@ -608,7 +608,7 @@ fn phase(phase: Phase) -> &'static str {
     }
 }
 
-/// What a packet is for the reader of a table.
+/// Kind of a packet in tables.
 fn kind(packet: &Packet) -> &'static str {
     let tcp = match &packet.header {
         Header::Tcp(tcp) => tcp,

@@ -59,7 +59,7 @@ pub enum Section {
 /// A workload: what it takes to run it.
 pub struct Workload {
     pub scenario: Scenario,
-    /// Its records are part of it.
+    /// True if writing records is part of the workload.
     pub records: bool,
 }
 

@@ -6,7 +6,7 @@ use fanin_traffic::{CollectiveJob, CollectiveOp, Together};
 use fanin_units::Span;
 use serde_json::{json, Map, Value};
 
-/// How many there are to be, how many are complete, and the times of these.
+/// Summary of completions: their total, the number that is complete, and the times of these.
 fn completions(total: u64, together: impl Iterator<Item = Option<Span>>) -> Map<String, Value> {
     let mut done: Vec<u64> = together.flatten().map(Span::ps).collect();
     done.sort_unstable();

@@ -26,11 +26,11 @@ pub const WORKING: &str = ".fanin-run";
 /// Formats that a table may have been converted to; see docs/results.md.
 const FORMATS: [&str; 4] = ["parquet", "csv", "jsonl", "arrow"];
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     pub now: Time,
-    /// When it stops at the latest, if that is known.
+    /// Latest time at which the run stops, if that is known.
     pub stop: Option<Time>,
     pub totals: Totals,
     /// Flows in all, if that is known.
@@ -45,7 +45,7 @@ pub enum Control {
     Stop,
 }
 
-/// Who watches a run from outside.
+/// Observer of a run, which may stop it.
 pub trait Observer {
     /// Called about every 20 ms.
     fn progress(&mut self, progress: &Progress) -> Control;
@@ -53,14 +53,14 @@ pub trait Observer {
     fn cost(&mut self) -> (f64, f64);
 }
 
-/// Why a run has no complete result.
+/// Reason why a run has no complete result.
 #[derive(Debug)]
 pub enum RunError {
     /// The scenario cannot be built.
     Problems(Vec<Problem>),
     /// A file cannot be written; what was written before stays.
     Write { path: PathBuf, cause: String },
-    /// It cannot go on; the folder is kept and marked partial.
+    /// The run cannot go on; the folder is kept and marked partial.
     Stuck(String),
 }
 
@@ -87,7 +87,7 @@ impl From<TableError> for RunError {
 /// A run that has ended.
 #[derive(Debug)]
 pub struct Outcome {
-    /// It was stopped by its observer.
+    /// True if the observer stopped the run.
     pub interrupted: bool,
     /// The content of summary.json.
     pub summary: Value,

@@ -1,4 +1,4 @@
-//! What a world shows while it runs and when it has ended, for tests that hold it against identities and closed forms.
+//! Views of a world while it runs and when it has ended, for tests that hold it against identities and closed forms.
 
 use crate::core::faults::LinkCounts;
 use crate::core::link::FarEnd;

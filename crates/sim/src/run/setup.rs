@@ -578,8 +578,9 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
     (port.admission, port.marker) = (admission, marker);
 }
 
-/// How far ahead most events lie, and how far apart they are: propagation and serialisation of a full frame on most links,
-/// and the time in which about two such frames leave the network's ports when half of them are busy. A slow link in a fast
+/// Time scales for the event wheel: how far ahead most events lie (propagation and serialisation of a full frame on most links),
+/// how far apart they are (the time in which about two such frames leave the network's ports when half of them are busy), and the
+/// shortest of the former. A slow link in a fast
 /// fabric must not make the wheel's buckets wide; its events take the heap. Buckets stay well below the shortest delay
 /// where delays are alike, so that events rarely fall into the bucket that is open.
 fn rhythm(topology: &Topology, framing: Framing) -> (Span, Span, Span) {

@@ -1,5 +1,6 @@
-//! What the next events need is fetched ahead of them, in steps, each a few events after the one it depends on. In large networks a
-//! hop is memory latency, and the wheel knows what is next. What a step finds out about an event is kept in its note.
+//! Prefetching: memory that the next events need is fetched ahead of them, in steps, each a few events after the one it depends
+//! on. In large networks a hop is memory latency, and the wheel knows the next events. A step keeps its findings about an event
+//! in the event's note.
 //!
 //! | events ahead | arrival at a switch | at a host | departure at a switch | at a host |
 //! |---|---|---|---|---|

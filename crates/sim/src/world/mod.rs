@@ -22,14 +22,14 @@ use fanin_units::{LinkId, SwitchId, Time};
 use sample::Samples;
 use std::collections::BTreeMap;
 
-/// Why a call of [`World::advance`] came back.
+/// Reason for which [`World::advance`] has returned.
 #[derive(Debug, PartialEq)]
 pub enum Pause {
     /// The budget is used up; there is more to do.
     Budget,
     /// Nothing is left to do, or the stop time is reached.
     Done,
-    /// It cannot go on; the message says who waits for what.
+    /// The run cannot go on; the message lists the flows that wait, and for what.
     Stuck(String),
 }
 
@@ -48,7 +48,7 @@ pub struct World {
     pub(crate) samples: Samples,
     /// Events handled without time moving on, when this was last checked.
     pub(crate) standstill: (Time, u64),
-    /// When ports were last looked at for a deadlock, and the events until then.
+    /// Time of the last check for a deadlock of pauses, and the events until then.
     pub(crate) looked: Time,
     pub(crate) looked_at: u64,
     /// After so many events without time moving on the run is taken to hang.
@@ -245,7 +245,7 @@ impl World {
         Some(format!("deadlock: paused ports have waited for each other since {since}: {}", names.join(", ")))
     }
 
-    /// It cannot go on: names up to ten flows that wait, and for what, as they are now.
+    /// Ends a run that cannot go on, with up to ten waiting flows, and what each waits for, in the message.
     fn stuck(&mut self, what: &str) -> Pause {
         self.hosts.catch_up_all(&mut self.core);
         let mut message = format!("{what} at {}", self.core.now);

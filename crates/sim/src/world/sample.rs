@@ -11,7 +11,7 @@ use fanin_switch::PortNo;
 use fanin_telemetry::{PortRow, VoqRow};
 use fanin_units::{LinkId, Span, SwitchId, Time};
 
-/// When samples are taken, and of which ports the last one has rows.
+/// Sampler of ports: the times of samples, and the ports of which the last one has rows.
 pub(crate) struct Samples {
     period: Span,
     /// [`Time::MAX`]: never.

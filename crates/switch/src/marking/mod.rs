@@ -46,7 +46,7 @@ pub(crate) trait Policy: Sized {
     /// Records what single keys cannot show to be wrong.
     fn check(_params: &Self::Params, _cx: &mut Cx) {}
 
-    /// The amounts that it compares queues with.
+    /// Amounts with which the policy compares queues.
     fn amounts(_params: &Self::Params) -> Vec<Amount> {
         Vec::new()
     }

@@ -53,7 +53,7 @@ struct Port {
     rate: BitRate,
     output: Detector,
     input: Detector,
-    /// The degree of the output queue at its last sample, and that heard from downstream with the time that it counts until.
+    /// Degree of the output queue at its last sample; degree heard from downstream, and the time until which that counts.
     local: u8,
     remote: u8,
     until: Time,

@@ -13,9 +13,9 @@ pub struct ExpressParams {
     pub ratio: u32,
 }
 
-/// The queue of one port, and whose turn it is.
-///
 /// Express queue of one port, and its share of the transmission opportunities.
+///
+/// While departures of the port are no events, its packets stand before the others where those wait, and are only counted here. That
 /// is their order as long as none of the others would have its turn between them ([`Express::goes_before`],
 /// [`Express::all_go_before`]).
 #[derive(Clone, Debug)]

@@ -388,7 +388,7 @@ impl Control {
         self.bytes > 0 && !self.stalled
     }
 
-    /// Nothing goes on until something leaves.
+    /// Stops further releases until a packet has left.
     pub(super) fn stall(&mut self) {
         self.stalled = true;
     }

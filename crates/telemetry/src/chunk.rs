@@ -21,16 +21,16 @@ use std::collections::BTreeMap;
 /// Storage of an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Integer {
-    /// As `int32`.
+    /// Four bytes each: Parquet's `int32`.
     Four,
-    /// As `int64`.
+    /// Eight bytes each: Parquet's `int64`.
     Eight,
 }
 
 /// New values that a dictionary takes in any case; beyond, no more than a quarter of all values may be new.
 const NEW: usize = 256;
 
-/// About what two page headers take [bytes].
+/// Size of two page headers, approximately [bytes].
 const HEADERS: usize = 256;
 
 /// Longest text of which the statistics say the smallest and largest [bytes].
@@ -123,7 +123,7 @@ struct Encoded {
 }
 
 impl Chunk<'_> {
-    /// Which rows have a value; before the values.
+    /// Encodes which rows have a value. To be called before the values are encoded.
     pub fn levels(&mut self, present: impl Iterator<Item = bool>) {
         self.encoder.levels.clear();
         self.encoder.levels.extend(present.map(u32::from));

@@ -1,4 +1,5 @@
-//! Which records of watched ports are kept: all, the last of each port, or those around a trigger. In bounded memory.
+//! Choice of the records of watched ports that are kept, in bounded memory: all, the last of each port, or those around a
+//! trigger.
 
 use fanin_units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -9,7 +10,7 @@ const HELD: usize = 1 << 16;
 /// Waiting records from which it is worth looking for some that need not wait any longer.
 const BATCH: usize = 1 << 12;
 
-/// Rule for which records are kept.
+/// Rule by which records of watched ports are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Keep {
     /// Everything.

@@ -14,7 +14,7 @@ pub struct Stamp {
     pub port: u8,
     /// Queue length that the packet found [units of [`Registers::unit`]]; 65535 also stands for anything longer.
     pub length: u16,
-    /// When it came [ticks of [`Registers::tick`]], modulo 2^32.
+    /// Arrival of the packet [ticks of [`Registers::tick`]], modulo 2^32.
     pub time: u32,
 }
 
@@ -33,7 +33,7 @@ impl Stamp {
         self.port != Self::NO_PORT
     }
 
-    /// As in a frame.
+    /// The stamp's bytes in a frame.
     pub const fn to_bytes(&self) -> [u8; Self::BYTES] {
         let [l0, l1] = self.length.to_be_bytes();
         let [t0, t1, t2, t3] = self.time.to_be_bytes();
@@ -82,12 +82,12 @@ impl Registers {
         Bytes(self.unit.get().saturating_mul(length as u64))
     }
 
-    /// When `ticks` (see [`Unwrap`]) began; a packet came less than one [`Registers::tick`] later.
+    /// Time at which the tick number `ticks` (see [`Unwrap`]) began; the packet came less than one [`Registers::tick`] later.
     pub const fn time(&self, ticks: u64) -> Time {
         Time::from_ps(self.tick.ps().saturating_mul(ticks))
     }
 
-    /// After what the time register starts again: 2^32 ticks, 57 min at 800 ns.
+    /// Time after which the time register starts again: 2^32 ticks, 57 min at 800 ns.
     pub const fn wrap(&self) -> Span {
         self.tick.saturating_mul(WRAP)
     }

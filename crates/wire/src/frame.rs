@@ -23,7 +23,7 @@ pub const NACK_EXPERIMENT: u16 = 0x4e44;
 /// Options of a TCP header.
 const MOST_OPTIONS: usize = 40;
 
-/// Why frames of a scenario's framing have no bytes.
+/// Error: frames of the scenario's framing have no bytes, as it is not Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotEthernet;
 

@@ -66,7 +66,7 @@ pub struct Notice {
     pub operation: u8,
 }
 
-/// Why bytes that should be a frame with a notification are none.
+/// Reason for which a frame carries no valid notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadNotice {
     /// Too short for a frame, or for the notification that it claims to have.

@@ -27,7 +27,7 @@ pub const NO_DATA: u8 = 8;
 /// One arrival at a port, or one value of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When it arrived.
+    /// Arrival of the packet, or time of the sample.
     pub time: Time,
     /// Bytes it found waiting, the packet on the wire not among them; [`NO_QUEUE`]: unknown.
     pub queue: u64,
@@ -93,12 +93,12 @@ impl Sample {
     }
 }
 
-/// Fates of packets that records tell: zero is no answer of those that cannot know.
+/// Fates of packets that the records of a trace can tell: without them, a count of zero means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fates {
-    /// Which were dropped.
+    /// True if records tell which packets were dropped.
     pub drops: bool,
-    /// Which were marked.
+    /// True if records tell which packets were marked.
     pub marks: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which flows of a burst were there before it, and which are new.
+//! Background flows: the flows of a burst that were active before it, apart from those that are new.
 
 use crate::bursts::burst::Context;
 use crate::bursts::flows::Flows;
@@ -57,7 +57,7 @@ pub struct Past {
     pub rtt: Option<u64>,
 }
 
-/// Who was there before, of the first `count` flows of a burst.
+/// Splits the first `count` flows of a burst into background flows and new ones.
 pub fn past(context: &Context, candidate: &Candidate, count: usize, flows: &mut Flows) -> Past {
     let start = candidate.start;
     let mut found = Past::default();

@@ -35,12 +35,12 @@ pub struct Evidence {
     /// Mean frame, bytes.
     pub frame: f64,
     pub growth: Option<Growth>,
-    /// When the new flows' first round had arrived, where round trips are known.
+    /// Time at which the new flows' first round had arrived, where round trips are known.
     pub first_round: Option<u64>,
-    /// Flows that were there before, and their distinct sources, where known.
+    /// Background flows, and their distinct sources, where known.
     pub background: u64,
     pub sources: Option<u64>,
-    /// Flows that were not: up to the end of what is judged, and of those with payload, how many sent on in what follows it.
+    /// New flows up to the end of what is judged; and the number of those with payload that sent on in what follows it.
     pub fan_in: u64,
     pub sent_on: u64,
     /// New flows of which the trace does not show that they were silent before, and from how long before the burst on it shows anything.

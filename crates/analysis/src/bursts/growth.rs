@@ -1,4 +1,5 @@
-//! Which phases of a burst its law is judged by: those in which acknowledgements clock the senders, as long as they are in slow start.
+//! Choice of the phases of a burst by which its law is judged: those in which acknowledgements clock the senders, as long as they
+//! are in slow start.
 
 use crate::Phase;
 use fanin_units::BPS;

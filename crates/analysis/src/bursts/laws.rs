@@ -1,4 +1,4 @@
-//! Which law of a burst's slope applies, and whether it held.
+//! Choice of the law of a burst's slope that applies, and the test that it held.
 //!
 //! Source: S-ECN §III-C. Rates here are of frame bytes: R' = R·frame/(frame + overhead), with the burst's mean frame.
 
@@ -89,7 +89,7 @@ fn proofs(e: &Evidence) -> Vec<Proof> {
     shown.into_iter().filter(|(_, shown)| *shown).map(|(proof, _)| proof).collect()
 }
 
-/// Why no law says anything about this growth, if so.
+/// Checks that a law says something about this growth. The error says why none does.
 fn applicable(burst: &Burst, e: &Evidence, growth: &Growth, (p, r): (&Phase, f64)) -> Result<(), String> {
     if e.unnamed || burst.flows == 0 {
         return Err("No law can be judged: there are packets without a flow, so background flows cannot be identified.".into());

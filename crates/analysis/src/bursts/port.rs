@@ -122,7 +122,7 @@ pub struct PortAnalyzer {
     pub(crate) until: u64,
     /// ps by byte; 0 where the port's speed is unknown.
     drain: u64,
-    /// When all that arrived has been sent, and how long the port had nothing to send before, ps.
+    /// Time at which all that arrived has been sent, and the time before that in which the port had nothing to send [ps].
     busy_until: u64,
     idle: u64,
     pub(crate) last_in: LastIn,

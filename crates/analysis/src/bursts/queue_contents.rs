@@ -1,4 +1,4 @@
-//! Which packets stand in the queue.
+//! Contents of a port's queue: the packets that stand in it.
 //!
 //! A FIFO queue of q bytes holds the last packets it accepted whose bytes make q: each arrival reports q anew, so the front is
 //! known without knowing the port's speed. Where records are missing, the suffix would reach back to packets that have long left; what
@@ -282,7 +282,7 @@ impl Standing {
         self.at_peak = Some(sum);
     }
 
-    /// Who stood there at the last peak; afterwards there is none.
+    /// Shares of flows in the queue at the last peak. The peak is taken: there is none afterwards.
     pub fn take_peak(&mut self, flows: &mut Flows, top: usize) -> Shares {
         self.fold(flows, top);
         self.release();

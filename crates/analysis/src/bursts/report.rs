@@ -129,10 +129,10 @@ pub struct Steady {
     pub words: String,
 }
 
-/// Why a port has no burst, and what would show its largest queue or busiest window.
+/// Hint for a port without a burst: the reason, and the option that would show its largest queue or busiest window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Nothing {
-    /// When the largest queue was found, or when the busiest window began.
+    /// Time at which the largest queue was found, or at which the busiest window began.
     pub at_ps: u64,
     /// Largest queue that an arrival found; detection by the queue.
     pub queue_bytes: Option<u64>,
@@ -196,10 +196,10 @@ pub struct Burst {
     pub flows: u64,
     /// Drop notifications that were captured in its time, of whatever flow; absent where the trace has none.
     pub notifications: Option<u64>,
-    /// Who stood in the queue at the peak.
+    /// Flows whose packets stood in the queue at the peak.
     pub direct: Vec<Culprit>,
     pub direct_unattributed_bytes: u64,
-    /// Who arrived since the queue was last empty, up to the peak.
+    /// Flows whose packets arrived between the time when the queue was last empty and the peak.
     pub indirect: Vec<Culprit>,
     pub indirect_unattributed_bytes: u64,
     pub phases: Vec<Phase>,
@@ -330,7 +330,7 @@ pub enum Proof {
     Rounds,
 }
 
-/// Which law of S-ECN §III-C applies, and whether it held.
+/// Law of S-ECN §III-C that applies, and the test that it held.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Law {
     pub law: u8,

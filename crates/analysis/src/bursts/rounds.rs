@@ -46,7 +46,7 @@ impl First {
         (time > 0).then(|| (self.bytes - self.last) as f64 / time as f64)
     }
 
-    /// When 95 % of it had arrived: a flow that comes late is not waited for.
+    /// Time at which 95 % of the first windows had arrived: a flow that comes late is not waited for.
     pub fn over(&self) -> Option<u64> {
         self.times.get((self.times.len() * 19).div_ceil(20).checked_sub(1)?).copied()
     }

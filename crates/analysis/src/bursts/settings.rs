@@ -222,15 +222,15 @@ pub struct FlowInfo {
     pub src: Option<Arc<str>>,
     /// Receiving host.
     pub dst: Option<Arc<str>>,
-    /// When its application asked.
+    /// Time at which the flow's application asked.
     pub start: Option<Time>,
-    /// When its SYN passed, in captures: it sent nothing before.
+    /// Time at which the flow's SYN passed, in captures: it sent nothing before.
     pub opened: Option<Time>,
     /// Round trip of the flow on the idle network: a full data packet and its acknowledgement.
     pub base_rtt: Option<Span>,
     /// Beginning of the flow's sender.
     pub sender: Sender,
-    /// From when to when it sent about twice what was acknowledged, where a capture shows both.
+    /// Time in which the flow sent about twice what was acknowledged, from and to, where a capture shows both.
     pub doubled: Option<(Time, Time)>,
     /// Name of the flow, for example `h3 -> h9` or `10.0.0.1:80 > 10.0.0.2:5000`; empty: its number.
     pub name: Arc<str>,

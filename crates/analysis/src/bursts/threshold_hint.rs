@@ -113,7 +113,7 @@ fn usual_queues(t: &Totals, bursts: &[&Burst], (load, speed): (f64, f64), frame:
     ))
 }
 
-/// Which value leaves the highest of them.
+/// Advice on a threshold that leaves only the highest bursts.
 fn highest(detect: &Detect, all: u64, bursts: &[&Burst], speed: Option<f64>) -> Option<String> {
     if all < 2 * MANY || bursts.len() <= LEAVES {
         return None;

@@ -10,7 +10,7 @@ const STILL: f64 = 0.5;
 /// A slope below this part of the growth before is none.
 const FLAT: f64 = 0.1;
 
-/// Why nothing of a burst can be judged.
+/// Sentence that says why nothing of a burst can be judged.
 pub fn no_growth(burst: &Burst, e: &Evidence) -> String {
     let Some(first) = burst.phases.iter().find(|p| p.low_bps > 0.0) else {
         return if burst.peak_bytes.is_none() {

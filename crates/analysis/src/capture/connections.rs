@@ -74,12 +74,12 @@ impl Talk {
         self.acks.outstanding(self.next)
     }
 
-    /// When the first SYN or SYN/ACK passed; none where the flow was there before.
+    /// Time at which the first SYN or SYN/ACK passed; `None`: the flow was there before.
     pub fn opened(&self) -> Option<i64> {
         self.from_start.then_some(self.first)
     }
 
-    /// From the SYN to the acknowledgment of its answer.
+    /// Time from the SYN to the acknowledgment of its answer.
     pub fn rtt(&self) -> Option<i64> {
         (self.rtt > 0).then_some(self.rtt)
     }

@@ -1,4 +1,4 @@
-//! Which frames of a capture are arrivals at one queue: those at one interface in one direction, the busier one.
+//! Choice of the frames of a capture that are arrivals at one queue: those at one interface in one direction, the busier one.
 
 use crate::capture::connections::{RoundTrips, Talk};
 use crate::capture::filter::CaptureFilter;
@@ -26,7 +26,7 @@ const GROUP: u64 = 1 << 40;
 /// Side that a frame's flow may go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
-    /// As the capture says.
+    /// Incoming, as the capture marks the frame.
     In,
     Out,
     /// To the side of the link to which more goes, or to the other.

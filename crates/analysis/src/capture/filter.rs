@@ -1,4 +1,4 @@
-//! Which frames of captures are asked for: `--to`, `--direction`, `--interface`.
+//! Filter of a capture's frames by the options `--to`, `--direction` and `--interface`.
 
 use crate::input::problem::Problem;
 use fanin_units::{Quantity, Span};

@@ -263,7 +263,7 @@ pub type FlowKey = (IpAddr, IpAddr, u8, Option<(u16, u16)>, Option<u32>);
 /// Connections that cross a port, as captures before it show them.
 #[derive(Default)]
 pub struct Connections {
-    /// When each opened [ps on the captures' clock]; none where it was there before.
+    /// Time at which each connection opened [ps on the captures' clock]; `None`: it was there before.
     opened: BTreeMap<FlowKey, Option<u128>>,
     /// Time in which each sent about twice what was acknowledged [ps after the first frame of its capture, which is at ps of the captures' clock].
     doubled: BTreeMap<FlowKey, ((i64, i64), i128)>,

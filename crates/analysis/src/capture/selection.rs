@@ -22,7 +22,7 @@ pub struct Stream {
     pub round_trips: u64,
     pub rtt_low_ps: Option<u64>,
     pub rtt_high_ps: Option<u64>,
-    /// Why it was taken, or left out.
+    /// Reason for which the stream was taken, or left out.
     pub why: String,
 }
 

@@ -97,7 +97,7 @@ impl Grain {
     }
 }
 
-/// What was seen.
+/// Observations of a capture's first pass: its flows, clocks, copies and gaps.
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// Frames count without check sequence and padding.

@@ -4,7 +4,7 @@ pub mod records;
 
 use serde::Serialize;
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -19,12 +19,12 @@ pub enum Level {
 /// One thing that was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// Its kind; docs/analyze.md lists them.
+    /// Kind of the finding; docs/analyze.md lists them.
     pub code: &'static str,
     pub level: Level,
     /// The file or the port that it is about.
     pub place: String,
-    /// How many packets, flows or steps.
+    /// Number of packets, flows or steps that the finding is about.
     pub count: u64,
     pub bytes: Option<u64>,
     /// Description of the finding.
@@ -33,7 +33,7 @@ pub struct Finding {
     pub hint: String,
 }
 
-/// How far a result can be trusted.
+/// Trust that a result deserves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {

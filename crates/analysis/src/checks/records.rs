@@ -28,15 +28,15 @@ pub fn coarse(tick: Span, rate: BitRate, place: &str) -> Option<Finding> {
 /// Shortest window in which arrivals are compared with the line, and the full frames that it must have room for.
 const WINDOW: Span = Span::from_us(25);
 const FRAMES: u64 = 32;
-/// How many times as fast as a port the links of its senders may be.
+/// Largest plausible speed of the senders' links, as a multiple of the port's.
 const FASTER: u64 = 4;
 
-/// The window [ps].
+/// Length of the window [ps].
 pub fn window_of(rate: BitRate, overhead: Bytes) -> u64 {
     WINDOW.max(rate.time_to_send(Bytes(FRAMES * (1518 + overhead.get())))).ps().max(1)
 }
 
-/// Bytes that a line carries in it.
+/// Bytes that a line carries in a window.
 pub fn carried_in(window: u64, rate: BitRate) -> u64 {
     rate.bytes_in(Span::from_ps(window)).get()
 }
@@ -209,7 +209,7 @@ impl PortChecks {
         }
     }
 
-    /// What was found; `senders`: hosts that sent to the port; `tick`: step of the times.
+    /// Adds the findings about a port. `senders`: hosts that sent to it; `tick`: step of the times.
     pub fn findings(&self, port: &str, senders: u64, tick: Span, findings: &mut Vec<Finding>) {
         if let Some(rate) = self.rate {
             findings.extend(self.crest.and_then(|crest| crest.finding(rate, senders, port)));

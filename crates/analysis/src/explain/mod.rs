@@ -1,4 +1,4 @@
-//! Where the time of a flow went: a walk back along its critical path, from the packet that completed it to its start.
+//! Explanation of a flow's completion time: a walk back along its critical path, from the packet that completed it to its start.
 //!
 //! At each moment one thing was waited for, and it decides what came next: the packet that completed the flow was on a wire, or in
 //! a queue behind others; it had been sent because an acknowledgment arrived, which had been sent because other data arrived, or
@@ -36,7 +36,7 @@ pub enum Kind {
     Loss,
     /// Behind packets of other flows, at a port of a switch.
     Queue,
-    /// The same at a host's NIC.
+    /// Behind packets of other flows, at a host's NIC.
     Nic,
     /// At a port, of a switch or a NIC, that its neighbour had paused.
     Pause,
@@ -85,7 +85,7 @@ pub struct Part {
     /// The mechanism that held packets; else empty.
     pub by: String,
     pub time_ps: u64,
-    /// How often: round trips, timeouts, waits.
+    /// Number of round trips, timeouts or waits.
     pub times: u64,
 }
 
@@ -99,27 +99,27 @@ pub struct Waited {
     /// nothing was.
     pub lost_packets: u64,
     pub seq_bytes: u64,
-    /// It was a retransmission itself.
+    /// True if the lost packet was a retransmission itself.
     pub sent_again: bool,
-    /// Where and when it was dropped.
+    /// Port at which the lost packet was dropped, and the time.
     pub dropped_at: Option<String>,
     pub dropped_ps: Option<u64>,
 }
 
-/// Where the time of a flow went.
+/// Explanation of a flow's completion time, part by part.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
     pub start_ps: u64,
-    /// What is explained ends here.
+    /// End of the explained time.
     pub end_ps: u64,
-    /// They add up to `end_ps - start_ps`; the longest first.
+    /// Parts that add up to `end_ps - start_ps`, the longest first.
     pub parts: Vec<Part>,
-    /// In order of time, without gaps.
+    /// Steps in order of time, without gaps.
     pub steps: Vec<Step>,
     pub waited: Vec<Waited>,
 }
 
-/// What `segments` says of a packet, as far as it matters here.
+/// A packet of table `segments`, as far as it matters here.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Segment {
     pub packet: u64,
@@ -139,7 +139,7 @@ pub struct Segment {
     pub limit: String,
 }
 
-/// What `hops` says of a packet that has crossed a link.
+/// A hop of table `hops`: a packet that has crossed a link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hop {
     pub packet: u64,
@@ -191,7 +191,7 @@ impl From<&HopRow> for Hop {
     }
 }
 
-/// What `pauses` says of a pause of the flow's class.
+/// A pause of table `pauses`, of the flow's class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pause {
     pub port: String,
@@ -206,14 +206,14 @@ impl From<&PauseRow> for Pause {
     }
 }
 
-/// What is known of a flow. Rows of other flows must not be among them.
+/// Records of one flow. Rows of other flows must not be among them.
 #[derive(Clone, Copy, Debug)]
 pub struct Records<'a> {
     /// Host that sends the data.
     pub src: &'a str,
     pub start_ps: u64,
-    /// When the last byte was delivered. None of a flow that was not completed: it is explained up to the last packet with data
-    /// that arrived.
+    /// Time at which the last byte was delivered; `None` for a flow that was not completed, which is explained up to the last
+    /// packet with data that arrived.
     pub finish_ps: Option<u64>,
     pub segments: &'a [Segment],
     pub hops: &'a [Hop],

@@ -63,14 +63,14 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Where the walk is.
+/// Position of the walk: a packet, and the point of its way.
 #[derive(Clone, Copy, Debug)]
 enum Here {
     /// The packet has come to the far end of so many links.
     Reached(u64, usize),
-    /// Its first bit leaves that port.
+    /// The packet's first bit leaves the port of that number on its way.
     Leaves(u64, usize),
-    /// It could be sent.
+    /// The packet could be sent.
     Caused(u64),
     /// Nothing more is known.
     Lost,
@@ -83,9 +83,9 @@ struct Walk {
     steps: Vec<Step>,
     rounds: BTreeMap<Kind, u64>,
     waited: Vec<Waited>,
-    /// What crossing the network is called at this point.
+    /// Kind to which the time of crossing the network counts at this point.
     crossing: Kind,
-    /// What the data has waited for behind whose acknowledgment the walk is.
+    /// Kind of wait of the data whose acknowledgment the walk is behind.
     ahead: Option<Kind>,
 }
 
@@ -95,7 +95,7 @@ impl Walk {
         self.back_by(from, (kind, ""), place, packet);
     }
 
-    /// The same where a mechanism did something.
+    /// Adds a step from `from` until now, in which a mechanism did something, and walks back to `from`.
     fn back_by(&mut self, from: u64, (kind, by): (Kind, &str), place: &str, packet: Option<u64>) {
         let from = from.clamp(self.start, self.now);
         if from == self.now {
@@ -123,7 +123,7 @@ impl Walk {
         self.waited_or_held(hop, from, kind, place);
     }
 
-    /// The same without pauses.
+    /// Adds the wait of a packet at a port from `from` until now, in which the port was not paused.
     fn waited_or_held(&mut self, hop: &Hop, from: u64, kind: Kind, place: &str) {
         if let (Some(by), Some(since), Some(until)) = (&hop.held_by, hop.held_from_ps, hop.held_until_ps) {
             self.back_to(until.max(from), kind, place, Some(hop.packet));
@@ -166,7 +166,7 @@ fn rounds(limit: &str) -> Kind {
     }
 }
 
-/// Where the time of a flow went: see the module.
+/// Explains the completion time of a flow.
 pub fn explain(records: &Records<'_>) -> Explanation {
     let found = Found::of(records);
     let is_data = |s: &&Segment| s.host == records.src && s.payload_bytes > 0 && !s.trimmed && s.received_ps.is_some();
@@ -321,7 +321,8 @@ fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment) -> Here {
     }
 }
 
-/// What was lost when `segment` was sent again, at its bytes or beyond: no copy of these had arrived. By place, the last loss of each.
+/// Packets whose loss made the sender send `segment` again, at its bytes or beyond: no copy of these had arrived. In order of
+/// place, the last loss of each.
 fn lost<'a>(found: &Found<'a>, segment: &Segment) -> Vec<&'a Segment> {
     let before = |time: Option<u64>| time.is_some_and(|time| time <= segment.cause_ps);
     let host = segment.host.as_str();

@@ -27,13 +27,13 @@ const MAX_COLUMNS: usize = 10_000;
 /// Objects and lists inside each other, at most.
 const DEPTH: usize = 64;
 
-/// Where a part of a line begins and ends.
+/// Begin and end of a part of a line.
 type Part = (usize, usize);
 
 /// A value at the end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leaf {
-    /// As it stands between its quotes.
+    /// A text, as it stands between its quotes.
     Text(Part),
     /// A number, `true` or `false`.
     Plain(Part),
@@ -355,7 +355,7 @@ impl Lines {
     }
 }
 
-/// Where a value is.
+/// Place of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Nowhere,

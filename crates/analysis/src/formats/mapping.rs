@@ -1,4 +1,4 @@
-//! Which column of a table means what, and in which unit.
+//! Mapping of a table's columns to their meaning and unit.
 
 use crate::input::number::DATES;
 use crate::input::problem::{did_you_mean, listed, shortened, Problem, Problems};
@@ -6,7 +6,7 @@ use crate::input::problem::{did_you_mean, listed, shortened, Problem, Problems};
 /// Role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// When the packet came, or the sample was taken.
+    /// Arrival of the packet, or time of the sample.
     Time,
     /// The queue that it found.
     Queue,
@@ -24,7 +24,7 @@ pub enum Role {
     Replaced,
     /// True if it was dropped when its turn came, out of the queue.
     AtHead,
-    /// Its payload; a packet without any, such as an acknowledgment, begins no round.
+    /// Payload of the packet; a packet without any, such as an acknowledgment, begins no round.
     Payload,
     /// True if it opens a connection.
     Syn,
@@ -46,7 +46,7 @@ impl Role {
         Role::Syn,
     ];
 
-    /// As `--columns` has it.
+    /// Name of the role in `--columns`.
     pub const fn name(self) -> &'static str {
         match self {
             Role::Time => "time",
@@ -187,7 +187,7 @@ impl Unit {
         })
     }
 
-    /// As a note has it.
+    /// Name of the unit in notes.
     pub fn describe(self, role: Role) -> String {
         let units: &[(&str, u64)] = if role == Role::Time { &TIMES } else { &SIZES };
         match self {
@@ -225,7 +225,7 @@ fn counted(role: Role, text: &str, kind: &str, size: &str) -> Result<Unit, Probl
     }
 }
 
-/// What a user said of one column.
+/// Choice of one column by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     pub role: Role,
@@ -235,7 +235,7 @@ pub struct Choice {
     written: String,
 }
 
-/// What a user said of the columns: `time=ts:ns,queue=qlen:cells(208B)`.
+/// Choice of columns by the user: `time=ts:ns,queue=qlen:cells(208B)`.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Mapping(pub Vec<Choice>);
 
@@ -254,7 +254,7 @@ impl Mapping {
         }
     }
 
-    /// The same; where something is wrong, with the columns that are named all the same, in a unit of their role.
+    /// Reads a mapping with problems: gives the columns that are named all the same, in a unit of their role, and the problems.
     pub fn read_partly(text: &str) -> (Mapping, Problems) {
         let mut choices: Vec<Choice> = Vec::new();
         let mut problems = Vec::new();
@@ -305,7 +305,7 @@ impl Mapping {
     }
 }
 
-/// As [`Mapping::read`] takes it.
+/// Text that [`Mapping::read`] reads back.
 impl std::fmt::Display for Mapping {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (i, choice) in self.0.iter().enumerate() {
@@ -343,7 +343,7 @@ fn unquoted(text: &str) -> String {
     }
 }
 
-/// What a file's own schema, or a look at its first rows, says of a column.
+/// Description of a column from the file's own schema, or from its first rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     pub name: String,
@@ -357,7 +357,7 @@ pub struct Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     pub role: Role,
-    /// Its index in the file.
+    /// Index of the column in the file.
     pub index: usize,
     pub unit: Unit,
 }

@@ -46,7 +46,7 @@ impl OpenRows for SamplesFile {
 /// A table of samples.
 struct Samples {
     table: Table,
-    /// Of the current batch.
+    /// Values of the current batch.
     times: Vec<u64>,
     queues: Vec<u64>,
     watermarks: Vec<u64>,

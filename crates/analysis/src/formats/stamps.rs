@@ -85,7 +85,7 @@ impl Stamps {
         Ok(Stamps { table, registers, saturated: 0, received: Vec::new(), records: Vec::new(), ports: Vec::new() })
     }
 
-    /// When the first packet was received [ps].
+    /// Time at which the first packet was received [ps].
     ///
     /// # Errors
     /// The file is damaged.

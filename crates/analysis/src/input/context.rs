@@ -106,10 +106,10 @@ pub struct Known {
 pub struct Connection {
     pub src: Option<Arc<str>>,
     pub dst: Option<Arc<str>>,
-    /// When its SYN passed, if nothing of it passed before.
+    /// Time at which the flow's SYN passed, if nothing of it passed before.
     pub opened: Option<Time>,
     pub base_rtt: Option<Span>,
-    /// From when to when it sent about twice what was acknowledged.
+    /// Time in which the flow sent about twice what was acknowledged, from and to.
     pub doubled: Option<(Time, Time)>,
 }
 
@@ -120,7 +120,7 @@ pub struct Flows {
     names: Vec<(Arc<str>, Connection)>,
     index: BTreeMap<Box<[u8]>, u32>,
     lately: Lately<{ 1 << 14 }>,
-    /// Of flows in tables that show SYNs: when each was opened, if its first packet is one.
+    /// Time at which each flow was opened, if its first packet is a SYN: of flows in tables that show SYNs.
     opened: BTreeMap<u32, Option<Time>>,
     /// From a result's flows.parquet, by number.
     pub known: BTreeMap<u32, Known>,

@@ -60,7 +60,7 @@ pub struct Notices {
     operations: BTreeMap<u8, u64>,
     all: Tally,
     flows: BTreeMap<Flow, Tally>,
-    /// Of flows beyond those that are distinguished.
+    /// Notifications about flows beyond those that are distinguished.
     of_other_flows: u64,
     segments: BTreeSet<(Flow, u32, u16, u8)>,
     /// True if repetitions may have gone unseen.

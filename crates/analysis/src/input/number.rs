@@ -9,7 +9,7 @@ const EPOCH: Date = Date::constant(1970, 1, 1);
 /// Seconds since 1970 that are dates of a network; others count from when a device was switched on. Years 2001 to 2100.
 pub const DATES: std::ops::Range<u64> = 978_307_200..4_102_444_800;
 
-/// Why a value is no number that can be used.
+/// Reason for which a value is no number that can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberError {
     NotANumber,

@@ -7,7 +7,7 @@ use std::path::Path;
 pub struct Problem {
     /// The file, if it is about one.
     pub file: Option<Box<str>>,
-    /// Where in it, for example `line 17`, `row 5` or `packet 3`; counted from 1.
+    /// Place in the file, for example `line 17`, `row 5` or `packet 3`; counted from 1.
     pub place: Option<Box<str>>,
     /// The column or option.
     pub column: Option<Box<str>>,
@@ -66,7 +66,7 @@ impl Problem {
         self
     }
 
-    /// As it is, or with a suggestion if there is one.
+    /// Adds a suggestion, if there is one.
     #[must_use]
     pub fn maybe(self, suggestion: Option<String>) -> Self {
         Problem { suggestion: suggestion.map(Into::into), ..self }
@@ -111,7 +111,7 @@ impl From<Problem> for Problems {
     }
 }
 
-/// Why there is no report.
+/// Reason for which there is no report.
 #[derive(Clone, Debug)]
 pub enum Failure {
     /// Something is wrong with the trace or with what was asked.

@@ -29,10 +29,10 @@ const STEADY: f64 = COUNTS;
 /// Packets in a row by which the port's speed is guessed.
 const ROW: u64 = 64;
 
-/// How times behind become times before, and what both captures have in common.
+/// Alignment of the clocks of two captures, and figures that they have in common.
 #[derive(Clone, Debug)]
 pub struct Alignment {
-    /// Where times count from, on the clock before [ps].
+    /// Origin of times, on the clock before [ps].
     zero: i128,
     shift: i128,
     /// Gain of the clock behind on that before; and whether it could be seen, or that there is none.
@@ -48,7 +48,7 @@ pub struct Alignment {
     pub late: u64,
     /// First and last time behind, on the clock before [ps].
     pub behind: (i128, i128),
-    /// When the capture before ends [ps], and when the last packet of it was seen behind, on the clock there.
+    /// End of the capture before [ps], and the time at which the last packet of it was seen behind, on the clock there.
     pub before_ends: i128,
     pub last_match: i128,
     /// The longest time from one capture to the other, as their clocks have it [ps].
@@ -61,12 +61,12 @@ pub struct Alignment {
     pub destinations: Option<BTreeSet<u64>>,
     /// The port's speed, as far as gaps behind show it [bit/s].
     pub rate: f64,
-    /// How much more than the least the least delay is in each of up to 32 parts of the time [ps].
+    /// Least delay in each of up to 32 parts of the time, beyond the least of all [ps].
     pub above: Vec<f64>,
 }
 
 impl Alignment {
-    /// When a packet of so many bytes began to leave, on the clock before [ps].
+    /// Time at which a packet of so many bytes began to leave, on the clock before [ps].
     pub fn left(&self, behind: i128, bytes: u32) -> i128 {
         let since = float(behind - self.shift - self.zero);
         let apart = self.least + self.by_byte * f64::from(bytes) + self.drift * since;
@@ -74,7 +74,7 @@ impl Alignment {
         behind - self.shift - whole(libm::floor(apart + ROUNDING))
     }
 
-    /// What the clock behind is ahead of that before at the start, with the time between both captures [ps].
+    /// Lead of the clock behind over that before at the start, with the time between both captures [ps].
     pub fn offset(&self) -> i128 {
         self.shift + self.least as i128
     }
@@ -284,8 +284,8 @@ impl Pass {
         alignment
     }
 
-    /// What a byte takes where times behind are those of frames' ends: large packets then need longer than small ones, even when
-    /// nothing is in front of them.
+    /// Time that a byte takes, where times behind are those of frames' ends: large packets then need longer than small ones, even
+    /// when nothing is in front of them [ps].
     fn by_byte(&self, drift: f64, rate: f64) -> f64 {
         let Some((_, large)) = self.sizes.iter().max_by_key(|(_, envelope)| envelope.points()) else { return 0.0 };
         let Some(small) = self.sizes.values().next() else { return 0.0 };

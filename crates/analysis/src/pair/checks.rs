@@ -1,4 +1,4 @@
-//! What in two captures of one port cannot be as they were given: sides that are swapped, packets that were lost behind the port,
+//! Checks for two captures that cannot be of one port as they were given: swapped sides, packets that were lost behind the port,
 //! times out of order.
 
 use super::align::Alignment;
@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of packets out of order from which a capture is not in order at all.
 const SHUFFLED: f64 = 0.01;
-/// How much faster packets must come out than they went in for the sides to be swapped.
+/// Factor by which packets must come out faster than they went in for the sides to be swapped.
 const FASTER: f64 = 1.5;
-/// How much more than the direction that was taken the other carries for the captures to be swapped for certain.
+/// Factor by which the other direction must carry more than the one that was taken for the captures to be swapped for certain.
 const MOST_BYTES: u64 = 4;
 /// Clocks that are nearer to one another than this are one clock [ps].
 const ONE_CLOCK: i128 = 1_000_000_000_000;
@@ -126,7 +126,7 @@ impl Gaps {
     }
 }
 
-/// What the second pass notices.
+/// Observations of the second pass over two captures.
 ///
 /// A packet that the port drops takes no time on the wire: the packets around it leave one right after the other. One that was sent and is
 /// lost later leaves a gap behind the port, as long as it took. So the gaps with missing packets, less those without, give the bytes
@@ -167,7 +167,7 @@ impl Checks {
         self.last = None;
     }
 
-    /// How many of the packets that never came out the port has sent, nearly.
+    /// Estimate of the packets that the port has sent among those that never came out.
     fn sent(&self) -> f64 {
         let (whole, holed) = (&self.whole, &self.holed);
         if holed.count < GAPS || whole.count < GAPS || whole.t <= 0.0 {
@@ -268,7 +268,7 @@ impl Checks {
         })
     }
 
-    /// What was found; `names`: the files before and behind.
+    /// Adds what was found. `names`: the files before and behind.
     pub fn findings(
         &self,
         names: [&[String]; 2],

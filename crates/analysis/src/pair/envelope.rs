@@ -163,7 +163,7 @@ impl Envelope {
         self.parts.iter().filter_map(|part| part.least(drift)).min_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// The same by part of the time, of parts with enough packets.
+    /// Least delays over a line of that slope, by part of the time, of parts with enough packets.
     pub fn by_part(&self, drift: f64) -> Vec<f64> {
         let enough = |part: &&Part| part.points >= ENOUGH;
         self.parts.iter().filter(enough).filter_map(|part| part.least(drift)).map(|(delay, _)| delay).collect()

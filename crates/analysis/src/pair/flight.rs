@@ -10,11 +10,11 @@ const NO_CHAIN: u32 = u32::MAX;
 /// A packet at the port.
 #[derive(Clone, Debug)]
 pub struct Held<T> {
-    /// When it arrived [ps].
+    /// Arrival of the packet [ps].
     pub time: i128,
     key: u64,
     tag: u64,
-    /// When it was seen behind the port, on the clock before it [ps].
+    /// Time at which the packet was seen behind the port, on the clock before it [ps].
     pub out: Option<i128>,
     /// The packets before and behind it that have its key and tag, and those that have its key.
     equal: [u64; 2],

@@ -1,4 +1,4 @@
-//! What a packet is recognised by on both sides of a port: what switches, VLANs, ECN, routers and, step by step, NAT leave alone.
+//! Identity of a packet on both sides of a port: fields that switches, VLANs, ECN, routers and, step by step, NAT leave alone.
 
 use crate::capture::FlowKey;
 use crate::input::context::bytes_of;
@@ -9,12 +9,12 @@ use std::net::IpAddr;
 
 /// Congestion experienced. Source: RFC 3168 §5.
 const CE: u8 = 3;
-/// Of TCP's flags, those that no device sets or clears on the way.
+/// Flags of TCP that no device sets or clears on the way.
 const SYN_FIN_RST: u8 = 0x07;
 /// Bytes of payload that tell packets of other protocols than TCP apart.
 const PAYLOAD: usize = 16;
 
-/// What of a packet's addresses must be the same on both sides.
+/// Part of a packet's addresses that must be the same on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Match {
@@ -37,7 +37,7 @@ pub struct Seen {
     pub tag: u64,
     /// No other packet near it has its key and tag.
     pub unique: bool,
-    /// As the queue counts them.
+    /// Bytes of the packet as the queue counts them.
     pub bytes: u32,
     pub marked: bool,
     /// Hops left.
@@ -112,7 +112,7 @@ impl Seen {
         }
     }
 
-    /// What tells it from all packets near it.
+    /// Hash that tells the packet from all packets near it.
     pub fn name(&self) -> u64 {
         mix(self.key, self.tag)
     }

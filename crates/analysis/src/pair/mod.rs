@@ -62,7 +62,7 @@ impl Files {
     }
 }
 
-/// Both captures, inspected and aligned.
+/// Two captures of one port, inspected and aligned.
 pub struct Pair {
     files: Files,
     coarse: Coarse,
@@ -81,7 +81,7 @@ pub struct Pair {
     report: Mutex<Option<PairReport>>,
 }
 
-/// How two captures are read, as the user asks.
+/// Settings of the reading of two captures.
 pub struct How {
     /// Interfaces before and behind the port, in captures of several.
     pub interfaces: [Option<String>; 2],

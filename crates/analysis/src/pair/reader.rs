@@ -32,7 +32,7 @@ const FLOWS: usize = 1 << 12;
 /// Queues and waits are compared where the port was busy: of packets that waited [ps].
 const WAITED: i128 = 1_000_000;
 
-/// What is known of a packet when it arrives.
+/// Facts about a packet that are known when it arrives.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     flow: FlowKey,
@@ -60,14 +60,14 @@ struct Stranger {
     arrival: Arrival,
 }
 
-/// Both captures, on their way to records.
+/// Reader that makes records of two captures.
 pub struct PairReader {
     pair: Arc<Pair>,
     before: Side,
     behind: Side,
     flight: Flight<Arrival>,
     strangers: VecDeque<Stranger>,
-    /// When what stands in the queue leaves it, and its bytes.
+    /// Time at which each packet in the queue leaves it, and its bytes.
     waiting: BinaryHeap<Reverse<(i128, u32)>>,
     queue: u64,
     previous: Option<Left>,
@@ -211,7 +211,7 @@ impl PairReader {
         (self.window.0..=self.window.1).contains(&arrived)
     }
 
-    /// What left has followed the packet before at once, or has not.
+    /// Counts a packet that has left right behind the one before as time in which the port was busy.
     fn sends(&mut self, left: Left) {
         if let Some(previous) = self.previous.filter(|p| left.arrived <= p.left && left.left >= p.left) {
             self.sums.busy += 1;

@@ -1,4 +1,4 @@
-//! What two captures of one port gave, and how far it can be trusted.
+//! Report on two captures of one port, and on the trust that it deserves.
 
 use super::align::Alignment;
 use super::coarse::Coarse;
@@ -15,14 +15,14 @@ use serde::Serialize;
 pub struct PairReport {
     pub before: Vec<String>,
     pub behind: Vec<String>,
-    /// What had to be the same on both sides, besides IP id, sequence number and length.
+    /// Fields that had to be the same on both sides, besides IP id, sequence number and length.
     pub matched_by: Match,
     /// Packets in both captures.
     pub matched: u64,
     /// Packets before that never came out, and packets behind that carry a mark which they did not bring.
     pub dropped: u64,
     pub marked: u64,
-    /// Of the packets that came out, the share that was captured before, by number.
+    /// Share of the packets that came out which was captured before, by number.
     pub share_behind: f64,
     /// Packets behind that were not captured before, and their bytes. They are in the queue, with a wait like that of the packet in
     /// front of them.
@@ -66,10 +66,10 @@ pub struct LeftOut {
     pub copies: u64,
 }
 
-/// How the clocks were aligned.
+/// Alignment of the clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClockReport {
-    /// What the clock behind is ahead at the start, with the least time between both captures [ns].
+    /// Lead of the clock behind at the start, with the least time between both captures [ns].
     pub offset_ns: f64,
     /// Gain in millionths; none where too few packets passed without waiting for one to be seen.
     pub drift_ppm: Option<f64>,
@@ -98,7 +98,7 @@ pub struct Sums {
     pub busy_bytes: u128,
     pub busy_wire: u128,
     pub busy_time: u128,
-    /// Of waits w and queues q that belong together: number, ww, wq, qq.
+    /// Sums over waits w and queues q that belong together: number, ww, wq, qq.
     pub pairs: [f64; 4],
     pub first: Option<i128>,
     pub last: i128,

@@ -28,8 +28,8 @@ const NAMED: usize = 16;
 /// Before all times, and far enough from the edge to be calculated with [ps].
 pub const NEVER: i128 = -(1 << 120);
 
-/// Where the packets of a side were captured, in a file that holds several places: the interface's name, its number on the host, or its
-/// place in the file.
+/// Place at which the packets of a side were captured, in a file that holds several: the interface's name, its number on the
+/// host, or its place in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub interface: String,
@@ -49,7 +49,7 @@ impl Place {
     }
 }
 
-/// How the packets of a side are read.
+/// Settings of the reading of one side.
 #[derive(Clone, Debug)]
 pub struct How {
     pub matching: Match,

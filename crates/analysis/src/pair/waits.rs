@@ -21,7 +21,7 @@ pub struct WaitReport {
     pub p95_ps: u64,
     pub p99_ps: u64,
     pub max_ps: u64,
-    /// When the packet arrived that waited longest.
+    /// Arrival of the packet that waited longest.
     pub max_at_ps: u64,
     /// `counts[i]` is of `edges[i] <= x < edges[i + 1]`.
     pub histogram: HistogramReport,

@@ -73,10 +73,10 @@ pub struct Lindley {
     overhead: u64,
     buffer: Buffer,
     clock: WireClock,
-    /// When packets begin to leave, and their bytes.
+    /// Time at which each packet in the queue begins to leave, and its bytes.
     waiting: VecDeque<(u64, u32)>,
     bytes: u64,
-    /// When the port has sent all that it accepted [ps].
+    /// Time at which the port has sent all that it accepted [ps].
     free: u64,
     busy: u128,
     first: Option<u64>,
@@ -90,7 +90,7 @@ pub struct Lindley {
     longest: u64,
     compared: Compared,
     line: LineCheck,
-    /// When more waited than is held.
+    /// First time at which more packets waited than are kept; `None`: never.
     overflow: Option<Time>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether what arrived at a port whose queue is estimated can have met that queue: behind a bottleneck it cannot.
+//! Check that arrivals at a port whose queue is estimated can have met that queue: behind a bottleneck they cannot.
 //!
 //! A port that is busy sends frames one right after another, so behind it they come at just its speed, and hardly one of them would
 //! wait at a port that is a little faster: by so much that a few bytes of overhead more or less do not matter. Before it, several senders that

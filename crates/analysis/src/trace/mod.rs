@@ -100,7 +100,7 @@ pub enum Control {
     Stop,
 }
 
-/// Who watches from outside; called about every 10 ms.
+/// Observer of an analysis; called about every 10 ms.
 pub trait Observer {
     fn progress(&mut self, progress: Progress) -> Control;
 }
@@ -163,7 +163,7 @@ pub(super) fn read<'a, S: Sink>(
     }
 }
 
-/// Why the reading ended early.
+/// Reason for which the reading ended early.
 enum Halt {
     Failure(Failure),
     /// The records of a port are not in order, and it had been hoped that they are.
@@ -248,7 +248,7 @@ impl Trace {
     }
 }
 
-/// Why drops or marks of some port are unknown.
+/// Note on the sources for which drops or marks of some port are unknown.
 fn untold(sources: &[Source], ports: &[PortReport]) -> Option<String> {
     let (drops, marks) = (ports.iter().any(|p| p.dropped.is_none()), ports.iter().any(|p| p.marked.is_none()));
     let lacks = |f: &&Facts| (drops && !f.fates.drops) || (marks && !f.fates.marks);

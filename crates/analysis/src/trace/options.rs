@@ -283,7 +283,7 @@ impl Options {
         Settings { detect, ..self.settings.clone() }
     }
 
-    /// As the report gives them: what was asked, with the defaults that apply to all ports.
+    /// Options in the report: what was asked, with the defaults that apply to all ports.
     pub fn reported(&self, by: By) -> Value {
         let text = |v: Option<String>| v.map_or(Value::Null, Value::String);
         let s = &self.settings;

@@ -103,7 +103,7 @@ pub struct Lane<S> {
     sink: S,
     order: Order,
     held: Vec<Record>,
-    /// Their waits [ps], where they are measured: empty, or as many.
+    /// Waits of the held records [ps], where they are measured: empty, or as many.
     waits: Vec<Option<u64>>,
     /// Records so far, where all are sorted.
     sorter: Result<Sorter<Timed>, Error>,

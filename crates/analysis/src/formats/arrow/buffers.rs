@@ -68,7 +68,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Of a RecordBatch with this body; every buffer lies in it.
+    /// Reads the layout of a RecordBatch with this body; every buffer lies in it.
     pub fn of(header: &Flat<'_>, body: Part) -> Walked<Self> {
         let rows = u64::try_from(header.long(0)?).map_err(|_| Broken)?;
         let (mut nodes, mut nulls) = (Vec::new(), Vec::new());
@@ -90,7 +90,7 @@ impl Places {
     }
 }
 
-/// Why a column cannot be read, in words.
+/// Result with the reason, in words, for which a column cannot be read.
 type Outcome<T> = Result<T, String>;
 
 /// A part of a file as a stream.
@@ -234,7 +234,7 @@ struct Pointed {
     parts: Vec<Part>,
     held: BTreeMap<usize, Bytes>,
     size: usize,
-    /// How often each buffer was read.
+    /// Number of times that each buffer was read.
     reads: BTreeMap<usize, u32>,
 }
 
@@ -289,7 +289,7 @@ pub struct BatchColumn {
 }
 
 impl BatchColumn {
-    /// Of the buffers `own` of the batch; `valid` are those that say which values are there.
+    /// Column in the buffers `own` of the batch; `valid` are those that say which values are there.
     ///
     /// # Errors
     /// They are not those of the kind.

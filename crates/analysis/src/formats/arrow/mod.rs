@@ -61,14 +61,14 @@ impl Format for Arrow {
 
 /// An Arrow file or stream that is being read.
 pub struct ArrowFile {
-    /// As messages call it.
+    /// Name of the file in messages.
     path: PathBuf,
     file: Arc<File>,
     len: u64,
-    /// Where the next message begins.
+    /// Place at which the next message begins.
     at: u64,
     whole_file: bool,
-    /// Where the messages begin that are still to come, if a footer says it.
+    /// Places at which the messages begin that are still to come, if a footer lists them.
     blocks: Option<VecDeque<u64>>,
     schema: Schema,
     dictionaries: BTreeMap<i64, Dictionary>,
@@ -375,7 +375,7 @@ impl ArrowFile {
     }
 }
 
-/// Where dictionaries and record batches begin, as a footer says; each is there once.
+/// Places of dictionaries and record batches, as a footer lists them; each is there once.
 fn blocks(footer: &Flat<'_>) -> Walked<VecDeque<u64>> {
     let mut all = VecDeque::new();
     for id in [2, 3] {
@@ -392,7 +392,7 @@ fn blocks(footer: &Flat<'_>) -> Walked<VecDeque<u64>> {
 }
 
 impl Codec {
-    /// How the buffers of a batch are compressed.
+    /// Compression of the buffers of a batch.
     pub fn of(header: &Flat<'_>) -> Walked<Self> {
         let Some(compression) = header.table(3)? else { return Ok(Codec::None) };
         match (compression.byte(0, 0)?, compression.byte(1, 0)?) {

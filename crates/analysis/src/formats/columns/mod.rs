@@ -19,7 +19,7 @@ pub const MAX_COLUMNS: usize = 10_000;
 
 /// Values of a column, those that are there.
 pub enum Values {
-    /// Of a column that has not been read.
+    /// No values: the column has not been read.
     None,
     Bool(Vec<bool>),
     Int32(Vec<i32>),
@@ -88,9 +88,10 @@ pub struct Chosen {
     pub name: String,
     pub unsigned: bool,
     pub max_definition: i16,
-    /// Of the current batch.
+    /// Values of the current batch.
     pub values: Values,
-    /// Of the current batch; a value is there where its level is `max_definition`. Empty where none can be missing.
+    /// Definition levels of the current batch: a value is there where its level is `max_definition`. Empty where none can be
+    /// missing.
     pub levels: Vec<i16>,
 }
 
@@ -302,7 +303,7 @@ impl Table {
         }
     }
 
-    /// As [`Table::numbers`], of dates in text.
+    /// Calls `each` with the dates of a column, as [`Table::numbers`] does with numbers.
     pub fn dates(&self, chosen: usize, mut each: impl FnMut(usize, Option<Result<(u128, bool), NumberError>>)) {
         if self.is_text(chosen) {
             self.texts(chosen, |row, v| each(row, v.map(from_date)));

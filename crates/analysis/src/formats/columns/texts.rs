@@ -20,11 +20,11 @@ const UNKNOWN: u32 = u32::MAX - 1;
 /// Texts of a column chunk: of its dictionary, and of the pages that have texts of their own.
 #[derive(Default)]
 pub struct Texts {
-    /// Where each begins, and its bytes: texts behind their lengths, as Parquet writes them. The dictionary comes first.
+    /// Begin of each page, and its bytes: texts behind their lengths, as Parquet writes them. The dictionary comes first.
     pages: Vec<(i64, Bytes)>,
     /// True if the first page is a dictionary.
     dictionary: bool,
-    /// Of the dictionary's texts, by their places in words of 4 B: a text takes one at least, for its length.
+    /// Names of the dictionary's texts, by their places in words of 4 B: a text takes one at least, for its length.
     names: Vec<u32>,
     end: i64,
 }
@@ -122,7 +122,7 @@ impl Dictionary {
         self.texts = Shared(Arc::new(Mutex::new(Texts { pages: vec![(0, bytes)], dictionary: true, names, end })));
     }
 
-    /// Where the text of a number is.
+    /// Place of the text of a number.
     pub fn place(&self, number: usize) -> Option<i64> {
         self.places.get(number).copied()
     }

@@ -72,11 +72,11 @@ enum Reader {
 
 /// A Parquet file that is being read.
 pub struct ParquetFile {
-    /// As messages call it.
+    /// Name of the file in messages.
     path: PathBuf,
     file: Guarded,
     metadata: Arc<ParquetMetaData>,
-    /// Of the current row group.
+    /// Readers of the columns of the current row group.
     readers: Vec<Reader>,
     /// The next row group.
     group: usize,

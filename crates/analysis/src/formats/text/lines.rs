@@ -50,7 +50,7 @@ fn equal(word: u64, eight: u64) -> u64 {
 }
 
 impl Lines {
-    /// Of an input that its gauge calls cut, an unfinished last line is left out.
+    /// Lines of an input. Where its gauge says that it was cut, an unfinished last line is left out.
     pub fn new(input: Box<dyn BufRead + Send>, delimiter: u8, gauge: Arc<Gauge>) -> Self {
         let quotes = ReaderBuilder::new().delimiter(delimiter).comment(Some(b'#')).build();
         Lines {

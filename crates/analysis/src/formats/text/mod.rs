@@ -19,7 +19,7 @@ use std::io::BufRead;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why a row cannot be had.
+/// Reason for which a row cannot be had.
 pub enum RowError {
     /// The row is wrong, and the next one may be right.
     Row(Problem),
@@ -126,9 +126,9 @@ pub struct MappedText<R> {
 
 /// Origin of a table in text.
 pub struct Origins {
-    /// As messages call the file.
+    /// Name of the file in messages.
     pub path: PathBuf,
-    /// Its length [bytes].
+    /// Length of the file [bytes].
     pub size: u64,
     pub packing: Packing,
     pub gauge: Arc<Gauge>,

@@ -36,7 +36,7 @@ pub fn percent(share: f64) -> String {
     format!("{} %", digits(share * 100.0))
 }
 
-/// So many of something: `1 packet`, `24 packets`.
+/// A number with its noun: `1 packet`, `24 packets`.
 pub fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

@@ -6,7 +6,7 @@
 mod frames;
 mod traces;
 
-/// Something that reads what others wrote.
+/// A fuzz target: a reader of files or frames that others wrote.
 pub struct Target {
     pub name: &'static str,
     /// Reads bytes; panics when something does not hold.
@@ -16,8 +16,8 @@ pub struct Target {
     pub allocation: usize,
 }
 
-/// All of them. A capture's reader holds one block and doubles its buffer; pages of Parquet may unpack to 256 MiB, and so may texts of
-/// Arrow, in a buffer that doubles.
+/// All fuzz targets. A capture's reader holds one block and doubles its buffer; pages of Parquet may unpack to 256 MiB, and so
+/// may texts of Arrow, in a buffer that doubles.
 pub const TARGETS: [Target; 10] = [
     Target { name: "notification", run: frames::notification, longest: 256, allocation: 1 << 20 },
     Target { name: "frame", run: frames::frame, longest: 2_048, allocation: 1 << 20 },

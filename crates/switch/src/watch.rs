@@ -18,9 +18,9 @@ pub struct Patience {
 /// State of the watchdog at one port.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
-    /// Since when packets wait at a paused class; never where none do.
+    /// Time since which packets wait at a paused class; `Time::MAX` where none do.
     stuck: [Time; PRIORITIES],
-    /// Since when a class in a storm has not been paused; never where it is.
+    /// Time since which a class in a storm has not been paused; `Time::MAX` where it is.
     quiet: [Time; PRIORITIES],
     /// Classes in a storm, and classes that the neighbour pauses, a bit for each.
     storm: u8,

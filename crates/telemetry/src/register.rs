@@ -120,7 +120,7 @@ fn near(time: u32, about: u64) -> u64 {
 /// gaps included; where packets can be further apart, a receiver's clock decides ([`Registers::time_near`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unwrap {
-    /// The latest so far.
+    /// Latest reading so far.
     latest: Option<u64>,
     wraps: u32,
 }

@@ -244,13 +244,13 @@ rows! {
         "" port: Name,
         /// Traffic class, which is the priority in PFC frames.
         "" class: u8,
-        /// Since when it might not send. The frame that was on the wire is sent to its end.
+        /// Begin of the pause. The frame that was on the wire is sent to its end.
         "ps" start_ps: u64,
         /// End of the pause; null where the run ended before.
         "ps" end_ps: Option<u64>,
         /// Time at which the neighbour decided to ask for the pause, as bytes received from this port reached XOFF.
         "ps" asked_ps: Option<u64>,
-        /// The neighbour's port for which most of that waited then.
+        /// Port of the neighbour for which most of the bytes received from this port waited then.
         "" behind: Option<Name>,
         /// True if the class had been paused at `behind` itself since its queue was last empty.
         "" held_up: bool,

@@ -18,7 +18,7 @@ pub enum LinkType {
     /// Linux "cooked" captures, of several interfaces at once.
     LinuxSll,
     LinuxSll2,
-    /// Another one, whose frames are not looked into.
+    /// Another link type, whose frames are not read.
     Other(u32),
 }
 

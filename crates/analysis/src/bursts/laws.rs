@@ -23,12 +23,12 @@ pub struct Speed {
     /// Bit/s on the wire.
     pub wire: f64,
     pub overhead: f64,
-    /// Only estimated from the records.
+    /// True if the speed is only estimated from the records.
     pub estimated: bool,
 }
 
 impl Speed {
-    /// In frame bytes, for frames of this size.
+    /// The speed in frame bytes, for frames of this size.
     fn of_frames(&self, frame: f64) -> f64 {
         if frame > 0.0 {
             self.wire * frame / (frame + self.overhead)

@@ -63,7 +63,7 @@ pub struct Standing {
     pub departed: u64,
     /// Packets that were or will be dropped at the front, by number.
     doomed: VecDeque<u64>,
-    /// The first of those that still stand; `u64::MAX`: none.
+    /// First doomed packet that still stands in the queue; `u64::MAX`: none.
     next_doomed: u64,
     /// Bytes that have left so.
     pub unsent: u64,
@@ -257,7 +257,7 @@ impl Standing {
         self.at_peak = None;
     }
 
-    /// The last peak was of no burst.
+    /// Forgets the last peak, which was of no burst.
     pub fn forget_peak(&mut self) {
         self.peak = None;
         self.at_peak = None;

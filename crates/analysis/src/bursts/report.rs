@@ -18,7 +18,7 @@ pub enum RateFrom {
     Estimated,
     /// From the records, as a bound only: it is at least this.
     LowerBound,
-    /// Nobody knows.
+    /// The speed is not known.
     Unknown,
 }
 
@@ -186,7 +186,7 @@ pub struct Burst {
     /// Mean slope from start to peak and from peak to end.
     pub rise_bps: Option<f64>,
     pub fall_bps: Option<f64>,
-    /// Since the end of the burst before.
+    /// Time since the end of the burst before.
     pub gap_ps: Option<u64>,
     /// The trace ended inside.
     pub open: bool,

@@ -192,7 +192,7 @@ impl Settings {
 /// Beginning of a flow's sender, as far as its protocol or a result says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Sender {
-    /// Nobody says.
+    /// Neither the protocol nor a result says how the sender began.
     #[default]
     Unknown,
     /// Sender of TCP, which may be in slow start, or long past it.

@@ -117,7 +117,7 @@ impl Meter {
         self.packets += 1;
     }
 
-    /// So many bytes were newly acknowledged.
+    /// Adds bytes that were newly acknowledged at `time`.
     #[inline]
     pub fn acknowledged(&mut self, time: u64, bytes: u32) {
         match &mut self.stretch {

@@ -24,9 +24,9 @@ enum Handshake {
     None,
     /// The SYN was captured.
     Syn,
-    /// The SYN/ACK was: how long its answer takes depends on where it was captured.
+    /// The SYN/ACK was captured: how long its answer takes depends on where it was captured.
     Answer,
-    /// And came again: an answer may be to either.
+    /// The SYN/ACK was captured twice: an answer may be to either.
     Repeated,
     Done,
 }

@@ -35,7 +35,7 @@ enum Way {
     Asked,
     /// To any of several receivers that are on no common side.
     Others,
-    /// Nobody knows.
+    /// The capture does not show the direction.
     Unknown,
 }
 

@@ -202,7 +202,7 @@ impl Surveyed {
         ports
     }
 
-    /// Something else that is to be said.
+    /// Adds a note to the report.
     pub fn note(&mut self, note: String) {
         self.notes.push(note);
     }

@@ -194,7 +194,7 @@ impl PortChecks {
         PortChecks { rate, crest, totals: table.then(TotalsCheck::default) }
     }
 
-    /// There is nothing to check.
+    /// True if there is nothing to check.
     pub fn is_empty(&self) -> bool {
         self.crest.is_none() && self.totals.is_none()
     }

@@ -115,7 +115,7 @@ impl Role {
 /// Unit of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// So many base steps each: picoseconds of a time, bytes of a size.
+    /// A multiple of the base unit: picoseconds of a time, bytes of a size.
     Steps(u64),
     /// A date and time in text.
     Iso,

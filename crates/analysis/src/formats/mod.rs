@@ -53,7 +53,7 @@ pub const FORMATS: &[&dyn Format] = &[
 #[derive(Clone, Copy, Debug)]
 pub enum Start<'a> {
     Folder,
-    /// Some hundred bytes, unpacked.
+    /// The first bytes of a file, some hundred, unpacked.
     Bytes(&'a [u8]),
 }
 

@@ -1,4 +1,5 @@
-//! The first pass over both captures: what the clocks are apart, and what else must be known before the queue can be counted.
+//! First pass over two captures: the offset of their clocks, and everything else that must be known before the queue can be
+//! counted.
 
 use super::coarse::{Coarse, LONGEST};
 use super::envelope::{Delay, Envelope};
@@ -11,7 +12,7 @@ use crate::input::problem::Problems;
 use fanin_units::{BitRate, BPS};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// By how much the packets behind are read later than those before, so that each is known when it leaves [ps].
+/// Lead with which the capture before is read, so that each packet behind is known when it leaves [ps].
 const LEAD: i128 = 20_000_000_000;
 /// Packets after which the least delay begins anew, since clocks drift.
 const ANEW: u64 = 256;
@@ -44,7 +45,7 @@ pub struct Alignment {
     pub by_byte: f64,
     /// The longest that a packet waited, at most [ps].
     pub longest: i128,
-    /// By how many places packets left later than those that arrived behind them, at most.
+    /// Largest number of places by which a packet left later than those that arrived behind it.
     pub late: u64,
     /// First and last time behind, on the clock before [ps].
     pub behind: (i128, i128),
@@ -121,7 +122,7 @@ impl Pace {
     }
 }
 
-/// Everything that the first pass counts.
+/// Counts of the first pass.
 struct Pass {
     zero: i128,
     shift: i128,
@@ -174,7 +175,7 @@ impl Pass {
         }
     }
 
-    /// By how much less the packets behind are later than those before, nearly.
+    /// Remaining lead of the packets before over those behind, approximately.
     fn ahead(&self) -> i128 {
         let least = self.least[0].min(self.least[1]);
         self.shift + if least == i128::MAX { 0 } else { least } - LEAD

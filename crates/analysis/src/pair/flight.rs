@@ -28,7 +28,8 @@ struct Chain {
     name: u64,
     first: u64,
     last: u64,
-    /// The first that arrived after the last that left, as far as that was followed; [`NONE`]: all arrived before.
+    /// Number of the first packet that arrived after the last that left, as far as that was followed; [`NONE`]: all arrived
+    /// before.
     later: u64,
     /// The next chain in the same place of the index, or that is free.
     next: u32,
@@ -137,7 +138,7 @@ pub struct Flight<T> {
     latest: i128,
     /// Packets that left after one that had arrived later.
     pub overtaken: u64,
-    /// By how many places one was late, at most; also of packets of one moment, for which of these came first stamps do not say.
+    /// Largest number of places by which a packet was late; also of packets of one moment, whose order stamps do not tell.
     pub late: u64,
     /// Packets that left while another of their identity was at the port, of which it may have been either.
     pub alike: u64,
@@ -216,7 +217,7 @@ impl<T> Flight<T> {
         choose(&mut self.by_name, &mut self.held, self.first, (name, after), |held| &mut held.equal)
     }
 
-    /// From now on packets are found by their keys alone, too.
+    /// Adds an index by which packets are found by their keys alone.
     fn tagless(&mut self) {
         if self.by_key.is_some() {
             return;

@@ -75,7 +75,7 @@ pub struct Pair {
     rate: Option<BitRate>,
     overhead: u64,
     top: usize,
-    /// From when to when it is counted [time of the trace].
+    /// Time window that is counted [time of the trace].
     window: (Time, Time),
     /// The report, once the packets have been read.
     report: Mutex<Option<PairReport>>,

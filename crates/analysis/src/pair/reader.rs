@@ -1,4 +1,5 @@
-//! The second pass: every arrival with the queue that it found, in order of time, while packets in flight are all that is held.
+//! Second pass over two captures: every arrival with the queue that it found, in order of time, while only packets in flight are
+//! held.
 
 use super::align::{float, Alignment};
 use super::checks::{Checks, Known};
@@ -82,7 +83,7 @@ pub struct PairReader {
     waits: Waits,
     checks: Checks,
     known: Known,
-    /// From when to when packets are counted that arrive then [ps].
+    /// First and last arrival that is counted [ps].
     window: (i128, i128),
     /// Arrival of the last record [ps].
     latest: i128,

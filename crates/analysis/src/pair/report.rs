@@ -48,21 +48,21 @@ pub struct PairReport {
 /// Packets that are in no record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LeftOut {
-    /// Before the other capture had begun, and so near the end that they may still have been in the port.
+    /// Packets before the other capture had begun; packets so near the end that they may still have been in the port.
     pub at_start: u64,
     pub at_end: u64,
-    /// Sent by hosts behind the port, in both captures.
+    /// Packets sent by hosts behind the port, in both captures.
     pub other_way: u64,
-    /// At other interfaces, in both captures.
+    /// Packets at other interfaces, in both captures.
     pub other_place: u64,
-    /// To hosts that no packet behind goes to.
+    /// Packets to hosts that no packet behind goes to.
     pub elsewhere: u64,
-    /// Behind, before anything was captured before that came out; and when the capture before had ended.
+    /// Packets behind, before any captured packet came out; packets behind after the capture before had ended.
     pub behind_at_start: u64,
     pub behind_at_end: u64,
-    /// Without IP, or without a time, in both captures.
+    /// Packets without IP, or without a time, in both captures.
     pub not_ip: u64,
-    /// Captured twice.
+    /// Packets that were captured twice.
     pub copies: u64,
 }
 
@@ -116,7 +116,7 @@ const SEVERAL: f64 = 0.01;
 pub const OFF: f64 = 0.02;
 
 impl PairReport {
-    /// From what both passes found.
+    /// Report from the findings of both passes.
     pub fn new(
         (before, behind): (Vec<String>, Vec<String>),
         (coarse, alignment): (&Coarse, &Alignment),

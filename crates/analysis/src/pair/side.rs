@@ -25,7 +25,7 @@ const SOON: i128 = 1_000_000_000_000;
 const TWICE: u64 = 10;
 const NAMED: usize = 16;
 
-/// Before all times, and far enough from the edge to be calculated with [ps].
+/// A time before all others, and far enough from the edge to be calculated with [ps].
 pub const NEVER: i128 = -(1 << 120);
 
 /// Place at which the packets of a side were captured, in a file that holds several: the interface's name, its number on the
@@ -83,7 +83,7 @@ pub struct Passed {
     pub truncated: Vec<String>,
     /// Bytes that the captures keep of a frame, at least.
     pub snap: Option<u32>,
-    /// In which steps its times are.
+    /// Granularity of the times.
     pub grain: Grain,
     /// Packets by the outermost tunnel that they were in.
     pub tunnels: BTreeMap<Tunnel, u64>,
@@ -129,7 +129,8 @@ pub struct Side {
     file: usize,
     capture: Option<Capture<Input>>,
     read: u64,
-    /// In order of time, of equal times as they came. Packets stay in their places until they are handed over: a copy that was just
+    /// Packets read ahead in order of time, of equal times as they came. Packets stay in their places until they are handed over:
+    /// a copy that was just written costs more than to read it.
     /// written costs more than to read it.
     ahead: VecDeque<Seen>,
     /// True if the first of them is the next one.
@@ -215,7 +216,7 @@ impl Side {
         Ok(self.first()?.map(|seen| seen.time))
     }
 
-    /// The next packet, which stays the next one.
+    /// A reference to the next packet, which stays the next one.
     ///
     /// # Errors
     /// The file cannot be read.

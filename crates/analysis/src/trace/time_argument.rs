@@ -45,7 +45,7 @@ pub fn in_order(start: Option<Time>, stop: Option<Time>) -> Option<Problem> {
 }
 
 impl Options {
-    /// With times of the trace in the place of dates, for which its files are opened.
+    /// The options with dates replaced by times of the trace, for which its files are opened.
     pub(super) fn dated(&self) -> Result<Cow<'_, Options>, Failure> {
         let [start, stop] = &self.dates;
         if start.is_none() && stop.is_none() {

@@ -19,7 +19,7 @@ pub struct Departed {
     pub at: Time,
 }
 
-/// Something at a port has passed 2^32.
+/// Handles an overflow of a port's 32-bit counters.
 #[cold]
 #[inline(never)]
 fn carried(port: &mut Port, stuck: &mut Option<String>, barrier: &mut Time, carry: Carry) {
@@ -59,7 +59,7 @@ impl Core {
         }
     }
 
-    /// Whatever has begun serialisation leaves the ring, with all that follows from it.
+    /// Takes out of the ring all packets whose serialisation has begun, with all consequences.
     #[inline(never)]
     fn leave_ring(&mut self, l: LinkId) {
         loop {
@@ -111,7 +111,7 @@ impl Core {
         }
     }
 
-    /// Something may be sent now at a port whose departures are no events, or must not be any more.
+    /// Starts the next packet, or waits for the wire, at a port whose departures are no events or need not be any more.
     pub fn go_on(&mut self, l: LinkId) {
         if self.links[l].free_at <= self.now.ps() && !self.start_next(l, self.now) {
             return self.rest(l);
@@ -312,7 +312,8 @@ impl Core {
         }
     }
 
-    /// Something that may be sent has joined the queues of a port: it leaves when the wire is free, which it is not, or by an event.
+    /// Plans the departure of a packet that has joined the queues of a port: when the wire is free, which it is not, or by an
+    /// event.
     #[inline(always)]
     pub fn send_later(&mut self, l: LinkId) {
         let link = &mut self.links[l];

@@ -28,7 +28,7 @@ pub struct PortGate {
     arrived: [Option<Ask>; PRIORITIES],
     /// A bit for each class that waits.
     pub closed: u8,
-    /// Since when, why, and the frames that asked for it.
+    /// Begin of the present pause of each class, its reason, and the frames that asked for it.
     since: [Time; PRIORITIES],
     why: [Option<Ask>; PRIORITIES],
     frames: [u32; PRIORITIES],
@@ -71,7 +71,7 @@ impl PortGate {
         ended
     }
 
-    /// Since when the classes that wait have all been waiting.
+    /// Time since which the classes that are paused have all been paused.
     pub fn closed_since(&self) -> Time {
         let waiting = (0..PRIORITIES).filter(|class| self.closed >> class & 1 != 0);
         waiting.map(|class| self.since[class]).max().unwrap_or(Time::MAX)
@@ -105,7 +105,7 @@ impl Core {
         gate.on_the_way.push_back(gate.asks);
     }
 
-    /// Such a frame has arrived for port `l`; frames overtake none.
+    /// Records that a pause frame has arrived for port `l`; frames overtake none.
     pub fn note_pause_frame(&mut self, l: LinkId, pause: &Pause) {
         let Some(gate) = self.gates.get_mut(&l) else { return };
         gate.arrived = gate.on_the_way.pop_front().unwrap_or_default();

@@ -56,7 +56,7 @@ pub struct Core {
     pub gates: BTreeMap<LinkId, PortGate>,
     /// By link, in one direction, what happens to it; links without any event are absent.
     pub faults: BTreeMap<LinkId, Fault>,
-    /// Something of a packet is written down where it arrives, or links fail: at hooked links that comes first.
+    /// True if hooked links must record arrivals, or may be down: this is checked before the hooks.
     pub inspects: bool,
     /// Bytes of a buffer cell; zero where nothing counts in cells.
     pub cell: u32,

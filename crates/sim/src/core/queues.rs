@@ -42,7 +42,7 @@ pub struct Queues {
     pub express: Option<Box<Express>>,
     /// Control frames, which leave before anything else: a pause, of which at most one waits, then the others.
     pub control: VecDeque<PacketId>,
-    /// The first of them is a pause.
+    /// True if the first control frame is a pause.
     pub pauses: bool,
     /// By class, where `decided`, or where each class has a policy of its own.
     pub heads: Option<Box<[Heads]>>,

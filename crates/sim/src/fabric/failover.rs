@@ -76,7 +76,7 @@ impl Failover {
         noticed.into_iter().chain(learned).min()
     }
 
-    /// The first timers of all switches; `hosts` come before switches in the order of timers.
+    /// First timer of each switch. `hosts`: hosts come before switches in the order of timers.
     pub fn timers(&self, hosts: u32) -> Vec<(Time, TimerKey)> {
         let switches = (0..self.views.len() as u32).map(SwitchId);
         switches.filter_map(|s| Some((self.next(s)?, (hosts + s.0, FAILOVER)))).collect()

@@ -30,7 +30,7 @@ pub trait Discipline {
         0
     }
 
-    /// Something has joined its queue.
+    /// Records that a packet or burst has joined the NIC's queue.
     fn join(&mut self, _queued: Queued) {}
 }
 

@@ -270,7 +270,7 @@ impl Hosts {
         }
     }
 
-    /// The other end has sent all it will: so has this one, once what it was asked for is written.
+    /// Closes an end whose peer has sent all it will: this end does so too, once what it was asked for is written.
     pub(super) fn close(&mut self, core: &mut Core, id: EndId) {
         let end = &mut self.ends[id];
         end.protocol.close(&end.params, core.now);
@@ -322,7 +322,7 @@ impl Hosts {
         gone
     }
 
-    /// The other end is over.
+    /// Records that the other end is over.
     pub(super) fn peer_is_over(&mut self, core: &mut Core, id: EndId, aborted: bool) {
         let end = &mut self.ends[id];
         end.peer_over = true;

@@ -130,7 +130,7 @@ impl Hosts {
         state.wait_for_wire(core);
     }
 
-    /// Before anything else happens at a host, its NIC has the transmission opportunities that it would have had by now.
+    /// Uses the transmission opportunities that a host's NIC would have had by now, before anything else happens at the host.
     #[inline(always)]
     pub fn catch_up(&mut self, core: &mut Core, host: u32) {
         let state = &self.hosts[host as usize];

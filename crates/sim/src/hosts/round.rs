@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct Round {
     first: Option<Ready>,
-    /// Nobody, where there is no first.
+    /// Further entries; empty where there is no first.
     rest: VecDeque<Ready>,
 }
 
@@ -35,7 +35,7 @@ impl Round {
         }
     }
 
-    /// The next from now on.
+    /// Puts an end or packet at the front of the round.
     pub fn push_front(&mut self, ready: Ready) {
         if let Some(before) = self.first.replace(ready) {
             self.rest.push_front(before);

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// The queue of a host.
 #[derive(Clone, Debug)]
 pub struct TxQueue {
-    /// Something bounds what stands in it: only then is that known.
+    /// True if the queue is bounded: only then are its packets known.
     bounded: bool,
     /// Packets that may wait.
     most: usize,

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// The place of a pacing timer among those of [`SenderState`]: each segment sets it anew.
 const PACING: usize = 2;
 
-/// Something that an endpoint is about to handle.
+/// Input that an endpoint is about to handle.
 #[derive(Clone, Copy, Debug)]
 pub enum Input {
     Application,
@@ -36,7 +36,7 @@ struct Cause {
     armed: Option<Armed>,
 }
 
-/// Since when a timer runs, and the packet that had started it.
+/// Start of a timer: the time, and the packet that had started it.
 #[derive(Clone, Copy, Debug)]
 struct Armed {
     since: Time,

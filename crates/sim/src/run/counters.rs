@@ -38,7 +38,7 @@ pub struct CounterGroup {
     pub name: &'static str,
     /// The subject of the group.
     pub doc: String,
-    /// The first counts everything that the others divide.
+    /// Counters of the group: the first counts everything, the others divide it.
     pub counters: Vec<CounterDef>,
     /// Largest values, of all switches.
     pub peaks: &'static [CounterDef],

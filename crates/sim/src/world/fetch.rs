@@ -49,10 +49,10 @@ fn end(note: u32) -> Option<EndId> {
 /// Lines of a port that a packet needs which finds a policy there, or mechanisms.
 const PORT: usize = 3;
 
-/// So many events ahead is the first step.
+/// Events ahead of the present one at which the first step is taken.
 const FIRST: usize = 10;
 
-/// All that is looked at on the way.
+/// Tables that prefetching reads.
 #[derive(Clone, Copy)]
 struct Tables<'a> {
     arrivals: usize,
@@ -94,7 +94,7 @@ impl World {
         (core.wheel.known(), tables)
     }
 
-    /// All steps but the first, where fewer events are known than that is ahead.
+    /// Takes all steps but the first, where fewer events are known than the first needs.
     #[inline(never)]
     fn prefetch_few(&mut self) {
         let (known, tables) = self.known_and_tables();

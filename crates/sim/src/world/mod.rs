@@ -51,7 +51,7 @@ pub struct World {
     /// Time of the last check for a deadlock of pauses, and the events until then.
     pub(crate) looked: Time,
     pub(crate) looked_at: u64,
-    /// After so many events without time moving on the run is taken to hang.
+    /// Number of events without time moving on after which the run is taken to hang.
     pub(crate) stall_events: u64,
     pub(crate) max_events: u64,
     /// Events that the inner loop may still handle. Here and not in a register, of which it has too few.

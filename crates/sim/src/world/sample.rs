@@ -104,8 +104,8 @@ impl World {
         self.fabric.reverse[self.fabric.switches[s].ports[port.index()]]
     }
 
-    /// The last sample, at the end of the run, has a row for every port, too. What has one of this time has it whole: sampling is
-    /// the last thing that happens at an instant.
+    /// Takes the last sample, at the end of the run, which has a row for every port. A sample at that very time has it already,
+    /// whole: sampling is the last thing that happens at an instant.
     fn last_sample(&mut self) {
         let core = &mut self.core;
         for l in core.links.ids() {

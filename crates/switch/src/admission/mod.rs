@@ -240,7 +240,7 @@ impl SharedBuffer {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Admission {
     Unlimited,
-    /// This much for all classes together.
+    /// A fixed buffer for all classes together.
     Static(Amount),
     /// The crossbar of a combined switch gives the port only what has room in these bytes: what comes is accepted.
     Granted(Bytes),

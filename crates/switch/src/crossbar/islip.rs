@@ -12,7 +12,7 @@ params! {
     }
 }
 
-/// The first of those that were granted to an input, counted from its pointer: how far, and which.
+/// No offer. An offer is the distance of an output from the input's pointer, and the output.
 const NO_OFFER: (u16, u16) = (u16::MAX, u16::MAX);
 
 /// Grant and accept by pointers; `SLIPS`: a pointer moves only with a grant that was accepted in the first round.
@@ -24,7 +24,7 @@ pub(super) struct Pointers<const SLIPS: bool> {
     accept: Vec<u16>,
     /// Inputs that are connected, within an arbitration.
     taken: Inputs,
-    /// By input, the best offer of a round.
+    /// Best offer of a round, by input.
     offers: Vec<(u16, u16)>,
     /// Inputs with an offer, in order of their first.
     offered: Vec<u16>,

@@ -99,7 +99,7 @@ impl Inputs {
         self.0.iter_mut().zip(&free.0).for_each(|(word, free)| *word &= free);
     }
 
-    /// The first that is in it, from `start` on and then from zero, of those that are not in `but`.
+    /// First input of the set, from `start` on and then from zero, that is not in `but`.
     #[inline]
     fn next_from(&self, start: usize, but: &Inputs) -> Option<usize> {
         let (first, low) = (start / 64, (1_u64 << (start % 64)) - 1);
@@ -114,7 +114,7 @@ impl Inputs {
 /// Requests to an arbiter: by output that is free, the free inputs with a packet for it.
 #[derive(Clone, Debug)]
 pub struct Requests {
-    /// By output.
+    /// Requesting inputs, by output.
     rows: Vec<Inputs>,
     /// Outputs with a row that counts.
     open: Vec<u16>,

@@ -128,11 +128,11 @@ impl SlopeRegisters {
 #[derive(Clone, Debug)]
 #[repr(u8)]
 enum Slope {
-    /// By registers, which the first packet makes: it gives the port's rate.
+    /// Register form before the first packet, which gives the port's rate and so makes the registers.
     First(SlopeParams, At),
     InRegisters(SlopeRegisters),
     InRegistersAtDequeue(SlopeRegisters),
-    /// With the last arrival.
+    /// Form by chance, with the time of the last arrival.
     ByChance(Option<Time>, At),
 }
 
@@ -184,7 +184,7 @@ impl SEcn {
         }
     }
 
-    /// By chance: whether an arrival of `wire` bytes `interval` after the one before earns a mark.
+    /// True if an arrival of `wire` bytes, `interval` after the one before, earns a mark by chance.
     #[inline(always)]
     fn by_chance(interval: Option<Span>, wire: u32, rate: BitRate, rng: &mut Stream) -> bool {
         // (P − R·I)/(R·I) is (T − I)/I, T being the time to send P.

@@ -191,7 +191,7 @@ pub trait Displaces {
 
 /// Sends messages that are forwarded as packets are ([`super::Effect::Clone`]).
 pub trait Clones {
-    /// Such a message was dropped at this switch.
+    /// A message that this mechanism sent was dropped at this switch.
     fn on_lost(&mut self, shim: &Shim, reason: DropReason);
 }
 

@@ -1,4 +1,4 @@
-//! The rest of a scenario, as far as checks of mechanisms need it, and the checks that several of them share.
+//! Context of a mechanism's checks: the parts of a scenario that they need, and checks that several mechanisms share.
 
 use super::{names_it, Mechanisms, PortSite, Site};
 use crate::{Buffer, PortSettings, Scheduling, Switch};
@@ -91,7 +91,7 @@ pub struct TransportInUse<'a> {
     pub headers: u16,
     /// True if its packets may be marked, and it acts on marks.
     pub uses_ecn: bool,
-    /// Most payload that it hands to the NIC at once, and the key that says so; `None`: a packet.
+    /// Largest payload that the transport hands to the NIC at once, and the key that says so; `None`: a packet.
     pub burst: Option<(&'static str, Bytes)>,
     /// Bytes of telemetry in its largest frame; zero where it asks for none.
     pub telemetry: u16,

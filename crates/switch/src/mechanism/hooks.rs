@@ -33,7 +33,8 @@ impl Hooks {
     pub const CROSSING: Hooks = Hooks(1 << 16);
     /// [`super::PacketMemory::on_departed`].
     pub const DEPARTED: Hooks = Hooks(1 << 15);
-    /// Not of a mechanism: the switch is a combined input- and output-queued one, whose ports get packets over its crossbar alone.
+    /// Flag of switches, not a hook: the switch is a combined input- and output-queued one, whose ports get packets over its
+    /// crossbar alone.
     pub const COMBINED: Hooks = Hooks(1 << 17);
     /// Hooks by which packets are seen before they are enqueued at a port.
     pub const BEFORE_PORTS: Hooks = Hooks::OFFER.with(Hooks::QUEUE).with(Hooks::RANKS);

@@ -381,7 +381,7 @@ impl Mechanism for Rcm {
         }
     }
 
-    /// Behind a link that is down there is no region, and no way for flows that were moved there.
+    /// Ends the congested region behind a link that goes down, and the use of the link by flows that were moved there.
     fn on_link(&mut self, _node: &mut dyn Node, port: PortNo, up: bool, fx: &mut Effects) {
         if up {
             return;

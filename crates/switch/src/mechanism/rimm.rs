@@ -504,7 +504,7 @@ impl Mechanism for Rimm {
             u64::from(dropped.envelope.kind != Kind::Control && dropped.envelope.extra.shim() == NUMBER_BYTES);
     }
 
-    /// Behind a link that is down there is no neighbour, until one states its depth again; and what waited at its egress is gone.
+    /// Forgets the neighbour behind a link that goes down until it states its depth again, and the queue at the link's egress.
     fn on_link(&mut self, node: &mut dyn Node, port: PortNo, up: bool, _fx: &mut Effects) {
         if !up {
             self.qdm[port.index()] = None;

@@ -63,11 +63,11 @@ const SALT: u32 = 2;
 #[derive(Debug)]
 pub struct Trimming {
     cut: Cut,
-    /// With the trailer.
+    /// Framing with the trailer.
     framing: Framing,
     trailer: u16,
     headers: ExpressParams,
-    /// By port, whose payload is cut off.
+    /// Random streams by port, which decide whose payload is cut off.
     coins: Vec<Stream>,
     counts: TrimCounts,
     reasons: BTreeMap<&'static str, u64>,

@@ -98,7 +98,7 @@ pub enum Turn {
     Pass,
     /// A packet that it holds. Not at a combined switch, where it has to cross.
     Packet(PacketId),
-    /// The first of the express queue, if it is their turn ([`super::Overtakes`]).
+    /// The first packet of the express queue, if that queue may send now ([`super::Overtakes`]).
     Express,
     /// A message in a frame of its own.
     Message(Message),
@@ -132,8 +132,8 @@ pub enum Effect {
     /// For the record: the neighbour at a port is to pause a class from now on, mostly for packets that wait at `behind`.
     /// `held_up`: that class of `behind` has been paused itself since its queue was last empty.
     Asks { port: PortNo, class: u8, behind: Option<PortNo>, held_up: bool },
-    /// For the record: what the mechanism makes of a port from now on. `about`: which side of it; `state` and `degree`: what it says
-    /// of that. Rows of states.parquet ([`super::Profile::states`]).
+    /// For the record: the state of a port from now on, as the mechanism sees it. `about`: side of the port; `state` and
+    /// `degree`: the state. Rows of states.parquet ([`super::Profile::states`]).
     State { port: PortNo, about: &'static str, state: &'static str, degree: u32 },
     /// A message that is forwarded as packets are: the headers of `packet`, and `shim`. It joins the queue of a port as a
     /// packet does, and may be dropped wherever a packet may ([`super::Clones::on_lost`]).

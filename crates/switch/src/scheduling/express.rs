@@ -78,7 +78,7 @@ impl Express {
         self.served + self.packets <= self.params.ratio
     }
 
-    /// The first of its packets has left. `others`: others wait.
+    /// Records that the first packet of the queue has left. `others`: packets of other queues wait.
     #[inline]
     pub fn left(&mut self, frame: u16, others: bool) {
         self.packets -= 1;
@@ -92,13 +92,13 @@ impl Express {
         self.served = 0;
     }
 
-    /// Nothing of it waits, and what has left counts for nothing any more.
+    /// True if no packet of the queue waits, and its share of departures starts anew.
     #[inline]
     pub fn is_over(&self) -> bool {
         self.packets == 0 && self.served == 0
     }
 
-    /// From now on this packet, the first that is not here yet of those that wait, stands here.
+    /// Appends a packet that waits to those that are kept here.
     pub fn keep(&mut self, packet: PacketId, frame: u16) {
         self.waiting.push_back((packet, frame));
     }
@@ -109,7 +109,7 @@ impl Express {
         self.keep(packet, frame);
     }
 
-    /// The one of its packets that leaves next, if it is their turn. `others`: others wait.
+    /// Takes the next packet of the queue, if the queue may send now. `others`: packets of other queues wait.
     pub fn pop(&mut self, others: bool) -> Option<PacketId> {
         if self.waiting.is_empty() || (others && self.served >= self.params.ratio) {
             self.served = 0; // another leaves, or nothing waits

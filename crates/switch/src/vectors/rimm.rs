@@ -189,7 +189,7 @@ impl Tape<'_> {
         self.row(&event, 0, false);
     }
 
-    /// The next message about a port: above α or below it.
+    /// Adds a row with the next message about a port: above α or below it.
     fn alert(&mut self, port: u16, on: bool) {
         self.crossing = self.crossing.wrapping_add(1);
         let depth = if on { self.params.alpha.get() } else { self.params.alpha.get() - 1 };

@@ -88,7 +88,7 @@ const FULL: u16 = 1518;
 const OVERHEAD: u16 = 20;
 
 struct Arrival {
-    /// After the one before.
+    /// Time since the arrival before.
     gap: Span,
     frame: u16,
     ecn: Ecn,

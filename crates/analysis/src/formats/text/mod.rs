@@ -311,7 +311,7 @@ fn time_of(unit: Unit, text: &[u8]) -> Result<(u128, bool), NumberError> {
 }
 
 impl<R: Rows> TraceReader for MappedText<R> {
-    /// After the first wrong value there are no more records: the rest is read for what else is wrong.
+    /// Reads the next records. After the first wrong value there are no more: the rest is read for further errors.
     fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
         batch.clear();
         std::mem::take(&mut self.notes).into_iter().for_each(|note| context.note(format!("{}: {note}", self.path.display())));

@@ -33,8 +33,8 @@ impl Pool {
     }
 }
 
-/// Nobody is to pause, and all is accepted, while no more than `used` is taken of the common pool, and by no lossless class of a port more
-/// than `each`.
+/// Bounds below which no class is to be paused and every packet is accepted: bytes taken of the common pool, and bytes of each
+/// lossless class of a port.
 #[derive(Clone, Copy, Debug, Default)]
 struct Calm {
     used: u64,
@@ -55,7 +55,7 @@ pub(super) struct Memory {
     lossless: u8,
     reserved: u64,
     xon_gap: u64,
-    /// By port, of each lossless class.
+    /// Headroom of each lossless class, by port.
     headroom: Vec<u64>,
     ingress: Vec<[Ingress; PRIORITIES]>,
     /// The common pool, and that of other classes where they have one of their own.
@@ -268,7 +268,7 @@ impl Memory {
         (0..).map(PortNo).zip(outputs.iter().copied()).filter(|(_, bytes)| *bytes > 0)
     }
 
-    /// The one for which most of it waits; the first of several.
+    /// Output port for which most packets of an input's class wait; the first of several.
     pub(super) fn mostly_for(&self, port: PortNo, class: u8) -> Option<PortNo> {
         self.outputs(port, class).max_by_key(|(to, bytes)| (*bytes, std::cmp::Reverse(*to))).map(|(to, _)| to)
     }

@@ -219,12 +219,12 @@ enum Task {
     Watch,
 }
 
-/// True if packets are seen to leave when they do.
+/// Precision with which departures are seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exact {
-    /// Not before somebody asks: what is known to wait is too much by what has left meanwhile.
+    /// Departures are not seen until a value is asked for: until then, packets that have left count as waiting.
     No,
-    /// While somebody pauses or is close to it; after so many packets more that is looked at again.
+    /// Departures are events while a class is paused or close to it; after this many packets that is checked again.
     For(u32),
     Always,
 }
@@ -451,7 +451,7 @@ impl Mechanism for Pfc {
         ..Profile::PLAIN
     };
 
-    /// Other classes may be dropped; with a watchdog all.
+    /// Claims: all classes but the lossless ones may be dropped; with a watchdog, all may.
     fn claims(params: &PfcParams) -> Claims {
         let lossless = params.lossless();
         Claims {

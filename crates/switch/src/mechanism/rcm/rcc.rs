@@ -68,7 +68,7 @@ pub(super) struct Control {
     flows: Vec<HeldFlow>,
     /// Nothing that is held may leave until a window, a pause or the queue ahead ends.
     stalled: bool,
-    /// The one that leaves now, and in which share.
+    /// The held packet that leaves now, and the share in which it counts.
     leaving: Option<(PacketId, Share)>,
     /// At a combined switch, packets that were counted when they were let go, and have not left yet.
     counted: BTreeSet<PacketId>,

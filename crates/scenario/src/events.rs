@@ -93,9 +93,9 @@ pub(crate) const MOST_OUTAGES: usize = 1_000_000;
 /// Events of all links, in order of time; links without any are absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Events {
-    /// By the direction of each link with the smaller id.
+    /// Outages of each link, by its direction with the smaller id.
     pub(crate) outages: BTreeMap<LinkId, Vec<Outage>>,
-    /// By direction.
+    /// Bit errors by direction.
     pub(crate) errors: BTreeMap<LinkId, Vec<Errors>>,
 }
 

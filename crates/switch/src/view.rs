@@ -30,7 +30,7 @@ impl PortView {
         self.free_at <= self.now
     }
 
-    /// For how long a packet would have left at once: since the wire has been free; zero where it is not, or something waits.
+    /// Time for which the wire has been free, so that a packet would have left at once; zero where it is not, or something waits.
     #[inline(always)]
     pub fn idle(&self) -> Span {
         if self.queue_packets == 0 {
@@ -62,7 +62,7 @@ pub struct Head {
     pub class: usize,
     /// Frame bytes of that class.
     pub class_bytes: u64,
-    /// For how long it has waited: its sojourn time.
+    /// Sojourn time of the packet: the time for which it has waited.
     pub waited: Span,
 }
 

@@ -56,7 +56,7 @@ struct Port<R> {
     rows: KeptRows,
     /// True if the last packet found more than the threshold.
     above: bool,
-    /// Everything up to here is kept.
+    /// Time up to which all records are kept.
     until: Option<Time>,
     /// Time of the last record that the ring had no room for.
     forgotten: Option<Time>,
@@ -99,7 +99,7 @@ pub struct Keeper<R> {
 }
 
 impl<R> Keeper<R> {
-    /// For so many ports.
+    /// A keeper for so many ports.
     pub fn new(keep: Keep, ports: usize) -> Self {
         Self::holding(keep, ports, HELD)
     }

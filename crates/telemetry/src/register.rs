@@ -40,7 +40,7 @@ impl Stamp {
         [Self::MAGIC, self.port, l0, l1, t0, t1, t2, t3]
     }
 
-    /// From a frame; none where the first byte is not a stamp's.
+    /// Stamp in a frame; `None` where the first byte is not a stamp's.
     pub const fn from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Stamp> {
         let [magic, port, l0, l1, t0, t1, t2, t3] = *bytes;
         if magic != Self::MAGIC {
@@ -126,7 +126,7 @@ pub struct Unwrap {
 }
 
 impl Unwrap {
-    /// For readings whose first one lies within the first 2^32 ticks: a simulation, a switch that was just reset.
+    /// Unwraps readings whose first one lies within the first 2^32 ticks: a simulation, a switch that was just reset.
     pub const fn new() -> Self {
         Self::after(0)
     }

@@ -408,7 +408,8 @@ rows! {
         "ps" made_ps: u64,
         /// First bit on the wire of its sender.
         "ps" sent_ps: u64,
-        /// At the other end: seen by its transport, or by its host, where the flow had ended; none where it was dropped or was still on its way.
+        /// Time at which the packet was seen at the other end: by its transport, or by its host, where the flow had ended; null
+        /// where it was dropped or was still on its way.
         "ps" received_ps: Option<u64>,
         /// Arrived with CE.
         "" marked: bool,

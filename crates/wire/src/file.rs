@@ -31,7 +31,7 @@ impl Storage for File {
 /// Frames on their way into a pcapng file.
 pub struct CaptureFile {
     path: PathBuf,
-    /// None: everything waits, in memory.
+    /// Storage of the file; `None`: everything is kept in memory.
     storage: Option<Box<dyn Storage>>,
     /// End of the file [bytes].
     end: u64,

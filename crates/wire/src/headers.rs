@@ -23,7 +23,7 @@ pub enum LinkType {
 }
 
 impl LinkType {
-    /// From its number in files.
+    /// Link type by its number in files.
     pub fn of(number: u32) -> LinkType {
         match number {
             1 => LinkType::Ethernet,
@@ -44,7 +44,7 @@ pub(crate) const CONGESTION_EXPERIENCED: u8 = 3;
 pub struct Tcp {
     pub seq: u32,
     pub ack: u32,
-    /// From CWR (0x80) to FIN (0x01).
+    /// Flags from CWR (0x80) to FIN (0x01).
     pub flags: u8,
     pub window: u16,
 }
@@ -56,7 +56,7 @@ pub struct Headers {
     pub dst: IpAddr,
     /// 6: TCP, 17: UDP, and so on.
     pub protocol: u8,
-    /// None where the protocol has none, they were cut off, or it is a later fragment.
+    /// Source and destination port; `None` where the protocol has none, they were cut off, or it is a later fragment.
     pub ports: Option<(u16, u16)>,
     /// The outermost VLAN.
     pub vlan: Option<u16>,

@@ -57,7 +57,7 @@ pub struct Evidence {
     pub background_bytes: Vec<u64>,
     /// Longest round trip of the flows, ps.
     pub rtt: Option<u64>,
-    /// For how long a flow without a round trip must have been active to be background, ps.
+    /// Time for which a flow without a round trip must have been active to be background, ps.
     pub assumed: u64,
     /// First packet that was lost, and first one that was marked: when, and the queue that it found.
     pub first_loss: Option<(u64, u64)>,

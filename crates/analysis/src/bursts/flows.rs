@@ -30,7 +30,7 @@ pub struct Slot {
     pending: u64,
     /// Bytes from when the queue was last empty to the last new peak.
     upto_peak: u64,
-    /// For sums that are made at once.
+    /// Buffer for sums that are made at once.
     scratch: u64,
     /// Begin of the activity that its last packet with payload belongs to, ps.
     pub active_since: u64,
@@ -55,7 +55,7 @@ pub struct Shares {
 #[derive(Debug)]
 pub struct Flows {
     slots: Vec<Slot>,
-    /// By flow number / [`PAGE`]: its page of `index`; 0: none.
+    /// Page of `index` of a flow, by flow number / [`PAGE`]; 0: none.
     pages: Vec<u32>,
     /// Slots by flow number; 0: none. The first page stays empty.
     index: Vec<[u32; PAGE]>,

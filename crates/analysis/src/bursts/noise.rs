@@ -129,7 +129,7 @@ pub struct Lines {
     rows: usize,
     floor: f64,
     products: Products<GRID>,
-    /// By first row and first value of a hinge: its products with 1, x and the data.
+    /// Products of a hinge with 1, x and the data, by its first row and first value.
     hinges: Vec<[[Kinds; 3]; 2]>,
 }
 

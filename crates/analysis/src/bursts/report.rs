@@ -122,7 +122,7 @@ pub enum DetectReport {
 /// A load that stays the same: no burst, however high.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Steady {
-    /// For how long in all.
+    /// Duration in all.
     pub ps: u64,
     /// Mean load, as a part of the port's speed.
     pub share: f64,
@@ -232,9 +232,9 @@ pub struct NoticeReport {
     /// Frames whose end was not captured, and frames too short for what they say they carry.
     pub cut: u64,
     pub short: u64,
-    /// By the type byte; types without a name are not defined and were not read.
+    /// Counts by the type byte; types without a name are not defined and were not read.
     pub types: Vec<NoticeValue>,
-    /// By the operation byte, of those that were read; without a name: not defined.
+    /// Counts by the operation byte, of those that were read; without a name: not defined.
     pub operations: Vec<NoticeValue>,
     /// Payload bytes of the packets that were dropped.
     pub told_bytes: u64,
@@ -347,7 +347,7 @@ pub struct Law {
     pub phase: usize,
     /// Index of the last one: what rises without a pause is judged as a whole.
     pub last_phase: usize,
-    /// By the confidence interval; absent: it cannot say.
+    /// Result of the test by the confidence interval; absent: it cannot say.
     pub holds: Option<bool>,
     /// Proofs that the new flows are in slow start; at least one.
     pub evidence: Vec<Proof>,
@@ -412,7 +412,7 @@ pub struct Confirmed {
 pub enum Sure {
     /// Segments came again, as many as the estimate says were dropped, and no more was acknowledged than the port sends.
     Confirmed,
-    /// Nothing in the file says.
+    /// Nothing in the file supports or refutes the estimate.
     Unchecked,
     /// The file says something else, which may have other reasons.
     Doubted,

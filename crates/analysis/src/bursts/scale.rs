@@ -84,7 +84,7 @@ pub(crate) fn threshold(rate: Option<BitRate>) -> (Bytes, Why) {
     }
 }
 
-/// For how long a flow of an unknown round trip must have been active to be background.
+/// Time for which a flow of an unknown round trip must have been active to be background.
 pub(crate) fn background(rate: Option<BitRate>, overhead: Bytes) -> Span {
     rate.map_or(BACKGROUND, |rate| frames(BACKGROUND_FRAMES, rate, overhead).max(BACKGROUND))
 }

@@ -160,7 +160,7 @@ impl Settings {
         Some((window.unwrap_or_else(|| scale::window(rate, self.overhead, self.rtt).0), share))
     }
 
-    /// For how long a flow must have been active to be background, where it brings no round trip of its own.
+    /// Time for which a flow must have been active to be background, where it brings no round trip of its own.
     pub(crate) fn background(&self) -> Span {
         match self.rtt {
             Some(rtt) => rtt.saturating_mul(crate::bursts::background::BACKGROUND_RTTS),
@@ -204,7 +204,7 @@ pub enum Sender {
 }
 
 impl Sender {
-    /// By the protocol at the end of a flow's name, as captures and tables have it: `10.0.0.1:80 > 10.0.0.2:5000 tcp`.
+    /// Sender by the protocol at the end of a flow's name, as captures and tables have it: `10.0.0.1:80 > 10.0.0.2:5000 tcp`.
     pub fn of_name(name: &str) -> Sender {
         let Some((_, flow)) = name.split_once(" > ") else { return Sender::Unknown };
         match flow.split_once(' ').map(|(_, protocol)| protocol.trim()) {

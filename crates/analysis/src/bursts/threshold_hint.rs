@@ -79,7 +79,7 @@ impl PortAnalyzer {
 }
 
 impl Totals {
-    /// From the first record to the last.
+    /// Time from the first record to the last.
     fn last_first(&self, port: &PortAnalyzer) -> Option<u64> {
         port.last_time().checked_sub(self.first).filter(|time| *time > 0)
     }

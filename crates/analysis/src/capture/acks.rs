@@ -25,7 +25,7 @@ pub struct Acks {
     acked: Option<u32>,
     /// A segment came again since: slow start is over.
     lost: bool,
-    /// From when to when twice as much was sent as acknowledged [ps after the capture's first frame].
+    /// Time in which twice as much was sent as acknowledged, from and to [ps after the capture's first frame].
     pub doubled: Option<(i64, i64)>,
     /// Segments that came again, in whole or in part.
     pub again: u64,

@@ -58,12 +58,12 @@ struct Point {
 /// Sorting of frames to ports: the point of each flow, and of frames whose flow is not distinguished.
 #[derive(Clone, Debug, Default)]
 pub struct Sorting {
-    /// By flow of the survey: its port.
+    /// Port of each flow of the survey.
     ports: Vec<u16>,
     names: Vec<String>,
-    /// By channel: the port of frames whose direction the capture says.
+    /// Port of frames whose direction the capture says, by channel.
     by_channel: Vec<u16>,
-    /// By channel without directions.
+    /// Ports of each channel without directions.
     by_side: BTreeMap<u32, TwoSides>,
     filter: CaptureFilter,
 }
@@ -76,7 +76,7 @@ struct TwoSides {
     ports: BTreeMap<(u32, bool), u16>,
 }
 
-/// No port.
+/// Number that stands for no port.
 const OUT: u16 = u16::MAX;
 
 /// Address by which hosts are told apart.
@@ -85,9 +85,9 @@ enum Level {
     Mac,
     Ip,
     Port,
-    /// There are no sides: the busiest receiving host is one, all others the other.
+    /// The busiest receiving host is one side, all others the other.
     Receiver(IpAddr),
-    /// No frame has a receiver.
+    /// No frame has a receiver, so there are no sides.
     Nothing,
 }
 
@@ -228,7 +228,7 @@ struct Choice<'a> {
     points: Vec<Point>,
     /// Points by what their interface is called.
     index: BTreeMap<(String, Way), usize>,
-    /// By flow: its point.
+    /// Point of each flow.
     of_link: Vec<Option<usize>>,
     sorting: Sorting,
     notes: Vec<String>,

@@ -1,4 +1,4 @@
-//! On which side of a link hosts are: a frame goes from one side to the other, so that source and destination are on different ones.
+//! Sides of a link: a frame goes from one side to the other, so that source and destination are on different ones.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -18,9 +18,9 @@ pub enum Host {
 #[derive(Clone, Debug, Default)]
 pub struct Sides {
     numbers: BTreeMap<Host, u32>,
-    /// By host: one that it was compared with, and whether it is on the other side.
+    /// Another host that each host was compared with, and true if that is on the other side.
     next: Vec<(u32, bool)>,
-    /// No two sides explain all frames, or there are too many hosts.
+    /// True if no two sides explain all frames, or there are too many hosts.
     pub conflict: bool,
 }
 

@@ -251,7 +251,7 @@ pub struct Link<T> {
     pub more: T,
 }
 
-/// All of them, in order of appearance.
+/// Links of a capture, in order of appearance.
 #[derive(Clone, Debug)]
 pub struct Links<T> {
     pub places: Vec<Place>,

@@ -105,7 +105,7 @@ pub fn look(path: &Path, input: Input, registers: Registers) -> Result<Look, Pro
 pub struct Surveyed {
     survey: Survey,
     sorting: Sorting,
-    /// None where stamps say which port it was.
+    /// Selection of frames; `None` where stamps say which port it was.
     pub taken: Option<Selection>,
     notes: Vec<String>,
     rtts: RoundTrips,

@@ -29,9 +29,9 @@ pub struct Stream {
 /// Selection of a capture's frames.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Selection {
-    /// One for each port.
+    /// Streams that were taken, one for each port.
     pub streams: Vec<Stream>,
-    /// The busiest first.
+    /// Streams that were left out, the busiest first.
     pub left_out: Vec<Stream>,
 }
 

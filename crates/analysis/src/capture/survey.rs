@@ -68,7 +68,7 @@ impl Steps {
     }
 }
 
-/// In which steps the times of a capture are.
+/// Granularity of a capture's times.
 #[derive(Clone, Copy, Debug)]
 pub struct Grain {
     /// The largest that all times are multiples of [ps]: 1, 10^6 or 10^9; and how many there are.
@@ -113,7 +113,7 @@ pub struct Survey {
     /// Frames of places of capture that are not distinguished.
     pub elsewhere: u64,
     pub missed: Missed,
-    /// By interface: its latest time, and the frames since that lie before it.
+    /// Latest time of each interface, and the frames since that lie before it.
     times: Vec<Behind>,
     latest: i64,
     pub back: Steps,
@@ -159,7 +159,7 @@ impl Default for Survey {
 }
 
 impl Survey {
-    /// One that counts frames without check sequence and padding, or with them; with the transfers over TCP, if asked for.
+    /// A survey that counts frames without check sequence and padding, or with them; with the transfers over TCP, if asked for.
     pub fn new(without_fcs: bool, transfers: bool) -> Survey {
         Survey { without_fcs, transfers: transfers.then(Box::default), ..Survey::default() }
     }

@@ -62,7 +62,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// From the first SYN of the connection, or from the first data, to its end [ps].
+    /// Time from the first SYN of the connection, or from the first data, to its end [ps].
     pub fn took(&self) -> i64 {
         (self.end - self.opened.unwrap_or(self.start)).max(0)
     }

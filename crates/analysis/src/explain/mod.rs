@@ -38,7 +38,7 @@ pub enum Kind {
     Queue,
     /// Behind packets of other flows, at a host's NIC.
     Nic,
-    /// At a port, of a switch or a NIC, that its neighbour had paused.
+    /// Behind a pause by the neighbour, at a port of a switch or a NIC.
     Pause,
     /// A mechanism of the switch held the packet for a port ([`Step::by`]).
     Held,
@@ -196,7 +196,7 @@ impl From<&HopRow> for Hop {
 pub struct Pause {
     pub port: String,
     pub start_ps: u64,
-    /// None where it lasted as the run ended.
+    /// End of the pause; `None`: it lasted as the run ended.
     pub end_ps: Option<u64>,
 }
 

@@ -10,11 +10,11 @@ struct Found<'a> {
     packets: BTreeMap<u64, &'a Segment>,
     /// The links that a packet has crossed, in order.
     ways: BTreeMap<u64, Vec<&'a Hop>>,
-    /// By port, and when its first bit left: who left, and as which of its hops.
+    /// Hops by port and by the time when their first bit left, each with its number on the packet's way.
     left: BTreeMap<(&'a str, u64), (&'a Hop, usize)>,
-    /// By host, place in the stream and packet: what was sent.
+    /// Packets sent, by host, place in the stream and number.
     sent: BTreeMap<(&'a str, u64, u64), &'a Segment>,
-    /// By port, its pauses: begin and end.
+    /// Pauses of each port: begin and end.
     pauses: BTreeMap<&'a str, Vec<(u64, u64)>>,
     /// By host and packet: the highest place in the stream so far.
     highest: BTreeMap<(&'a str, u64), u64>,
@@ -72,7 +72,7 @@ enum Here {
     Leaves(u64, usize),
     /// The packet could be sent.
     Caused(u64),
-    /// Nothing more is known.
+    /// The records do not tell what came before.
     Lost,
 }
 
@@ -132,7 +132,8 @@ impl Walk {
         self.back_to(from, kind, place, Some(hop.packet));
     }
 
-    /// From here on, backwards, crossings of the network are round trips of this kind; what precedes the first data stays it.
+    /// Counts crossings of the network, from here on backwards, as round trips of this kind; what precedes the first data stays a
+    /// handshake.
     fn enter(&mut self, kind: Kind) {
         if self.crossing != Kind::Handshake {
             self.crossing = kind;

@@ -359,9 +359,9 @@ impl Lines {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Nowhere,
-    /// In the line.
+    /// A place in the line.
     Line(usize, usize),
-    /// Among the texts with escapes.
+    /// A place among the texts with escapes.
     Text(usize, usize),
 }
 

@@ -122,7 +122,7 @@ pub struct Flows {
     lately: Lately<{ 1 << 14 }>,
     /// Time at which each flow was opened, if its first packet is a SYN: of flows in tables that show SYNs.
     opened: BTreeMap<u32, Option<Time>>,
-    /// From a result's flows.parquet, by number.
+    /// Flows of a result's flows.parquet, by number.
     pub known: BTreeMap<u32, Known>,
 }
 
@@ -261,8 +261,8 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// For a trace whose first record has this time on its own clock [ps]: zero, unless that is more than 106 days ago; then
-    /// the whole second at least 10 ms before.
+    /// Origin for a trace whose first record has this time on its own clock [ps]: zero, unless that is more than 106 days ago;
+    /// then the whole second at least 10 ms before.
     pub fn of(first: u128) -> Self {
         if first < LATEST {
             return Origin::default();

@@ -51,7 +51,7 @@ pub enum Packing {
 }
 
 impl Packing {
-    /// By the first bytes of a file.
+    /// Packing of a file, by its first bytes.
     pub fn of(magic: &[u8]) -> Self {
         match magic {
             [0x1f, 0x8b, ..] => Packing::Gzip,

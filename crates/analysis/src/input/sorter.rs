@@ -91,7 +91,7 @@ impl<T: Stored> Sorter<T> {
         Ok(())
     }
 
-    /// All in order of time; of equal times the first that came goes first.
+    /// All items in order of time; of equal times the first that came goes first.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -141,7 +141,7 @@ impl<T: Stored> Sorted<T> {
         (0..self.runs.len()).try_for_each(|run| self.advance(run))
     }
 
-    /// All of them once more, from the first; none where they were few enough that no file was needed.
+    /// All items once more, from the first; `None` where they were few enough that no file was needed.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -124,7 +124,7 @@ impl Index {
     }
 }
 
-/// All of them, in order of arrival; they go by numbers.
+/// Packets at the port, in order of arrival; they go by numbers.
 #[derive(Clone, Debug)]
 pub struct Flight<T> {
     held: VecDeque<Held<T>>,

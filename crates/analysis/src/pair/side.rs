@@ -65,7 +65,7 @@ pub struct How {
 #[derive(Clone, Debug, Default)]
 pub struct Passed {
     pub frames: u64,
-    /// At other interfaces, or the other way at this one.
+    /// Frames at other interfaces, or the other way at this one.
     pub other_place: u64,
     pub not_ip: u64,
     pub undated: u64,
@@ -131,7 +131,6 @@ pub struct Side {
     read: u64,
     /// Packets read ahead in order of time, of equal times as they came. Packets stay in their places until they are handed over:
     /// a copy that was just written costs more than to read it.
-    /// written costs more than to read it.
     ahead: VecDeque<Seen>,
     /// True if the first of them is the next one.
     ready: bool,

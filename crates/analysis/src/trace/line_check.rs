@@ -14,7 +14,7 @@ use fanin_units::{BitRate, Bytes};
 const NEAR: f64 = 0.1;
 /// Windows at that speed that are needed.
 const ENOUGH: u64 = 8;
-/// By how much the port is faster by which it is judged.
+/// Speed of the port that the check supposes, as a multiple of its own.
 const FASTER: f64 = 1.05;
 /// Backlog behind a busy port that inexact stamps explain [bytes], and the share of packets that may find more.
 const FRAMES: f64 = 2.0 * 1538.0;

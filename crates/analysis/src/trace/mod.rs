@@ -326,7 +326,7 @@ pub(super) struct Run<'a, S> {
     /// Steps of times and queue lengths, the coarsest of all files.
     steps: (Span, Bytes),
     speed: Option<fanin_units::BitRate>,
-    /// By port; None: not asked for.
+    /// Records on their way, by port; `None`: not asked for.
     lanes: Vec<Option<Lane<Estimated<S>>>>,
     records: u64,
     counts: Vec<u64>,

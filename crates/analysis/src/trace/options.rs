@@ -19,14 +19,14 @@ use std::path::{Path, PathBuf};
 /// Quantity by which bursts are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum By {
-    /// By the queue where there is one, by the arrival rate in captures without.
+    /// Detection by the queue where there is one, by the arrival rate in captures without.
     #[default]
     Auto,
     Queue,
     Rate,
 }
 
-/// Everything about one analysis.
+/// Options of one analysis.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Files, or one result folder.
@@ -62,7 +62,7 @@ pub struct Options {
     pub dates: [Option<Dated>; 2],
     /// Filter of captures' frames.
     pub filter: CaptureFilter,
-    /// Everything else; `rate` and `detect` are put in for each port.
+    /// Settings of burst detection; `rate` and `detect` are put in for each port.
     pub settings: Settings,
 }
 

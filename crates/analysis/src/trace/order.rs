@@ -98,7 +98,7 @@ impl Sink for PortAnalyzer {
     }
 }
 
-/// One port's records on their way.
+/// Records of one port on their way to be handed on in order.
 pub struct Lane<S> {
     sink: S,
     order: Order,

@@ -8,7 +8,7 @@ use crate::input::problem::Problem;
 use crate::Record;
 use fanin_units::{BitRate, Bytes};
 
-/// By how much more than the port's speed may seem to be acknowledged: ends of stretches, and headers of other sizes.
+/// Factor by which more than the port's speed may seem to be acknowledged: ends of stretches, and headers of other sizes.
 const MORE: f64 = 1.05;
 /// Drops that may have other explanations, as a share of those that the file can explain and as a number.
 const SOME: (f64, u64) = (1.1, 5);

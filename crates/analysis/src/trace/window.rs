@@ -7,7 +7,7 @@ use fanin_units::Time;
 /// Records that were found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Records {
-    /// In order of time.
+    /// Records in order of time.
     pub records: Vec<Record>,
     /// Number of records in all.
     pub count: u64,

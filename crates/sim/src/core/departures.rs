@@ -262,7 +262,7 @@ impl Core {
         }
     }
 
-    /// From now on what waits at a port stands in its queues, until nothing does.
+    /// Takes a port off the fast path: packets wait in its queues, until none does.
     #[inline(never)]
     pub fn leave_fast_path(&mut self, l: LinkId) {
         self.catch_up(l);
@@ -287,7 +287,7 @@ impl Core {
         link.follow();
     }
 
-    /// From now on departures of a port are events, until nothing waits there.
+    /// Makes departures of a port events, until nothing waits there.
     pub fn make_events(&mut self, l: LinkId) {
         if self.links[l].flags & flag::EVENTS != 0 {
             return;

@@ -31,7 +31,7 @@ counters! {
 
 /// Failures and bit errors of a link, in one direction.
 pub struct Fault {
-    /// From the arrival of a frame's last bit until the node acts on it.
+    /// Time from the arrival of a frame's last bit until the node acts on it.
     inside: Span,
     /// Times at which the link is down, in order, and how many of these times no frame that is still to come can have met.
     outages: Vec<Outage>,

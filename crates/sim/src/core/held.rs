@@ -15,13 +15,13 @@ use std::collections::BTreeMap;
 /// Packets that are held.
 #[derive(Default)]
 pub struct Held {
-    /// By packet, where it is held. Empty where nothing was ever held.
+    /// Place of each held packet, by packet. Empty where nothing was ever held.
     at: Vec<At>,
-    /// By link and class of its queue, what is held for it.
+    /// Bytes, packets and cells that are held, by link and class of its queue.
     waits: BTreeMap<(u32, u8), Waits>,
     /// Packets that reached a watched port and are or were held for it: what becomes of them there is not in their row yet.
     rows: BTreeMap<PacketId, LinkId>,
-    /// By packet, what the marking policy of a port has decided about it as it was held for that port.
+    /// Decision of a port's marking policy about a packet that is held for that port, by packet.
     decided: Vec<Decided>,
 }
 

@@ -74,9 +74,9 @@ pub struct Link {
     pub tail: u32,
     /// Frame bytes that wait (the packet being serialised not counted).
     pub queue_bytes: u32,
-    /// Frame bytes that it was given, modulo 2^32.
+    /// Frame bytes that the port has accepted, modulo 2^32.
     pub bytes: u32,
-    /// Most that may wait, packet by packet, in bytes or packets.
+    /// Largest queue that may wait, packet by packet, in bytes or packets.
     pub limit: u32,
     /// Time at which the wire has sent all packets that the port has accepted \[ps\].
     pub free_at: u64,
@@ -223,7 +223,7 @@ impl Link {
         self.to & FOLLOWED != 0
     }
 
-    /// From now on dequeues are lazy ([`Link::is_followed`]). Something must be on its way.
+    /// Makes dequeues lazy ([`Link::is_followed`]). Something must be on its way.
     #[inline(always)]
     pub fn follow(&mut self) {
         debug_assert_ne!(self.head, self.tail, "nothing is on the way");

@@ -13,7 +13,7 @@ use fanin_units::{LinkId, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub reason: DropReason,
-    /// For want of room; else marking drops it.
+    /// True if the port has no room; else marking drops the packet.
     pub room: bool,
 }
 

@@ -46,15 +46,15 @@ pub struct Core {
     pub links: Links,
     pub ports: Table<Port, LinkId>,
     pub pool: Pool,
-    /// By switch, the buffer that its ports share; empty where none do.
+    /// Buffer that the ports of a switch share, by switch; empty where none do.
     pub shared: Table<SharedBuffer, SwitchId>,
     /// Switches are combined input- and output-queued ones, whose ports get packets over their crossbars alone.
     pub combined: bool,
     /// Time on its crossbar, by switch; empty where switches are output queued.
     pub crossings: Table<WireClock, SwitchId>,
-    /// By link, the pauses of ports that may be paused.
+    /// Pauses of ports that may be paused, by link.
     pub gates: BTreeMap<LinkId, PortGate>,
-    /// By link, in one direction, what happens to it; links without any event are absent.
+    /// Failures and bit errors, by link, in one direction; links without any are absent.
     pub faults: BTreeMap<LinkId, Fault>,
     /// True if hooked links must record arrivals, or may be down: this is checked before the hooks.
     pub inspects: bool,
@@ -78,7 +78,7 @@ impl Core {
         self.arrivals as u32 + l.0
     }
 
-    /// From the end of a frame's serialisation on a link until it is at the far end.
+    /// Time from the end of a frame's serialisation on a link until it is at the far end.
     #[inline(always)]
     pub fn delay(&self, l: LinkId) -> Span {
         Span::from_ps(self.links[l].delay())

@@ -41,15 +41,15 @@ pub struct Pool {
     outer: Table<Outer>,
     inner: Table<Inner>,
     free: Vec<PacketId>,
-    /// By the packet at the end of whose frame a control message travels: the message, itself a packet here.
+    /// Control message at the end of a packet's frame, by packet: the message is itself a packet here.
     messages: Table<PacketId>,
-    /// By packet, the headers of switches in its frame, where its envelope says that there are any.
+    /// Headers of switches in a packet's frame, by packet, where its envelope says that there are any.
     shims: Table<Shim>,
-    /// By packet, its rank at the port that it was offered to last, where packets leave by rank.
+    /// Rank of each packet at the port at which it was last to be enqueued, where packets leave by rank.
     ranks: Table<u32>,
-    /// By packet, the records of ports behind its shim, where that has any.
+    /// Records of ports behind a packet's shim, by packet, where it has any.
     records: Table<[Record; MAX_HOPS]>,
-    /// By packet, what its switch keeps with it; grown where a mechanism does.
+    /// Notes of switches on packets, by packet; grown where a mechanism uses them.
     notes: Table<u64>,
     /// Places that hold control messages.
     control: u64,

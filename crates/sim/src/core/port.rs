@@ -141,7 +141,7 @@ impl Port {
         self.closed >> class & 1 != 0
     }
 
-    /// From now on these classes wait; the last queue waits with any that belongs to it.
+    /// Closes these classes; the last queue waits with any class that belongs to it.
     pub fn close(&mut self, classes: u8) {
         self.closed = self.queues_of(classes);
         if let Some(queues) = self.queues.as_deref_mut() {

@@ -44,9 +44,9 @@ pub struct Queues {
     pub control: VecDeque<PacketId>,
     /// True if the first control frame is a pause.
     pub pauses: bool,
-    /// By class, where `decided`, or where each class has a policy of its own.
+    /// State of each class's queue, where `decided`, or where each class has a policy of its own.
     pub heads: Option<Box<[Heads]>>,
-    /// By class, its marking policy, where each has its own.
+    /// Marking policy of each class, where each has its own.
     pub markers: Option<Box<[Marker]>>,
     /// The queues of further classes.
     others: Box<[VecDeque<Waiting>]>,
@@ -207,7 +207,7 @@ impl Queues {
         Some(frame)
     }
 
-    /// All of a queue whose class is closed, in order; the port's counts still have it.
+    /// Takes all packets of a queue whose class is closed, in order; the port's counts still have them.
     pub fn take_all(&mut self, class: usize) -> VecDeque<Waiting> {
         self.scheduler.flush(class);
         if let Some(heads) = self.heads.as_deref_mut() {

@@ -33,7 +33,7 @@ pub struct Settings<'a> {
 
 /// The queues of an input for an output.
 struct Voq {
-    /// By class.
+    /// Queues by class.
     queues: Vec<VecDeque<PacketId>>,
     bytes: Vec<u64>,
     /// Scheduler among classes, where there are several: the discipline of the output port.
@@ -49,7 +49,7 @@ pub struct Depth {
     /// Bytes that mechanisms hold besides.
     pub held: u64,
     pub held_packets: u32,
-    /// Most since the last sample, and ever, with what was held.
+    /// Most bytes since the last sample, and ever, with what was held.
     pub interval_max: u64,
     pub peak: u64,
     /// Packets that did not fit: since the last sample, and ever.
@@ -109,13 +109,13 @@ struct Output {
     link: LinkId,
     /// A packet is crossing to it.
     busy: bool,
-    /// By class, bytes that wait for it in inputs or cross to it, and those in its queue.
+    /// Bytes that wait for the output in inputs or cross to it, and bytes in its queue, by class.
     coming: Vec<u64>,
     queued: Vec<u64>,
     /// Classes without room for a largest frame, a bit for each; and all there are.
     full: u8,
     all: u8,
-    /// By class, inputs with a packet for it.
+    /// Inputs with a packet for the output, by class.
     waiting: Vec<Inputs>,
     /// Packets for it in all inputs.
     packets: u32,
@@ -143,7 +143,7 @@ pub struct Crossbar {
     room_below: u64,
     inputs: Vec<Input>,
     outputs: Vec<Output>,
-    /// By input, then output.
+    /// Virtual output queues, by input, then output.
     voqs: Vec<Voq>,
     /// Time at which the packet that crosses from an input has crossed; `Time::MAX`: none crosses.
     ends: Vec<Time>,

@@ -59,7 +59,8 @@ pub struct Failover {
 }
 
 impl Failover {
-    /// All links work. `notices`: at each port of a switch whose link fails, in order of time; `changes`: of links between switches, in order.
+    /// State in which all links work. `notices`: at each port of a switch whose link fails, in order of time; `changes`: of links
+    /// between switches, in order.
     pub fn new(topology: &Topology, intact: Fib, notices: &[(SwitchId, LinkId, Notice)], changes: Vec<Change>) -> Failover {
         let mut views: Vec<View> = (0..topology.switch_count()).map(|_| View::default()).collect();
         let mut notices = notices.to_vec();

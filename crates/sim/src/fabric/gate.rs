@@ -58,7 +58,7 @@ impl Fabric {
         behind.map(|port| far.ports[port.index()]).collect()
     }
 
-    /// From now on these classes of a switch's port wait, and all others may send.
+    /// Pauses these classes of a switch's port, and lets all others send.
     pub fn gate(&mut self, core: &mut Core, l: LinkId, closed: u8) {
         let hooks = self.switches[core.switch_port(l).0].hooks;
         if hooks.any(Hooks::EGRESS) {

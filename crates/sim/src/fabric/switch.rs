@@ -30,9 +30,10 @@ pub struct SwitchNode {
     pub headers: Option<u8>,
     /// Outgoing links of the switch, by port.
     pub ports: Vec<LinkId>,
-    /// By port, frame bytes here that came in by it; empty where no mechanism asks for them ([`Hooks::INPUTS`]).
+    /// Frame bytes in the switch's memory by the port that they came in by; empty where no mechanism asks for them
+    /// ([`Hooks::INPUTS`]).
     pub inputs: Vec<u64>,
-    /// Messages that are about to be offered to ports, each with its link.
+    /// Messages that are about to join queues of ports, each with its link.
     pub outbox: VecDeque<(LinkId, PacketId)>,
     /// Packets dropped at the heads of queues, of which mechanisms that send messages have not been told yet.
     pub dropped: VecDeque<(PacketId, Packet, DropReason)>,
@@ -52,19 +53,19 @@ pub struct Fabric {
     pub sees_all: bool,
     /// Effects that mechanisms ask for in the present event; empty between events.
     pub effects: Effects,
-    /// By switch, its crossbar; empty where switches are output queued.
+    /// Crossbar of each switch; empty where switches are output queued.
     pub crossbars: Table<Crossbar, SwitchId>,
-    /// By slot behind those of departures, the switch, and which of its crossbar's.
+    /// Switch and number of each crossbar slot behind the slots of departures.
     pub crossbar_slots: Vec<(SwitchId, u16)>,
-    /// The packet that is being offered was detoured here: a port that refuses it drops it.
+    /// True if the packet that is being enqueued was detoured here: a port that refuses it drops it.
     pub detouring: bool,
     /// A port has its turn: other ports may have theirs at this very instant.
     pub departing: bool,
-    /// By link, the ingress port of the switch at its far end; `u16::MAX` where a host is there.
+    /// Ingress port of the switch at the far end of each link; `u16::MAX` where a host is there.
     pub ingress: Table<u16, LinkId>,
-    /// By packet, the port of its switch that it came in by and its frame bytes, while it counts there; empty where nobody asks.
+    /// Port by which each packet came into its switch, and its frame bytes, while it counts there; empty where nobody asks.
     pub entered: Vec<(u16, u16)>,
-    /// By link, the one in the other direction.
+    /// Link in the other direction, by link.
     pub reverse: Table<LinkId, LinkId>,
     /// Links that fail, where any do.
     pub failover: Option<Box<Failover>>,
@@ -131,7 +132,8 @@ impl Fabric {
         }
     }
 
-    /// One hop less is left to a packet that has reached a switch over link `via`: the link by which it leaves. Without any it is dropped.
+    /// Takes a hop from a packet that has reached a switch over link `via`, and gives the link by which it leaves. Without any
+    /// hop left it is dropped.
     #[inline(always)]
     pub fn take_hop(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: PacketId) -> Option<LinkId> {
         let outer = core.pool.outer(packet);

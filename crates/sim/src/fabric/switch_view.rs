@@ -49,7 +49,7 @@ impl Node for SwitchView<'_> {
         self.core.view(l)
     }
 
-    /// No packet leaves a combined switch at once: it crosses before.
+    /// True if a packet would leave at once. At a combined switch none does: it crosses before.
     fn is_idle(&mut self, port: PortNo) -> bool {
         let l = self.link(port);
         self.core.catch_up(l);

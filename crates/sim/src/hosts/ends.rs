@@ -151,7 +151,7 @@ pub struct EndReport {
     pub stats: Stats,
     /// Datagrams that it has received.
     pub received: u64,
-    /// In which order they and other packets with payload have arrived.
+    /// Order in which datagrams and other packets with payload have arrived.
     pub reordering: Reordering,
     /// True if the end is over, as far as it knows.
     pub ended: bool,

@@ -22,7 +22,7 @@ struct Sending {
     first: u32,
     /// All bytes below were sent at least once.
     reached: u64,
-    /// By the first byte of payload that was sent again: how often.
+    /// Number of retransmissions, by the first byte of the payload that was sent again.
     again: BTreeMap<u64, u32>,
 }
 

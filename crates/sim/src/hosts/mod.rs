@@ -64,13 +64,13 @@ const RECEIVE: u64 = 3;
 /// All hosts.
 pub struct Hosts {
     pub hosts: Table<Host>,
-    /// By link, the host that feeds it; of those that a switch feeds nothing that could be used.
+    /// Host that feeds each link; `u32::MAX` where a switch feeds it.
     pub feeders: Table<u32, LinkId>,
     pub ends: Ends,
     pub transports: Table<(Name, Arc<Parameters>)>,
     /// Bytes around a packet in its frame, with room for stamps.
     pub framing: Framing,
-    /// From the arrival of a packet until its transport sees it: a part of the delay of links to hosts.
+    /// Time from the arrival of a packet until its transport sees it: a part of the delay of links to hosts.
     pub processing: Span,
     /// Time to live that hosts send with.
     pub ttl: u8,
@@ -81,7 +81,7 @@ pub struct Hosts {
     /// NICs that ask for pauses without need.
     pub storms: Storms,
     pub pause_counts: NicCounts,
-    /// By host, what it will notice about its link, in order.
+    /// Changes of its link that each host will notice, in order.
     pub notices: BTreeMap<u32, VecDeque<Notice>>,
     /// Queues in front of wires, by host, where NICs are first in, first out.
     pub tx_queues: Option<Table<TxQueue>>,

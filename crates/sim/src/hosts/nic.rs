@@ -78,7 +78,7 @@ impl Host {
         self.ready.is_empty() && self.closed == 0 && core.links[self.nic].free_at <= core.now.ps()
     }
 
-    /// From now on transmission opportunities are events, until nobody is ready.
+    /// Makes transmission opportunities events, until nobody is ready.
     #[cold]
     #[inline(never)]
     pub fn hurry(&mut self, core: &mut Core) {

@@ -1,4 +1,4 @@
-//! In which order a flow's packets arrive, held against the order in which its sender's host sent them.
+//! Reordering: the order in which a flow's packets arrive, compared with the order in which its sender's host sent them.
 //!
 //! Each transmission has a number of its own, so that a retransmission is a packet like any other and a loss is no reordering. A packet is
 //! **reordered** when one that was sent later has arrived before it; its **extent** is how many packets have arrived since the first
@@ -20,7 +20,7 @@ pub const THRESHOLD: u32 = 128;
 /// same is reordered, without extent and late time.
 const GAPS: usize = 3 * THRESHOLD as usize;
 
-/// No number: what is expected while the order of arrivals is not simply that of sending.
+/// Value of the expected number while packets are out of order: there is none.
 const NEVER: u32 = u32::MAX;
 
 /// Numbers that have not arrived when a later one did.

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Receivers {
     noise: Noise,
     napi: Option<Napi>,
-    /// For how long packets wait for those before them; `None`: not at all.
+    /// Longest time that packets wait for those before them; `None`: not at all.
     reorder: Option<Span>,
     /// Packets that came too early and waited; gaps that were given up.
     waited: u64,

@@ -61,13 +61,13 @@ pub struct Capturing {
     framer: Framer,
     /// True if frames have room for stamps.
     stamped: bool,
-    /// By host.
+    /// Interface of each host's NIC; [`NONE`]: not captured.
     interfaces: Vec<u32>,
     /// Captured links, in order, with their interfaces.
     links: Vec<(LinkId, u32)>,
     /// Longest time between a packet's presence on a link and the event that reports it.
     longest: Span,
-    /// From a packet's last bit at a host until it is seen there.
+    /// Time from a packet's last bit at a host until it is seen there.
     processing: Span,
     pending: BinaryHeap<Reverse<Pending>>,
     known: u64,
@@ -78,7 +78,7 @@ pub struct Capturing {
 }
 
 impl Capturing {
-    /// None where nothing is captured, or tables go nowhere.
+    /// A capture; `None` where nothing is captured, or tables go nowhere.
     ///
     /// # Errors
     /// When the file cannot be created.
@@ -193,7 +193,7 @@ impl Capturing {
         Ok(())
     }
 
-    /// Nothing more becomes known: the run has ended at `now`.
+    /// Notes that the run has ended at `now`: no later frame becomes known.
     pub fn settle(&mut self, now: Time) {
         self.ended = Some(now);
     }

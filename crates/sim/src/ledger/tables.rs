@@ -379,7 +379,7 @@ impl Tables {
         }
     }
 
-    /// Nothing more is to come: rows that are still open are written as they are.
+    /// Settles all rows that are still open: they are written as they are.
     pub fn settle(&mut self) -> Result<(), TableError> {
         self.open.clear();
         let queues = &mut self.queues;

@@ -67,7 +67,7 @@ struct Handling {
 #[derive(Clone, Debug)]
 struct Ready {
     cause: Cause,
-    /// None where it is not data.
+    /// Limit that had kept data from being sent; `None` where it is not data.
     limit: Option<Limit>,
 }
 
@@ -121,7 +121,7 @@ pub struct Trace {
     flows: BTreeMap<u32, [End; 2]>,
     /// Messages that applications have written, by flow.
     pub(super) messages: BTreeMap<u32, Messages>,
-    /// By place in the pool.
+    /// Packets on their way, by place in the pool.
     journeys: Vec<Option<Box<Journey>>>,
     packets: u64,
 }
@@ -156,7 +156,7 @@ impl Trace {
         }
     }
 
-    /// Nothing more happens at the ends of a flow, whose receiver had all, and whose sender knew, when these times say so: its messages.
+    /// Ends the trace of a flow and gives its messages. `finish`: the receiver had all; `acked`: the sender knew.
     pub fn forget(&mut self, flow: u32, finish: Option<Time>, acked: Option<Time>) -> Vec<MessageRow> {
         self.flows.remove(&flow);
         self.messages.remove(&flow).map_or_else(Vec::new, |messages| messages.end(finish, acked))

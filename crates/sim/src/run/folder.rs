@@ -195,7 +195,7 @@ fn allocate(file: &File) -> bool {
     allocated.is_ok() && file.metadata().is_ok_and(|metadata| metadata.blocks() * 512 >= BALLAST as u64)
 }
 
-/// No call for it that is the same everywhere: the space is taken by bytes.
+/// Stands for the allocation of space on systems without a call for it: space is taken as bytes are written.
 #[cfg(not(target_os = "linux"))]
 fn allocate(_file: &File) -> bool {
     false

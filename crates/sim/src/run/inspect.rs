@@ -174,7 +174,7 @@ impl World {
         self.hosts.after_end.get(group).copied().unwrap_or_default()
     }
 
-    /// By switch, frame bytes that it counts by the port that they came in by; `None` where nobody asks for them.
+    /// Frame bytes that each switch counts by the port that they came in by; `None` where nobody asks for them.
     pub fn input_bytes(&self) -> Vec<Option<u64>> {
         let switches = self.fabric.switches.iter();
         switches.map(|switch| switch.hooks.any(Hooks::INPUTS).then(|| switch.inputs.iter().sum())).collect()

@@ -279,7 +279,7 @@ fn notices_of(scenario: &Scenario, link: LinkId) -> VecDeque<Notice> {
     notices(scenario.outages_of(link)).into()
 }
 
-/// By link, in one direction, what happens to it during the run.
+/// Failures and bit errors of links during the run, by link, in one direction.
 fn faults(scenario: &Scenario) -> BTreeMap<LinkId, Fault> {
     let topology = scenario.topology();
     let of = |(l, wire): (LinkId, &fanin_topology::Link)| {
@@ -359,7 +359,7 @@ fn host_headers(scenario: &Scenario) -> Option<Box<Headers>> {
     switches.map(|node| scenario.mechanisms(node)).find_map(Mechanisms::host_header).map(Headers::new)
 }
 
-/// By switch, the buffer that its ports share, if they do. Each class of each port is a queue of its own there.
+/// Buffers that ports of a switch share, by switch, if they do. Each class of each port is a queue of its own there.
 fn shared_buffers(scenario: &Scenario) -> Vec<SharedBuffer> {
     let topology = scenario.topology();
     let switch = &scenario.doc().switch;
@@ -372,7 +372,7 @@ fn shared_buffers(scenario: &Scenario) -> Vec<SharedBuffer> {
     (0..topology.switch_count()).map(of).collect()
 }
 
-/// By switch, its crossbar, and the slots of the wheel that they have; empty where switches are output queued.
+/// Crossbars by switch, and their slots of the wheel; empty where switches are output queued.
 fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(SwitchId, u16)>) {
     let topology = scenario.topology();
     let Some(settings) = scenario.doc().switch.architecture.combined() else { return (Vec::new(), Vec::new()) };

@@ -195,8 +195,8 @@ fn aborted(flow: &Aborted) -> Value {
     })
 }
 
-/// In which order packets with payload arrived, over all flows. Shares are of the packets. `buffered`: packets that waited in hosts until
-/// they were in order, and gaps given up there.
+/// Summary of reordering over all flows, of packets with payload. Shares are of the packets. `buffered`: packets that waited in
+/// hosts until they were in order, and gaps given up there.
 fn reordering(r: &Reordering, buffered: Option<(u64, u64)>) -> Value {
     let share = |n: u64| if r.packets == 0 { 0.0 } else { n as f64 / r.packets as f64 };
     let displaced: u64 = r.displaced.values().sum();

@@ -30,7 +30,7 @@ use fanin_engine::{Due, Items};
 use fanin_packet::PacketId;
 use fanin_units::LinkId;
 
-/// In an event's note: the rest is an end. Without it the note is a packet's place + 1, or nothing.
+/// Flag in an event's note: the rest is an end. Without it the note is a packet's place + 1, or nothing.
 const END: u32 = 1 << 31;
 
 /// The packet of a note that has one.
@@ -111,7 +111,7 @@ impl World {
     }
 }
 
-/// None of this is a call that takes the tables: they stay in registers. What an arrival seldom needs is told by one comparison.
+/// The steps of prefetching. None is a call that takes the tables: they stay in registers.
 impl Tables<'_> {
     #[inline(always)]
     fn is_arrival(&self, due: &Due) -> bool {

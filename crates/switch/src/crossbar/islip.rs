@@ -18,9 +18,9 @@ const NO_OFFER: (u16, u16) = (u16::MAX, u16::MAX);
 /// Grant and accept by pointers; `SLIPS`: a pointer moves only with a grant that was accepted in the first round.
 #[derive(Clone, Debug)]
 pub(super) struct Pointers<const SLIPS: bool> {
-    /// By output, the input that is first in turn.
+    /// Grant pointer of each output: the input that is first in turn.
     grant: Vec<u16>,
-    /// By input, the output that is first in turn.
+    /// Accept pointer of each input: the output that is first in turn.
     accept: Vec<u16>,
     /// Inputs that are connected, within an arbitration.
     taken: Inputs,
@@ -44,7 +44,7 @@ impl<const SLIPS: bool> Pointers<SLIPS> {
         }
     }
 
-    /// One round; whether it has connected anything.
+    /// Runs one round of request, grant and accept; true if it has connected anything.
     pub(super) fn round(&mut self, requests: &Requests, first: bool, matches: &mut Vec<Match>) -> bool {
         let (inputs, outputs) = (self.accept.len(), self.grant.len());
         let after = |n: usize, of: usize| if n + 1 == of { 0 } else { n as u16 + 1 };

@@ -7,13 +7,13 @@ use fanin_params::{names, params, Cx};
 use fanin_units::{Amount, BitRate, Bytes, Span, Stream};
 use std::ops::Bound;
 
-/// By chance.
+/// Reason of marks by chance.
 const MARK_BY_CHANCE: MarkReason = MarkReason("red");
-/// The average queue is above the upper limit.
+/// Reason of marks: the average queue is above the upper limit.
 const MARK_FORCED: MarkReason = MarkReason("red_forced");
-/// By chance, a packet that could not be marked.
+/// Reason of drops by chance, of packets that could not be marked.
 const DROP_BY_CHANCE: DropReason = DropReason("red");
-/// The average queue is above the upper limit.
+/// Reason of drops: the average queue is above the upper limit.
 const DROP_FORCED: DropReason = DropReason("red_forced");
 
 names! {

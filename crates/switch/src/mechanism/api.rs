@@ -202,7 +202,7 @@ pub struct Claims {
 /// Packets that a mechanism sends by ports that do not lead to their destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strays {
-    /// None, or only where `PortSite::back` says that they come back ([`Profile::returns`]).
+    /// No packets, or only where `PortSite::back` says that they come back ([`Profile::returns`]).
     #[default]
     None,
     /// Packets for which a port has no room.

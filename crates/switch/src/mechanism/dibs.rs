@@ -41,7 +41,7 @@ const SALT: u32 = 3;
 pub struct Dibs {
     /// Ports that lead to switches.
     ports: Vec<PortNo>,
-    /// By port, for the packets that it refuses.
+    /// Random streams by port, for the packets that it refuses.
     draws: Vec<Stream>,
     counts: DibsCounts,
     reasons: BTreeMap<&'static str, u64>,

@@ -32,7 +32,7 @@ counters! {
 #[derive(Debug)]
 pub struct Int {
     hops: usize,
-    /// By port, what it counts as in the path of a packet.
+    /// Number of each port in the path of a packet.
     ports: Vec<u16>,
     counts: IntCounts,
 }

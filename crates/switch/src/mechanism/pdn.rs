@@ -181,7 +181,7 @@ pub struct Pdn {
     loss: f64,
     ip: IpVersion,
     ttl: u8,
-    /// By port; none where the next hop runs no PDN.
+    /// State of each port; `None` where the next hop runs no PDN.
     ports: Vec<Option<Port>>,
     counts: NoticeCounts,
 }

@@ -152,10 +152,10 @@ enum Task {
 pub struct Rcm {
     rcc: bool,
     sar: bool,
-    /// At a combined switch.
+    /// True if the switch is a combined input- and output-queued one.
     combined: bool,
     detect: Setting,
-    /// w.
+    /// Weight w of the degree from downstream.
     weight: u32,
     control: Settings,
     paces: bool,

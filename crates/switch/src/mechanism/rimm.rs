@@ -98,15 +98,15 @@ pub struct Rimm {
     cell: u32,
     ttl: u8,
     ports: Vec<Port>,
-    /// By port, whether a packet for it comes back from the neighbour behind each; empty for one without detours.
+    /// True for each neighbour that sends a packet for a port back, by port and neighbour; empty for ports without detours.
     back: Vec<Vec<bool>>,
-    /// By port, the depth that the neighbour has last stated.
+    /// Depth that the neighbour has last stated, by port.
     qdm: Vec<Option<u16>>,
-    /// By hash; empty until the first detour.
+    /// Pairs of sequence numbers, by hash; empty until the first detour.
     pairs: Vec<Pair>,
-    /// By hash, the port of the pair's last detour; only with `neighbour` = per_flow.
+    /// Port of the pair's last detour, by hash; only with `neighbour` = per_flow.
     ways: Vec<PortNo>,
-    /// By packet.
+    /// Packets away on a detour, by packet.
     away: Vec<Away>,
     counts: RimmCounts,
     reasons: BTreeMap<Why, u64>,

@@ -48,7 +48,7 @@ pub struct Site {
     pub ttl: u8,
     /// Bytes of a buffer cell.
     pub cell: u32,
-    /// No frame of the traffic is larger, whatever switches put into it.
+    /// Upper bound on the frames of the traffic, whatever switches put into them.
     pub largest_frame: Bytes,
     /// Largest frame with a message at its end, at whatever switch; zero without such frames.
     pub attached_frame: Bytes,

@@ -125,11 +125,11 @@ pub enum Effect {
     /// decides about it as if all of that were in the port's queue, or what is of the packet's class where classes have policies of their
     /// own. It drops none of them, and is not asked again when the packet joins that queue.
     Mark { packet: PacketId, port: PortNo },
-    /// From now on these classes of a port wait, a bit for each, and all others may send. The frame on the wire is not interrupted.
+    /// Pauses these classes of a port, a bit for each, and lets all others send. The frame on the wire is not interrupted.
     Gate { port: PortNo, closed: u8 },
     /// Drops all packets in the queues of these classes of a port, a bit for each; the classes are paused.
     Flush { port: PortNo, classes: u8, reason: DropReason },
-    /// For the record: the neighbour at a port is to pause a class from now on, mostly for packets that wait at `behind`.
+    /// For the record: the neighbour at a port is asked to pause a class, mostly for packets that wait at `behind`.
     /// `held_up`: that class of `behind` has been paused itself since its queue was last empty.
     Asks { port: PortNo, class: u8, behind: Option<PortNo>, held_up: bool },
     /// For the record: the state of a port from now on, as the mechanism sees it. `about`: side of the port; `state` and

@@ -93,7 +93,7 @@ pub struct Vertigo {
     serve: ServeBy,
     /// Ports that lead to switches.
     ports: Vec<PortNo>,
-    /// By port, for the packets that it refuses.
+    /// Random streams by port, for the packets that it refuses.
     draws: Vec<Stream>,
     counts: VertigoCounts,
     reasons: BTreeMap<&'static str, u64>,

@@ -46,7 +46,7 @@ pub(crate) trait Discipline: Sized {
     /// The class whose first packet is next.
     fn next(&self) -> Option<usize>;
 
-    /// From now on these classes send nothing, as if nothing of them waited; the others send. A bit for each class.
+    /// Closes these classes: they send nothing, as if nothing of them waited, and the others send. A bit for each class.
     fn gate(&mut self, closed: u8);
 
     /// The first packet of `class`, which is what `next` said, has left.
@@ -57,7 +57,7 @@ pub(crate) trait Discipline: Sized {
         self.dequeued(class, frame);
     }
 
-    /// Nothing of `class` waits any more, which sends nothing now ([`Discipline::gate`]).
+    /// Records that all packets of `class`, which is closed ([`Discipline::gate`]), have left otherwise.
     fn flush(&mut self, class: usize);
 
     /// The state of a port without packets becomes that of one at which only `class` has had packets since it was last empty:
@@ -120,7 +120,7 @@ macro_rules! registry {
                 match self { $( Scheduler::$name(state) => state.removed(class, place, frame), )* }
             }
 
-            /// From now on these classes send nothing, and all others do; a bit for each class.
+            /// Closes these classes, a bit for each: they send nothing, and all others do.
             pub fn gate(&mut self, closed: u8) {
                 match self { $( Scheduler::$name(state) => state.gate(closed), )* }
             }

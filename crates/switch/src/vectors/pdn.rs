@@ -235,7 +235,7 @@ struct Port {
     kind: u8,
     empty: u16,
     first_ttl: u8,
-    /// None where the next hop runs no PDN.
+    /// Queue of notifications; `None` where the next hop runs no PDN.
     queue: Option<Queue<Notice>>,
 }
 

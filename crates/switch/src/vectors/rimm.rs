@@ -226,7 +226,7 @@ impl Tape<'_> {
         }
     }
 
-    /// One after the other in any order, until none is out.
+    /// Brings packets back one after the other in any order, until none is out.
     fn all_back(&mut self) {
         let most = 40 * self.out.len();
         for _ in 0..most {

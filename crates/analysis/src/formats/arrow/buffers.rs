@@ -24,7 +24,7 @@ const ZSTD_WINDOW: u32 = 25;
 /// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// None that can be read.
+    /// A type that cannot be read.
     None,
     Bool,
     /// Numbers of so many bytes.

@@ -146,7 +146,7 @@ struct Rows {
     /// True if it opens a connection, where that is known.
     opens: Vec<Option<bool>>,
     skip: Vec<bool>,
-    /// For the columns above, before they are brought into their type.
+    /// Buffer for the columns above, before they are brought into their type.
     wide: Vec<u64>,
 }
 

@@ -83,7 +83,7 @@ impl Values {
 
 /// One column that is read.
 pub struct Chosen {
-    /// In the file.
+    /// Index of the column in the file.
     pub index: usize,
     pub name: String,
     pub unsigned: bool,

@@ -216,7 +216,7 @@ impl Guarded {
         Ok(guarded)
     }
 
-    /// For the pages of a column that are compressed so.
+    /// The guard for pages of a column with this compression.
     pub fn for_codec(&self, codec: Compression) -> Guarded {
         Guarded { gzip: matches!(codec, Compression::GZIP(_)), ..self.clone() }
     }

@@ -26,7 +26,7 @@ pub struct Lines {
     /// Bytes that have been read; those still to be used begin at `at`.
     buffer: Vec<u8>,
     at: usize,
-    /// All has been read, and ends in a line feed.
+    /// True if all has been read, and ends in a line feed.
     ended: bool,
     /// The last byte that has been read.
     last: u8,

@@ -107,7 +107,7 @@ impl Bad {
 pub struct MappedText<R> {
     path: PathBuf,
     rows: R,
-    /// By index of a bound column.
+    /// Names of bound columns, by index.
     names: Vec<String>,
     bound: Vec<Bound>,
     notes: Vec<String>,

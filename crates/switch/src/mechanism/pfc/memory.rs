@@ -41,7 +41,7 @@ struct Calm {
     each: u64,
 }
 
-/// No packet has waited for a port before.
+/// Notes the first packet that waits for an output port.
 #[cold]
 fn waits_first(outputs: &mut Vec<u64>, output: PortNo, bytes: u64) {
     outputs.resize(output.index() + 1, 0);

@@ -66,11 +66,11 @@ pub(super) struct Control {
     held: [VecDeque<Held>; PRIORITIES],
     bytes: u64,
     flows: Vec<HeldFlow>,
-    /// Nothing that is held may leave until a window, a pause or the queue ahead ends.
+    /// True if no held packet may leave until a window, a pause or the queue ahead ends.
     stalled: bool,
     /// The held packet that leaves now, and the share in which it counts.
     leaving: Option<(PacketId, Share)>,
-    /// At a combined switch, packets that were counted when they were let go, and have not left yet.
+    /// Packets that were counted when they were released, and have not left yet; only at a combined switch.
     counted: BTreeSet<PacketId>,
     /// Start of the window.
     pub since: Time,

@@ -116,7 +116,7 @@ impl Rcm {
         }
     }
 
-    /// Nothing was heard from downstream for too long.
+    /// Forgets a degree from downstream that has expired.
     pub(super) fn forget(&mut self, now: Time, port: PortNo, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if at.remote == 0 {
@@ -132,7 +132,8 @@ impl Rcm {
         self.wake(port, fx);
     }
 
-    /// Nothing has arrived at an input queue for a while: where it is still too long, the neighbour is notified again.
+    /// Samples an input queue at which nothing has arrived for a while: where it is still too long, the neighbour is notified
+    /// again.
     pub(super) fn look_again(&mut self, node: &mut dyn Node, port: PortNo, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         let (degree, until) = (at.arriving, at.arriving_until);

@@ -90,7 +90,7 @@ impl Flows {
         true
     }
 
-    /// No flow leaves by this port any more.
+    /// Forgets all flows that were moved to this port.
     pub(super) fn leave(&mut self, port: PortNo) {
         for place in self.places.iter_mut().filter(|place| place.is_some_and(|moved| moved.port == port)) {
             *place = None;

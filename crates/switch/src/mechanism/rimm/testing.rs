@@ -99,7 +99,7 @@ impl Switch {
         Switch(rimm)
     }
 
-    /// No neighbour has been heard.
+    /// Forgets the depths of all neighbours.
     pub fn forget(&mut self) {
         self.0.qdm.fill(None);
     }

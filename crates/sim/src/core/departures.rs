@@ -1,4 +1,4 @@
-//! Packets leave their queues: when somebody looks, with the time at which it happened.
+//! Lazy dequeue: packets leave their queues when the queue is next read, each with the time at which it left.
 //!
 //! A port off the fast path decides who is next when its wire is free. That is no event where nobody has to act at that instant: it is
 //! caught up with before anything reads or changes the port, and when the last packet on its wire has arrived at the far end, which is
@@ -38,7 +38,7 @@ pub fn full_queue(port: &Port, stuck: &mut Option<String>, barrier: &mut Time) {
 }
 
 impl Core {
-    /// Brings a port's queue up to now: whatever has begun serialisation since it was last read leaves it.
+    /// Brings a port's queue up to now: packets whose serialisation has begun since it was last read leave it.
     #[inline(always)]
     pub fn catch_up(&mut self, l: LinkId) {
         let (link, rings) = self.links.with_rings(l);
@@ -99,7 +99,7 @@ impl Core {
         }
     }
 
-    /// Makes a port whose departures are no events go on when its wire is free, which it is not, if it has anything to send.
+    /// Lets a port with lazy dequeue send on when its wire is free, which it is not now, if it has anything to send.
     #[inline(always)]
     pub fn follow(&mut self, l: LinkId) {
         let may_send = self.ports[l].queues.as_deref().is_some_and(|queues| queues.may_send());
@@ -119,7 +119,7 @@ impl Core {
         self.follow(l);
     }
 
-    /// A port whose departures are no events has nothing to send.
+    /// Notes that a port with lazy dequeue has nothing to send.
     #[inline(always)]
     fn rest(&mut self, l: LinkId) {
         let (link, port) = (&mut self.links[l], &self.ports[l]);
@@ -155,7 +155,7 @@ impl Core {
         queues.express.as_mut()?.pop(data)
     }
 
-    /// Takes the packet whose turn it is off its queue, with its frame bytes there.
+    /// Takes the packet that the scheduler chooses off its queue, with its frame bytes there.
     #[inline(always)]
     pub fn take_next(&mut self, l: LinkId) -> Option<(PacketId, u16)> {
         let port = &mut self.ports[l];
@@ -202,7 +202,7 @@ impl Core {
         }
     }
 
-    /// Puts a frame onto a wire that is free at `start`, past the queues of classes and what happens there.
+    /// Puts a frame onto a wire that is free at `start`, past the queues of classes.
     pub fn start_past_queue(&mut self, l: LinkId, start: Time, packet: PacketId) {
         let frame = self.pool[packet].frame;
         self.put(l, start, packet, frame);
@@ -224,7 +224,7 @@ impl Core {
         }
     }
 
-    /// Gives a packet to a port on the fast path, whose queue is up to now: onto the wire, or behind what waits.
+    /// Gives a packet to a port on the fast path, whose queue is up to now: onto the wire, or behind the packets that wait.
     #[inline(always)]
     pub fn send(&mut self, l: LinkId, packet: PacketId, frame: u16) {
         let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
@@ -302,7 +302,7 @@ impl Core {
         }
     }
 
-    /// Sets the departure event of a port that has something to send, where none is set: when its wire is free.
+    /// Sets the departure event of a port with packets to send, if none is set, for the time when its wire is free.
     #[inline]
     pub fn arm(&mut self, l: LinkId) {
         let Some(queues) = self.ports[l].queues.as_deref_mut() else { return };
@@ -324,7 +324,7 @@ impl Core {
         }
     }
 
-    /// A packet has left a port at `start`: what that knows of itself then is written into its frame, where there is a place for it.
+    /// Writes the port's state at a packet's departure into the packet's frame, where there is a place for it.
     #[inline]
     fn write_departure(&mut self, l: LinkId, start: Time, packet: PacketId, frame: u16) {
         let [sent, _] = self.ports[l].sent(&self.links[l]);

@@ -15,7 +15,7 @@ pub const FIRST: u32 = 4;
 /// Places in the room of a block: a ring that has moved takes whole blocks.
 const PLACES: u32 = 8;
 
-/// A link and the first places of its ring, two lines of which many processors fetch the second with the first.
+/// A link and the first places of its ring, in two lines: many processors fetch the second with the first.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Pair {
@@ -135,7 +135,7 @@ impl Links {
         Rings { entries: self.blocks.as_ptr().cast(), places: self.places(), of: PhantomData }
     }
 
-    /// A link, and the rings besides.
+    /// A link, together with all rings to read from.
     #[inline(always)]
     pub fn with_rings(&mut self, l: LinkId) -> (&mut Link, RingsMut<'_>) {
         let l = l.index();
@@ -148,7 +148,7 @@ impl Links {
         (link, RingsMut { entries: blocks.cast(), places, of: PhantomData })
     }
 
-    /// All links where they stand now, for code that looks at them often.
+    /// A view of all links and rings in memory, for code that reads them often.
     #[inline(always)]
     pub fn items(&self) -> Items<'_> {
         Items { blocks: self.blocks.as_ptr(), count: self.count, rings: self.rings() }
@@ -175,7 +175,7 @@ impl Links {
         link.start(rings, start, packet, frame, carry)
     }
 
-    /// A link whose ring has room for another packet, and the rings besides.
+    /// A link whose ring has room for another packet, together with all rings to write to.
     #[inline(always)]
     fn with_room(&mut self, l: LinkId) -> (&mut Link, RingsMut<'_>) {
         if self[l].is_full() {
@@ -230,12 +230,12 @@ impl IndexMut<LinkId> for Links {
     }
 }
 
-/// All links with their rings where they stand now: where they begin is read once.
+/// A view of all links and rings in memory: their addresses are read once.
 #[derive(Clone, Copy)]
 pub struct Items<'a> {
     blocks: *const Block,
     count: usize,
-    /// The rings of these links.
+    /// All rings of these links.
     pub rings: Rings<'a>,
 }
 

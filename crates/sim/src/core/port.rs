@@ -31,15 +31,15 @@ impl Owner {
 
 /// Consequences of a dequeue besides the departure itself.
 pub mod at_dequeue {
-    /// The marking policy decides about it.
+    /// The marking policy decides about the packet.
     pub const MARK: u8 = 1;
-    /// The state of the port at that instant is written into its shim.
+    /// The state of the port at that instant is written into the packet's shim.
     pub const LEFT: u8 = 1 << 1;
     /// Mechanisms of the switch are notified, not necessarily at that instant.
     pub const NOTIFY: u8 = 1 << 2;
 }
 
-/// The cold half of an output port, its counters first: those of what does not happen to every packet. The others are the link's.
+/// The cold half of an output port, counters first: those of events that do not happen to every packet. The link has the others.
 #[repr(C, align(64))]
 pub struct Port {
     /// Times that the link's 32-bit counters of bytes and packets have wrapped.
@@ -61,17 +61,18 @@ pub struct Port {
 
     pub owner: Owner,
     pub rate: BitRate,
-    /// Wire bytes of each frame besides its own.
+    /// Wire bytes of each frame besides the frame's own.
     pub overhead: u16,
     /// Consequences of a dequeue ([`at_dequeue`]).
     pub at_dequeue: u8,
-    /// Each class has a marking policy of its own ([`Queues::markers`]).
+    /// True if each class has a marking policy of its own ([`Queues::markers`]).
     pub by_class: bool,
     /// Queues that are paused, a bit for each.
     pub closed: u8,
-    /// The switch knows that the link is down: packets are dropped at the port, and nothing leaves it. Off the fast path meanwhile.
+    /// True if the switch knows that the link is down: packets are dropped at the port, and nothing leaves it. Off the fast path
+    /// meanwhile.
     pub down: bool,
-    /// The queue of the last class, which it shares with all beyond it.
+    /// Queue of the last class, which all classes beyond it share.
     pub last_class: u8,
     /// Packets never wait in the ring.
     pub general: bool,
@@ -89,14 +90,14 @@ pub struct Port {
     pub name: Name,
     /// Counters at the last sample: bytes, packets, marks, drops.
     pub sampled: [u64; 4],
-    /// Frame bytes and packets that mechanisms hold for it, which its queue does not have.
+    /// Frame bytes and packets that mechanisms hold for the port, which its queue does not include.
     pub held_bytes: u32,
     pub held_packets: u32,
     /// Largest queue with what is held since the last sample, while anything is.
     pub held_max: u32,
 }
 
-/// Hints, step by step: each needs what the one before it has fetched.
+/// Prefetching of a port, step by step: each step needs what the one before it has fetched.
 impl Port {
     /// Hints that the queues are used soon.
     #[inline(always)]
@@ -172,7 +173,7 @@ impl Port {
         }
     }
 
-    /// The switch that it belongs to, and which of its ports it is.
+    /// The switch that the port belongs to, and the port's number there.
     pub fn switch(&self) -> (SwitchId, PortNo) {
         match self.owner {
             Owner::Switch(s, port) => (s, port),

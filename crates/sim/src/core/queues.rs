@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     pub packet: PacketId,
-    /// Frame bytes that it takes in the queue.
+    /// Frame bytes for which the packet counts in the queue.
     pub frame: u16,
 }
 
@@ -23,7 +23,7 @@ const LINES: usize = 2;
 /// The queues of a port.
 #[repr(C, align(64))]
 pub struct Queues {
-    /// The queue of class 0, here as most ports have no other.
+    /// Queue of class 0, kept apart as most ports have no other.
     first: VecDeque<Waiting>,
     /// Frame bytes and packets that wait in all queues of classes.
     pub bytes: u64,
@@ -36,9 +36,9 @@ pub struct Queues {
     pub decided: bool,
     /// Packets of a class leave by rank.
     pub ranked: bool,
-    /// `heads` or `ranked`: more is to be done when a packet joins.
+    /// True with `heads` or `ranked`: more is to be done when a packet joins.
     besides: bool,
-    /// Headers that wait, which the queues of classes do not have: where a mechanism wants a queue for them.
+    /// Queue of trimmed packets, apart from those of classes, where a mechanism wants one.
     pub express: Option<Box<Express>>,
     /// Control frames, which leave before anything else: a pause, of which at most one waits, then the others.
     pub control: VecDeque<PacketId>,
@@ -124,8 +124,8 @@ impl Queues {
         }
     }
 
-    /// Packets that have waited in the ring, all of them of one class, wait here from now on, where nothing does. `sent`: bytes that have left
-    /// since the first of that class began to wait.
+    /// Moves packets that have waited in the ring, all of one class, into this queue, which is empty. `sent`: bytes that have
+    /// left since the first of that class began to wait.
     pub fn resume(&mut self, class: usize, sent: u64, waiting: &[Waiting]) {
         debug_assert!(self.packets == 0 && !self.besides, "queues that cannot be taken up");
         let frames: Vec<u16> = waiting.iter().map(|waiting| waiting.frame).collect();
@@ -135,7 +135,7 @@ impl Queues {
         self.packets += waiting.len() as u32;
     }
 
-    /// The packet that has joined a queue goes before those of higher ranks, and counts in the queue of its class.
+    /// Places a packet that has joined a queue before those of higher ranks, and counts it in the queue of its class.
     #[inline(never)]
     fn joined(&mut self, pool: &Pool, class: usize, waiting: Waiting, now: Time) {
         let mut place = self.of(class).len() - 1;
@@ -157,7 +157,7 @@ impl Queues {
         }
     }
 
-    /// The packet that leaves next, which is taken off its queue: whose turn it is by the scheduler, and where nobody decides about it.
+    /// Takes the next packet off its queue, as the scheduler says, where no policy decides at the head.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<(usize, Waiting)> {
         let class = self.scheduler.next()?;
@@ -178,8 +178,8 @@ impl Queues {
         }
     }
 
-    /// The packet at the head of the queue whose turn it is, taken off it, with when it joined and the bytes of its class, itself among
-    /// them: where a policy decides about it.
+    /// Takes the head of the next queue off it, where a policy decides about it; with the time when it joined, and the bytes of
+    /// its class, its own included.
     pub fn pop_head(&mut self) -> Option<(usize, Waiting, Time, u64)> {
         let class = self.scheduler.next()?;
         let next = self.of_mut(class).pop_front()?;
@@ -191,7 +191,7 @@ impl Queues {
         Some((class, next, joined, bytes))
     }
 
-    /// A packet leaves the queue of a class from wherever it stands; gives its frame bytes, `None` where it is not there.
+    /// Takes a packet out of the queue of a class, wherever it stands; gives its frame bytes, `None` where it is not there.
     pub fn take_out(&mut self, class: usize, packet: PacketId) -> Option<u16> {
         let place = self.of(class).iter().position(|other| other.packet == packet)?;
         let frame = self.of_mut(class).remove(place)?.frame;
@@ -216,7 +216,7 @@ impl Queues {
         std::mem::take(self.of_mut(class))
     }
 
-    /// The control frame that leaves next is taken off its queue.
+    /// Takes the next control frame off its queue.
     #[inline]
     pub fn pop_control(&mut self) -> Option<PacketId> {
         self.pauses = false;

@@ -9,7 +9,7 @@ use fanin_switch::{Node, PortNo, PortView};
 use fanin_units::{LinkId, SwitchId, Time};
 use std::collections::VecDeque;
 
-/// A switch as its mechanisms see it; they are not in their place meanwhile.
+/// A switch as its mechanisms see it; while they run, they are not in their place in it.
 pub(super) struct SwitchView<'a> {
     pub core: &'a mut Core,
     pub fabric: &'a mut Fabric,

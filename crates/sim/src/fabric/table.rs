@@ -7,9 +7,9 @@ use fanin_units::{HostId, LinkId, SwitchId};
 const GROUP: u32 = 1 << 31;
 /// An entry below is a link.
 const LINKS: u32 = 1 << 30;
-/// No way there.
+/// Entry of a table: the destination cannot be reached.
 const UNREACHABLE: u32 = LINKS;
-/// The host hangs on this switch: its own port.
+/// Entry of a table: the host is attached to this switch, and has a port of its own.
 const LOCAL: u32 = LINKS + 1;
 
 /// Forwarding tables: destination host → attachment (the switch that it hangs on) → group of equal-cost links.
@@ -20,7 +20,7 @@ const LOCAL: u32 = LINKS + 1;
 pub struct Fib {
     attachments: usize,
     attachment_of: Table<u16, HostId>,
-    /// Link from its attachment to each host.
+    /// Link to each host from the switch to which it is attached.
     host_port: Table<LinkId, HostId>,
     entries: Table<u32>,
     /// Groups, one after the other: length, then links.

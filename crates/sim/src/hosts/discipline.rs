@@ -1,4 +1,4 @@
-//! Disciplines of NICs: what a NIC takes from the ends of its host, and when.
+//! Queueing disciplines of NICs: the packets that a NIC takes from the ends of its host, and the times.
 //!
 //! A NIC that pulls takes one packet or burst each time its wire is free, from each end in turn. A NIC that is first, in first out, takes all
 //! at once, as far as its queue and TCP small queues let it. Pauses are no discipline but a state of the [`Host`](super::Host): what is ready
@@ -69,7 +69,7 @@ impl Discipline for Fifo<'_> {
 pub struct Tapped<'a, D> {
     pub nic: D,
     pub headers: Option<&'a mut Headers>,
-    /// Bytes that the end has to send in all, for its headers.
+    /// Bytes that the end has to send in all, for the headers that hosts write.
     pub size: u64,
 }
 

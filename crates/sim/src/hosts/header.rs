@@ -18,7 +18,7 @@ pub struct Headers {
 /// The bytes that one end of a flow has sent.
 #[derive(Debug, Default)]
 struct Sending {
-    /// The place of its first byte, as headers have it.
+    /// Place of the end's first byte, as headers have it.
     first: u32,
     /// All bytes below were sent at least once.
     reached: u64,
@@ -61,7 +61,7 @@ impl Headers {
         core.pool.keep_shim(packet, shim);
     }
 
-    /// The header of a packet that an end sends which has `size` bytes to send in all; zero: as long as it likes.
+    /// Header of a packet whose end has `size` bytes to send in all; zero: without limit.
     pub fn of(&mut self, envelope: &Envelope, header: &Header, size: u64) -> Shim {
         let payload = u64::from(envelope.payload);
         if payload == 0 {

@@ -1,4 +1,4 @@
-//! The NIC that the ends of a host share: who is ready, when the wire is free, and who goes onto it.
+//! The NIC that the ends of a host share: the round of ready ends, and the wire.
 
 use super::ends::EndId;
 use super::follow::observe_sent;
@@ -26,7 +26,8 @@ pub struct Host {
     /// The NIC's output port.
     pub nic: LinkId,
     pub ready: Round,
-    /// The time of its next transmission opportunity is known: as an event, or because its link is [followed](crate::core::link::Link::is_followed).
+    /// True if the time of the NIC's next transmission opportunity is known: as an event, or because its link is
+    /// [followed](crate::core::link::Link::is_followed).
     pub armed: bool,
     /// True if the NIC's transmission opportunities are always events.
     pub watched: bool,
@@ -40,7 +41,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Has the ends in the round go on when the wire is free, which it is not.
+    /// Lets the ends in the round go on when the wire is free, which it is not now.
     ///
     /// That is no event of its own where nothing depends on it before the last packet on the wire arrives, or something else happens at
     /// this host: then it is [caught up with](Hosts::catch_up).
@@ -66,7 +67,7 @@ impl Host {
         self.ready.push_back(Ready::End(id));
     }
 
-    /// True where the NIC can take who is next now: the wire is free, or ends of paused classes are to be put aside first.
+    /// True if the NIC can serve its round now: the wire is free, or ends of paused classes are to be put aside first.
     #[inline(always)]
     pub fn takes_now(&self, core: &Core) -> bool {
         self.closed != 0 || core.links[self.nic].free_at <= core.now.ps()
@@ -92,7 +93,7 @@ impl Host {
 }
 
 impl Hosts {
-    /// An end that found its NIC idle has its transmission opportunity.
+    /// Gives an end that found its NIC idle its transmission opportunity.
     #[inline(always)]
     pub(super) fn transmit_at_once(&mut self, core: &mut Core, host: u32, id: EndId) {
         if self.transmit(core, id) == Used::TsqThrottled {
@@ -111,7 +112,7 @@ impl Hosts {
         used
     }
 
-    /// Apart: what those who call it keep would not stay in registers.
+    /// Applies a transmission opportunity in a function of its own: what callers keep would not stay in registers.
     #[inline(never)]
     fn apply_transmit(&mut self, core: &mut Core, id: EndId) -> Used {
         self.apply(core, id, Transmit)
@@ -172,7 +173,8 @@ impl Hosts {
         core.ledger.totals.sent > sent
     }
 
-    /// NICs have the transmission opportunities that they have until `end`, where nothing else happens any more: the time of the last of them is the present.
+    /// Uses the transmission opportunities that NICs have until `end`, where nothing else happens any more: the time of the last
+    /// of them becomes the present.
     pub fn finish_turns(&mut self, core: &mut Core, end: Time) {
         loop {
             let nics = self.hosts.iter().map(|host| &core.links[host.nic]);
@@ -192,7 +194,7 @@ impl Hosts {
         }
     }
 
-    /// The NIC takes what is ready: one after the other while its wire is free, or all where it queues packets.
+    /// Serves the NIC's round: one entry after the other while its wire is free, or all where it queues packets.
     #[inline(never)]
     pub(super) fn drive_nic(&mut self, core: &mut Core, host: u32) {
         if self.hosts[host as usize].closed != 0 {
@@ -218,7 +220,7 @@ impl Hosts {
         }
     }
 
-    /// Ends that are throttled by what they have in the host's queue wait until something has left it: the next departure is an event.
+    /// Makes the next departure from a host's queue an event, for which TSQ-throttled ends wait.
     fn wait_for_departure(&mut self, core: &mut Core, host: u32, tsq_throttled: Vec<Ready>) {
         if tsq_throttled.is_empty() {
             return;
@@ -267,7 +269,7 @@ impl Hosts {
         }
     }
 
-    /// A packet that is made already gets its header from the host, where hosts put any into frames, and is observed.
+    /// Hands a packet to the NIC: the host writes its header, where hosts put any into frames, and the packet is observed.
     #[cold]
     #[inline(never)]
     fn on_transmit(&mut self, core: &mut Core, host: u32, nic: LinkId, packet: PacketId) {

@@ -1,11 +1,11 @@
-//! An endpoint with its parameters, as the rules of its host ask it.
+//! Interface of an endpoint, together with its parameters, to the rules of its host.
 
 use crate::ledger::Seen;
 use fanin_packet::{Envelope, Header, Stack};
 use fanin_transport::{Endpoint, Kinds, Parameters, Refused, SenderState, Stats, Transport};
 use fanin_units::{Span, Time};
 
-/// Declares the trait, with an implementation for one endpoint and one for any of them.
+/// Declares the trait `Protocol`, with an implementation for one endpoint and one for any of them.
 macro_rules! protocol {
     ($( $(#[$meta:meta])* fn $name:ident($($receiver:tt)+) ( $($arg:ident: $ty:ty),* ) $(-> $out:ty)? ; $this:ident.$with:tt )*) => {
         /// An endpoint with its parameters. Most methods are those of [`Transport`].
@@ -69,7 +69,7 @@ macro_rules! protocol {
     (@call $self:ident $name:ident alone $($arg:ident),*) => { $self.end.$name($($arg),*) };
 }
 
-/// An endpoint of one transport, found out once for all that is asked of it. Never one of datagrams.
+/// An endpoint whose transport is known, found out once for all calls. Never one of datagrams.
 pub struct Known<'a, E: Transport> {
     pub end: &'a mut E,
     pub cfg: &'a E::Params,

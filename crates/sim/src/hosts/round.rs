@@ -42,7 +42,7 @@ impl Round {
         }
     }
 
-    /// Takes out who is next.
+    /// Takes the next end or packet out.
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<Ready> {
         let next = if self.rest.is_empty() { None } else { self.rest.pop_front() };

@@ -1,4 +1,4 @@
-//! Queues of hosts in front of the wire, first in, first out: what may stand there, and what is not accepted.
+//! Queues of hosts in front of the wire, first in, first out: their limits, and packets that are not accepted.
 //!
 //! The queue is the link's ring; where it is bounded (`txqueuelen`, `small_queues`), what stands in it is kept here, packet by packet.
 //! A burst (TSO) is one packet. Source: Linux pfifo_fast, tcp_small_queue_check.
@@ -61,13 +61,13 @@ impl TxQueue {
         self.packets.len() - usize::from(on_the_wire) >= self.most
     }
 
-    /// Bytes of an end's data that stand in it; zero where nothing bounds them.
+    /// Bytes of an end's data that stand in the queue; zero where the queue is not bounded.
     pub fn bytes_of(&mut self, now: Time, end: (FlowId, Side)) -> u32 {
         self.catch_up(now);
         self.bytes.get(&end).copied().unwrap_or(0)
     }
 
-    /// A packet or burst stands in it from now on.
+    /// Appends a packet or burst to the queue.
     pub fn join(&mut self, queued: Queued) {
         if self.bounded {
             self.packets.push_back(queued);
@@ -82,7 +82,7 @@ impl TxQueue {
         self.packets.front().map(|queued| Time::from_ps(queued.leaves))
     }
 
-    /// Takes out what has left.
+    /// Takes out packets that have left.
     fn catch_up(&mut self, now: Time) {
         while self.packets.front().is_some_and(|queued| queued.leaves <= now.ps()) {
             let Some(gone) = self.packets.pop_front() else { break };

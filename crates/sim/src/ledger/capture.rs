@@ -1,5 +1,5 @@
-//! Frames at the NICs of hosts, as a capture there would have them: sent when the first bit goes out, received when the last
-//! bit has arrived; and on links behind switches, when the last bit has left.
+//! Captured frames, as tcpdump would have them: at NICs of hosts, sent when the first bit goes out and received when the last bit
+//! has arrived; on links behind switches, when the last bit has left.
 
 use super::Destination;
 use fanin_packet::{Control, Envelope, Framing, Header, Kind, Packet};
@@ -24,7 +24,7 @@ struct Pending {
     stamp: Option<Stamp>,
     /// Copy of the packet at that time: switches change packets.
     packet: Packet,
-    /// The headers of switches in its frame, which has no room for them in `packet`.
+    /// Headers of switches in the packet's frame, for which `packet` has no room.
     shim: Option<ShimBytes>,
     came_with: Option<CameWith>,
 }
@@ -172,7 +172,7 @@ impl Capturing {
         self.release_known(now)
     }
 
-    /// Writes the frames before which no other becomes known: what is seen now was on a link no earlier.
+    /// Writes the frames before which no other can become known: a frame seen now was on a link no earlier.
     fn release_known(&mut self, now: Time) -> Result<(), TableError> {
         self.release(Time::from_ps(now.ps().saturating_sub(self.longest.ps())))
     }
@@ -198,7 +198,7 @@ impl Capturing {
         self.ended = Some(now);
     }
 
-    /// Writes what waits, up to the end of the run; gives the number of frames.
+    /// Writes all waiting frames up to the end of the run; gives the number of frames.
     ///
     /// # Errors
     /// When it cannot be written; may be tried again once there is space.

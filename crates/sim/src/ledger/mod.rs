@@ -33,13 +33,13 @@ pub struct Totals {
     pub delivered: u64,
     /// Packets that reached a host at which their flow had ended.
     pub stray: u64,
-    /// Trimmed packets among them.
+    /// Trimmed packets among the stray ones.
     pub stray_trimmed: u64,
-    /// Packets with a signal for their receiver (a NACK) among them.
+    /// Stray packets with a signal for their receiver (a NACK).
     pub stray_signals: u64,
     /// Packets dropped, all reasons.
     pub dropped: u64,
-    /// Packets with a signal for their receiver among them.
+    /// Dropped packets with a signal for their receiver.
     pub dropped_signals: u64,
     /// Flows started.
     pub started: u64,
@@ -68,7 +68,7 @@ pub struct Ledger {
     pub trace: Option<Box<Trace>>,
     /// Stamps, where packets carry them.
     pub stamps: Option<Box<Stamps>>,
-    /// The ports that are watched, by their numbers, and their names.
+    /// Watched ports by their numbers, with their names.
     pub watched: Vec<(LinkId, Name)>,
     pub host_names: Vec<Name>,
 }

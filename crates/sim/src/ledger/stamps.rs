@@ -1,5 +1,5 @@
-//! Stamps: watched ports write them into packets, receivers read them. A table beside the pool; there is none where there are
-//! no stamps.
+//! Stamps, which watched ports write into packets and receivers read. A table beside the pool; there is none where there are no
+//! stamps.
 
 use fanin_engine::Table;
 use fanin_packet::PacketId;

@@ -1,4 +1,5 @@
-//! Flows that are followed (`telemetry.hosts`): what their senders do, each packet of theirs, and its way through the network.
+//! Trace of followed flows (`telemetry.hosts`): actions of their senders, their packets, and the packets' ways through the
+//! network.
 //!
 //! A packet is sent because something has happened at its host: a packet has arrived, a timer has expired, the application has
 //! written. Hosts report each such input before and after the endpoint has handled it, and each packet that it sends. Nothing is
@@ -55,9 +56,9 @@ struct Running {
 struct Handling {
     at: Time,
     input: Input,
-    /// The state that it met.
+    /// State of the endpoint before the input.
     before: Option<SenderState>,
-    /// Timers that have expired, each with what had started it.
+    /// Timers that have expired, each with its start.
     expired: [Option<(Timer, Armed)>; TIMERS],
     /// Start of the pacing timer, where it was running.
     paced: Option<Armed>,
@@ -74,7 +75,7 @@ struct Ready {
 /// One end of a followed flow.
 #[derive(Debug)]
 struct End {
-    /// Rows of its state are written.
+    /// True if the end sends data, so that rows of its state are written.
     sends_data: bool,
     /// State of the endpoint as it was last seen, and as it stands in the last row.
     state: Option<SenderState>,
@@ -87,10 +88,10 @@ struct End {
     last: Option<Ready>,
     /// Control packets that wait at the NIC.
     made: BTreeMap<PacketId, (Time, Cause)>,
-    /// Places in the stream: the end of what was sent, and what was sent again how often.
+    /// End of what was sent in the stream, and number of retransmissions by place.
     highest: u64,
     again: BTreeMap<u64, u32>,
-    /// The last number that it acknowledged.
+    /// Last acknowledgment number that the end has sent.
     acknowledged: u64,
     /// Packets that were dropped or trimmed, by the number on the wire of their first byte.
     lost: BTreeMap<u32, u64>,
@@ -103,7 +104,7 @@ struct Journey {
     to: Side,
     /// Time at which the packet came to the port at which it is.
     at: Time,
-    /// The mechanism that holds or held it there, since when and until when: the first of several, and the last time.
+    /// Mechanism that holds or held the packet at its port, from and until: the first of several, and the last time.
     held: Option<(&'static str, Time, Time)>,
 }
 
@@ -185,7 +186,7 @@ impl Trace {
         end.handling = Some(Handling { at: now, input, before: end.state, expired, paced });
     }
 
-    /// The packet that a switch has reported to the end that sent it, by the number on the wire of its first byte.
+    /// Packet that a switch has reported to its sender, by the number on the wire of its first byte.
     pub fn lost(&mut self, flow: u32, side: Side, number: u32) -> Option<u64> {
         self.end(flow, side)?.lost.get(&number).copied()
     }
@@ -209,7 +210,7 @@ impl Trace {
         row
     }
 
-    /// An end has made a packet and gives it to its NIC, whose first bit will leave at `start`.
+    /// Records a packet that an end has made and gives to its NIC, whose first bit will leave at `start`.
     pub fn sent(
         &mut self,
         (now, start): (Time, Time),
@@ -284,7 +285,7 @@ impl Trace {
         row
     }
 
-    /// A packet has crossed a link: it was on the wire from `left - tx` until `left`.
+    /// Records that a packet has crossed a link: it was on the wire from `left - tx` until `left`.
     pub fn crossed(&mut self, now: Time, id: PacketId, port: &Name, [start, left]: [u64; 2]) -> Option<HopRow> {
         let journey = self.journeys.get_mut(id as usize)?.as_deref_mut()?;
         let held = journey.held.take();
@@ -319,7 +320,7 @@ impl Trace {
         }
     }
 
-    /// A packet has reached its host: its row, and which end it is for.
+    /// Ends the way of a packet that has reached its host; gives its row, which the caller completes.
     pub fn received(&mut self, now: Time, id: PacketId, envelope: &Envelope) -> Option<SegmentRow> {
         let mut journey = self.journeys.get_mut(id as usize)?.take()?;
         journey.row.received_ps = Some(now.ps());
@@ -340,7 +341,7 @@ impl Trace {
         Some(journey.row)
     }
 
-    /// The run has ended: packets that are still on their way, in order of sending.
+    /// Rows of packets that are still on their way when the run ends, in order of sending.
     pub fn on_the_way(&mut self) -> Vec<SegmentRow> {
         let mut rows: Vec<SegmentRow> = self.journeys.drain(..).flatten().map(|journey| journey.row).collect();
         rows.sort_unstable_by_key(|row| row.packet);
@@ -478,7 +479,7 @@ impl End {
         }
     }
 
-    /// Notes data; gives how often its first byte had been sent before.
+    /// Counts data that is sent; gives the number of earlier transmissions of its first byte.
     fn count(&mut self, seq: u64, payload: u16) -> u32 {
         let before = self.highest;
         self.highest = self.highest.max(seq + u64::from(payload));

@@ -12,7 +12,7 @@ pub const WORKLOADS: [&str; 10] = ["W1", "W2-128", "W2-432", "W2-1024", "W2-3456
 
 const DEMO: &str = include_str!("../../../../scenarios/demo.toml");
 
-/// Features that a workload `W2-128/FEATURE` has besides: the name, which section of the scenario it changes, and to what.
+/// Features of workloads `W2-128/FEATURE`: the name, the section of the scenario that it changes, and the change.
 #[rustfmt::skip]
 pub const FEATURES: [(&str, Section, &str); 22] = [
     ("drop-tail", Section::Marking, "kind = \"none\""),
@@ -50,13 +50,13 @@ pub enum Section {
     Switch,
     /// Further keys of `[switch]`, with buffers that overflow.
     Drops,
-    /// `[transport]`, besides its kind.
+    /// Section `[transport]`, without its kind.
     Transport,
     /// `[telemetry]`: the files are written, and count.
     Telemetry,
 }
 
-/// A workload: what it takes to run it.
+/// A workload: its scenario, and whether records are part of it.
 pub struct Workload {
     pub scenario: Scenario,
     /// True if writing records is part of the workload.
@@ -192,7 +192,7 @@ pub fn measure(mut world: World) -> Result<Measured, RunError> {
     })
 }
 
-/// A function of its own, with a name that instruction counters find: of workloads that record, the whole counts.
+/// Body of a run in a function with a name of its own that instruction counters find: of workloads that record, the whole counts.
 #[no_mangle]
 #[inline(never)]
 extern "Rust" fn fanin_run_whole(world: &mut World) -> Result<Vec<(&'static str, f64)>, TableError> {

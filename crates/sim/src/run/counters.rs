@@ -1,4 +1,4 @@
-//! All counters of mechanisms: those that mechanisms and transports declare, and those that only the whole network knows.
+//! Counters of all mechanisms: those that mechanisms and transports declare, and those that only the whole network knows.
 
 use crate::core::faults::LinkCounts;
 use fanin_packet::Signals;
@@ -68,7 +68,7 @@ impl CounterGroup {
         group
     }
 
-    /// Adds counters, those that it has left out.
+    /// Adds counters that the group lacks.
     fn add(&mut self, more: impl IntoIterator<Item = CounterDef>) {
         for def in more {
             if !self.counters.iter().any(|known| known.name == def.name) {

@@ -1,4 +1,4 @@
-//! A run into a result folder that is complete, or says that it is not. See docs/results.md.
+//! A run into a result folder, which is complete or says that it is not. See docs/results.md.
 
 use super::setup;
 use super::summary::summary;
@@ -20,7 +20,7 @@ const BUDGET: u64 = 200_000;
 /// Bytes set aside while a run lasts, for closing its files when the disk is full.
 const BALLAST: usize = 4 << 20;
 
-/// Folder inside its own that a run writes to until it has ended: a file of a result's name is whole.
+/// Folder inside the result folder into which a run writes until it has ended: a file with a result's name is whole.
 pub const WORKING: &str = ".fanin-run";
 
 /// Formats that a table may have been converted to; see docs/results.md.
@@ -130,7 +130,7 @@ pub fn run(scenario: &Scenario, folder: &Path, observer: &mut dyn Observer) -> R
     result
 }
 
-/// Removes what an `earlier` result left: nothing of it may survive beside a new manifest. A folder that had no manifest was no
+/// Removes the files of an `earlier` result: none of them may survive beside a new manifest. A folder that had no manifest was no
 /// result, and tables in it are not ours.
 fn clear(folder: &Path, earlier: bool) -> Result<(), (PathBuf, std::io::Error)> {
     let mut names = vec!["summary.json".to_string(), "report.html".to_string()];
@@ -151,7 +151,7 @@ fn clear(folder: &Path, earlier: bool) -> Result<(), (PathBuf, std::io::Error)> 
     }
 }
 
-/// Gives all that was written its own name; what is still open goes on under it.
+/// Gives all files that were written their own names; files that are still open keep working.
 fn name_files(folder: &Path) -> Result<(), RunError> {
     let working = folder.join(WORKING);
     let fail = |path: PathBuf, error: std::io::Error| RunError::Write { path, cause: error.to_string() };
@@ -163,17 +163,17 @@ fn name_files(folder: &Path) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The error of a table, by the name that its file gets.
+/// Error of a table, with the final name of its file.
 fn by_its_name(folder: &Path, error: TableError) -> RunError {
     let name = error.path.strip_prefix(folder.join(WORKING)).map(Path::to_path_buf);
     RunError::from(TableError { path: name.map_or(error.path, |name| folder.join(name)), cause: error.cause })
 }
 
-/// Space on the disk that a run can have back when there is none left. Removed when dropped.
+/// Space on the disk that a run sets aside, for use when there is none left. Removed when dropped.
 struct Ballast(PathBuf);
 
 impl Ballast {
-    /// Takes the space, or none where there is too little: a small result may fit all the same.
+    /// Reserves the space, or none where there is too little: a small result may fit all the same.
     fn new(folder: &Path) -> Self {
         let ballast = Ballast(folder.join(".ballast"));
         let taken = File::create(&ballast.0).and_then(|mut file| match allocate(&file) {
@@ -187,7 +187,7 @@ impl Ballast {
     }
 }
 
-/// Asks the file system for the space, without writing; false where it gives none or only a promise.
+/// Asks the file system for space, without writing; false where it gives none or only a promise.
 #[cfg(target_os = "linux")]
 fn allocate(file: &File) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -301,8 +301,8 @@ fn files(rows: Rows) -> Value {
     Value::Object(rows.into_iter().map(|(name, n)| (name.to_string(), json!(n))).collect())
 }
 
-/// A table could not be written, there is a little space now, and every table has a footer and the manifest its reason:
-/// each table tries to write what it still holds. Gives the numbers of rows that are in the files.
+/// Saves what can be saved when a table could not be written: there is a little space now, and each table tries to write the rows
+/// that it still holds. Gives the numbers of rows that are in the files.
 fn rescue(world: &mut World, wound_up: bool) -> Rows {
     if !wound_up {
         world.wind_up();
@@ -369,7 +369,7 @@ pub fn finish(world: &mut World) -> Result<(Value, Rows), TableError> {
     Ok((summary, rows))
 }
 
-/// Writes a file whole or not at all: beside its place first, then moved.
+/// Writes a file whole or not at all: first beside its place, then moved there.
 fn write_json(folder: &Path, name: &str, map: &Map<String, Value>) -> Result<(), RunError> {
     let path = folder.join(name);
     let beside = folder.join(format!(".{name}.new"));

@@ -46,7 +46,7 @@ use std::sync::Arc;
 const CACHED_LINKS: usize = 1024;
 /// Flows open at once whose state fits into a second-level cache: 2.6 KB each. A direct all-to-all of 128 hosts has 16,256.
 const CACHED_FLOWS: usize = 4096;
-/// Events that the wheel knows ahead where prefetching pays: the first step of fetching is so far ahead.
+/// Number of events that the wheel knows ahead where prefetching pays: the first step of fetching is so far ahead.
 const FETCHED_AHEAD: usize = 11;
 
 /// The far end of a link that leads to `node`.
@@ -292,7 +292,8 @@ fn faults(scenario: &Scenario) -> BTreeMap<LinkId, Fault> {
     (0..).map(LinkId).zip(&topology.links).filter_map(of).collect()
 }
 
-/// Failures of links between switches and at them: who notices each at which time, and from when on tables know. Links of hosts are in no table: packets for a host go to its switch.
+/// Failures of links between switches: the time at which each end notices, and from which tables know. Links of hosts are in no
+/// table: packets for a host go to its switch.
 fn failover(scenario: &Scenario, fib: &Fib) -> Failover {
     let (topology, converge) = (scenario.topology(), scenario.doc().failover.converge);
     let (mut noticed, mut changes) = (Vec::new(), Vec::new());
@@ -395,12 +396,13 @@ fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(SwitchId, u16)>) {
     (all, slots)
 }
 
-/// True where packets are recorded where they are sent and delivered.
+/// True if packets are recorded where they are sent and delivered.
 fn observes(telemetry: &Telemetry) -> bool {
     telemetry.registers.is_some() || telemetry.capture.is_some() || !telemetry.hosts.is_empty()
 }
 
-/// All links with the ports that feed them, and by link the ingress port of the switch, and the pauses of ports that may be paused.
+/// Links with the ports that feed them, the ingress port of the switch at each link's end, and the pauses of ports that may be
+/// paused.
 #[allow(clippy::type_complexity)] // what a world is made of, taken apart where it is built
 fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, Vec<Port>, Vec<u16>, BTreeMap<LinkId, PortGate>) {
     let topology = scenario.topology();
@@ -494,7 +496,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
     (links, ports, ingress, gates)
 }
 
-/// Gives a switch's port the queue of headers that a mechanism there wants.
+/// Gives a switch's port the express queue that a mechanism there wants.
 fn give_express(link: &mut Link, port: &mut Port, switches: &[SwitchNode]) {
     let params = switches[port.owner.switch().index()].mechanisms.iter().find_map(|m| m.overtakes(|m| m.express()));
     if let (Some(params), Some(queues)) = (params, port.queues.as_deref_mut()) {

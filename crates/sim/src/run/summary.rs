@@ -19,7 +19,7 @@ use serde_json::{json, Map, Value};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
-/// The flow sizes that are told apart: all, then those between [`SIZES`].
+/// Flow sizes that the summary distinguishes: all, then those between [`SIZES`].
 const BINS: [(&str, u64, Option<u64>); SIZES.len() + 2] = [
     ("all", 0, None),
     ("<10KB", 0, Some(SIZES[0])),
@@ -102,7 +102,7 @@ fn bin(outcomes: &[Vec<Outcome>], bin: usize) -> (Vec<&[Outcome]>, usize) {
     (chosen.iter().map(Vec::as_slice).collect(), chosen.iter().map(Vec::len).sum())
 }
 
-/// Marks by reason: what the pipeline counted, and the rest, which the inner loop made by plain thresholds.
+/// Marks by reason: those that the pipeline counted, and the rest, which the inner loop made by plain thresholds.
 fn marks_by_reason(world: &World, marks: u64) -> BTreeMap<&'static str, u64> {
     let mut reasons = BTreeMap::new();
     for (reason, count) in &world.core.ledger.tables.mark_counts {

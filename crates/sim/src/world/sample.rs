@@ -23,7 +23,7 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Every `period`, from then on; [`Span::MAX`]: never.
+    /// Samples every `period`, the first after one; [`Span::MAX`]: never.
     pub fn every(period: Span, ports: usize) -> Self {
         let ports = if period < Span::MAX { ports } else { 0 };
         Samples { period, next: Time::ZERO.saturating_add(period), last_row: vec![Time::MAX; ports].into(), quiet_since: None }
@@ -35,7 +35,7 @@ impl Samples {
     }
 }
 
-/// True where nothing has happened at a port since its last row: the next one would be all zeros.
+/// True if nothing has happened at a port since its last row: the next one would be all zeros.
 ///
 /// The queue need not be up to now. What waited at the last row, or has waited since at a switch, is in `interval_max`; what a
 /// host has given to its NIC since is either sent or in the queue.
@@ -169,7 +169,7 @@ impl World {
     }
 }
 
-/// Writes what has happened at a port since its last row.
+/// Writes a row with everything that has happened at a port since its last row.
 fn write_row(core: &mut Core, l: LinkId) {
     core.catch_up(l);
     let (queue_bytes, queue_packets) = core.standing(l);

@@ -17,9 +17,9 @@ pub struct PortView {
     pub queue_cells: u32,
     /// Rate of the port.
     pub rate: BitRate,
-    /// Bytes of wire time that each frame takes besides its own: preamble and gap.
+    /// Bytes of wire time besides those of a frame: preamble and gap.
     pub overhead: u16,
-    /// Time since when the wire has been free; after `now`: it is not, until then at least if nothing waits.
+    /// Time at which the wire became or becomes free. After `now` it is busy, until then at least if nothing waits.
     pub free_at: Time,
 }
 
@@ -51,7 +51,7 @@ impl PortView {
     }
 }
 
-/// A packet at the head of its queue whose port's wire is free, as a policy sees it that decides then.
+/// A packet at the head of its queue, as policies see it that decide when the port's wire is free.
 ///
 /// Here the packet itself is part of the queue, also where it found the port idle and has not waited.
 #[derive(Clone, Copy, Debug, PartialEq)]

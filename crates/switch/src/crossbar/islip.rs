@@ -26,7 +26,7 @@ pub(super) struct Pointers<const SLIPS: bool> {
     taken: Inputs,
     /// Best offer of a round, by input.
     offers: Vec<(u16, u16)>,
-    /// Inputs with an offer, in order of their first.
+    /// Inputs with an offer, in order of their first offer.
     offered: Vec<u16>,
     /// Outputs that are not connected.
     left: Vec<u16>,

@@ -71,7 +71,7 @@ impl Inputs {
         Inputs(vec![0; inputs.div_ceil(64)])
     }
 
-    /// Puts one in, or takes it out.
+    /// Puts an input into the set, or takes it out.
     #[inline]
     pub fn set(&mut self, input: usize, is_in: bool) {
         let (word, bit) = (&mut self.0[input / 64], 1 << (input % 64));
@@ -89,7 +89,7 @@ impl Inputs {
         self.0.iter().zip(&other.0).all(|(a, b)| a & b == 0)
     }
 
-    /// Becomes what is in one of `these` and in `free`.
+    /// Replaces the set by the inputs that are in one of `these` and in `free`.
     #[inline]
     pub fn set_any_of<'a>(&mut self, these: impl Iterator<Item = &'a Inputs>, free: &Inputs) {
         self.0.fill(0);
@@ -152,10 +152,10 @@ pub(crate) trait Arbiter: Sized {
     /// Parameters of the arbiter.
     type Params;
 
-    /// An arbiter as it is at the start of a run.
+    /// Arbiter at the start of a run.
     fn new(params: &Self::Params, inputs: usize, outputs: usize) -> Self;
 
-    /// Connects inputs with outputs that they request, each one at most.
+    /// Connects inputs with outputs that they request, each with one at most.
     fn arbitrate(&mut self, requests: &Requests, matches: &mut Vec<Match>);
 }
 
@@ -175,7 +175,7 @@ macro_rules! registry {
         }
 
         impl CrossbarArbiter {
-            /// An arbiter as it is at the start of a run.
+            /// Arbiter at the start of a run.
             pub fn new(kind: &Arbitration, inputs: usize, outputs: usize) -> Self {
                 match kind {
                     $( Arbitration::$name(params) => CrossbarArbiter::$name(<$state as Arbiter>::new(params, inputs, outputs)), )*

@@ -75,12 +75,12 @@ pub struct Red {
     min: f64,
     max: f64,
     unit: Unit,
-    /// ln(1 − w_q)/s [1/ps]: what an idle time takes from ln avg. From the first idle time on, which gives the port's rate.
+    /// ln(1 − w_q)/s [1/ps]: the change of ln avg by an idle time. From the first idle time on, which gives the port's rate.
     forgets: Option<f64>,
     /// 1 − w_q.
     keeps: f64,
     avg: f64,
-    /// Packets since the last mark while avg ≥ min, the arriving one counted; −1 below it.
+    /// Packets since the last mark while avg ≥ min, including the arriving one; −1 below min.
     count: i64,
 }
 

@@ -73,7 +73,8 @@ params! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlopeRegisters {
     registers: s_ecn::Registers,
-    /// Picoseconds, and what times are multiplied by instead of being divided by them: 2⁶⁴ over it, rounded up.
+    /// Picoseconds of a tick, and the factor by which times are multiplied instead of being divided by them: 2⁶⁴ over it, rounded
+    /// up.
     clock: u64,
     reciprocal: u64,
 }
@@ -193,7 +194,7 @@ impl SEcn {
         rng.unit() * (interval.ps() as f64) < (time - interval).ps() as f64
     }
 
-    /// Every arrival has to pass here that is the first, or whose mark another packet may get; `queue`: what it finds.
+    /// Handles the first arrival, and arrivals that may get the mark of another packet; `queue`: the queue that it finds.
     #[inline(never)]
     fn otherwise(&mut self, now: Time, rate: BitRate, wire: u32, queue: u64, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         let markable = p.ecn != Ecn::NotEct;

@@ -64,7 +64,7 @@ impl Policy for Threshold {
         vec![("switch.marking.k", format!("\"{k} packets\""))]
     }
 
-    /// A comparison with what ports count anyway.
+    /// Memory: none, as the queue is compared with counts that ports keep anyway.
     fn memory(_params: &ThresholdParams) -> Option<Bytes> {
         Some(Bytes(0))
     }

@@ -1,4 +1,4 @@
-//! DIBS: what finds no room at its port takes another one, at random. Source: DIBS.
+//! DIBS: a packet that finds no room at its port takes another port, at random. Source: DIBS.
 
 use super::{
     names_it, Claims, Context, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Profile, Refused, Site, Strays,
@@ -33,7 +33,7 @@ counters! {
     }
 }
 
-/// Separates its draws from those of other mechanisms.
+/// Separates the draws of DIBS from those of other mechanisms.
 const SALT: u32 = 3;
 
 /// DIBS at one switch.

@@ -50,7 +50,7 @@ impl Mechanism for Int {
     const PROFILE: Profile =
         Profile { headers: Some(Headers { bytes: 0, of_host: None }), at_combined: true, telemetry: true, ..Profile::PLAIN };
 
-    /// No memory: ports count anyway what they write.
+    /// Memory: none, as ports write counts that they keep anyway.
     fn memory(_params: &IntParams, _site: &Site) -> Option<Bytes> {
         Some(Bytes(0))
     }

@@ -79,7 +79,7 @@ const BOUNCED: u16 = 0xA8F5;
 const HEADER_BYTES: u16 = 4;
 /// Hops that a packet must have left: two for the bounce, and the longest way of a folded Clos network from there.
 const LEAST_HOPS: u8 = 8;
-/// Separates its draws from those of other mechanisms.
+/// Separates the draws of PABO from those of other mechanisms.
 const SALT: u32 = 4;
 
 fn header(bounces: u8) -> Shim {
@@ -138,7 +138,8 @@ enum Upstream {
 }
 
 impl Pabo {
-    /// The switch that a packet came from; of one that was bounced to this switch, the one on the way to its source.
+    /// Port to the switch that a packet came from; for a packet that was bounced to this switch, the one on the way to its
+    /// source.
     ///
     /// Source: PABO §III (a bounced packet goes on upstream while queues are long there too). Deviation: a switch knows the way to the
     /// source from its routes; with several shortest paths that need not be the one that the packet took.
@@ -159,7 +160,7 @@ impl Pabo {
         }
     }
 
-    /// The port to bounce a packet to, if it is to be bounced at all.
+    /// Port to which a packet is bounced, if it is to be bounced at all.
     fn decide(&mut self, node: &mut dyn Node, p: &Arrival<'_>, to: PortNo, before: u8) -> bool {
         if !node.has_room(to, p.envelope) {
             return true;

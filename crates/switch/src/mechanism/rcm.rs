@@ -30,11 +30,11 @@ use rcc::{Control, Settings};
 use sar::{least, Flows, Severity};
 use std::collections::BTreeSet;
 
-/// Separates its draws from those of other mechanisms.
+/// Separates the draws of RCM from those of other mechanisms.
 const SALT: u32 = 5;
-/// A reserved buffer is almost full at this part of it. Source: RCM §3.1 ("almost full").
+/// Part of a reserved buffer above which it counts as almost full. Source: RCM §3.1 ("almost full").
 const ALMOST: (u64, u64) = (3, 4);
-/// States are recorded when the degree has changed by a step of the sampling table.
+/// Change of the degree, one step of the sampling table, at which states are recorded.
 const STEP: u8 = 8;
 
 /// Role of a port in its region. Source: RCM §3.2.
@@ -45,7 +45,7 @@ const EDGE: &str = "edge";
 /// An input queue with a degree above zero.
 const CONGESTED: &str = "congested";
 
-/// A port: the queue of packets that leave by it, and that of packets that came in by it.
+/// A port: the queue of packets that leave by it, and the queue of packets that came in by it.
 #[derive(Debug)]
 struct Port {
     /// True if a switch with RCM is at the far end.
@@ -182,7 +182,7 @@ impl Rcm {
         passed_on(at.local, at.heard(), self.weight)
     }
 
-    /// Records what a port is, where that has changed.
+    /// Records a port's role and degree, where they have changed.
     fn show(&mut self, port: PortNo, fx: &mut Effects) {
         let at = &self.ports[port.index()];
         let output = match at.state() {
@@ -202,7 +202,7 @@ impl Rcm {
         }
     }
 
-    /// Other port for a flow at a severely congested one.
+    /// Another port for a flow at a severely congested one.
     fn other_way(&mut self, node: &mut dyn Node, p: &Arrival<'_>, to: PortNo) -> Option<PortNo> {
         let (now, tuple, hash) = (node.now(), Tuple::of(p.envelope), p.envelope.hash);
         let at = &self.ports[to.index()];
@@ -228,7 +228,7 @@ impl Rcm {
     }
 }
 
-/// A queue as registers have it.
+/// Length of a queue as registers have it.
 fn bytes(queue: u64) -> u32 {
     u32::try_from(queue).unwrap_or(u32::MAX)
 }
@@ -329,7 +329,7 @@ impl Mechanism for Rcm {
         RcmCounts { windows: self.ports.iter().map(|port| port.control.windows).sum(), ..self.counts }
     }
 
-    /// Flows that were moved stay at their port; others leave one that keeps being congested.
+    /// Keeps flows that were moved at their port, and moves others away from a port that keeps being congested.
     fn on_route(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, _: &mut Effects) -> Verdict {
         if p.envelope.kind == Kind::Control {
             return Verdict::Pass;

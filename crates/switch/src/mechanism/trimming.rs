@@ -56,7 +56,7 @@ impl DropReason {
     pub const HEADERS_FULL: DropReason = DropReason("headers_full");
 }
 
-/// Separates its draws from those of other mechanisms.
+/// Separates the draws of trimming from those of other mechanisms.
 const SALT: u32 = 2;
 
 /// Trimming at one switch.
@@ -74,7 +74,7 @@ pub struct Trimming {
 }
 
 impl Trimming {
-    /// Frame bytes of a packet's headers alone, with those that switches have put before them.
+    /// Frame bytes of a packet's headers alone, including headers that switches have put before them.
     fn header_frame(&self, e: &Envelope) -> u16 {
         self.framing.frame(u16::from(e.header)) + e.extra.shim()
     }
@@ -207,7 +207,7 @@ impl Mechanism for Trimming {
 }
 
 impl Overtakes for Trimming {
-    /// The longest headers that there can be.
+    /// Largest frame of headers alone.
     fn largest(&self) -> u16 {
         self.framing.frame(u16::from(u8::MAX)) + LONGEST_SHIM + self.trailer
     }

@@ -69,7 +69,7 @@ impl DropReason {
 const LEFT: u16 = 0xA8F8;
 /// Bytes of the header of hosts. Source: Vertigo, its simulator (an option of IP of 8 bytes).
 const HEADER_BYTES: u16 = 8;
-/// Separates its draws from those of other mechanisms.
+/// Separates the draws of Vertigo from those of other mechanisms.
 const SALT: u32 = 5;
 
 fn header(sent: &Sent) -> Shim {
@@ -100,8 +100,9 @@ pub struct Vertigo {
 }
 
 impl Vertigo {
-    /// The port of those drawn that has the shortest queue, the first that was drawn of several. Source: Vertigo, its simulator (ports to
-    /// switches, the one that the packet came by among them). Deviation: the port that refuses is none of them.
+    /// Port with the shortest queue among those that are drawn; of several, the one that was drawn first. Source: Vertigo, its
+    /// simulator (ports to switches, the one that the packet came by among them). Deviation: the port that refuses is none of
+    /// them.
     fn draw(&mut self, node: &mut dyn Node, refuses: PortNo) -> Option<PortNo> {
         let mut others: Vec<PortNo> = self.ports.iter().copied().filter(|port| *port != refuses).collect();
         let draws = &mut self.draws[refuses.index()];
@@ -121,8 +122,8 @@ impl Vertigo {
         Some(Verdict::Detour(to))
     }
 
-    /// Lets packets with more left than `rank` make room for one at a port, those with most left first, of equal ones the last that came;
-    /// false where they cannot. Source: Vertigo, its simulator.
+    /// Makes room for a packet at a port by packets with more left than `rank`: those with most left go first, of equal ones the
+    /// last that came; false where they are not enough. Source: Vertigo, its simulator.
     fn make_room(&self, node: &mut dyn Node, port: PortNo, e: &Envelope, rank: u32, fx: &mut Effects) -> bool {
         let mut frames = Vec::new();
         let mut places = Vec::new();

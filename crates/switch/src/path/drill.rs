@@ -18,7 +18,7 @@ params! {
     }
 }
 
-/// A link that a packet compares: what waits there, whether its wire is busy, and its number.
+/// A link that a packet compares: bytes that wait there, true if its wire is busy, and its number.
 type Candidate = (u64, bool, u32);
 
 /// The memory of a switch.
@@ -66,7 +66,7 @@ impl Chooser for Drill {
 
     const PER_PACKET: bool = true;
 
-    /// The links that it remembers, each by a number of 16 bits.
+    /// Memory: the links that are remembered, each by a number of 16 bits.
     fn memory(params: &DrillParams) -> Option<Bytes> {
         Some(Bytes(2 * u64::from(params.m)))
     }

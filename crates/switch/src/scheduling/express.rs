@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 /// Room and weight of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExpressParams {
-    /// Room for what waits there.
+    /// Room of the queue.
     pub room: Bytes,
-    /// Packets of the queue that leave for each other one while both wait.
+    /// Packets of the queue that leave for each packet of another queue while both wait.
     pub ratio: u32,
 }
 
@@ -58,7 +58,7 @@ impl Express {
         Bytes(self.peak)
     }
 
-    /// A frame has joined it, and stands where the caller keeps it.
+    /// Counts a frame that has joined the queue, and stands where the caller keeps it.
     #[inline]
     pub fn join(&mut self, frame: u16) {
         self.packets += 1;
@@ -66,13 +66,13 @@ impl Express {
         self.peak = self.peak.max(self.bytes);
     }
 
-    /// One more packet would leave before all others that wait now.
+    /// True if one more packet would leave before all others that wait now.
     #[inline]
     pub fn goes_before(&self) -> bool {
         self.served + self.packets < self.params.ratio
     }
 
-    /// All that wait would leave before another packet that comes now.
+    /// True if all packets that wait would leave before another packet that comes now.
     #[inline]
     pub fn all_go_before(&self) -> bool {
         self.served + self.packets <= self.params.ratio
@@ -103,7 +103,7 @@ impl Express {
         self.waiting.push_back((packet, frame));
     }
 
-    /// A packet joins it while departures are events.
+    /// Appends a packet to the queue while departures are events.
     pub fn push(&mut self, packet: PacketId, frame: u16) {
         self.join(frame);
         self.keep(packet, frame);

@@ -40,7 +40,7 @@ impl Role {
     }
 }
 
-/// A column: whole numbers of so many bits.
+/// A column: whole numbers of a width in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     pub name: &'static str,
@@ -69,7 +69,7 @@ impl Column {
     }
 }
 
-/// Rows that start from a mechanism as it is before the first packet.
+/// Rows that start from the mechanism's state before the first packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequence {
     /// Name of the case, for example `pairs`.
@@ -84,7 +84,7 @@ pub struct Sequence {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vectors {
     pub mechanism: &'static str,
-    /// Every case that was asked for, and what it is for.
+    /// Every case that was asked for, with its purpose.
     pub cases: Vec<(&'static str, String)>,
     pub settings: &'static [Column],
     pub columns: &'static [Column],
@@ -96,7 +96,7 @@ macro_rules! registry {
         /// Every mechanism that has vectors.
         pub const VECTORS: &[&str] = &[$($name),*];
 
-        /// The vectors of the mechanism `name`, by its parameters.
+        /// Test vectors of the mechanism `name`, by its parameters.
         ///
         /// # Errors
         /// An unknown mechanism; everything that is wrong with the parameters.

@@ -213,7 +213,7 @@ impl Tape<'_> {
         }
     }
 
-    /// Packet `i` of those that are out is back.
+    /// Brings packet `i` of those that are out back.
     fn back(&mut self, i: usize, heard: u16, ttl: u8) {
         if i >= self.out.len() {
             return; // nobody had room for it

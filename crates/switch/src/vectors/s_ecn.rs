@@ -110,7 +110,7 @@ impl Pattern {
         self.arrivals.push(Arrival { gap: Span::from_ps(gap), frame, ecn });
     }
 
-    /// `n` full frames at equal distances, at so many tenths of the rate.
+    /// Adds `n` full frames at equal distances, at so many tenths of the rate.
     fn even(&mut self, n: usize, tenths: u64) {
         let gap = self.time(FULL) * 10 / tenths;
         (0..n).for_each(|_| self.push(gap, FULL, Ecn::Ect0));
@@ -195,7 +195,7 @@ fn arrivals(case: Case, params: &SEcnVectorParams, rate: BitRate) -> Vec<Arrival
     p.arrivals
 }
 
-/// A FIFO port without end of buffer, its marking policy, and the rows of what happens there.
+/// A FIFO port with an unlimited buffer, its marking policy, and the rows of its events.
 struct Port {
     now: Time,
     rate: BitRate,

@@ -14,8 +14,8 @@ impl Rcm {
         sendable >= FRAMES * u64::from(self.control.bounds.floor)
     }
 
-    /// A packet of a harmful flow, or of one of which packets are held, at a combined switch: it joins its virtual output queue where its
-    /// window permits and nothing waits before it.
+    /// Decides about a packet of a harmful flow, or of a flow with held packets, at a combined switch: it joins its virtual
+    /// output queue where its window permits and nothing waits before it.
     pub(super) fn control_crossing(
         &mut self,
         node: &mut dyn Node,

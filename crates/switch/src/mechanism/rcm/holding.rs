@@ -1,11 +1,11 @@
-//! RCC at a port: packets of harmful flows are held, and go on within their window. Source: RCM §3.4.
+//! RCC at a port: packets of harmful flows are held, and released within their window. Source: RCM §3.4.
 
 use super::cfr::Tuple;
 use super::{Port, Rcm, Task};
 use crate::mechanism::{Arrival, Effect, Effects, Node, PortNo, Verdict};
 use fanin_units::{Bytes, Time};
 
-/// Packets of a flow in the queue of a port, which leave before those of it that are held.
+/// Packets of a flow in the queue of a port, which leave before the held packets of that flow.
 pub(super) fn queued(node: &mut dyn Node, port: PortNo, class: u8, tuple: &Tuple) -> u32 {
     let places = 0..node.waiting(port, class);
     let waits = |place| node.waiting_at(port, class, place).is_some_and(|(other, _)| Tuple::of(&other) == *tuple);
@@ -13,8 +13,8 @@ pub(super) fn queued(node: &mut dyn Node, port: PortNo, class: u8, tuple: &Tuple
 }
 
 impl Rcm {
-    /// True if what may go on joins the queue of its class, from where the scheduler takes it: at a combined switch, and where a port has
-    /// several classes. Elsewhere it leaves past the queue.
+    /// True if released packets join the queue of their class, from which the scheduler takes them: at a combined switch, and
+    /// where a port has several classes. Elsewhere it leaves past the queue.
     pub(super) fn joins(&self, node: &mut dyn Node, port: PortNo) -> bool {
         self.combined || node.queues(port) > 1
     }
@@ -44,7 +44,7 @@ impl Rcm {
         }
     }
 
-    /// True if harmful flows of a port do not take what others leave.
+    /// True if harmful flows of a port do not use what others leave.
     pub(super) fn paces(&self, port: PortNo) -> bool {
         self.paces && self.ports[port.index()].remote > 0
     }

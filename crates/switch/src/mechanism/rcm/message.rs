@@ -73,7 +73,7 @@ pub(super) fn messages(ip: IpVersion, degree: u8, port: PortNo, flows: &[Tuple])
     parts.map(|(part, number)| frame(if number == frames { LAST } else { MORE }, part)).collect()
 }
 
-/// Notification in a frame; `None`: there is none, or it is damaged.
+/// Notification in a frame; `None`: there is none, or the frame is damaged.
 pub(super) fn read(ip: IpVersion, body: &[u8]) -> Option<Notification> {
     let (head, rest) = body.split_first_chunk::<HEAD>()?;
     let each = ip.tuple() as usize;

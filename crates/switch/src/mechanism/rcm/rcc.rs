@@ -1,4 +1,4 @@
-//! RCC: harmful flows of a congested port share a window, and wait beyond their part of it. Source: RCM §3.4.
+//! RCC: harmful flows of a congested port share a window, and wait beyond their share of it. Source: RCM §3.4.
 
 use super::cfr::{Harmful, Tuple};
 use crate::PRIORITIES;
@@ -27,7 +27,7 @@ enum Phase {
 struct HeldFlow {
     tuple: Tuple,
     held: u32,
-    /// Packets of it in the port's queue, which leave first.
+    /// Packets of the flow in the port's queue, which leave first.
     queued: u32,
 }
 
@@ -55,11 +55,11 @@ pub(super) struct Peaks {
     pub bytes: u64,
     /// Longest that a packet was held.
     pub longest: u64,
-    /// Most bytes that the port sent while a packet was the first of those it held and might go.
+    /// Most bytes that the port sent while a held packet was the first and free to go.
     pub head: u64,
 }
 
-/// The control of one output port, with its part of the reserved buffer.
+/// Control of one output port, with its part of the reserved buffer.
 #[derive(Clone, Debug)]
 pub(super) struct Control {
     phase: Phase,
@@ -114,7 +114,7 @@ impl Control {
         self.phase = Phase::Off;
     }
 
-    /// Packets of flows that are harmful no longer, in order: they are held no longer.
+    /// Releases packets of flows that are harmful no longer, in order.
     pub(super) fn let_go(&mut self, is_harmful: impl Fn(&Tuple) -> bool) -> Vec<PacketId> {
         let over: Vec<Tuple> = self.flows.iter().map(|flow| flow.tuple).filter(|tuple| !is_harmful(tuple)).collect();
         if over.is_empty() {
@@ -156,7 +156,7 @@ impl Control {
         }
     }
 
-    /// True if packets of a flow are held, so that its next ones have to be.
+    /// True if packets of a flow are held, so that its next packets have to be held too.
     pub(super) fn holds(&self, tuple: &Tuple) -> bool {
         self.bytes > 0 && self.flows.iter().any(|flow| flow.tuple == *tuple && flow.held > 0)
     }
@@ -174,7 +174,7 @@ impl Control {
         }
     }
 
-    /// The window's time is over, whatever was sent of it.
+    /// Starts a new window, whatever was sent of the last.
     pub(super) fn restart(&mut self, now: Time) {
         if let Phase::Running(window) = &mut self.phase {
             window.restart();
@@ -203,8 +203,8 @@ impl Control {
         self.peaks.bytes = self.peaks.bytes.max(self.bytes);
     }
 
-    /// The share in which a packet of a harmful flow may leave now; `None`: it waits. `data`: others have something to send. `paces`: what
-    /// harmful flows may not send nobody sends.
+    /// Share of the window in which a packet of a harmful flow may leave now; `None`: it has to wait. `data`: others have
+    /// something to send. `paces`: what harmful flows may not send nobody sends.
     fn share(&self, settings: &Settings, (data, paces): (bool, bool)) -> Option<Share> {
         let full = self.bytes > settings.reserved;
         match &self.phase {
@@ -215,7 +215,7 @@ impl Control {
         }
     }
 
-    /// At a combined switch, where nothing is held: whether a packet of a harmful flow goes on at once. It is counted then.
+    /// True if a packet of a harmful flow goes on at once, at a combined switch where nothing is held. It is counted then.
     pub(super) fn passes(
         &mut self,
         now: Time,
@@ -228,7 +228,8 @@ impl Control {
         share.is_some()
     }
 
-    /// At a combined switch: the packet that is to cross next, and its frame; see [`Control::turn`]. It is counted now, not when it leaves.
+    /// Releases the next packet to cross at a combined switch, and gives it with its frame bytes; see [`Control::turn`]. It is
+    /// counted now, not when it leaves.
     pub(super) fn release(
         &mut self,
         now: Time,
@@ -247,7 +248,7 @@ impl Control {
         Some(packet)
     }
 
-    /// A packet counts in the window from now on, before it has left.
+    /// Counts a packet in the window before it has left.
     fn count(&mut self, now: Time, (id, frame): (PacketId, u16), share: Share) {
         let Phase::Running(window) = &mut self.phase else { return };
         self.counted.insert(id);
@@ -365,8 +366,8 @@ impl Control {
         }
     }
 
-    /// A packet was dropped: one that was held, one of the queue, or one that had not come so far. True where it was held. `queued`: packets of
-    /// its flow that are in the port's queue now, before those that are held.
+    /// Handles the drop of a packet: one that was held, one of the queue, or one that had not come so far. True where it was
+    /// held. `queued`: packets of its flow that are in the port's queue now, before those that are held.
     pub(super) fn dropped(&mut self, id: PacketId, tuple: &Tuple, queued: impl FnOnce() -> u32) -> bool {
         self.counted.remove(&id);
         for class in 0..PRIORITIES {

@@ -16,7 +16,7 @@ pub(super) struct Severity {
 }
 
 impl Severity {
-    /// A severe notification, or a severe sample: true where it is one of as many as it takes.
+    /// Notes a severe notification, or a severe sample; true where enough of them have come in time.
     pub(super) fn note(&mut self, now: Time, count: u32, within: Span) -> bool {
         self.latest.push_back(now);
         if self.latest.len() > count as usize {
@@ -42,7 +42,7 @@ struct Moved {
     last: Time,
 }
 
-/// Flows that were moved, by their hash: each place has one.
+/// Flows that were moved, in a table by their hash: each place has one.
 #[derive(Clone, Debug)]
 pub(super) struct Flows {
     places: Vec<Option<Moved>>,
@@ -60,7 +60,7 @@ impl Flows {
         reduce(mix32(hash), self.most)
     }
 
-    /// The port of a flow that was moved; it stays there until it has paused.
+    /// Port of a flow that was moved; the flow stays there until it has paused.
     pub(super) fn port(&mut self, now: Time, hash: u32, tuple: &Tuple) -> Option<PortNo> {
         if self.used == 0 {
             return None;
@@ -76,7 +76,7 @@ impl Flows {
         Some(moved.port)
     }
 
-    /// Moves a flow; false where its place is taken by another that has not paused.
+    /// Moves a flow; false where its place in the table is taken by another that has not paused.
     pub(super) fn set(&mut self, now: Time, hash: u32, tuple: Tuple, port: PortNo) -> bool {
         if self.places.is_empty() {
             self.places = vec![None; self.most];

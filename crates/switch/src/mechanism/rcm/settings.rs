@@ -150,7 +150,7 @@ pub(super) const PEAKS: &[CounterDef] = &[
     ),
 ];
 
-/// W is measured over so many bytes at least, where frames are no larger than half of it.
+/// Bytes over which W is measured at least, where frames are no larger than half of it.
 const WINDOW: Bytes = Bytes(16_000);
 
 const FOR_RCC: &str = "rcc = true, or no such key";
@@ -196,7 +196,7 @@ impl RcmParams {
         }
     }
 
-    /// Queue lengths beside the room that there is.
+    /// Checks queue lengths against the room that there is.
     fn check_queues(&self, context: &Context<'_>, cx: &mut Cx) {
         let bytes = |buffer: &Amount| match buffer {
             Amount::Bytes(bytes) => Some(*bytes),

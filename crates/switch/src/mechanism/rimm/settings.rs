@@ -1,4 +1,4 @@
-//! RIMM's parameters, what is checked of them, and what it counts.
+//! Parameters of RIMM, their checks, and its counters.
 
 use super::header::NUMBER_BYTES;
 use crate::config::MIN_FRAME;
@@ -94,7 +94,7 @@ choice! {
     }
 }
 
-/// Default of `longest`: the paper's bursts of 5 MB take 8 ms at its rates.
+/// Default of `longest`: the paper's bursts of 5 MB take 8 ms at the paper's rates.
 const LONGEST: Span = Span::from_ms(10);
 /// Default of `repeat`.
 const REPEAT: Span = Span::from_us(100);
@@ -194,7 +194,7 @@ counters! {
     }
 }
 
-/// Largest values besides.
+/// Largest values that RIMM keeps besides its counters.
 pub(super) const PEAKS: &[CounterDef] = &[
     CounterDef::step("longest_detour_ps", "From a packet's first detour until it went on [ps]."),
     CounterDef::step("longest_idle_ps", "Longest time for which the detour of a pair went on after its port had run empty [ps]."),
@@ -205,7 +205,7 @@ pub(super) const PEAKS: &[CounterDef] = &[
 ];
 
 impl RimmParams {
-    /// Reports what single parameters cannot show to be wrong.
+    /// Reports errors that single parameters cannot show.
     pub(super) fn check(&self, context: &Context<'_>, cx: &mut Cx) {
         let full = context
             .traffic
@@ -399,7 +399,7 @@ pub(super) fn five_sixths(amount: Amount) -> Amount {
     }
 }
 
-/// A buffer's amount in the unit of another, where there is such a thing: as many as it has room for.
+/// Amount of a buffer in the unit of another amount, where the conversion makes sense.
 pub(super) fn in_unit_of(other: Amount, buffer: Amount, cell: u32) -> Amount {
     match (other, buffer) {
         (Amount::Bytes(_), Amount::Cells(n)) => Amount::Bytes(n.saturating_mul(u64::from(cell))),

@@ -1,4 +1,4 @@
-//! RIMM at one switch without a network, its registers in view: for test vectors.
+//! RIMM at one switch without a network, with its registers in view: for test vectors.
 
 use super::header::{ANSWER, DEPTH, DETOUR, RETURN};
 use super::{index, Arrival, Effect, Effects, Mechanism, Node, Pair, PortNo, PortView, Rimm, RimmParams, Site, Verdict};

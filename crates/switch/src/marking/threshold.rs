@@ -12,9 +12,9 @@ const ABOVE_K: MarkReason = MarkReason("threshold");
 names! {
     /// Time at which a packet is compared with the threshold.
     pub enum At {
-        /// On arrival, with the queue that it finds.
+        /// Arrival of the packet: the queue that it finds counts.
         "enqueue" => Enqueue,
-        /// On departure, with the queue that it leaves behind; the signal is fresher by the queueing delay. Source:
+        /// Departure of the packet: the queue that it leaves behind counts; the signal is fresher by the queueing delay. Source:
         /// ECN-tuning.
         "dequeue" => Dequeue,
     }

@@ -1,4 +1,4 @@
-//! Links that fail, flap and come back during a run, and links with bit errors: what a scenario says, and what follows from it for each link.
+//! Link events: failures, flaps and bit errors in a scenario, and their consequences for each link.
 
 use fanin_params::{choice, params};
 use fanin_topology::Topology;
@@ -100,7 +100,7 @@ pub struct Events {
 }
 
 impl LinkEventKind {
-    /// The failure, if it is one.
+    /// The failure, if the event is one.
     pub(crate) fn down(&self) -> Option<&Down> {
         match self {
             LinkEventKind::Down(down) => Some(down),

@@ -1,4 +1,4 @@
-//! The names by which `segments` says why a packet was sent: one list for who writes them and who reads them.
+//! Names by which table `segments` tells why a packet was sent: one list for writers and readers.
 
 macro_rules! named {
     ($(#[doc = $doc:expr])* pub enum $name:ident { $( $(#[doc = $variant_doc:expr])* $text:literal => $variant:ident, )* }) => {
@@ -7,7 +7,7 @@ macro_rules! named {
         pub enum $name { $( $(#[doc = $variant_doc])* $variant, )* }
 
         impl $name {
-            /// All of them.
+            /// All entries of the list.
             pub const ALL: &[$name] = &[$( $name::$variant, )*];
 
             /// Name of the entry in tables.

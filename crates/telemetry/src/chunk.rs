@@ -1,4 +1,4 @@
-//! Column chunks of Parquet files, encoded for what tables of a run hold: many rows with few different values.
+//! Column chunks of Parquet files, encoded for the tables of a run: many rows with few different values.
 //!
 //! The writer of the `parquet` crate hashes every value with a general hash function, compares every text with the smallest and
 //! the largest so far, and takes over 100 instructions per value. Here a value costs some 20: numbers are looked up in a table
@@ -129,7 +129,7 @@ impl Chunk<'_> {
         self.encoder.levels.extend(present.map(u32::from));
     }
 
-    /// Encodes unsigned integers, those of them that are not null.
+    /// Encodes the unsigned integers of a column that are not null.
     ///
     /// # Errors
     /// Parquet's.
@@ -158,7 +158,7 @@ impl Chunk<'_> {
         self.finish(encoded)
     }
 
-    /// Encodes texts, those of them that are not null.
+    /// Encodes the texts of a column that are not null.
     ///
     /// # Errors
     /// Parquet's.
@@ -315,8 +315,8 @@ impl Chunk<'_> {
 }
 
 impl Encoder {
-    /// Makes a dictionary of the values of so many rows at most and the codes in it, in order of first appearance; false: too
-    /// many of them are new.
+    /// Makes a dictionary of the values of a column, of at most `rows` rows, with their codes in order of first appearance;
+    /// false: too many of the values are new.
     fn look_up(&mut self, rows: usize, values: impl Iterator<Item = u64>) -> bool {
         let Encoder { index, uniques, codes, .. } = self;
         uniques.clear();
@@ -375,7 +375,7 @@ impl Index {
         }
     }
 
-    /// The code of a number.
+    /// Code of a number.
     ///
     /// # Errors
     /// The slot where it belongs, if it is not there.
@@ -465,8 +465,8 @@ fn hybrid(codes: &[u32], width: u32, data: &mut Vec<u8>) {
     groups(&codes[unpacked..], width, data);
 }
 
-/// The part of a page by which it is decided whether compressing all of it is worth while: to look for repetitions in packed
-/// numbers is as dear as packing them, and most have few.
+/// Part of a page that decides if compressing all of it is worth while: looking for repetitions in packed numbers costs as much
+/// as packing them, and most have few.
 fn sample(data: &[u8]) -> &[u8] {
     const SAMPLE: usize = 4096;
     let from = (data.len() / 2).saturating_sub(SAMPLE / 2);

@@ -1,4 +1,4 @@
-//! Stamps: what a watched port writes into a packet, in the registers that a switch has for it.
+//! Stamps, which watched ports write into packets from registers that a switch has for them.
 
 use fanin_units::{Bytes, Span, Time};
 
@@ -28,7 +28,7 @@ impl Stamp {
     /// Empty stamp, for which a sending host leaves room.
     pub const EMPTY: Stamp = Stamp { port: Self::NO_PORT, length: 0, time: 0 };
 
-    /// True if a watched port has filled it in.
+    /// True if a watched port has filled the stamp in.
     pub const fn is_stamped(&self) -> bool {
         self.port != Self::NO_PORT
     }
@@ -92,7 +92,7 @@ impl Registers {
         self.tick.saturating_mul(WRAP)
     }
 
-    /// The time that the register means, given one that is less than half a wrap away from it: a receiver's own clock
+    /// Time that a reading of the register stands for, given a time less than half a wrap away from it: a receiver's own clock
     /// bridges gaps of any length.
     pub fn time_near(&self, time: u32, about: Time) -> Time {
         self.time(near(time, about.ps() / self.tick.ps().max(1)))
@@ -102,7 +102,7 @@ impl Registers {
 /// Values of the time register.
 const WRAP: u64 = 1 << 32;
 
-/// The count of ticks next to `about` whose lower 32 bits are `time`; none is below 0.
+/// Count of ticks next to `about` whose lower 32 bits are `time`, never below 0.
 fn near(time: u32, about: u64) -> u64 {
     let ahead = time.wrapping_sub(about as u32) as i32;
     let ticks = about.saturating_add_signed(i64::from(ahead));
@@ -131,7 +131,7 @@ impl Unwrap {
         Self::after(0)
     }
 
-    /// For readings whose first one lies after `wraps` wrap-arounds. A trace that starts anywhere takes 1, so that one that
+    /// Unwraps readings whose first one lies after `wraps` wrap-arounds. A trace that starts anywhere takes 1, so that one that
     /// is out of order across the first wrap-around has somewhere to go; its times then are relative.
     pub const fn after(wraps: u32) -> Self {
         Unwrap { latest: None, wraps }

@@ -47,11 +47,11 @@ rows! {
         "" id: Option<Name>,
         /// Name of the traffic entry.
         "" group: Name,
-        /// The query that it answers.
+        /// Query that the flow answers.
         "" query: Option<u32>,
         /// Host that sends the data.
         "" src: Name,
-        /// Host that receives it.
+        /// Host that receives the data.
         "" dst: Name,
         /// Name of the transport.
         "" transport: Name,
@@ -222,13 +222,13 @@ rows! {
     pub struct DropRow, "drops" / 1 {
         /// Time of the drop.
         "ps" time_ps: u64,
-        /// Port at which it was dropped; where no port was chosen, the switch.
+        /// Port at which the packet was dropped; where no port was chosen, the switch.
         "" port: Name,
         /// Flow of the packet.
         "" flow: u32,
         /// Size of the packet.
         "B" frame_bytes: u16,
-        /// Transport payload in it.
+        /// Transport payload of the packet.
         "B" payload_bytes: u16,
         /// TCP sequence number or UDP datagram number.
         "" seq: u32,
@@ -278,9 +278,9 @@ rows! {
     pub struct VoqRow, "voqs" / 1 {
         /// End of the sampling interval.
         "ps" time_ps: u64,
-        /// The link that its packets came in by; null: they are the switch's own.
+        /// Link that the queue's packets came in by; null: they are the switch's own.
         "" input: Option<Name>,
-        /// The port that they wait for.
+        /// Port that the queue's packets wait for.
         "" port: Name,
         /// Frame bytes that wait.
         "B" queue_bytes: u64,
@@ -298,13 +298,13 @@ rows! {
     pub struct StampRow, "stamps" / 1 {
         /// Time at which the host received the packet.
         "ps" received_ps: u64,
-        /// Host that it reached.
+        /// Host that the packet reached.
         "" host: Name,
-        /// Port that stamped it: the last watched one on its way.
+        /// Port that stamped the packet: the last watched one on its way.
         "" port: Name,
-        /// Time register [ticks, modulo 2^32]: when it came to the port.
+        /// Time register of the stamp [ticks, modulo 2^32]: arrival of the packet at the port.
         "" stamp_time: u32,
-        /// Length register [units, at most 65535]: queue that it found there.
+        /// Length register of the stamp [units, at most 65535]: queue that the packet found there.
         "" stamp_length: u16,
         /// Flow.
         "" flow: u32,
@@ -320,7 +320,7 @@ rows! {
         "ps" time_ps: u64,
         /// Flow.
         "" flow: u32,
-        /// Host that sends its data.
+        /// Host that sends the flow's data.
         "" host: Name,
         /// Event that changed the state.
         "" event: Name,

@@ -49,7 +49,7 @@ pub struct Tcp {
     pub window: u16,
 }
 
-/// Headers of a frame that carries IP, as far as they were captured; of packets inside packets those of the innermost.
+/// Headers of a frame that carries IP, as far as they were captured; of tunnelled packets, those of the innermost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
     pub src: IpAddr,
@@ -61,13 +61,13 @@ pub struct Headers {
     /// The outermost VLAN.
     pub vlan: Option<u16>,
     pub dscp: u8,
-    /// 3: congestion experienced, which switches write to the outermost header of what they forward.
+    /// ECN field; 3: congestion experienced, which switches write to the outermost header of a frame.
     pub ecn: u8,
     /// Hops left.
     pub ttl: u8,
-    /// Number of the datagram (IPv4); 0 where it has none.
+    /// Identification of the datagram (IPv4); 0 where it has none.
     pub id: u16,
-    /// True if it is a part of a datagram.
+    /// True if the packet is a fragment of a datagram.
     pub fragment: bool,
     /// Bytes that follow the transport's header, by the lengths that the headers give; of other protocols, that follow IP's. Of RoCEv2
     /// what messages carry: nothing in acknowledgments and notifications.
@@ -77,11 +77,11 @@ pub struct Headers {
     pub end: usize,
     /// Begin of IP's payload in the frame.
     pub transport_at: usize,
-    /// End of the transport's header, or IP's where it is another protocol's; beyond the frame's end likewise.
+    /// End of the transport's header, or of IP's where it is another protocol's; beyond the frame's end where the frame was cut.
     pub payload_at: usize,
     /// Headers of tunnels that were taken off.
     pub wrap: Option<Wrap>,
-    /// True if there is another packet inside, of which too little was captured.
+    /// True if there is another packet inside of which too little was captured.
     pub inner_cut: bool,
 }
 
@@ -91,7 +91,7 @@ impl Headers {
         Self::parse_cut(link, frame, frame.len())
     }
 
-    /// Parses a frame that had `length` bytes, of which the first are there.
+    /// Parses a frame that had `length` bytes, of which the first ones were captured.
     pub(crate) fn parse_cut(link: LinkType, frame: &[u8], length: usize) -> Option<Headers> {
         let outer = Self::outermost(link, frame, length);
         if outer.as_ref().is_some_and(|headers| !tunnel::may_follow(headers)) {
@@ -109,8 +109,8 @@ impl Headers {
         plain.or_else(|| Self::parse_any(link, frame, length))
     }
 
-    /// Headers of nearly all frames, read directly: a segment or datagram in IP without options, extensions, fragments or padding of
-    /// its length, `at` the frame's start. What [`Self::parse_any`] gives, in a tenth of the time.
+    /// Parses nearly all frames directly: a segment or datagram in IP without options, extensions, fragments or padding of its
+    /// length, `at` the frame's start. What [`Self::parse_any`] gives, in a tenth of the time.
     fn plain(frame: &[u8], at: usize, ether_type: [u8; 2]) -> Option<Headers> {
         let (header, length, protocol, id, src, dst);
         let (class, ttl);
@@ -274,7 +274,7 @@ impl Headers {
         Some(headers)
     }
 
-    /// The options of its TCP header, as far as `frame`, which it was parsed from, has them.
+    /// Options of the TCP header, as far as `frame`, from which the headers were parsed, has them.
     pub fn tcp_options(&self, frame: &[u8]) -> TcpOptions {
         let end = self.payload_at.min(frame.len());
         let options = self.tcp.and_then(|_| frame.get(self.transport_at + 20..end));

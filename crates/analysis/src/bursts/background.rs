@@ -22,11 +22,11 @@ pub struct Rtt {
     pub rtt: Option<u64>,
     /// Active for this long: background.
     pub background: u64,
-    /// The port idles for longer than this without a packet of it: it begins anew.
+    /// Idle time of the port without a packet of the flow after which the flow begins anew.
     pub pause: u64,
 }
 
-/// Picoseconds as a flow's slot keeps them.
+/// Picoseconds in the unit of a flow's slot.
 pub fn short(ps: u64) -> u32 {
     u32::try_from(ps >> 16).unwrap_or(u32::MAX).max(1)
 }

@@ -6,7 +6,7 @@ use crate::HistogramReport;
 const STEPS: u32 = 4;
 const BITS: u32 = 2;
 
-/// Eight classes below 8, then four to each power of two.
+/// Histogram with eight classes below 8, then four to each power of two.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: Vec<u64>,

@@ -11,7 +11,7 @@ use fanin_units::BPS;
 
 /// Law 1 says "equal": within this part of R', the interval decides.
 pub const EQUAL: f64 = 0.05;
-/// Background that brings this part of R queues elsewhere, if it goes on doing so in phase 2, or if it is several flows of different
+/// Part of R from which a background builds queues elsewhere, if it goes on so in phase 2, or if it is several flows of different
 /// hosts and no queue stood here.
 pub const BACK_TO_BACK: f64 = 0.8;
 /// Frames that may stand in the queue before a burst without being called a standing queue.
@@ -78,7 +78,7 @@ pub fn judge(burst: &mut Burst, e: &Evidence, speed: Option<Speed>, drops: bool)
     }
 }
 
-/// Proofs that most new flows are in slow start; none where they are known to be something else.
+/// Proofs that most new flows are in slow start; none where their senders are known to begin otherwise.
 fn proofs(e: &Evidence) -> Vec<Proof> {
     let (s, most) = (&e.senders, |flows: u64| flows * 2 >= e.fan_in.max(1));
     if most(s.other) {

@@ -18,7 +18,7 @@ struct Packet {
     frame: u32,
 }
 
-/// The queue at its last peak, in numbers of packets since the beginning.
+/// Queue at its last peak, in numbers of packets since the beginning.
 #[derive(Clone, Copy, Debug)]
 struct Peak {
     front: u64,
@@ -26,11 +26,11 @@ struct Peak {
     queue: u64,
     /// Bytes from front to back, more than `queue` when the front has left in part.
     bytes: u64,
-    /// The packet that was last, if its place has been taken since.
+    /// Last packet at that time, if its place has been taken since.
     last: Option<Packet>,
 }
 
-/// Bytes that the port must have sent, by its speed.
+/// Count of the bytes that the port must have sent, by its speed.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     bytes_per_ps: f64,
@@ -65,7 +65,7 @@ pub struct Standing {
     doomed: VecDeque<u64>,
     /// First doomed packet that still stands in the queue; `u64::MAX`: none.
     next_doomed: u64,
-    /// Bytes that have left so.
+    /// Bytes that left the queue by drops at its front.
     pub unsent: u64,
     last_time: u64,
     last_queue: u64,
@@ -107,7 +107,7 @@ impl Standing {
         packet
     }
 
-    /// The packet at the front was dropped there: the port sent nothing.
+    /// Removes the packet at the front, which was dropped there: the port sent nothing.
     #[inline(never)]
     fn pop_doomed(&mut self) -> Packet {
         let packet = self.ring[(self.front - self.base) as usize];
@@ -119,7 +119,7 @@ impl Standing {
         packet
     }
 
-    /// An arrival at `now` found `queue`; the largest frame so far is `largest`.
+    /// Brings the contents up to an arrival at `now` that found `queue`; `largest`: the largest frame so far.
     #[inline(always)]
     pub fn found(&mut self, now: u64, queue: u64, largest: u64, flows: &mut Flows, top: usize) -> Seen {
         while self.bytes > queue && self.bytes - u64::from(self.ring[(self.front - self.base) as usize].frame) >= queue {
@@ -178,7 +178,7 @@ impl Standing {
         self.last_queue = self.bytes;
     }
 
-    /// Adds a packet that is dropped when it has come to the front.
+    /// Adds a packet that will be dropped when it has come to the front.
     pub fn push_doomed(&mut self, slot: u32, frame: u32) {
         if frame == 0 {
             return;
@@ -188,8 +188,8 @@ impl Standing {
         self.next_doomed = self.doomed[0];
     }
 
-    /// A packet takes the place of the last one, and its size, so that the queue stays what it was. Gives the slot of that one;
-    /// none where none is known to stand here.
+    /// Replaces the last packet by another, with the last one's size, so that the queue stays as long as it was. Gives the slot
+    /// of that one; none where none is known to stand here.
     #[inline(never)]
     pub fn replace(&mut self, slot: u32, frame: u32) -> Option<u32> {
         let end = self.base + self.ring.len() as u64;
@@ -213,7 +213,7 @@ impl Standing {
         Some(was.slot)
     }
 
-    /// Forgets the oldest half: what it held becomes unknown.
+    /// Forgets the oldest half of the contents, whose bytes become unknown.
     #[inline(never)]
     fn shed(&mut self) {
         let end = self.base + (MAX_PACKETS / 2) as u64;

@@ -34,7 +34,7 @@ const BACKGROUND: Span = Span::from_ms(1);
 /// … but that of so many full frames at least.
 const BACKGROUND_FRAMES: u64 = 80;
 
-/// Time that the port takes for so many full frames.
+/// Time that the port takes for `count` full frames.
 fn frames(count: u64, rate: BitRate, overhead: Bytes) -> Span {
     rate.time_to_send(Bytes(count * (FULL_FRAME + overhead.0)))
 }

@@ -1,4 +1,4 @@
-//! The queue over a burst: exact at first, then every n-th record.
+//! Queue over a burst: exact at first, then every n-th record.
 
 use crate::Record;
 

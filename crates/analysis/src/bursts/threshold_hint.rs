@@ -1,4 +1,5 @@
-//! Hint for very many bursts: whether a load of random arrivals makes such, and which option leaves what stands out.
+//! Hint for very many bursts: it tells if a load of random arrivals makes such, and the option that leaves only those that stand
+//! out.
 
 use crate::bursts::no_burst_hint::two_digits;
 use crate::bursts::port::{PortAnalyzer, Totals};
@@ -6,7 +7,7 @@ use crate::display::{percent, rate, size};
 use crate::{Burst, Detect};
 use fanin_units::{Bytes, Span, BPS};
 
-/// Number of bursts from which on they are many.
+/// Number of bursts from which a hint is given.
 const MANY: u64 = 50;
 /// Bursts that a suggestion leaves.
 const LEAVES: usize = 10;

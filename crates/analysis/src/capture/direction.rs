@@ -29,9 +29,9 @@ enum Way {
     /// Incoming, as the capture marks the frame.
     In,
     Out,
-    /// To the side of the link to which more goes, or to the other.
+    /// To the side of the link to which more bytes go, or to the other.
     Side(bool),
-    /// To what was asked for.
+    /// To the receiver that the user asked for.
     Asked,
     /// To any of several receivers that are on no common side.
     Others,
@@ -68,7 +68,7 @@ pub struct Sorting {
     filter: CaptureFilter,
 }
 
-/// A link whose capture says no directions: who is on which side, and the ports to either side of each group.
+/// A link whose capture marks no directions: the hosts on each side, and the ports to either side of each group.
 #[derive(Clone, Debug)]
 struct TwoSides {
     level: Level,
@@ -157,7 +157,7 @@ impl Sorting {
         wide(self.ports.get(entry as usize).copied().unwrap_or(OUT))
     }
 
-    /// The port of a frame whose flow the survey did not distinguish.
+    /// Port of a frame whose flow the survey did not distinguish.
     pub fn port_of_other(&mut self, channel: u32, key: &Key, frame: &Frame<'_>, headers: Option<&Headers>) -> u32 {
         let asked = match headers {
             Some(headers) => {
@@ -190,7 +190,7 @@ fn wide(port: u16) -> u32 {
     }
 }
 
-/// Sorts what a survey found.
+/// Sorts the frames of a survey to ports.
 ///
 /// # Errors
 /// What is asked for is not in the capture.
@@ -226,7 +226,7 @@ struct Choice<'a> {
     stem: &'a str,
     filter: &'a CaptureFilter,
     points: Vec<Point>,
-    /// Points by what their interface is called.
+    /// Points by the name of their interface.
     index: BTreeMap<(String, Way), usize>,
     /// Point of each flow.
     of_link: Vec<Option<usize>>,
@@ -247,7 +247,7 @@ impl Choice<'_> {
         }
     }
 
-    /// True if what is asked for can be answered.
+    /// Checks that the wanted frames are in the capture.
     fn check(&self) -> Result<(), Vec<Problem>> {
         let mut problems = Vec::new();
         let places = &self.survey.links.places;
@@ -357,7 +357,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Finds out which way frames went at an interface whose capture does not say.
+    /// Finds the direction of frames at an interface whose capture does not mark it.
     fn two_sides(&mut self, channel: u32, members: &[usize]) {
         let links = &self.survey.links;
         let interface = links.places[channel as usize].anyway();
@@ -405,7 +405,7 @@ impl Choice<'_> {
         self.points[point].links.iter().map(|index| &self.survey.links.links[*index as usize])
     }
 
-    /// Share of a point's bytes that are of flows whose packets were taken elsewhere. A flow that is spread over several interfaces has
+    /// Share of a point's bytes in flows whose packets were taken elsewhere. A flow that is spread over several interfaces has
     /// other packets at each.
     fn shared(&self, point: usize, taken: &BTreeMap<Key, Vec<Sample>>) -> f64 {
         let is_same = |link: &&Link<Talk>| {
@@ -416,7 +416,7 @@ impl Choice<'_> {
         same as f64 / self.points[point].bytes.max(1) as f64
     }
 
-    /// True if most of a point's bytes are of the other direction of flows that were taken.
+    /// True if most of a point's bytes are in the other direction of flows that were taken.
     fn answers(&self, point: usize, taken: &BTreeMap<Key, Vec<Sample>>) -> bool {
         let answers = self.links_of(point).filter(|link| taken.contains_key(&link.key.reverse().unwrapped()));
         let bytes: u64 = answers.map(|link| link.bytes).sum();

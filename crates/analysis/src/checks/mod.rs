@@ -12,7 +12,7 @@ pub enum Level {
     Note,
     /// Parts of the result may be wrong.
     Doubt,
-    /// The trace is not what it was taken for.
+    /// The trace is not of the kind that it was taken for.
     Wrong,
 }
 
@@ -22,7 +22,7 @@ pub struct Finding {
     /// Kind of the finding; docs/analyze.md lists them.
     pub code: &'static str,
     pub level: Level,
-    /// The file or the port that it is about.
+    /// File or port that the finding is about.
     pub place: String,
     /// Number of packets, flows or steps that the finding is about.
     pub count: u64,
@@ -37,7 +37,7 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
-    /// Nothing was found that casts doubt on it.
+    /// Nothing was found that casts doubt on the result.
     Good,
     Limited,
     Poor,
@@ -72,7 +72,7 @@ impl Plausibility {
         Plausibility { trust, words, findings }
     }
 
-    /// Findings as sentences, and what they come to.
+    /// Findings as sentences, with the trust that follows.
     pub fn notes(&self) -> Vec<String> {
         let found = self.findings.iter().map(|f| format!("{}: {}; {}", f.place, f.words, f.hint));
         let sum = (self.trust != Trust::Good).then(|| self.words.clone());

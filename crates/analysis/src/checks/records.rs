@@ -1,4 +1,4 @@
-//! Records of a port that cannot be what they seem: more than the line carries, running totals in the place of queues.
+//! Checks of a port's records: more than the line carries, running totals instead of queues.
 
 use crate::checks::{Finding, Level};
 use crate::display::{rate as rate_of, size, span};
@@ -75,7 +75,7 @@ impl Crest {
         }
     }
 
-    /// More than the line carries: by how much, and whether so many `senders` together could have sent it.
+    /// Finding about more bytes than the line carries, with the factor, and if so many `senders` together could have sent them.
     pub fn finding(&self, rate: BitRate, senders: u64, port: &str) -> Option<Finding> {
         let carried = carried_in(self.window, rate);
         let (bytes, at) = self.fullest;
@@ -126,10 +126,10 @@ struct TotalsCheck {
     last: u64,
     rises: u64,
     falls: u64,
-    /// Rises by just what the record before brought.
+    /// Rises by just the frame of the record before.
     by_frame: u64,
     frame: u64,
-    /// Records that were dropped since the last one that was not, and how often there was a first one.
+    /// Records that were dropped since the last one that was not, and the number of such series.
     dropped: u64,
     starts: u64,
 }
@@ -180,7 +180,7 @@ impl TotalsCheck {
 
 /// All checks of a port's records.
 pub struct PortChecks {
-    /// The port's speed, which what is estimated or found by the arrival rate depends on.
+    /// Speed of the port, on which estimates and detection by arrival rate depend.
     rate: Option<BitRate>,
     crest: Option<Crest>,
     totals: Option<TotalsCheck>,

@@ -22,7 +22,7 @@ pub enum Kind {
     Handshake,
     /// The application had written nothing to send.
     Application,
-    /// Packets of the flow leave one directly behind the other: what its own bytes take.
+    /// Packets of the flow leave one directly behind the other: the time that its own bytes take.
     Serialisation,
     /// The last packets cross the network: propagation, and serialisation at each port.
     Path,
@@ -30,9 +30,9 @@ pub enum Kind {
     CongestionWindow,
     /// Round trips in which the receive window was.
     ReceiveWindow,
-    /// Round trips until a loss was noticed and repaired: fast recovery, and what preceded a timer.
+    /// Round trips until a loss was noticed and repaired: fast recovery, and the time before a timer.
     Recovery,
-    /// Round trips after a retransmission timeout, until what was outstanding had arrived.
+    /// Round trips after a retransmission timeout, until the data then outstanding had arrived.
     Loss,
     /// Behind packets of other flows, at a port of a switch.
     Queue,
@@ -72,7 +72,7 @@ pub struct Step {
     pub place: String,
     /// The mechanism that held a packet; else empty.
     pub by: String,
-    /// The packet that this is about, by its number in `segments`.
+    /// Number in `segments` of the packet that the step is about.
     pub packet: Option<u64>,
 }
 
@@ -95,8 +95,8 @@ pub struct Waited {
     pub kind: Kind,
     pub from_ps: u64,
     pub to_ps: u64,
-    /// Packets that had been lost by then, and the place of the first of them in the stream; zero, and what was sent again, where
-    /// nothing was.
+    /// Packets that had been lost by then, and the place of the first of them in the stream; without a loss zero, and the place
+    /// of the retransmitted bytes.
     pub lost_packets: u64,
     pub seq_bytes: u64,
     /// True if the lost packet was a retransmission itself.
@@ -123,7 +123,7 @@ pub struct Explanation {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Segment {
     pub packet: u64,
-    /// Host that sent it.
+    /// Host that sent the packet.
     pub host: String,
     pub seq_bytes: u64,
     pub payload_bytes: u16,
@@ -148,7 +148,7 @@ pub struct Hop {
     pub sent_ps: u64,
     pub left_ps: u64,
     pub reached_ps: u64,
-    /// The mechanism that held it there, since when and until when.
+    /// Mechanism that held the packet there, and the times from and until.
     pub held_by: Option<String>,
     pub held_from_ps: Option<u64>,
     pub held_until_ps: Option<u64>,

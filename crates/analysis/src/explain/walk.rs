@@ -4,7 +4,7 @@ use super::{Explanation, Hop, Kind, Part, Records, Segment, Step, Waited};
 use fanin_telemetry::{Cause, Limit};
 use std::collections::BTreeMap;
 
-/// A flow's records, by what the walk asks for.
+/// Records of a flow, indexed for the walk.
 struct Found<'a> {
     src: &'a str,
     packets: BTreeMap<u64, &'a Segment>,
@@ -16,7 +16,7 @@ struct Found<'a> {
     sent: BTreeMap<(&'a str, u64, u64), &'a Segment>,
     /// Pauses of each port: begin and end.
     pauses: BTreeMap<&'a str, Vec<(u64, u64)>>,
-    /// By host and packet: the highest place in the stream so far.
+    /// Highest place in the stream so far, by host and packet.
     highest: BTreeMap<(&'a str, u64), u64>,
 }
 
@@ -90,7 +90,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// The time from `from` until now was spent so.
+    /// Adds a step from `from` until now, and walks back to `from`.
     fn back_to(&mut self, from: u64, kind: Kind, place: &str, packet: Option<u64>) {
         self.back_by(from, (kind, ""), place, packet);
     }
@@ -113,8 +113,8 @@ impl Walk {
         self.now = from;
     }
 
-    /// The time from `from` until now a packet waited at a port: while that was paused for the pause, while a mechanism held it for that,
-    /// else as `kind` says.
+    /// Adds the wait of a packet at a port from `from` until now: as a pause while the port was paused, as a hold while a
+    /// mechanism held it, else as `kind`.
     fn waited_at(&mut self, found: &Found<'_>, hop: &Hop, from: u64, (kind, place): (Kind, &str)) {
         for (start, end) in found.pauses(&hop.port, from, self.now) {
             self.waited_or_held(hop, end.max(from), kind, place);
@@ -155,7 +155,7 @@ fn timer(cause: Cause) -> Option<Kind> {
     })
 }
 
-/// Round trips that a segment has waited for, by what had kept it.
+/// Kind of round trip that a segment has waited for, by its limit.
 fn rounds(limit: &str) -> Kind {
     match Limit::of(limit) {
         Some(Limit::CongestionWindow) => Kind::CongestionWindow,
@@ -209,7 +209,7 @@ pub fn explain(records: &Records<'_>) -> Explanation {
     Explanation { start_ps: records.start_ps, end_ps, parts, steps: walk.steps, waited: walk.waited }
 }
 
-/// A packet has come to the far end of its `links`-th link: it crossed it.
+/// Walks back over the packet's `links`-th link, which it crossed.
 fn reached(found: &Found<'_>, walk: &mut Walk, packet: u64, links: usize) -> Here {
     let Some(i) = links.checked_sub(1) else { return Here::Caused(packet) };
     let Some(hop) = found.way(packet).get(i) else { return Here::Lost };
@@ -220,7 +220,7 @@ fn reached(found: &Found<'_>, walk: &mut Walk, packet: u64, links: usize) -> Her
     Here::Leaves(packet, i)
 }
 
-/// A packet's first bit leaves a port: it has waited there, behind the flow's own packets or others'.
+/// Walks back from a packet's departure over its wait at the port, behind the flow's own packets or others'.
 fn leaves(found: &Found<'_>, walk: &mut Walk, packet: u64, i: usize) -> Here {
     let (Some(segment), Some(hop)) = (found.packets.get(&packet), found.way(packet).get(i)) else { return Here::Lost };
     let (came, kind, place) = match i {
@@ -246,7 +246,7 @@ fn leaves(found: &Found<'_>, walk: &mut Walk, packet: u64, i: usize) -> Here {
     }
 }
 
-/// A packet could be sent, because something has happened at its host.
+/// Walks back to the event at its host for which a packet could be sent.
 fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment) -> Here {
     let arrived = |packet: Option<u64>| packet.map_or(Here::Lost, |packet| Here::Reached(packet, found.way(packet).len()));
     match Cause::of(&segment.cause) {

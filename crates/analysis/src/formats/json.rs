@@ -24,7 +24,7 @@ const LOOK: usize = 1_000;
 /// Columns, at most.
 const MAX_COLUMNS: usize = 10_000;
 
-/// Objects and lists inside each other, at most.
+/// Largest depth of objects and lists inside each other.
 const DEPTH: usize = 64;
 
 /// Begin and end of a part of a line.
@@ -516,7 +516,7 @@ impl Rows for JsonRows {
     }
 }
 
-/// The columns of a file: paths of the values in its first lines.
+/// Columns of a file: paths of the values in its first lines.
 ///
 /// # Errors
 /// None of these lines is an object; there are too many columns.

@@ -8,30 +8,30 @@ use crate::input::problem::{did_you_mean, listed, shortened, Problem, Problems};
 pub enum Role {
     /// Arrival of the packet, or time of the sample.
     Time,
-    /// The queue that it found.
+    /// Queue that the packet found.
     Queue,
-    /// The port; without it all rows are of one port.
+    /// Name of the port; without it all rows are of one port.
     Port,
     /// The flow of the packet.
     Flow,
     /// The size of the packet.
     Frame,
-    /// True if it was marked with CE.
+    /// True if the packet was marked with CE.
     Marked,
-    /// True if it was dropped.
+    /// True if the packet was dropped.
     Dropped,
-    /// True if it took the place of the last one in the queue, which was trimmed.
+    /// True if the packet took the place of the last one in the queue, which was trimmed.
     Replaced,
-    /// True if it was dropped when its turn came, out of the queue.
+    /// True if the packet was dropped at the head of the queue.
     AtHead,
     /// Payload of the packet; a packet without any, such as an acknowledgment, begins no round.
     Payload,
-    /// True if it opens a connection.
+    /// True if the packet opens a connection.
     Syn,
 }
 
 impl Role {
-    /// All of them, in the order of the documentation.
+    /// All roles, in the order of the documentation.
     pub const ALL: [Role; 11] = [
         Role::Time,
         Role::Queue,
@@ -121,7 +121,7 @@ pub enum Unit {
     Iso,
     /// True or false, 0 or 1.
     Flag,
-    /// A running count, of which each rise is so many packets.
+    /// A running count of packets: each rise is so many of them.
     Total,
     /// The two ECN bits.
     Ecn,
@@ -362,7 +362,7 @@ pub struct Bound {
     pub unit: Unit,
 }
 
-/// The columns of a file that are read, and what is to be said about how they were chosen.
+/// Columns of a file that are read, and notes on the choice of them.
 #[derive(Clone, Debug, Default)]
 pub struct Binding {
     pub columns: Vec<Bound>,
@@ -504,7 +504,7 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
     binding.columns.push(Bound { role, index, unit });
 }
 
-/// Names that tc gives to the packets that wait, their bytes, and the packets that were dropped since the qdisc was made.
+/// Names in tc's output of waiting packets, of their bytes, and of packets that were dropped since the qdisc was made.
 const QLEN: &str = "qlen";
 const BACKLOG: &str = "backlog";
 const DROPS: &str = "drops";
@@ -523,7 +523,7 @@ fn unused(binding: &Binding, columns: &[Column]) -> String {
     listed(columns.iter().enumerate().filter(|(index, _)| !is_used(*index)).map(|(_, c)| c.name.as_str()))
 }
 
-/// The column that goes by the first of a role's common names, and the unit in its name.
+/// Column with the first of a role's common names, and the unit in its name.
 fn guess(role: Role, columns: &[Column]) -> Option<(usize, Option<Unit>)> {
     let bare: Vec<_> = columns.iter().map(|c| suffix_unit(role, &c.name)).collect();
     role.common().iter().find_map(|name| {
@@ -532,7 +532,7 @@ fn guess(role: Role, columns: &[Column]) -> Option<(usize, Option<Unit>)> {
     })
 }
 
-/// A column that by its name is a queue in cells or packets, of which nobody says how large they are.
+/// Column whose name says that it is a queue in cells or packets, of unknown size.
 fn counted_queue(columns: &[Column]) -> Option<Problem> {
     columns.iter().find_map(|column| {
         let lower = column.name.to_lowercase();
@@ -576,8 +576,8 @@ fn suffix_unit(role: Role, name: &str) -> (String, Option<Unit>) {
     (lower, None)
 }
 
-/// The unit of a time column of which nobody says one: by its name, or because only one unit makes its first value a time
-/// of the years from 2001 to 2100.
+/// Unit of a time column for which none is given: by its name, or because only one unit makes its first value a time of the years
+/// from 2001 to 2100.
 fn time_unit(column: &Column) -> Option<Unit> {
     if let Some(unit) = suffix_unit(Role::Time, &column.name).1 {
         return Some(unit);

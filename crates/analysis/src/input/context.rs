@@ -1,4 +1,4 @@
-//! Context that the readers of one trace share: port and flow numbers, the origin of time, what is to be said.
+//! Context that the readers of one trace share: port and flow numbers, the origin of time, notes.
 
 use crate::bursts::Confirmed;
 use crate::checks::Finding;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Ports of a trace, at most.
 const MAX_PORTS: usize = 4096;
 
-/// Flows of a trace that have names of their own, at most.
+/// Largest number of flows of a trace that have names of their own.
 const MAX_FLOWS: usize = 1 << 24;
 
 /// Numbers below this stand for flows of that number; above are flows that go by names.
@@ -116,7 +116,7 @@ pub struct Connection {
 /// Flows by number.
 #[derive(Debug, Default)]
 pub struct Flows {
-    /// Names, and what captures show of them.
+    /// Names of flows, and facts that captures show of them.
     names: Vec<(Arc<str>, Connection)>,
     index: BTreeMap<Box<[u8]>, u32>,
     lately: Lately<{ 1 << 14 }>,
@@ -179,7 +179,7 @@ impl Flows {
         }
     }
 
-    /// Notes a packet of a flow in a table that shows SYNs; `opened`: when it passed, if it is one.
+    /// Notes a packet of a flow in a table that shows SYNs; `opened`: its time, if it is a SYN.
     pub fn saw(&mut self, flow: u32, opened: Option<Time>) {
         if flow != NO_FLOW {
             self.opened.entry(flow).or_insert(opened);
@@ -323,13 +323,13 @@ pub struct Context {
     pub without_fcs: bool,
     /// Bytes by frame that take time on the wire and no room in the queue.
     pub overhead: u64,
-    /// The user gave a round trip, which goes before those of captures.
+    /// True if the user gave a round trip, which overrides those of captures.
     pub rtt_given: bool,
     /// Findings that contradict the trace.
     pub findings: Vec<Finding>,
     /// Hosts that sent to ports of captures.
     pub senders: Vec<(String, u64)>,
-    /// Evidence of captures of what passed their ports.
+    /// Evidence of captures about frames that passed their ports.
     pub confirmed: Vec<(String, Confirmed)>,
 }
 
@@ -359,7 +359,7 @@ pub fn bytes_of(frame: &Frame<'_>, headers: Option<&Headers>, without_fcs: bool)
 }
 
 impl Context {
-    /// Takes what a result says of its flows.
+    /// Adds the flows of a result.
     pub fn know(&mut self, known: BTreeMap<u32, Known>) {
         self.flows.lock().known = known;
     }

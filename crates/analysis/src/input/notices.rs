@@ -1,4 +1,4 @@
-//! Drop notifications in captures: how many, of which flows, and what of them could not be read. Source: PDN §IV.
+//! Drop notifications in captures: their number, their flows, and those that could not be read. Source: PDN §IV.
 
 use crate::input::context::name_of;
 use crate::{NoticeFlow, NoticeReport, NoticeValue, PortReport};
@@ -18,7 +18,7 @@ struct Most {
     flows: usize,
     /// Dropped segments that are distinguished.
     segments: usize,
-    /// Times, for what came during bursts.
+    /// Number of times that are kept, for notifications during bursts.
     times: usize,
 }
 
@@ -93,7 +93,8 @@ impl Default for Notices {
 }
 
 impl Notices {
-    /// Takes a frame, if it says that it carries a notification. `time`: on the clock of the trace's queues, where it is known.
+    /// Takes a frame, if its EtherType says that it carries a notification. `time`: on the clock of the trace's queues, where it
+    /// is known.
     pub fn see(&mut self, frame: &Frame<'_>, time: Option<Time>) {
         let Some(read) = frame.notification() else { return };
         if time.is_some_and(|time| time > self.until) {
@@ -138,7 +139,8 @@ impl Notices {
         }
     }
 
-    /// The report, if there were any; `top`: flows that are listed. Counts for each burst those that arrived in its time.
+    /// Report of the notifications, if there were any; `top`: flows that are listed. Counts for each burst those that arrived in
+    /// its time.
     pub fn finish(mut self, top: usize, ports: &mut [PortReport]) -> Option<NoticeReport> {
         if self.frames == 0 {
             return None;

@@ -109,7 +109,7 @@ pub fn from_text(text: &[u8], scale: u64) -> Result<u128, NumberError> {
     Ok(steps)
 }
 
-/// A whole number of up to 19 digits: what numbers in a trace mostly are.
+/// A whole number of up to 19 digits, as most numbers in a trace are.
 #[inline]
 fn whole(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 19 {

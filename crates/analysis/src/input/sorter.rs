@@ -1,4 +1,4 @@
-//! Sorting by time in bounded memory: sorted runs in a file without a name, merged when all has been taken.
+//! Sorting by time in bounded memory: sorted runs in a file without a name, merged when all items have come.
 
 use super::at::FileExt;
 use super::problem::Problem;
@@ -20,7 +20,7 @@ pub trait Stored: Copy {
     /// Writes exactly [`Self::BYTES`].
     fn write(&self, bytes: &mut Vec<u8>);
 
-    /// Reads what was written.
+    /// Reads back an item that was written.
     fn read(bytes: &[u8]) -> Self;
 }
 
@@ -48,7 +48,7 @@ pub fn unsorted(error: &Error) -> Problem {
     problem.column("sort").suggestion("set TMPDIR to a folder with more room, or sort the trace beforehand")
 }
 
-/// Takes what is to be sorted.
+/// Takes the items that are to be sorted.
 #[derive(Debug)]
 pub struct Sorter<T> {
     /// Number that is held in memory.

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const LEAD: i128 = 20_000_000_000;
 /// Packets after which the least delay begins anew, since clocks drift.
 const ANEW: u64 = 256;
-/// Sizes of packets whose least delays are known each; further ones are taken together in steps of 64 B.
+/// Number of packet sizes whose least delays are known each; further ones are taken together in steps of 64 B.
 const SIZES: usize = 64;
 /// Destinations that are distinguished.
 const DESTINATIONS: usize = 1 << 16;
@@ -25,7 +25,7 @@ const DRIFT: f64 = 1e-3;
 const COUNTS: f64 = 3e6;
 /// Error of calculation with floating point, at most [ps].
 const ROUNDING: f64 = 0.01;
-/// Least delays that are this near to one another in most parts of the time show that there is no drift that counts [ps].
+/// Largest difference of least delays in most parts of the time that shows no drift [ps].
 const STEADY: f64 = COUNTS;
 /// Packets in a row by which the port's speed is guessed.
 const ROW: u64 = 64;
@@ -36,12 +36,12 @@ pub struct Alignment {
     /// Origin of times, on the clock before [ps].
     zero: i128,
     shift: i128,
-    /// Gain of the clock behind on that before; and whether it could be seen, or that there is none.
+    /// Gain of the clock behind on that before; `drift_seen`: it could be measured, if only as none.
     pub drift: f64,
     pub drift_seen: bool,
-    /// Least time between both captures, with what the clocks are apart beyond `shift` [ps].
+    /// Least time between both captures, beyond `shift`, with the offset of the clocks [ps].
     least: f64,
-    /// True if times behind are those of frames' ends: what a byte then takes [ps].
+    /// Time that a byte takes, if times behind are those of frames' ends; else 0 [ps].
     pub by_byte: f64,
     /// The longest that a packet waited, at most [ps].
     pub longest: i128,
@@ -52,7 +52,7 @@ pub struct Alignment {
     /// End of the capture before [ps], and the time at which the last packet of it was seen behind, on the clock there.
     pub before_ends: i128,
     pub last_match: i128,
-    /// The longest time from one capture to the other, as their clocks have it [ps].
+    /// Longest time from one capture to the other, by their clocks [ps].
     pub latest: i128,
     /// The speed of packets in a row before and behind, at most [bit/s].
     pub paces: (f64, f64),
@@ -81,12 +81,12 @@ impl Alignment {
     }
 }
 
-/// A number of picoseconds, by the processor's own conversion where it has one: times within half a year.
+/// A number of picoseconds as a float, by the processor's own conversion where it has one: times within half a year.
 pub fn float(ps: i128) -> f64 {
     i64::try_from(ps).map_or(ps as f64, |ps| ps as f64)
 }
 
-/// A whole number of picoseconds, converted likewise.
+/// A whole number of picoseconds from a float, by the processor's own conversion where it has one.
 fn whole(ps: f64) -> i128 {
     if ps.abs() < 9e18 {
         i128::from(ps as i64)
@@ -182,10 +182,10 @@ impl Pass {
     }
 }
 
-/// Sides once more, from the start, where they need not be sorted again.
+/// Sides to be read once more, from the start, where they need not be sorted again.
 pub type Again = [Option<Side>; 2];
 
-/// Reads both captures; what was sorted for that can be read again.
+/// Reads both captures; packets that were sorted for that can be read again.
 ///
 /// # Errors
 /// They cannot be read, or were stopped.

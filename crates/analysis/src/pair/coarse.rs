@@ -1,4 +1,5 @@
-//! A first look at both captures: how packets can be matched, how far the clocks are apart, which way leads to the port.
+//! First look at both captures: the identity by which packets match, the offset of the clocks, and the direction that leads to
+//! the port.
 
 use super::identity::{Match, Seen};
 use super::{Files, Tick};
@@ -7,7 +8,7 @@ use crate::input::problem::Problem;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Packets of one capture that are sought in the other, and how many found are enough.
+/// Number of packets of one capture that are sought in the other, and number of matches that is enough.
 const SAMPLE: usize = 1 << 16;
 const ENOUGH: usize = 20_000;
 /// Time that a packet may spend between both captures [ps].

@@ -16,7 +16,7 @@ pub struct Held<T> {
     tag: u64,
     /// Time at which the packet was seen behind the port, on the clock before it [ps].
     pub out: Option<i128>,
-    /// The packets before and behind it that have its key and tag, and those that have its key.
+    /// Packets before and behind this one that have its key and tag, and those that have its key.
     equal: [u64; 2],
     alike: [u64; 2],
     pub what: T,
@@ -35,7 +35,7 @@ struct Chain {
     next: u32,
 }
 
-/// Chains by their names.
+/// Chains by the hash of their identity.
 ///
 /// Which names share a place nobody can know beforehand, so that no packets can be made that all do (Dietzfelbinger et al. 1997, universal
 /// hashing by multiplication); what is found does not depend on it.
@@ -131,7 +131,7 @@ pub struct Flight<T> {
     /// Number of the first.
     first: u64,
     by_name: Index,
-    /// Made once a packet comes out without tag, and then kept.
+    /// Index by key alone; made once a packet comes out without tag, and then kept.
     by_key: Option<Index>,
     /// The latest arrival that was seen behind.
     pub last: Option<u64>,
@@ -180,8 +180,9 @@ impl<T> Flight<T> {
         }
     }
 
-    /// The packet of that identity that leaves at `out`: of equal ones the earliest after the last that left, for a port keeps the order;
-    /// if there is none, the latest before it. [`Flight::alike`] counts if `out` is on the clock before the port.
+    /// Finds the packet of that identity that leaves at `out`: of equal ones the earliest after the last that left, as a port
+    /// keeps the order; if there is none, the latest before it. [`Flight::alike`] counts if `out` is on the clock before the
+    /// port.
     pub fn leave(&mut self, key: u64, tag: u64, out: i128) -> Option<&mut Held<T>> {
         let after = self.last.map_or(0, |last| last + 1);
         let mut found = self.earliest_after(name(key, tag), after);
@@ -250,12 +251,12 @@ impl<T> Flight<T> {
         self.held.range(at(from)..at(to).max(at(from))).filter(|held| held.out.is_none()).map(|held| &held.what)
     }
 
-    /// The earliest, and its number.
+    /// The earliest packet, and its number.
     pub fn front(&self) -> Option<(u64, &Held<T>)> {
         self.held.front().map(|held| (self.first, held))
     }
 
-    /// Takes the earliest away; false if there is none.
+    /// Removes the earliest packet; false if there is none.
     pub fn pop(&mut self) -> bool {
         let Some(held) = self.held.front() else { return false };
         if held.out.is_none() {
@@ -267,13 +268,13 @@ impl<T> Flight<T> {
     }
 }
 
-/// A packet of a chain, and the one that would be chosen without it.
+/// A packet of a chain, and the packet that would be chosen without it.
 #[derive(Clone, Copy)]
 struct Choice {
     number: u64,
     next: Option<u64>,
     chain: u32,
-    /// True if the chain is one of packets of equal key, whatever their tags are.
+    /// True if the chain has packets of equal key, whatever their tags are.
     of_key: bool,
 }
 

@@ -29,13 +29,13 @@ pub enum Match {
 /// A packet on one side.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// On the clock of its capture [ps].
+    /// Time on the clock of the packet's capture [ps].
     pub time: i128,
-    /// Equal for the same packet on the other side.
+    /// Hash that is equal for the same packet on the other side.
     pub key: u64,
-    /// Distinguishes packets of equal key where it was captured; else 0.
+    /// Hash that distinguishes packets of equal key on the side where it was captured; else 0.
     pub tag: u64,
-    /// No other packet near it has its key and tag.
+    /// True if no other packet near this one has its key and tag.
     pub unique: bool,
     /// Bytes of the packet as the queue counts them.
     pub bytes: u32,
@@ -46,7 +46,7 @@ pub struct Seen {
     pub flow: FlowKey,
     /// Sender and receiver, as numbers.
     pub hosts: (u64, u64),
-    /// The interface that it was captured at, as its capture counts them.
+    /// Interface at which the packet was captured, as its capture counts them.
     pub interface: u32,
 }
 
@@ -66,7 +66,7 @@ fn host(address: IpAddr) -> u64 {
     }
 }
 
-/// A number that flows differ by, from their hosts and ports: for places in small tables.
+/// Number by which flows differ, from their hosts and ports: for places in small tables.
 pub fn spread(hosts: (u64, u64), ports: Option<(u16, u16)>) -> u64 {
     let (from, to) = ports.unwrap_or_default();
     hosts.0 ^ hosts.1.rotate_left(7) ^ u64::from(from ^ to.rotate_left(5))
@@ -118,7 +118,7 @@ impl Seen {
     }
 }
 
-/// Bits of the byte that says what is true of a packet.
+/// Bits of the byte that stores the facts about a packet.
 const UNIQUE: u8 = 1;
 const MARKED: u8 = 2;
 const HAS_DATA: u8 = 4;

@@ -35,7 +35,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Packets between both captures that are held at once.
 const MOST_HELD: usize = 1 << 20;
 
-/// Says how far the reading is, 0 … 1; false: it is to end.
+/// Function that is told the progress of the reading, 0 … 1; false: it is to end.
 pub type Tick<'a> = &'a mut dyn FnMut(f64) -> bool;
 
 /// The captures of both sides, the earliest of each first.
@@ -67,10 +67,10 @@ pub struct Pair {
     files: Files,
     coarse: Coarse,
     alignment: Alignment,
-    /// Sides that are sorted already, for who reads them first.
+    /// Sides that are sorted already, for the first that reads them.
     again: Mutex<align::Again>,
     connections: Connections,
-    /// The port's name: the interface behind it, or the capture.
+    /// Name of the port: the interface behind it, or the capture.
     port: String,
     rate: Option<BitRate>,
     overhead: u64,
@@ -110,7 +110,7 @@ impl Pair {
         self.files.before.iter().filter_map(|c| c.facts.first).min()
     }
 
-    /// Steps in which its times are [ps].
+    /// Step of the times [ps].
     pub fn tick(&self) -> Option<u64> {
         self.alignment.tick
     }

@@ -30,7 +30,7 @@ pub struct LineCheck {
     /// Backlog of a port that is a little faster [bytes], and its time.
     backlog: f64,
     last: u64,
-    /// Packets of the window, and those that found more than behind a busy port.
+    /// Packets of the window, and those of them that found more than can wait behind a busy port.
     packets: u64,
     waiting: u64,
     /// Sums of all windows at the speed of the line, and their number.
@@ -44,7 +44,7 @@ impl LineCheck {
         LineCheck { window, carried, start: 0, bytes: 0, backlog: 0.0, last: 0, packets: 0, waiting: 0, all: (0, 0, 0) }
     }
 
-    /// A packet of so many bytes on the wire arrived.
+    /// Takes the arrival of a packet of `wire` bytes on the wire.
     #[inline]
     pub fn see(&mut self, time: u64, wire: u64) {
         if time - self.start >= self.window {

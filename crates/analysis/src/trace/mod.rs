@@ -77,9 +77,10 @@ pub struct TraceReport {
 #[derive(Clone, Debug, Serialize)]
 pub struct SourceReport {
     pub path: String,
-    /// Name of its format.
+    /// Name of the file's format.
     pub kind: &'static str,
-    /// Records in it, of ports that were not asked for too; null for a capture behind a port, whose packets belong to records of that before.
+    /// Records in the file, including those of ports that were not asked for; null for a capture behind a port, whose packets
+    /// belong to records of that before.
     pub records: Option<u64>,
     /// Selection of the capture's frames that is analysed; null where it is no capture, or stamps say at which port each packet was.
     pub taken: Option<Selection>,
@@ -166,7 +167,7 @@ pub(super) fn read<'a, S: Sink>(
 /// Reason for which the reading ended early.
 enum Halt {
     Failure(Failure),
-    /// The records of a port are not in order, and it had been hoped that they are.
+    /// The records of a port are not in order, although the analysis relied on that.
     Disorder,
 }
 
@@ -183,7 +184,7 @@ pub(super) struct Trace {
     by: By,
 }
 
-/// Makes what takes the records of a port.
+/// Maker of the sink for the records of a port.
 type Make<'a, S> = &'a dyn Fn(&Settings, &str, &Context) -> S;
 
 impl Trace {
@@ -332,11 +333,11 @@ pub(super) struct Run<'a, S> {
     counts: Vec<u64>,
     /// Share of the work that was done before.
     before: f64,
-    /// By port: whether its records can be as they are.
+    /// Checks of each port's records against what can be.
     checks: Vec<PortChecks>,
     /// True if any port has some.
     checked: bool,
-    /// By port: what all files with records of it tell of packets' fates.
+    /// Fates of packets that all files with records of a port tell, by port.
     fates: Vec<Fates>,
 }
 
@@ -682,8 +683,8 @@ impl Run<'_, PortAnalyzer> {
 /// Problems of a trace, at most.
 const MOST_PROBLEMS: usize = 50;
 
-/// Adds what is wrong in tables of text, where one was found to be wrong: in those that are open, and in those still to be opened. False:
-/// it was stopped.
+/// Adds the problems in tables of text, once one has any: in tables that are open, and in those still to be opened. False: it was
+/// stopped.
 fn all_wrong(
     problems: &mut Problems,
     (open, waiting): (Vec<Box<dyn TraceReader>>, &[Source]),

@@ -1,4 +1,4 @@
-//! Moments of a trace that a user names: how long after its time 0, or when on its clock.
+//! Moments of a trace that a user names: as the time after its time 0, or as a date on its clock.
 
 use super::source::{origin, Source};
 use crate::input::number::{date, from_date, DATES};
@@ -20,7 +20,7 @@ pub struct Dated {
 }
 
 impl Dated {
-    /// Reads an ISO date; seconds may be left out, and without a zone it is one in UTC. None where it is none.
+    /// Reads an ISO date; seconds may be left out, and without a zone it is in UTC. None where it is none.
     pub fn read(text: &str) -> Option<Dated> {
         let minutes = || {
             let (minute, rest) = text.trim().split_at_checked(16)?;

@@ -1,4 +1,4 @@
-//! Report of the transfers over TCP in the captures of a trace: which were slow, and what shows why.
+//! Report of the transfers over TCP in the captures of a trace: the slow ones, and the reasons.
 
 use super::options::Options;
 use super::source::Source;
@@ -36,7 +36,7 @@ pub struct TransferReport {
     pub with_acks: u64,
     /// Transfers with timeouts, or with a SYN that came again.
     pub with_timeouts: u64,
-    /// Completion times of those that are complete.
+    /// Completion times of the complete transfers.
     pub took: Option<Took>,
     /// The slowest first.
     pub slowest: Vec<TransferRow>,

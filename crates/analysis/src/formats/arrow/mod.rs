@@ -1,4 +1,4 @@
-//! Arrow IPC, files and streams: what the messages hold, as columns.
+//! Arrow IPC, files and streams: the messages' content as columns.
 //!
 //! A file is read by its footer; one that lacks it, because it was cut short, as the stream that it contains. Whole buffers are never
 //! held, however long a record batch is, but for those of texts that are pointed into.
@@ -73,7 +73,7 @@ pub struct ArrowFile {
     schema: Schema,
     dictionaries: BTreeMap<i64, Dictionary>,
     batch: Vec<BatchColumn>,
-    /// Record batches so far.
+    /// Number of record batches so far.
     batches: u64,
     left: u64,
     over: bool,
@@ -137,7 +137,7 @@ impl ArrowFile {
         Ok(this)
     }
 
-    /// The footer of a file; None of a stream, or where the file lacks it.
+    /// Footer of a file; `None` for a stream, or where the file lacks it.
     fn footer(&self) -> std::io::Result<Option<Vec<u8>>> {
         let mut tail = [0; 10];
         if !self.whole_file || self.len < 8 + 10 {
@@ -235,7 +235,7 @@ impl ArrowFile {
         self.schema.leaves[index].unzoned
     }
 
-    /// The columns of these indices, to be filled.
+    /// Columns of these indices, to be filled.
     ///
     /// # Errors
     /// Everything that cannot be read.

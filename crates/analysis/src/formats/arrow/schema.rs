@@ -1,4 +1,4 @@
-//! The schema of an Arrow file or stream: which columns there are, and which buffers each record batch has for them.
+//! Schema of an Arrow file or stream: its columns, and the buffers that each record batch has for them.
 //!
 //! The format: Arrow columnar format 1.5, "Buffer Listing for Each Layout"; Schema.fbs.
 
@@ -8,10 +8,10 @@ use crate::formats::columns::MAX_COLUMNS;
 use crate::formats::mapping::Unit;
 use std::collections::BTreeMap;
 
-/// Fields inside each other, at most.
+/// Largest depth of fields inside each other.
 const DEPTH: usize = 64;
 
-/// Fields of a schema, with those of lists and structures.
+/// Largest number of fields of a schema, including those of lists and structures.
 const FIELDS: usize = 4 * MAX_COLUMNS;
 
 /// Buffers of a field in each record batch.
@@ -29,7 +29,7 @@ pub struct Leaf {
     /// Kind of the values; where there is a dictionary, of the numbers that point into it.
     pub kind: Kind,
     pub node: usize,
-    /// Structures around it, whose values are missing too where it is.
+    /// Structures around the field: where one of them is missing, the field's value is missing too.
     pub above: Vec<usize>,
     pub dictionary: Option<i64>,
     pub declared: Option<Unit>,

@@ -31,7 +31,7 @@ pub enum Values {
     Placed(Vec<i64>, Shared),
 }
 
-/// Makes the values those of a kind, and gives what holds them.
+/// Gives the values of a column as those of one kind, to be filled.
 macro_rules! of_kind {
     ($($name:ident: $kind:ident, $type:ty;)*) => {
         $(pub fn $name(&mut self) -> &mut Vec<$type> {
@@ -56,7 +56,7 @@ impl Values {
         texts: Text, ByteArray;
     }
 
-    /// Makes the values places in a dictionary, and gives what holds them.
+    /// Makes the values of a column places in a dictionary, and gives these to be filled.
     pub fn places(&mut self, texts: &Shared) -> &mut Vec<i64> {
         match self {
             Values::Placed(_, shared) => *shared = texts.clone(),
@@ -158,7 +158,7 @@ impl Table {
         }
     }
 
-    /// A note that its writer left in the file, such as `fanin.schema`.
+    /// Note that the file's writer left in it, such as `fanin.schema`.
     pub fn note(&self, key: &str) -> Option<String> {
         of_source!(self, file => file.note(key))
     }
@@ -336,8 +336,8 @@ impl Table {
         }
     }
 
-    /// Puts what `look_up` makes of each row's text into `out`, and `blank` where there is none, of which `absent` learns the row. Of a
-    /// dictionary's text it is asked once. Gives the first row whose text it refuses, and why.
+    /// Puts the result of `look_up` for each row's text into `out`, and `blank` where there is none, of which `absent` learns the
+    /// row. Of a dictionary's text it is asked once. Gives the first row whose text it refuses, and why.
     pub fn names<E>(
         &self,
         chosen: usize,

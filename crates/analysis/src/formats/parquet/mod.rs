@@ -112,7 +112,7 @@ impl ParquetFile {
         u64::try_from(self.metadata.file_metadata().num_rows()).unwrap_or(0)
     }
 
-    /// A note that its writer left in the file, such as `fanin.schema`.
+    /// Note that the file's writer left in it, such as `fanin.schema`.
     pub fn note(&self, key: &str) -> Option<String> {
         let notes = self.metadata.file_metadata().key_value_metadata()?;
         notes.iter().find(|kv| kv.key == key).and_then(|kv| kv.value.clone())
@@ -337,7 +337,7 @@ fn damaged(path: &Path, message: &str) -> Problem {
     Problem::new(format!("is damaged: {message}")).file(path)
 }
 
-/// Calls into the `parquet` crate; what panics there is damage of the file.
+/// Calls into the `parquet` crate; a panic there is reported as damage of the file.
 fn guarded<T>(path: &Path, call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Problem> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => Ok(value),

@@ -1,4 +1,4 @@
-//! Tables in text, whatever stands around the values: from the texts of a row to its record, and what is wrong with them.
+//! Tables in text, whatever stands around the values: from the texts of a row to its record, and errors in them.
 
 pub mod lines;
 
@@ -45,7 +45,7 @@ impl NewDrops {
         (more <= MOST_DROPS).then_some(more)
     }
 
-    /// Hands a record over with so many drops: its own, and more of the same moment.
+    /// Hands a record over with its drops: its own, and more of the same moment.
     pub fn push(record: &mut Record, drops: u64, (port, row): (u32, u32), batch: &mut Batch) {
         if drops > 0 {
             record.flags |= DROPPED;
@@ -190,7 +190,7 @@ impl<R: Rows> MappedText<R> {
         &self.bound
     }
 
-    /// Reads the first `most` rows: the earliest time in them [ps on the trace's clock], and the units of time and queue where the
+    /// Reads the first `most` rows: their earliest time [ps on the trace's clock], and the units of time and queue where the
     /// first row has a whole number.
     pub fn look(&mut self, most: usize) -> (Option<u128>, [Option<Unit>; 2]) {
         let find = |role: Role| self.bound.iter().copied().find(|b| b.role == role);
@@ -300,7 +300,7 @@ impl<R: Rows> MappedText<R> {
     }
 }
 
-/// A time on the trace's own clock [ps], and whether it says its zone or needs none.
+/// A time on the trace's own clock [ps], and true if it gives its zone or needs none.
 #[inline]
 fn time_of(unit: Unit, text: &[u8]) -> Result<(u128, bool), NumberError> {
     if unit == Unit::Iso {

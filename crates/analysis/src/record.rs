@@ -74,7 +74,7 @@ impl Record {
 /// A sample of a port's queue, as switches give them: of an instant, or of the interval before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The end of the interval.
+    /// End of the interval.
     pub time: Time,
     /// Bytes that wait at `time`; None: unknown.
     pub queue: Option<u64>,

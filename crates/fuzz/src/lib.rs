@@ -9,7 +9,7 @@ mod traces;
 /// A fuzz target: a reader of files or frames that others wrote.
 pub struct Target {
     pub name: &'static str,
-    /// Reads bytes; panics when something does not hold.
+    /// Reader of bytes, which panics when a condition on its answer fails.
     pub run: fn(&[u8]),
     /// Longest input that is tried, and the most that may be allocated at once [bytes].
     pub longest: usize,

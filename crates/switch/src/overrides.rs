@@ -160,7 +160,7 @@ impl Except {
         }
     }
 
-    /// Buffer of a port.
+    /// Checks an exception's buffer of ports.
     fn check_room(&self, switch: &Switch, cx: &mut Cx) {
         if switch.architecture.combined().is_some() {
             let message = "has no effect: combined switches have the buffers of switch.architecture";

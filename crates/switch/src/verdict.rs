@@ -1,4 +1,4 @@
-//! Verdicts. Everything that happens to a packet has a reason.
+//! Verdicts of policies on packets, with reasons of drops and marks. Everything that happens to a packet has a reason.
 
 /// Reason for which a packet was dropped, as results write it. A policy that drops declares its own reasons in its own file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -41,7 +41,7 @@ pub struct MarkReason(pub &'static str);
 pub enum MarkVerdict {
     /// The packet passes unchanged.
     Pass,
-    /// Set CE. Only said of ECN-capable packets.
+    /// The packet is marked with CE. Only said of ECN-capable packets.
     Mark(MarkReason),
     /// The packet is dropped. Never said of a packet that is being sent already: see `Policy::on_dequeue` and `Policy::on_head`.
     Drop(DropReason),

@@ -9,9 +9,9 @@ use fanin_units::{Amount, BitRate, Span, Time};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PortView {
     pub now: Time,
-    /// Frame bytes that wait.
+    /// Frame bytes that wait at the port.
     pub queue_bytes: u64,
-    /// Packets that wait.
+    /// Packets that wait at the port.
     pub queue_packets: u32,
     /// Cells that wait: the sum of [`cells`] over the packets. Kept only where something counts in cells.
     pub queue_cells: u32,
@@ -56,11 +56,11 @@ impl PortView {
 /// Here the packet itself is part of the queue, also where it found the port idle and has not waited.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Head {
-    /// The whole port.
+    /// View of the whole port.
     pub port: PortView,
     /// Class of the packet's queue.
     pub class: usize,
-    /// Frame bytes of that class.
+    /// Frame bytes of the packet's class.
     pub class_bytes: u64,
     /// Sojourn time of the packet: the time for which it has waited.
     pub waited: Span,

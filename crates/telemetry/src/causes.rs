@@ -60,7 +60,7 @@ named! {
         "cwnd" => CongestionWindow,
         /// The receive window was used up.
         "receive_window" => ReceiveWindow,
-        /// Fast recovery.
+        /// Fast recovery was under way.
         "recovery" => Recovery,
         /// Loss recovery after a timeout.
         "loss" => Loss,

@@ -233,7 +233,7 @@ impl Chunk<'_> {
         self.head = data.len();
     }
 
-    /// Writes the pages.
+    /// Writes the pages of the column chunk.
     fn finish(&mut self, encoded: Encoded) -> Result<(), ParquetError> {
         let encoder = &mut *self.encoder;
         // A column of nulls needs no dictionary.
@@ -359,7 +359,7 @@ struct Index {
 impl Index {
     /// Frames, packets in a queue, and flows of a short run are below.
     const SMALL: usize = 1 << 14;
-    /// Slots to begin with.
+    /// Number of slots at the beginning.
     const FIRST: usize = 1 << 12;
 
     fn clear(&mut self) {

@@ -13,7 +13,7 @@ const BATCH: usize = 1 << 12;
 /// Rule by which records of watched ports are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Keep {
-    /// Everything.
+    /// All records are kept.
     All,
     /// The last records of each port: a ring buffer.
     Last {
@@ -36,7 +36,7 @@ pub enum Keep {
 /// Numbers of one port's records that were kept and not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeptRows {
-    /// Records offered.
+    /// Records of the port, kept or not.
     pub seen: u64,
     /// Records kept.
     pub kept: u64,
@@ -248,7 +248,7 @@ impl<R> Keeper<R> {
         Ok(())
     }
 
-    /// The rule.
+    /// Rule by which records are kept.
     pub fn keep(&self) -> Keep {
         self.keep
     }

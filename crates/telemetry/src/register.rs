@@ -21,7 +21,7 @@ pub struct Stamp {
 impl Stamp {
     /// Bytes that a stamp takes in a frame.
     pub const BYTES: usize = 8;
-    /// First byte.
+    /// First byte of a stamp.
     pub const MAGIC: u8 = 0xfa;
     /// The port of a stamp that no port has filled in.
     pub const NO_PORT: u8 = u8::MAX;

@@ -99,7 +99,7 @@ rows! {
 
     /// One query, or one round of an incast.
     pub struct QueryRow, "queries" / 1 {
-        /// Number.
+        /// Number of the query.
         "" query: u32,
         /// Name of the traffic entry.
         "" group: Name,
@@ -139,7 +139,7 @@ rows! {
         "ps" ready_ps: Option<u64>,
         /// Time at which the last rank was done.
         "ps" finish_ps: Option<u64>,
-        /// Bytes over the time from start to finish.
+        /// Algorithm bandwidth: bytes over the time from start to finish.
         "bit/s" algbw_bps: Option<u64>,
         /// Bandwidth as a link of each rank sees it: `algbw_bps` times 2(n − 1)/n for all-reduce, (n − 1)/n for the others.
         "bit/s" busbw_bps: Option<u64>,
@@ -150,7 +150,7 @@ rows! {
     pub struct PortRow, "ports" / 2 {
         /// End of the interval.
         "ps" time_ps: u64,
-        /// Port.
+        /// Name of the port.
         "" port: Name,
         /// Frame bytes sent in the interval.
         "B" tx_bytes: u64,
@@ -172,9 +172,9 @@ rows! {
 
     /// A packet that reaches a watched port.
     pub struct QueueRow, "queues" / 2 {
-        /// Arrival.
+        /// Arrival of the packet.
         "ps" time_ps: u64,
-        /// Port.
+        /// Name of the port.
         "" port: Name,
         /// Queue as the packet found it.
         "B" queue_bytes: u64,
@@ -196,9 +196,9 @@ rows! {
 
     /// A record of an analysed trace, in no result: what `fanin analyze --records` writes.
     pub struct RecordRow, "records" / 1 {
-        /// Arrival.
+        /// Arrival of the packet, or time of the sample.
         "ps" time_ps: u64,
-        /// Port.
+        /// Name of the port.
         "" port: Name,
         /// Queue as the packet found it; null where it is unknown.
         "B" queue_bytes: Option<u64>,
@@ -262,7 +262,7 @@ rows! {
     pub struct StateRow, "states" / 1 {
         /// Time of the change.
         "ps" time_ps: u64,
-        /// The port of a switch.
+        /// Name of a switch's port.
         "" port: Name,
         /// Key of the mechanism.
         "" mechanism: Name,
@@ -282,9 +282,9 @@ rows! {
         "" input: Option<Name>,
         /// Port that the queue's packets wait for.
         "" port: Name,
-        /// Frame bytes that wait.
+        /// Frame bytes that wait in the queue.
         "B" queue_bytes: u64,
-        /// Packets that wait.
+        /// Packets that wait in the queue.
         "" queue_packets: u32,
         /// Largest queue in the interval.
         "B" queue_max_bytes: u64,
@@ -306,9 +306,9 @@ rows! {
         "" stamp_time: u32,
         /// Length register of the stamp [units, at most 65535]: queue that the packet found there.
         "" stamp_length: u16,
-        /// Flow.
+        /// Flow of the packet.
         "" flow: u32,
-        /// Size, stamp included.
+        /// Size of the packet, stamp included.
         "B" frame_bytes: u16,
         /// True if the packet arrived with CE.
         "" marked: bool,
@@ -318,7 +318,7 @@ rows! {
     pub struct HostRow, "hosts" / 2 {
         /// Time of the change.
         "ps" time_ps: u64,
-        /// Flow.
+        /// Number of the flow.
         "" flow: u32,
         /// Host that sends the flow's data.
         "" host: Name,
@@ -358,17 +358,17 @@ rows! {
 
     /// A message of a followed flow: what its application wrote at once, with RoCEv2 as it is cut into messages.
     pub struct MessageRow, "messages" / 1 {
-        /// Flow.
+        /// Number of the flow.
         "" flow: u32,
-        /// Number in its flow, from 0.
+        /// Number of the message in its flow, from 0.
         "" message: u32,
-        /// Host that sends it.
+        /// Host that sends the message.
         "" src: Name,
-        /// Host that receives it.
+        /// Host that receives the message.
         "" dst: Name,
         /// Place of the message's first byte in the flow.
         "B" offset_bytes: u64,
-        /// Bytes.
+        /// Size of the message.
         "B" size_bytes: u64,
         /// Time at which the application wrote the message.
         "ps" posted_ps: u64,
@@ -386,36 +386,36 @@ rows! {
 
     /// A packet of a followed flow, in either direction.
     pub struct SegmentRow, "segments" / 1 {
-        /// Number, in order of sending.
+        /// Number of the packet, in order of sending.
         "" packet: u64,
-        /// Flow.
+        /// Number of the flow.
         "" flow: u32,
-        /// Host that sent it.
+        /// Host that sent the packet.
         "" host: Name,
         /// `data`, `ack`, `nack`, `cnp`, `syn`, `fin`, `rst` or `datagram`.
         "" kind: Name,
-        /// Place of its first byte in what this host sends, from 0.
+        /// Place of the packet's first byte in what its host sends, from 0.
         "B" seq_bytes: u64,
-        /// Payload.
+        /// Payload of the packet.
         "B" payload_bytes: u16,
-        /// Bytes of the other direction that it acknowledges.
+        /// Bytes of the other direction that the packet acknowledges.
         "B" ack_bytes: u64,
-        /// Frame at its sender.
+        /// Size of the frame at the packet's sender.
         "B" frame_bytes: u16,
         /// Number of earlier transmissions of the packet's first byte.
         "" again: u32,
         /// Time at which the packet was made.
         "ps" made_ps: u64,
-        /// First bit on the wire of its sender.
+        /// Time at which the first bit is on the wire of the sender.
         "ps" sent_ps: u64,
         /// Time at which the packet was seen at the other end: by its transport, or by its host, where the flow had ended; null
         /// where it was dropped or was still on its way.
         "ps" received_ps: Option<u64>,
-        /// Arrived with CE.
+        /// True if the packet arrived with CE.
         "" marked: bool,
-        /// A switch has cut its payload off.
+        /// True if a switch has cut off the packet's payload.
         "" trimmed: bool,
-        /// Port that dropped it.
+        /// Port that dropped the packet.
         "" dropped_at: Option<Name>,
         /// Time of the drop.
         "ps" dropped_ps: Option<u64>,
@@ -437,9 +437,9 @@ rows! {
     pub struct HopRow, "hops" / 1 {
         /// Packet, by its number in `segments`.
         "" packet: u64,
-        /// Flow.
+        /// Number of the flow.
         "" flow: u32,
-        /// Port.
+        /// Name of the port.
         "" port: Name,
         /// Time at which the packet came to the port.
         "ps" arrived_ps: u64,

@@ -48,7 +48,7 @@ impl CaptureFile {
     /// The file's name in a result folder.
     pub const NAME: &'static str = "packets.pcapng";
 
-    /// A capture in `folder`. `application` and `comment` say whose it is; of each frame at most `snap` bytes are kept.
+    /// Begins a capture in `folder`. `application` and `comment` say whose it is; of each frame at most `snap` bytes are kept.
     ///
     /// # Errors
     /// When the file cannot be created.

@@ -21,14 +21,14 @@ const PAUSE_MAC: [u8; 6] = [0x01, 0x80, 0xC2, 0, 0, 0x01];
 const NEIGHBOUR_MAC: [u8; 6] = [0x01, 0x80, 0xC2, 0, 0, 0x0E];
 /// The experiment that a NACK option names; not registered with IANA. Source: RFC 6994 §3.
 pub const NACK_EXPERIMENT: u16 = 0x4e44;
-/// Options of a TCP header.
+/// Largest size of a TCP header's options.
 const MOST_OPTIONS: usize = 40;
 
 /// Error: frames of the scenario's framing have no bytes, as it is not Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotEthernet;
 
-/// Makes frames.
+/// Maker of frames in one framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framer {
     /// True if there is room for a priority tag of IEEE 802.1Q.
@@ -127,7 +127,7 @@ impl Framer {
         bytes.resize(end, 0);
     }
 
-    /// The header of the frame.
+    /// Writes the header of the frame.
     fn write_ethernet(self, envelope: &Envelope, (from, to): ([u8; 6], [u8; 6]), kind: EtherType, bytes: &mut Vec<u8>) {
         let payload_type = if self.tagged { EtherType::VLAN_TAGGED_FRAME } else { kind };
         let ethernet = Ethernet2Header { source: from, destination: to, ether_type: payload_type };

@@ -58,12 +58,12 @@ pub struct Headers {
     pub protocol: u8,
     /// Source and destination port; `None` where the protocol has none, they were cut off, or it is a later fragment.
     pub ports: Option<(u16, u16)>,
-    /// The outermost VLAN.
+    /// Tag of the outermost VLAN.
     pub vlan: Option<u16>,
     pub dscp: u8,
     /// ECN field; 3: congestion experienced, which switches write to the outermost header of a frame.
     pub ecn: u8,
-    /// Hops left.
+    /// Hops left (TTL).
     pub ttl: u8,
     /// Identification of the datagram (IPv4); 0 where it has none.
     pub id: u16,
@@ -167,7 +167,7 @@ impl Headers {
         Some(headers)
     }
 
-    /// Headers of any frame.
+    /// Parses the headers of any frame.
     fn parse_any(link: LinkType, frame: &[u8], length: usize) -> Option<Headers> {
         let packet = match link {
             LinkType::Ethernet => match notification::carrier(frame).or_else(|| shim::carrier(frame)) {

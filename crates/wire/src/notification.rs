@@ -104,7 +104,7 @@ impl Notice {
         }
     }
 
-    /// Bytes on the wire.
+    /// Bytes of the notification on the wire.
     pub fn size(&self) -> usize {
         let ip = match self.addresses {
             Addresses::V4 { .. } => IpVersion::V4,

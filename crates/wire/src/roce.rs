@@ -9,9 +9,9 @@ use fanin_packet::{Envelope, RoceHeader, RoceOp, Side, Syndrome};
 pub(crate) const PORT: u16 = 4791;
 /// Source ports, which spread flows over paths, begin here. Source: Linux rdma_flow_label_to_udp_sport.
 const ENTROPY: u16 = 0xc000;
-/// The default partition. Source: IBTA §10.9.1.2.
+/// Key of the default partition. Source: IBTA §10.9.1.2.
 const PARTITION: [u8; 2] = [0xff, 0xff];
-/// All memory has one key here.
+/// Key (R_Key) of all memory, as it has one here.
 const KEY: u32 = 1;
 /// Queue pairs 0 and 1 are for management. Source: IBTA §3.9.
 const RESERVED_QPS: u32 = 2;

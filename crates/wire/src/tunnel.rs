@@ -12,7 +12,7 @@ use crate::headers::{Headers, LinkType, CONGESTION_EXPERIENCED};
 /// Headers that are taken off one another at most, and labels of a stack.
 pub(crate) const DEPTH: u8 = 8;
 const LABELS: usize = 16;
-/// Entries of a route in GRE.
+/// Largest number of entries of a route in GRE.
 const ROUTES: usize = 8;
 /// Bytes before the EtherType of an Ethernet frame, and bytes of its whole header.
 const MACS: usize = 12;
@@ -61,7 +61,7 @@ impl std::fmt::Display for Tunnel {
 /// Headers that a packet was wrapped in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wrap {
-    /// The outermost.
+    /// Kind of the outermost tunnel.
     pub kind: Tunnel,
     /// Number of headers that were taken off.
     pub depth: u8,

@@ -92,7 +92,7 @@ impl PortAnalyzer {
         self.end = Some(End { time, counts: self.counts(), at: None, drained, busiest: 0 });
     }
 
-    /// The burst has ended.
+    /// Ends the burst; `open`: the trace ended inside.
     pub(crate) fn close(&mut self, open: bool) {
         let Some(mut end) = self.end.take() else { return };
         if self.candidate.dirty {

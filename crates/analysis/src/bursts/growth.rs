@@ -40,9 +40,9 @@ pub struct Growth {
     /// Phases between the first windows and the judged growth that no acknowledgements made: windows of flows that start late, a
     /// batch.
     pub early: Range<usize>,
-    /// Judged.
+    /// Phases of the judged growth.
     pub judged: Range<usize>,
-    /// Rises on, but much slower.
+    /// Phases after the judged growth that rise on, but much slower.
     pub slower: Range<usize>,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::HistogramReport;
 
-/// Steps by power of two.
+/// Number of classes to each power of two.
 const STEPS: u32 = 4;
 const BITS: u32 = 2;
 

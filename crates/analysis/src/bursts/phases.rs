@@ -19,11 +19,11 @@ use crate::bursts::noise;
 use crate::bursts::quantiles::normal;
 use crate::bursts::series::Point;
 
-/// Most bins of a stretch.
+/// Largest number of bins of a stretch.
 const BINS: usize = noise::ROWS;
 /// Least bins in which a bend is sought.
 const LEAST_BINS: usize = 10;
-/// Points to a bin, at least.
+/// Smallest number of points in a bin.
 const POINTS: usize = 4;
 /// Most parts of a stretch in one step.
 const PARTS: usize = 8;

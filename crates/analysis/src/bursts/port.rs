@@ -1,4 +1,4 @@
-//! One port, record by record.
+//! Analysis of one port, record by record.
 
 use crate::bursts::background::{short, Rtt};
 use crate::bursts::burst::Closed;
@@ -61,7 +61,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// The first packet of a flow.
+    /// Counts a flow with its first packet.
     fn appears(&mut self, slot: u32) {
         if slot == crate::bursts::flows::UNKNOWN {
             self.unnamed = true;
@@ -368,7 +368,7 @@ impl PortAnalyzer {
         self.candidate.indirect = self.flows.upto_peak(top);
     }
 
-    /// A burst would begin here.
+    /// Begins a possible burst.
     #[inline(always)]
     pub(crate) fn begin(&mut self, now: u64, queue: u64, cut: bool) {
         self.begun = true;
@@ -408,7 +408,7 @@ impl PortAnalyzer {
         Counts { flows: self.candidate.flows.len(), ..self.candidate.counts }
     }
 
-    /// The packet itself.
+    /// Takes the packet itself into the burst and the queue.
     #[inline(always)]
     fn accept(&mut self, r: &Record, now: u64, slot: u32, wait: Option<u64>) {
         let wire = u64::from(r.frame) + self.settings.overhead.0;

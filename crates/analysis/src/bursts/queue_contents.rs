@@ -164,7 +164,7 @@ impl Standing {
         }
     }
 
-    /// The queue took a packet.
+    /// Appends a packet that the queue has accepted.
     #[inline(always)]
     pub fn push(&mut self, slot: u32, frame: u32) {
         if frame == 0 {
@@ -249,7 +249,7 @@ impl Standing {
         }
     }
 
-    /// The queue is at a new peak.
+    /// Notes that the queue is at a new peak.
     #[inline(always)]
     pub fn peak(&mut self, queue: u64) {
         self.peak =

@@ -5,9 +5,9 @@
 
 use fanin_units::BPS;
 
-/// Estimates kept.
+/// Number of estimates that are kept.
 const KEPT: usize = 1024;
-/// Frames sent in a window.
+/// Number of frames sent in a window.
 const FRAMES: u64 = 64;
 /// Fall of the queue, in bytes, over which a lower bound is taken where frames are unknown.
 const FALL: u64 = 16 * crate::bursts::scale::FULL_FRAME;

@@ -22,7 +22,7 @@ pub enum RateFrom {
     Unknown,
 }
 
-/// One port.
+/// Report of one port.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PortReport {
     pub port: String,
@@ -122,7 +122,7 @@ pub enum DetectReport {
 /// A load that stays the same: no burst, however high.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Steady {
-    /// Duration in all.
+    /// Duration of the load in all.
     pub ps: u64,
     /// Mean load, as a part of the port's speed.
     pub share: f64,
@@ -161,7 +161,7 @@ pub struct HistogramReport {
     pub counts: Vec<u64>,
 }
 
-/// One burst.
+/// Report of one burst.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Burst {
     /// Number of the burst at its port, from 0, including bursts that are left out here.
@@ -188,7 +188,7 @@ pub struct Burst {
     pub fall_bps: Option<f64>,
     /// Time since the end of the burst before.
     pub gap_ps: Option<u64>,
-    /// The trace ended inside.
+    /// True if the trace ended inside the burst.
     pub open: bool,
     /// The trace began inside, or the window asked for did.
     pub cut: bool,

@@ -12,7 +12,7 @@ use crate::bursts::series::Entry;
 use crate::Round;
 use std::collections::BTreeMap;
 
-/// Rounds that are listed.
+/// Largest number of rounds that are listed.
 const MOST: usize = 64;
 
 /// Times of a flow by which rounds are told apart.
@@ -32,7 +32,7 @@ const TURNS: f64 = 8.0 * crate::bursts::scale::FULL_FRAME as f64;
 /// First windows of the flows that were not there before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct First {
-    /// Arrivals.
+    /// Arrivals of the packets.
     times: Vec<u64>,
     bytes: u64,
     /// Size of the last packet.

@@ -39,7 +39,7 @@ fn frames(count: u64, rate: BitRate, overhead: Bytes) -> Span {
     rate.time_to_send(Bytes(count * (FULL_FRAME + overhead.0)))
 }
 
-/// Origin of a default.
+/// Origin of a default value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     /// A time.

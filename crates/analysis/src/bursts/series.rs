@@ -4,7 +4,7 @@ use crate::Record;
 
 /// Records kept exactly from a burst's start on.
 pub const HEAD: usize = 4096;
-/// Points kept beyond.
+/// Number of points that are kept beyond the exact ones.
 pub const TAIL: usize = 4096;
 
 /// One record of a burst's beginning.

@@ -110,7 +110,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A packet with data arrived at the port.
+    /// Counts a packet with data that arrived at the port.
     #[inline]
     pub fn data(&mut self, wire: u64, payload: u32) {
         self.wire += wire;

@@ -16,7 +16,7 @@ use std::net::IpAddr;
 const SHARE: f64 = 0.5;
 /// Share by which equally busy places differ at most.
 const EQUAL: f64 = 0.05;
-/// Hosts that a report names.
+/// Largest number of hosts that a report names.
 const NAMED: usize = 5;
 /// Places that a report lists as left out.
 const LISTED: usize = 100;

@@ -39,7 +39,7 @@ pub fn tunnels_note(tunnels: &BTreeMap<Tunnel, u64>) -> Option<String> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
     pub count: u64,
-    /// The largest [ps].
+    /// Largest of the steps [ps].
     pub largest: i64,
 }
 

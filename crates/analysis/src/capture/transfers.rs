@@ -22,7 +22,7 @@ const MOST: usize = 1 << 20;
 const MOST_WITH_GAPS: usize = 1 << 16;
 const MOST_GAPS: usize = 64;
 
-/// One transfer. Times: ps after the capture's first frame.
+/// A transfer in a capture. Times: ps after the capture's first frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Transfer {
     /// Flow of the transfer, by its entry in the survey.
@@ -31,7 +31,7 @@ pub struct Transfer {
     pub opened: Option<i64>,
     /// First payload of the other side since this side last sent any: the request that the transfer answers.
     pub asked: Option<i64>,
-    /// First data.
+    /// Time of the first data.
     pub start: i64,
     /// Acknowledgment of the whole transfer; or the last frame, if it was not seen.
     pub end: i64,

@@ -16,7 +16,7 @@ pub enum Level {
     Wrong,
 }
 
-/// One thing that was found.
+/// Finding of a check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// Kind of the finding; docs/analyze.md lists them.
@@ -43,13 +43,13 @@ pub enum Trust {
     Poor,
 }
 
-/// All findings.
+/// All findings about a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plausibility {
     pub trust: Trust,
-    /// Trust in a sentence.
+    /// Trust in the result, in a sentence.
     pub words: String,
-    /// The gravest first.
+    /// Findings, the gravest first.
     pub findings: Vec<Finding>,
 }
 

@@ -58,7 +58,7 @@ pub enum Kind {
     WindowProbe,
     /// A switch's message about a dropped packet was on its way.
     Notification,
-    /// The records do not say.
+    /// The records do not tell the kind.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! The walk.
+//! Walk back along a flow's critical path.
 
 use super::{Explanation, Hop, Kind, Part, Records, Segment, Step, Waited};
 use fanin_telemetry::{Cause, Limit};

@@ -21,7 +21,7 @@ const LINE_LIMIT: usize = 1 << 20;
 /// Lines whose keys are the columns of a file.
 const LOOK: usize = 1_000;
 
-/// Columns, at most.
+/// Largest number of columns.
 const MAX_COLUMNS: usize = 10_000;
 
 /// Largest depth of objects and lists inside each other.
@@ -295,7 +295,7 @@ fn unescape(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
-/// Lines that are not empty.
+/// Reader of lines that are not empty.
 struct Lines {
     input: Box<dyn BufRead + Send>,
     gauge: Arc<Gauge>,
@@ -365,7 +365,7 @@ enum Found {
     Text(usize, usize),
 }
 
-/// JSON lines.
+/// Format of JSON lines.
 pub struct JsonLines;
 
 impl Format for JsonLines {

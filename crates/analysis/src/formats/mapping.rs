@@ -231,7 +231,7 @@ pub struct Choice {
     pub role: Role,
     pub column: String,
     pub unit: Option<Unit>,
-    /// The unit as it was written.
+    /// Unit as the user wrote it.
     written: String,
 }
 

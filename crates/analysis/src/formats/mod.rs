@@ -72,7 +72,7 @@ pub trait Format: Sync {
     /// Name of the format in reports, and of its page: docs/formats/NAME.md.
     fn name(&self) -> &'static str;
 
-    /// Name in messages.
+    /// Name of the format in messages.
     fn title(&self) -> &'static str;
 
     /// True if a file with this beginning is of the format.

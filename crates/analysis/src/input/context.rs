@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Ports of a trace, at most.
+/// Largest number of ports of a trace.
 const MAX_PORTS: usize = 4096;
 
 /// Largest number of flows of a trace that have names of their own.
@@ -33,7 +33,7 @@ impl<const N: usize> Default for Lately<N> {
 }
 
 impl<const N: usize> Lately<N> {
-    /// The entry of a name.
+    /// Index of a name, to be set where it is new.
     #[inline]
     fn entry(&mut self, name: &[u8]) -> &mut u32 {
         let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -364,7 +364,7 @@ impl Context {
         self.flows.lock().known = known;
     }
 
-    /// Says something once.
+    /// Adds a note to the report, once.
     pub fn note(&mut self, text: impl Into<String>) {
         let text = text.into();
         if !self.notes.contains(&text) {

@@ -27,7 +27,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A file that goes by its path.
+    /// A file that is named by its path.
     pub fn of(path: &Path) -> Self {
         Place { path: path.to_path_buf(), shown: path.to_path_buf() }
     }
@@ -72,14 +72,14 @@ impl Packing {
 /// Progress of reading a file, for readers of the unpacked data.
 #[derive(Debug, Default)]
 pub struct Gauge {
-    /// Bytes of the file.
+    /// Packed bytes of the file that were used.
     used: AtomicU64,
-    /// Bytes that came out.
+    /// Unpacked bytes that came out.
     unpacked: AtomicU64,
     cut: AtomicBool,
     /// Bytes behind the packed data.
     behind: AtomicBool,
-    /// Zeros at the end of a text.
+    /// Number of zeros at the end of a text.
     zeros: AtomicU64,
 }
 

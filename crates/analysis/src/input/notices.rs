@@ -8,7 +8,7 @@ use fanin_wire::Frame;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-/// TCP's number.
+/// Protocol number of TCP.
 const TCP: u8 = 6;
 
 /// Limits on the notifications of a trace that are held.
@@ -49,7 +49,7 @@ impl Tally {
 /// All notifications of a trace.
 #[derive(Debug)]
 pub struct Notices {
-    /// Later frames are not read.
+    /// Time from which frames are not read.
     pub until: Time,
     most: Most,
     frames: u64,

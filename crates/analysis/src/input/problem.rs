@@ -9,11 +9,11 @@ pub struct Problem {
     pub file: Option<Box<str>>,
     /// Place in the file, for example `line 17`, `row 5` or `packet 3`; counted from 1.
     pub place: Option<Box<str>>,
-    /// The column or option.
+    /// Column or option that the problem is about.
     pub column: Option<Box<str>>,
     /// The value that was found.
     pub value: Option<Box<str>>,
-    /// The problem.
+    /// Description of the problem.
     pub message: Box<str>,
     /// Accepted values.
     pub accepted: Option<Box<str>>,

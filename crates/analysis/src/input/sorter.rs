@@ -12,7 +12,7 @@ const AHEAD: usize = 1 << 15;
 
 /// An item that is sorted.
 pub trait Stored: Copy {
-    /// Bytes in the file.
+    /// Bytes that an item takes in the file.
     const BYTES: usize;
 
     fn time(&self) -> i128;

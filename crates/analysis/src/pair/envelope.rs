@@ -169,7 +169,7 @@ impl Envelope {
         self.parts.iter().filter(enough).filter_map(|part| part.least(drift)).map(|(delay, _)| delay).collect()
     }
 
-    /// The largest delay.
+    /// Largest delay of all.
     pub fn most(&self) -> Option<i64> {
         self.parts.iter().filter(|part| part.points > 0).map(|part| part.most).max()
     }

@@ -128,7 +128,7 @@ impl Index {
 #[derive(Clone, Debug)]
 pub struct Flight<T> {
     held: VecDeque<Held<T>>,
-    /// Number of the first.
+    /// Number of the first packet that is kept.
     first: u64,
     by_name: Index,
     /// Index by key alone; made once a packet comes out without tag, and then kept.
@@ -170,7 +170,7 @@ impl<T> Flight<T> {
         self.held.len()
     }
 
-    /// A packet arrives.
+    /// Adds a packet that arrives at the port.
     pub fn push(&mut self, time: i128, (key, tag): (u64, u64), what: T) {
         let number = self.first + self.held.len() as u64;
         self.held.push_back(Held { time, key, tag, out: None, equal: [NONE; 2], alike: [NONE; 2], what });

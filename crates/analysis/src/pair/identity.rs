@@ -40,7 +40,7 @@ pub struct Seen {
     /// Bytes of the packet as the queue counts them.
     pub bytes: u32,
     pub marked: bool,
-    /// Hops left.
+    /// Hops left (TTL).
     pub ttl: u8,
     pub has_data: bool,
     pub flow: FlowKey,

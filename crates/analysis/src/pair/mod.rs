@@ -87,20 +87,20 @@ pub struct How {
     pub interfaces: [Option<String>; 2],
     /// Frames count without check sequence and padding.
     pub without_fcs: bool,
-    /// Packets are sorted first.
+    /// True if packets are sorted first.
     pub sorted: bool,
     /// Transfers over TCP are told apart.
     pub transfers: bool,
     pub rate: Option<BitRate>,
     pub overhead: Bytes,
-    /// Flows that are listed.
+    /// Largest number of flows that are listed.
     pub top: usize,
     /// Waits are counted from the first time to the second.
     pub window: (Time, Time),
 }
 
 impl Pair {
-    /// First time before [ps].
+    /// First time of the capture before [ps].
     fn start(&self) -> i128 {
         self.first().and_then(|first| i128::try_from(first).ok()).unwrap_or(0)
     }

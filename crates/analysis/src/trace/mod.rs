@@ -51,7 +51,7 @@ use source::{origin, Source};
 use std::path::Path;
 use window::Windows;
 
-/// The whole report.
+/// Report of an analysis.
 #[derive(Clone, Debug, Serialize)]
 pub struct TraceReport {
     pub schema: &'static str,
@@ -89,7 +89,7 @@ pub struct SourceReport {
 /// Progress of the reading.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// 0 … 1.
+    /// Share of the work that is done, 0 … 1.
     pub done: f64,
     pub records: u64,
 }
@@ -335,7 +335,7 @@ pub(super) struct Run<'a, S> {
     before: f64,
     /// Checks of each port's records against what can be.
     checks: Vec<PortChecks>,
-    /// True if any port has some.
+    /// True if any port has checks.
     checked: bool,
     /// Fates of packets that all files with records of a port tell, by port.
     fates: Vec<Fates>,

@@ -465,7 +465,7 @@ impl<'a> Reading<'a> {
         count
     }
 
-    /// Texts by text.
+    /// Texts by text, from a key of the options.
     fn names(&mut self, key: &str) -> BTreeMap<PathBuf, PathBuf> {
         match self.get(key) {
             None => BTreeMap::new(),

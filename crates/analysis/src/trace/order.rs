@@ -18,7 +18,7 @@ const SORTED: usize = 1 << 17;
 /// Order in which records come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Each not before the last.
+    /// Each record not before the last.
     Sorted,
     /// Each not before the one [`WINDOW`] places ahead of it.
     Nearly,

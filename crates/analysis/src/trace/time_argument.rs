@@ -11,7 +11,7 @@ use std::borrow::Cow;
 /// Accepted times, for messages.
 pub const ACCEPTED: &str = "a time such as 1.5ms, or a date such as 2026-11-21T08:00:00.001Z";
 
-/// A date as it was given.
+/// A date that the user gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dated {
     /// Picoseconds since 1970.

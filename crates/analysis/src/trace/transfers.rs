@@ -38,7 +38,7 @@ pub struct TransferReport {
     pub with_timeouts: u64,
     /// Completion times of the complete transfers.
     pub took: Option<Took>,
-    /// The slowest first.
+    /// Slowest transfers, the slowest first.
     pub slowest: Vec<TransferRow>,
     pub notes: Vec<String>,
 }
@@ -52,7 +52,7 @@ pub struct Took {
     pub max_ps: u64,
 }
 
-/// One transfer.
+/// Row of one transfer in the report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TransferRow {
     pub flow: String,

@@ -32,7 +32,7 @@ pub mod flag {
     pub const MARK_PACKETS: u8 = 1 << 1;
     /// Packets wait in [`Queues`](crate::core::queues::Queues), not in the ring.
     pub const GENERAL: u8 = 1 << 2;
-    /// Departures are events. Only with [`GENERAL`].
+    /// Departures of the port are events. Only with [`GENERAL`].
     pub const EVENTS: u8 = 1 << 3;
     /// Mechanisms see packets before they join a queue of this port.
     pub const MECHANISMS: u8 = 1 << 4;
@@ -64,7 +64,7 @@ const INEXACT: u32 = 1 << 29;
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Link {
-    /// First entry of the ring.
+    /// Place of the ring's first entry.
     pub(super) base: u32,
     /// Ring capacity − 1.
     pub(super) mask: u32,
@@ -87,7 +87,7 @@ pub struct Link {
     /// A packet that finds more than this waiting is marked; `u32::MAX`: never.
     pub threshold: u32,
     to: u32,
-    /// Preamble and gap.
+    /// Wire bytes of a frame besides its own: preamble and gap.
     gap: u16,
     pub flags: u8,
     /// Largest queue since the last sample in whole steps of 4 KiB, or fewer ([`Link::may_exceed`]).
@@ -99,9 +99,9 @@ const _: () = assert!(std::mem::size_of::<Link>() == 64);
 /// A count that has passed 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carry {
-    /// Bytes given.
+    /// The count of accepted bytes has wrapped.
     Bytes,
-    /// Packets given.
+    /// The count of accepted packets has wrapped.
     Packets,
     /// Bytes that wait: the run cannot go on.
     Queue,
@@ -232,7 +232,7 @@ impl Link {
         self.to |= FOLLOWED;
     }
 
-    /// The transmission opportunity has come.
+    /// Ends lazy dequeue at the transmission opportunity for which it stood.
     #[inline(always)]
     pub fn unfollow(&mut self) {
         self.to &= !FOLLOWED;
@@ -298,7 +298,7 @@ impl Link {
         self.peak_step = (queue_bytes >> 12).min(255) as u8;
     }
 
-    /// Packets that wait.
+    /// Number of packets that wait.
     #[inline(always)]
     pub fn queue_packets(&self) -> u32 {
         self.tail.wrapping_sub(self.served)

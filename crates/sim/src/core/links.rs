@@ -92,7 +92,7 @@ pub struct RingsMut<'a> {
 }
 
 impl RingsMut<'_> {
-    /// Puts an entry at a place.
+    /// Writes an entry at a place.
     #[inline(always)]
     pub fn write(&self, place: usize, entry: Entry) {
         debug_assert!(place < self.places);
@@ -100,7 +100,7 @@ impl RingsMut<'_> {
         unsafe { *self.entries.add(place) = entry }
     }
 
-    /// The rings, to be read.
+    /// The rings, for reading only.
     #[inline(always)]
     pub fn read(&self) -> Rings<'_> {
         Rings { entries: self.entries, places: self.places, of: PhantomData }
@@ -203,7 +203,7 @@ impl Links {
         }
     }
 
-    /// Bytes held.
+    /// Bytes of memory that links and rings take.
     pub fn bytes(&self) -> usize {
         self.blocks.len() * std::mem::size_of::<Block>()
     }

@@ -58,7 +58,7 @@ pub struct Pool {
 /// Bytes of a packet's two parts.
 pub const BYTES_EACH: usize = std::mem::size_of::<Outer>() + std::mem::size_of::<Inner>();
 
-/// No message.
+/// Id that stands for no message.
 const NONE: PacketId = PacketId::MAX;
 
 impl Pool {
@@ -79,7 +79,7 @@ impl Pool {
         (self.outer.len() - 1) as PacketId
     }
 
-    /// Gives a place back.
+    /// Returns a place to the pool.
     #[inline(always)]
     pub fn free(&mut self, id: PacketId) {
         self.free.push(id);

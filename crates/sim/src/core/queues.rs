@@ -28,7 +28,7 @@ pub struct Queues {
     /// Frame bytes and packets that wait in all queues of classes.
     pub bytes: u64,
     pub packets: u32,
-    /// A departure event is set.
+    /// True if a departure event is set.
     pub armed: bool,
     /// Departures are always events.
     pub always: bool,
@@ -58,7 +58,7 @@ pub struct Queues {
 pub struct Heads {
     /// Times at which the packets of the queue joined it; kept where a policy decides at its head.
     pub joined: VecDeque<Time>,
-    /// Frame bytes that wait.
+    /// Frame bytes of the queue.
     pub bytes: u64,
 }
 
@@ -229,7 +229,7 @@ impl Queues {
         self.packets > 0 && self.scheduler.next().is_some()
     }
 
-    /// True while headers wait.
+    /// True while trimmed packets wait in the express queue.
     #[inline(always)]
     pub fn has_headers(&self) -> bool {
         self.express.as_ref().is_some_and(|express| express.packets() > 0)

@@ -4,7 +4,7 @@ use fanin_units::LinkId;
 
 /// Links of a route that a packet keeps.
 const LINKS: usize = 8;
-/// No link.
+/// Link id that stands for none.
 const NONE: LinkId = LinkId(u32::MAX);
 
 /// Source route: the links that packets of an end take, from its host's own to the one that leads to the other host, where

@@ -104,7 +104,7 @@ struct Input {
     depth: Depth,
 }
 
-/// An output port.
+/// State of an output port at the crossbar.
 struct Output {
     link: LinkId,
     /// True while a packet crosses to this output.
@@ -202,7 +202,7 @@ impl Crossbar {
         }
     }
 
-    /// Time in which a frame crosses.
+    /// Time that a frame takes to cross.
     fn tx(&self, frame: u16) -> Span {
         self.clock.tx(u32::from(frame))
     }
@@ -233,7 +233,7 @@ impl Crossbar {
         self.voqs[place].depth.hold(frame);
     }
 
-    /// A packet that a mechanism may have held is gone.
+    /// Forgets a packet that is gone, if a mechanism has held it.
     pub fn forget(&mut self, packet: PacketId) {
         let Some((port, output, frame)) = self.held.remove(&packet) else { return };
         self.inputs[usize::from(port)].depth.let_go(frame);

@@ -64,7 +64,7 @@ impl Core {
         self.ports[l].queues.as_deref_mut()?.express.as_deref_mut()
     }
 
-    /// True where the queue of headers of a port has room for a frame.
+    /// True if the express queue of a port has room for a frame.
     pub fn has_express_room(&mut self, l: LinkId, frame: u16) -> bool {
         self.catch_up(l);
         self.express(l).is_some_and(|express| express.fits(frame))

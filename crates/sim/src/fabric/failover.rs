@@ -173,7 +173,7 @@ impl Fabric {
         core.ports[l].close(closed);
     }
 
-    /// A port works again.
+    /// Brings a port up whose link works again.
     fn bring_up(&mut self, core: &mut Core, l: LinkId) {
         core.ports[l].down = false;
         core.arm(l); // what mechanisms have for it has waited

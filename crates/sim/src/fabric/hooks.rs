@@ -20,7 +20,7 @@ const OUTBOX: u64 = u64::MAX;
 /// The timer of a switch that has dropped heads of queues.
 const DROPPED: u64 = u64::MAX - 1;
 
-/// Hooks that are `on_offer`.
+/// Hooks at which `on_offer` runs, before a packet is enqueued at a port.
 const OFFERS: Hooks = Hooks::OFFER.with(Hooks::QUEUE);
 
 /// True if a mechanism learns of packets dropped at heads of queues only after the departures of that instant. A mechanism that

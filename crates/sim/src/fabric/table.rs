@@ -5,7 +5,7 @@ use fanin_units::{HostId, LinkId, SwitchId};
 
 /// Set in an entry that is a group.
 const GROUP: u32 = 1 << 31;
-/// An entry below is a link.
+/// Bound of link ids in entries: a smaller entry is a link.
 const LINKS: u32 = 1 << 30;
 /// Entry of a table: the destination cannot be reached.
 const UNREACHABLE: u32 = LINKS;
@@ -27,7 +27,7 @@ pub struct Fib {
     groups: Table<LinkId>,
 }
 
-/// The answer to a look-up.
+/// Result of a look-up in the forwarding table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NextHop<'a> {
     One(LinkId),
@@ -93,7 +93,7 @@ impl Fib {
         }
     }
 
-    /// Bytes held.
+    /// Bytes of memory that the tables take.
     pub fn bytes(&self) -> usize {
         (self.entries.len() + self.groups.len() + self.host_port.len()) * 4 + self.attachment_of.len() * 2
     }

@@ -91,7 +91,7 @@ const _: () = {
     assert!(size_of::<End>() <= 704 && size_of::<Option<End>>() == size_of::<End>());
 };
 
-/// The parts of a new end.
+/// Everything from which an end is made.
 pub struct NewEnd {
     pub protocol: Endpoint,
     pub sends: Envelope,
@@ -135,7 +135,7 @@ impl From<NewEnd> for End {
     }
 }
 
-/// The role of an end.
+/// Role of an end in its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndKind {
     /// Sends data, or receives it: both ends learn from packets when they are over.

@@ -73,7 +73,7 @@ impl Headers {
         (self.write)(&Sent { left, again })
     }
 
-    /// An end has gone.
+    /// Forgets the bytes sent by an end that is gone.
     pub fn forget(&mut self, flow: FlowId, side: Side) {
         self.flows.remove(&(flow, side));
     }

@@ -61,7 +61,7 @@ const PEER_ABORTED: u64 = 2;
 /// The timer of a host at which packets wait between NIC and transport; flow 0 has no such timer.
 const RECEIVE: u64 = 3;
 
-/// All hosts.
+/// All hosts, with the state that they share.
 pub struct Hosts {
     pub hosts: Table<Host>,
     /// Host that feeds each link; `u32::MAX` where a switch feeds it.
@@ -97,7 +97,7 @@ pub struct Hosts {
     pub connections: BTreeMap<(u16, u64), FlowId>,
     /// Messages that came to a host at which their flow had ended, by group of counters.
     pub after_end: BTreeMap<&'static str, u64>,
-    /// Signals of ends that have ended.
+    /// Counts of signals at ends that are gone.
     pub signals: SignalCounts,
     /// Order of arrivals at ends that have ended.
     pub reordering: Reordering,
@@ -278,7 +278,7 @@ impl Hosts {
         self.carry_out(core, host, id, then);
     }
 
-    /// A timer of an end is due. Entries that the end has moved since are stale.
+    /// Handles a timer of an end that is due. Entries that the end has moved since are stale.
     pub fn timeout(&mut self, core: &mut Core, host: u32, at: Time, key: u64) {
         self.catch_up(core, host);
         if key & 3 == RECEIVE {

@@ -58,7 +58,7 @@ impl Host {
         }
     }
 
-    /// An end joins the round.
+    /// Adds an end to the round.
     #[inline(always)]
     pub fn join(&mut self, id: EndId) {
         if self.ready.is_empty() {
@@ -185,7 +185,7 @@ impl Hosts {
         }
     }
 
-    /// The wire of a NIC is free.
+    /// Handles the departure event of a NIC, whose wire is free.
     pub fn departure(&mut self, core: &mut Core, host: u32) {
         let state = &mut self.hosts[host as usize];
         state.armed = false;

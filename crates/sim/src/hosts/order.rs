@@ -106,7 +106,7 @@ impl Order {
         *expected = if late.waiting.is_empty() { late.next } else { NEVER };
     }
 
-    /// The counts so far.
+    /// Counts of reordering so far.
     pub fn counts(&self, Next(expected): Next) -> Reordering {
         let Some(late) = &self.0 else {
             return Reordering { packets: u64::from(expected), flows: 1, ..Reordering::default() };

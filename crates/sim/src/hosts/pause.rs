@@ -21,7 +21,7 @@ pub struct NicGate {
 /// Counts of the pauses of all NICs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NicCounts {
-    /// Times that a watchdog found a class paused for too long; that this was over.
+    /// Storms: times that a watchdog found a class paused for too long, and that such a pause was over.
     pub storms: u64,
     pub storms_over: u64,
     /// Frames that asked switches for pauses, or ended them.

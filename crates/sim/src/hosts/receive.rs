@@ -108,7 +108,7 @@ fn joins(napi: &Napi, so_far: u64, before: (&Envelope, &Header), packet: (&Envel
 }
 
 impl Waiting {
-    /// The delay of the next packet.
+    /// Draws the delay of the next packet.
     fn draw(&mut self, noise: &Noise) -> Span {
         match noise {
             Noise::None(_) => Span::ZERO,

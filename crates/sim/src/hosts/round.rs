@@ -13,7 +13,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// True where nobody is ready.
+    /// True if nobody is ready.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
@@ -49,12 +49,12 @@ impl Round {
         std::mem::replace(&mut self.first, next)
     }
 
-    /// All, in order.
+    /// All entries in order.
     pub fn iter(&self) -> impl Iterator<Item = Ready> + '_ {
         self.first.into_iter().chain(self.rest.iter().copied())
     }
 
-    /// Takes out whoever is not to stay.
+    /// Removes entries for which `stays` is false.
     pub fn retain(&mut self, stays: impl Fn(Ready) -> bool) {
         *self = self.iter().filter(|ready| stays(*ready)).collect();
     }

@@ -12,12 +12,12 @@ use fanin_transport::{TransportConfig, TransportParams};
 use fanin_units::{FlowId, LinkId, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The queue of a host.
+/// Transmit queue of a host.
 #[derive(Clone, Debug)]
 pub struct TxQueue {
     /// True if the queue is bounded: only then are its packets known.
     bounded: bool,
-    /// Packets that may wait.
+    /// Largest number of packets that may wait.
     most: usize,
     packets: VecDeque<Queued>,
     /// Bytes of data, by end.
@@ -31,7 +31,7 @@ pub struct Queued {
     pub starts: u64,
     /// Time at which the last bit leaves \[ps\].
     pub leaves: u64,
-    /// The end that sends it.
+    /// End that sends the packet.
     pub end: (FlowId, Side),
     /// Frame bytes of data; ACKs count for none.
     pub bytes: u32,

@@ -24,7 +24,7 @@ impl Messages {
         Messages { flow, hosts, largest, count: 0, written: 0, open: VecDeque::new() }
     }
 
-    /// The application writes.
+    /// Records a write of the application.
     pub fn write(&mut self, now: Time, bytes: u64) {
         let mut left = bytes;
         while left > 0 {

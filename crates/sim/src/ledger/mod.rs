@@ -50,11 +50,11 @@ pub struct Totals {
 /// Decision of a port's queue about a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// Accepted.
+    /// The packet was accepted.
     Taken,
-    /// Accepted in the place of the last one.
+    /// The packet was accepted in the place of the last one.
     Replaces,
-    /// Not accepted.
+    /// The packet was not accepted.
     Refused,
 }
 
@@ -92,7 +92,7 @@ impl Ledger {
         }
     }
 
-    /// A packet was dropped.
+    /// Records that a packet was dropped.
     pub fn record_drop(
         &mut self,
         packet: PacketId,

@@ -54,7 +54,7 @@ pub struct Tables {
     pub messages: Table<MessageRow>,
     pub segments: Table<SegmentRow>,
     pub hops: Table<HopRow>,
-    /// Frames at captured hosts.
+    /// Capture of frames at hosts and links.
     pub capture: Option<Box<Capturing>>,
     /// One entry per transfer that completed, by the size of the flow: see [`SIZES`].
     pub outcomes: [Vec<Outcome>; SIZES.len() + 1],
@@ -99,7 +99,7 @@ pub const SIZES: [u64; 3] = [10_000, 100_000, 1_000_000];
 /// Record of a completed transfer for the summary: 16 bytes, so that 50 million of them fit into 1 GB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// Completion time.
+    /// Completion time of the transfer.
     pub fct: Span,
     /// Completion time over that on an idle network.
     pub slowdown: f64,
@@ -111,7 +111,7 @@ pub struct DatagramSums {
     pub flows: u64,
     pub sent: u64,
     pub received: u64,
-    /// Payload bytes.
+    /// Payload bytes that arrived.
     pub delivered: u64,
 }
 
@@ -138,21 +138,21 @@ pub struct Answers {
 pub enum Destination<'a> {
     /// No place: the summary is all there is.
     Nowhere,
-    /// Kept in memory.
+    /// Tables are kept in memory.
     Memory,
-    /// Parquet files in a folder.
+    /// Tables are Parquet files in this folder.
     Folder(&'a Path),
 }
 
 /// Choice of the tables that are written besides flows and queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wanted {
-    /// Some traffic is a job.
+    /// True if some traffic is a job.
     pub collectives: bool,
     pub ports: bool,
     pub queues: bool,
     pub drops: bool,
-    /// Some port may be paused.
+    /// True if some port may be paused.
     pub pauses: bool,
     /// True if some mechanism records states of ports.
     pub states: bool,

@@ -329,7 +329,7 @@ impl Trace {
         Some(journey.row)
     }
 
-    /// A packet was dropped.
+    /// Ends the way of a packet that was dropped; gives its row.
     pub fn dropped(&mut self, now: Time, id: PacketId, packet: &Packet, port: &Name) -> Option<SegmentRow> {
         let mut journey = self.journeys.get_mut(id as usize)?.take()?;
         let (flow, number) = (journey.row.flow, journey.row.packet);
@@ -377,8 +377,8 @@ impl End {
         }
     }
 
-    /// Timers that were set anew: by the packet `sent`, or by the input that is being handled. One that is set by its own expiry
-    /// (back-off) runs since the first of them.
+    /// Notes timers that were set anew: by the packet `sent`, or by the input that is being handled. One that is set by its own
+    /// expiry (back-off) runs since the first of them.
     fn note_timers(&mut self, now: Time, state: Option<&SenderState>, sent: Option<u64>) {
         let Some(state) = state else { return };
         for (i, (_, until)) in state.timers.iter().enumerate() {

@@ -42,9 +42,9 @@ pub const FEATURES: [(&str, Section, &str); 22] = [
 /// A part of a workload's scenario. Of what changes [`Section::Telemetry`] the whole run counts, not only the inner loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// `switch.marking`.
+    /// Key `switch.marking`.
     Marking,
-    /// `switch.buffer`.
+    /// Key `switch.buffer`.
     Buffer,
     /// Further keys of `[switch]`.
     Switch,
@@ -165,7 +165,7 @@ pub struct Measured {
     pub memory: Vec<(&'static str, f64)>,
 }
 
-/// Sets a workload up. What it records goes into `folder`.
+/// Makes the world of a workload. What it records goes into `folder`.
 ///
 /// # Errors
 /// When `folder` cannot be written.

@@ -1,4 +1,4 @@
-//! Jobs in the summary. The keys are documented in docs/results.md.
+//! Jobs in the summary of a run. The keys are documented in docs/results.md.
 
 use super::summary::times;
 use fanin_telemetry::Name;
@@ -34,7 +34,7 @@ fn operation(job: &CollectiveJob, number: u16, op: &CollectiveOp) -> Value {
     Value::Object(map)
 }
 
-/// A job.
+/// Summary of a job.
 pub(super) fn job(job: &CollectiveJob, group: &Name) -> Value {
     let time = |together: &Together| together.time(job.ranks);
     let start = job.iteration.first().map(|first| first.start);

@@ -47,7 +47,7 @@ pub enum Control {
 
 /// Observer of a run, which may stop it.
 pub trait Observer {
-    /// Called about every 20 ms.
+    /// Reports the progress, about every 20 ms; the answer may stop the run.
     fn progress(&mut self, progress: &Progress) -> Control;
     /// Wall-clock and processor seconds since the run began. Model crates do not read clocks.
     fn cost(&mut self) -> (f64, f64);
@@ -324,7 +324,7 @@ fn write_partial(folder: &Path, manifest: &mut Map<String, Value>, reason: &str)
     write_json(folder, "manifest.json", manifest)
 }
 
-/// Moves a world to its end. Gives whether the observer stopped it, and why it got stuck, if it did.
+/// Runs a world to its end. Gives whether the observer stopped it, and why it got stuck, if it did.
 ///
 /// # Errors
 /// When a table cannot be written.

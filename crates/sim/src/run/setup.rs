@@ -518,7 +518,7 @@ fn keep(keep: &fanin_scenario::Keep) -> Keep {
     }
 }
 
-/// FNV-1a 64.
+/// FNV-1a hash of a name, of 64 bits.
 fn fnv1a(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

@@ -190,7 +190,7 @@ impl Tables<'_> {
         }
     }
 
-    /// The outgoing link.
+    /// Fetches the outgoing link of a packet.
     #[inline(always)]
     fn out(&self, link: &Link, outer: &Outer, via: LinkId) {
         let Some(next) = outer.next(via) else { return out_by_tables(self.fabric, self.links, self.ports, link, outer) };

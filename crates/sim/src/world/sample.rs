@@ -14,7 +14,7 @@ use fanin_units::{LinkId, Span, SwitchId, Time};
 /// Sampler of ports: the times of samples, and the ports of which the last one has rows.
 pub(crate) struct Samples {
     period: Span,
-    /// [`Time::MAX`]: never.
+    /// Time of the next sample; [`Time::MAX`]: never.
     pub next: Time,
     /// Time of each port's last row; before the first sample there is none.
     last_row: Table<Time, LinkId>,
@@ -29,7 +29,7 @@ impl Samples {
         Samples { period, next: Time::ZERO.saturating_add(period), last_row: vec![Time::MAX; ports].into(), quiet_since: None }
     }
 
-    /// True where samples are taken.
+    /// True if samples are taken.
     pub fn are_on(&self) -> bool {
         self.next < Time::MAX
     }

@@ -169,7 +169,7 @@ impl SharedBuffer {
         self.unit
     }
 
-    /// Amount that a frame takes.
+    /// Amount that a frame takes, in the buffer's unit.
     #[inline]
     pub fn size(&self, frame: u16) -> u64 {
         self.unit.size(frame, self.cell)
@@ -181,7 +181,7 @@ impl SharedBuffer {
         self.total - self.used
     }
 
-    /// Shared amount that is used.
+    /// Part of the shared buffer that is in use.
     pub fn used(&self) -> u64 {
         self.used
     }
@@ -288,5 +288,5 @@ impl Admission {
 
 /// Cells are counted in `u32` arithmetic; zero would divide by zero.
 pub(crate) const CELL: std::ops::RangeInclusive<Bytes> = Bytes(1)..=Bytes(65_536);
-/// α of a shared buffer.
+/// Accepted range of α, for shared buffers.
 pub(crate) const ALPHA: std::ops::RangeInclusive<f64> = 0.001..=1024.0;

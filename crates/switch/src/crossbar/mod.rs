@@ -61,7 +61,7 @@ impl Architecture {
     }
 }
 
-/// A set of inputs.
+/// A set of inputs of a crossbar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inputs(Vec<u64>);
 
@@ -83,7 +83,7 @@ impl Inputs {
         self.0[input / 64] >> (input % 64) & 1 != 0
     }
 
-    /// True if none is in both.
+    /// True if the sets have no input in common.
     #[inline]
     pub fn is_disjoint(&self, other: &Inputs) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| a & b == 0)
@@ -121,7 +121,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// No request.
+    /// Empty requests for a crossbar of this size.
     pub fn new(inputs: usize, outputs: usize) -> Self {
         Requests { rows: vec![Inputs::none(inputs); outputs], open: Vec::new() }
     }

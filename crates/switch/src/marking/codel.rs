@@ -112,7 +112,7 @@ impl Class {
         true
     }
 
-    /// A series begins.
+    /// Begins a series of drops.
     fn begin(&mut self, params: &CodelParams, now: Time) {
         let gained = self.count - self.lastcount;
         let soon = now < self.drop_next + params.interval * FORGET;

@@ -77,7 +77,7 @@ pub struct Red {
     unit: Unit,
     /// ln(1 − w_q)/s [1/ps]: the change of ln avg by an idle time. From the first idle time on, which gives the port's rate.
     forgets: Option<f64>,
-    /// 1 − w_q.
+    /// Weight 1 − w_q of the old average.
     keeps: f64,
     avg: f64,
     /// Packets since the last mark while avg ≥ min, including the arriving one; −1 below min.

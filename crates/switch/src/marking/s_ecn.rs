@@ -85,7 +85,7 @@ pub type SlopeStep = s_ecn::Step;
 impl SlopeRegisters {
     /// Fraction bits of `sendable`, `added` and `sum`.
     pub const FRACTION: u32 = s_ecn::FRACTION;
-    /// The largest I [clocks].
+    /// Largest I, in clocks.
     pub const LONGEST: u64 = s_ecn::LONGEST;
 
     /// Registers of a port of `rate` before the first packet.
@@ -100,12 +100,12 @@ impl SlopeRegisters {
         SlopeRegisters { registers, clock, reciprocal: u64::MAX / clock + 1 }
     }
 
-    /// R [2⁻²⁰ B per clock].
+    /// Register R [2⁻²⁰ B per clock].
     pub fn rate(&self) -> u64 {
         self.registers.rate()
     }
 
-    /// The sum [2⁻²⁰ B].
+    /// Register of the sum [2⁻²⁰ B].
     #[cfg(test)]
     fn sum(&self) -> i64 {
         self.registers.sum()
@@ -117,7 +117,7 @@ impl SlopeRegisters {
         self.registers.on_arrival(self.clocks(now.ps()), wire, markable)
     }
 
-    /// Whole clocks in a time. The product is at most one too many, as the reciprocal is less than one too large.
+    /// Number of whole clocks in a time. The product is at most one too many, as the reciprocal is less than one too large.
     #[inline(always)]
     fn clocks(&self, ps: u64) -> u64 {
         let clocks = ((u128::from(ps) * u128::from(self.reciprocal)) >> 64) as u64;

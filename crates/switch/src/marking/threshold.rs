@@ -32,7 +32,7 @@ params! {
     }
 }
 
-/// Marks above K.
+/// State of threshold marking at one port.
 ///
 /// Source: DCTCP §3.1 (1). Packets that are not ECN-capable pass; a full buffer drops them. Deviation: none; "the queue
 /// occupancy" is what waits, so that K does not shift with the size of the packet on the wire.

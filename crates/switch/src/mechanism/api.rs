@@ -11,7 +11,7 @@ use fanin_units::{Amount, Bytes};
 /// Its line in the registry names its capabilities, which are traits of their own. No hook but those here and of these capabilities is
 /// called, and of these only the ones that [`Mechanism::hooks`] names.
 pub(crate) trait Mechanism: Provides + Sized {
-    /// Settings of a scenario.
+    /// Settings of the mechanism in a scenario.
     type Params: Param;
     /// Counters, which appear in the summary, the report and the reference.
     type Counts: Counters;
@@ -45,10 +45,10 @@ pub(crate) trait Mechanism: Provides + Sized {
     /// State at the start of a run; `None` at a switch where the mechanism does not run.
     fn new(params: &Self::Params, site: &Site) -> Option<Self>;
 
-    /// Hooks to run.
+    /// Hooks of the mechanism that the switch has to run.
     fn hooks(&self) -> Hooks;
 
-    /// Counters so far.
+    /// Counters of the mechanism so far.
     fn counts(&self) -> Self::Counts;
 
     /// Reasons for which the mechanism acted, each with its count, where they are worth distinguishing.

@@ -81,7 +81,7 @@ capabilities! {
     Clones => clones, clones_mut;
     /// Lets ports write telemetry into frames.
     Telemetry => telemetry, telemetry_mut;
-    /// Keeps largest values.
+    /// Keeps largest values besides counters.
     Peaks => peaks, peaks_mut;
     /// Has a queue at each port whose packets overtake all others.
     Overtakes => overtakes, overtakes_mut;
@@ -92,8 +92,8 @@ pub(super) use provide;
 
 /// Sends packets or messages of its own when the wire of a port is free. With [`super::Hooks::TURN`].
 pub trait Sends {
-    /// The wire of a port is free. `data`: the scheduler has a packet that may be sent. Only run while something waits there, and for data
-    /// alone not always: then it answers `Pass`.
+    /// Takes the transmission opportunity of a port whose wire is free. `data`: the scheduler has a packet that may be sent. Only
+    /// run while something waits there, and for data alone not always: then it answers `Pass`.
     fn on_turn(&mut self, node: &mut dyn Node, port: PortNo, data: bool, fx: &mut Effects) -> Turn;
 
     /// True if the mechanism has something to send at a port, by `on_turn` or [`Attaches::on_departure`]. It says so by
@@ -203,7 +203,7 @@ pub trait Telemetry {
     fn records(&self) -> usize;
 }
 
-/// Keeps largest values.
+/// Keeps largest values besides counters.
 pub trait Peaks {
     /// Largest values so far, one for each of [`super::Profile::peaks`].
     fn peaks(&self) -> Vec<u64> {

@@ -16,7 +16,7 @@ pub struct Context<'a> {
     pub ports: &'a [PortSettings<'a>],
     /// Frames of the traffic.
     pub frames: Frames,
-    /// Hosts.
+    /// Hosts around the switches.
     pub hosts: Hosts,
     /// Packets that hosts send.
     pub traffic: Traffic<'a>,

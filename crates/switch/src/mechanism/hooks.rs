@@ -11,11 +11,11 @@ impl Hooks {
     pub const REFUSAL: Hooks = Hooks(1 << 3);
     pub const DROP: Hooks = Hooks(1 << 4);
     pub const DEPARTURE: Hooks = Hooks(1 << 5);
-    /// [`super::Sends`].
+    /// Hooks of [`super::Sends`].
     pub const TURN: Hooks = Hooks(1 << 6);
     /// Messages of the mechanism's own, to be sent and received ([`super::Listens`]).
     pub const MESSAGES: Hooks = Hooks(1 << 7);
-    /// [`super::Watches`].
+    /// Hooks of [`super::Watches`].
     pub const EGRESS: Hooks = Hooks(1 << 8);
     /// Headers in frames, into which ports write when the frames leave: a depth, or a record of telemetry.
     pub const SHIMS: Hooks = Hooks(1 << 9);

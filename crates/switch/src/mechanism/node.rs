@@ -7,10 +7,10 @@ use fanin_units::Time;
 
 /// Questions of a hook to its switch.
 pub trait Node {
-    /// The present.
+    /// Present time.
     fn now(&self) -> Time;
 
-    /// The queue of a port.
+    /// View of a port's queue.
     fn view(&mut self, port: PortNo) -> PortView;
 
     /// True if the wire of a port is free, so that a packet would leave at once.

@@ -125,7 +125,7 @@ pub struct Pabo {
 #[derive(Debug)]
 struct Port {
     to_host: bool,
-    /// The far end runs PABO.
+    /// True if the switch at the far end runs PABO.
     aware: bool,
     draws: Stream,
 }

@@ -32,7 +32,7 @@ impl CountGroup {
 pub struct MechanismKind {
     /// Key among the scenario's mechanisms.
     pub key: &'static str,
-    /// Documentation of that key.
+    /// Documentation of the mechanism's key.
     pub(super) doc: &'static [&'static str],
     /// Properties that do not depend on settings.
     pub profile: &'static Profile,
@@ -123,7 +123,7 @@ macro_rules! registry {
         } )*
 
         impl Mechanisms {
-            /// No mechanism runs.
+            /// The set without any mechanism.
             pub const NONE: Mechanisms = Mechanisms { $( $key: None, )* };
 
             /// All mechanisms, in order of the registry.
@@ -147,7 +147,7 @@ macro_rules! registry {
         }
 
         impl MechanismState {
-            /// Place in the registry.
+            /// Place of the mechanism in the registry.
             fn number(&self) -> usize {
                 enum Place { $( $name, )* }
                 match self { $( MechanismState::$name(_) => Place::$name as usize, )* }
@@ -178,7 +178,7 @@ fn keys(fits: impl Fn(&Profile) -> bool) -> Vec<&'static str> {
     Mechanisms::ALL.iter().filter(|kind| fits(kind.profile)).map(|kind| kind.key).collect()
 }
 
-/// The registry.
+/// Registry: look-up of mechanisms by key and by EtherType.
 impl Mechanisms {
     /// One trial for each mechanism, with the mechanism's signals.
     pub fn trials(at: &Ground) -> Vec<(Trial, Signals)> {
@@ -241,7 +241,7 @@ impl Mechanisms {
     }
 }
 
-/// Mechanisms that are set.
+/// Questions to the set of mechanisms that a scenario enables.
 impl Mechanisms {
     fn profiles(&self) -> impl Iterator<Item = &'static MechanismKind> {
         self.set().into_iter().map(|set| set.kind()).collect::<Vec<_>>().into_iter()
@@ -369,7 +369,7 @@ fn counts_of<M: Mechanism>(state: &M) -> CountGroup {
 
 /// Hooks that each mechanism has.
 impl MechanismState {
-    /// Kind of the mechanism.
+    /// Entry of the mechanism in the registry.
     pub fn kind(&self) -> &'static MechanismKind {
         &Mechanisms::ALL[self.number()]
     }
@@ -388,12 +388,12 @@ impl MechanismState {
         self.kind().profile.peaks.iter().zip(values).collect()
     }
 
-    /// Hooks to run.
+    /// Hooks of the mechanism that the switch has to run.
     pub fn hooks(&self) -> Hooks {
         dispatch!(self, m => m.hooks())
     }
 
-    /// Counters so far.
+    /// Counters of the mechanism so far.
     pub fn counts(&self) -> CountGroup {
         dispatch!(self, m => counts_of(&**m))
     }

@@ -82,7 +82,7 @@ pub struct Rimm {
     by: AlertBy,
     /// `None`: packets have no numbers.
     until: Option<Until>,
-    /// [ns].
+    /// Setting `give_up` [ns].
     give_up: u32,
     /// Bounds of a pair's detour.
     bounds: Bounds,
@@ -111,7 +111,7 @@ pub struct Rimm {
     counts: RimmCounts,
     reasons: BTreeMap<Why, u64>,
     longest: Span,
-    /// [ns].
+    /// Longest time that a detour went on beside an idle port [ns].
     longest_idle: u32,
     most_detours: u64,
     most_out: u32,

@@ -118,7 +118,7 @@ impl Mechanism for Trimming {
 
     const PROFILE: Profile = Profile { signals: Signals::TRIMMED, ..Profile::PLAIN };
 
-    /// The queues of headers.
+    /// Memory: the express queues of all ports.
     fn memory(params: &TrimmingParams, site: &Site) -> Option<Bytes> {
         Some(Bytes(params.headers.get() * site.ports.len() as u64))
     }

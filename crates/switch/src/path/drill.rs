@@ -21,7 +21,7 @@ params! {
 /// A link that a packet compares: bytes that wait there, true if its wire is busy, and its number.
 type Candidate = (u64, bool, u32);
 
-/// The memory of a switch.
+/// State of DRILL at one switch: the remembered links.
 ///
 /// Source: DRILL §3.2. Deviation: a switch has one forwarding engine, which all ports share, and sees each packet in the queue as soon
 /// as it has joined it; the paper has an engine for each line card or so, each with a memory of its own, and counts a packet when all

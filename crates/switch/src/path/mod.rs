@@ -62,7 +62,7 @@ pub(crate) trait Chooser: Sized {
         None
     }
 
-    /// One of the links.
+    /// Chooses one of the links for a packet; gives its index.
     fn pick(&mut self, now: Time, p: &Envelope, links: &mut impl Links, switch_seed: u32, rng: &mut Stream) -> usize;
 }
 

@@ -41,13 +41,13 @@ impl Express {
         self.bytes + u64::from(frame) <= self.params.room.get()
     }
 
-    /// Packets that wait.
+    /// Packets of this queue that wait.
     #[inline(always)]
     pub fn packets(&self) -> u32 {
         self.packets
     }
 
-    /// Frame bytes that wait.
+    /// Frame bytes of this queue that wait.
     #[inline(always)]
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -86,7 +86,7 @@ impl Express {
         self.served += u32::from(others);
     }
 
-    /// Another packet has left.
+    /// Records that a packet of another queue has left.
     #[inline]
     pub fn other_left(&mut self) {
         self.served = 0;

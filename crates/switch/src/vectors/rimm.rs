@@ -142,7 +142,7 @@ struct Tape<'a> {
     params: &'a RimmVectorParams,
     switch: Switch,
     rng: Stream,
-    /// [ns].
+    /// Present time [ns].
     clock: u64,
     out: Vec<Out>,
     crossing: u16,

@@ -1,4 +1,4 @@
-//! pcap. Source: pcap.
+//! Reader of pcap files. Source: pcap.
 
 use super::{Capture, CaptureError, Clock, Found, Interface, Trouble, LARGEST_BLOCK, ZEROS};
 use crate::headers::LinkType;
@@ -55,7 +55,7 @@ impl<R: Read> Capture<R> {
         Ok(())
     }
 
-    /// The next record.
+    /// Reads the next record.
     pub(super) fn legacy_record(&mut self) -> Result<Option<Found>, CaptureError> {
         match self.source.begin(RECORD_HEADER)? {
             0 => return Ok(None),

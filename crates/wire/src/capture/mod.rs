@@ -21,7 +21,7 @@ pub const MOST_INTERFACES: usize = 1 << 16;
 /// Text about a file that ends in zeros, as one does whose end was not on the disk when the power failed.
 pub const ZEROS: &str = "zeros in the place of the next packet";
 
-/// The file's format.
+/// Format of a capture file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Pcap,
@@ -73,7 +73,7 @@ pub struct Interface {
     pub link: LinkType,
     /// Empty where the file gives none.
     pub name: String,
-    /// Speed [bit/s].
+    /// Speed of the interface [bit/s].
     pub speed: Option<u64>,
     /// Bytes of frame check sequence at the end of each frame, where the file says.
     pub fcs: Option<u8>,
@@ -89,7 +89,7 @@ pub struct Interface {
 struct Clock {
     /// `if_tsresol`: a power of ten, or of two with the highest bit set; negative.
     resolution: u8,
-    /// Seconds to add.
+    /// Seconds to add to the interface's times.
     offset: i64,
 }
 
@@ -134,7 +134,7 @@ pub struct Frame<'a> {
     pub time_ps: i128,
     /// Bytes that the frame had on the wire, as far as the capturing side saw them.
     pub length: u32,
-    /// The bytes that were kept.
+    /// Bytes of the frame that were kept.
     pub data: &'a [u8],
     /// Bytes of frame check sequence in the frame, where the file says.
     pub fcs: Option<u8>,
@@ -352,7 +352,7 @@ impl<R: Read> Capture<R> {
         }))
     }
 
-    /// The file's format.
+    /// Format of the file.
     pub fn format(&self) -> Format {
         self.format
     }

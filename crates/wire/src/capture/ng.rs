@@ -1,4 +1,4 @@
-//! pcapng. Source: pcapng.
+//! Reader of pcapng files. Source: pcapng.
 
 use super::{Capture, CaptureError, Clock, Direction, Found, Interface, Trouble, LARGEST_BLOCK, MOST_INTERFACES, ZEROS};
 use crate::headers::LinkType;
@@ -9,9 +9,9 @@ use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{parse_block_be, parse_block_le};
 use std::io::Read;
 
-/// Type and length.
+/// Bytes of a block's type and length.
 const BLOCK_HEADER: usize = 8;
-/// Type and both lengths.
+/// Bytes of the smallest block: type and both lengths.
 const SMALLEST_BLOCK: u64 = 12;
 /// Type of packet blocks in files of old; pcap-parser does not know it.
 const PB_MAGIC: u32 = 2;
@@ -48,7 +48,7 @@ impl<R: Read> Capture<R> {
         self.block().map(|_| ())
     }
 
-    /// The next packet.
+    /// Reads the next packet.
     pub(super) fn next_packet(&mut self) -> Result<Option<Found>, CaptureError> {
         loop {
             match self.source.begin(BLOCK_HEADER)? {

@@ -3,7 +3,7 @@
 use super::{CaptureError, Trouble};
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
-/// Bytes read ahead.
+/// Number of bytes that are read ahead.
 const AHEAD: usize = 256 << 10;
 
 /// A reader that knows its place in the file.

@@ -227,7 +227,7 @@ impl Bits {
     }
 }
 
-/// Texts that are pointed into.
+/// Buffers of texts into which views point.
 struct Pointed {
     file: Arc<File>,
     codec: Codec,

@@ -8,7 +8,7 @@ pub struct Broken;
 
 pub type Walked<T> = Result<T, Broken>;
 
-/// A table somewhere in bytes.
+/// A FlatBuffers table at some place in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Flat<'a> {
     bytes: &'a [u8],

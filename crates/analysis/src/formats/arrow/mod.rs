@@ -34,7 +34,7 @@ const METADATA_LIMIT: u64 = 16 << 20;
 
 const MAGIC: &[u8; 6] = b"ARROW1";
 
-/// Arrow files and streams.
+/// Format of Arrow files and streams.
 pub struct Arrow;
 
 impl Format for Arrow {

@@ -21,7 +21,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Parquet files.
+/// Format of Parquet files.
 pub struct Parquet;
 
 impl Format for Parquet {
@@ -78,7 +78,7 @@ pub struct ParquetFile {
     metadata: Arc<ParquetMetaData>,
     /// Readers of the columns of the current row group.
     readers: Vec<Reader>,
-    /// The next row group.
+    /// Index of the next row group.
     group: usize,
     /// Rows of the current one that are still to come.
     left: u64,

@@ -124,7 +124,7 @@ impl Lines {
         }
     }
 
-    /// A line has been used.
+    /// Passes over a line that has been used.
     #[inline(always)]
     fn pass(&mut self, to: usize) {
         self.at = to;

@@ -18,7 +18,7 @@ pub(super) fn needed(params: &PfcParams, site: &Site, port: &PortSite) -> u64 {
     needed_by(params.max_frame.get(), params, site, port)
 }
 
-/// A PFC frame at a switch.
+/// Frame bytes of a PFC frame at a switch.
 fn pause_frame(site: &Site) -> u64 {
     u64::from(message_frame(&site.framing, BODY as u8))
 }

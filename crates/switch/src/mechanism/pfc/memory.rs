@@ -113,7 +113,7 @@ impl Memory {
         self.lossless >> class & 1 != 0
     }
 
-    /// The pool of a class.
+    /// Number of the pool of a class.
     fn pool(&self, class: u8) -> usize {
         usize::from(self.split && !self.is_lossless(class))
     }
@@ -233,7 +233,7 @@ impl Memory {
         }
     }
 
-    /// A packet has left.
+    /// Gives back the room of a packet that has left.
     pub(super) fn release(&mut self, held: Held) {
         let Held { port, output, class, bytes, .. } = held;
         let bytes = u64::from(bytes);

@@ -154,7 +154,7 @@ impl DropReason {
     pub const WATCHDOG: DropReason = DropReason("pfc_watchdog");
 }
 
-/// A PFC frame's body. Source: IEEE 802.3 §31B.3 and Annex 31A.
+/// Body of a PFC frame with this request. Source: IEEE 802.3 §31B.3 and Annex 31A.
 fn body(pause: &Pause) -> [u8; BODY] {
     let mut body = [0; BODY];
     body[..2].copy_from_slice(&PFC.to_be_bytes());

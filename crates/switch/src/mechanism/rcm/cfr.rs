@@ -45,7 +45,7 @@ impl Cam {
         Cam { entries: Vec::new(), depth: depth as usize, next: 0, hits: hits as usize, period, left: i64::from(period) }
     }
 
-    /// A packet passes. True where its flow is written.
+    /// Counts a packet that passes the port. True where its flow is written.
     pub(super) fn pass(&mut self, p: &Envelope, from: PortNo) -> bool {
         self.left -= i64::from(p.frame);
         if self.left > 0 {

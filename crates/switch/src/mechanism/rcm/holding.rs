@@ -90,7 +90,7 @@ impl Rcm {
         Verdict::Hold
     }
 
-    /// A packet is held. It may be marked for what waits before it, as one that joins the queue: end-to-end control goes on.
+    /// Holds a packet. It may be marked for what waits before it, as one that joins the queue: end-to-end control goes on.
     pub(super) fn hold(
         &mut self,
         now: Time,

@@ -72,7 +72,7 @@ pub(super) struct Control {
     leaving: Option<(PacketId, Share)>,
     /// Packets that were counted when they were released, and have not left yet; only at a combined switch.
     counted: BTreeSet<PacketId>,
-    /// Start of the window.
+    /// Start of the present window.
     pub since: Time,
     /// Bytes sent since the first packet that is held became that.
     head: u64,
@@ -109,7 +109,7 @@ impl Control {
         }
     }
 
-    /// The congestion is over.
+    /// Ends the control, as the congestion is over.
     pub(super) fn end(&mut self) {
         self.phase = Phase::Off;
     }
@@ -166,7 +166,7 @@ impl Control {
         !self.held[usize::from(class).min(PRIORITIES - 1)].is_empty()
     }
 
-    /// W, where windows run.
+    /// Size W of the window, where windows run.
     pub(super) fn window(&self) -> Option<u32> {
         match &self.phase {
             Phase::Running(window) => Some(window.whole()),
@@ -183,7 +183,7 @@ impl Control {
         (self.since, self.stalled) = (now, false);
     }
 
-    /// A packet is kept. `queued`: packets of its flow in the port's queue.
+    /// Takes a packet to hold. `queued`: packets of its flow in the port's queue.
     pub(super) fn hold(
         &mut self,
         now: Time,
@@ -292,7 +292,7 @@ impl Control {
         None
     }
 
-    /// A packet is no longer held.
+    /// Removes a packet that is held no longer.
     fn forget(&mut self, held: &Held) {
         self.bytes -= u64::from(held.frame);
         if let Some(place) = self.flows.iter().position(|flow| flow.tuple == held.tuple) {

@@ -249,7 +249,7 @@ impl RcmParams {
         self.max_frame.unwrap_or(site.largest_frame)
     }
 
-    /// The least W.
+    /// Least number of bytes over which W is measured, at a switch.
     pub(super) fn least_window(&self, site: &Site) -> Bytes {
         self.least(self.floor(site))
     }

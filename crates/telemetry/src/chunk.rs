@@ -421,7 +421,7 @@ impl Index {
     }
 }
 
-/// The smallest and the largest.
+/// Smallest and largest of the values.
 fn bounds(values: &[u64]) -> Option<(u64, u64)> {
     let first = *values.first()?;
     Some(values.iter().fold((first, first), |(min, max), value| (min.min(*value), max.max(*value))))

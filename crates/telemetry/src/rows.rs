@@ -372,13 +372,13 @@ rows! {
         "B" size_bytes: u64,
         /// Time at which the application wrote the message.
         "ps" posted_ps: u64,
-        /// First bit of its first packet left the host.
+        /// Time at which the first bit of the message's first packet left the host.
         "ps" sent_ps: Option<u64>,
-        /// The receiving application has the message and everything before it.
+        /// Time at which the receiving application had the message and everything before it.
         "ps" delivered_ps: Option<u64>,
-        /// The sender knows that the receiving application has the message and everything before it: completion.
+        /// Time at which the sender knew that the receiving application had the message and everything before it: completion.
         "ps" acked_ps: Option<u64>,
-        /// Packets sent with bytes of it, retransmissions included.
+        /// Packets sent with bytes of the message, retransmissions included.
         "" packets: u32,
         /// Retransmissions among the packets with bytes of the message.
         "" retransmits: u32,
@@ -423,11 +423,11 @@ rows! {
         "" cause: Name,
         /// Time of the event that the sender had waited for.
         "ps" cause_ps: u64,
-        /// The packet whose arrival, or whose loss, it was.
+        /// Packet whose arrival or loss the sender had waited for.
         "" cause_packet: Option<u64>,
         /// Time at which the timer was set that the sender had waited for, earlier expiries in a row included.
         "ps" armed_ps: Option<u64>,
-        /// A timer: the packet whose arrival or departure had started it.
+        /// Packet whose arrival or departure had started the timer that the sender had waited for.
         "" armed_packet: Option<u64>,
         /// Limit that had kept the packet from being sent before.
         "" limit: Name,
@@ -443,13 +443,13 @@ rows! {
         "" port: Name,
         /// Time at which the packet came to the port.
         "ps" arrived_ps: u64,
-        /// Time at which its first bit left.
+        /// Time at which the packet's first bit left the port.
         "ps" sent_ps: u64,
-        /// Time at which its last bit had left, and the gap after it.
+        /// Time at which the packet's last bit had left the port, and the gap after it.
         "ps" left_ps: u64,
-        /// Time at which it came to the far end, which may act on it.
+        /// Time at which the packet came to the far end, which may act on it.
         "ps" reached_ps: u64,
-        /// The mechanism that held it at the port; null: none.
+        /// Mechanism that held the packet at the port; null: none.
         "" held_by: Option<Name>,
         /// Time since which the mechanism held the packet.
         "ps" held_from_ps: Option<u64>,

@@ -3,9 +3,12 @@
 use std::path::Path;
 
 /// Beginnings of a first sentence that leans on the item above it, or asks instead of naming the item.
-const LEANING: [&str; 20] = [
+#[rustfmt::skip]
+const LEANING: &[&str] = &[
     "What", "Whether", "The same", "Those", "Both", "That", "It", "Its", "They", "Their", "How", "When", "Where", "Who", "Whose",
-    "Which", "Why", "See", "As", "Of",
+    "Which", "Why", "See", "As", "Of", "Since when", "From when", "From now on", "For how long", "By how", "In which", "On which",
+    "So many", "Such", "Something", "Nobody", "The one", "The others", "The rest", "All of them", "All of it", "Also",
+    "And", "Else", "…",
 ];
 
 /// Lines of a source that test modules occupy, which are no documentation.
@@ -87,6 +90,6 @@ fn leaning_sentences_are_found_and_others_are_not() {
     let text =
         "//! What it is.\n\n/// Whether it is open.\nfn a() {}\n/// Sum of both.\n/// What follows.\nfn b() {}\n    /// It.\n\
                 /// Itself.\n\n/// Item of a list.\n/// As-is copy.\nfn c() {}\n/// The samedi.\n\n/// The same as above.\n\
-                #[cfg(test)]\nmod tests {\n    /// What is tested.\n    fn d() {}\n}\n/// Both.\nfn e() {}\n";
-    assert_eq!(leaning(text), [1, 3, 8, 16, 22]);
+                #[cfg(test)]\nmod tests {\n    /// What is tested.\n    fn d() {}\n}\n/// Both.\nfn e() {}\n/// So many.\nfn f() {}\n/// So much.\nfn g() {}\n";
+    assert_eq!(leaning(text), [1, 3, 8, 16, 22, 24]);
 }

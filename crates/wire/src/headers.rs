@@ -54,7 +54,7 @@ pub struct Tcp {
 pub struct Headers {
     pub src: IpAddr,
     pub dst: IpAddr,
-    /// 6: TCP, 17: UDP, and so on.
+    /// Protocol number: 6 for TCP, 17 for UDP, and so on. TCP, 17: UDP, and so on.
     pub protocol: u8,
     /// Source and destination port; `None` where the protocol has none, they were cut off, or it is a later fragment.
     pub ports: Option<(u16, u16)>,

@@ -5,7 +5,7 @@
 
 use fanin_packet::{Envelope, RoceHeader, RoceOp, Side, Syndrome};
 
-/// The destination port of every packet. Source: IBTA Annex A17.3.1.
+/// UDP destination port of RoCEv2. Source: IBTA Annex A17.3.1.
 pub(crate) const PORT: u16 = 4791;
 /// Source ports, which spread flows over paths, begin here. Source: Linux rdma_flow_label_to_udp_sport.
 const ENTROPY: u16 = 0xc000;

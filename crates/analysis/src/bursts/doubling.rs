@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Smallest number of packets of a first window: with fewer their distance cannot be told.
 const WINDOW: usize = 3;
-/// … where the round trip is not known, and a pause must show it.
+/// Smallest number of packets of a first window where the round trip is not known, and a pause must show it.
 const WINDOW_BY_PAUSE: usize = 4;
 /// Pause after a first window, in mean gaps within it; and where nothing but the pause shows the round trip. (Gaps of random arrivals are 8
 /// times as long as the mean of three before in one case of fifty.)

@@ -120,7 +120,7 @@ pub struct PortAnalyzer {
     pub(crate) lookup: FlowLookup,
     pub(crate) above: u64,
     pub(crate) until: u64,
-    /// ps by byte; 0 where the port's speed is unknown.
+    /// Picoseconds that the port takes for a byte; 0 where its speed is unknown.
     drain: u64,
     /// Time at which all that arrived has been sent, and the time before that in which the port had nothing to send [ps].
     busy_until: u64,

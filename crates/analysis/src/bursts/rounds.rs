@@ -24,9 +24,9 @@ pub struct Clock {
     pub background: bool,
 }
 
-/// Part of a round trip for which a flow must pause to have sent its first window ….
+/// Part of a round trip for which a flow must pause to have sent its first window.
 const PAUSE: u64 = 2;
-/// … if that is longer than this many full frames take: on its way the flow takes turns with others.
+/// Bytes whose time on the wire the pause must exceed as well: on its way a flow takes turns with others.
 const TURNS: f64 = 8.0 * crate::bursts::scale::FULL_FRAME as f64;
 
 /// First windows of the flows that were not there before.

@@ -22,16 +22,16 @@ const WINDOW_FRAMES: u64 = 20;
 /// between them, is not told apart further.
 const WINDOW_RTT: u64 = 4;
 
-/// Time in which a port drains the threshold of its queue …
+/// Time in which a port drains the threshold of its queue.
 const DRAIN: Span = Span::from_us(100);
-/// … but so many full frames at least: evenly paced streams that happen to meet leave a few frames waiting at any speed.
+/// Least threshold of a queue, in full frames: evenly paced streams that happen to meet leave a few frames waiting at any speed.
 const QUEUE_FRAMES: u64 = 8;
 /// Full frames of the threshold where the port's speed is unknown.
 const UNKNOWN_RATE_FRAMES: u64 = 16;
 
-/// Time for which a flow must have been active to be background where no round trip is known …
+/// Time for which a flow must have been active to be background where no round trip is known.
 const BACKGROUND: Span = Span::from_ms(1);
-/// … but that of so many full frames at least.
+/// Least time of activity that makes a background flow, in full frames.
 const BACKGROUND_FRAMES: u64 = 80;
 
 /// Time that the port takes for `count` full frames.

@@ -50,7 +50,7 @@ impl CaptureFile {
         self.look.stamped
     }
 
-    /// Another capture may be the next file of this one: of the same name but for digits, at the same interfaces.
+    /// True if another capture may be the next file of this one: of the same name but for digits, at the same interfaces.
     pub fn is_like(&self, next: &CaptureFile) -> bool {
         let name = |capture: &CaptureFile| capture.file.name().chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
         let plain = |capture: &CaptureFile| !capture.is_stamped() && capture.file.path == capture.file.place.path;

@@ -59,7 +59,7 @@ fn bits(address: IpAddr) -> (u128, u8) {
 }
 
 impl Target {
-    /// Reads what a user gave.
+    /// Reads a receiver as the user gave it.
     ///
     /// # Errors
     /// It is none of what is accepted.

@@ -20,9 +20,9 @@ const PAYLOAD: usize = 16;
 pub enum Match {
     /// Addresses and ports.
     Flow,
-    /// Ports: addresses are rewritten.
+    /// Ports alone, as addresses are rewritten.
     Ports,
-    /// Neither: both are rewritten.
+    /// No addresses or ports, as both are rewritten: contents alone.
     Contents,
 }
 

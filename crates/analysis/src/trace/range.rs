@@ -12,7 +12,8 @@ use fanin_units::{BitRate, Bytes};
 const MORE: f64 = 1.05;
 /// Drops that may have other explanations, as a share of those that the file can explain and as a number.
 const SOME: (f64, u64) = (1.1, 5);
-/// … where no acknowledgment says what was still to come again: twice as many, and this share of all packets.
+/// Drops that may have other explanations where no acknowledgment says what was still to come again: as a multiple of those that
+/// the file can explain, and as a share of all packets.
 const MANY: (f64, f64) = (2.0, 0.1);
 /// Share of a port's packets that must be of TCP, with data, for their numbers to speak of its drops.
 const MOSTLY: f64 = 0.8;

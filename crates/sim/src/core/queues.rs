@@ -112,7 +112,7 @@ impl Queues {
         }
     }
 
-    /// A packet joins the queue of a class.
+    /// Appends a packet to the queue of a class.
     #[inline(always)]
     pub fn join(&mut self, pool: &Pool, class: usize, waiting: Waiting, now: Time) {
         self.of_mut(class).push_back(waiting);

@@ -125,7 +125,7 @@ impl SwitchNode {
 }
 
 impl Fabric {
-    /// A packet has reached a switch over link `via`.
+    /// Forwards a packet that has reached a switch over link `via`.
     #[inline(always)]
     pub fn forward(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: PacketId) {
         if let Some(out) = self.take_hop(core, s, via, packet) {

@@ -218,7 +218,7 @@ pub trait Peaks {
 
 /// Has a queue at each port whose packets overtake all others ([`Verdict::Express`], [`Turn::Express`]). With [`Sends`].
 pub trait Overtakes {
-    /// Room and weight of that queue.
+    /// Room and weight of the express queue.
     fn express(&self) -> ExpressParams;
 
     /// True if a packet is for the express queue: it goes straight onto an idle wire, waits in that queue, or is dropped where

@@ -112,8 +112,8 @@ pub enum Effect {
     Forward { packet: PacketId, port: PortNo },
     /// A packet that the mechanism holds is dropped.
     Drop { packet: PacketId, port: PortNo, reason: DropReason },
-    /// Something of the mechanism waits at a port: [`super::Sends::on_turn`] runs when its wire is free, and
-    /// [`super::Attaches::on_departure`] for each frame until nothing waits any more.
+    /// Asks for a port's transmission opportunities, as something of the mechanism waits there: [`super::Sends::on_turn`] runs
+    /// when its wire is free, and [`super::Attaches::on_departure`] for each frame until nothing waits any more.
     Arm(PortNo),
     /// Sends a message by a port in a frame of its own, before everything that waits there but earlier ones. A pause frame leaves
     /// before these, too, and says what one says that waits.

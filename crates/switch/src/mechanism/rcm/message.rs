@@ -21,7 +21,7 @@ const fn room(ip: IpVersion) -> usize {
 /// Content of a notification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Notification {
-    /// Another frame with flows of the same notification follows.
+    /// True if another frame with flows of the notification follows.
     pub more: bool,
     /// F_b'; zero: the congestion is over.
     pub degree: u8,

@@ -115,7 +115,7 @@ impl<'a, 'w> RowGroup<'a, 'w> {
 struct Encoded {
     /// Number of values that are not null.
     values: usize,
-    /// Number of entries of the dictionary in `plain`; none: there is none.
+    /// Number of entries of the dictionary in `plain`; `None`: the chunk has no dictionary.
     dictionary: Option<usize>,
     encoding: Encoding,
     /// Statistics of the values that are not null.
@@ -596,7 +596,7 @@ mod tests {
     use parquet::record::{Row as Record, RowAccessor};
     use proptest::prelude::*;
 
-    /// What a reader that is not ours finds in the file of some rows.
+    /// Rows of a table as an independent reader (the `parquet` crate) finds them in its file.
     fn read<R: Row + Clone>(rows: &[R]) -> (Vec<Record>, SerializedFileReader<std::fs::File>) {
         let folder = tempfile::tempdir().unwrap();
         let mut table = Table::<R>::file(folder.path()).unwrap();

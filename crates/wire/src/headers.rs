@@ -313,7 +313,7 @@ impl Headers {
 mod tests {
     use super::*;
 
-    /// Both ways of reading give the same, of whole frames, damaged ones and such that were cut.
+    /// Reading directly and parsing give the same headers: of whole frames, of damaged ones and of truncated ones.
     #[test]
     fn what_is_read_directly_is_what_is_parsed() {
         let segment = |protocol: u8| {

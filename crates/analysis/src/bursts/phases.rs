@@ -39,7 +39,7 @@ const DEPTH: u32 = 4;
 const FLOOR: f64 = 1e-3;
 /// Part of the peak below which a bend does not count: it moves the fitted queue by less.
 const RELEVANT: f64 = 0.01;
-/// A bend that no likelihood was asked for must be this strong.
+/// Least strength of a bend where one is expected: no likelihood test has found its place.
 const EXPECTED: f64 = 2.0;
 /// Part of the peak from which the queue counts as filled.
 pub const FILLED: f64 = 0.9;

@@ -240,7 +240,7 @@ pub struct NoticeReport {
     pub told_bytes: u64,
     /// Notifications about a segment for which there was one before.
     pub repeated: u64,
-    /// First and last one that was read; absent where the trace's queues have another clock.
+    /// Times of the first and the last notification that was read; absent where the trace's queues have another clock.
     pub first_ps: Option<u64>,
     pub last_ps: Option<u64>,
     /// Flows with a notification that was read.

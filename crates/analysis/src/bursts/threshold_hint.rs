@@ -11,7 +11,7 @@ use fanin_units::{Bytes, Span, BPS};
 const MANY: u64 = 50;
 /// Bursts that a suggestion leaves.
 const LEAVES: usize = 10;
-/// Above this load queues have no bound that a short trace shows.
+/// Load above which queues have no bound that a short trace shows.
 const MOST: f64 = 0.95;
 
 /// Rate at which the queue of random arrivals (Poisson, equal frames: M/D/1) becomes rare with its length, per frame: θ > 0 with

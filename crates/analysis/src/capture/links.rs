@@ -23,7 +23,7 @@ pub struct Place {
     pub interface: usize,
     /// Number of the interface on the capturing host, or of a mirror's session, where one capture is of several.
     pub number: Option<u32>,
-    /// 0: unknown, 1: in, 2: out.
+    /// Direction: 0 unknown, 1 in, 2 out.
     way: u8,
 }
 

@@ -48,7 +48,7 @@ pub struct Steps {
 struct Behind {
     latest: Option<i64>,
     frames: u32,
-    /// Distance of the first such frame from the latest time, and of the furthest.
+    /// Distance from the latest time, of the first frame before it and of the furthest.
     first: Option<i64>,
     furthest: i64,
 }

@@ -58,7 +58,7 @@ struct Walk<'a> {
 type Walked<T> = Result<T, Wrong>;
 
 impl<'a> Walk<'a> {
-    /// Shows every value of the object that is the line, and every path of an object in it, with None.
+    /// Hands `seen` every value of the object that a line is, and, with `None`, the path of every object in it.
     fn line(text: &'a [u8], path: Vec<u8>, seen: &mut impl FnMut(&[u8], Option<Leaf>)) -> (Walked<()>, Vec<u8>) {
         let mut walk = Walk { text, at: 0, path };
         walk.path.clear();

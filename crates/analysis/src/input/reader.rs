@@ -29,7 +29,7 @@ pub trait TraceReader {
 #[derive(Debug, Default)]
 pub struct Batch {
     pub records: Vec<Record>,
-    /// Index into [`Ports`], by record.
+    /// Port of each record: its index in `Ports`.
     pub ports: Vec<u32>,
     /// The first row of the batch, counted from 0.
     pub first_row: u64,

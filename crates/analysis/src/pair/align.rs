@@ -18,7 +18,7 @@ const LEAD: i128 = 20_000_000_000;
 const ANEW: u64 = 256;
 /// Number of packet sizes whose least delays are known each; further ones are taken together in steps of 64 B.
 const SIZES: usize = 64;
-/// Destinations that are distinguished.
+/// Largest number of destinations that is counted.
 const DESTINATIONS: usize = 1 << 16;
 /// Largest drift of clocks that is believed, and the least that counts over the whole capture [ps].
 const DRIFT: f64 = 1e-3;

@@ -74,7 +74,7 @@ pub struct Port {
     pub down: bool,
     /// Queue of the last class, which all classes beyond it share.
     pub last_class: u8,
-    /// Packets never wait in the ring.
+    /// True if packets never wait in the ring of the link.
     pub general: bool,
     /// The class whose packets wait in the ring, and the bytes that had been sent when the first of them began to wait.
     pub in_ring: u8,
@@ -83,7 +83,7 @@ pub struct Port {
     pub queues: Option<Box<Queues>>,
     /// Number of the port among watched ports.
     pub watched: Option<u32>,
-    /// Limits and thresholds that the fast path knows stand in the link too.
+    /// Admission policy; the link has copies of the limits and thresholds that the fast path needs.
     pub admission: Admission,
     pub marker: Marker,
     pub rng: Stream,

@@ -290,7 +290,7 @@ mod tests {
             prop_assert_eq!(of(&arrivals), defined(&arrivals, &lost));
         }
 
-        /// The same for packets that are so late that the density counts them as lost: all but the density.
+        /// Figures by their definition, all but the density, of packets so late that the density counts them as lost.
         #[test]
         fn very_late_packets_have_their_extent(keys in prop::collection::vec((0u32..900, 0u32..12), 1..2_000)) {
             let mut packets: Vec<(u32, u32)> = (0..).zip(&keys).filter(|(_, k)| k.1 != 0)

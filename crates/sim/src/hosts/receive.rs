@@ -42,7 +42,7 @@ struct Waiting {
     armed: Time,
 }
 
-/// Segments of one flow that are one to the transport.
+/// Segments of one flow that a poll merges into one for the transport.
 struct Merged {
     flow: FlowId,
     to: Side,

@@ -266,7 +266,7 @@ impl Policy for SEcn {
         params.k.into_iter().collect()
     }
 
-    /// Every arrival has to pass here.
+    /// Takes an arrival into the slope, and decides about its mark; the slope needs every arrival.
     #[inline(always)]
     fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         let (wire, queue) = (u32::from(p.frame) + u32::from(view.overhead), view.queue(self.unit));

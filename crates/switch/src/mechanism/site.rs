@@ -44,7 +44,7 @@ pub struct Site {
     pub framing: Framing,
     /// Bytes of each frame behind the IP packet: room for stamps.
     pub trailer: u16,
-    /// Switches that a packet or message may cross.
+    /// Largest number of switches that a packet or message may cross.
     pub ttl: u8,
     /// Bytes of a buffer cell.
     pub cell: u32,

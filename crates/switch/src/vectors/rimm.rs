@@ -560,7 +560,7 @@ fn sequence(case: Case, params: &RimmVectorParams, flowlet: bool) -> Sequence {
     Sequence { case: case.name(), settings, rows: tape.rows }
 }
 
-/// Every case with both ends of a detour.
+/// Vectors of every case, each with detours that end when drained and with detours that end by a flowlet gap.
 pub(super) fn vectors(params: &RimmVectorParams) -> Vectors {
     let fanin_params::Schema::Names(names) = Case::schema() else { unreachable!("`names!` gives names") };
     let about = |case: &Case| names.values.iter().find(|(name, _)| *name == case.name()).map(|(_, doc)| doc.clone());

@@ -156,7 +156,7 @@ def ranking(verdicts: dict[str, Verdict], change: float, seeds: int) -> Best:
 
 def test_the_text_says_what_the_table_says() -> None:
     few = ranking({"a": "one seed", "b": "one seed"}, -0.5, 1).text
-    assert few.startswith("a comes out first, but that it is better is not shown: queries, p99 is 2 ms, 50 % (40 % to 55 %) less")
+    assert few.startswith("a comes out first, and that it is better is not shown: queries, p99 is 2 ms, 50 % (40 % to 55 %) less")
     assert few.endswith("each against the scenario as it is over the same seeds: 2 not shown to be either.")
     many = ranking({"a": "no difference"}, 18.7, 5).text
     assert "is 2 ms, x 19.7 (x 16 to x 21.6) that of the scenario as it is." in many
@@ -188,7 +188,7 @@ def test_the_text_says_what_the_table_says() -> None:
     told = replace(unjudged, places=(replace(top, why=why), base)).text
     assert "than in the scenario as it is; its mean is not judged: such a mean is judged from 99 seeds on. What" in told
     might = replace(unjudged, places=(replace(top, verdict="not shown", needs=123), base)).text
-    assert might.startswith("a comes out first, but that it is better is not shown (some 130 new seeds might): ")
+    assert might.startswith("a comes out first, and that it is better is not shown (some 130 new seeds might): ")
 
 
 def test_every_policy_of_the_schema_is_a_trial() -> None:
@@ -524,6 +524,7 @@ def test_few_seeds_tell_nothing_apart_and_say_so() -> None:
     assert {place.rank for place in found.places} == {1} and len(found.places) > 2
     assert {place.verdict for place in found.places} == {None, "not shown"}
     assert "not shown" in found.text and "does best" not in found.text
+    assert "better is not shown (a mean of this metric is judged from 99 seeds on): queries, p99 is" in found.text
     assert all(place.needs is None or place.needs > 2 for place in found.places)
 
 

@@ -154,25 +154,19 @@ class Best:
             name = metric.name[:1].lower() + metric.name[1:]
             return f"Nothing that was tried comes out before the scenario as it is: {name} is {value}."
         equals = [place.name for place in self.places[1:] if place.rank == 1 and place.candidate is not None]
-        also = f"; it is not told from {_listed(equals)}" if equals else ""
+        also = f", not told from {_listed(equals)}" if equals else ""
         name = metric.name[:1].lower() + metric.name[1:]
         moved = f"{name} is {value}, {_against(top.change, metric)} the scenario as it is"
         if top.verdict not in _BETTER:
-            return f"{top.name} comes out first{also}, but that it is better is not shown{self._might(top)}: {moved}."
+            return f"{top.name} comes out first{also}, and that it is better is not shown{self._might(top)}: {moved}."
         return f"{top.name} does best{_HOW.get(top.verdict, '') if top.verdict else ''}{also}: {moved}{self._unjudged(top)}."
 
     def _might(self, top: Place) -> str:
-        """Return how many seeds might show the first one to be better."""
+        """Return how many seeds might show the first one to be better, or are too few for its mean to be judged."""
         needed = notes.needed(self.metric, *self.comparison.variants) if self.comparison.variants else None
-        if top.needs is None:
-            return ""
-        seeds = max(top.needs, needed or 0)
-        mean = (
-            ""
-            if needed is None or seeds < needed or seeds == top.needs
-            else f", as many as the mean of this metric takes ({needed})"
-        )
-        return f" (some {tables.rounded(seeds)} new seeds might{mean})"
+        if needed is not None and len(self.seeds) < needed:
+            return f" (a mean of this metric is judged from {needed} seeds on)"
+        return f" (some {tables.rounded(top.needs)} new seeds might)" if top.needs is not None else ""
 
     def _unjudged(self, top: Place) -> str:
         """Return why the mean of the first one is not judged, where that is so."""

@@ -1,6 +1,6 @@
 """The simulation behind docs/statistics.md: how often intervals, verdicts and the stop rule are wrong on values of real runs.
 
-    python tests/python/simulated.py 400             # prints the tables of the page, in 45 minutes
+    python tests/python/simulated.py 400             # prints the tables of the page, in an hour
     python tests/python/simulated.py 4000 classes    # with how many seeds each metric is reliable, by the values that are chosen on
 
 Tables are measured on the values that no choice knew; see real_seeds.py. test_statistics_real.py holds a short form of it against

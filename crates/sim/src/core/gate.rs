@@ -1,20 +1,24 @@
 //! The record of pauses: which classes of a port were paused, when, and why.
 
 use super::Core;
-use fanin_switch::{Pause, PRIORITIES};
+use fanin_packet::{Header, PacketId};
+use fanin_switch::{Mechanisms, Pause, PRIORITIES};
 use fanin_telemetry::PauseRow;
 use fanin_units::{LinkId, Span, Time};
 use std::collections::VecDeque;
 
 /// Why a neighbour asks for a pause.
 #[derive(Clone, Copy, Debug)]
-struct Ask {
+pub struct Ask {
     /// Since when it wants to.
     at: Time,
     /// The link for which most packets waited there, and whether that had been paused since its queue was last empty.
     behind: Option<LinkId>,
     held_up: bool,
 }
+
+/// Pauses that a frame asks for, by class, with their reasons.
+pub type Asks = [Option<Ask>; PRIORITIES];
 
 /// The pauses of a port that may be paused, a switch's or a NIC.
 #[derive(Debug, Default)]
@@ -23,9 +27,9 @@ pub struct PortGate {
     reverse: LinkId,
     obeys: bool,
     /// Pauses that the neighbour asks for, by class: the last ones, those of frames on their way, in order, and those of the last frame that has arrived.
-    asks: [Option<Ask>; PRIORITIES],
-    on_the_way: VecDeque<[Option<Ask>; PRIORITIES]>,
-    arrived: [Option<Ask>; PRIORITIES],
+    asks: Asks,
+    on_the_way: VecDeque<Asks>,
+    arrived: Asks,
     /// A bit for each class that waits.
     pub closed: u8,
     /// Since when, why, and the frames that asked for it.
@@ -118,6 +122,20 @@ impl Core {
     pub fn note_pause_lost(&mut self, l: LinkId, waited: bool) {
         let Some(gate) = self.gate_of_neighbour(l).filter(|gate| gate.obeys) else { return };
         let _ = if waited { gate.on_the_way.pop_back() } else { gate.on_the_way.pop_front() };
+    }
+
+    /// The reasons of a frame with pauses that leaves by port `l` for a neighbour in another part.
+    pub fn export_pause(&mut self, l: LinkId, packet: PacketId) -> Option<Asks> {
+        let Header::Control(control) = self.pool.header(packet) else { return None };
+        Mechanisms::pause(control, self.pool[packet].header)?;
+        self.gate_of_neighbour(l).filter(|gate| gate.obeys)?.on_the_way.pop_front()
+    }
+
+    /// A frame with pauses is on its way from another part over link `l`.
+    pub fn import_pause(&mut self, l: LinkId, asks: Asks) {
+        if let Some(gate) = self.gate_of_neighbour(l) {
+            gate.on_the_way.push_back(asks);
+        }
     }
 
     fn gate_of_neighbour(&mut self, l: LinkId) -> Option<&mut PortGate> {

@@ -175,6 +175,23 @@ impl Links {
         link.start(rings, start, packet, frame, carry)
     }
 
+    /// Puts a packet onto the wire of link `l` whose sender is elsewhere; true where it is the only one there: then its arrival must be scheduled.
+    pub fn import(&mut self, l: LinkId, entry: Entry) -> bool {
+        let (link, rings) = self.with_room(l);
+        let first = link.head == link.tail;
+        rings.write(link.place(link.tail), entry);
+        link.tail = link.tail.wrapping_add(1);
+        link.served = link.tail;
+        first
+    }
+
+    /// Takes the counters of a link that was used elsewhere; nothing is sent over it any more.
+    pub fn take_counters(&mut self, l: LinkId, used: &Link) {
+        let (base, mask) = (self[l].base, self[l].mask);
+        self[l] = *used;
+        (self[l].base, self[l].mask) = (base, mask);
+    }
+
     /// A link whose ring has room for another packet, and the rings besides.
     #[inline(always)]
     fn with_room(&mut self, l: LinkId) -> (&mut Link, RingsMut<'_>) {

@@ -35,6 +35,17 @@ struct Inner {
     number: u32,
 }
 
+/// A packet that goes from one pool to another, with all that travels in its frame.
+pub struct Carried {
+    outer: Outer,
+    inner: Inner,
+    shim: Option<Shim>,
+    records: Option<[Record; MAX_HOPS]>,
+    message: Option<Packet>,
+    /// It is a control message, alone in its frame or forwarded as packets are.
+    control: bool,
+}
+
 /// All packets that exist. The most recently freed place is used first: it is still in the cache.
 #[derive(Default)]
 pub struct Pool {
@@ -267,6 +278,58 @@ impl Pool {
     pub fn telemetry(&self, id: PacketId) -> Option<Stack> {
         let shim = self.shim(id)?;
         Stack::of(&shim, self.records.get(id as usize).copied()?)
+    }
+
+    /// Takes a packet out, with all that travels in its frame.
+    pub fn lift(&mut self, id: PacketId) -> Carried {
+        debug_assert_eq!(self.note(id), 0, "packet {id} is still known where it was");
+        let control = self[id].kind == Kind::Control;
+        let message = self[id].extra.message().then(|| {
+            let message = std::mem::replace(&mut self.messages[id as usize], NONE);
+            self.free_message(message)
+        });
+        let carried = Carried {
+            outer: self.outer[id as usize],
+            inner: self.inner[id as usize],
+            shim: self.shim(id),
+            records: self.shim(id).and_then(|_| self.records.get(id as usize).copied()),
+            message,
+            control,
+        };
+        self.control -= u64::from(control);
+        self.free(id);
+        carried
+    }
+
+    /// Takes a packet in that another pool has let go.
+    pub fn land(&mut self, carried: Carried) -> PacketId {
+        let id = self.take();
+        self.outer[id as usize] = carried.outer;
+        self.inner[id as usize] = carried.inner;
+        self.control += u64::from(carried.control);
+        if let Some(shim) = carried.shim {
+            self.keep_shim(id, shim);
+        }
+        if let Some(records) = carried.records {
+            self.records.grow(id as usize + 1, Stack::EMPTY.places());
+            self.records[id as usize] = records;
+        }
+        if let Some(message) = carried.message {
+            let message = self.take_message(&message);
+            self.messages.grow(id as usize + 1, NONE);
+            self.messages[id as usize] = message;
+        }
+        id
+    }
+
+    /// Takes copies of all packets in that exist in another pool, to be counted: nothing else is known of them here.
+    pub fn absorb(&mut self, other: &Pool) {
+        for other_id in other.existing() {
+            let id = self.take();
+            self.outer[id as usize] = other.outer[other_id as usize];
+            self.inner[id as usize] = other.inner[other_id as usize];
+        }
+        self.control += other.control;
     }
 
     /// The shim in a packet's frame as it is on the wire: its EtherType, and what is behind that.

@@ -47,6 +47,26 @@ pub struct Totals {
     pub ended: u64,
 }
 
+impl Totals {
+    /// Adds the counts of another part of the network.
+    pub fn add(&mut self, other: &Totals) {
+        let pairs: [(&mut u64, u64); 11] = [
+            (&mut self.packet_hops, other.packet_hops),
+            (&mut self.events, other.events),
+            (&mut self.sent, other.sent),
+            (&mut self.delivered, other.delivered),
+            (&mut self.stray, other.stray),
+            (&mut self.stray_trimmed, other.stray_trimmed),
+            (&mut self.stray_signals, other.stray_signals),
+            (&mut self.dropped, other.dropped),
+            (&mut self.dropped_signals, other.dropped_signals),
+            (&mut self.started, other.started),
+            (&mut self.ended, other.ended),
+        ];
+        pairs.into_iter().for_each(|(sum, n)| *sum += n);
+    }
+}
+
 /// What a port's queue made of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
@@ -139,6 +159,12 @@ impl Ledger {
             marked: packet.envelope.ecn == Ecn::Ce,
         };
         self.tables.stamps.push(row)
+    }
+
+    /// Adds what the ledger of another part of the network holds.
+    pub fn absorb(&mut self, other: &mut Ledger) {
+        self.totals.add(&other.totals);
+        self.tables.absorb(&mut other.tables);
     }
 
     /// The fingerprint so far.

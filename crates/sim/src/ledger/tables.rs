@@ -127,6 +127,27 @@ pub struct FlowSums {
     pub timeouts: u64,
 }
 
+impl DatagramSums {
+    fn add(&mut self, other: &DatagramSums) {
+        self.flows += other.flows;
+        self.sent += other.sent;
+        self.received += other.received;
+        self.delivered += other.delivered;
+    }
+}
+
+impl FlowSums {
+    fn add(&mut self, other: &FlowSums) {
+        self.complete += other.complete;
+        self.incomplete += other.incomplete;
+        self.aborted += other.aborted;
+        self.delivered += other.delivered;
+        self.packets_sent += other.packets_sent;
+        self.retransmits += other.retransmits;
+        self.timeouts += other.timeouts;
+    }
+}
+
 /// How far a query has been answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Answers {
@@ -320,6 +341,27 @@ impl Tables {
             }
         }
         Ok(())
+    }
+
+    /// Adds what the tables of another part of the network have counted; rows are no part of it.
+    pub fn absorb(&mut self, other: &mut Tables) {
+        for (all, more) in self.outcomes.iter_mut().zip(&mut other.outcomes) {
+            all.append(more);
+        }
+        other.drop_counts.iter().for_each(|(reason, n)| *self.drop_counts.entry(reason).or_default() += n);
+        self.mark_counts.append(&mut other.mark_counts);
+        self.sums.add(&other.sums);
+        self.datagram_sums.add(&other.datagram_sums);
+        self.flows_until = self.flows_until.max(other.flows_until);
+        self.aborted.append(&mut other.aborted);
+        self.fingerprint.absorb(other.fingerprint);
+        if self.answers.len() < other.answers.len() {
+            self.answers.resize(other.answers.len(), Answers::default());
+        }
+        for (all, more) in self.answers.iter_mut().zip(&other.answers) {
+            all.count += more.count;
+            all.last = all.last.max(more.last);
+        }
     }
 
     /// Counts a drop that no port made.

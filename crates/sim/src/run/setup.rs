@@ -128,6 +128,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             ledger,
             failure: None,
             stuck: None,
+            part: None,
         },
         fabric: Fabric {
             fib,
@@ -156,6 +157,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         prefetches,
         stop: scenario.stop().unwrap_or(Time::MAX),
         next_app: Time::ZERO,
+        idle_timer: Time::ZERO,
         left: 0,
         samples,
         standstill: (Time::ZERO, 0),
@@ -268,6 +270,7 @@ fn hosts(scenario: &Scenario, traffic: &Traffic, gates: &BTreeMap<LinkId, PortGa
         progress: Vec::new(),
         connections: BTreeMap::new(),
         after_end: BTreeMap::new(),
+        gone: Vec::new(),
         signals: SignalCounts::default(),
         receivers: Receivers::new(&doc.host, topology.hosts.len(), scenario.seed()),
         headers: host_headers(scenario),

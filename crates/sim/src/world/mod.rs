@@ -5,6 +5,7 @@
 //! numbered in order of creation by the topology, flows in order of their start, so no order depends on when an event was set.
 
 mod fetch;
+pub(crate) mod part;
 pub(crate) mod sample;
 
 use crate::core::gate::PortGate;
@@ -54,6 +55,8 @@ pub struct World {
     /// After so many events without time moving on the run is taken to hang.
     pub(crate) stall_events: u64,
     pub(crate) max_events: u64,
+    /// Time of the last timer for which no end was left here; only kept where the network is divided.
+    pub(crate) idle_timer: Time,
     /// Events that the inner loop may still handle. Here and not in a register, of which it has too few.
     pub(crate) left: u64,
 }
@@ -90,6 +93,11 @@ impl World {
     /// Counts so far.
     pub fn totals(&self) -> Totals {
         self.core.ledger.totals
+    }
+
+    /// The fingerprint so far.
+    pub fn fingerprint(&self) -> u64 {
+        self.core.ledger.fingerprint()
     }
 
     /// Packets that exist now: queued, held by a mechanism, on a wire, or waiting at a NIC. At any moment
@@ -142,7 +150,6 @@ impl World {
             return Some(self.deadlock(true).map_or(Pause::Done, |deadlock| self.stuck(&deadlock)));
         }
         self.core.now = barrier;
-        self.core.ledger.totals.events += 1;
         if timers == barrier {
             self.timeout();
         } else if self.next_app == barrier {
@@ -156,6 +163,7 @@ impl World {
     /// The first timer is due: of a host's end, or of a mechanism at a switch.
     fn timeout(&mut self) {
         let Some((at, (node, key))) = self.core.timers.pop() else { return };
+        self.core.ledger.totals.events += 1;
         match node.checked_sub(self.fabric.hosts) {
             None => self.hosts.timeout(&mut self.core, node, at, key),
             Some(s) => self.fabric.timeout(&mut self.core, SwitchId(s), key),
@@ -184,22 +192,29 @@ impl World {
             spec.start = spec.start.max(self.hosts.informed_at(&self.core, &self.fabric, &spec));
             let key = (spec.start, spec.entry, spec.index);
             if spec.start == now && self.informed.first_key_value().is_none_or(|(first, _)| key < *first) {
-                return self.hosts.start(&mut self.core, &self.fabric, spec);
+                return self.start(spec);
             }
             self.informed.insert(key, spec);
         }
         let informed = self.informed.first_key_value().is_some_and(|((at, ..), _)| *at == now);
         if informed {
             if let Some((_, spec)) = self.informed.pop_first() {
-                return self.hosts.start(&mut self.core, &self.fabric, spec);
+                return self.start(spec);
             }
         }
         if starts {
             return; // another may start now, before ranks go on
         }
+        self.core.ledger.totals.events += 1;
         let (hosts, core, fabric) = (&self.hosts, &self.core, &self.fabric);
         self.traffic.wake(now, |host, known| hosts.notified_at(core, fabric, host, known));
         self.write_messages();
+    }
+
+    /// Starts a flow.
+    fn start(&mut self, spec: FlowSpec) {
+        self.core.ledger.totals.events += u64::from(self.core.has_host(spec.src));
+        self.hosts.start(&mut self.core, &self.fabric, spec);
     }
 
     /// Writes the messages that ranks of jobs have decided to send.

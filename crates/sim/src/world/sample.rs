@@ -53,12 +53,12 @@ impl World {
         // A NIC whose turn is not an event has a packet on its way.
         let sent = self.core.pool.in_flight() > 0 && self.hosts.catch_up_all(&mut self.core);
         let (core, samples) = (&mut self.core, &mut self.samples);
-        // The event that calls this is the only one since a sample without rows.
-        let events = core.ledger.totals.events;
+        let events = core.ledger.totals.events + u64::from(core.part.as_deref().is_none_or(|part| part.number == 0));
+        let before = std::mem::replace(&mut core.ledger.totals.events, events);
         let last = core.now >= self.stop;
-        if last || sent || samples.quiet_since != Some(events - 1) {
+        if last || sent || samples.quiet_since != Some(before) {
             let mut quiet = true;
-            for l in core.links.ids() {
+            for l in core.links.ids().filter(|l| core.has_port(*l)).collect::<Vec<_>>() {
                 if core.links[l].flags & flag::GENERAL != 0 && core.links[l].is_followed() {
                     // Headers and control frames are in no row while they wait, and leave without an event.
                     core.catch_up(l);
@@ -108,7 +108,7 @@ impl World {
     /// the last thing that happens at an instant.
     fn last_sample(&mut self) {
         let core = &mut self.core;
-        for l in core.links.ids() {
+        for l in core.links.ids().filter(|l| core.has_port(*l)).collect::<Vec<_>>() {
             if self.samples.last_row[l] != core.now {
                 write_row(core, l);
             }
@@ -117,6 +117,12 @@ impl World {
 
     /// Brings everything up to the end: last sample, flows that did not end, port counters into the fingerprint.
     pub(crate) fn wind_up(&mut self) {
+        self.wind_up_part();
+        self.add_ports_to_fingerprint();
+    }
+
+    /// Brings everything that is here up to the end: last sample, flows that did not end.
+    pub(crate) fn wind_up_part(&mut self) {
         if let Some(capture) = &mut self.core.ledger.tables.capture {
             capture.settle(self.core.now);
         }
@@ -135,6 +141,11 @@ impl World {
             let result = core.ledger.tables.follow(None, Some(row), None);
             core.check(result);
         }
+    }
+
+    /// Adds the counters of all ports to the fingerprint, and the totals.
+    pub(crate) fn add_ports_to_fingerprint(&mut self) {
+        let core = &mut self.core;
         let fingerprint = &mut core.ledger.tables.fingerprint;
         for ((l, port), link) in (0..).zip(core.ports.iter()).zip(core.links.iter()) {
             let [bytes, packets] = port.sent(link);

@@ -1,0 +1,171 @@
+//! The part of a network that a world simulates, and what crosses its border.
+//!
+//! A link between two parts is cut in two. The world of its sender has its port and queue and exports each packet whose serialisation has
+//! begun, by value; the world of its receiver has the wire and takes packets off it as they arrive. A packet is under way for the link's
+//! delay at least, so that worlds which exchange packets once per such a time miss nothing.
+
+use super::gate::Asks;
+use super::link::Entry;
+use super::pool::Carried;
+use super::port::Owner;
+use super::{Core, TimerKey};
+use fanin_telemetry::Stamp;
+use fanin_units::{HostId, LinkId, SwitchId, Time};
+
+/// What one world has for another.
+pub enum Mail {
+    /// A packet on a link that is cut.
+    Packet(Box<Crossing>),
+    /// A timer of a host there: news between the two ends of a flow that is no packet.
+    Timer(Time, TimerKey),
+}
+
+/// A packet on a link that is cut.
+pub struct Crossing {
+    pub link: LinkId,
+    pub arrive: Time,
+    pub frame: u16,
+    carried: Carried,
+    stamp: Option<Stamp>,
+    /// The reasons of a frame with pauses, for the record.
+    asks: Option<Asks>,
+}
+
+/// A link from here to another part.
+struct Cut {
+    link: LinkId,
+    to: u32,
+    /// The first entry of its ring that has not been exported.
+    next: u32,
+}
+
+/// The part of the network that a world simulates.
+pub struct Part {
+    /// By host and by switch, the number of the part that has it.
+    hosts: Vec<u32>,
+    switches: Vec<u32>,
+    /// The number of this part.
+    pub number: u32,
+    cut: Vec<Cut>,
+    /// By part, what there is for it.
+    pub out: Vec<Vec<Mail>>,
+    /// The earliest time of anything in `out`.
+    pub earliest: Time,
+    /// The earliest departure on a link that is cut which is no event.
+    pub lazy: Time,
+}
+
+impl Part {
+    /// Part `number` of a division of hosts and switches among `parts`; nothing is cut yet.
+    pub fn new(hosts: Vec<u32>, switches: Vec<u32>, number: u32, parts: usize) -> Part {
+        Part { hosts, switches, number, cut: Vec::new(), out: (0..parts).map(|_| Vec::new()).collect(), earliest: Time::MAX, lazy: Time::MAX }
+    }
+
+    /// True for a host that is simulated here.
+    pub fn has_host(&self, host: HostId) -> bool {
+        self.hosts[host.index()] == self.number
+    }
+
+    /// True for a switch that is simulated here.
+    pub fn has_switch(&self, switch: SwitchId) -> bool {
+        self.switches[switch.index()] == self.number
+    }
+
+    /// The part that has a host.
+    pub fn of_host(&self, host: HostId) -> u32 {
+        self.hosts[host.index()]
+    }
+
+    /// Sends something to another part, for which it is due at `at`.
+    pub fn send(&mut self, to: u32, at: Time, mail: Mail) {
+        self.earliest = self.earliest.min(at);
+        self.out[to as usize].push(mail);
+    }
+}
+
+impl Core {
+    /// True for a host that this world simulates.
+    #[inline]
+    pub fn has_host(&self, host: HostId) -> bool {
+        self.part.as_deref().is_none_or(|part| part.has_host(host))
+    }
+
+    /// True for a port whose node this world simulates.
+    #[inline]
+    pub fn has_port(&self, l: LinkId) -> bool {
+        self.part.as_deref().is_none_or(|part| match self.ports[l].owner {
+            Owner::Host(host) => part.has_host(HostId(host)),
+            Owner::Switch(switch, _) => part.has_switch(switch),
+        })
+    }
+
+    /// Cuts a link that leads to part `to`. A place in its ring is taken for good, so that it never looks idle to its sender, which would
+    /// schedule arrivals that happen elsewhere.
+    pub fn cut(&mut self, l: LinkId, to: u32) {
+        let link = &mut self.links[l];
+        debug_assert_eq!((link.head, link.tail), (0, 0), "a link that has been used");
+        link.head = link.tail.wrapping_sub(1);
+        let next = link.tail;
+        if let Some(part) = self.part.as_deref_mut() {
+            part.cut.push(Cut { link: l, to, next });
+        }
+    }
+
+    /// Link number `i` of those that are cut and lead from here.
+    pub fn cut_link(&self, i: usize) -> Option<LinkId> {
+        Some(self.part.as_deref()?.cut.get(i)?.link)
+    }
+
+    /// Exports what has begun serialisation on links that are cut, whose ports are up to now.
+    pub fn export(&mut self) {
+        let Some(mut part) = self.part.take() else { return };
+        let mut cut = std::mem::take(&mut part.cut);
+        for Cut { link: l, to, next } in &mut cut {
+            while *next != self.links[*l].served {
+                let (link, rings) = self.links.with_rings(*l);
+                let Entry { arrive, packet, frame } = link.at(rings.read(), *next);
+                // The last one exported stays where the ring begins.
+                link.head = *next;
+                *next = next.wrapping_add(1);
+                let arrive = Time::from_ps(arrive);
+                let crossing = Crossing {
+                    link: *l,
+                    arrive,
+                    frame,
+                    stamp: self.ledger.stamps.as_deref_mut().map(|stamps| stamps.take(packet)),
+                    asks: self.export_pause(*l, packet),
+                    carried: self.pool.lift(packet),
+                };
+                part.send(*to, arrive, Mail::Packet(Box::new(crossing)));
+            }
+        }
+        part.lazy = cut.iter().map(|cut| self.next_lazy_departure(cut.link)).min().unwrap_or(Time::MAX);
+        part.cut = cut;
+        self.part = Some(part);
+    }
+
+    /// Time at which a packet leaves the queue of a port next, if that is no event; the port is up to now.
+    fn next_lazy_departure(&mut self, l: LinkId) -> Time {
+        let (link, rings) = self.links.with_rings(l);
+        match link.is_followed() || link.queue_packets() > 0 {
+            true => link.wire_free_at(rings.read()),
+            false => Time::MAX,
+        }
+    }
+
+    /// Puts a packet that another part has exported onto its wire.
+    pub fn import(&mut self, crossing: Crossing) {
+        let Crossing { link: l, arrive, frame, carried, stamp, asks } = crossing;
+        debug_assert!(arrive > self.now, "a packet over {l} that arrives at {arrive}, after {}", self.now);
+        let packet = self.pool.land(carried);
+        if let (Some(stamps), Some(stamp)) = (self.ledger.stamps.as_deref_mut(), stamp) {
+            stamps.write(packet, stamp);
+        }
+        if let Some(asks) = asks {
+            self.import_pause(l, asks);
+        }
+        if self.links.import(l, Entry { arrive: arrive.ps(), packet, frame }) {
+            self.wheel.set(self.slot_of_arrival(l), arrive);
+        }
+    }
+}

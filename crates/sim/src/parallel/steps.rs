@@ -1,0 +1,62 @@
+//! What all parts do next, decided by each from the same states.
+
+use crate::world::part::Status;
+use fanin_units::{Span, Time};
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// All events from this time up to and at that, but samples.
+    Run(Time, Time),
+    /// Samples at this time.
+    Sample(Time),
+    /// The run has ended at this time, or with its last event; `barrier`: the time of what will not happen any more.
+    End { at: Option<Time>, barrier: Time },
+    /// It cannot go on so: one world must do it.
+    GiveUp(&'static str),
+}
+
+/// The next step from the states of all parts. `window`: what the cut links allow; `stop`: when the run stops at the latest.
+pub fn next(all: &[Status], window: Span, stop: Time) -> Step {
+    let least = |of: fn(&Status) -> Time| all.iter().map(of).min().unwrap_or(Time::MAX);
+    let (next, sample) = (least(|s| s.next), least(|s| s.sample));
+    if all.iter().any(|s| s.stuck) {
+        return Step::GiveUp("it cannot go on");
+    }
+    let over = stop == Time::MAX && all.iter().all(|s| s.active == 0 && !s.starts);
+    let mut until = stop;
+    if over {
+        let last = all.iter().map(|s| s.last_gone).max().unwrap_or(Time::ZERO);
+        let sinks = all.iter().any(|s| s.sinks > 0);
+        let timer = least(|s| s.timer);
+        let barrier = timer.min(sample);
+        let busy = all.iter().any(|s| s.busy);
+        if !sinks {
+            // One world stops at the first timer or sample after this; packets under way go on until then.
+            if all.iter().any(|s| s.idle_timer >= last && s.idle_timer > Time::ZERO) {
+                return Step::GiveUp("a timer after the end of the last flow");
+            }
+            if next >= barrier || !busy {
+                return Step::End { at: None, barrier };
+            }
+            until = Time::from_ps(barrier.ps() - 1);
+        } else if !busy {
+            return Step::End { at: None, barrier };
+        }
+    }
+    if next > stop && sample > stop {
+        return Step::End { at: Some(stop), barrier: stop };
+    }
+    if next == Time::MAX && sample == Time::MAX {
+        return Step::GiveUp("nothing is left to happen");
+    }
+    if next > sample {
+        return Step::Sample(sample);
+    }
+    // All of an instant at which samples are taken happens before these.
+    let end = match next == sample {
+        true => next,
+        false => Time::from_ps(next.ps().saturating_add(window.ps() - 1)).min(Time::from_ps(sample.ps() - 1)),
+    };
+    Step::Run(next, end.min(until))
+}

@@ -1,0 +1,162 @@
+//! A world that simulates a part of the network, in windows of time between which the parts exchange what crosses their borders.
+
+use super::World;
+use crate::core::link::FarEnd;
+use crate::core::part::{Mail, Part};
+use crate::core::port::Owner;
+use crate::hosts::ends::EndGone;
+use fanin_units::{LinkId, SwitchId, Time};
+
+/// A part's state between two windows, by which all parts decide what comes next.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Status {
+    /// Time of its next event but samples, or of something that it has sent to another part.
+    pub next: Time,
+    /// Time of its next timer; stale ones count.
+    pub timer: Time,
+    /// Time of its next sample.
+    pub sample: Time,
+    /// Flows are still to start.
+    pub starts: bool,
+    /// Ends to which something may still happen, and those that only count datagrams.
+    pub active: usize,
+    pub sinks: usize,
+    /// Packets are on the way here.
+    pub busy: bool,
+    /// Time at which its last end was gone, and of the last timer for which it had none any more.
+    pub last_gone: Time,
+    pub idle_timer: Time,
+    /// It cannot go on.
+    pub stuck: bool,
+}
+
+impl World {
+    /// Becomes part `number` of a division of hosts and switches. Nothing has happened yet.
+    pub(crate) fn become_part(&mut self, hosts: &[u32], switches: &[u32], number: u32, parts: usize) {
+        let core = &mut self.core;
+        core.part = Some(Box::new(Part::new(hosts.to_vec(), switches.to_vec(), number, parts)));
+        let here = |node: u32| match node.checked_sub(hosts.len() as u32) {
+            None => hosts[node as usize],
+            Some(switch) => switches[switch as usize],
+        };
+        let timers = std::mem::take(&mut core.timers);
+        core.timers.extend(timers.into_entries().filter(|(_, (node, _))| here(*node) == number));
+        for l in (0..core.links.len() as u32).map(LinkId) {
+            let to = match core.links[l].far_end() {
+                FarEnd::Host(host) => hosts[host as usize],
+                FarEnd::Switch(SwitchId(s)) => switches[s as usize],
+            };
+            let from = match core.ports[l].owner {
+                Owner::Host(host) => hosts[host as usize],
+                Owner::Switch(SwitchId(s), _) => switches[s as usize],
+            };
+            if from == number && to != number {
+                core.cut(l, to);
+            }
+        }
+    }
+
+    /// Handles all events from `start` up to and at `end` but samples, then exports what crosses the border. No other part has anything for
+    /// this time that is not here. Ends early when it cannot go on.
+    ///
+    /// A part without flows leaves its timers behind `start` to the next window, as the run may be over before them.
+    pub(crate) fn run_window(&mut self, start: Time, end: Time) {
+        let reached = loop {
+            self.find_barrier();
+            let found = self.core.timers.next().min(self.next_app).min(end);
+            self.core.barrier = found;
+            super::fanin_run_loop(self, u64::MAX / 2);
+            if self.core.failure.is_some() || self.core.stuck.is_some() {
+                return;
+            }
+            if self.core.barrier != found || self.applications_are_next() {
+                self.find_barrier();
+            }
+            let (timers, applications) = (self.core.timers.next(), self.next_app);
+            let next = timers.min(applications);
+            if next > end {
+                break end;
+            }
+            let idle = self.stop == Time::MAX && applications == Time::MAX && self.hosts.ends.active() == 0;
+            if idle && next > start {
+                break next;
+            }
+            self.core.now = next;
+            if timers == next {
+                self.idle_timer = if idle { next } else { self.idle_timer };
+                self.timeout();
+            } else {
+                self.applications();
+            }
+        };
+        self.export(reached);
+    }
+
+    /// Takes a sample at `at`, which is due, and for which all has happened.
+    pub(crate) fn sample_at(&mut self, at: Time) {
+        let now = std::mem::replace(&mut self.core.now, at);
+        self.sample();
+        self.export(at);
+        self.core.now = now.max(at);
+    }
+
+    /// Exports what has begun serialisation by `end` on links that are cut.
+    fn export(&mut self, end: Time) {
+        let now = std::mem::replace(&mut self.core.now, end);
+        let mut i = 0;
+        while let Some(l) = self.core.cut_link(i) {
+            self.core.catch_up(l);
+            self.fabric.notify(&mut self.core);
+            i += 1;
+        }
+        self.core.now = now;
+        self.core.export();
+    }
+
+    /// Takes what another part has sent.
+    pub(crate) fn receive(&mut self, mail: Vec<Mail>) {
+        for item in mail {
+            match item {
+                Mail::Packet(crossing) => self.core.import(*crossing),
+                Mail::Timer(at, key) => self.core.timers.push(at, key),
+            }
+        }
+    }
+
+    /// Takes ends that are gone elsewhere of flows whose rows are written here.
+    pub(crate) fn receive_ends(&mut self, ends: Vec<EndGone>, by_themselves: bool) {
+        ends.into_iter().for_each(|end| self.hosts.ended_elsewhere(&mut self.core, end, by_themselves));
+    }
+
+    /// Ends that are gone here, each with the part that writes the row of its flow.
+    pub(crate) fn take_gone(&mut self) -> Vec<(u32, EndGone)> {
+        let gone = std::mem::take(&mut self.hosts.gone);
+        let part = self.core.part.as_deref();
+        gone.into_iter().map(|(host, end)| (part.map_or(0, |part| part.of_host(host)), end)).collect()
+    }
+
+    /// The state that decides what comes next, with what it has for others.
+    pub(crate) fn status(&mut self) -> Status {
+        self.find_barrier();
+        let wheel = self.core.wheel.next();
+        let (earliest, lazy) = self.core.part.as_deref().map_or((Time::MAX, Time::MAX), |part| (part.earliest, part.lazy));
+        Status {
+            next: wheel.min(self.core.timers.next()).min(self.next_app).min(earliest).min(lazy),
+            timer: self.core.timers.next(),
+            sample: self.samples.next,
+            starts: self.next_app < Time::MAX,
+            active: self.hosts.ends.active(),
+            sinks: self.hosts.ends.sinks(),
+            busy: wheel < Time::MAX || earliest < Time::MAX || lazy < Time::MAX || self.hosts.holds_packets(),
+            last_gone: self.hosts.ends.last_gone(),
+            idle_timer: self.idle_timer,
+            stuck: self.core.stuck.is_some() || self.core.failure.is_some(),
+        }
+    }
+
+    /// The run has ended at `now`, where `barrier` is the time of what will not happen any more.
+    pub(crate) fn end_part(&mut self, barrier: Time) -> Time {
+        self.hosts.finish_turns(&mut self.core, barrier);
+        self.core.now
+    }
+}

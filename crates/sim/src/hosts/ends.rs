@@ -7,7 +7,7 @@ use crate::core::prefetch::{prefetch, prefetch_lines};
 use crate::core::route::Route;
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Side};
-use fanin_telemetry::Name;
+use fanin_telemetry::{Moment, Name};
 use fanin_traffic::FlowSpec;
 use fanin_transport::{AbortReason, Endpoint, Parameters, SignalCounts, Stats};
 use fanin_units::{FlowId, Span, Time};
@@ -171,7 +171,7 @@ pub struct Gone {
 pub struct EndGone {
     pub flow: FlowId,
     pub side: Side,
-    pub at: Time,
+    pub at: Moment,
     pub report: EndReport,
 }
 
@@ -185,7 +185,7 @@ pub struct OpenFlow {
     /// The reports of its ends that are gone, by side.
     pub reports: [Option<EndReport>; 2],
     /// When the first of them ended.
-    pub first_gone: Time,
+    pub first_gone: Moment,
     /// The other end is in another part of the network, and the flow's row is written there.
     pub written_elsewhere: bool,
 }
@@ -345,16 +345,16 @@ impl Ends {
 
     /// Takes out an end that is over, where it stands. With the second end goes the flow, or with the only one here where its row is written
     /// elsewhere.
-    pub fn remove(&mut self, id: EndId, now: Time) -> Option<(Gone, Option<Box<OpenFlow>>)> {
+    pub fn remove(&mut self, id: EndId, at: Moment) -> Option<(Gone, Option<Box<OpenFlow>>)> {
         let slot = self.slot_mut(id);
         let end = slot.as_ref()?;
         let gone = Gone { flow: end.flow(), signals: end.protocol.signals(), report: end.report() };
         let sink = end.kind == EndKind::Sink;
         *slot = None;
         self.active -= 1;
-        self.last_gone = now;
+        self.last_gone = Time::from_ps(at.time);
         self.sinks -= usize::from(sink);
-        let flow = self.report(id, gone.report.clone(), now);
+        let flow = self.report(id, gone.report.clone(), at);
         Some((gone, flow))
     }
 
@@ -365,7 +365,7 @@ impl Ends {
     }
 
     /// Keeps the report of an end that is gone. Gives the flow, if nothing more is to come of it here.
-    fn report(&mut self, id: EndId, report: EndReport, at: Time) -> Option<Box<OpenFlow>> {
+    fn report(&mut self, id: EndId, report: EndReport, at: Moment) -> Option<Box<OpenFlow>> {
         let place = id as usize >> 1;
         let flow = self.flows[place].as_deref_mut()?;
         flow.reports[(id & 1) as usize] = Some(report);

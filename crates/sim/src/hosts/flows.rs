@@ -11,10 +11,10 @@ use super::rules::SendControl;
 use super::{timer_key, Hosts, Progress, Ready, PEER_ABORTED, PEER_OVER};
 use crate::core::network::Network;
 use crate::core::Core;
-use crate::ledger::Input;
+use crate::ledger::{kind, Input};
 use fanin_packet::{Envelope, Kind, Side};
 use fanin_switch::five_tuple_hash;
-use fanin_telemetry::{FlowRow, Name};
+use fanin_telemetry::{FlowRow, Moment, Name};
 use fanin_traffic::{DatagramClock, FlowKind, FlowSpec, Traffic, Write};
 use fanin_transport::{AbortReason, Endpoint, Place, TransportParams, UdpEndpoint};
 use fanin_units::{Bytes, HostId, Purpose, Span, Stream, Time};
@@ -114,7 +114,7 @@ impl Hosts {
         if first.is_some() {
             self.connections.insert((spec.entry, spec.index), id);
         }
-        let flow = OpenFlow { id, spec, data_side, ideal, base_rtt, reports: [None, None], first_gone: Time::MAX, written_elsewhere: !here[0] };
+        let flow = OpenFlow { id, spec, data_side, ideal, base_rtt, reports: [None, None], first_gone: Moment::default(), written_elsewhere: !here[0] };
         let place = self.ends.insert(flow, ends);
         let [initiator, responder] = [place << 1, place << 1 | 1];
         if core.ledger.observed {
@@ -381,7 +381,7 @@ impl Hosts {
                 gate.held.retain(|r| *r != Ready::End(id));
             }
         }
-        let Some((end, flow)) = self.ends.remove(id, core.now) else { return };
+        let Some((end, flow)) = self.ends.remove(id, core.ledger.moment(core.now)) else { return };
         if let Some(headers) = self.headers.as_deref_mut() {
             headers.forget(end.flow, side(id));
         }
@@ -410,13 +410,15 @@ impl Hosts {
             self.count_ended(core, &flow);
         }
         let at = at.max(flow.first_gone);
-        self.write_row(core, &flow, side, at);
+        core.ledger.note_event(Time::from_ps(at.time), at.kind, at.place);
+        self.write_row(core, &flow, side, Time::from_ps(at.time));
     }
 
     /// Writes a flow's row, the last end of which is gone here, at a time; or reports that end to where the row is written.
     fn write_row(&mut self, core: &mut Core, flow: &OpenFlow, side: Side, at: Time) {
         match &flow.reports[side as usize] {
             Some(report) if flow.written_elsewhere => {
+                let at = core.ledger.moment(at);
                 self.gone.push((flow.spec.src, EndGone { flow: flow.id, side, at, report: report.clone() }));
             }
             _ => self.record(core, flow, at),
@@ -426,7 +428,8 @@ impl Hosts {
     /// The run has ended: rows of flows that have not.
     pub fn wind_up(&mut self, core: &mut Core) {
         for id in self.ends.ids() {
-            let Some((end, flow)) = self.ends.remove(id, core.now) else { continue };
+            core.ledger.note_event(core.now, kind::END, [u64::from(self.ends[id].flow().0), 0]);
+            let Some((end, flow)) = self.ends.remove(id, core.ledger.moment(core.now)) else { continue };
             self.signals.add(&end.signals);
             self.reordering.add(&end.report.reordering);
             if let Some(flow) = flow {

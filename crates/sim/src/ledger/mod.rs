@@ -2,6 +2,7 @@
 
 mod capture;
 mod fingerprint;
+mod held_rows;
 mod messages;
 mod stamps;
 mod tables;
@@ -9,13 +10,14 @@ mod trace;
 
 pub use capture::Capturing;
 use capture::ShimBytes;
+pub use held_rows::{kind, HeldRows};
 pub use stamps::Stamps;
 pub use tables::{Aborted, Destination, Outcome, Tables, Wanted, SIZES, TABLES};
 pub use trace::{Input, Known, Seen, Trace};
 
 use fanin_packet::{Ecn, Packet, PacketId};
 use fanin_switch::{DropReason, MarkReason};
-use fanin_telemetry::{DropRow, Name, Stamp, StampRow, TableError};
+use fanin_telemetry::{DropRow, EventClock, Moment, Name, Stamp, StampRow, TableError};
 use fanin_units::{Bytes, LinkId, Time};
 
 /// Counts of a run.
@@ -159,6 +161,20 @@ impl Ledger {
             marked: packet.envelope.ecn == Ecn::Ce,
         };
         self.tables.stamps.push(row)
+    }
+
+    /// Another event is handled from now on, which rows are to know where they are held.
+    #[inline]
+    pub fn note_event(&self, at: Time, kind: u64, place: [u64; 2]) {
+        if let Some(clock) = self.tables.clock.as_deref() {
+            clock.set(Moment { time: at.ps(), kind, place });
+        }
+    }
+
+    /// The event that is handled, where rows are held, or its time alone.
+    pub fn moment(&self, now: Time) -> Moment {
+        let clock = self.tables.clock.as_deref();
+        clock.map_or(Moment { time: now.ps(), ..Moment::default() }, EventClock::now)
     }
 
     /// Adds what the ledger of another part of the network holds.

@@ -4,16 +4,21 @@ use crate::world::World;
 use fanin_params::Counters;
 use fanin_units::{LinkId, SwitchId};
 
-/// Moves what each part knows of its nodes into the first.
-pub fn gather(worlds: Vec<World>) -> World {
-    let mut worlds = worlds.into_iter();
-    let Some(mut whole) = worlds.next() else { unreachable!("a run without parts") };
-    for mut part in worlds {
-        take_nodes(&mut whole, &mut part);
-        take_counts(&mut whole, &mut part);
+/// Moves what parts know of their nodes into a world in which nothing has happened. All are wound up.
+pub fn gather(whole: &mut World, parts: Vec<World>) {
+    for mut part in parts {
+        take_nodes(whole, &mut part);
+        whole.core.ledger.absorb(&mut part.core.ledger);
+        for (l, fault) in &part.core.faults {
+            if let Some(known) = whole.core.faults.get_mut(l) {
+                known.counts.add(&fault.counts);
+            }
+        }
+        whole.hosts.absorb(&mut part.hosts);
+        whole.core.pool.absorb(&part.core.pool);
+        whole.core.now = part.core.now;
+        whole.traffic = part.traffic;
     }
-    whole.core.part = None;
-    whole
 }
 
 fn take_nodes(whole: &mut World, part: &mut World) {
@@ -26,25 +31,12 @@ fn take_nodes(whole: &mut World, part: &mut World) {
             }
         }
     }
-    let here: Vec<SwitchId> = (0..whole.fabric.switches.len() as u32)
-        .map(SwitchId)
-        .filter(|s| part.core.part.as_deref().is_some_and(|part| part.has_switch(*s)))
-        .collect();
-    for s in here {
-        std::mem::swap(&mut whole.fabric.switches[s], &mut part.fabric.switches[s]);
-        if !whole.fabric.crossbars.is_empty() {
-            std::mem::swap(&mut whole.fabric.crossbars[s], &mut part.fabric.crossbars[s]);
+    for s in (0..whole.fabric.switches.len() as u32).map(SwitchId) {
+        if part.core.part.as_deref().is_some_and(|part| part.has_switch(s)) {
+            std::mem::swap(&mut whole.fabric.switches[s], &mut part.fabric.switches[s]);
+            if !whole.fabric.crossbars.is_empty() {
+                std::mem::swap(&mut whole.fabric.crossbars[s], &mut part.fabric.crossbars[s]);
+            }
         }
     }
-}
-
-fn take_counts(whole: &mut World, part: &mut World) {
-    whole.core.ledger.absorb(&mut part.core.ledger);
-    for (l, fault) in &part.core.faults {
-        if let Some(known) = whole.core.faults.get_mut(l) {
-            known.counts.add(&fault.counts);
-        }
-    }
-    whole.hosts.absorb(&mut part.hosts);
-    whole.core.pool.absorb(&part.core.pool);
 }

@@ -1,6 +1,7 @@
 //! What all parts do next, decided by each from the same states.
 
 use crate::world::part::Status;
+use fanin_telemetry::HELD;
 use fanin_units::{Span, Time};
 
 /// What comes next.
@@ -11,7 +12,7 @@ pub enum Step {
     /// Samples at this time.
     Sample(Time),
     /// The run has ended at this time, or with its last event; `barrier`: the time of what will not happen any more.
-    End { at: Option<Time>, barrier: Time },
+    End { at: Option<Time>, barrier: Time, interrupted: bool },
     /// It cannot go on so: one world must do it.
     GiveUp(&'static str),
 }
@@ -23,29 +24,44 @@ pub fn next(all: &[Status], window: Span, stop: Time) -> Step {
     if all.iter().any(|s| s.stuck) {
         return Step::GiveUp("it cannot go on");
     }
+    if all.iter().map(|s| s.open_records).sum::<usize>() >= HELD {
+        return Step::GiveUp("more records wait than one world keeps in their order");
+    }
+    if all.iter().any(|s| s.interrupted) {
+        let now = all.iter().map(|s| s.now).max();
+        return Step::End { at: now, barrier: Time::ZERO, interrupted: true };
+    }
     let over = stop == Time::MAX && all.iter().all(|s| s.active == 0 && !s.starts);
     let mut until = stop;
     if over {
-        let last = all.iter().map(|s| s.last_gone).max().unwrap_or(Time::ZERO);
         let sinks = all.iter().any(|s| s.sinks > 0);
+        let busy = all.iter().any(|s| s.busy);
         let timer = least(|s| s.timer);
         let barrier = timer.min(sample);
-        let busy = all.iter().any(|s| s.busy);
-        if !sinks {
+        // With nothing but sinks left it ends when nothing is under way any more, and else when the last end is gone. Timers before that,
+        // which parts without flows have left, come first.
+        let last = match sinks {
+            true => all.iter().map(|s| s.now).max(),
+            false => all.iter().map(|s| s.last_gone).max(),
+        };
+        let last = last.unwrap_or(Time::ZERO);
+        if timer < last {
+            // The next window has it.
+        } else if !sinks {
             // One world stops at the first timer or sample after this; packets under way go on until then.
             if all.iter().any(|s| s.idle_timer >= last && s.idle_timer > Time::ZERO) {
-                return Step::GiveUp("a timer after the end of the last flow");
+                return Step::GiveUp("a timer at the end of the last flow");
             }
             if next >= barrier || !busy {
-                return Step::End { at: None, barrier };
+                return Step::End { at: None, barrier, interrupted: false };
             }
             until = Time::from_ps(barrier.ps() - 1);
         } else if !busy {
-            return Step::End { at: None, barrier };
+            return Step::End { at: None, barrier, interrupted: false };
         }
     }
     if next > stop && sample > stop {
-        return Step::End { at: Some(stop), barrier: stop };
+        return Step::End { at: Some(stop), barrier: stop, interrupted: false };
     }
     if next == Time::MAX && sample == Time::MAX {
         return Step::GiveUp("nothing is left to happen");

@@ -6,15 +6,15 @@ use super::steps::{next, Step};
 use crate::core::part::Mail;
 use crate::core::port::Owner;
 use crate::hosts::ends::EndGone;
-use crate::ledger::Destination;
-use crate::run::folder::RunError;
+use crate::ledger::{Destination, HeldRows, Totals};
+use crate::run::folder::{Control, Observer, Progress, RunError};
 use crate::run::setup;
 use crate::world::part::Status;
 use crate::world::World;
-use fanin_scenario::Scenario;
-use fanin_units::{LinkId, Stream, Time};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Mutex;
+use fanin_scenario::{Keep, Scenario};
+use fanin_units::{LinkId, Purpose, Stream, Time};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// The order in which parts are moved.
 #[derive(Clone, Copy, Debug)]
@@ -41,18 +41,25 @@ struct Exchange {
     parts: usize,
     post: [Vec<Mutex<Post>>; 2],
     states: [Vec<Mutex<Status>>; 2],
+    /// By part, rows that are complete.
+    rows: Vec<Mutex<HeldRows>>,
+    /// The run shall end, as its observer wishes or a table cannot be written. Parts say so with their states.
+    end: AtomicBool,
 }
 
 impl Exchange {
     fn new(parts: usize) -> Exchange {
         let post = || (0..parts * parts).map(|_| Mutex::default()).collect();
         let states = || (0..parts).map(|_| Mutex::default()).collect();
-        Exchange { parts, post: [post(), post()], states: [states(), states()] }
+        let rows = (0..parts).map(|_| Mutex::default()).collect();
+        Exchange { parts, post: [post(), post()], states: [states(), states()], rows, end: AtomicBool::new(false) }
     }
 
     /// Hands over what a part has for others, and its state.
     fn publish(&self, turn: usize, number: usize, world: &mut World) {
-        let status = world.status();
+        // One part alone says it, or some would know before others.
+        let interrupted = number == 0 && self.end.load(Ordering::Relaxed);
+        let status = Status { interrupted, ..world.status() };
         *lock(&self.states[turn][number]) = status;
         let mut gone: Vec<Vec<EndGone>> = (0..self.parts).map(|_| Vec::new()).collect();
         world.take_gone().into_iter().for_each(|(to, end)| gone[to as usize].push(end));
@@ -66,12 +73,27 @@ impl Exchange {
     }
 
     /// Takes what others have for a part.
-    fn collect(&self, turn: usize, number: usize, world: &mut World, by_themselves: bool) {
+    fn collect(&self, turn: usize, number: usize, world: &mut World) {
         for from in 0..self.parts {
             let mut post = lock(&self.post[turn][from * self.parts + number]);
             world.receive(std::mem::take(&mut post.mail));
-            world.receive_ends(std::mem::take(&mut post.gone), by_themselves);
+            world.receive_ends(std::mem::take(&mut post.gone), true);
         }
+    }
+
+    /// Hands over the rows of a part that are complete, as are those of all others: of events of windows before the last, as ends that are
+    /// gone elsewhere are reported one window later, and before the first record that is open.
+    fn hand_over(&self, number: usize, world: &mut World, states: &[Status]) {
+        let open = states.iter().map(|state| state.first_open).min().unwrap_or(Time::MAX);
+        let until = world.window_before().min(Time::from_ps(open.ps().saturating_sub(1)));
+        lock(&self.rows[number]).append(world.take_rows(until));
+    }
+
+    /// Takes the rows that parts have handed over.
+    fn take_rows(&self) -> HeldRows {
+        let mut rows = HeldRows::default();
+        self.rows.iter().for_each(|part| rows.append(std::mem::take(&mut lock(part))));
+        rows
     }
 
     fn states(&self, turn: usize) -> Vec<Status> {
@@ -83,53 +105,95 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Runs the parts of a scenario to their end; gives the whole world, wound up but for its tables.
+/// Simulates a scenario in parts, and winds `whole` up, a world of it in which nothing has happened: it has all that it would have simulated
+/// itself. Gives whether the observer stopped the run, or why one world has to do it; rows may have been written then.
+///
+/// # Errors
+/// When a part cannot be built or a table cannot be written.
 pub fn run_parts(
+    whole: &mut World,
     scenario: &Scenario,
     division: &Division,
     order: Order,
-) -> Result<Result<World, Undivided>, RunError> {
-    if let Some(why) = whole_alone(scenario) {
+    observer: &mut dyn Observer,
+) -> Result<Result<bool, Undivided>, RunError> {
+    if let Some(why) = whole_alone(scenario).or_else(|| stays_whole(whole).map(str::to_string)) {
         return Ok(Err(Undivided(why)));
     }
     let parts = division.parts;
     let mut worlds = Vec::with_capacity(parts);
     for number in 0..parts {
-        let mut world = setup::world(scenario, &Destination::Nowhere)?;
-        if let Some(why) = stays_whole(&world) {
-            return Ok(Err(Undivided(why.to_string())));
-        }
+        let destination = match whole.core.ledger.tables.flows.is_on() {
+            true => Destination::Held(Arc::default()),
+            false => Destination::Nowhere,
+        };
+        let mut world = setup::world(scenario, &destination)?;
         world.become_part(&division.hosts, &division.switches, number as u32, parts);
         worlds.push(world);
     }
-    let stop = worlds[0].stop;
+    let stop = whole.stop;
     let exchange = Exchange::new(parts);
+    let mut run = Run { exchange: &exchange, division, stop, whole, observer };
     let last = match order {
-        Order::Shuffled(seed) => in_turn(&mut worlds, &exchange, division, stop, seed),
-        Order::Threads(threads) => on_threads(&mut worlds, &exchange, division, stop, threads),
+        Order::Shuffled(seed) => in_turn(&mut worlds, &mut run, seed),
+        Order::Threads(threads) => on_threads(&mut worlds, &mut run, threads),
     };
+    if let Some(error) = run.whole.core.failure.take() {
+        return Err(error.into());
+    }
     match last {
         Step::GiveUp(why) => Ok(Err(Undivided(why.to_string()))),
-        Step::End { at, barrier } => {
-            let mut now = at.unwrap_or(Time::ZERO);
-            if at.is_none() {
-                now = worlds.iter_mut().map(|world| world.end_part(barrier)).max().unwrap_or(Time::ZERO);
-            }
+        Step::End { at, barrier, interrupted } => {
+            let now = match at {
+                Some(at) => at,
+                None => worlds.iter_mut().map(|world| world.end_part(barrier)).max().unwrap_or(Time::ZERO),
+            };
             for world in &mut worlds {
                 world.core.now = now;
                 world.wind_up_part();
+                world.core.ledger.tables.settle()?;
             }
             for number in 0..parts {
-                let gone = worlds[number].take_gone();
-                for (to, end) in gone {
+                for (to, end) in worlds[number].take_gone() {
                     worlds[to as usize].receive_ends(vec![end], false);
                 }
             }
-            let mut world = gather(worlds);
-            world.add_ports_to_fingerprint();
-            Ok(Ok(world))
+            let mut rows = exchange.take_rows();
+            worlds.iter_mut().for_each(|world| rows.append(world.take_rows(Time::MAX)));
+            rows.write(&mut whole.core.ledger.tables)?;
+            gather(whole, worlds);
+            whole.add_ports_to_fingerprint();
+            Ok(Ok(interrupted))
         }
         Step::Run(..) | Step::Sample(_) => unreachable!("the parts stopped before the end"),
+    }
+}
+
+/// Steps between two looks at what parts have recorded and at the world outside.
+const LOOK: u64 = 64;
+
+/// What the thread that called has besides its parts.
+struct Run<'a> {
+    exchange: &'a Exchange,
+    division: &'a Division,
+    stop: Time,
+    whole: &'a mut World,
+    observer: &'a mut dyn Observer,
+}
+
+impl Run<'_> {
+    /// Writes the rows that parts have handed over, and asks the observer; false when the run shall end.
+    fn look(&mut self, states: &[Status]) -> bool {
+        if let Err(error) = self.exchange.take_rows().write(&mut self.whole.core.ledger.tables) {
+            self.whole.core.failure = Some(error);
+            return false;
+        }
+        let mut totals = Totals::default();
+        states.iter().for_each(|state| totals.add(&state.totals));
+        let now = states.iter().map(|state| state.now).max().unwrap_or(Time::ZERO);
+        let stop = (self.stop < Time::MAX).then_some(self.stop);
+        let progress = Progress { now, stop, totals, flows: self.whole.traffic.total_hint() };
+        self.observer.progress(&progress) == Control::Continue
     }
 }
 
@@ -139,6 +203,7 @@ fn whole_alone(scenario: &Scenario) -> Option<String> {
     let because = |of: bool, why: &str| of.then(|| why.to_string());
     because(!doc.telemetry.hosts.is_empty(), "telemetry.hosts")
         .or_else(|| because(doc.telemetry.capture.is_some(), "telemetry.capture"))
+        .or_else(|| because(!scenario.watched().is_empty() && !matches!(doc.telemetry.keep, Keep::All(_)), "telemetry.keep"))
         .or_else(|| because(doc.engine.max_events.is_some(), "engine.max_events"))
 }
 
@@ -163,28 +228,36 @@ fn act(world: &mut World, step: Step) {
     }
 }
 
-fn in_turn(worlds: &mut [World], exchange: &Exchange, division: &Division, stop: Time, seed: u64) -> Step {
-    let mut draws = Stream::new(seed, fanin_units::Purpose::Ties, 1);
+fn in_turn(worlds: &mut [World], run: &mut Run<'_>, seed: u64) -> Step {
+    let mut draws = Stream::new(seed, Purpose::Ties, 1);
     let mut turn = 0;
+    let exchange = run.exchange;
     worlds.iter_mut().enumerate().for_each(|(number, world)| exchange.publish(turn, number, world));
-    loop {
-        let step = next(&exchange.states(turn), division.window, stop);
+    for count in 1.. {
+        let states = exchange.states(turn);
+        let step = next(&states, run.division.window, run.stop);
         let mut order: Vec<usize> = (0..worlds.len()).collect();
         for i in (1..order.len()).rev() {
             order.swap(i, draws.below(i as u64 + 1) as usize);
         }
-        if matches!(step, Step::End { .. } | Step::GiveUp(_)) {
-            order.iter().for_each(|number| exchange.collect(turn, *number, &mut worlds[*number], true));
-            return step;
-        }
         for number in order {
             let world = &mut worlds[number];
-            exchange.collect(turn, number, world, true);
+            exchange.collect(turn, number, world);
             act(world, step);
+            if count % LOOK == 0 {
+                exchange.hand_over(number, world, &states);
+            }
             exchange.publish(1 - turn, number, world);
+        }
+        if matches!(step, Step::End { .. } | Step::GiveUp(_)) {
+            return step;
+        }
+        if count % LOOK == 0 && !run.look(&states) {
+            exchange.end.store(true, Ordering::Relaxed);
         }
         turn = 1 - turn;
     }
+    unreachable!("a run without end")
 }
 
 /// Where threads wait for each other: each after its step.
@@ -225,34 +298,44 @@ impl Barrier {
     }
 }
 
-fn on_threads(worlds: &mut [World], exchange: &Exchange, division: &Division, stop: Time, threads: usize) -> Step {
+fn on_threads(worlds: &mut [World], run: &mut Run<'_>, threads: usize) -> Step {
     let threads = threads.clamp(1, worlds.len());
     let barrier = Barrier::new(threads);
     let mut shares: Vec<Vec<(usize, &mut World)>> = (0..threads).map(|_| Vec::new()).collect();
     for (number, world) in worlds.iter_mut().enumerate() {
         shares[number % threads].push((number, world));
     }
-    let work = |mut share: Vec<(usize, &mut World)>| {
+    let (exchange, division, stop) = (run.exchange, run.division, run.stop);
+    let work = |mut share: Vec<(usize, &mut World)>, mut run: Option<&mut Run<'_>>| {
         let mut turn = 0;
         share.iter_mut().for_each(|(number, world)| exchange.publish(turn, *number, world));
-        loop {
+        for count in 1.. {
             barrier.wait();
-            let step = next(&exchange.states(turn), division.window, stop);
+            let states = exchange.states(turn);
+            let step = next(&states, division.window, stop);
             for (number, world) in &mut share {
-                exchange.collect(turn, *number, world, true);
+                exchange.collect(turn, *number, world);
                 act(world, step);
+                if count % LOOK == 0 {
+                    exchange.hand_over(*number, world, &states);
+                }
+                exchange.publish(1 - turn, *number, world);
             }
             if matches!(step, Step::End { .. } | Step::GiveUp(_)) {
                 return step;
             }
+            // What was handed over a while ago: the others go on meanwhile.
+            if count % LOOK == LOOK / 2 && run.as_deref_mut().is_some_and(|run| !run.look(&states)) {
+                exchange.end.store(true, Ordering::Relaxed);
+            }
             turn = 1 - turn;
-            share.iter_mut().for_each(|(number, world)| exchange.publish(turn, *number, world));
         }
+        unreachable!("a run without end")
     };
     std::thread::scope(|scope| {
         let own = shares.remove(0);
-        let others: Vec<_> = shares.into_iter().map(|share| scope.spawn(|| work(share))).collect();
-        let step = work(own);
+        let others: Vec<_> = shares.into_iter().map(|share| scope.spawn(|| work(share, None))).collect();
+        let step = work(own, Some(run));
         for other in others {
             if let Err(panic) = other.join() {
                 std::panic::resume_unwind(panic);

@@ -357,14 +357,6 @@ pub type Rows = Vec<(&'static str, u64)>;
 /// When a table cannot be written.
 pub fn finish(world: &mut World) -> Result<(Value, Rows), TableError> {
     world.wind_up();
-    close(world)
-}
-
-/// Closes the tables of a world that is wound up.
-///
-/// # Errors
-/// As [`finish`].
-pub fn close(world: &mut World) -> Result<(Value, Rows), TableError> {
     if let Some(error) = world.core.failure.take() {
         return Err(error);
     }

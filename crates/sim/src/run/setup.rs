@@ -158,6 +158,8 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         stop: scenario.stop().unwrap_or(Time::MAX),
         next_app: Time::ZERO,
         idle_timer: Time::ZERO,
+        wound_up: false,
+        windows: [Time::ZERO; 2],
         left: 0,
         samples,
         standstill: (Time::ZERO, 0),

@@ -14,7 +14,7 @@ use crate::core::port::Owner;
 use crate::core::Core;
 use crate::fabric::Fabric;
 use crate::hosts::Hosts;
-use crate::ledger::Totals;
+use crate::ledger::{kind, Totals};
 use fanin_packet::Kind;
 use fanin_switch::DropReason;
 use fanin_telemetry::TableError;
@@ -57,6 +57,10 @@ pub struct World {
     pub(crate) max_events: u64,
     /// Time of the last timer for which no end was left here; only kept where the network is divided.
     pub(crate) idle_timer: Time,
+    /// Everything is brought up to the end of the run, and in the tables.
+    pub(crate) wound_up: bool,
+    /// Ends of the last two windows; only kept where the network is divided.
+    pub(crate) windows: [Time; 2],
     /// Events that the inner loop may still handle. Here and not in a register, of which it has too few.
     pub(crate) left: u64,
 }
@@ -150,6 +154,7 @@ impl World {
             return Some(self.deadlock(true).map_or(Pause::Done, |deadlock| self.stuck(&deadlock)));
         }
         self.core.now = barrier;
+        self.core.ledger.totals.events += 1;
         if timers == barrier {
             self.timeout();
         } else if self.next_app == barrier {
@@ -163,7 +168,7 @@ impl World {
     /// The first timer is due: of a host's end, or of a mechanism at a switch.
     fn timeout(&mut self) {
         let Some((at, (node, key))) = self.core.timers.pop() else { return };
-        self.core.ledger.totals.events += 1;
+        self.core.ledger.note_event(at, kind::TIMER, [u64::from(node), key]);
         match node.checked_sub(self.fabric.hosts) {
             None => self.hosts.timeout(&mut self.core, node, at, key),
             Some(s) => self.fabric.timeout(&mut self.core, SwitchId(s), key),
@@ -205,7 +210,6 @@ impl World {
         if starts {
             return; // another may start now, before ranks go on
         }
-        self.core.ledger.totals.events += 1;
         let (hosts, core, fabric) = (&self.hosts, &self.core, &self.fabric);
         self.traffic.wake(now, |host, known| hosts.notified_at(core, fabric, host, known));
         self.write_messages();
@@ -213,7 +217,7 @@ impl World {
 
     /// Starts a flow.
     fn start(&mut self, spec: FlowSpec) {
-        self.core.ledger.totals.events += u64::from(self.core.has_host(spec.src));
+        self.core.ledger.note_event(self.core.now, kind::APPLICATION, [u64::from(spec.entry), spec.index]);
         self.hosts.start(&mut self.core, &self.fabric, spec);
     }
 
@@ -413,21 +417,26 @@ impl World {
 #[no_mangle]
 #[inline(never)]
 pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
-    if world.prefetches {
-        run_loop::<true>(world, budget);
-    } else {
-        run_loop::<false>(world, budget);
+    match (world.prefetches, world.core.ledger.tables.clock.is_some()) {
+        (true, false) => run_loop::<true, false>(world, budget),
+        (false, false) => run_loop::<false, false>(world, budget),
+        (true, true) => run_loop::<true, true>(world, budget),
+        (false, true) => run_loop::<false, true>(world, budget),
     }
 }
 
-/// The loop with or without fetching ahead, which would take registers from networks that go without. `budget` is one event at least.
+/// The loop with or without fetching ahead, which would take registers from networks that go without. `HELD`: rows are to know the event that
+/// writes them. `budget` is one event at least.
 #[inline(never)]
-fn run_loop<const FETCHES: bool>(world: &mut World, budget: u64) {
+fn run_loop<const FETCHES: bool, const HELD: bool>(world: &mut World, budget: u64) {
     world.left = budget;
     while let Some((time, due)) = world.core.wheel.pop_until::<FETCHES>(world.core.barrier) {
         world.core.now = time;
         if FETCHES {
             world.prefetch();
+        }
+        if HELD {
+            world.core.ledger.note_event(time, kind::SLOT, [u64::from(due.slot), 0]);
         }
         world.handle(due.slot as usize);
         world.left -= 1;

@@ -5,6 +5,8 @@ use crate::core::link::FarEnd;
 use crate::core::part::{Mail, Part};
 use crate::core::port::Owner;
 use crate::hosts::ends::EndGone;
+use crate::ledger::{kind, HeldRows, Totals};
+use fanin_telemetry::Moment;
 use fanin_units::{LinkId, SwitchId, Time};
 
 /// A part's state between two windows, by which all parts decide what comes next.
@@ -28,6 +30,14 @@ pub(crate) struct Status {
     pub idle_timer: Time,
     /// It cannot go on.
     pub stuck: bool,
+    /// Records that wait for what becomes of them, and the time of the first.
+    pub open_records: usize,
+    pub first_open: Time,
+    /// The run shall end.
+    pub interrupted: bool,
+    /// Its counts, and the time that it has reached.
+    pub totals: Totals,
+    pub now: Time,
 }
 
 impl World {
@@ -82,6 +92,7 @@ impl World {
                 break next;
             }
             self.core.now = next;
+            self.core.ledger.totals.events += 1;
             if timers == next {
                 self.idle_timer = if idle { next } else { self.idle_timer };
                 self.timeout();
@@ -89,12 +100,20 @@ impl World {
                 self.applications();
             }
         };
+        self.windows = [self.windows[1], end];
         self.export(reached);
+    }
+
+    /// End of the last window but one.
+    pub(crate) fn window_before(&self) -> Time {
+        self.windows[0]
     }
 
     /// Takes a sample at `at`, which is due, and for which all has happened.
     pub(crate) fn sample_at(&mut self, at: Time) {
         let now = std::mem::replace(&mut self.core.now, at);
+        self.windows = [self.windows[1], at];
+        self.core.ledger.totals.events += 1;
         self.sample();
         self.export(at);
         self.core.now = now.max(at);
@@ -140,6 +159,7 @@ impl World {
         self.find_barrier();
         let wheel = self.core.wheel.next();
         let (earliest, lazy) = self.core.part.as_deref().map_or((Time::MAX, Time::MAX), |part| (part.earliest, part.lazy));
+        let (open_records, first_open) = self.core.ledger.tables.open_records();
         Status {
             next: wheel.min(self.core.timers.next()).min(self.next_app).min(earliest).min(lazy),
             timer: self.core.timers.next(),
@@ -151,7 +171,24 @@ impl World {
             last_gone: self.hosts.ends.last_gone(),
             idle_timer: self.idle_timer,
             stuck: self.core.stuck.is_some() || self.core.failure.is_some(),
+            open_records,
+            first_open,
+            interrupted: false,
+            totals: self.core.ledger.totals,
+            now: self.core.now,
         }
+    }
+
+    /// Takes the rows that are complete: of events up to `until`.
+    pub(crate) fn take_rows(&mut self, until: Time) -> HeldRows {
+        let (wheel, arrivals) = (&self.core.wheel, self.core.arrivals as u64);
+        HeldRows::take(&mut self.core.ledger.tables, until.ps(), |moment| match moment {
+            Moment { time, kind: kind::SLOT, place: [slot, _] } if slot >= arrivals => {
+                let place = wheel.place(Time::from_ps(time), slot as u32);
+                Moment { time, kind: kind::ARRIVAL, place: [place, slot] }
+            }
+            other => other,
+        })
     }
 
     /// The run has ended at `now`, where `barrier` is the time of what will not happen any more.

@@ -6,6 +6,7 @@ use crate::core::port::{Owner, Port};
 use crate::core::Core;
 use crate::fabric::combined::Sampled;
 use crate::hosts::ends::Ends;
+use crate::ledger::kind;
 use fanin_engine::Table;
 use fanin_switch::PortNo;
 use fanin_telemetry::{PortRow, VoqRow};
@@ -53,10 +54,10 @@ impl World {
         // A NIC whose turn is not an event has a packet on its way.
         let sent = self.core.pool.in_flight() > 0 && self.hosts.catch_up_all(&mut self.core);
         let (core, samples) = (&mut self.core, &mut self.samples);
-        let events = core.ledger.totals.events + u64::from(core.part.as_deref().is_none_or(|part| part.number == 0));
-        let before = std::mem::replace(&mut core.ledger.totals.events, events);
+        // The event that calls this is the only one since a sample without rows.
+        let events = core.ledger.totals.events;
         let last = core.now >= self.stop;
-        if last || sent || samples.quiet_since != Some(before) {
+        if last || sent || samples.quiet_since != Some(events - 1) {
             let mut quiet = true;
             for l in core.links.ids().filter(|l| core.has_port(*l)).collect::<Vec<_>>() {
                 if core.links[l].flags & flag::GENERAL != 0 && core.links[l].is_followed() {
@@ -82,6 +83,10 @@ impl World {
     /// Rows of the virtual output queues in which something has happened.
     fn sample_inputs(&mut self) {
         for s in (0..self.fabric.crossbars.len() as u32).map(SwitchId) {
+            if self.core.part.as_deref().is_some_and(|part| !part.has_switch(s)) {
+                continue;
+            }
+            self.core.ledger.note_event(self.core.now, kind::SAMPLE, [u64::from(s.0), 0]);
             for Sampled { input, output, depth } in self.fabric.crossbars[s].sample() {
                 let row = VoqRow {
                     time_ps: self.core.now.ps(),
@@ -116,9 +121,12 @@ impl World {
     }
 
     /// Brings everything up to the end: last sample, flows that did not end, port counters into the fingerprint.
+    /// Does nothing where it has been done.
     pub(crate) fn wind_up(&mut self) {
-        self.wind_up_part();
-        self.add_ports_to_fingerprint();
+        if !self.wound_up {
+            self.wind_up_part();
+            self.add_ports_to_fingerprint();
+        }
     }
 
     /// Brings everything that is here up to the end: last sample, flows that did not end.
@@ -145,6 +153,7 @@ impl World {
 
     /// Adds the counters of all ports to the fingerprint, and the totals.
     pub(crate) fn add_ports_to_fingerprint(&mut self) {
+        self.wound_up = true;
         let core = &mut self.core;
         let fingerprint = &mut core.ledger.tables.fingerprint;
         for ((l, port), link) in (0..).zip(core.ports.iter()).zip(core.links.iter()) {
@@ -182,6 +191,7 @@ impl World {
 
 /// Writes what has happened at a port since its last row.
 fn write_row(core: &mut Core, l: LinkId) {
+    core.ledger.note_event(core.now, kind::SAMPLE, [u64::from(l.0), 0]);
     core.catch_up(l);
     let (queue_bytes, queue_packets) = core.standing(l);
     let time_ps = core.now.ps();

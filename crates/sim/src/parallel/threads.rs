@@ -121,6 +121,9 @@ pub fn run_parts(
         return Ok(Err(Undivided(why)));
     }
     let parts = division.parts;
+    if parts < 2 {
+        return Ok(Err(Undivided("a network that cannot be divided: one switch, or links without delay".to_string())));
+    }
     let mut worlds = Vec::with_capacity(parts);
     for number in 0..parts {
         let destination = match whole.core.ledger.tables.flows.is_on() {
@@ -265,6 +268,8 @@ struct Barrier {
     threads: usize,
     arrived: AtomicUsize,
     round: AtomicUsize,
+    /// A thread has panicked: nobody waits for it.
+    broken: AtomicBool,
 }
 
 /// Looks before a thread that waits gives its core away, and before it sleeps.
@@ -273,7 +278,7 @@ const YIELDS: u32 = 200;
 
 impl Barrier {
     fn new(threads: usize) -> Barrier {
-        Barrier { threads, arrived: AtomicUsize::new(0), round: AtomicUsize::new(0) }
+        Barrier { threads, arrived: AtomicUsize::new(0), round: AtomicUsize::new(0), broken: AtomicBool::new(false) }
     }
 
     /// Returns when all threads have come here.
@@ -286,6 +291,7 @@ impl Barrier {
         }
         let mut looks = 0u32;
         while self.round.load(Ordering::Acquire) == round {
+            assert!(!self.broken.load(Ordering::Relaxed), "another part of the network has failed");
             looks = looks.saturating_add(1);
             if looks < SPINS {
                 std::hint::spin_loop();
@@ -294,6 +300,17 @@ impl Barrier {
             } else {
                 std::thread::sleep(std::time::Duration::from_micros(50));
             }
+        }
+    }
+}
+
+/// Breaks the barrier when its thread panics.
+struct Breaks<'a>(&'a Barrier);
+
+impl Drop for Breaks<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -307,6 +324,7 @@ fn on_threads(worlds: &mut [World], run: &mut Run<'_>, threads: usize) -> Step {
     }
     let (exchange, division, stop) = (run.exchange, run.division, run.stop);
     let work = |mut share: Vec<(usize, &mut World)>, mut run: Option<&mut Run<'_>>| {
+        let _breaks = Breaks(&barrier);
         let mut turn = 0;
         share.iter_mut().for_each(|(number, world)| exchange.publish(turn, *number, world));
         for count in 1.. {
@@ -334,7 +352,12 @@ fn on_threads(worlds: &mut [World], run: &mut Run<'_>, threads: usize) -> Step {
     };
     std::thread::scope(|scope| {
         let own = shares.remove(0);
-        let others: Vec<_> = shares.into_iter().map(|share| scope.spawn(|| work(share, None))).collect();
+        let name = |share: &[(usize, &mut World)]| {
+            let parts: Vec<String> = share.iter().map(|(number, _)| number.to_string()).collect();
+            std::thread::Builder::new().name(format!("part {} of the network", parts.join(", ")))
+        };
+        let spawn = |share: Vec<_>| name(&share).spawn_scoped(scope, || work(share, None)).expect("the system gives threads");
+        let others: Vec<_> = shares.into_iter().map(spawn).collect();
         let step = work(own, Some(run));
         for other in others {
             if let Err(panic) = other.join() {

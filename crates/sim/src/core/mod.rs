@@ -28,7 +28,7 @@ use gate::PortGate;
 use held::Held;
 use link::flag;
 use links::Links;
-use part::{Mail, Part};
+use part::Part;
 use pool::Pool;
 use port::Port;
 use std::collections::BTreeMap;
@@ -142,7 +142,7 @@ impl Core {
     /// Notifies the host of the other end of a flow at a time, by its timer.
     pub fn notify_peer(&mut self, at: Time, host: HostId, key: TimerKey) {
         match self.part.as_deref_mut().filter(|part| !part.has_host(host)) {
-            Some(part) => part.send(part.of_host(host), at, Mail::Timer(at, key)),
+            Some(part) => part.set_timer(host, at, key),
             None => self.set_timer(at, key),
         }
     }

@@ -9,23 +9,38 @@ use super::link::Entry;
 use super::pool::Carried;
 use super::port::Owner;
 use super::{Core, TimerKey};
+use fanin_packet::{Kind, PacketId};
 use fanin_telemetry::Stamp;
 use fanin_units::{HostId, LinkId, SwitchId, Time};
 
-/// What one world has for another.
-pub enum Mail {
-    /// A packet on a link that is cut.
-    Packet(Box<Crossing>),
-    /// A timer of a host there: news between the two ends of a flow that is no packet.
-    Timer(Time, TimerKey),
+/// What one part of a network has for another after a window.
+#[derive(Default)]
+pub struct Mail {
+    /// Packets on links that are cut, each link's in order.
+    pub packets: Vec<Crossing>,
+    /// Timers of hosts there: news between the two ends of a flow that is no packet.
+    pub timers: Vec<(Time, TimerKey)>,
+}
+
+impl Mail {
+    /// True where there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty() && self.timers.is_empty()
+    }
 }
 
 /// A packet on a link that is cut.
 pub struct Crossing {
-    pub link: LinkId,
-    pub arrive: Time,
-    pub frame: u16,
+    arrive: Time,
+    link: LinkId,
+    frame: u16,
     carried: Carried,
+    /// What few packets have.
+    besides: Option<Box<Besides>>,
+}
+
+/// What goes with a packet and is not in its frame.
+struct Besides {
     stamp: Option<Stamp>,
     /// The reasons of a frame with pauses, for the record.
     asks: Option<Asks>,
@@ -48,7 +63,9 @@ pub struct Part {
     pub number: u32,
     cut: Vec<Cut>,
     /// By part, what there is for it.
-    pub out: Vec<Vec<Mail>>,
+    pub out: Vec<Mail>,
+    /// Packets that are about to be exported, each with its link and the part that this leads to.
+    leaving: Vec<(u32, LinkId, Entry)>,
     /// The earliest time of anything in `out`.
     pub earliest: Time,
     /// The earliest departure on a link that is cut which is no event.
@@ -58,7 +75,7 @@ pub struct Part {
 impl Part {
     /// Part `number` of a division of hosts and switches among `parts`; nothing is cut yet.
     pub fn new(hosts: Vec<u32>, switches: Vec<u32>, number: u32, parts: usize) -> Part {
-        Part { hosts, switches, number, cut: Vec::new(), out: (0..parts).map(|_| Vec::new()).collect(), earliest: Time::MAX, lazy: Time::MAX }
+        Part { hosts, switches, number, cut: Vec::new(), leaving: Vec::new(), out: (0..parts).map(|_| Mail::default()).collect(), earliest: Time::MAX, lazy: Time::MAX }
     }
 
     /// True for a host that is simulated here.
@@ -76,10 +93,11 @@ impl Part {
         self.hosts[host.index()]
     }
 
-    /// Sends something to another part, for which it is due at `at`.
-    pub fn send(&mut self, to: u32, at: Time, mail: Mail) {
+    /// Sets a timer of a host in another part.
+    pub fn set_timer(&mut self, host: HostId, at: Time, key: TimerKey) {
         self.earliest = self.earliest.min(at);
-        self.out[to as usize].push(mail);
+        let to = self.of_host(host);
+        self.out[to as usize].timers.push((at, key));
     }
 }
 
@@ -119,29 +137,39 @@ impl Core {
     /// Exports what has begun serialisation on links that are cut, whose ports are up to now.
     pub fn export(&mut self) {
         let Some(mut part) = self.part.take() else { return };
-        let mut cut = std::mem::take(&mut part.cut);
-        for Cut { link: l, to, next } in &mut cut {
+        let Part { cut, out, earliest, lazy, leaving, .. } = &mut *part;
+        *lazy = Time::MAX;
+        // In two steps, so that packets are in the cache when they are copied.
+        for Cut { link: l, to, next } in cut {
             while *next != self.links[*l].served {
                 let (link, rings) = self.links.with_rings(*l);
-                let Entry { arrive, packet, frame } = link.at(rings.read(), *next);
+                let entry = link.at(rings.read(), *next);
                 // The last one exported stays where the ring begins.
                 link.head = *next;
                 *next = next.wrapping_add(1);
-                let arrive = Time::from_ps(arrive);
-                let crossing = Crossing {
-                    link: *l,
-                    arrive,
-                    frame,
-                    stamp: self.ledger.stamps.as_deref_mut().map(|stamps| stamps.take(packet)),
-                    asks: self.export_pause(*l, packet),
-                    carried: self.pool.lift(packet),
-                };
-                part.send(*to, arrive, Mail::Packet(Box::new(crossing)));
+                self.pool.prefetch_whole(entry.packet);
+                leaving.push((*to, *l, entry));
             }
+            *lazy = (*lazy).min(self.next_lazy_departure(*l));
         }
-        part.lazy = cut.iter().map(|cut| self.next_lazy_departure(cut.link)).min().unwrap_or(Time::MAX);
-        part.cut = cut;
+        for (to, link, Entry { arrive, packet, frame }) in leaving.drain(..) {
+            let arrive = Time::from_ps(arrive);
+            *earliest = (*earliest).min(arrive);
+            let besides = self.besides(link, packet);
+            let carried = self.pool.lift(packet);
+            out[to as usize].packets.push(Crossing { arrive, link, frame, carried, besides });
+        }
         self.part = Some(part);
+    }
+
+    /// What goes with a packet over link `l` and is not in its frame.
+    fn besides(&mut self, l: LinkId, packet: PacketId) -> Option<Box<Besides>> {
+        let control = self.pool[packet].kind == Kind::Control;
+        if !control && self.ledger.stamps.is_none() {
+            return None;
+        }
+        let stamp = self.ledger.stamps.as_deref_mut().map(|stamps| stamps.take(packet));
+        Some(Box::new(Besides { stamp, asks: self.export_pause(l, packet) }))
     }
 
     /// Time at which a packet leaves the queue of a port next, if that is no event; the port is up to now.
@@ -155,14 +183,16 @@ impl Core {
 
     /// Puts a packet that another part has exported onto its wire.
     pub fn import(&mut self, crossing: Crossing) {
-        let Crossing { link: l, arrive, frame, carried, stamp, asks } = crossing;
+        let Crossing { link: l, arrive, frame, carried, besides } = crossing;
         debug_assert!(arrive > self.now, "a packet over {l} that arrives at {arrive}, after {}", self.now);
         let packet = self.pool.land(carried);
-        if let (Some(stamps), Some(stamp)) = (self.ledger.stamps.as_deref_mut(), stamp) {
-            stamps.write(packet, stamp);
-        }
-        if let Some(asks) = asks {
-            self.import_pause(l, asks);
+        if let Some(Besides { stamp, asks }) = besides.map(|besides| *besides) {
+            if let (Some(stamps), Some(stamp)) = (self.ledger.stamps.as_deref_mut(), stamp) {
+                stamps.write(packet, stamp);
+            }
+            if let Some(asks) = asks {
+                self.import_pause(l, asks);
+            }
         }
         if self.links.import(l, Entry { arrive: arrive.ps(), packet, frame }) {
             self.wheel.set(self.slot_of_arrival(l), arrive);

@@ -35,15 +35,23 @@ struct Inner {
     number: u32,
 }
 
-/// A packet that goes from one pool to another, with all that travels in its frame.
+/// A packet that goes from one pool to another, with all that travels in its frame. Its parts are packed: thousands go at once.
 pub struct Carried {
-    outer: Outer,
-    inner: Inner,
+    envelope: Envelope,
+    route: Route,
+    header: Header,
+    number: u32,
+    /// What few packets have.
+    besides: Option<Box<Besides>>,
+    /// It is a control message, alone in its frame or forwarded as packets are.
+    control: bool,
+}
+
+/// Headers of switches and a message in the frame of a packet that goes from one pool to another.
+struct Besides {
     shim: Option<Shim>,
     records: Option<[Record; MAX_HOPS]>,
     message: Option<Packet>,
-    /// It is a control message, alone in its frame or forwarded as packets are.
-    control: bool,
 }
 
 /// All packets that exist. The most recently freed place is used first: it is still in the cache.
@@ -283,19 +291,19 @@ impl Pool {
     /// Takes a packet out, with all that travels in its frame.
     pub fn lift(&mut self, id: PacketId) -> Carried {
         debug_assert_eq!(self.note(id), 0, "packet {id} is still known where it was");
-        let control = self[id].kind == Kind::Control;
-        let message = self[id].extra.message().then(|| {
-            let message = std::mem::replace(&mut self.messages[id as usize], NONE);
-            self.free_message(message)
+        let extra = self[id].extra;
+        let besides = (extra.message() || extra.shim() > 0).then(|| {
+            let shim = self.shim(id);
+            let records = shim.and_then(|_| self.records.get(id as usize).copied());
+            let message = extra.message().then(|| {
+                let message = std::mem::replace(&mut self.messages[id as usize], NONE);
+                self.free_message(message)
+            });
+            Box::new(Besides { shim, records, message })
         });
-        let carried = Carried {
-            outer: self.outer[id as usize],
-            inner: self.inner[id as usize],
-            shim: self.shim(id),
-            records: self.shim(id).and_then(|_| self.records.get(id as usize).copied()),
-            message,
-            control,
-        };
+        let control = self[id].kind == Kind::Control;
+        let (Outer { envelope, route }, Inner { header, number }) = (self.outer[id as usize], self.inner[id as usize]);
+        let carried = Carried { envelope, route, header, number, besides, control };
         self.control -= u64::from(control);
         self.free(id);
         carried
@@ -303,18 +311,20 @@ impl Pool {
 
     /// Takes a packet in that another pool has let go.
     pub fn land(&mut self, carried: Carried) -> PacketId {
+        let Carried { envelope, route, header, number, besides, control } = carried;
         let id = self.take();
-        self.outer[id as usize] = carried.outer;
-        self.inner[id as usize] = carried.inner;
-        self.control += u64::from(carried.control);
-        if let Some(shim) = carried.shim {
+        self.outer[id as usize] = Outer { envelope, route };
+        self.inner[id as usize] = Inner { header, number };
+        self.control += u64::from(control);
+        let Some(Besides { shim, records, message }) = besides.map(|besides| *besides) else { return id };
+        if let Some(shim) = shim {
             self.keep_shim(id, shim);
         }
-        if let Some(records) = carried.records {
+        if let Some(records) = records {
             self.records.grow(id as usize + 1, Stack::EMPTY.places());
             self.records[id as usize] = records;
         }
-        if let Some(message) = carried.message {
+        if let Some(message) = message {
             let message = self.take_message(&message);
             self.messages.grow(id as usize + 1, NONE);
             self.messages[id as usize] = message;
@@ -381,6 +391,13 @@ impl Pool {
     pub fn prefetch_all(&self, id: PacketId) {
         prefetch(self.outer.as_ptr().wrapping_add(id as usize));
         self.prefetch_shim(id);
+    }
+
+    /// Hints that both parts of a packet are read soon.
+    #[inline(always)]
+    pub fn prefetch_whole(&self, id: PacketId) {
+        prefetch(self.outer.as_ptr().wrapping_add(id as usize));
+        prefetch(self.inner.as_ptr().wrapping_add(id as usize));
     }
 
     /// Hints that a packet is about to leave its queue.

@@ -2,7 +2,9 @@
 //! to cross a border. What a part does depends on nothing but its own state and what has crossed before, so the division and the number of
 //! threads change no result. See docs/parallel.md.
 
+mod barrier;
 mod division;
+mod exchange;
 mod gather;
 mod steps;
 mod threads;

@@ -17,6 +17,13 @@ pub enum Step {
     GiveUp(&'static str),
 }
 
+impl Step {
+    /// True where nothing comes after it.
+    pub fn is_last(self) -> bool {
+        matches!(self, Step::End { .. } | Step::GiveUp(_))
+    }
+}
+
 /// The next step from the states of all parts. `window`: what the cut links allow; `stop`: when the run stops at the latest.
 pub fn next(all: &[Status], window: Span, stop: Time) -> Step {
     let least = |of: fn(&Status) -> Time| all.iter().map(of).min().unwrap_or(Time::MAX);
@@ -24,17 +31,17 @@ pub fn next(all: &[Status], window: Span, stop: Time) -> Step {
     if all.iter().any(|s| s.stuck) {
         return Step::GiveUp("it cannot go on");
     }
-    if all.iter().map(|s| s.open_records).sum::<usize>() >= HELD {
+    if all.iter().map(|s| s.open_records as usize).sum::<usize>() >= HELD {
         return Step::GiveUp("more records wait than one world keeps in their order");
     }
     if all.iter().any(|s| s.interrupted) {
         let now = all.iter().map(|s| s.now).max();
         return Step::End { at: now, barrier: Time::ZERO, interrupted: true };
     }
-    let over = stop == Time::MAX && all.iter().all(|s| s.active == 0 && !s.starts);
+    let over = stop == Time::MAX && all.iter().all(|s| !s.active && !s.starts);
     let mut until = stop;
     if over {
-        let sinks = all.iter().any(|s| s.sinks > 0);
+        let sinks = all.iter().any(|s| s.sinks);
         let busy = all.iter().any(|s| s.busy);
         let timer = least(|s| s.timer);
         let barrier = timer.min(sample);

@@ -5,12 +5,12 @@ use crate::core::link::FarEnd;
 use crate::core::part::{Mail, Part};
 use crate::core::port::Owner;
 use crate::hosts::ends::EndGone;
-use crate::ledger::{kind, HeldRows, Totals};
+use crate::ledger::{kind, HeldRows};
 use fanin_telemetry::Moment;
 use fanin_units::{LinkId, SwitchId, Time};
 
 /// A part's state between two windows, by which all parts decide what comes next.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Status {
     /// Time of its next event but samples, or of something that it has sent to another part.
     pub next: Time,
@@ -18,26 +18,60 @@ pub(crate) struct Status {
     pub timer: Time,
     /// Time of its next sample.
     pub sample: Time,
-    /// Flows are still to start.
-    pub starts: bool,
-    /// Ends to which something may still happen, and those that only count datagrams.
-    pub active: usize,
-    pub sinks: usize,
-    /// Packets are on the way here.
-    pub busy: bool,
+    /// Time of its last event.
+    pub now: Time,
     /// Time at which its last end was gone, and of the last timer for which it had none any more.
     pub last_gone: Time,
     pub idle_timer: Time,
+    /// Records that wait for what becomes of them, and the time of the first.
+    pub open_records: u32,
+    pub first_open: Time,
+    /// Flows are still to start.
+    pub starts: bool,
+    /// There are ends to which something may still happen, and some that only count datagrams.
+    pub active: bool,
+    pub sinks: bool,
+    /// Packets are on the way here.
+    pub busy: bool,
     /// It cannot go on.
     pub stuck: bool,
-    /// Records that wait for what becomes of them, and the time of the first.
-    pub open_records: usize,
-    pub first_open: Time,
     /// The run shall end.
     pub interrupted: bool,
-    /// Its counts, and the time that it has reached.
-    pub totals: Totals,
-    pub now: Time,
+}
+
+/// Words of a [`Status`].
+pub(crate) const WORDS: usize = 8;
+
+impl Status {
+    /// Its words, for others to read.
+    pub fn to_words(self) -> [u64; WORDS] {
+        let flags = [self.starts, self.active, self.sinks, self.busy, self.stuck, self.interrupted];
+        let flags = flags.iter().fold(0, |word, flag| word << 1 | u64::from(*flag));
+        let times = [self.next, self.timer, self.sample, self.now, self.last_gone, self.idle_timer, self.first_open];
+        let [a, b, c, d, e, f, g] = times.map(Time::ps);
+        [a, b, c, d, e, f, g, u64::from(self.open_records) << 8 | flags]
+    }
+
+    /// The state that these words say.
+    pub fn from_words([next, timer, sample, now, last_gone, idle_timer, first_open, rest]: [u64; WORDS]) -> Status {
+        let flag = |i: u32| rest >> i & 1 != 0;
+        Status {
+            next: Time::from_ps(next),
+            timer: Time::from_ps(timer),
+            sample: Time::from_ps(sample),
+            now: Time::from_ps(now),
+            last_gone: Time::from_ps(last_gone),
+            idle_timer: Time::from_ps(idle_timer),
+            open_records: (rest >> 8) as u32,
+            first_open: Time::from_ps(first_open),
+            starts: flag(5),
+            active: flag(4),
+            sinks: flag(3),
+            busy: flag(2),
+            stuck: flag(1),
+            interrupted: flag(0),
+        }
+    }
 }
 
 impl World {
@@ -133,13 +167,9 @@ impl World {
     }
 
     /// Takes what another part has sent.
-    pub(crate) fn receive(&mut self, mail: Vec<Mail>) {
-        for item in mail {
-            match item {
-                Mail::Packet(crossing) => self.core.import(*crossing),
-                Mail::Timer(at, key) => self.core.timers.push(at, key),
-            }
-        }
+    pub(crate) fn receive(&mut self, mail: &mut Mail) {
+        mail.packets.drain(..).for_each(|crossing| self.core.import(crossing));
+        self.core.timers.extend(mail.timers.drain(..));
     }
 
     /// Takes ends that are gone elsewhere of flows whose rows are written here.
@@ -165,16 +195,15 @@ impl World {
             timer: self.core.timers.next(),
             sample: self.samples.next,
             starts: self.next_app < Time::MAX,
-            active: self.hosts.ends.active(),
-            sinks: self.hosts.ends.sinks(),
+            active: self.hosts.ends.active() > 0,
+            sinks: self.hosts.ends.sinks() > 0,
             busy: wheel < Time::MAX || earliest < Time::MAX || lazy < Time::MAX || self.hosts.holds_packets(),
             last_gone: self.hosts.ends.last_gone(),
             idle_timer: self.idle_timer,
             stuck: self.core.stuck.is_some() || self.core.failure.is_some(),
-            open_records,
+            open_records: u32::try_from(open_records).unwrap_or(u32::MAX),
             first_open,
             interrupted: false,
-            totals: self.core.ledger.totals,
             now: self.core.now,
         }
     }
@@ -195,5 +224,31 @@ impl World {
     pub(crate) fn end_part(&mut self, barrier: Time) -> Time {
         self.hosts.finish_turns(&mut self.core, barrier);
         self.core.now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_what_its_words_say() {
+        let at = Time::from_ps;
+        let status = Status { next: at(1), timer: at(2), sample: Time::MAX, now: at(4), last_gone: at(5), idle_timer: at(6), ..Status::default() };
+        for i in 0..64u32 {
+            let flag = |bit: u32| i >> bit & 1 != 0;
+            let status = Status {
+                open_records: u32::MAX - i,
+                first_open: at(7),
+                starts: flag(0),
+                active: flag(1),
+                sinks: flag(2),
+                busy: flag(3),
+                stuck: flag(4),
+                interrupted: flag(5),
+                ..status
+            };
+            assert_eq!(Status::from_words(status.to_words()), status);
+        }
     }
 }

@@ -12,16 +12,15 @@ mod core;
 mod fabric;
 mod hosts;
 mod ledger;
-mod parallel;
 mod run;
 mod world;
 
 pub use core::faults::LinkCounts;
 pub use ledger::{Destination, Totals};
-pub use parallel::{run_parts, Division, Order, Undivided};
 pub use run::bench::{measure, prepare, workload, Measured, Section, Workload, FEATURES, WORKLOADS};
 pub use run::counters::{counters, counters_page, CounterGroup};
 pub use run::folder::{drive, finish, run, summarize, Control, Observer, Outcome, Progress, Rows, RunError};
 pub use run::inspect::{Kept, PortNow};
+pub use run::parts::{run_parts, Division, Order, Undivided};
 pub use run::setup::{world, world_fetching};
 pub use world::{Pause, World};

@@ -148,6 +148,12 @@ impl Links {
         (link, RingsMut { entries: blocks.cast(), places, of: PhantomData })
     }
 
+    /// Hints that a link is read soon, and its ring, if that stands beside it.
+    #[inline(always)]
+    pub fn prefetch(&self, l: LinkId) {
+        self.items().prefetch(l);
+    }
+
     /// All links where they stand now, for code that looks at them often.
     #[inline(always)]
     pub fn items(&self) -> Items<'_> {

@@ -46,6 +46,9 @@ struct Besides {
     asks: Option<Asks>,
 }
 
+/// Links that are fetched ahead of the one that is looked at.
+const FETCHED: usize = 6;
+
 /// A link from here to another part.
 struct Cut {
     link: LinkId,
@@ -129,29 +132,47 @@ impl Core {
         }
     }
 
-    /// Link number `i` of those that are cut and lead from here.
+    /// Link number `i` of those that are cut and lead from here. Those that follow are fetched.
+    #[inline]
     pub fn cut_link(&self, i: usize) -> Option<LinkId> {
-        Some(self.part.as_deref()?.cut.get(i)?.link)
+        let cut = &self.part.as_deref()?.cut;
+        if let Some(soon) = cut.get(i + FETCHED) {
+            self.links.prefetch(soon.link);
+        }
+        Some(cut.get(i)?.link)
     }
 
-    /// Exports what has begun serialisation on links that are cut, whose ports are up to now.
+    /// Forgets what was known of departures that are no events.
+    pub fn begin_export(&mut self) {
+        if let Some(part) = self.part.as_deref_mut() {
+            part.lazy = Time::MAX;
+        }
+    }
+
+    /// Notes which packets have begun serialisation on link number `i` of those that are cut, whose port is up to now.
+    #[inline]
+    pub fn note_leaving(&mut self, i: usize) {
+        let Some(part) = self.part.as_deref_mut() else { return };
+        let Cut { link: l, to, next } = &mut part.cut[i];
+        let (link, rings) = self.links.with_rings(*l);
+        let rings = rings.read();
+        while *next != link.served {
+            let entry = link.at(rings, *next);
+            // The last one exported stays where the ring begins.
+            link.head = *next;
+            *next = next.wrapping_add(1);
+            self.pool.prefetch_whole(entry.packet);
+            part.leaving.push((*to, *l, entry));
+        }
+        if link.is_followed() || link.queue_packets() > 0 {
+            part.lazy = part.lazy.min(link.wire_free_at(rings));
+        }
+    }
+
+    /// Exports the packets that have been noted.
     pub fn export(&mut self) {
         let Some(mut part) = self.part.take() else { return };
-        let Part { cut, out, earliest, lazy, leaving, .. } = &mut *part;
-        *lazy = Time::MAX;
-        // In two steps, so that packets are in the cache when they are copied.
-        for Cut { link: l, to, next } in cut {
-            while *next != self.links[*l].served {
-                let (link, rings) = self.links.with_rings(*l);
-                let entry = link.at(rings.read(), *next);
-                // The last one exported stays where the ring begins.
-                link.head = *next;
-                *next = next.wrapping_add(1);
-                self.pool.prefetch_whole(entry.packet);
-                leaving.push((*to, *l, entry));
-            }
-            *lazy = (*lazy).min(self.next_lazy_departure(*l));
-        }
+        let Part { out, earliest, leaving, .. } = &mut *part;
         for (to, link, Entry { arrive, packet, frame }) in leaving.drain(..) {
             let arrive = Time::from_ps(arrive);
             *earliest = (*earliest).min(arrive);
@@ -160,6 +181,17 @@ impl Core {
             out[to as usize].packets.push(Crossing { arrive, link, frame, carried, besides });
         }
         self.part = Some(part);
+    }
+
+    /// Puts packets that another part has exported onto their wires.
+    pub fn import_all(&mut self, packets: &mut Vec<Crossing>) {
+        let mut soon = packets.iter().skip(FETCHED).map(|crossing| crossing.link).collect::<Vec<_>>().into_iter();
+        for crossing in packets.drain(..) {
+            if let Some(link) = soon.next() {
+                self.links.prefetch(link);
+            }
+            self.import(crossing);
+        }
     }
 
     /// What goes with a packet over link `l` and is not in its frame.
@@ -172,17 +204,8 @@ impl Core {
         Some(Box::new(Besides { stamp, asks: self.export_pause(l, packet) }))
     }
 
-    /// Time at which a packet leaves the queue of a port next, if that is no event; the port is up to now.
-    fn next_lazy_departure(&mut self, l: LinkId) -> Time {
-        let (link, rings) = self.links.with_rings(l);
-        match link.is_followed() || link.queue_packets() > 0 {
-            true => link.wire_free_at(rings.read()),
-            false => Time::MAX,
-        }
-    }
-
     /// Puts a packet that another part has exported onto its wire.
-    pub fn import(&mut self, crossing: Crossing) {
+    fn import(&mut self, crossing: Crossing) {
         let Crossing { link: l, arrive, frame, carried, besides } = crossing;
         debug_assert!(arrive > self.now, "a packet over {l} that arrives at {arrive}, after {}", self.now);
         let packet = self.pool.land(carried);

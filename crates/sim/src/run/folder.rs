@@ -3,7 +3,7 @@
 use super::setup;
 use super::summary::summary;
 use crate::ledger::{Destination, Totals, TABLES};
-use crate::parallel::{self, Division, Order};
+use crate::run::parts::{self, Division, Order};
 use crate::world::{Pause, World};
 use fanin_params::Problem;
 use fanin_scenario::Scenario;
@@ -332,11 +332,11 @@ type Driven = Result<((bool, Option<String>), Value), TableError>;
 /// Simulates a scenario, on as many threads as it asks for.
 fn simulate(scenario: &Scenario, destination: &Destination<'_>, observer: &mut dyn Observer) -> Result<(World, Driven), RunError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let parallel::Chosen { threads, mut why } = parallel::choose(scenario, cores);
+    let parts::Chosen { threads, mut why } = parts::choose(scenario, cores);
     let mut world = setup::world(scenario, destination)?;
     if threads > 1 {
         let division = Division::balanced(scenario, threads);
-        match parallel::run_parts(&mut world, scenario, &division, Order::Threads(threads), observer) {
+        match parts::run_parts(&mut world, scenario, &division, Order::Threads(threads), observer) {
             Ok(Ok(interrupted)) => {
                 let threads = json!({ "count": division.parts.min(threads) });
                 return Ok((world, Ok(((interrupted, None), threads))));

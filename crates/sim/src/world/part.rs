@@ -156,10 +156,12 @@ impl World {
     /// Exports what has begun serialisation by `end` on links that are cut.
     fn export(&mut self, end: Time) {
         let now = std::mem::replace(&mut self.core.now, end);
+        self.core.begin_export();
         let mut i = 0;
         while let Some(l) = self.core.cut_link(i) {
             self.core.catch_up(l);
             self.fabric.notify(&mut self.core);
+            self.core.note_leaving(i);
             i += 1;
         }
         self.core.now = now;
@@ -168,7 +170,7 @@ impl World {
 
     /// Takes what another part has sent.
     pub(crate) fn receive(&mut self, mail: &mut Mail) {
-        mail.packets.drain(..).for_each(|crossing| self.core.import(crossing));
+        self.core.import_all(&mut mail.packets);
         self.core.timers.extend(mail.timers.drain(..));
     }
 

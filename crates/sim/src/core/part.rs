@@ -78,7 +78,16 @@ pub struct Part {
 impl Part {
     /// Part `number` of a division of hosts and switches among `parts`; nothing is cut yet.
     pub fn new(hosts: Vec<u32>, switches: Vec<u32>, number: u32, parts: usize) -> Part {
-        Part { hosts, switches, number, cut: Vec::new(), leaving: Vec::new(), out: (0..parts).map(|_| Mail::default()).collect(), earliest: Time::MAX, lazy: Time::MAX }
+        Part {
+            hosts,
+            switches,
+            number,
+            cut: Vec::new(),
+            leaving: Vec::new(),
+            out: (0..parts).map(|_| Mail::default()).collect(),
+            earliest: Time::MAX,
+            lazy: Time::MAX,
+        }
     }
 
     /// True for a host that is simulated here.

@@ -3,7 +3,7 @@
 
 use fanin_telemetry::FlowRow;
 
-/// A sum over entities.
+/// Fingerprint of a run: a sum over its entities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fingerprint(u64);
 
@@ -22,7 +22,7 @@ impl Fingerprint {
         self.0 = self.0.wrapping_add(other.0);
     }
 
-    /// Adds a flow.
+    /// Adds the outcome of a flow.
     pub fn add_flow(&mut self, row: &FlowRow) {
         self.add([
             u64::from(row.flow),
@@ -38,7 +38,7 @@ impl Fingerprint {
         ]);
     }
 
-    /// Its value.
+    /// The fingerprint as a number.
     pub fn value(self) -> u64 {
         self.0
     }

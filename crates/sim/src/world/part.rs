@@ -236,7 +236,15 @@ mod tests {
     #[test]
     fn a_state_is_what_its_words_say() {
         let at = Time::from_ps;
-        let status = Status { next: at(1), timer: at(2), sample: Time::MAX, now: at(4), last_gone: at(5), idle_timer: at(6), ..Status::default() };
+        let status = Status {
+            next: at(1),
+            timer: at(2),
+            sample: Time::MAX,
+            now: at(4),
+            last_gone: at(5),
+            idle_timer: at(6),
+            ..Status::default()
+        };
         for i in 0..64u32 {
             let flag = |bit: u32| i >> bit & 1 != 0;
             let status = Status {

@@ -63,7 +63,13 @@ fn divided(scenario: &Scenario, division: &Division, order: Order) -> Result<Out
 fn difference(found: &Kept, expected: &Kept) -> String {
     fn of<R: std::fmt::Debug + PartialEq>(name: &str, found: &[R], expected: &[R]) -> Option<String> {
         let i = (0..found.len().max(expected.len())).find(|i| found.get(*i) != expected.get(*i))?;
-        Some(format!("{name}, row {i} of {} and {}: {:?}, expected {:?}", found.len(), expected.len(), found.get(i), expected.get(i)))
+        Some(format!(
+            "{name}, row {i} of {} and {}: {:?}, expected {:?}",
+            found.len(),
+            expected.len(),
+            found.get(i),
+            expected.get(i)
+        ))
     }
     of("flows", &found.flows, &expected.flows)
         .or_else(|| of("queries", &found.queries, &expected.queries))
@@ -73,7 +79,9 @@ fn difference(found: &Kept, expected: &Kept) -> String {
         .or_else(|| of("states", &found.states, &expected.states))
         .or_else(|| of("voqs", &found.voqs, &expected.voqs))
         .or_else(|| of("stamps", &found.stamps, &expected.stamps))
-        .unwrap_or_else(|| format!("{} {}, expected {} {}", found.fingerprint, found.summary, expected.fingerprint, expected.summary))
+        .unwrap_or_else(|| {
+            format!("{} {}, expected {} {}", found.fingerprint, found.summary, expected.fingerprint, expected.summary)
+        })
 }
 
 /// Each switch on its own.
@@ -83,7 +91,14 @@ fn apart(scenario: &Scenario) -> Division {
 
 #[test]
 fn workloads_come_to_the_same() {
-    for (name, scale) in [("W2-128", 0.02), ("W3", 0.001), ("demo", 0.004), ("W2-128/spray", 0.01), ("W2-128/dynamic-buffer", 0.01), ("W2-128/pdn-drops", 0.02)] {
+    for (name, scale) in [
+        ("W2-128", 0.02),
+        ("W3", 0.001),
+        ("demo", 0.004),
+        ("W2-128/spray", 0.01),
+        ("W2-128/dynamic-buffer", 0.01),
+        ("W2-128/pdn-drops", 0.02),
+    ] {
         let scenario = workload(name, scale).expect("a workload").scenario;
         let expected = whole(&scenario).expect("an end");
         for (division, order) in [
@@ -116,7 +131,9 @@ fn compare(random: &Random, draws: &[u32], ends: bool) -> Result<bool, TestCaseE
         let found = match divided(&scenario, &division, Order::Shuffled(u64::from(draws[0]))) {
             Ok(found) => found,
             Err(why) => {
-                if std::env::var("FANIN_WHY").is_ok() { eprintln!("whole: {}", why.0); }
+                if std::env::var("FANIN_WHY").is_ok() {
+                    eprintln!("whole: {}", why.0);
+                }
                 continue;
             }
         };
@@ -126,7 +143,9 @@ fn compare(random: &Random, draws: &[u32], ends: bool) -> Result<bool, TestCaseE
         let same = found == expected;
         let totals = [(found.totals, found.now), (expected.totals, expected.now)];
         prop_assert!(same, "{division:?}: {}\n{totals:?}\n{text}", difference(&found.kept, &expected.kept));
-        if std::env::var("FANIN_WHY").is_ok() { eprintln!("divided: {}", division.parts); }
+        if std::env::var("FANIN_WHY").is_ok() {
+            eprintln!("divided: {}", division.parts);
+        }
         compared |= division.parts > 1;
     }
     Ok(compared)

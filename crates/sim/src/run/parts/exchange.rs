@@ -99,9 +99,8 @@ impl Exchange {
 
     /// Reads the states of all parts.
     pub fn read(&self, turn: usize, states: &mut Vec<Status>) {
-        let status = |board: &Apart<Board>| {
-            Status::from_words(std::array::from_fn(|i: usize| board.0 .0[i].load(Ordering::Relaxed)))
-        };
+        let status =
+            |board: &Apart<Board>| Status::from_words(std::array::from_fn(|i: usize| board.0 .0[i].load(Ordering::Relaxed)));
         states.clear();
         states.extend(self.boards[turn].iter().map(status));
     }

@@ -211,7 +211,12 @@ fn in_turn(run: Run<'_>, caller: &mut Caller<'_>, seed: u64) -> Result<(Step, Sh
 }
 
 /// The work of one thread: some of the parts, from the beginning to the last step. `caller`: on the thread that called.
-fn work(run: Run<'_>, mut caller: Option<&mut Caller<'_>>, numbers: &[usize], barrier: &Barrier) -> Result<(Step, Share), RunError> {
+fn work(
+    run: Run<'_>,
+    mut caller: Option<&mut Caller<'_>>,
+    numbers: &[usize],
+    barrier: &Barrier,
+) -> Result<(Step, Share), RunError> {
     let _breaks = Breaks(barrier);
     let (mut share, mut error) = (Share::new(), None);
     for number in numbers {

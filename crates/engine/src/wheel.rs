@@ -442,7 +442,8 @@ impl Wheel {
             let from = (begin - self.opened) >> self.shift;
             // The bucket at which far events are fetched may be the first, and have none of its own.
             (from..buckets).find_map(|further| {
-                let (begin, index) = (self.opened + (further << self.shift), (self.start as u64 + further & self.mask) as usize);
+                let (begin, index) =
+                    (self.opened + (further << self.shift), ((self.start as u64 + further) & self.mask) as usize);
                 let line = &self.lines[index].0;
                 let events = match self.counts[index] {
                     OVERFLOW => &self.overflow[line[0] as usize][..],

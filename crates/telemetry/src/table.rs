@@ -125,10 +125,9 @@ impl<R: Row> Table<R> {
     /// Takes the rows that are held of events up to a time \[ps\].
     pub fn take_held(&mut self, until: u64) -> Vec<(Moment, R)> {
         let Output::Held(_, rows) = &mut self.output else { return Vec::new() };
-        if rows.iter().all(|(moment, _)| moment.time <= until) {
-            return std::mem::take(rows);
-        }
-        rows.extract_if(.., |(moment, _)| moment.time <= until).collect()
+        let (taken, left) = std::mem::take(rows).into_iter().partition(|(moment, _)| moment.time <= until);
+        *rows = left;
+        taken
     }
 
     /// Streams rows to `<folder>/<table>.parquet`.

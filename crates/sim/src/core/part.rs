@@ -13,7 +13,7 @@ use fanin_packet::{Kind, PacketId};
 use fanin_telemetry::Stamp;
 use fanin_units::{HostId, LinkId, SwitchId, Time};
 
-/// What one part of a network has for another after a window.
+/// Mail of one part of a network for another after a window.
 #[derive(Default)]
 pub struct Mail {
     /// Packets on links that are cut, each link's in order.
@@ -35,11 +35,11 @@ pub struct Crossing {
     link: LinkId,
     frame: u16,
     carried: Carried,
-    /// What few packets have.
+    /// Notes that few packets have.
     besides: Option<Box<Besides>>,
 }
 
-/// What goes with a packet and is not in its frame.
+/// Notes that go with a packet and are not in its frame.
 struct Besides {
     stamp: Option<Stamp>,
     /// The reasons of a frame with pauses, for the record.
@@ -203,7 +203,7 @@ impl Core {
         }
     }
 
-    /// What goes with a packet over link `l` and is not in its frame.
+    /// Notes that go with a packet over link `l` and are not in its frame.
     fn besides(&mut self, l: LinkId, packet: PacketId) -> Option<Box<Besides>> {
         let control = self.pool[packet].kind == Kind::Control;
         if !control && self.ledger.stamps.is_none() {

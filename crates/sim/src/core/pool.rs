@@ -41,9 +41,9 @@ pub struct Carried {
     route: Route,
     header: Header,
     number: u32,
-    /// What few packets have.
+    /// Parts of a frame that few packets have.
     besides: Option<Box<Besides>>,
-    /// It is a control message, alone in its frame or forwarded as packets are.
+    /// The packet is a control message, alone in its frame or forwarded as packets are.
     control: bool,
 }
 

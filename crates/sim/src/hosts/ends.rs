@@ -185,7 +185,7 @@ pub struct OpenFlow {
     pub base_rtt: Span,
     /// Reports of the flow's ends that are gone, by side.
     pub reports: [Option<EndReport>; 2],
-    /// When the first of them ended.
+    /// Event at which the first of the flow's ends was gone.
     pub first_gone: Moment,
     /// The other end is in another part of the network, and the flow's row is written there.
     pub written_elsewhere: bool,

@@ -326,7 +326,7 @@ fn write_partial(folder: &Path, manifest: &mut Map<String, Value>, reason: &str)
     write_json(folder, "manifest.json", manifest)
 }
 
-/// How a run has ended: whether the observer stopped it, why it got stuck, if it did; and what the manifest says of its threads.
+/// The end of a run: whether the observer stopped it, why it got stuck, if it did; and what the manifest says of its threads.
 type Driven = Result<((bool, Option<String>), Value), TableError>;
 
 /// Simulates a scenario, on as many threads as it asks for.

@@ -33,7 +33,7 @@ pub(crate) struct Status {
     pub sinks: bool,
     /// Packets are on the way here.
     pub busy: bool,
-    /// It cannot go on.
+    /// The part cannot go on.
     pub stuck: bool,
     /// The run shall end.
     pub interrupted: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Status {
 pub(crate) const WORDS: usize = 8;
 
 impl Status {
-    /// Its words, for others to read.
+    /// The state as words, for other threads to read.
     pub fn to_words(self) -> [u64; WORDS] {
         let flags = [self.starts, self.active, self.sinks, self.busy, self.stuck, self.interrupted];
         let flags = flags.iter().fold(0, |word, flag| word << 1 | u64::from(*flag));

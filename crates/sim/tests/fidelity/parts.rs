@@ -5,8 +5,9 @@ use fanin_scenario::Scenario;
 use fanin_sim::{
     run_parts, workload, world, Control, Destination, Division, Kept, Observer, Order, Pause, Progress, Totals, Undivided, World,
 };
-use fanin_units::Time;
+use fanin_units::{Span, Time};
 use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::path::Path;
 
 /// What a run comes to, with all its rows.
@@ -84,9 +85,9 @@ fn difference(found: &Kept, expected: &Kept) -> String {
         })
 }
 
-/// Each switch on its own.
+/// Each switch on its own, up to 64.
 fn apart(scenario: &Scenario) -> Division {
-    Division::of_switches(scenario, (0..scenario.topology().switch_count() as u32).collect())
+    Division::of_switches(scenario, (0..scenario.topology().switch_count() as u32).map(|s| s % 64).collect())
 }
 
 #[test]
@@ -98,64 +99,125 @@ fn workloads_come_to_the_same() {
         ("W2-128/spray", 0.01),
         ("W2-128/dynamic-buffer", 0.01),
         ("W2-128/pdn-drops", 0.02),
+        ("W2-128/registers", 0.01),
+        ("W2-128/sample-10us", 0.01),
     ] {
         let scenario = workload(name, scale).expect("a workload").scenario;
         let expected = whole(&scenario).expect("an end");
         for (division, order) in [
-            (Division::balanced(&scenario, 1), Order::Shuffled(1)),
             (Division::balanced(&scenario, 2), Order::Shuffled(2)),
-            (Division::balanced(&scenario, 3), Order::Shuffled(3)),
             (apart(&scenario), Order::Shuffled(4)),
             (Division::balanced(&scenario, 2), Order::Threads(2)),
+            (Division::balanced(&scenario, 4), Order::Threads(3)),
         ] {
-            let found = divided(&scenario, &division, order);
-            let found = found.unwrap_or_else(|why| panic!("{name}, {} parts: {why:?}", division.parts));
             let about = format!("{name}, {} parts, {order:?}", division.parts);
+            let found = divided(&scenario, &division, order).unwrap_or_else(|why| panic!("{about}: {why:?}"));
             assert_eq!((found.totals, found.now), (expected.totals, expected.now), "{about}");
             assert!(found.kept == expected.kept, "{about}: {}", difference(&found.kept, &expected.kept));
         }
     }
 }
 
-/// Runs a random scenario under random divisions; true where it was divided.
-fn compare(random: &Random, draws: &[u32], ends: bool) -> Result<bool, TestCaseError> {
+#[test]
+fn parts_are_of_about_the_same_work_and_pods_stay_together() {
+    for (name, parts) in [("W2-128", 4), ("W2-432", 6), ("W2-1024", 16)] {
+        let scenario = workload(name, 0.01).expect("a workload").scenario;
+        let division = Division::balanced(&scenario, parts);
+        let count = |of: &[u32], part: usize| of.iter().filter(|p| **p as usize == part).count();
+        let (hosts, switches) = (division.hosts.len() / parts, division.switches.len() / parts);
+        for part in 0..parts {
+            assert_eq!(count(&division.hosts, part), hosts, "{name}, part {part}");
+            assert!(count(&division.switches, part).abs_diff(switches) <= 2, "{name}, part {part}");
+        }
+        // Hosts of a part are neighbours, so that only what leaves their pods crosses a border.
+        assert!(division.hosts.is_sorted(), "{name}");
+        assert_eq!(division.window, Span::from_us(1), "{name}");
+    }
+}
+
+#[test]
+fn links_without_delay_are_not_cut() {
+    let text =
+        "[topology]\nkind = \"racks\"\nracks = 3\nhosts_per_rack = 2\nroot_link = { rate = \"10Gbps\", delay = \"0ps\" }\n\
+                [[traffic]]\nkind = \"permutation\"\nsize = \"1KB\"\n";
+    let scenario = Scenario::from_toml(text, Path::new(".")).expect("valid");
+    assert_eq!(apart(&scenario).parts, 1);
+    let why = divided(&scenario, &apart(&scenario), Order::Threads(2)).expect_err("nothing to divide");
+    assert_eq!(why.0, "one switch, or links without delay: nothing to divide");
+}
+
+/// Stops a run when it is asked for the third time.
+struct Impatient(u32);
+
+impl Observer for Impatient {
+    fn progress(&mut self, progress: &Progress) -> Control {
+        self.0 += 1;
+        assert!(self.0 == 1 || progress.totals.packet_hops > 0);
+        if self.0 < 3 {
+            Control::Continue
+        } else {
+            Control::Stop
+        }
+    }
+    fn cost(&mut self) -> (f64, f64) {
+        (0.0, 0.0)
+    }
+}
+
+#[test]
+fn a_divided_run_is_stopped_by_its_observer_and_keeps_what_there_is() {
+    let scenario = workload("W2-128", 0.2).expect("a workload").scenario;
+    for order in [Order::Shuffled(1), Order::Threads(2)] {
+        let (mut world, mut observer) = (make(&scenario), Impatient(0));
+        let stopped = run_parts(&mut world, &scenario, &Division::balanced(&scenario, 2), order, &mut observer);
+        assert_eq!(stopped.expect("tables in memory"), Ok(true), "{order:?}");
+        let now = world.now();
+        let kept = world.into_kept().expect("tables in memory");
+        assert_eq!((kept.flows.len(), kept.summary["flows"]["total"].as_u64()), (128, Some(128)));
+        assert!(kept.flows.iter().all(|flow| flow.status.to_string() == "incomplete") && now > Time::ZERO);
+    }
+}
+
+/// Runs a random scenario under random divisions; the number of parts of those that were divided.
+fn compare(random: &Random, draws: &[u32], ends: bool) -> Result<Vec<usize>, TestCaseError> {
     let recorded = draws[1] % 2 == 0;
     let text = random.with("auto", recorded).replace("\nhosts = [\"*\"]", "");
     let text = if ends { text.replace("duration = \"4ms\"\n", "") } else { text };
-    let Ok(scenario) = Scenario::from_toml(&text, Path::new(".")) else { return Ok(false) };
+    let Ok(scenario) = Scenario::from_toml(&text, Path::new(".")) else { return Ok(Vec::new()) };
     let switches = scenario.topology().switch_count();
-    let mut compared = false;
+    let mut compared = Vec::new();
     for (i, most) in [2u32, 8].into_iter().enumerate() {
         let of = (0..switches).map(|s| draws[(s + i) % draws.len()] % most).collect();
         let division = Division::of_switches(&scenario, of);
-        let found = match divided(&scenario, &division, Order::Shuffled(u64::from(draws[0]))) {
-            Ok(found) => found,
-            Err(why) => {
-                if std::env::var("FANIN_WHY").is_ok() {
-                    eprintln!("whole: {}", why.0);
-                }
-                continue;
-            }
-        };
+        let Ok(found) = divided(&scenario, &division, Order::Shuffled(u64::from(draws[0]))) else { continue };
         let Some(expected) = whole(&scenario) else {
             return Err(TestCaseError::fail(format!("only the divided run ended\n{text}")));
         };
-        let same = found == expected;
         let totals = [(found.totals, found.now), (expected.totals, expected.now)];
-        prop_assert!(same, "{division:?}: {}\n{totals:?}\n{text}", difference(&found.kept, &expected.kept));
-        if std::env::var("FANIN_WHY").is_ok() {
-            eprintln!("divided: {}", division.parts);
-        }
-        compared |= division.parts > 1;
+        prop_assert!(found == expected, "{division:?}: {}\n{totals:?}\n{text}", difference(&found.kept, &expected.kept));
+        compared.push(division.parts);
     }
     Ok(compared)
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
-
-    #[test]
-    fn random_scenarios_come_to_the_same(random in prop_oneof![fifo(), classes(), combined()], draws in prop::collection::vec(any::<u32>(), 6), ends in any::<bool>()) {
-        compare(&random, &draws, ends)?;
-    }
+/// Random scenarios under random divisions, parts in random order: 400 of them here, and more as
+/// `PROPTEST_CASES` asks.
+#[test]
+fn random_scenarios_come_to_the_same() {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    let strategy = (prop_oneof![fifo(), classes(), combined()], prop::collection::vec(any::<u32>(), 6), any::<bool>());
+    let mut runner = TestRunner::new_with_rng(
+        Config { cases, max_shrink_iters: 200, ..Config::default() },
+        TestRng::deterministic_rng(RngAlgorithm::ChaCha),
+    );
+    let divided = std::cell::RefCell::new(Vec::new());
+    let outcome = runner.run(&strategy, |(random, draws, ends)| {
+        divided.borrow_mut().extend(compare(&random, &draws, ends)?);
+        Ok(())
+    });
+    outcome.unwrap_or_else(|why| panic!("{why}"));
+    let divided = divided.into_inner();
+    // A third of the scenarios have traffic that follows completions, and one switch has nothing to divide.
+    assert!(divided.len() >= cases as usize / 3, "{} of {cases} were divided", divided.len());
+    assert!([2, 3, 4].iter().all(|parts| divided.contains(parts)), "{divided:?}");
 }

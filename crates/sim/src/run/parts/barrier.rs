@@ -1,4 +1,4 @@
-//! Where threads wait for each other.
+//! A barrier at which threads spin, then yield, then sleep.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 const SPINS: u32 = 4_000;
 const YIELDS: u32 = 200;
 
-/// Something that has its cache lines for itself: two, as processors fetch them in pairs.
+/// A value with cache lines of its own: two, as processors fetch them in pairs.
 #[derive(Default)]
 #[repr(align(128))]
 pub struct Apart<T>(pub T);

@@ -11,7 +11,7 @@ pub struct Division {
     /// By host and by switch, its part.
     pub hosts: Vec<u32>,
     pub switches: Vec<u32>,
-    /// How many parts there are, at least one.
+    /// Number of parts, at least one.
     pub parts: usize,
     /// The least time that anything needs to cross the border; [`Span::MAX`] where nothing is cut.
     pub window: Span,

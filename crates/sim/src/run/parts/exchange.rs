@@ -1,4 +1,4 @@
-//! What parts have for each other after each window.
+//! Exchange between the parts of a network after each window: packets, timers, ends that are gone, and states.
 
 use super::barrier::Apart;
 use crate::core::part::Mail;

@@ -21,11 +21,11 @@ const LEAST_WORK: f64 = 10e-6;
 const HOP: f64 = 100e-9;
 const USED: f64 = 0.3;
 
-/// Why a run has as many threads as it has.
+/// Number of threads of a run, and the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
     pub threads: usize,
-    /// Where it is fewer than were asked for.
+    /// Reason for fewer threads than cores.
     pub why: Option<String>,
 }
 

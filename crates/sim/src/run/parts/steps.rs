@@ -1,10 +1,10 @@
-//! What all parts do next, decided by each from the same states.
+//! The next step of all parts, which each decides from the same states.
 
 use crate::world::part::Status;
 use fanin_telemetry::HELD;
 use fanin_units::{Span, Time};
 
-/// What comes next.
+/// One step of all parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// All events from this time up to and at that, but samples.
@@ -13,7 +13,7 @@ pub enum Step {
     Sample(Time),
     /// The run has ended at this time, or with its last event; `barrier`: the time of what will not happen any more.
     End { at: Option<Time>, barrier: Time, interrupted: bool },
-    /// It cannot go on so: one world must do it.
+    /// The run has to be done by one world.
     GiveUp(&'static str),
 }
 

@@ -25,7 +25,7 @@ pub enum Order {
     Shuffled(u64),
 }
 
-/// Why a run was not divided, or has to be done by one world.
+/// Reason for a run that is not divided, or has to be done by one world.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Undivided(pub String);
 
@@ -94,7 +94,7 @@ fn wind_up(worlds: &mut [World], now: Time, whole: &mut World, exchange: &Exchan
     Ok(rows.write(&mut whole.core.ledger.tables)?)
 }
 
-/// Why a scenario is simulated by one world, if it is.
+/// Reason for a scenario that is simulated by one world, if there is one.
 fn asks_for_one(scenario: &Scenario) -> Option<&'static str> {
     let doc = scenario.doc();
     let telemetry = &doc.telemetry;
@@ -111,7 +111,7 @@ fn asks_for_one(scenario: &Scenario) -> Option<&'static str> {
     }
 }
 
-/// Why a world is not divided, if it is not.
+/// Reason for a world that is not divided, if there is one.
 fn stays_whole(world: &World, division: &Division) -> Option<&'static str> {
     let pauses = |l: &LinkId| matches!(world.core.ports[*l].owner, Owner::Switch(..));
     if world.traffic.follows_completions() {
@@ -127,7 +127,7 @@ fn stays_whole(world: &World, division: &Division) -> Option<&'static str> {
     }
 }
 
-/// What all threads of a run know.
+/// Facts of a run that all threads share.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     scenario: &'a Scenario,
@@ -138,7 +138,7 @@ struct Run<'a> {
     recorded: bool,
 }
 
-/// What the thread has that called: the tables, and who watches the run.
+/// The calling thread's own: the tables, and the observer of the run.
 struct Caller<'a> {
     whole: &'a mut World,
     observer: &'a mut dyn Observer,
@@ -161,7 +161,7 @@ impl Run<'_> {
             Step::Sample(at) => world.sample_at(at),
             Step::End { .. } | Step::GiveUp(_) => {}
         }
-        if count.is_multiple_of(LOOK) {
+        if count % LOOK == 0 {
             self.exchange.hand_over(number, world, states);
         }
         self.exchange.publish(1 - turn, number, world);
@@ -203,7 +203,7 @@ fn in_turn(run: Run<'_>, caller: &mut Caller<'_>, seed: u64) -> Result<(Step, Sh
         if step.is_last() {
             return Ok((step, share));
         }
-        if count.is_multiple_of(LOOK) {
+        if count % LOOK == 0 {
             caller.look(run, &states);
         }
     }

@@ -43,28 +43,21 @@ impl Division {
         let total: u64 = (0..count).map(work).sum();
         let full = total.div_ceil(parts as u64) + (0..count).map(work).max().unwrap_or(0);
         let mut left: Vec<usize> = (0..count).filter(|s| of[*s].is_none()).collect();
-        while !left.is_empty() {
-            let ties = |s: usize| {
-                let mut ties = vec![0u32; parts];
-                for link in topology.out_links(switch(topology, s)) {
-                    if let Some(part) = topology.switch_index(topology.link(*link).to).and_then(|to| of[to]) {
-                        ties[part as usize] += 1;
-                    }
-                }
-                ties
-            };
-            // Those that know most of their neighbours' parts go first.
-            let (at, _) = left
-                .iter()
-                .enumerate()
-                .max_by_key(|(_, s)| (ties(**s).iter().sum::<u32>(), Reverse(**s)))
-                .unwrap_or((0, &left[0]));
-            let s = left.remove(at);
-            let ties = ties(s);
+        let neighbours = |s: usize| {
+            let links = topology.out_links(switch(topology, s)).iter();
+            links.filter_map(|link| topology.switch_index(topology.link(*link).to))
+        };
+        let mut known: Vec<usize> = (0..count).map(|s| neighbours(s).filter(|to| of[*to].is_some()).count()).collect();
+        // Those that know most of their neighbours' parts go first.
+        while let Some((at, _)) = left.iter().enumerate().max_by_key(|(_, s)| (known[**s], Reverse(**s))) {
+            let s = left.swap_remove(at);
+            let mut ties = vec![0u32; parts];
+            neighbours(s).filter_map(|to| of[to]).for_each(|part| ties[part as usize] += 1);
             let open = (0..parts).filter(|part| load[*part] + work(s) <= full);
             let part = open.max_by_key(|part| (ties[*part], Reverse(load[*part]), Reverse(*part))).unwrap_or(0);
             load[part] += work(s);
             of[s] = Some(part as u32);
+            neighbours(s).for_each(|to| known[to] += 1);
         }
         Division::of_switches(scenario, of.into_iter().map(Option::unwrap_or_default).collect())
     }

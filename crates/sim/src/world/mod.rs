@@ -19,7 +19,7 @@ use fanin_packet::Kind;
 use fanin_switch::DropReason;
 use fanin_telemetry::TableError;
 use fanin_traffic::{FlowSpec, Traffic};
-use fanin_units::{LinkId, SwitchId, Time};
+use fanin_units::{LinkId, Span, SwitchId, Time};
 use sample::Samples;
 use std::collections::BTreeMap;
 
@@ -49,9 +49,9 @@ pub struct World {
     pub(crate) samples: Samples,
     /// Number of events handled without time moving on, at the last check.
     pub(crate) standstill: (Time, u64),
-    /// Time of the last check for a deadlock of pauses, and the events until then.
+    /// Times of the last check for a deadlock of pauses and of the next one; [`Time::MAX`] where nothing can be paused.
     pub(crate) looked: Time,
-    pub(crate) looked_at: u64,
+    pub(crate) next_look: Time,
     /// Number of events without time moving on after which the run is taken to hang.
     pub(crate) stall_events: u64,
     pub(crate) max_events: u64,
@@ -65,8 +65,8 @@ pub struct World {
     pub(crate) left: u64,
 }
 
-/// Events after which paused ports are looked at again.
-const DEADLOCK_EVENTS: u64 = 1 << 18;
+/// Time between two checks for a deadlock of pauses: far longer than a pause that nobody renews, 65,535 quanta or 34 ms at 1 Gb/s.
+pub(crate) const DEADLOCK_PERIOD: Span = Span::from_ms(100);
 
 impl World {
     /// Moves on by at most about `budget` events.
@@ -122,7 +122,8 @@ impl World {
         let informed = self.informed.first_key_value().map_or(Time::MAX, |((at, ..), _)| *at);
         let wake = self.traffic.next_wake().unwrap_or(Time::MAX);
         self.next_app = self.traffic.next_start().unwrap_or(Time::MAX).min(informed).min(wake).min(present);
-        self.core.barrier = self.core.timers.next().min(self.next_app).min(self.samples.next).min(self.stop);
+        let others = self.core.timers.next().min(self.next_app).min(self.samples.next).min(self.stop);
+        self.core.barrier = others.min(self.next_look);
     }
 
     /// True where applications have something to hear of at the present instant.
@@ -136,8 +137,11 @@ impl World {
         if self.core.barrier != found || self.applications_are_next() {
             self.find_barrier();
         }
-        let barrier = self.core.barrier;
         let timers = self.core.timers.next();
+        let barrier = timers.min(self.next_app).min(self.samples.next).min(self.stop);
+        if self.next_look < barrier && (barrier < Time::MAX || !self.core.wheel.is_empty()) {
+            return self.look_for_deadlock();
+        }
         let drained = self.hosts.ends.sinks() == 0 || (self.core.wheel.is_empty() && !self.hosts.holds_packets());
         if self.hosts.ends.active() == 0 && self.next_app == Time::MAX && self.stop == Time::MAX && drained {
             self.hosts.finish_turns(&mut self.core, barrier);
@@ -151,7 +155,8 @@ impl World {
         if barrier >= self.stop && timers > barrier && self.next_app > barrier && self.samples.next > barrier {
             self.core.now = self.stop;
             self.hosts.catch_up_all(&mut self.core);
-            return Some(self.deadlock(true).map_or(Pause::Done, |deadlock| self.stuck(&deadlock)));
+            let half = Time::from_ps(self.core.now.ps() / 2);
+            return Some(self.deadlock(half).map_or(Pause::Done, |deadlock| self.stuck(&deadlock)));
         }
         self.core.now = barrier;
         self.core.ledger.totals.events += 1;
@@ -237,27 +242,35 @@ impl World {
         } else if all - events > self.stall_events {
             return self.stuck("simulated time stands still");
         }
-        if let Some(deadlock) = self.deadlock(false) {
-            return self.stuck(&deadlock);
-        }
         if all >= self.max_events {
             return self.stuck(&format!("max_events ({}) is reached", self.max_events));
         }
         Pause::Budget
     }
 
-    /// Ports that wait for each other: a paused port leads to a switch with a paused port, and so on in a circle, and none of them has been
-    /// open since the circle was looked for before; `end`: or for half of the run.
-    fn deadlock(&mut self, end: bool) -> Option<String> {
-        let events = self.core.ledger.totals.events;
-        if !end && events - self.looked_at < DEADLOCK_EVENTS {
+    /// Looks for a deadlock of pauses at a fixed time, for which all else has happened.
+    fn look_for_deadlock(&mut self) -> Option<Pause> {
+        let before = std::mem::replace(&mut self.looked, self.next_look);
+        self.next_look = self.next_look.saturating_add(DEADLOCK_PERIOD);
+        if !self.pauses_last(before) {
             return None;
         }
-        let before = std::mem::replace(&mut self.looked, self.core.now);
-        self.looked_at = events;
+        self.core.now = self.looked;
+        let deadlock = self.deadlock(before)?;
+        Some(self.stuck(&deadlock))
+    }
+
+    /// True where any port has been paused since a time at the latest: without one there is no deadlock.
+    pub(crate) fn pauses_last(&self, since: Time) -> bool {
+        self.core.gates.values().any(|gate| gate.closed != 0 && gate.closed_since() <= since)
+    }
+
+    /// Names the ports that wait for each other: a paused port leads to a switch with a paused port, and so on in a circle, and none of them has
+    /// been open since a time.
+    fn deadlock(&mut self, before: Time) -> Option<String> {
         let circle = self.fabric.circle_of_pauses(&mut self.core)?;
         let since = circle.iter().filter_map(|l| self.core.gates.get(l)).map(PortGate::closed_since).max()?;
-        if since > if end { Time::from_ps(self.core.now.ps() / 2) } else { before } {
+        if since > before {
             return None;
         }
         let names: Vec<String> = circle.iter().map(|l| self.core.ports[*l].name.to_string()).collect();

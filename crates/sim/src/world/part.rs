@@ -1,6 +1,6 @@
 //! A world that simulates a part of the network, in windows of time between which the parts exchange what crosses their borders.
 
-use super::World;
+use super::{World, DEADLOCK_PERIOD};
 use crate::core::link::FarEnd;
 use crate::core::part::{Mail, Part};
 use crate::core::port::Owner;
@@ -202,7 +202,7 @@ impl World {
             busy: wheel < Time::MAX || earliest < Time::MAX || lazy < Time::MAX || self.hosts.holds_packets(),
             last_gone: self.hosts.ends.last_gone(),
             idle_timer: self.idle_timer,
-            stuck: self.core.stuck.is_some() || self.core.failure.is_some(),
+            stuck: self.core.stuck.is_some() || self.core.failure.is_some() || self.may_be_deadlocked(),
             open_records: u32::try_from(open_records).unwrap_or(u32::MAX),
             first_open,
             interrupted: false,
@@ -220,6 +220,17 @@ impl World {
             }
             other => other,
         })
+    }
+
+    /// Looks at pauses at fixed times; true where one has lasted since the time before, as in a deadlock: one world looks closer.
+    fn may_be_deadlocked(&mut self) -> bool {
+        let mut lasts = false;
+        while self.next_look <= self.core.now {
+            let before = std::mem::replace(&mut self.looked, self.next_look);
+            self.next_look = self.next_look.saturating_add(DEADLOCK_PERIOD);
+            lasts |= self.pauses_last(before);
+        }
+        lasts
     }
 
     /// The run has ended at `now`, where `barrier` is the time of what will not happen any more.

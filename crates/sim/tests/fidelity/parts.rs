@@ -100,6 +100,7 @@ fn workloads_come_to_the_same() {
         ("W2-128/dynamic-buffer", 0.01),
         ("W2-128/pdn-drops", 0.02),
         ("W2-128/registers", 0.01),
+        ("L1", 0.01),
         ("W2-128/sample-10us", 0.01),
     ] {
         let scenario = workload(name, scale).expect("a workload").scenario;

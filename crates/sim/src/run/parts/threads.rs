@@ -5,14 +5,13 @@ use super::division::Division;
 use super::exchange::{Exchange, MOST_PARTS};
 use super::gather::gather;
 use super::steps::{next, Step};
-use crate::core::port::Owner;
 use crate::ledger::Destination;
 use crate::run::folder::{Control, Observer, Progress, RunError};
 use crate::run::setup;
 use crate::world::part::Status;
 use crate::world::World;
 use fanin_scenario::{Keep, Scenario};
-use fanin_units::{LinkId, Purpose, Stream, Time};
+use fanin_units::{Purpose, Stream, Time};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
@@ -68,6 +67,10 @@ pub fn run_parts(
             let mut worlds: Vec<World> = parts.into_iter().map(|(_, world)| world).collect();
             let ends = worlds.iter_mut().map(|world| world.end_part(barrier));
             let now = at.or_else(|| ends.max()).unwrap_or(Time::ZERO);
+            let half = Time::from_ps(now.ps() / 2);
+            if at.is_some() && !interrupted && worlds.iter().any(|world| world.pauses_last(half)) {
+                return Ok(Err(Undivided("a pause that lasts, as in a deadlock".to_string())));
+            }
             wind_up(&mut worlds, now, whole, &exchange)?;
             gather(whole, worlds);
             whole.add_ports_to_fingerprint();
@@ -113,11 +116,8 @@ fn asks_for_one(scenario: &Scenario) -> Option<&'static str> {
 
 /// Reason for a world that is not divided, if there is one.
 fn stays_whole(world: &World, division: &Division) -> Option<&'static str> {
-    let pauses = |l: &LinkId| matches!(world.core.ports[*l].owner, Owner::Switch(..));
     if world.traffic.follows_completions() {
         Some("traffic that starts after completions")
-    } else if world.core.gates.keys().any(pauses) {
-        Some("pauses between switches, whose deadlocks are looked for in the whole network")
     } else if division.parts < 2 {
         Some("one switch, or links without delay: nothing to divide")
     } else if division.parts > MOST_PARTS {

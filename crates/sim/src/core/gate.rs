@@ -1,6 +1,7 @@
 //! Record of pauses: the classes of a port that were paused, the times, and the reasons.
 
 use super::Core;
+use crate::ledger::kind;
 use fanin_packet::{Header, PacketId};
 use fanin_switch::{Mechanisms, Pause, PRIORITIES};
 use fanin_telemetry::PauseRow;
@@ -154,7 +155,10 @@ impl Core {
                 last.push((*l, gate.pause(class)));
             }
         }
-        last.into_iter().for_each(|(l, pause)| self.write_pause(l, &pause, None));
+        for (l, pause) in last {
+            self.ledger.note_event(self.now, kind::END, [u64::from(l.0), pause.class as u64]);
+            self.write_pause(l, &pause, None);
+        }
     }
 
     fn write_pause(&mut self, l: LinkId, pause: &Ended, end: Option<Time>) {

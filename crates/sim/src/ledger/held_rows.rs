@@ -1,7 +1,9 @@
 //! Rows of the parts of a network on their way to the tables of the run, each with the event that has written it.
 
 use super::Tables;
-use fanin_telemetry::{DropRow, FlowRow, Moment, PortRow, QueueRow, Row, StampRow, StateRow, Table, TableError, VoqRow};
+use fanin_telemetry::{
+    DropRow, FlowRow, Moment, PauseRow, PortRow, QueueRow, Row, StampRow, StateRow, Table, TableError, VoqRow,
+};
 
 /// Kinds of events, in the order in which those of one time happen.
 pub mod kind {
@@ -24,6 +26,7 @@ pub struct HeldRows {
     ports: Held<PortRow>,
     queues: Held<QueueRow>,
     drops: Held<DropRow>,
+    pauses: Held<PauseRow>,
     states: Held<StateRow>,
     voqs: Held<VoqRow>,
     stamps: Held<StampRow>,
@@ -42,6 +45,7 @@ impl HeldRows {
             ports: take(&mut tables.ports, until, &place),
             queues: take(&mut tables.queues, until, &place),
             drops: take(&mut tables.drops, until, &place),
+            pauses: take(&mut tables.pauses, until, &place),
             states: take(&mut tables.states, until, &place),
             voqs: take(&mut tables.voqs, until, &place),
             stamps: take(&mut tables.stamps, until, &place),
@@ -54,6 +58,7 @@ impl HeldRows {
         self.ports.append(&mut other.ports);
         self.queues.append(&mut other.queues);
         self.drops.append(&mut other.drops);
+        self.pauses.append(&mut other.pauses);
         self.states.append(&mut other.states);
         self.voqs.append(&mut other.voqs);
         self.stamps.append(&mut other.stamps);
@@ -72,6 +77,7 @@ impl HeldRows {
         write(self.ports, &mut tables.ports)?;
         write(self.queues, &mut tables.queues)?;
         write(self.drops, &mut tables.drops)?;
+        write(self.pauses, &mut tables.pauses)?;
         write(self.states, &mut tables.states)?;
         write(self.voqs, &mut tables.voqs)?;
         write(self.stamps, &mut tables.stamps)

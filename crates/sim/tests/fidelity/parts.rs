@@ -77,6 +77,7 @@ fn difference(found: &Kept, expected: &Kept) -> String {
         .or_else(|| of("ports", &found.ports, &expected.ports))
         .or_else(|| of("queues", &found.queues, &expected.queues))
         .or_else(|| of("drops", &found.drops, &expected.drops))
+        .or_else(|| of("pauses", &found.pauses, &expected.pauses))
         .or_else(|| of("states", &found.states, &expected.states))
         .or_else(|| of("voqs", &found.voqs, &expected.voqs))
         .or_else(|| of("stamps", &found.stamps, &expected.stamps))

@@ -419,6 +419,8 @@ int main(int argc, char **argv) {
   int one = 1;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   struct sockaddr_in l = {.sin_family = AF_INET, .sin_port = htons((u16)port)};
+  /* DCTCP needs both ends: its receiver says exactly which packets had CE. */
+  if (setsockopt(listener, IPPROTO_TCP, TCP_CONGESTION, control, (socklen_t)strlen(control))) fail("congestion control %s", control);
   if (bind(listener, (struct sockaddr *)&l, sizeof l) || listen(listener, FLOWS)) fail("listen");
 
   pthread_t line_thread, receiver_thread, sampler_thread;

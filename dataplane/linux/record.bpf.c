@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+ *
+ * Records every enqueue, dequeue and drop of one device's root qdisc into a ring buffer, from the kernel's tracepoints. Records that
+ * find no room are counted, by hook. */
+#include "kernel.h"
+#include "record.h"
+
+char gpl[] SEC("license") = "GPL";
+
+const volatile struct record_settings settings = {};
+
+enum skb_drop_reason {
+  SKB_DROP_REASON_QDISC_DROP = 64,
+  SKB_DROP_REASON_CPU_BACKLOG = 71, /* the first after those of qdiscs */
+};
+
+enum { BULK = 64 };
+
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 1 << 24);
+} events SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, RECORD_HOOKS);
+  __type(key, u32);
+  __type(value, u64);
+} lost SEC(".maps");
+
+static __always_inline bool wanted(const struct net_device *dev) {
+  return dev && (u32)dev->ifindex == settings.ifindex && dev->nd_net.net->ns.inum == settings.netns;
+}
+
+static __always_inline void count_lost(u32 kind) {
+  u32 hook = kind - 1;
+  u64 *n = bpf_map_lookup_elem(&lost, &hook);
+  if (n) ++*n;
+}
+
+/* A packet that came: `backlog` and `packets` are what it found. */
+static __always_inline void came(struct sk_buff *skb, u32 kind, u32 backlog, u32 packets) {
+  struct record_event *e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
+  if (!e) {
+    count_lost(kind);
+    return;
+  }
+  e->ns = bpf_ktime_get_ns();
+  e->packet = (u64)skb;
+  e->backlog = backlog;
+  e->packets = packets;
+  e->length = skb->len;
+  e->protocol = skb->protocol;
+  e->kind = kind;
+  bpf_probe_read_kernel(e->header, RECORD_HEADER, skb->head + skb->network_header);
+  bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+SEC("tp_btf/qdisc_enqueue")
+int BPF_PROG(on_enqueue, struct Qdisc *q, const struct netdev_queue *txq, struct sk_buff *skb) {
+  if (!wanted(txq->dev)) return 0;
+  /* The kernel says so after the packet has been put in. */
+  came(skb, RECORD_ENQUEUE, q->qstats.backlog - skb->len, q->q.qlen - 1);
+  return 0;
+}
+
+SEC("tp_btf/qdisc_dequeue")
+int BPF_PROG(on_dequeue, struct Qdisc *q, const struct netdev_queue *txq, int packets, struct sk_buff *skb) {
+  if (!skb || !wanted(txq->dev)) return 0;
+  for (int i = 0; i < BULK && skb && i < packets; i++) {
+    struct record_event *e = bpf_ringbuf_reserve(&events, RECORD_SHORT, 0);
+    if (e) {
+      e->ns = bpf_ktime_get_ns();
+      e->packet = (u64)skb;
+      e->backlog = q->qstats.backlog;
+      e->packets = q->q.qlen;
+      e->length = skb->len;
+      e->kind = RECORD_DEQUEUE;
+      bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+    } else {
+      count_lost(RECORD_DEQUEUE);
+    }
+    skb = skb->next;
+  }
+  return 0;
+}
+
+SEC("tp_btf/kfree_skb")
+int BPF_PROG(on_drop, struct sk_buff *skb, void *location, enum skb_drop_reason reason) {
+  if (reason < bpf_core_enum_value(enum skb_drop_reason, SKB_DROP_REASON_QDISC_DROP) ||
+      reason >= bpf_core_enum_value(enum skb_drop_reason, SKB_DROP_REASON_CPU_BACKLOG) || !wanted(skb->dev))
+    return 0;
+  struct Qdisc *q = skb->dev->qdisc;
+  came(skb, RECORD_DROP, q->qstats.backlog, q->q.qlen);
+  return 0;
+}

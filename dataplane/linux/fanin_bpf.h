@@ -42,5 +42,6 @@ int mark_command(void);
 int record_command(void);
 int dctcp_command(void);
 int notify_command(void);
+int flood_command(void);
 
 #endif

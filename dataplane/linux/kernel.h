@@ -68,6 +68,31 @@ struct sk_buff {
   unsigned char *head;
 };
 
+struct iphdr {
+  u8 ihl : 4, version : 4;
+  u8 tos;
+  __be16 tot_len;
+  u8 protocol;
+  __be32 saddr, daddr;
+};
+
+struct tcphdr {
+  __be16 source, dest;
+  u16 doff : 4, syn : 1;
+};
+
+struct ipv6hdr {
+  u8 priority : 4, version : 4;
+  u8 flow_lbl[3];
+};
+
 #pragma clang attribute pop
+
+/* Reads of kernel memory that is no structure's member: the verifier takes the type's word for it, and a bad address reads zero. */
+void *bpf_rdonly_cast(const void *, u32) __ksym;
+#define AS(type, address) ((struct type *)bpf_rdonly_cast((const void *)(address), bpf_core_type_id_kernel(struct type)))
+
+#define ETH_P_IP 0x0800
+#define ETH_P_IPV6 0x86DD
 
 #endif

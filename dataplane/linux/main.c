@@ -27,7 +27,8 @@ static const char USAGE[] =
     "       fanin-bpf dctcp                  congestion control bpf_dctcp, as long as this runs: g=4 (2^-4)\n"
     "       fanin-bpf notify DEVICE FILE     PDN's notifications of its drops: queue=2KB ttl=64 operation=retransmit_and_halve|retransmit\n"
     "                                        acks=1; FILE gets them as pcap\n"
-    "All but conform run until SIGINT, SIGTERM or the end of standard input, say \"ready\", and end with a line of JSON.\n"
+    "       fanin-bpf flood DEVICE           frames into it as fast as one CPU can: packets=1000000 size=1514 (B)\n"
+    "The others run until SIGINT, SIGTERM or the end of standard input, say \"ready\", and end with a line of JSON.\n"
     "stats=1: with CPU time of each program.\n";
 
 void fail(int error, const char *format, ...) {
@@ -93,7 +94,7 @@ void sum_cpus(int fd, uint32_t key, uint64_t *sum, unsigned words) {
 /* ---- arguments ---------------------------------------------------------------------------------------------------------- */
 
 static const char *KEYS[] = {"rate", "k", "credit", "clock", "after_mark", "overhead", "limit", "policy", "parent", "classid",
-                             "stats", "g", "queue", "ttl", "operation", "acks"};
+                             "stats", "g", "queue", "ttl", "operation", "acks", "packets", "size"};
 
 const char *text(const char *key, const char *absent) {
   size_t n = strlen(key);
@@ -192,7 +193,7 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     int (*run)(void);
-  } commands[] = {{"conform", conform_command}, {"mark", mark_command}, {"record", record_command}, {"dctcp", dctcp_command}};
+  } commands[] = {{"conform", conform_command}, {"mark", mark_command}, {"record", record_command}, {"dctcp", dctcp_command}, {"flood", flood_command}};
   argc_ = argc, argv_ = argv;
   if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
     fputs(USAGE, stdout);

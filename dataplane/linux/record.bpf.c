@@ -38,13 +38,7 @@ static __always_inline void count_lost(u32 kind) {
   if (n) ++*n;
 }
 
-/* A packet that came: `backlog` and `packets` are what it found. */
-static __always_inline void came(struct sk_buff *skb, u32 kind, u32 backlog, u32 packets) {
-  struct record_event *e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
-  if (!e) {
-    count_lost(kind);
-    return;
-  }
+static __always_inline void describe(struct record_event *e, struct sk_buff *skb, u32 kind, u32 backlog, u32 packets) {
   e->ns = bpf_ktime_get_ns();
   e->packet = (u64)skb;
   e->backlog = backlog;
@@ -52,8 +46,43 @@ static __always_inline void came(struct sk_buff *skb, u32 kind, u32 backlog, u32
   e->length = skb->len;
   e->protocol = skb->protocol;
   e->kind = kind;
-  bpf_probe_read_kernel(e->header, RECORD_HEADER, skb->head + skb->network_header);
+}
+
+static __always_inline bool came_v4(struct sk_buff *skb, u32 kind, u32 backlog, u32 packets) {
+  struct record_event *e = bpf_ringbuf_reserve(&events, RECORD_V4, 0);
+  if (!e) return false;
+  describe(e, skb, kind, backlog, packets);
+  const unsigned char *network = skb->head + skb->network_header;
+  struct iphdr *ip = AS(iphdr, network);
+  u32 words = BPF_CORE_READ_BITFIELD(ip, ihl);
+  struct tcphdr *tcp = AS(tcphdr, network + words * 4);
+  e->what.v4.from = ip->saddr;
+  e->what.v4.to = ip->daddr;
+  e->what.v4.total = ip->tot_len;
+  e->what.v4.tos = ip->tos;
+  e->what.v4.protocol = ip->protocol;
+  e->what.v4.words = words;
+  e->what.v4.from_port = tcp->source;
+  e->what.v4.to_port = tcp->dest;
+  e->what.v4.own_words = BPF_CORE_READ_BITFIELD(tcp, doff);
+  e->what.v4.syn = BPF_CORE_READ_BITFIELD(tcp, syn);
   bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+  return true;
+}
+
+static __always_inline bool came_other(struct sk_buff *skb, u32 kind, u32 backlog, u32 packets) {
+  struct record_event *e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
+  if (!e) return false;
+  describe(e, skb, kind, backlog, packets);
+  bpf_probe_read_kernel(e->what.header, RECORD_HEADER, skb->head + skb->network_header);
+  bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+  return true;
+}
+
+/* A packet that came: `backlog` and `packets` are what it found. */
+static __always_inline void came(struct sk_buff *skb, u32 kind, u32 backlog, u32 packets) {
+  bool v4 = skb->protocol == bpf_htons(ETH_P_IP);
+  if (!(v4 ? came_v4(skb, kind, backlog, packets) : came_other(skb, kind, backlog, packets))) count_lost(kind);
 }
 
 SEC("tp_btf/qdisc_enqueue")

@@ -57,37 +57,49 @@ static void forget(size_t s) {
   places[s] = 0;
 }
 
+/* What a row says of its packet. */
+struct what {
+  char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
+  unsigned ecn, protocol, payload, from_port, to_port;
+  bool v6, ports, syn;
+};
+
+static bool describe(const struct record_event *e, struct what *w) {
+  unsigned own;
+  if (e->protocol == htons(0x0800)) {
+    unsigned header = e->what.v4.words * 4u, total = ntohs(e->what.v4.total);
+    w->ecn = e->what.v4.tos & 3, w->protocol = e->what.v4.protocol;
+    w->payload = total > header ? total - header : 0;
+    w->from_port = ntohs(e->what.v4.from_port), w->to_port = ntohs(e->what.v4.to_port);
+    own = e->what.v4.own_words * 4u, w->syn = e->what.v4.syn;
+    inet_ntop(AF_INET, &e->what.v4.from, w->from, sizeof w->from);
+    inet_ntop(AF_INET, &e->what.v4.to, w->to, sizeof w->to);
+  } else if (e->protocol == htons(0x86DD)) {
+    const uint8_t *ip = e->what.header, *tcp = ip + 40;
+    w->v6 = true, w->ecn = ip[1] >> 4 & 3, w->protocol = ip[6], w->payload = (unsigned)(ip[4] << 8 | ip[5]);
+    w->from_port = (unsigned)(tcp[0] << 8 | tcp[1]), w->to_port = (unsigned)(tcp[2] << 8 | tcp[3]);
+    own = (tcp[12] >> 4) * 4u, w->syn = tcp[13] & 2;
+    inet_ntop(AF_INET6, ip + 8, w->from, sizeof w->from);
+    inet_ntop(AF_INET6, ip + 24, w->to, sizeof w->to);
+  } else {
+    return false;
+  }
+  w->ports = w->protocol == IPPROTO_TCP || w->protocol == IPPROTO_UDP;
+  if (w->protocol == IPPROTO_UDP) own = 8;
+  if (w->ports) w->payload = w->payload > own ? w->payload - own : 0;
+  w->syn = w->syn && w->protocol == IPPROTO_TCP;
+  return true;
+}
+
 static void write_row(const struct pending *row) {
   const struct record_event *e = &row->event;
-  const uint8_t *ip = e->header;
-  char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN], flow[2 * INET6_ADDRSTRLEN + 32];
-  unsigned ecn = 0, protocol = 0, header = 0, payload = 0;
-  bool syn = false;
-  if (e->protocol == htons(0x0800)) {
-    ecn = ip[1] & 3, protocol = ip[9], header = (ip[0] & 15u) * 4;
-    payload = (ip[2] << 8 | ip[3]) - header;
-    inet_ntop(AF_INET, ip + 12, from, sizeof from);
-    inet_ntop(AF_INET, ip + 16, to, sizeof to);
-  } else if (e->protocol == htons(0x86DD)) {
-    ecn = ip[1] >> 4 & 3, protocol = ip[6], header = 40, payload = ip[4] << 8 | ip[5];
-    inet_ntop(AF_INET6, ip + 8, from, sizeof from);
-    inet_ntop(AF_INET6, ip + 24, to, sizeof to);
-  }
-  const uint8_t *t = ip + header;
-  if (!header) {
-    snprintf(flow, sizeof flow, "type %04x", ntohs(e->protocol));
-  } else if ((protocol == 6 && header + 20 <= RECORD_HEADER) || (protocol == 17 && header + 8 <= RECORD_HEADER)) {
-    unsigned own = protocol == 6 ? (t[12] >> 4) * 4u : 8;
-    bool v6 = header == 40 && e->protocol == htons(0x86DD);
-    snprintf(flow, sizeof flow, v6 ? "[%s]:%u > [%s]:%u %s" : "%s:%u > %s:%u %s", from, t[0] << 8 | t[1], to, t[2] << 8 | t[3],
-             protocol == 6 ? "tcp" : "udp");
-    payload = payload > own ? payload - own : 0;
-    syn = protocol == 6 && t[13] & 2;
-  } else {
-    snprintf(flow, sizeof flow, "%s > %s %u", from, to, protocol);
-  }
-  fprintf(out, "%" PRIu64 ",%s,%u,%u,%s,%u,%u,%d,%d,%d,%d,", (uint64_t)((int64_t)e->ns + to_real), name, e->backlog, e->packets, flow, e->length,
-          payload, syn, ecn == CE, row->state == DROPPED || row->state == DROPPED_AT_HEAD, row->state == DROPPED_AT_HEAD);
+  struct what w = {0};
+  fprintf(out, "%" PRIu64 ",%s,%u,%u,", (uint64_t)((int64_t)e->ns + to_real), name, e->backlog, e->packets);
+  if (!describe(e, &w)) fprintf(out, "type %04x", ntohs(e->protocol));
+  else if (!w.ports) fprintf(out, "%s > %s %u", w.from, w.to, w.protocol);
+  else fprintf(out, w.v6 ? "[%s]:%u > [%s]:%u %s" : "%s:%u > %s:%u %s", w.from, w.from_port, w.to, w.to_port, w.protocol == IPPROTO_TCP ? "tcp" : "udp");
+  fprintf(out, ",%u,%u,%d,%d,%d,%d,", e->length, w.payload, w.syn, w.ecn == CE, row->state == DROPPED || row->state == DROPPED_AT_HEAD,
+          row->state == DROPPED_AT_HEAD);
   if (row->state == LEFT) fprintf(out, "%llu", row->left - e->ns);
   fputc('\n', out);
   written++;
@@ -129,7 +141,7 @@ static int on_event(void *context, void *data, size_t size) {
       s = find(e->packet);
     }
     struct pending *row = &rows[tail % PENDING];
-    row->event = *e;
+    memcpy(&row->event, e, size < sizeof *e ? size : sizeof *e);
     row->state = e->kind == RECORD_DROP ? DROPPED : WAITS;
     if (row->state == WAITS) places[s] = tail + 1;
     tail++;

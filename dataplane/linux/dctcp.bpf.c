@@ -53,7 +53,7 @@ struct inet_connection_sock {
 
 struct tcp_sock {
   struct inet_connection_sock inet_conn;
-  u32 snd_cwnd, snd_ssthresh, snd_nxt, snd_una, rcv_nxt, packets_out, sacked_out, lost_out, retrans_out, prr_out, prior_cwnd, delivered,
+  u32 snd_cwnd, snd_ssthresh, snd_nxt, snd_una, rcv_nxt, packets_out, sacked_out, lost_out, retrans_out, prr_out, prior_cwnd, prior_ssthresh, high_seq, delivered,
       delivered_ce;
   u8 ecn_flags;
 };
@@ -81,7 +81,8 @@ void tcp_reno_cong_avoid(struct sock *, u32, u32) __ksym;
 struct dctcp {
   u32 delivered, delivered_ce, next_seq, alpha; /* the window over which marks are counted */
   u32 prior_rcv_nxt, ce;                        /* receiver: what was acknowledged, the state of CE */
-  u32 state, ssthresh, prr_delivered, prior, out;
+  u32 seen;                                     /* delivered, at the call before */
+  u32 state, ssthresh, prr_delivered, prior, high_seq; /* the reduction that is under way, or was the last */
 };
 
 static __always_inline struct dctcp *own(struct sock *sk) { return (struct dctcp *)((struct inet_connection_sock *)sk)->icsk_ca_priv; }
@@ -93,7 +94,7 @@ void BPF_PROG(dctcp_init, struct sock *sk) {
   struct tcp_sock *tp = (struct tcp_sock *)sk;
   struct dctcp *d = own(sk);
   *d = (struct dctcp){.alpha = ONE, .prior_rcv_nxt = tp->rcv_nxt, .delivered = tp->delivered, .delivered_ce = tp->delivered_ce,
-                      .next_seq = tp->snd_nxt};
+                      .next_seq = tp->snd_nxt, .seen = tp->delivered};
 }
 
 static __always_inline u32 reduced(u32 cwnd, u32 alpha) { return most(cwnd - (cwnd * alpha >> 11), CWND_MIN); }
@@ -104,7 +105,9 @@ u32 BPF_PROG(dctcp_ssthresh, struct sock *sk) { return reduced(((struct tcp_sock
 SEC("struct_ops/undo_cwnd")
 u32 BPF_PROG(dctcp_undo, struct sock *sk) {
   struct tcp_sock *tp = (struct tcp_sock *)sk;
-  return most(tp->snd_cwnd, own(sk)->prior);
+  struct dctcp *d = own(sk);
+  d->ssthresh = most(d->ssthresh, tp->prior_ssthresh);
+  return most(tp->snd_cwnd, d->prior);
 }
 
 /* Once in each window of data: alpha <- alpha (1 - g) + g F. As tcp_dctcp of the kernel, rounding included. */
@@ -123,39 +126,56 @@ static __always_inline void update_alpha(struct tcp_sock *tp, struct dctcp *d) {
   d->next_seq = tp->snd_nxt;
 }
 
+/* The window while it is reduced: in proportion to what is delivered (tcp_cwnd_reduction of the kernel). */
+static __always_inline void reduce(struct tcp_sock *tp, struct dctcp *d, u32 acked, bool lost) {
+  u32 flight = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
+  s32 room = (s32)(d->ssthresh - flight), send;
+  tp->snd_ssthresh = d->ssthresh;
+  if (!acked) return;
+  d->prr_delivered += acked;
+  if (room < 0) {
+    send = (s32)((u32)(((u64)d->ssthresh * d->prr_delivered + d->prior - 1) / most(d->prior, 1)) - tp->prr_out);
+  } else {
+    s32 owed = (s32)(d->prr_delivered - tp->prr_out);
+    send = (owed > (s32)acked ? owed : (s32)acked) + !lost;
+    if (send > room) send = room;
+  }
+  if (send < 1) send = tp->prr_out ? 0 : 1;
+  tp->snd_cwnd = most(flight + (u32)send, 1);
+}
+
 SEC("struct_ops/cong_control")
 void BPF_PROG(dctcp_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *rs) {
   struct tcp_sock *tp = (struct tcp_sock *)sk;
   struct dctcp *d = own(sk);
-  u32 state = tp->inet_conn.icsk_ca_state, acked = rs->acked_sacked;
-  bool was = d->state == CWR || d->state == RECOVERY, is = state == CWR || state == RECOVERY;
+  u32 state = tp->inet_conn.icsk_ca_state, was = d->state;
+  bool reducing = was == CWR || was == RECOVERY;
+  /* Rather than rs->acked_sacked: a kernel may leave out a call. */
+  u32 acked = tp->delivered - d->seen;
 
-  if (is && !was) {
-    /* Beginning of a reduction: marks take alpha / 2 of the window, losses too (RFC 8257, 3.5 leaves them to Reno; so does the kernel
-     * only after a loss in recovery). */
-    u32 cwnd = tp->snd_cwnd;
-    d->prior = cwnd;
-    d->ssthresh = state == CWR ? reduced(cwnd, d->alpha) : most(cwnd >> 1, CWND_MIN);
-    d->prr_delivered = 0;
-  } else if (was && state == OPEN) {
-    tp->snd_cwnd = d->ssthresh;
-  }
-  if (state == LOSS && d->state != LOSS) d->ssthresh = most(tp->snd_cwnd >> 1, CWND_MIN);
+  d->seen = tp->delivered;
   d->state = state;
   update_alpha(tp, d);
-  if (is) {
-    u32 flight = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out, thresh = d->ssthresh, send;
-    if (!acked) return;
-    d->prr_delivered += acked;
-    if (flight > thresh) {
-      send = (u32)(((u64)thresh * d->prr_delivered + d->prior - 1) / most(d->prior, 1)) - tp->prr_out;
-      if ((s32)send < 0) send = 0;
-    } else {
-      s32 more = (s32)(d->prr_delivered - tp->prr_out);
-      send = least(thresh - flight, most(more > 0 ? (u32)more : 0, acked) + 1);
-    }
-    tp->snd_ssthresh = thresh;
-    tp->snd_cwnd = most(flight + send, 1);
+  /* One acknowledgment may end a reduction and begin the next: then the state is the same, and where it ends has moved. */
+  if (reducing && state != RECOVERY && state != LOSS && (state != CWR || d->high_seq != tp->high_seq)) {
+    tp->snd_cwnd = d->ssthresh;
+    reducing = false;
+  }
+  if (state == CWR && !reducing) {
+    d->prior = tp->snd_cwnd;
+    d->ssthresh = reduced(d->prior, d->alpha);
+    d->prr_delivered = 0;
+  } else if (state == RECOVERY && was != RECOVERY) {
+    /* A loss halves the window (RFC 8257, 3.5), once: not what marks have reduced already. */
+    if (!reducing) d->prior = tp->snd_cwnd, d->prr_delivered = 0;
+    d->ssthresh = most(d->prior >> 1, CWND_MIN);
+  } else if (state == LOSS && was != LOSS) {
+    d->prior = tp->prior_cwnd;
+    d->ssthresh = most(d->prior >> 1, CWND_MIN);
+  }
+  d->high_seq = tp->high_seq;
+  if (state == CWR || state == RECOVERY) {
+    reduce(tp, d, acked, rs->losses > 0);
     return;
   }
   if (d->ssthresh) tp->snd_ssthresh = d->ssthresh;

@@ -173,8 +173,8 @@ void print_stats(struct bpf_object *object, FILE *out) {
     struct bpf_prog_info info = {0};
     uint32_t n = sizeof info;
     if (bpf_program__fd(p) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &n)) continue;
-    fprintf(out, "%s\"%s\": {\"runs\": %" PRIu64 ", \"ns\": %" PRIu64 "}", comma, bpf_program__name(p), (uint64_t)info.run_cnt,
-            (uint64_t)info.run_time_ns);
+    fprintf(out, "%s\"%s\": {\"runs\": %" PRIu64 ", \"ns\": %" PRIu64 ", \"misses\": %" PRIu64 "}", comma, bpf_program__name(p),
+            (uint64_t)info.run_cnt, (uint64_t)info.run_time_ns, (uint64_t)info.recursion_misses);
     comma = ", ";
   }
   fputs("}", out);

@@ -20,8 +20,9 @@ int mark_command(void) {
   /* R = rate * clock * 2^20 / (8 * 10^9), in 2^-20 B per clock. */
   unsigned __int128 r = ((unsigned __int128)rate * clock << S_ECN_FRACTION) / 8000000000u;
   if (slope && (!r || r > UINT32_MAX)) fail(0, "rate=%s clock=%u: R does not fit 32 bits", text("rate", ""), clock);
+  /* S-ECN marks at K or above; DCTCP's threshold above K. */
   struct mark_settings set = {
-      .s_ecn = {.rate = slope ? (uint64_t)r : 0, .k = number("k", 32000, 1, UINT32_MAX), .credit = (int64_t)number("credit", 1538, 0, 65535),
+      .s_ecn = {.rate = slope ? (uint64_t)r : 0, .k = number("k", 32000, 1, UINT32_MAX) + !slope, .credit = (int64_t)number("credit", 1538, 0, 65535),
                 .reset = !strcmp(after, "reset")},
       .clock_ns = clock,
       .overhead = (uint32_t)number("overhead", 0, 0, 1000),

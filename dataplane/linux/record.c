@@ -189,7 +189,7 @@ int record_command(void) {
   clock_gettime(CLOCK_MONOTONIC, &mono);
   clock_gettime(CLOCK_REALTIME, &real);
   to_real = (real.tv_sec - mono.tv_sec) * 1000000000ll + real.tv_nsec - mono.tv_nsec;
-  fprintf(out, "time_ns,port,queue_bytes,queue_packets,flow,frame_bytes,payload_bytes,syn,marked,dropped,at_head,wait_ns\n");
+  fprintf(out, "time_ns,port,queue_bytes,queue_packets,flow,frame_bytes,payload,syn,marked,dropped,at_head,wait_ns\n");
   struct bpf_program *p;
   struct bpf_link *links[8];
   int n = 0;
@@ -205,6 +205,10 @@ int record_command(void) {
   if (fflush(out) || ferror(out)) fail(errno, "%s", path);
 
   uint64_t by[RECORD_HOOKS], sum = all_lost(by);
+  if (unknown_waits || unmatched)
+    fprintf(stderr,
+            "fanin-bpf: %" PRIu64 " packets were seen to come and not to leave, %" PRIu64 " to leave and not to come: they waited as this began or "
+            "ended, their records were lost, or the kernel did not run the programs\n", unknown_waits, unmatched);
   struct rusage used;
   getrusage(RUSAGE_SELF, &used);
   double cpu = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;

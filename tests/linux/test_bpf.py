@@ -1,0 +1,270 @@
+"""BPF programs of dataplane/linux in the running kernel: all vectors without a network, then a port in a namespace."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import bpf
+import fanin
+from bed import Bed, Setting, command, unshare, within
+from bed import lacking as bed_lacking
+from fanin.conformance import conform
+
+pytestmark = pytest.mark.native
+
+RATE, LIMIT = 200_000_000, 60_000
+
+
+@pytest.fixture(scope="module")
+def binary() -> Path:
+    reason = bpf.lacking()
+    if reason:
+        pytest.skip(f"BPF programs in the running kernel: this machine lacks {reason}")
+    return bpf.build()
+
+
+@pytest.mark.parametrize(
+    ("params", "rows"),
+    [
+        ({}, 18_280),
+        ({"at": "dequeue"}, 36_560),
+        ({"registers": {"after_mark": "reset", "credit": "0B"}}, 18_280),
+        ({"registers": {"clock": "2.5ns", "credit": "65535B"}, "k": "3KB", "seed": 7}, 15_000),
+    ],
+    ids=["default", "dequeue", "reset", "clock"],
+)
+def test_s_ecn_gives_every_row_of_the_vectors(binary: Path, params: dict[str, object], rows: int) -> None:
+    """Compiled by the kernel, packets of IPv4 and IPv6 in turn; the target itself checks CE and checksum of what comes back."""
+    found = conform("s-ecn", [str(binary), "conform", "s-ecn"], params)
+    assert (found.ok, found.failure, found.first) == (True, None, None)
+    assert found.answered >= rows
+    assert set(found.columns) == {*found.names("output"), *found.names("register")}
+
+
+@dataclass
+class Port:
+    """A device with HTB and a bfifo, in a namespace of its own; its other end in another."""
+
+    ns: int
+    peer: int
+
+    def backlog(self) -> dict[str, int]:
+        """The counters of the bfifo."""
+        found = json.loads(command(self.ns, "tc", "-s", "-j", "qdisc", "show", "dev", "port"))
+        return next(entry for entry in found if entry["kind"] == "bfifo")
+
+
+@contextmanager
+def port(rate: int = RATE, limit: int = LIMIT) -> Iterator[Port]:
+    if bed_lacking():
+        pytest.skip(f"BPF programs at a port: this machine lacks {bed_lacking()}")
+    ns, peer = unshare(), unshare()
+    try:
+        for space in (ns, peer):
+            with within(space):
+                Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1", encoding="ascii")
+        command(ns, "ip", "link", "add", "port", "type", "veth", "peer", "name", "far", "netns", f"/proc/{os.getpid()}/fd/{peer}")
+        command(ns, "ip", "link", "set", "port", "up")
+        command(peer, "ip", "link", "set", "far", "up")
+        htb = ("rate", f"{rate}bit", "ceil", f"{rate}bit", "burst", "3028", "cburst", "3028", "quantum", "1514")
+        command(ns, "tc", "qdisc", "add", "dev", "port", "root", "handle", "1:", "htb", "default", "1")
+        command(ns, "tc", "class", "add", "dev", "port", "parent", "1:", "classid", "1:1", "htb", *htb)
+        command(ns, "tc", "qdisc", "add", "dev", "port", "parent", "1:1", "handle", "2:", "bfifo", "limit", str(limit))
+        yield Port(ns, peer)
+    finally:
+        os.close(ns)
+        os.close(peer)
+
+
+def table_of(path: Path) -> pl.DataFrame:
+    flags = ("syn", "marked", "dropped", "at_head")
+    return pl.read_csv(path).with_columns(pl.col(name).cast(pl.Boolean) for name in flags)
+
+
+def frame(ecn: int, size: int, number: int) -> bytes:
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, ecn, size - 14, number & 0xFFFF, 0, 64, 17, 0, b"\x0a\0\0\x01", b"\x0a\0\0\x02")
+    total = sum(struct.unpack(">10H", ip))
+    total = (total & 0xFFFF) + (total >> 16)
+    ip = ip[:10] + struct.pack(">H", ~(total + (total >> 16)) & 0xFFFF) + ip[12:]
+    return bytes(12) + b"\x08\x00" + ip + struct.pack(">HHHH", 40_000 + number % 7, 5_000, size - 34, 0) + bytes(size - 42)
+
+
+def feed(at: Port, seed: int, packets: int = 3_000) -> list[tuple[int, int]]:
+    """Bursts of frames of all sizes and codepoints into the port; (ECN, size) of each."""
+    draw = random.Random(seed)
+    sent = []
+    with within(at.ns):
+        raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        raw.bind(("port", 0x0800))
+    with raw:
+        for number in range(packets):
+            ecn, size = draw.choice((0, 1, 2, 2, 2, 3)), draw.choice((64, 576, 1514, 1514))
+            with suppress(OSError):  # ENOBUFS: the qdisc refused it
+                raw.send(frame(ecn, size, number))
+            sent.append((ecn, size))
+            if draw.random() < 0.02:
+                time.sleep(0.004)
+    return sent
+
+
+def drained(at: Port) -> None:
+    for _ in range(200):
+        if at.backlog()["backlog"] == 0:
+            return
+        time.sleep(0.01)
+    raise AssertionError("the queue does not drain")
+
+
+def test_a_queue_table_says_what_the_kernel_counts(binary: Path, tmp_path: Path) -> None:
+    """Every packet that came has a row; those dropped and those that left are the kernel's own numbers."""
+    table = tmp_path / "queue.csv"
+    with port() as at, bpf.Program(binary, "record", "port", str(table), "stats=1", ns=at.ns) as recorder:
+        sent = feed(at, seed=1)
+        drained(at)
+        counters = at.backlog()
+        said = recorder.end()
+    assert (said["status"], said["lost"], said["unmatched"]) == (0, 0, 0)
+    assert said["rows"] == len(sent) == said["enqueued"] + said["dropped"]
+    assert said["enqueued"] == counters["packets"]
+    # A kernel may leave out a program, as that of a virtual machine does while the machine's agent has the CPU: never silently.
+    assert said["dequeued"] + said["unknown_waits"] == said["enqueued"]
+    assert said["unknown_waits"] < 0.1 * len(sent)
+    assert ("seen to come and not to leave" in said["said"]) == (said["unknown_waits"] > 0)
+    assert said["dropped"] == counters["drops"] > 20
+    rows = table_of(table)
+    assert rows["frame_bytes"].to_list() == [size for _, size in sent]
+    assert rows["marked"].to_list() == [ecn == 3 for ecn, _ in sent]
+    assert rows["flow"][1] == "10.0.0.1:40001 > 10.0.0.2:5000 udp"
+    assert rows["payload"].to_list() == [size - 42 for _, size in sent]
+    # The queue that each packet found is that of the packets before it which had not left; one whose departure is not known left
+    # between those before and behind it.
+    kept = rows.filter(~pl.col("dropped")).with_columns((pl.col("time_ns") + pl.col("wait_ns")).alias("left"))
+    kept = kept.with_columns(pl.col("left").forward_fill().alias("first"), pl.col("left").backward_fill().alias("last"))
+    for i, row in enumerate(kept.head(800).iter_rows(named=True)):
+        least, most = (int(kept[:i].filter(kept[:i][end] > row["time_ns"])["frame_bytes"].sum()) for end in ("first", "last"))
+        # A departure may fall between the reading of the clock and that of the backlog.
+        assert least - 1514 <= row["queue_bytes"] <= most + 1514
+    assert kept["queue_bytes"].max() <= LIMIT  # type: ignore[operator]
+    found = fanin.analyze(table, rate="200Mbps", overhead="0B")
+    assert (found.port()["records"], found.port()["dropped"]) == (len(sent), counters["drops"])
+    assert found.port()["peak_bytes"] == kept.select(pl.col("queue_bytes") + pl.col("frame_bytes")).max().item()
+
+
+@pytest.mark.parametrize("where", ["clsact", "htb"])
+@pytest.mark.parametrize("policy", ["threshold", "s-ecn"])
+def test_marks_are_those_of_the_queue_that_packets_found(binary: Path, tmp_path: Path, policy: str, where: str) -> None:
+    """The recorder sees each packet as it was put in: CE is set before, by the queue without the packet."""
+    table = tmp_path / "queue.csv"
+    filter_of = ("parent=0x10000", "classid=0x10001") if where == "htb" else ()
+    with (
+        port() as at,
+        bpf.Program(binary, "mark", "port", f"policy={policy}", "rate=200mbit", "k=20KB", f"limit={LIMIT}", *filter_of, ns=at.ns) as marker,
+        bpf.Program(binary, "record", "port", str(table), ns=at.ns) as recorder,
+    ):
+        sent = feed(at, seed=2)
+        drained(at)
+        said = recorder.end()
+        counted = marker.end()
+        assert "fanin" not in command(at.ns, "tc", "filter", "show", "dev", "port", "egress")
+        assert "clsact" not in command(at.ns, "tc", "qdisc", "show", "dev", "port")
+    rows = table_of(table).with_columns(pl.Series("ecn", [ecn for ecn, _ in sent]))
+    assert said["lost"] == 0
+    assert counted["packets"] + counted["refused"] == len(sent)
+    # With the limit the program knows what the qdisc will refuse; another packet may leave in between.
+    assert abs(counted["refused"] - said["dropped"]) <= 3
+    kept = rows.filter(~pl.col("dropped"))
+    assert kept.filter((pl.col("ecn") == 0) & pl.col("marked")).height == 0
+    assert kept.filter((pl.col("ecn") == 3) & ~pl.col("marked")).height == 0
+    capable = kept.filter(pl.col("ecn").is_in([1, 2]))
+    above = capable.filter(pl.col("queue_bytes") > 20_000 + 1514)
+    below = capable.filter(pl.col("queue_bytes") <= 20_000 - 1514)
+    assert min(above.height, below.height) > 100
+    assert above["marked"].all()
+    if policy == "threshold":
+        assert not below["marked"].any()
+        wrong = int(((capable["queue_bytes"] > 20_000) != capable["marked"]).sum())
+        # At clsact a packet may leave between the decision and the enqueue; under the qdisc's lock none can.
+        assert wrong <= (0 if where == "htb" else 0.02 * capable.height)
+        assert counted["by_slope"] == 0
+    else:
+        assert 0.05 < below["marked"].mean() < 0.95  # type: ignore[operator]
+        assert counted["by_slope"] > 100
+
+
+def test_lost_records_are_counted_and_said(binary: Path, tmp_path: Path) -> None:
+    """A reader that stands still fills the ring buffer; what found no room is counted by hook."""
+    with port(10_000_000_000, 10_000_000) as at, bpf.Program(binary, "record", "port", str(tmp_path / "q.csv"), ns=at.ns) as recorder:
+        recorder.process.send_signal(19)  # SIGSTOP
+        sent = json.loads(command(at.ns, str(binary), "flood", "port", "packets=300000", "size=100"))["sent"]
+        recorder.process.send_signal(18)  # SIGCONT
+        said = recorder.end()
+    assert said["status"] == 3
+    assert said["lost"] > 10_000
+    assert said["lost_enqueues"] + said["enqueued"] == sent
+    assert said["lost_dequeues"] + said["dequeued"] == sent
+    assert said["lost"] == said["lost_enqueues"] + said["lost_dequeues"] + said["lost_drops"]
+    assert "the ring buffer was full" in said["said"]
+
+
+def test_dctcp_keeps_the_queue_at_its_threshold(binary: Path, tmp_path: Path) -> None:
+    """Real TCP over a threshold of 32 KB: both ends speak DCTCP, nothing is lost, and the queue stays about there."""
+    reason = bed_lacking()
+    if reason:
+        pytest.skip(f"DCTCP in the running kernel: this machine lacks {reason}")
+    table = tmp_path / "queue.csv"
+    setting = Setting(flows=3, size=2_000_000, control="bpf_dctcp", rate=100_000_000, delay=0.001, buffer=512_000)
+    with bpf.Program(binary, "dctcp") as dctcp, Bed(tmp_path / "bed", senders=3) as bed:
+        bed.shape(setting.rate, setting.buffer)
+        with (
+            bpf.Program(binary, "mark", "port", "policy=threshold", "k=32KB", ns=bed.switch) as marker,
+            bpf.Program(binary, "record", "port", str(table), ns=bed.switch) as recorder,
+        ):
+            run = bed.run(setting, keep_port=True)
+            recorder.end()
+            counted = marker.end()
+        dctcp.end()
+    rows = table_of(table)
+    data = rows.filter(pl.col("payload") > 0)
+    assert rows["dropped"].sum() == 0
+    assert run.counters.get("RetransSegs", 0) == 0
+    # All packets are ECN-capable, the handshake's too; marks come back, so that windows shrink by alpha / 2 and not by half.
+    assert counted["capable"] == counted["packets"]
+    share = counted["marked"] / counted["packets"]
+    assert 0.02 < share < 0.6
+    late = data[data.height // 4 : -200]["queue_bytes"]
+    assert 18_000 < late.mean() < 40_000  # type: ignore[operator]
+    assert late.max() < 80_000  # type: ignore[operator]
+    # A window that was halved at each mark would leave the port empty at times: K is 2.6 times the path's product.
+    assert (late == 0).mean() < 0.02  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["mark", "lo", "policy=red"], "policy=red: accepted: s-ecn, threshold"),
+        (["mark", "lo"], "rate: policy s-ecn needs that of the port"),
+        (["mark", "lo", "rate=1tbit"], "rate=1tbit: accepted: 1000000 to 1600000000000, as whole numbers"),
+        (["mark", "lo", "rates=1gbit"], "rates=1gbit: no such setting"),
+        (["mark", "nowhere", "rate=1gbit"], "device nowhere: No such device"),
+        (["mark", "lo", "rate=1gbit", "parent=0x10000"], "parent and classid belong together"),
+        (["record", "lo"], "record: an argument is missing"),
+        (["conform", "rimm"], "conform rimm: accepted: s-ecn, pdn"),
+    ],
+)
+def test_what_cannot_be_used_is_said(binary: Path, arguments: list[str], words: str) -> None:
+    done = subprocess.run([str(binary), *arguments], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == 1
+    assert words in done.stderr

@@ -5,6 +5,7 @@
 
 #include "fanin_bpf.h"
 #include "mark.h"
+#include "notify.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -111,8 +112,50 @@ static int s_ecn(void) {
   return 0;
 }
 
+static int pdn(void) {
+  enum { SEQUENCE, ROOM, EACH, TYPE, MAX_FRAME, EMPTY, ACKS, HALVE, FIRST_TTL, AWARE, STEP, EVENT, CONGESTION, PART, NUMBER, LENGTH, GIVEN, TTL, FRAME, DATA, COLUMNS };
+  static const char HEADER[] = "sequence,room,each,type,max_frame,empty,acks,halve,first_ttl,aware,"
+                               "step,event,congestion,part,number,length,given,ttl,frame,data";
+  struct notify_settings unused = {0};
+  struct bpf_object *object = open_object("notify", &unused, sizeof unused);
+  bpf_program__set_autoload(program(object, "on_drop"), false);
+  load_object(object);
+  volatile struct notify_bench *bench = shared(object, sizeof *bench);
+  int fd = bpf_program__fd(program(object, "vectors")), ports = map_fd(object, "ports");
+  uint64_t in[COLUMNS_MAX], sequence = UINT64_MAX;
+  uint8_t before[PACKET], after[PACKET];
+  puts("fate,waiting,peak,sends,size,sent_number,sent_length,sent_type,sent_operation,sent_ttl");
+  for (uint64_t n = 0; row(HEADER, COLUMNS, in); n++) {
+    if (in[SEQUENCE] != sequence) {
+      static uint64_t fresh[(16 + sizeof(struct pdn_port) + PDN_MOST * sizeof(struct pdn_notice)) / 8];
+      uint32_t zero = 0;
+      if (bpf_map_update_elem(ports, &zero, fresh, BPF_ANY)) fail(errno, "registers");
+      if (in[EACH] * (PDN_MOST + 1) <= in[ROOM]) fail(0, "conform pdn: a queue of %" PRIu64 " B: this program holds %d notifications", in[ROOM], PDN_MOST);
+      sequence = in[SEQUENCE];
+    }
+    bench->pdn = (struct pdn){.room = (uint32_t)in[ROOM], .max_frame = (uint16_t)in[MAX_FRAME], .empty = (uint16_t)in[EMPTY], .each = (uint8_t)in[EACH],
+                              .type = (uint8_t)in[TYPE], .acks = (uint8_t)in[ACKS], .halve = (uint8_t)in[HALVE], .first_ttl = (uint8_t)in[FIRST_TTL],
+                              .aware = (uint8_t)in[AWARE]};
+    bench->event = (uint32_t)in[EVENT], bench->congestion = (uint32_t)in[CONGESTION], bench->part = (uint32_t)in[PART];
+    bench->number = (uint32_t)in[NUMBER], bench->length = (uint32_t)in[LENGTH], bench->given = (uint32_t)in[GIVEN];
+    bench->ttl = (uint32_t)in[TTL], bench->frame = (uint32_t)in[FRAME], bench->data = (uint32_t)in[DATA];
+    build(before, false, 0, n);
+    LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = before, .data_size_in = PACKET, .data_out = after, .data_size_out = PACKET);
+    int error = bpf_prog_test_run_opts(fd, &run);
+    if (error) fail(error, "BPF_PROG_TEST_RUN");
+    const struct pdn_notice s = bench->sent;
+    uint8_t bytes[8] = {(uint8_t)(s.number >> 24), (uint8_t)(s.number >> 16), (uint8_t)(s.number >> 8), (uint8_t)s.number,
+                        (uint8_t)(s.length >> 8), (uint8_t)s.length, s.type, s.operation};
+    if (bench->sends && memcmp(after + 14, bytes, sizeof bytes)) fail(0, "row %" PRIu64 ": the notification's bytes are others", n);
+    printf("%u,%u,%u,%u,%u,%u,%u,%u,%u,%u\n", bench->fate, bench->waiting, bench->peak, bench->sends, bench->size, s.number, s.length, s.type, s.operation,
+           s.ttl);
+  }
+  return 0;
+}
+
 int conform_command(void) {
   const char *mechanism = argument(0);
   if (!strcmp(mechanism, "s-ecn")) return s_ecn();
-  fail(0, "conform %s: accepted: s-ecn", mechanism);
+  if (!strcmp(mechanism, "pdn")) return pdn();
+  fail(0, "conform %s: accepted: s-ecn, pdn", mechanism);
 }

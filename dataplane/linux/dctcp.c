@@ -12,7 +12,7 @@ int dctcp_command(void) {
   struct bpf_map *map = bpf_object__find_map_by_name(object, "dctcp");
   struct bpf_link *link = map ? bpf_map__attach_struct_ops(map) : NULL;
   if (!link) fail(errno, "the congestion control bpf_dctcp (is another one running?)");
-  hold(1000, NULL);
+  hold(-1, 1000, NULL);
   bpf_link__destroy(link);
   fputs("{\"name\": \"bpf_dctcp\"", stdout);
   print_stats(object, stdout);

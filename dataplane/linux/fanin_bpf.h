@@ -30,8 +30,8 @@ uint64_t number(const char *key, uint64_t absent, uint64_t least, uint64_t most)
 const char *argument(int i); /* the i-th after the command, from 0 */
 uint32_t device(const char *name);
 
-/* Say that it runs ("ready" on standard output), and wait until `stopped`; `tick` is called every `ms` meanwhile. */
-void hold(int ms, void (*tick)(void));
+/* Say that it runs ("ready" on standard output), and wait until `stopped`; `tick` is called every `ms` meanwhile, and when `fd` can be read (-1: none). */
+void hold(int fd, int ms, void (*tick)(void));
 
 /* CPU time of programs: `start_stats` has the kernel count it, `print_stats` writes it as members of a JSON object. */
 void start_stats(void);

@@ -64,6 +64,7 @@ struct sk_buff {
   struct net_device *dev;
   unsigned int len;
   __be16 protocol;
+  int skb_iif;
   u16 network_header;
   unsigned char *head;
 };

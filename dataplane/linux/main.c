@@ -25,8 +25,8 @@ static const char USAGE[] =
     "                                        overhead=0 (B) limit=0 (B) policy=s-ecn|threshold parent=0 classid=0 (HTB filter)\n"
     "       fanin-bpf record DEVICE FILE     its enqueues, dequeues and drops as a queue table (CSV; - is standard output)\n"
     "       fanin-bpf dctcp                  congestion control bpf_dctcp, as long as this runs: g=4 (2^-4)\n"
-    "       fanin-bpf notify DEVICE FILE     PDN's notifications of its drops: queue=2KB ttl=64 operation=retransmit_and_halve|retransmit\n"
-    "                                        acks=1; FILE gets them as pcap\n"
+    "       fanin-bpf notify DEVICE BACK,…   PDN's notifications of its drops, out of the devices that packets came by: queue=2000 (B)\n"
+    "                                        ttl=64 operation=retransmit_and_halve|retransmit acks=1 max_frame=1518 alone=1\n"
     "       fanin-bpf flood DEVICE           frames into it as fast as one CPU can: packets=1000000 size=1514 (B)\n"
     "The others run until SIGINT, SIGTERM or the end of standard input, say \"ready\", and end with a line of JSON.\n"
     "stats=1: with CPU time of each program.\n";
@@ -94,7 +94,7 @@ void sum_cpus(int fd, uint32_t key, uint64_t *sum, unsigned words) {
 /* ---- arguments ---------------------------------------------------------------------------------------------------------- */
 
 static const char *KEYS[] = {"rate", "k", "credit", "clock", "after_mark", "overhead", "limit", "policy", "parent", "classid",
-                             "stats", "g", "queue", "ttl", "operation", "acks", "packets", "size"};
+                             "stats", "g", "queue", "ttl", "operation", "acks", "max_frame", "alone", "packets", "size"};
 
 const char *text(const char *key, const char *absent) {
   size_t n = strlen(key);
@@ -144,12 +144,12 @@ static void on_signal(int s) {
   stopped = true;
 }
 
-void hold(int ms, void (*tick)(void)) {
+void hold(int fd, int ms, void (*tick)(void)) {
   puts("ready");
   fflush(stdout);
-  struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+  struct pollfd in[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
   while (!stopped) {
-    if (poll(&in, 1, ms) > 0) {
+    if (poll(in, 2, ms) > 0 && in[0].revents) {
       char b[256];
       if (read(STDIN_FILENO, b, sizeof b) <= 0) stopped = true;
     }
@@ -193,7 +193,7 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     int (*run)(void);
-  } commands[] = {{"conform", conform_command}, {"mark", mark_command}, {"record", record_command}, {"dctcp", dctcp_command}, {"flood", flood_command}};
+  } commands[] = {{"conform", conform_command}, {"mark", mark_command}, {"record", record_command}, {"dctcp", dctcp_command}, {"notify", notify_command}, {"flood", flood_command}};
   argc_ = argc, argv_ = argv;
   if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
     fputs(USAGE, stdout);

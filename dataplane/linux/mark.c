@@ -43,7 +43,7 @@ int mark_command(void) {
   if (error && error != -EEXIST) fail(error, "clsact at %s", name);
   error = bpf_tc_attach(&hook, &filter);
   if (error) fail(error, "a filter at %s", name);
-  hold(1000, NULL);
+  hold(-1, 1000, NULL);
 
   uint64_t n[sizeof(struct mark_counters) / 8];
   sum_cpus(map_fd(object, "counters"), 0, n, sizeof n / sizeof *n);

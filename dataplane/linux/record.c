@@ -198,7 +198,7 @@ int record_command(void) {
     if (!links[n]) fail(errno, "%s", bpf_program__name(p));
     n++;
   }
-  hold(2, read_ring);
+  hold(-1, 2, read_ring);
   while (n > 0) bpf_link__destroy(links[--n]);
   read_ring();
   flush_rows(true);

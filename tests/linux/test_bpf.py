@@ -94,11 +94,16 @@ def table_of(path: Path) -> pl.DataFrame:
     return pl.read_csv(path).with_columns(pl.col(name).cast(pl.Boolean) for name in flags)
 
 
+def ipv4(ecn: int, total: int, number: int, protocol: int) -> bytes:
+    """A header with its checksum, which bridges may look at."""
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, ecn, total, number & 0xFFFF, 0, 64, protocol, 0, b"\x0a\0\0\x01", b"\x0a\0\0\x02")
+    added = sum(struct.unpack(">10H", ip))
+    added = (added & 0xFFFF) + (added >> 16)
+    return ip[:10] + struct.pack(">H", ~(added + (added >> 16)) & 0xFFFF) + ip[12:]
+
+
 def frame(ecn: int, size: int, number: int) -> bytes:
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, ecn, size - 14, number & 0xFFFF, 0, 64, 17, 0, b"\x0a\0\0\x01", b"\x0a\0\0\x02")
-    total = sum(struct.unpack(">10H", ip))
-    total = (total & 0xFFFF) + (total >> 16)
-    ip = ip[:10] + struct.pack(">H", ~(total + (total >> 16)) & 0xFFFF) + ip[12:]
+    ip = ipv4(ecn, size - 14, number, 17)
     return bytes(12) + b"\x08\x00" + ip + struct.pack(">HHHH", 40_000 + number % 7, 5_000, size - 34, 0) + bytes(size - 42)
 
 
@@ -268,3 +273,127 @@ def test_what_cannot_be_used_is_said(binary: Path, arguments: list[str], words: 
     done = subprocess.run([str(binary), *arguments], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     assert done.returncode == 1
     assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("params", "rows"),
+    [
+        ({}, 3_800),
+        ({"queue": "44B", "max_frame": "128B", "ttl": 2, "acks": False}, 3_700),
+        ({"operation": "retransmit", "queue": "2KB", "seed": 7}, 4_500),
+    ],
+    ids=["default", "small", "retransmit"],
+)
+def test_pdn_gives_every_row_of_the_vectors(binary: Path, params: dict[str, object], rows: int) -> None:
+    """Each notification's eight bytes are compared with the registers by the target itself."""
+    found = conform("pdn", [str(binary), "conform", "pdn"], params)
+    assert (found.ok, found.failure, found.first) == (True, None, None)
+    assert found.answered >= rows
+    assert set(found.columns) == {*found.names("output"), *found.names("register")}
+
+
+SENDER, FAR = bytes.fromhex("020000000001"), bytes.fromhex("0200000000ff")
+
+
+def segment(number: int, payload: int, *, v6: bool = False, flags: int = 0x10, back: bool = False) -> bytes:
+    """A TCP segment from the sender to the far host, or back, without TCP's checksum."""
+    tcp = struct.pack(">HHIIBBHHH", 40_000, 5_000, number, 77, 5 << 4, flags, 1_000, 0, 0) + bytes(payload)
+    if v6:
+        addresses = socket.inet_pton(socket.AF_INET6, "fd00::1") + socket.inet_pton(socket.AF_INET6, "fd00::2")
+        ip = struct.pack(">IHBB", 6 << 28, len(tcp), 6, 64) + addresses
+    else:
+        ip = ipv4(0, 20 + len(tcp), number, 6)
+    macs = SENDER + FAR if back else FAR + SENDER
+    return macs + (b"\x86\xdd" if v6 else b"\x08\x00") + ip + tcp
+
+
+def notification(number: int, payload: int, *, v6: bool, operation: int = 1) -> bytes:
+    """What docs/switch/drop-notification.md has for it."""
+    family, ends = (socket.AF_INET6, ("fd00::1", "fd00::2")) if v6 else (socket.AF_INET, ("10.0.0.1", "10.0.0.2"))
+    addresses = b"".join(socket.inet_pton(family, end) for end in ends)
+    return addresses + struct.pack(">HHIHBB", 40_000, 5_000, number, payload, 1 + v6, operation)
+
+
+def raw(ns: int, device: str) -> socket.socket:
+    with within(ns):
+        opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        opened.bind((device, 3))
+    opened.settimeout(0.5)
+    return opened
+
+
+def heard(at: socket.socket) -> list[bytes]:
+    """All frames that came in."""
+    frames = []
+    with suppress(TimeoutError):
+        while True:
+            data, address = at.recvfrom(65_536)
+            if address[2] != 4:  # PACKET_OUTGOING
+                frames.append(data)
+    return frames
+
+
+@pytest.mark.parametrize("v6", [False, True], ids=["v4", "v6"])
+def test_each_drop_is_notified_to_where_it_came_from(binary: Path, tmp_path: Path, *, v6: bool) -> None:
+    """Through a bridge into a port that is full: the notifications are those of exactly the packets that did not come out."""
+    with port(10_000_000, 7_000) as at:
+        sender = unshare()
+        lines = (
+            f"link add in0 type veth peer name eth netns /proc/{os.getpid()}/fd/{sender}\nlink add middle type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n"
+            "link set in0 master middle\nlink set port master middle\nlink set middle up\nlink set in0 up\n"
+        )
+        command(at.ns, "ip", "-batch", "-", text=lines)
+        command(sender, "ip", "link", "set", "eth", "up")
+        for mac, device in ((FAR, "port"), (SENDER, "in0")):
+            command(at.ns, "bridge", "fdb", "add", mac.hex(":"), "dev", device, "master", "static")
+        time.sleep(1.2)  # a bridge port forwards a second after it came up
+        near, far = raw(sender, "eth"), raw(at.peer, "far")
+        size = 44 if v6 else 20
+        with near, far, bpf.Program(binary, "notify", "port", "in0", f"queue={40 * size}", ns=at.ns) as notifier:
+            for number in range(24):
+                near.send(segment(1_000 * number, 1_000, v6=v6))
+            near.send(segment(99_000, 0, v6=v6, flags=4))  # RST: nothing is repeated
+            came = {struct.unpack_from(">I", f, (54 if v6 else 34) + 4)[0] for f in heard(far) if f[:6] == FAR}
+            notices = [f for f in heard(near) if f[12:14] == b"\xa8\x00" or f[12:14] == b"\xa6\xdd"]
+            said = notifier.end()
+        lost = [1_000 * n for n in range(24) if 1_000 * n not in came]
+        assert 10 < len(lost) < 20
+        assert [f[-size:] for f in notices] == [notification(n, 1_000, v6=v6) for n in lost]
+        assert {len(f) for f in notices} == {60}, "an idle port sends frames of their own, the smallest"
+        assert {f[12:14] for f in notices} == {b"\xa6\xdd" if v6 else b"\xa8\x00"}
+        assert (said["raised"], said["queued"], said["alone"], said["attached"]) == (len(lost), len(lost), len(lost), 0)
+        assert said["drops"] in (len(lost), len(lost) + 1)
+
+        # With nothing sent alone they wait for frames that go that way, one each, as far as their room goes.
+        near, far = raw(sender, "eth"), raw(at.peer, "far")
+        with near, far, bpf.Program(binary, "notify", "port", "in0", f"queue={5 * size}", "alone=0", "operation=retransmit", ns=at.ns) as notifier:
+            for number in range(24):
+                near.send(segment(1_000 * number, 1_000, v6=v6))
+            came = {struct.unpack_from(">I", f, (54 if v6 else 34) + 4)[0] for f in heard(far) if f[:6] == FAR}
+            back = [segment(n, payload, back=True, v6=False) for n, payload in enumerate((0, 1_460, 1_400, 0, 100, 200, 300))]
+            for frame_ in back:
+                far.send(frame_)
+            frames = [f for f in heard(near) if f[:6] == SENDER]
+            said = notifier.end()
+        lost = [1_000 * n for n in range(24) if 1_000 * n not in came]
+        assert (said["queued"], said["no_room"], said["alone"], said["attached"]) == (5, len(lost) - 5, 0, 5)
+        expected = []
+        waiting = [notification(n, 1_000, v6=v6, operation=2) for n in lost[:5]]
+        for frame_ in back:
+            padded = frame_.ljust(60, b"\0")
+            if waiting and len(padded) + 4 + size <= 1_518:
+                expected.append(padded[:12] + b"\xa8\x00" + padded[14:] + waiting.pop(0))
+            else:
+                expected.append(frame_)
+        assert frames == expected
+        pcap = tmp_path / "sender.pcap"
+        rows = [struct.pack("<IIII", 1_000 + i, 0, len(f), len(f)) + f for i, f in enumerate([*notices, *frames])]
+        pcap.write_bytes(struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 65_535, 1) + b"".join(rows))
+        assert "in0" in command(at.ns, "ip", "link", "show", "in0")
+        assert "clsact" not in command(at.ns, "tc", "qdisc", "show", "dev", "in0")
+        os.close(sender)
+    found = fanin.analyze(pcap, rate="10Mbps").notifications
+    assert found is not None
+    assert (found["frames"], found["alone"], found["attached"], found["flows"]) == (len(notices) + 5, len(notices), 5, 1)
+    assert found["told_bytes"] == 1_000 * found["frames"]
+    assert {entry["name"]: entry["count"] for entry in found["operations"]} == {"retransmit_and_halve": len(notices), "retransmit": 5}

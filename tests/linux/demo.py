@@ -1,7 +1,7 @@
 """S-ECN beside DCTCP's threshold on the TCP of the running kernel, and in Fanin: `make linux-demo`; docs/linux-dataplane.md.
 
-18 senders in namespaces, HTB, marks by dataplane/linux at the port's egress, DCTCP by BPF, queues recorded by tracepoints and analysed
-by `fanin analyze`; each run is mirrored with its starts and its round trip.
+18 senders in namespaces, HTB, marks by dataplane/linux at the port's egress, DCTCP by BPF, queues recorded by tracepoints and
+analysed by `fanin analyze`; each run is mirrored with its starts and its round trip.
 
 python tests/linux/demo.py                   the table, from the committed runs of the kernel; needs no root
 python tests/linux/demo.py --measure         measure the kernel anew (root, minutes), into out/linux-demo
@@ -82,7 +82,7 @@ class Marked(Experiment):
     def transport(self) -> dict[str, Any]:
         """Its hosts."""
         push = {"kind": "half_window", "writes": [f"{FIRST}B"]}
-        # Connections are open before: here a flow begins with its SYN, which would wait behind the data of those that began earlier.
+        # Connections are open before: a flow would begin with its SYN, which waits behind the data of earlier ones.
         return {"congestion_control": "dctcp", "initial_window": self.window, "push": push, "handshake": False}
 
 
@@ -99,7 +99,8 @@ CASES = [
 
 def analysed(source: Any, rate: int, goodput: float) -> dict[str, float]:
     """What `fanin analyze` says of a port, and the share of marked packets."""
-    found = fanin.analyze(source, **({} if isinstance(source, fanin.Result) else {"rate": f"{rate}bps", "overhead": "0B"}))
+    kernel = isinstance(source, Path)
+    found = fanin.analyze(source, rate=f"{rate}bps", overhead="0B") if kernel else fanin.analyze(source)
     port, records = found.port(), found.records
     taken = records.filter(~pl.col("dropped"))
     return {
@@ -117,7 +118,7 @@ def goodput(experiment: Marked, outcome: Outcome) -> float:
 
 
 def refused(n: dict[str, float], experiment: Marked) -> str | None:
-    """Why a run does not count, or None: as of the comparison with the kernel, and a delay line that is late by a quarter of the round trip."""
+    """Why a run does not count, or None: as in campaign.py, and a delay line that is late by a quarter of the round trip."""
     quarter = experiment.rtt * 1e6 / 4
     if n["late_p99_us"] > min(quarter, LATE_P99):
         return f"the delay line is late by {n['late_p99_us']} us (99th percentile), {quarter:.0f} are a quarter of the round trip"
@@ -197,8 +198,8 @@ def spread(values: Sequence[float], digits: int, scale: float = 1.0) -> str:
 def table(data: dict[str, Any], folder: Path) -> tuple[str, dict[str, tuple[list[dict[str, Any]], list[dict[str, float]]]]]:
     """The table of the page, and what it was made from: runs of the kernel and their mirrors, by case."""
     out = [
-        f"Kernel {data['kernel']}, {data['cpus']} CPUs, measured on {data['date']}; Fanin at {state()}. Median (least..most) of the runs that "
-        "count, and of their mirrors.",
+        f"Kernel {data['kernel']}, {data['cpus']} CPUs, measured on {data['date']}; Fanin at {state()}. "
+        "Median (least..most) of the runs that count, and of their mirrors.",
         "",
         "| rate, first window | | runs | peak \\[KB\\]: kernel | Fanin | mean queue \\[KB\\]: kernel | Fanin "
         "| goodput \\[% of the rate\\]: kernel | Fanin | marked \\[%\\]: kernel | Fanin |",

@@ -287,7 +287,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         source.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     data = json.loads(source.read_text(encoding="utf-8"))
     if options.reference:
-        REFERENCE.write_text(json.dumps(data, separators=(",", ":")) + "\n", encoding="utf-8")
+        # Rates that were not measured now stay as they are.
+        before = json.loads(REFERENCE.read_text(encoding="utf-8"))["cases"] if REFERENCE.exists() else {}
+        data = {**data, "cases": {**before, **data["cases"]}}
+        lines = [f" {json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}" for key, value in data["cases"].items()]
+        head = {key: value for key, value in data.items() if key != "cases"}
+        REFERENCE.write_text(json.dumps(head)[:-1] + ', "cases": {\n' + ",\n".join(lines) + "\n}}\n", encoding="utf-8")
     with tempfile.TemporaryDirectory() as work:
         text, _ = table(data, Path(work))
         print(text)

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -22,7 +23,7 @@ import pytest
 import bpf
 import cost
 import fanin
-from bed import Bed, Setting, command, unshare, within
+from bed import Bed, LackingError, Setting, command, unshare, within
 from bed import lacking as bed_lacking
 from fanin.conformance import conform
 
@@ -191,9 +192,9 @@ def test_lost_records_are_counted_and_said(binary: Path, tmp_path: Path) -> None
     """A reader that stands still fills the ring buffer; what found no room is counted by hook."""
     table = str(tmp_path / "queue.csv")
     with port(10_000_000_000, 10_000_000) as at, bpf.Program(binary, "record", "port", table, ns=at.ns) as recorder:
-        recorder.process.send_signal(19)  # SIGSTOP
+        recorder.process.send_signal(signal.SIGSTOP)
         sent = json.loads(command(at.ns, str(binary), "flood", "port", "packets=300000", "size=100"))["sent"]
-        recorder.process.send_signal(18)  # SIGCONT
+        recorder.process.send_signal(signal.SIGCONT)
         said = recorder.end()
     assert said["status"] == 3
     assert said["lost"] > 10_000
@@ -237,6 +238,18 @@ def test_each_hook_costs_at_most_180_ns(binary: Path) -> None:
     assert 20 < min(found["mark"]) <= 250
 
 
+def dctcp_program(binary: Path) -> bpf.Program:
+    """Registered for the whole machine under one name: another test may have it for a while."""
+    for _ in range(120):
+        try:
+            return bpf.Program(binary, "dctcp")
+        except LackingError as e:
+            if "is another one running?" not in str(e):
+                raise
+        time.sleep(1)
+    raise AssertionError("another program has bpf_dctcp for two minutes")
+
+
 def test_dctcp_keeps_the_queue_at_its_threshold(binary: Path, tmp_path: Path) -> None:
     """Real TCP over a threshold of 32 KB: both ends speak DCTCP, nothing is lost, and the queue stays about there."""
     reason = bed_lacking()
@@ -244,7 +257,7 @@ def test_dctcp_keeps_the_queue_at_its_threshold(binary: Path, tmp_path: Path) ->
         pytest.skip(f"DCTCP in the running kernel: this machine lacks {reason}")
     table = tmp_path / "queue.csv"
     setting = Setting(flows=3, size=2_000_000, control="bpf_dctcp", rate=100_000_000, delay=0.001, buffer=512_000)
-    with bpf.Program(binary, "dctcp") as dctcp, Bed(tmp_path / "bed", senders=3) as bed:
+    with dctcp_program(binary) as dctcp, Bed(tmp_path / "bed", senders=3) as bed:
         bed.shape(setting.rate, setting.buffer)
         with (
             bpf.Program(binary, "mark", "port", "policy=threshold", "k=32KB", ns=bed.switch) as marker,
@@ -267,6 +280,21 @@ def test_dctcp_keeps_the_queue_at_its_threshold(binary: Path, tmp_path: Path) ->
     assert late.max() < 80_000  # type: ignore[operator]
     # A window that was halved at each mark would leave the port empty at times: K is 2.6 times the path's product.
     assert (late == 0).mean() < 0.02  # type: ignore[operator]
+
+
+def controls() -> list[str]:
+    return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_the_congestion_control_goes_with_its_program(binary: Path, how: signal.Signals) -> None:
+    with dctcp_program(binary) as dctcp:
+        assert "bpf_dctcp" in controls()
+        dctcp.process.send_signal(how)
+        dctcp.process.wait(10)
+    # Gone, or free for the next one, which another test may have taken.
+    with dctcp_program(binary) as again:
+        again.end()
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and r
 	.ci/timed "mypy" $(BIN)/python -m mypy
 	.ci/timed "walk-throughs: Python" $(BIN)/python .ci/drills python
 	.ci/timed "site" $(MAKE) --no-print-directory site
-	.ci/timed "Python tests" $(BIN)/python -m pytest -q --deselect tests/linux/test_against_kernel.py
+	.ci/timed "Python tests" $(BIN)/python -m pytest -q --numprocesses auto --dist loadfile --deselect tests/linux/test_against_kernel.py
 
 install-%: ## install bpf, chromium, iverilog, node, tshark, valgrind, verilator or yosys, which some tests need, as root on Debian
 	.ci/optional install $*

@@ -72,6 +72,9 @@ class Program:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
 
     def end(self) -> dict[str, Any]:
         """Have it let go; what it counted, with its exit `status` and what it `said` on standard error."""

@@ -124,7 +124,7 @@ linux-test: $(VENV)/.built $(VENV)/.dev ## compare with the kernel of this machi
 	FANIN_LINUX_TEST=1 $(BIN)/python -m pytest -q -s -rs tests/linux
 
 .PHONY: linux-docs
-linux-docs: $(VENV)/.built ## tables and plots of docs/linux.md from the runs that make linux-test left in out/linux
+linux-docs: $(VENV)/.built ## tables and plots of the pages on the Linux kernel from the runs that make linux-test left in out/linux
 	$(BIN)/python tests/linux/campaign.py --from out/linux/kernel.json --docs --reference
 
 .PHONY: linux-demo

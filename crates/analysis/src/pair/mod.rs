@@ -1,7 +1,7 @@
 //! Two captures of one port, before and behind it: every packet's queue, wait and fate.
 //!
 //! Three readings: [`coarse`] finds how packets match and which way leads to the port, [`align`] what the clocks are apart,
-//! [`reader`] makes the records. docs/analysis-methods.md says how.
+//! [`reader`] makes the records. docs/dev/analysis-steps.md says how.
 
 mod align;
 mod checks;

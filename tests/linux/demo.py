@@ -29,7 +29,7 @@ import polars as pl
 import bpf
 import fanin
 from bed import RECEIVER_IP, Bed, LackingError, Setting, command
-from campaign import LATE_P99, between, disturbed, noise, state
+from campaign import LATE_P99, disturbed, fill, noise
 from measure import Outcome
 from mirror import VARIANTS, Experiment, kernel_outcome, run_fanin
 
@@ -198,7 +198,7 @@ def spread(values: Sequence[float], digits: int, scale: float = 1.0) -> str:
 def table(data: dict[str, Any], folder: Path) -> tuple[str, dict[str, tuple[list[dict[str, Any]], list[dict[str, float]]]]]:
     """The table of the page, and what it was made from: runs of the kernel and their mirrors, by case."""
     out = [
-        f"Kernel {data['kernel']}, {data['cpus']} CPUs, measured on {data['date']}; Fanin at {state()}. "
+        f"Kernel {data['kernel']}, {data['cpus']} CPUs, measured on {data['date']}; Fanin {fanin.__version__}. "
         "Median (least..most) of the runs that count, and of their mirrors.",
         "",
         "| rate, first window | | runs | peak \\[KB\\]: kernel | Fanin | mean queue \\[KB\\]: kernel | Fanin "
@@ -297,7 +297,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text, _ = table(data, Path(work))
         print(text)
         if options.docs:
-            PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), "demo", text), encoding="utf-8")
+            fill(PAGE, "demo", text)
             plot(OUT, Path(work), FIGURE)
     return 0
 

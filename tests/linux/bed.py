@@ -343,6 +343,14 @@ class Bed:
         command(self.switch, "tc", "class", "add", "dev", "port", "parent", "1:", "classid", "1:1", "htb", *htb)
         command(self.switch, "tc", "qdisc", "add", "dev", "port", "parent", "1:1", "handle", "2:", "bfifo", "limit", str(buffer))
 
+    def spread(self) -> None:
+        """Have the second CPU carry what comes to the port, to the receiver and back to the delay line (RPS).
+
+        Else the delay line's thread does it on the first one, with all that an ACK sets off, which 300 Mb/s are too much for.
+        """
+        rps = "/sys/class/net/trunk1/queues/rx-0/rps_cpus"
+        command(self.switch, "unshare", "-m", "sh", "-c", f"mount -t sysfs sysfs /sys && echo 2 > {rps}")
+
     def run(self, setting: Setting, limit_s: float = 60, *, keep_port: bool = False) -> Run:
         """One experiment. `keep_port`: the port stays as `shape` left it, with what was attached since."""
         if not keep_port:

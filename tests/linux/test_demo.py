@@ -67,6 +67,7 @@ def test_what_was_refused_is_said(tmp_path: Path) -> None:
         ("late_max_us", 5_001.0, "5001.0 us (most)"),
         ("steal", 0.03, "3.0 % of the time is stolen"),
         ("rate", 0.98, "the shaper gives 98.0 % of its rate"),
+        ("rate", 1.05, "the port sends at 105.0 % of its rate while packets wait"),
     ):
         assert words in str(refused({**quiet, key: value}, case))
     assert "50 are a quarter" in str(refused(quiet, replace(case, rate=500_000_000, rtt=0.0002)))

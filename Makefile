@@ -63,7 +63,7 @@ python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and r
 	.ci/timed "site" $(MAKE) --no-print-directory site
 	.ci/timed "Python tests" $(BIN)/python -m pytest -q --numprocesses auto --dist loadfile --deselect tests/linux/test_against_kernel.py
 
-install-%: ## install chromium, iverilog, node, tshark, valgrind, verilator or yosys, which some tests need, as root on Debian
+install-%: ## install bpf, chromium, iverilog, node, tshark, valgrind, verilator or yosys, which some tests need, as root on Debian
 	.ci/optional install $*
 
 # Sanitizer coverage is a part of the stable compiler; libFuzzer is C++ that its crate compiles.
@@ -126,6 +126,15 @@ linux-test: $(VENV)/.built $(VENV)/.dev ## compare with the kernel of this machi
 .PHONY: linux-docs
 linux-docs: $(VENV)/.built ## tables and plots of the pages on the Linux kernel from the runs that make linux-test left in out/linux
 	$(BIN)/python tests/linux/campaign.py --from out/linux/kernel.json --docs --reference
+
+.PHONY: linux-demo
+linux-demo: $(VENV)/.built $(VENV)/.dev ## S-ECN beside DCTCP on this machine's TCP, by BPF: root, two CPUs, clang, libbpf, three minutes; into out/linux-demo
+	$(BIN)/python tests/linux/demo.py --measure $(ARGS)
+
+.PHONY: bpf
+bpf: ## compile the BPF programs of dataplane/linux and what loads them, into target/bpf
+	$(MAKE) -s -C dataplane/linux OUT=$(CARGO_TARGET_DIR)/bpf
+	@echo "$(CARGO_TARGET_DIR)/bpf/fanin-bpf"
 
 .PHONY: rtl-synth
 rtl-synth: ## LUTs and flip-flops of the RTL by yosys, held against those of docs/dataplanes.md; ARGS=--write writes them

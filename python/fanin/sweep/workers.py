@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self
 
+from fanin.files import system
 from fanin.sweep._worker import Keep, Outcome
 
 __all__ = ["Done", "Item", "Next", "Pool"]
@@ -73,6 +74,7 @@ class Pool:
     """
 
     def __init__(self, jobs: int, base_dir: Path) -> None:
+        system.needs_posix("a sweep with worker processes")
         self.jobs: Final = jobs
         self._base_dir: Final = str(base_dir)
         self._workers: list[_Worker] = []
@@ -186,11 +188,11 @@ class Pool:
             number, _, _ = worker.waiting.popleft()
             self._again.extendleft(reversed(worker.waiting))
             last = f": {said.splitlines()[-1]}" if said else ""
-            done(number, Outcome({}, (), f"the worker process ended ({_how(status)}){last}", os.uname().nodename))
+            done(number, Outcome({}, (), f"the worker process ended ({_how(status)}){last}", system.host()))
 
 
 def _how(status: int) -> str:
     if status >= 0:
         return f"exit status {status}"
     name = signal.Signals(-status).name if -status in set(signal.Signals) else str(-status)
-    return f"{name}, out of memory?" if -status == signal.SIGKILL else name
+    return f"{name}, out of memory?" if -status == system.KILLED else name

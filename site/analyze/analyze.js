@@ -52,8 +52,11 @@ function flag({ name, label, title }) {
 
 const given = () => Object.fromEntries([...inputs].map(([name, value]) => [name, value()]));
 
+// Names of the files before the port, or alone, and of those behind it.
+const sides = () => [false, true].map((side) => files.filter((file) => file.behind === side).map(({ name }) => name));
+
 function say() {
-  const [before, behind] = [false, true].map((side) => files.filter((file) => file.behind === side).map(({ name }) => name));
+  const [before, behind] = sides();
   command.textContent = files.length ? commandOf(before, behind, given()) : "";
   run.disabled = running !== null || !before.length;
 }
@@ -87,8 +90,7 @@ function halt(words) {
 function start() {
   halt("");
   problems.replaceChildren();
-  const paths = files.filter((file) => !file.behind).map(({ name }) => name);
-  const behind = files.filter((file) => file.behind).map(({ name }) => name);
+  const [paths, behind] = sides();
   running = new Worker(new URL("worker.js", folder), { type: "module" });
   running.onmessage = ({ data }) => heard(data);
   running.onerror = (event) => halt(`the program could not be loaded: ${event.message || "a file of the site is missing"}`);
@@ -137,6 +139,10 @@ function save(kind) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
+root.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && event.target.matches("input:not([type])") && !run.disabled) start();
+});
+
 for (const [name, over] of [["dragenter", true], ["dragover", true], ["dragleave", false], ["drop", false]]) {
   root.addEventListener(name, (event) => {
     event.preventDefault();
@@ -152,9 +158,9 @@ async function begin() {
       list,
       element("fieldset", {}, element("legend", {}, "Of the port"), element("div", { class: "pg-knobs" }, ...FIELDS.slice(0, 3).flatMap(field))),
       element("details", {}, element("summary", {}, "More"), element("div", { class: "pg-knobs" }, ...FIELDS.slice(3).flatMap(field)), ...FLAGS.map(flag)),
-      element("div", { class: "pg-bar" }, run, stop),
-      command),
-    element("div", {}, state, bar, problems, kept, frame));
+      element("div", { class: "pg-bar" }, run, stop)),
+    element("div", {}, command, state, bar, problems, kept),
+    frame);
   draw();
   const there = await fetch(new URL("analyze.wasm", folder), { method: "HEAD" });
   if (!there.ok) halt("This copy of the site was built without the program: use fanin analyze.");

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import fanin as api
+
 ROOT = Path(__file__).parents[2]
 INCAST = ROOT / "scenarios" / "incast.toml"
 CAPTURE = ROOT / "examples" / "captures" / "drops-before.pcap.gz"
@@ -126,7 +128,16 @@ def test_a_scenario_is_run_and_reported(tmp_path: Path) -> None:
     done = fanin("run", str(INCAST), "-o", str(out), "--quiet")
     assert done.returncode == 0, done.stderr.decode()
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-    command = [sys.executable, "-c", "from fanin.cli import app; app()", "run", str(INCAST), "-o", str(tmp_path / "here"), "--quiet"]
+    command = [
+        sys.executable,
+        "-c",
+        "from fanin.cli import app; app()",
+        "run",
+        str(INCAST),
+        "-o",
+        str(tmp_path / "here"),
+        "--quiet",
+    ]
     here = subprocess.run(command, check=False, capture_output=True)
     assert here.returncode == 0, here.stderr.decode()
     assert manifest["fingerprint"] == json.loads((tmp_path / "here" / "manifest.json").read_text(encoding="utf-8"))["fingerprint"]
@@ -177,6 +188,25 @@ def test_a_capture_is_analysed(tmp_path: Path) -> None:
     first, second = json.loads(by_path.stdout), json.loads(piped.stdout)
     assert first["ports"][0]["bursts"] == second["ports"][0]["bursts"] != []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "records.csv"]
+
+
+@pytest.mark.native
+def test_a_sweep_goes_one_by_one(tmp_path: Path) -> None:
+    """Its outcomes are those of worker processes."""
+    sweep = tmp_path / "sweep.toml"
+    axes = '[sweep.grid]\n"switch.marking.k" = ["20 packets", "65 packets"]\n'
+    sweep.write_text(f'[sweep]\nscenario = "{INCAST}"\nseeds = 2\n{axes}', encoding="utf-8")
+    done = fanin("sweep", str(sweep), "-o", str(tmp_path / "here"), "--quiet")
+    assert done.returncode == 0, done.stderr.decode()
+    api.sweep(sweep, tmp_path / "there", jobs=1, progress=False)
+    alone, with_workers = (api.Sweep(tmp_path / name) for name in ("here", "there"))
+    assert alone.complete
+    assert alone.metrics.height >= 40
+    differ = {name for name in alone.metrics.columns if not alone.metrics[name].equals(with_workers.metrics[name])}
+    assert differ <= {"segment", "wall_s"}  # the name of a file, and time
+    done = fanin("sweep", str(sweep), "-o", str(tmp_path / "several"), "--jobs", "2")
+    assert done.returncode != 0
+    assert b"jobs = 2, more than one run at once, does not work on Windows" in b" ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 //! Captures and tables that a page was given: the report, and the records that it draws.
 
-use fanin_analysis::trace::{self, Control, Failure, Files, Found, Observer, Options, Problem, Progress, ReadAt, Shelf};
+use fanin_analysis::trace::{
+    self, Control, Failure, Files, Found, Name, Observer, Options, Problem, Progress, ReadAt, RecordRow, Shelf,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
@@ -162,10 +164,8 @@ impl Seen {
         }
     }
 
+    /// Takes a row that lies in it.
     fn take(&mut self, row: &Row, flow: i64) {
-        if row.time < self.low || row.time > self.high {
-            return;
-        }
         let after = row.time - self.low;
         let column = (whole(after as f64, self.width) as usize).min(self.n.len() - 1);
         self.n[column] += 1;
@@ -183,6 +183,41 @@ impl Seen {
             packets.wait.push(row.wait);
         }
     }
+}
+
+/// The stretches of a port; its records come in order of time.
+struct Lane<'a> {
+    port: &'a str,
+    /// Stretches by their starts, and how many of them have begun.
+    waiting: Vec<usize>,
+    begun: usize,
+    /// Those that the present time lies in.
+    open: Vec<usize>,
+}
+
+impl Lane<'_> {
+    /// The stretches that a time lies in.
+    fn at(&mut self, time: u64, seen: &[Seen]) -> &[usize] {
+        while self.waiting.get(self.begun).is_some_and(|next| seen[*next].low <= time) {
+            self.open.push(self.waiting[self.begun]);
+            self.begun += 1;
+        }
+        self.open.retain(|stretch| seen[*stretch].high >= time);
+        &self.open
+    }
+}
+
+/// The stretches by their ports.
+fn lanes<'a>(stretches: &'a [Stretch]) -> Vec<Lane<'a>> {
+    let mut by_port: BTreeMap<&'a str, Vec<usize>> = BTreeMap::new();
+    for (place, stretch) in stretches.iter().enumerate() {
+        by_port.entry(&stretch.port).or_default().push(place);
+    }
+    let lane = |(port, mut waiting): (&'a str, Vec<usize>)| {
+        waiting.sort_by_key(|place| stretches[*place].low);
+        Lane { port, waiting, begun: 0, open: Vec::new() }
+    };
+    by_port.into_iter().map(lane).collect()
 }
 
 /// How often a width goes into a length, exactly: a quotient that is rounded up to a whole number is not that number.
@@ -242,15 +277,26 @@ impl Analyses {
     /// It was ended.
     pub fn explore(&self, files: Vec<Given>, settings: Value, stretches: Vec<Stretch>) -> Result<String, String> {
         let mut seen: Vec<Seen> = stretches.iter().map(Seen::of).collect();
-        let mut by_port: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for (place, stretch) in stretches.iter().enumerate() {
-            by_port.entry(&stretch.port).or_default().push(place);
-        }
+        let mut lanes = lanes(&stretches);
+        // The port of the row before, mostly that of this one.
+        let mut last: Option<(Name, Option<usize>)> = None;
         let mut names: BTreeMap<String, i64> = BTreeMap::new();
         let options = self.options(files, settings);
-        let mut take = |row: fanin_analysis::trace::RecordRow| {
-            let port = row.port.to_string();
-            let Some(places) = by_port.get(port.as_str()) else { return Ok(()) };
+        let mut take = |row: RecordRow| {
+            let lane = match &last {
+                Some((port, lane)) if *port == row.port => *lane,
+                _ => {
+                    let name = row.port.to_string();
+                    let lane = lanes.binary_search_by_key(&name.as_str(), |lane| lane.port).ok();
+                    last = Some((row.port.clone(), lane));
+                    lane
+                }
+            };
+            let Some(lane) = lane else { return Ok(()) };
+            let open = lanes[lane].at(row.time_ps, &seen);
+            if open.is_empty() {
+                return Ok(());
+            }
             let bits = [row.marked, row.dropped, row.replaced, row.estimated];
             let told = Row {
                 time: row.time_ps,
@@ -259,11 +305,12 @@ impl Analyses {
                 queue: number(row.queue_bytes),
                 wait: number(row.wait_ps),
             };
-            let flow = row.flow.map_or(-1, |name| {
+            let kept = open.iter().any(|place| seen[*place].packets.is_some());
+            let flow = row.flow.filter(|_| kept).map_or(-1, |name| {
                 let next = names.len() as i64;
                 *names.entry(name.to_string()).or_insert(next)
             });
-            places.iter().for_each(|place| seen[*place].take(&told, flow));
+            open.iter().for_each(|place| seen[*place].take(&told, flow));
             Ok(())
         };
         let read = options.and_then(|options| trace::each_record(&options, &mut take, &mut Watch(&*self.host)));

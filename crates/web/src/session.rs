@@ -14,17 +14,32 @@ use std::sync::Arc;
 enum Request {
     Version {},
     #[cfg(feature = "engine")]
-    Check { scenario: String },
+    Check {
+        scenario: String,
+    },
     #[cfg(feature = "engine")]
-    Start { scenario: String },
+    Start {
+        scenario: String,
+    },
     #[cfg(feature = "engine")]
-    Advance { events: u64 },
+    Advance {
+        events: u64,
+    },
     #[cfg(feature = "engine")]
-    Finish { points: usize },
+    Finish {
+        points: usize,
+    },
     #[cfg(feature = "analyze")]
-    Analyze { files: Vec<crate::analyze::Given>, settings: Value },
+    Analyze {
+        files: Vec<crate::analyze::Given>,
+        settings: Value,
+    },
     #[cfg(feature = "analyze")]
-    Explore { files: Vec<crate::analyze::Given>, settings: Value, stretches: Vec<Stretch> },
+    Explore {
+        files: Vec<crate::analyze::Given>,
+        settings: Value,
+        stretches: Vec<Stretch>,
+    },
 }
 
 /// A page's session.

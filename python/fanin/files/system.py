@@ -23,6 +23,7 @@ __all__ = [
     "NAMED_DESCRIPTORS",
     "OPEN_FILES_MOVE",
     "OWN",
+    "POSIX",
     "allocate",
     "host",
     "lock",
@@ -32,10 +33,13 @@ __all__ = [
     "sync_folder",
 ]
 
-OPEN_FILES_MOVE: Final = fcntl is not None
+POSIX: Final = fcntl is not None
+"""Whether this is no Windows."""
+
+OPEN_FILES_MOVE: Final = POSIX
 """Whether a file that is open may be renamed or removed."""
 
-NAMED_DESCRIPTORS: Final = fcntl is not None and Path("/dev/fd").exists()
+NAMED_DESCRIPTORS: Final = POSIX and Path("/dev/fd").exists()
 """Whether an open file can be opened again by its number."""
 
 _WHERE_THERE: Final = ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY", "O_NOINHERIT")
@@ -93,7 +97,7 @@ def pwrite(descriptor: int, data: bytes) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Have the names in a folder on the disk, where a folder can be opened for that."""
-    if fcntl is None:
+    if not POSIX:
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -129,5 +133,5 @@ def needs_posix(what: str) -> None:
     OSError
         This is Windows.
     """
-    if fcntl is None:
+    if not POSIX:
         raise OSError(None, f"{what} does not work on Windows; in WSL 2 it does, as on Linux (docs/install.md)")

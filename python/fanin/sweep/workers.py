@@ -18,9 +18,9 @@ from types import TracebackType
 from typing import IO, Any, Final, Self
 
 from fanin.files import system
-from fanin.sweep._worker import Keep, Outcome
+from fanin.sweep._worker import Keep, Outcome, simulate
 
-__all__ = ["Done", "Item", "Next", "Pool"]
+__all__ = ["Done", "Item", "Next", "OneByOne", "Pool"]
 
 Item = tuple[int, str, Keep | None]
 """Number of a run, its scenario as JSON, and where its result folder goes."""
@@ -62,6 +62,26 @@ class _Worker:
         self.errors.close()
 
 
+class OneByOne:
+    """Runs in this process, one after another, where there are no worker processes: on Windows.
+
+    Parameters
+    ----------
+    base_dir : path
+        Where relative paths in scenarios start from.
+    """
+
+    def __init__(self, base_dir: Path) -> None:
+        self._base_dir: Final = str(base_dir)
+
+    def run(self, following: Next, done: Done, tick: Callable[[], None]) -> None:
+        """Run what `following` gives until it gives nothing; `tick` is called after each."""
+        while (item := following()) is not None:
+            number, text, keep = item
+            done(number, simulate(text, self._base_dir, keep))
+            tick()
+
+
 class Pool:
     """Worker processes; used as a context manager, which ends them.
 
@@ -74,7 +94,6 @@ class Pool:
     """
 
     def __init__(self, jobs: int, base_dir: Path) -> None:
-        system.needs_posix("a sweep with worker processes")
         self.jobs: Final = jobs
         self._base_dir: Final = str(base_dir)
         self._workers: list[_Worker] = []

@@ -44,7 +44,10 @@ impl Manifest {
         let wrong = |message: String| Problem::new(message).file(&path);
         let file = shelf.0.open(&path).map_err(|e| wrong(format!("cannot be opened: {e}")))?;
         let mut text = String::new();
-        Whole { file, at: 0 }.take(MANIFEST_LIMIT).read_to_string(&mut text).map_err(|e| wrong(format!("cannot be read: {e}")))?;
+        Whole { file, at: 0 }
+            .take(MANIFEST_LIMIT)
+            .read_to_string(&mut text)
+            .map_err(|e| wrong(format!("cannot be read: {e}")))?;
         let document: Value = serde_json::from_str(&text).map_err(|e| wrong(format!("is damaged: {e}")))?;
         let schema = document["schema"].as_str().unwrap_or_default();
         if !schema.starts_with("manifest/") {

@@ -70,7 +70,10 @@ mod room {
 
         /// Why there is no more room, and what to do about it.
         pub fn said(error: &Error) -> [String; 2] {
-            [format!("for which a page has no more memory: {error}"), "sort the trace beforehand, or use fanin analyze --sort".into()]
+            [
+                format!("for which a page has no more memory: {error}"),
+                "sort the trace beforehand, or use fanin analyze --sort".into(),
+            ]
         }
 
         /// # Errors

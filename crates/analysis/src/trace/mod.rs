@@ -24,7 +24,7 @@ pub use crate::input::problem::{Failure, Problem, Problems};
 pub use crate::pair::{ClockReport, FlowWait, LeftOut, Match, PairReport, WaitReport};
 pub use estimate::Buffer;
 pub use export::{each_record, export};
-pub use fanin_telemetry::RecordRow;
+pub use fanin_telemetry::{Name, RecordRow};
 pub use options::{By, Options};
 pub use time_argument::Dated;
 pub use transfers::{AtPort, TransferReport, TransferRow};

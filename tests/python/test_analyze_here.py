@@ -258,4 +258,5 @@ def test_a_capture_is_analysed_in_the_page(
     sent = [r["params"]["request"] for r in requests if r["method"] == "Network.requestWillBeSent"]
     assert sent
     assert all(request["url"].startswith((served, "data:", "blob:")) for request in sent), sent
+    assert {Path(request["url"]).name for request in sent if request["url"].endswith(".wasm")} == {"analyze.wasm"}
     assert {request["method"] for request in sent} <= {"GET", "HEAD"}, "something is sent"

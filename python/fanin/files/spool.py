@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, cast
 
 from fanin.files import system
 from fanin.text import show
@@ -139,7 +139,7 @@ def _copied(source: IO[bytes], first: bytes, name: str) -> IO[bytes]:
     try:
         # Held as long as the analysis; where no open file has a path, one with a name.
         made = tempfile.TemporaryFile if system.NAMED_DESCRIPTORS else functools.partial(tempfile.NamedTemporaryFile, delete=False)
-        target: IO[bytes] = made(prefix="fanin-", buffering=0)
+        target = cast("IO[bytes]", made(prefix="fanin-", buffering=0))
         while chunk:
             rest = memoryview(chunk)
             while rest:

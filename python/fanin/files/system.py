@@ -70,7 +70,7 @@ def lock(descriptor: int) -> None:
     OSError
         The file system has no locks.
     """
-    if fcntl is not None:
+    if POSIX:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return
     import msvcrt

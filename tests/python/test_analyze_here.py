@@ -80,13 +80,15 @@ def captures(folder: Path) -> dict[str, tuple[list[str], dict[str, Any]]]:
     (folder / "plain.pcap").write_bytes(whole)
     (folder / "cut.pcap").write_bytes(whole[: len(whole) // 2 + 7])
     (folder / "cut.pcap.gz").write_bytes((CAPTURES / "incast-before.pcap.gz").read_bytes()[:20_000])
+    (folder / "cut.pcap.zst").write_bytes((DATA / "captures" / "sawtooth16-before.pcap.zst").read_bytes()[:20_000])
     slow = {"rate": "100Mbps"}
     return {
         "plain": (["plain.pcap"], slow),
         "cut": (["cut.pcap"], slow),
         "cut, packed": (["cut.pcap.gz"], slow),
+        "cut, zstd": (["cut.pcap.zst"], slow),
         "gzip": (["drops-before.pcap.gz"], slow),
-        "zstd": (["incast27-before.pcap.zst"], slow),
+        "zstd": (["sawtooth16-before.pcap.zst"], slow),
         "pcapng": (["host25.pcapng.gz"], {"rate": "10Gbps", "rtt": "20us"}),
         "estimated": (["incast-before.pcap.gz"], slow | {"buffer": "512KB", "fcs": False}),
         "unlimited": (["sawtooth16-before.pcap.gz"], slow | {"buffer": "unlimited", "fcs": False}),

@@ -37,14 +37,19 @@ mod decoder {
         input: R,
         frame: Box<FrameDecoder>,
         inside: bool,
+        /// The data end inside a block; what was before is still to be given.
+        cut: bool,
     }
+
+    /// An empty block, the last one, and a checksum: what is before it then comes out.
+    const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
     /// Unpacks what `input` gives. The largest window is that of the decoder itself, 100 MB.
     ///
     /// # Errors
     /// None.
     pub fn decoder<R: BufRead>(input: R, _: u32) -> Result<Decoder<R>> {
-        Ok(Decoder { input, frame: Box::new(FrameDecoder::new()), inside: false })
+        Ok(Decoder { input, frame: Box::new(FrameDecoder::new()), inside: false, cut: false })
     }
 
     impl<R> Decoder<R> {
@@ -100,11 +105,21 @@ mod decoder {
                 }
                 while self.frame.can_collect() == 0 && !self.frame.is_finished() {
                     let step = BlockDecodingStrategy::UptoBytes(STEP);
-                    self.frame.decode_blocks(&mut self.input, step).map_err(failure)?;
+                    match self.frame.decode_blocks(&mut self.input, step).map_err(failure) {
+                        Ok(_) => {}
+                        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                            self.cut = true;
+                            self.frame.decode_blocks(&LAST_BLOCK[..], BlockDecodingStrategy::All).map_err(failure)?;
+                        }
+                        Err(error) => return Err(error),
+                    }
                 }
                 let read = self.frame.read(buf)?;
                 if read > 0 {
                     return Ok(read);
+                }
+                if self.cut {
+                    return Err(ErrorKind::UnexpectedEof.into());
                 }
                 if let (Some(said), Some(found)) = (self.frame.get_checksum_from_data(), self.frame.get_calculated_checksum()) {
                     if said != found {

@@ -102,7 +102,7 @@ fn records_are_in_each_stretch_that_they_lie_in() {
     let burst = 480_000_000;
     request["stretches"] = json!([
         stretch("eth0", 2_000_000_000, 2_000_000_000 + burst - 1, 2, true),
-        stretch("eth0", 0, 3_000_000_000, 3, false),
+        stretch("eth0", 0, 2_999_999_999, 3, false),
         stretch("eth1", 1_000_000_000, 1_000_000_000 + burst - 1, 4, false),
         stretch("eth0", 0, 12_000_000, 1, true),
         stretch("eth9", 0, 1, 1, true),

@@ -11,7 +11,7 @@ use std::io::{Error, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Who has the files, and is told how far the reading is.
+/// Holder of the files, who is told how far the reading is.
 pub trait Host: Debug + Send + Sync {
     /// Reads some bytes of a file by its number.
     ///
@@ -102,7 +102,7 @@ pub struct Stretch {
     high: u64,
     /// Columns of time into which records are added up.
     columns: usize,
-    /// Whether packets are told one by one.
+    /// True if packets are told one by one.
     keep: bool,
 }
 
@@ -191,7 +191,7 @@ struct Lane<'a> {
     /// Stretches by their starts, and how many of them have begun.
     waiting: Vec<usize>,
     begun: usize,
-    /// Those that the present time lies in.
+    /// Stretches that the present time lies in.
     open: Vec<usize>,
 }
 
@@ -220,7 +220,7 @@ fn lanes<'a>(stretches: &'a [Stretch]) -> Vec<Lane<'a>> {
     by_port.into_iter().map(lane).collect()
 }
 
-/// How often a width goes into a length, exactly: a quotient that is rounded up to a whole number is not that number.
+/// Number of times that a width goes into a length, exactly: a quotient that is rounded up to a whole number is not that number.
 fn whole(length: f64, width: f64) -> f64 {
     let quotient = (length - length % width) / width;
     let floor = quotient.floor();
@@ -329,7 +329,7 @@ impl Analyses {
     }
 }
 
-/// What is wrong, as an answer.
+/// Problems of files or settings as an answer.
 fn told(failure: Failure) -> Result<String, String> {
     match failure {
         Failure::Stopped => Err("stopped".into()),

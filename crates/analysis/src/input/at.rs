@@ -62,7 +62,7 @@ impl ReadAt for File {
     }
 }
 
-/// What a path leads to.
+/// Kind of thing that a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A file of so many bytes.
@@ -72,9 +72,9 @@ pub enum Found {
     Other,
 }
 
-/// Where the files of a trace lie.
+/// Place where the files of a trace lie.
 pub trait Files: Debug + Send + Sync {
-    /// What is there.
+    /// Tells the kind of thing at a path.
     ///
     /// # Errors
     /// Nothing, or it cannot be told.

@@ -31,7 +31,7 @@ mod room {
             }
         }
 
-        /// Where it lies, and what gives it more room.
+        /// Words on an error: the place of the file, and a way to more room.
         pub fn said(error: &Error) -> [String; 2] {
             let folder = std::env::temp_dir();
             [
@@ -68,7 +68,7 @@ mod room {
             Ok(Spill(Vec::new()))
         }
 
-        /// Why there is no more room, and what to do about it.
+        /// Words on an error: the reason, and a way to more room.
         pub fn said(error: &Error) -> [String; 2] {
             [
                 format!("for which a page has no more memory: {error}"),

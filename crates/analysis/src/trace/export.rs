@@ -94,7 +94,7 @@ impl Sink for Writer<'_> {
     }
 }
 
-/// Writes the records of a trace to `records.parquet` in `folder`, each port's in order of time; gives how many there are.
+/// Writes the records of a trace to `records.parquet` in `folder`, each port's in order of time; gives their number.
 ///
 /// # Errors
 /// See [`Failure`]; the table cannot be written.

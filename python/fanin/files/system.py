@@ -1,4 +1,4 @@
-"""What systems do differently: locks of files, open files that move, descriptors with a path.
+"""Differences between systems: locks of files, open files that move, descriptors with a path.
 
 Whether this is POSIX is asked here alone, by whether there are its locks.
 """
@@ -34,13 +34,13 @@ __all__ = [
 ]
 
 POSIX: Final = fcntl is not None
-"""Whether this is no Windows."""
+"""True if this is no Windows."""
 
 OPEN_FILES_MOVE: Final = POSIX
-"""Whether a file that is open may be renamed or removed."""
+"""True if a file that is open may be renamed or removed."""
 
 NAMED_DESCRIPTORS: Final = POSIX and Path("/dev/fd").exists()
-"""Whether an open file can be opened again by its number."""
+"""True if an open file can be opened again by its number."""
 
 _WHERE_THERE: Final = ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY", "O_NOINHERIT")
 

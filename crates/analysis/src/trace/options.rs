@@ -43,7 +43,7 @@ pub struct Options {
     pub rate_tolerance: Option<f64>,
     /// True if the port's queue counts frames without their check sequence and padding, as Linux does.
     pub without_fcs: bool,
-    /// Where the files lie.
+    /// Place where the files lie.
     pub shelf: Shelf,
     /// Names of files in messages, where they are not the paths.
     pub shown: BTreeMap<PathBuf, PathBuf>,

@@ -1,10 +1,14 @@
-"""Build the site: pages of `docs/`, pages of this folder, and the engine for the playground, into `target/site/html`.
+"""Build the site: pages of `docs/`, pages of this folder, and the programs of two of them, into `target/site/html`.
 
-Usage: python site/build.py OUT [ENGINE.wasm]. Without an engine the playground says that it is not there.
+Usage: python site/build.py OUT [ENGINE.wasm ANALYZE.wasm]. Without these programs the pages
+of the playground and of the analysis say that they are not there.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -37,6 +41,13 @@ PROJECT_PAGES = {
 LINK = re.compile(r"(?<!\\)(\]\()([^)\s]+)(\))")
 COLOR = re.compile(r"\x1b\[[0-9;]*m")
 FENCE = re.compile(r"^(```|~~~)")
+
+
+STYLES = ("uplot/uPlot.min.css", "style.css")
+SCRIPTS = ("uplot/uPlot.min.js", "charts.js", "figures.js", "bursts.js", "script.js")
+"""What the page about an analysis is made of: those of `python/fanin/pages`."""
+PROGRAMS = ("playground/fanin.wasm", "analyze/analyze.wasm")
+"""Where the site has its programs."""
 
 
 class BuildError(Exception):
@@ -195,7 +206,18 @@ def problems(output: str) -> list[str]:
     return [f"{place}: {what.strip()}" for what, place in re.findall(r"Warning: (.*)\n.*\[ (\S+:\d+:\d+) \]", plain)]
 
 
-def build(out: Path, engine: Path | None) -> None:
+def parts() -> dict[str, Any]:
+    """Return style and scripts of the page about an analysis, and what its policy says of them; see `fanin.pages.page`."""
+    pages = ROOT / "python" / "fanin" / "pages"
+    text = {name: (pages / name).read_text(encoding="utf-8") for name in (*STYLES, *SCRIPTS, "uplot/LICENSE")}
+    scripts = [text[name] for name in SCRIPTS]
+    scripts[0] = f"/*\n{text['uplot/LICENSE']}*/\n{scripts[0]}"
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    hashes = [f"'sha256-{digest}'" for digest in digests]
+    return {"style": "".join(text[name] for name in STYLES), "scripts": scripts, "hashes": hashes}
+
+
+def build(out: Path, programs: list[Path]) -> None:
     """Build the site into `out/html`.
 
     Raises
@@ -207,15 +229,17 @@ def build(out: Path, engine: Path | None) -> None:
     docs = out / "docs"
     docs.mkdir(parents=True)
     stage(docs)
-    shutil.copytree(SITE / "playground", docs / "playground")
+    for folder in ("playground", "analyze"):
+        shutil.copytree(SITE / folder, docs / folder)
     for name in ("uPlot.min.js", "uPlot.min.css"):
         shutil.copyfile(ROOT / "python" / "fanin" / "pages" / "uplot" / name, docs / "playground" / name)
     config = tomllib.loads((SITE / "zensical.toml").read_text(encoding="utf-8"))
     if wrong := check_nav(docs, config):
         raise BuildError("\n".join(wrong))
     shutil.copyfile(SITE / "zensical.toml", out / "zensical.toml")
-    if engine:
-        shutil.copyfile(engine, docs / "playground" / "fanin.wasm")
+    (docs / "analyze" / "parts.json").write_text(json.dumps(parts()), encoding="utf-8")
+    for program, place_of_it in zip(programs, PROGRAMS, strict=False):
+        shutil.copyfile(program, docs / place_of_it)
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "-f", str(out / "zensical.toml")]
     done = subprocess.run(command, cwd=out, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -226,16 +250,17 @@ def build(out: Path, engine: Path | None) -> None:
 
 def main() -> None:
     """Build, and say where the site is."""
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) not in (2, 4):
         sys.exit(__doc__)
     out = Path(sys.argv[1]).resolve()
-    engine = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+    programs = [Path(argument) for argument in sys.argv[2:]]
     try:
-        build(out, engine)
+        build(out, programs)
     except BuildError as error:
         sys.exit(str(error))
     size = sum(path.stat().st_size for path in (out / "html").rglob("*") if path.is_file())
-    print(f"site: {out / 'html'}, {size / 1e6:.1f} MB{'' if engine else '; WITHOUT the playground, which has no engine'}")
+    lacks = "" if programs else "; WITHOUT the playground and the analysis, whose programs are not there"
+    print(f"site: {out / 'html'}, {size / 1e6:.1f} MB{lacks}")
 
 
 if __name__ == "__main__":

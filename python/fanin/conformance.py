@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Final, cast
 
 from fanin import vectors
+from fanin.files import system
 
 __all__ = ["Conformance", "Difference", "conform"]
 
@@ -331,6 +332,7 @@ def conform(
         raise ValueError("TARGET: no program was named")
     if not timeout_s > 0:
         raise ValueError(f"--timeout {timeout_s:g}: is not above zero")
+    system.needs_posix("fanin conform")
     document = vectors.generate(mechanism, params)
     found = Conformance(mechanism, shlex.join(target), document)
     found.rows = sum(len(sequence["rows"]) for sequence in document["sequences"])

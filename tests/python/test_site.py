@@ -194,6 +194,8 @@ def test_the_playground_runs_and_is_linked(browser: webdriver.Chrome, served: st
     urls = {r["params"]["request"]["url"] for r in requests if r["method"] == "Network.requestWillBeSent"}
     assert urls
     assert all(url.startswith((served, "data:", "blob:")) for url in urls), urls
+    programs = {Path(url).name for url in urls if url.endswith(".wasm")}
+    assert programs == {"fanin.wasm"}, "a page loads no more than it uses"
 
 
 WIDE = """

@@ -1,6 +1,6 @@
 //! Bursts, phases, laws and culprits from the queue records of a port, in one pass and bounded memory.
 //!
-//! [`trace::analyze`] reads files and reports on all ports in them. Of one port, a [`PortAnalyzer`] takes [`Record`]s in order of time
+//! [`trace::analyze`] reads files, of this machine or of whoever has them ([`trace::Files`]), and reports on all ports in them. Of one port, a [`PortAnalyzer`] takes [`Record`]s in order of time
 //! and makes a [`PortReport`]. How it decides: docs/analysis-methods.md.
 //!
 //! Memory by port: 64 B for each flow (at most 2^20 are distinguished), 8 B for each packet that waits or waited at the last peak (at

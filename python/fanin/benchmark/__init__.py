@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import shutil
 import statistics
 import subprocess
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fanin import _core
+from fanin.files import system
 from fanin.results import runner
 from fanin.text import show
 
@@ -252,6 +252,9 @@ def start_up(*, repeat: int = 5) -> dict[str, float]:
 
 
 def _cpu_seconds(command: list[str]) -> float:
+    system.needs_posix("fanin bench --start, which counts processor time,")
+    import resource
+
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:

@@ -6,8 +6,9 @@ import signal
 import threading
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any
 
+from fanin.files.system import ENDS
 from fanin.scenario import Scenario
 
 __all__ = ["as_nested", "as_setting", "end_like_ctrl_c", "overridden"]
@@ -50,17 +51,13 @@ def as_nested(values: dict[str, Any]) -> dict[str, Any]:
     return nested
 
 
-_ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that end a run as Ctrl-C does: a batch system's time limit, and a terminal that is closed."""
-
-
 def _interrupted(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
 def end_like_ctrl_c() -> None:
-    """Let `_ENDS` keep the result folder as Ctrl-C does; what is ignored, as SIGHUP is after nohup, stays ignored."""
+    """Let `ENDS` keep the result folder as Ctrl-C does; what is ignored, as SIGHUP is after nohup, stays ignored."""
     if threading.current_thread() is threading.main_thread():
-        for end in _ENDS:
+        for end in ENDS:
             if signal.getsignal(end) != signal.SIG_IGN:
                 signal.signal(end, _interrupted)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import itertools
 import os
 import re
@@ -11,6 +10,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+
+from fanin.files import system
 
 __all__ = ["OURS", "read_text", "replacing", "write_text"]
 
@@ -41,6 +42,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         return
     target = target.resolve()  # what a link leads to is replaced, not the link
     _remove_left_over(target.parent)
+    held: int | None
     try:
         part, held = _new_part(target)
     except OSError as error:
@@ -49,16 +51,23 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield part
         if target.exists():
             shutil.copymode(target, part)
-        with part.open("rb") as file:
+        with part.open("rb" if system.OPEN_FILES_MOVE else "rb+") as file:
             os.fsync(file.fileno())  # else the name could reach the disk before the content
+        if not system.OPEN_FILES_MOVE:
+            os.close(held)
+            held = None
         part.replace(target)
     except OSError as error:
         if error.filename is not None and os.fspath(error.filename) != os.fspath(part):
             raise
         raise _naming(error, path) from error
     finally:
+        if held is not None and not system.OPEN_FILES_MOVE:
+            os.close(held)
+            held = None
         part.unlink(missing_ok=True)
-        os.close(held)
+        if held is not None:
+            os.close(held)
 
 
 def _new_part(target: Path) -> tuple[Path, int]:
@@ -66,11 +75,11 @@ def _new_part(target: Path) -> tuple[Path, int]:
     while True:
         part = target.with_name(f"{OURS}part-{os.getpid()}-{next(_numbers)}{target.suffix}")
         try:
-            descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            descriptor = os.open(part, system.CREATE, 0o666)
         except FileExistsError:
             continue  # of a process that had the same number, here or on another machine
         with contextlib.suppress(OSError):  # no locks there: then nobody removes anything
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            system.lock(descriptor)
         if part.exists():
             return part, descriptor
         os.close(descriptor)  # taken for a file that was left, before it was locked
@@ -83,12 +92,15 @@ def _remove_left_over(folder: Path) -> None:
             if not _PART.fullmatch(entry.name) or not entry.is_file(follow_symlinks=False):
                 continue
             with contextlib.suppress(OSError):
-                descriptor = os.open(entry.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+                descriptor = os.open(entry.path, system.OWN)
                 try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    Path(entry.path).unlink()
+                    system.lock(descriptor)
+                    if system.OPEN_FILES_MOVE:
+                        Path(entry.path).unlink()
                 finally:
                     os.close(descriptor)
+                if not system.OPEN_FILES_MOVE:
+                    Path(entry.path).unlink()
 
 
 def _naming(error: OSError, path: str | os.PathLike[str]) -> OSError:

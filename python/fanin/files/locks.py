@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import socket
@@ -13,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from fanin.files import OURS
+from fanin.files import OURS, system
 
 __all__ = ["LOCK", "Lock", "LockedError"]
 
@@ -38,7 +37,8 @@ def _let_go_in_child() -> None:
     _held.clear()
 
 
-os.register_at_fork(after_in_child=_let_go_in_child)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_child)
 
 
 class LockedError(Exception):
@@ -69,7 +69,7 @@ class Lock:
 
     def __init__(self, path: Path, *, create: bool = True) -> None:
         self._path = path
-        self._flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT if create else 0)
+        self._flags = system.OWN | (os.O_CREAT if create else 0)
         self._descriptor = -1
         self._process = 0
         self.works = False
@@ -78,7 +78,7 @@ class Lock:
         while True:
             descriptor = os.open(self._path, self._flags, 0o666)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                system.lock(descriptor)
                 self.works = True
             except BlockingIOError:
                 owner = _owner(descriptor)
@@ -96,19 +96,33 @@ class Lock:
         facts = {"pid": self._process, "host": socket.gethostname(), "command": _command()}
         with contextlib.suppress(OSError):  # on a full disk the lock has no name, and holds all the same
             os.truncate(descriptor, 0)
-            os.pwrite(descriptor, json.dumps(facts).encode(), 0)
+            system.pwrite(descriptor, json.dumps(facts).encode())
         return self
 
     def move(self, path: Path) -> None:
-        """Give the file another name, while it is locked."""
+        """Give the file another name, while it is locked; where no open file can have one, it is unlocked for a moment."""
+        if system.OPEN_FILES_MOVE:
+            self._path.rename(path)
+            self._path = path
+            return
+        self._close()
         self._path.rename(path)
         self._path = path
+        self.__enter__()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if os.getpid() != self._process:
             return
-        with contextlib.suppress(OSError):
-            self._path.unlink()
+        if system.OPEN_FILES_MOVE:
+            with contextlib.suppress(OSError):
+                self._path.unlink()
+            self._close()
+        else:
+            self._close()
+            with contextlib.suppress(OSError):
+                self._path.unlink()
+
+    def _close(self) -> None:
         _held.discard(self._descriptor)
         os.close(self._descriptor)
 
@@ -129,7 +143,7 @@ def _command() -> str:
 def _owner(descriptor: int) -> str:
     """Return who holds a lock, from what is in its file: written by anybody, so nothing of it is trusted."""
     try:
-        facts = json.loads(os.pread(descriptor, 4096, 0))
+        facts = json.loads(system.pread(descriptor, 4096))
         process, host, command = int(facts["pid"]), str(facts["host"]), str(facts["command"])[:_SHOWN]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "another process"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import re
 import select
@@ -12,8 +13,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, cast
 
+from fanin.files import system
 from fanin.text import show
 
 __all__ = ["STDIN", "Spooled", "spool"]
@@ -44,14 +46,22 @@ class Spooled:
     paths: list[str] = field(default_factory=list)
     shown: dict[str, str] = field(default_factory=dict)
     _held: list[IO[bytes]] = field(default_factory=list)
+    _copies: list[Path] = field(default_factory=list)
 
     def __del__(self) -> None:
         for file in self._held:
             file.close()
+        for copy in self._copies:
+            copy.unlink(missing_ok=True)
 
     def _keep(self, file: IO[bytes], name: str) -> str:
-        self._held.append(file)
-        path = f"/dev/fd/{file.fileno()}"
+        if system.NAMED_DESCRIPTORS:
+            self._held.append(file)
+            path = f"/dev/fd/{file.fileno()}"
+        else:
+            file.close()
+            path = file.name
+            self._copies.append(Path(path))
         self.shown[path] = name
         return path
 
@@ -89,7 +99,7 @@ def _readable(path: str, spooled: Spooled, pipes: int) -> str:
         if source.isatty():
             source.close()
             raise ValueError("-: standard input is a terminal; pipe a trace into it")
-        if stat.S_ISREG(os.fstat(source.fileno()).st_mode) and source.tell() == 0:
+        if system.NAMED_DESCRIPTORS and stat.S_ISREG(os.fstat(source.fileno()).st_mode) and source.tell() == 0:
             return spooled._keep(source, name)
     else:
         try:
@@ -127,7 +137,9 @@ def _opened(path: str) -> tuple[IO[bytes], bytes]:
 def _copied(source: IO[bytes], first: bytes, name: str) -> IO[bytes]:
     copied, chunk = 0, first or source.read(_CHUNK)
     try:
-        target = tempfile.TemporaryFile(prefix="fanin-", buffering=0)  # noqa: SIM115 (held as long as the analysis)
+        # Held as long as the analysis; where no open file has a path, one with a name.
+        made = tempfile.TemporaryFile if system.NAMED_DESCRIPTORS else functools.partial(tempfile.NamedTemporaryFile, delete=False)
+        target = cast("IO[bytes]", made(prefix="fanin-", buffering=0))
         while chunk:
             rest = memoryview(chunk)
             while rest:

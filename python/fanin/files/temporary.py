@@ -14,6 +14,7 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Final
 
+from fanin.files import system
 from fanin.files.locks import LOCK, Lock, LockedError
 
 __all__ = ["folder"]
@@ -45,6 +46,8 @@ def _locked_folder() -> Path:
 
 
 def _remove(root: Path, stack: ExitStack) -> None:
+    if not system.OPEN_FILES_MOVE:
+        stack.close()
     shutil.rmtree(root, ignore_errors=True)
     stack.close()
 
@@ -59,7 +62,10 @@ def _sweep(parent: Path) -> None:
 
 def _remove_if_left(root: Path) -> None:
     with suppress(OSError, LockedError):
-        if root.stat().st_uid == os.geteuid():
+        if not hasattr(os, "geteuid") or root.stat().st_uid == os.geteuid():
             with Lock(root / LOCK, create=False) as lock:
-                if lock.works:
+                left = lock.works
+                if left and system.OPEN_FILES_MOVE:
                     shutil.rmtree(root, ignore_errors=True)
+            if left and not system.OPEN_FILES_MOVE:
+                shutil.rmtree(root, ignore_errors=True)

@@ -240,6 +240,9 @@ def _judged(job: Job, outcome: Outcome[T]) -> Outcome[T]:
 @contextlib.contextmanager
 def _interrupts_wait() -> Iterator[None]:
     """Hold back what a terminal sends to all while workers start. They inherit that it is blocked: the parent decides for them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows: a terminal's Ctrl-C reaches the workers, too
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield

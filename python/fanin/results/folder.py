@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from fanin.files import OURS
+from fanin.files import OURS, system
 from fanin.files.locks import LOCK, Lock, LockedError
 from fanin.tables.recorded import MANIFEST, SUMMARY
 
@@ -96,11 +96,13 @@ def _probe(out: Path) -> None:
 
 def _allocate(file: BinaryIO) -> None:
     """Take `PROBE_BYTES` of the disk; by writing only where the file system cannot do without."""
+    taken = False
     try:
-        os.posix_fallocate(file.fileno(), 0, PROBE_BYTES)
+        taken = system.allocate(file.fileno(), PROBE_BYTES)
     except OSError as error:
         if error.errno not in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
             raise
+    if not taken:
         file.write(b"\0" * PROBE_BYTES)
         file.flush()
         os.fsync(file.fileno())

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from fanin import _core
+from fanin.files import system
 from fanin.statistics.rows import MetricRow, rows
 
 __all__ = ["Keep", "Outcome", "VersionError", "batch", "simulate", "told"]
@@ -64,7 +65,7 @@ def simulate(text: str, base_dir: str, keep: Keep | None = None) -> Outcome:
     keep : Keep, optional
         Where its result folder goes; if not given, it has none.
     """
-    host = os.uname().nodename
+    host = system.host()
     try:
         if keep is not None:
             facts, metrics = _kept(text, base_dir, keep)
@@ -125,7 +126,7 @@ def batch(texts: Sequence[tuple[str, Keep | None]], base_dir: str, version: str)
         The sweep has another version than this worker.
     """
     if version != _core.version():
-        raise VersionError(f"worker on {os.uname().nodename} has Fanin {_core.version()}, the sweep {version}")
+        raise VersionError(f"worker on {system.host()} has Fanin {_core.version()}, the sweep {version}")
     return [simulate(text, base_dir, keep) for text, keep in texts]
 
 
@@ -139,7 +140,7 @@ def _end_with(pipe: int) -> None:
 def main(connection: int, pipe: int) -> None:
     """Serve a parent process: lists of (number, text, keep) in, (number, outcome) out, in the same order."""
     # A batch system and a terminal signal all processes at once: the parent is the one that decides.
-    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for ignored in (signal.SIGINT, *system.ENDS):
         signal.signal(ignored, signal.SIG_IGN)
     os.environ.setdefault("POLARS_MAX_THREADS", "1")  # there is a worker for each core
     threading.Thread(target=_end_with, args=(pipe,), daemon=True).start()

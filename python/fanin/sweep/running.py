@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fanin import _core
+from fanin.files import system
 from fanin.files.locks import LOCK, Lock, LockedError
 from fanin.machine import cores
 from fanin.results.folder import OutputError
@@ -22,7 +23,7 @@ from fanin.sweep.plan import Plan, Planned, Run
 from fanin.sweep.progress import Progress, SweepCallback
 from fanin.sweep.store import LocalStore, Store, Writer
 from fanin.sweep.todo import Seen, Todo, known_values
-from fanin.sweep.workers import Item, Pool
+from fanin.sweep.workers import Item, OneByOne, Pool
 
 __all__ = ["Shard", "execute", "known", "mine", "parsed_shard", "refuse_keep", "sweep", "workers"]
 
@@ -130,6 +131,8 @@ def execute(  # noqa: PLR0913 (as `sweep`)
                     from fanin.sweep import dask as _dask
 
                     _dask.run(dask, made.base_dir, running.following, running.ended, running.tick)
+                elif todo.total and not system.POSIX:
+                    OneByOne(made.base_dir).run(running.following, running.ended, running.tick)
                 elif todo.total:
                     with Pool(min(at_once, todo.total), made.base_dir) as pool:
                         pool.run(running.following, running.ended, running.tick)
@@ -145,12 +148,16 @@ def workers(jobs: int | None, dask: str | None) -> int:
     ------
     ValueError
         It is less than one, or a cluster does the work.
+    OSError
+        It is more than one, on Windows.
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs: {jobs} is out of range; accepted: 1 or more")
     if dask is not None and jobs is not None:
         raise ValueError("jobs is for this machine, and with dask a cluster does the work; accepted: one of the two")
-    return jobs or cores()
+    if jobs is not None and jobs > 1:
+        system.needs_posix(f"jobs = {jobs}, more than one run at once,")
+    return jobs or (cores() if system.POSIX else 1)
 
 
 def refuse_keep(store: Store, *, keep: bool) -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from fanin.files import OURS
+from fanin.files import OURS, system
 from fanin.statistics.rows import MetricRow
 
 if TYPE_CHECKING:
@@ -107,11 +107,7 @@ class LocalStore:
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(target)
-            folder = os.open(target.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)  # else a crash of the machine could forget the name
-            finally:
-                os.close(folder)
+            system.sync_folder(target.parent)  # else a crash of the machine could forget the name
         except OSError as error:
             raise StoreError(error.errno, error.strerror or str(error), str(target)) from error
         finally:

@@ -17,9 +17,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self
 
-from fanin.sweep._worker import Keep, Outcome
+from fanin.files import system
+from fanin.sweep._worker import Keep, Outcome, simulate
 
-__all__ = ["Done", "Item", "Next", "Pool"]
+__all__ = ["Done", "Item", "Next", "OneByOne", "Pool"]
 
 Item = tuple[int, str, Keep | None]
 """Number of a run, its scenario as JSON, and where its result folder goes."""
@@ -59,6 +60,26 @@ class _Worker:
         self.connection.close()
         os.close(self.pipe)
         self.errors.close()
+
+
+class OneByOne:
+    """Runs in this process, one after another, where there are no worker processes: on Windows.
+
+    Parameters
+    ----------
+    base_dir : path
+        Where relative paths in scenarios start from.
+    """
+
+    def __init__(self, base_dir: Path) -> None:
+        self._base_dir: Final = str(base_dir)
+
+    def run(self, following: Next, done: Done, tick: Callable[[], None]) -> None:
+        """Run what `following` gives until it gives nothing; `tick` is called after each."""
+        while (item := following()) is not None:
+            number, text, keep = item
+            done(number, simulate(text, self._base_dir, keep))
+            tick()
 
 
 class Pool:
@@ -186,11 +207,11 @@ class Pool:
             number, _, _ = worker.waiting.popleft()
             self._again.extendleft(reversed(worker.waiting))
             last = f": {said.splitlines()[-1]}" if said else ""
-            done(number, Outcome({}, (), f"the worker process ended ({_how(status)}){last}", os.uname().nodename))
+            done(number, Outcome({}, (), f"the worker process ended ({_how(status)}){last}", system.host()))
 
 
 def _how(status: int) -> str:
     if status >= 0:
         return f"exit status {status}"
     name = signal.Signals(-status).name if -status in set(signal.Signals) else str(-status)
-    return f"{name}, out of memory?" if -status == signal.SIGKILL else name
+    return f"{name}, out of memory?" if -status == system.KILLED else name

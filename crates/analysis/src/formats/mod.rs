@@ -27,6 +27,7 @@ pub const REPORTED: usize = 20;
 pub const UNZONED: &str = "its dates have no time zone and are taken as UTC";
 
 use crate::capture::CaptureFile;
+use crate::input::at::Found;
 use crate::input::context::Context;
 use crate::input::facts::Facts;
 use crate::input::file::{Packing, Place, SourceFile};
@@ -162,13 +163,13 @@ fn accepted() -> String {
 /// Everything that is wrong with it.
 pub fn inspect(place: &Place, mapping: Option<&Mapping>) -> Result<Inspected, Problems> {
     let path = place.shown.as_path();
-    let metadata = std::fs::metadata(&place.path).map_err(|e| {
+    let found = place.shelf.0.find(&place.path).map_err(|e| {
         let message = if e.kind() == std::io::ErrorKind::NotFound { "there is no such file".into() } else { e.to_string() };
         Problem::new(message).file(path)
     })?;
-    let mut file = SourceFile::new(place, metadata.len());
+    let mut file = SourceFile::new(place, if let Found::File(size) = found { size } else { 0 });
     let mut bytes = Vec::new();
-    if metadata.is_file() {
+    if let Found::File(_) = found {
         bytes = file.start()?;
         if bytes.is_empty() {
             return Err(Problem::new("is empty").file(path).accepted(accepted()).into());
@@ -180,7 +181,7 @@ pub fn inspect(place: &Place, mapping: Option<&Mapping>) -> Result<Inspected, Pr
                 return Err(Problem::new(format!("has nothing in its {} data", file.packing.name())).file(path).into());
             }
         }
-    } else if !metadata.is_dir() {
+    } else if found != Found::Folder {
         return Err(Problem::new("is neither a file nor a folder").file(path).accepted(accepted()).into());
     }
     // A short text may end in zeros, as a loss of power leaves it.
@@ -188,7 +189,7 @@ pub fn inspect(place: &Place, mapping: Option<&Mapping>) -> Result<Inspected, Pr
     if text < bytes.len() && bytes[..text].contains(&b'\n') && is_plain_text(&bytes[..text]) {
         bytes.truncate(text);
     }
-    let start = if metadata.is_dir() { Start::Folder } else { Start::Bytes(&bytes) };
+    let start = if found == Found::Folder { Start::Folder } else { Start::Bytes(&bytes) };
     let Some(format) = FORMATS.iter().find(|format| format.recognises(start)) else {
         return Err(unknown(&bytes).file(path).accepted(accepted()).into());
     };

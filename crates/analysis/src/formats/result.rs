@@ -24,16 +24,17 @@ impl Format for ResultFolder {
 
     fn inspect(&self, file: SourceFile, mapping: Option<&Mapping>) -> Result<Inspected, Problems> {
         let folder = file.path.as_path();
-        if !folder.join("manifest.json").is_file() {
+        let shelf = &file.place.shelf;
+        if !shelf.is_file(&folder.join("manifest.json")) {
             let problem = Problem::new("is a folder, but not a result folder: it has no manifest.json").file(folder);
             return Err(problem.accepted(super::accepted()).suggestion("give the files in it").into());
         }
-        let manifest = Manifest::read(folder)?;
+        let manifest = Manifest::read(folder, shelf)?;
         if let Some(mapping) = mapping {
             let problem = Problem::new("has no effect: the columns of a result are known").file(folder).column("columns");
             return Err(problem.value(mapping.to_string()).into());
         }
-        let there = |name: &str| folder.join(name).is_file();
+        let there = |name: &str| shelf.is_file(&folder.join(name));
         let table = ["queues.parquet", "stamps.parquet"].into_iter().find(|name| there(name)).ok_or_else(|| {
             Problem::new("has neither queues.parquet nor stamps.parquet: the run watched no port")
                 .file(folder)

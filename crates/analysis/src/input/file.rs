@@ -1,10 +1,10 @@
 //! Files as streams: as they are, or unpacked from gzip or zstd; of a truncated one the bytes that it has.
 
-use super::at::FileExt;
+use super::at::{ReadAt, Shelf};
 use super::manifest::Manifest;
 use super::problem::Problem;
+use super::zstd;
 use flate2::bufread::GzDecoder;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,28 +16,26 @@ const CHUNK: usize = 1 << 16;
 /// Number of first bytes of a file by which its format is recognised.
 const START: u64 = 512;
 
-/// Largest window of zstd as a power of two [bytes]: the largest that zstd's own tools accept by default.
-const ZSTD_WINDOW: u32 = 27;
-
 /// A file of a trace, and its name in messages: standard input is kept in a file without a name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Place {
     pub path: PathBuf,
     pub shown: PathBuf,
+    pub shelf: Shelf,
 }
 
 impl Place {
-    /// A file that is named by its path.
+    /// A file of this machine that is named by its path.
     pub fn of(path: &Path) -> Self {
-        Place { path: path.to_path_buf(), shown: path.to_path_buf() }
+        Place { path: path.to_path_buf(), shown: path.to_path_buf(), shelf: Shelf::default() }
     }
 
     /// Opens the file.
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn open(&self) -> std::result::Result<File, Problem> {
-        File::open(&self.path).map_err(|e| Problem::new(format!("cannot be opened: {e}")).file(&self.shown))
+    pub fn open(&self) -> std::result::Result<Arc<dyn ReadAt>, Problem> {
+        self.shelf.0.open(&self.path).map_err(|e| Problem::new(format!("cannot be opened: {e}")).file(&self.shown))
     }
 }
 
@@ -116,9 +114,9 @@ impl Gauge {
 }
 
 /// A file from its start, whoever else reads it.
-struct Whole {
-    file: File,
-    at: u64,
+pub struct Whole {
+    pub file: Arc<dyn ReadAt>,
+    pub at: u64,
 }
 
 impl Read for Whole {
@@ -192,7 +190,7 @@ impl BufRead for BeforeZeros {
 }
 
 /// Bytes of a file before the zeros at its end.
-fn before_zeros(file: &File, size: u64) -> Result<u64> {
+fn before_zeros(file: &dyn ReadAt, size: u64) -> Result<u64> {
     let mut end = size;
     let mut chunk = vec![0; CHUNK];
     while end > 0 {
@@ -246,7 +244,7 @@ impl Gunzip {
 
 enum Decoder {
     Gzip(Gunzip),
-    Zstd(zstd::stream::read::Decoder<'static, Counting>),
+    Zstd(zstd::Decoder<Counting>),
 }
 
 /// Reader of packed data.
@@ -322,8 +320,8 @@ impl SourceFile {
         }
         let file = self.place.open()?;
         let unreadable = |e: Error| Problem::new(format!("cannot be read: {e}")).file(&self.path);
-        let size = file.metadata().map_err(unreadable)?.len();
-        let left = before_zeros(&file, size).map_err(unreadable)?;
+        let size = file.size().map_err(unreadable)?;
+        let left = before_zeros(&*file, size).map_err(unreadable)?;
         if left == size || left == 0 {
             return self.open();
         }
@@ -348,7 +346,8 @@ impl SourceFile {
     /// The manifest of the result folder that the file lies in.
     pub fn manifest(&self) -> Option<Manifest> {
         let folder = self.path.parent()?;
-        folder.join("manifest.json").is_file().then(|| Manifest::read(folder).ok()).flatten()
+        let shelf = &self.place.shelf;
+        shelf.is_file(&folder.join("manifest.json")).then(|| Manifest::read(folder, shelf).ok()).flatten()
     }
 
     /// Name of the port where no column names it: the name of the file without its ending.
@@ -383,10 +382,7 @@ pub fn open(place: &Place, packing: Packing) -> std::result::Result<Input, Probl
         Packing::Plain => return Ok((Box::new(file), gauge)),
         Packing::Gzip => Decoder::Gzip(Gunzip::Between(file)),
         Packing::Zstd => {
-            let made = zstd::stream::read::Decoder::with_buffer(file).and_then(|mut decoder| {
-                decoder.window_log_max(ZSTD_WINDOW)?;
-                Ok(decoder)
-            });
+            let made = zstd::decoder(file, zstd::WINDOW);
             Decoder::Zstd(made.map_err(|e| Problem::new(format!("cannot be unpacked: {e}")).file(&place.shown))?)
         }
     };
@@ -411,7 +407,7 @@ mod tests {
                 gzip.write_all(&text()).unwrap();
                 gzip.finish().unwrap()
             }
-            Packing::Zstd => zstd::stream::encode_all(&text()[..], 3).unwrap(),
+            Packing::Zstd => ::zstd::stream::encode_all(&text()[..], 3).unwrap(),
         }
     }
 

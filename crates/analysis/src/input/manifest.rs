@@ -1,11 +1,12 @@
 //! The manifest of a result folder, as far as its tables and captures need it.
 
+use super::at::Shelf;
+use super::file::Whole;
 use super::problem::Problem;
 use fanin_telemetry::Registers;
 use fanin_units::{BitRate, Bytes, Span};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -38,12 +39,15 @@ impl Manifest {
     ///
     /// # Errors
     /// It cannot be read, or is none of a result folder.
-    pub fn read(folder: &Path) -> Result<Manifest, Problem> {
+    pub fn read(folder: &Path, shelf: &Shelf) -> Result<Manifest, Problem> {
         let path = folder.join("manifest.json");
         let wrong = |message: String| Problem::new(message).file(&path);
-        let file = File::open(&path).map_err(|e| wrong(format!("cannot be opened: {e}")))?;
+        let file = shelf.0.open(&path).map_err(|e| wrong(format!("cannot be opened: {e}")))?;
         let mut text = String::new();
-        file.take(MANIFEST_LIMIT).read_to_string(&mut text).map_err(|e| wrong(format!("cannot be read: {e}")))?;
+        Whole { file, at: 0 }
+            .take(MANIFEST_LIMIT)
+            .read_to_string(&mut text)
+            .map_err(|e| wrong(format!("cannot be read: {e}")))?;
         let document: Value = serde_json::from_str(&text).map_err(|e| wrong(format!("is damaged: {e}")))?;
         let schema = document["schema"].as_str().unwrap_or_default();
         if !schema.starts_with("manifest/") {

@@ -1,11 +1,10 @@
 //! Sorting by time in bounded memory: sorted runs in a file without a name, merged when all items have come.
 
-use super::at::FileExt;
 use super::problem::Problem;
+use super::spill::Spill;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::File;
-use std::io::{Error, Write};
+use std::io::Error;
 
 /// Bytes of a run that are read ahead in the merge, about.
 const AHEAD: usize = 1 << 15;
@@ -24,28 +23,10 @@ pub trait Stored: Copy {
     fn read(bytes: &[u8]) -> Self;
 }
 
-/// A file without a name, in the folder for temporary ones: its space is free again when the process is gone, however it went.
-fn unnamed() -> Result<File, Error> {
-    let folder = std::env::temp_dir();
-    let mut number = 0u64;
-    loop {
-        let path = folder.join(format!("fanin-sort-{}-{number}", std::process::id()));
-        match File::options().read(true).write(true).create_new(true).open(&path) {
-            Ok(file) => {
-                std::fs::remove_file(&path)?;
-                return Ok(file);
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
-            Err(error) => return Err(error),
-        }
-    }
-}
-
 /// Problem of a trace for whose sorting there is no room, or that could not be read again.
 pub fn unsorted(error: &Error) -> Problem {
-    let folder = std::env::temp_dir();
-    let problem = Problem::new(format!("cannot be sorted, for which parts of it are kept in {}: {error}", folder.display()));
-    problem.column("sort").suggestion("set TMPDIR to a folder with more room, or sort the trace beforehand")
+    let [why, suggestion] = Spill::said(error);
+    Problem::new(format!("cannot be sorted, {why}")).column("sort").suggestion(suggestion)
 }
 
 /// Takes the items that are to be sorted.
@@ -54,7 +35,7 @@ pub struct Sorter<T> {
     /// Number that is held in memory.
     most: usize,
     held: Vec<T>,
-    file: Option<File>,
+    file: Option<Spill>,
     /// Ends of the runs in the file [bytes].
     ends: Vec<u64>,
 }
@@ -78,13 +59,13 @@ impl<T: Stored> Sorter<T> {
         self.held.sort_by_key(Stored::time);
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(unnamed()?),
+            none => none.insert(Spill::new()?),
         };
         let mut bytes = Vec::with_capacity(AHEAD + T::BYTES);
         for part in self.held.chunks((AHEAD / T::BYTES).max(1)) {
             bytes.clear();
             part.iter().for_each(|item| item.write(&mut bytes));
-            file.write_all(&bytes)?;
+            file.write(&bytes)?;
         }
         self.ends.push(self.ends.last().copied().unwrap_or(0) + (self.held.len() * T::BYTES) as u64);
         self.held.clear();
@@ -130,7 +111,7 @@ struct Run<T> {
 /// Items in order of time.
 #[derive(Debug)]
 pub struct Sorted<T> {
-    file: Option<File>,
+    file: Option<Spill>,
     runs: Vec<Run<T>>,
     /// Time of each run's next item.
     heap: BinaryHeap<Reverse<(i128, usize)>>,
@@ -163,7 +144,7 @@ impl<T: Stored> Sorted<T> {
         if let (true, Some(file)) = (run.items.is_empty() && run.at < run.end, &self.file) {
             let most = (AHEAD / T::BYTES).max(1) * T::BYTES;
             let mut bytes = vec![0; most.min((run.end - run.at) as usize)];
-            file.read_exact_at(&mut bytes, run.at)?;
+            file.read(&mut bytes, run.at)?;
             run.at += bytes.len() as u64;
             run.items.extend(bytes.chunks_exact(T::BYTES).rev().map(T::read));
         }

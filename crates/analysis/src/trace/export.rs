@@ -1,4 +1,4 @@
-//! The records of a trace as a table, for other tools: queues, drops and waits as they are measured, estimated or read.
+//! The records of a trace one by one, and as a table for other tools: queues, drops and waits as they are measured, estimated or read.
 
 use crate::input::context::{Context, SharedFlows};
 use crate::input::problem::Problem;
@@ -16,15 +16,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Names of flows that are kept at hand.
 const NAMES: usize = 1 << 16;
 
-/// The table being written.
-struct Rows {
-    table: Table<RecordRow>,
+/// Takes a row; its problem ends the reading.
+pub type Take<'a> = &'a mut (dyn FnMut(RecordRow) -> Result<(), Problem> + Send);
+
+/// The rows being told.
+struct Rows<'a> {
+    take: Take<'a>,
+    told: u64,
     names: BTreeMap<u32, Name>,
     lookup: Option<FlowLookup>,
-    failed: Option<TableError>,
+    failed: Option<Problem>,
 }
 
-impl Rows {
+impl Rows<'_> {
     fn push(&mut self, port: &Name, record: &Record, (wait, estimated): (Option<u64>, bool)) {
         if self.failed.is_some() {
             return;
@@ -41,7 +45,8 @@ impl Rows {
             wait_ps: wait,
             estimated,
         };
-        self.failed = self.table.push(row).err();
+        self.told += 1;
+        self.failed = (self.take)(row).err();
     }
 
     fn name(&mut self, flow: u32) -> Option<Name> {
@@ -59,12 +64,12 @@ impl Rows {
     }
 }
 
-/// The table being written, shared by all ports.
+/// The rows being told, shared by all ports.
 #[derive(Clone)]
-struct Shared(Arc<Mutex<Rows>>);
+struct Shared<'a>(Arc<Mutex<Rows<'a>>>);
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Rows> {
+impl<'a> Shared<'a> {
+    fn lock(&self) -> MutexGuard<'_, Rows<'a>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -73,13 +78,13 @@ impl Shared {
     }
 }
 
-/// Writes the records of one port.
-struct Writer {
-    rows: Shared,
+/// Tells the records of one port.
+struct Writer<'a> {
+    rows: Shared<'a>,
     port: Name,
 }
 
-impl Sink for Writer {
+impl Sink for Writer<'_> {
     fn take(&mut self, record: &Record) {
         self.rows.lock().push(&self.port, record, (None, false));
     }
@@ -94,10 +99,19 @@ impl Sink for Writer {
 /// # Errors
 /// See [`Failure`]; the table cannot be written.
 pub fn export(options: &Options, folder: &Path, observer: &mut dyn Observer) -> Result<u64, Failure> {
-    let options = &*options.dated()?;
     let unwritten = |error: TableError| Problem::new(format!("cannot be written: {}", error.cause)).file(&error.path);
-    let table = Table::<RecordRow>::file(folder).map_err(unwritten)?;
-    let rows = Shared(Arc::new(Mutex::new(Rows { table, names: BTreeMap::new(), lookup: None, failed: None })));
+    let mut table = Table::<RecordRow>::file(folder).map_err(unwritten)?;
+    each_record(options, &mut |row| table.push(row).map_err(unwritten), observer)?;
+    Ok(table.finish().map_err(unwritten)?)
+}
+
+/// Tells the records of a trace, each port's in order of time; gives how many there are.
+///
+/// # Errors
+/// See [`Failure`]; and the problem of who takes them.
+pub fn each_record(options: &Options, take: Take<'_>, observer: &mut dyn Observer) -> Result<u64, Failure> {
+    let options = &*options.dated()?;
+    let rows = Shared(Arc::new(Mutex::new(Rows { take, told: 0, names: BTreeMap::new(), lookup: None, failed: None })));
     if options.behind.is_empty() {
         let make = |_: &Settings, name: &str, context: &Context| {
             rows.learn(&context.flows);
@@ -109,14 +123,14 @@ pub fn export(options: &Options, folder: &Path, observer: &mut dyn Observer) -> 
         measured(options, &rows, observer)?;
     }
     let mut rows = rows.lock();
-    if let Some(error) = rows.failed.take() {
-        return Err(unwritten(error).into());
+    match rows.failed.take() {
+        Some(problem) => Err(problem.into()),
+        None => Ok(rows.told),
     }
-    Ok(rows.table.finish().map_err(unwritten)?)
 }
 
-/// Writes the records of two captures of one port, whose waits are known.
-fn measured(options: &Options, rows: &Shared, observer: &mut dyn Observer) -> Result<(), Failure> {
+/// Tells the records of two captures of one port, whose waits are known.
+fn measured(options: &Options, rows: &Shared<'_>, observer: &mut dyn Observer) -> Result<(), Failure> {
     let mut trace = Trace::open(super::inspect::inspected(options, observer)?, options)?;
     rows.learn(&trace.context.flows);
     let to = options.stop.unwrap_or(fanin_units::Time::MAX);

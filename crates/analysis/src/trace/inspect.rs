@@ -30,7 +30,7 @@ fn find(paths: &[PathBuf], options: &Options) -> Result<Vec<Source>, Problems> {
         }
     }
     if paths.len() > 1 {
-        if let Some(folder) = paths.iter().find(|p| p.is_dir()) {
+        if let Some(folder) = paths.iter().find(|path| options.shelf.is_folder(path)) {
             let problem =
                 Problem::new("is a result, which is analysed alone: its times have nothing to do with those of other files");
             problems.push(problem.file(folder));

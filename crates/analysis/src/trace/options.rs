@@ -6,6 +6,7 @@ use crate::bursts::scale::SHARE;
 use crate::capture::filter::{CaptureFilter, Target};
 use crate::formats::Mapping;
 use crate::formats::REPORTED;
+use crate::input::at::Shelf;
 use crate::input::file::Place;
 use crate::input::problem::{did_you_mean, listed, Problem, Problems};
 use crate::trace::estimate::Buffer;
@@ -42,6 +43,8 @@ pub struct Options {
     pub rate_tolerance: Option<f64>,
     /// True if the port's queue counts frames without their check sequence and padding, as Linux does.
     pub without_fcs: bool,
+    /// Place where the files lie.
+    pub shelf: Shelf,
     /// Names of files in messages, where they are not the paths.
     pub shown: BTreeMap<PathBuf, PathBuf>,
     /// Ports that are analysed; all if empty.
@@ -111,6 +114,14 @@ impl Options {
     /// # Errors
     /// Everything that is wrong with them, and with the columns of the files.
     pub fn from_json(text: &str) -> Result<Options, Problems> {
+        Options::of(text, Shelf::default())
+    }
+
+    /// Reads the options of an analysis whose files lie somewhere else than on this machine.
+    ///
+    /// # Errors
+    /// See [`Options::from_json`].
+    pub fn of(text: &str, shelf: Shelf) -> Result<Options, Problems> {
         let document: Value = serde_json::from_str(text).map_err(|e| Problem::new(format!("settings are no JSON: {e}")))?;
         let Value::Object(map) = document else { return Err(Problem::new("settings are no JSON object").into()) };
         let mut reading = Reading { map: &map, problems: Vec::new() };
@@ -125,6 +136,7 @@ impl Options {
             behind_interface: reading.texts("behind_interface").into_iter().next(),
             buffer: reading.buffer(),
             rate_tolerance: reading.number("rate_tolerance"),
+            shelf,
             without_fcs: !reading.truth("fcs", true),
             shown: reading.names("shown"),
             ports: reading.texts("port"),
@@ -271,7 +283,8 @@ impl Options {
 
     /// A file with its name in messages.
     pub(super) fn place(&self, path: &Path) -> Place {
-        Place { path: path.to_path_buf(), shown: self.shown.get(path).map_or(path, PathBuf::as_path).to_path_buf() }
+        let shown = self.shown.get(path).map_or(path, PathBuf::as_path);
+        Place { path: path.to_path_buf(), shown: shown.to_path_buf(), shelf: self.shelf.clone() }
     }
 
     /// Settings with the threshold for this kind of detection.

@@ -3,11 +3,11 @@
 use crate::formats::arrow::flat::{Broken, Flat, Walked};
 use crate::formats::columns::texts::Dictionary;
 use crate::formats::columns::{Chosen, Values};
-use crate::input::at::FileExt;
+use crate::input::at::ReadAt;
+use crate::input::zstd;
 use bytes::Bytes;
 use parquet::data_type::ByteArray;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::ops::Range;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ type Outcome<T> = Result<T, String>;
 
 /// A part of a file as a stream.
 struct Slice {
-    file: Arc<File>,
+    file: Arc<dyn ReadAt>,
     part: Part,
 }
 
@@ -113,11 +113,11 @@ impl Read for Slice {
 enum Stream {
     Plain(Slice),
     Lz4(Box<lz4_flex::frame::FrameDecoder<BufReader<Slice>>>),
-    Zstd(Box<zstd::stream::read::Decoder<'static, BufReader<Slice>>>),
+    Zstd(Box<zstd::Decoder<BufReader<Slice>>>),
 }
 
 impl Stream {
-    fn new(file: &Arc<File>, part: Part, codec: Codec) -> Outcome<Self> {
+    fn new(file: &Arc<dyn ReadAt>, part: Part, codec: Codec) -> Outcome<Self> {
         let mut slice = Slice { file: file.clone(), part };
         if codec == Codec::None || part.length == 0 {
             return Ok(Stream::Plain(slice));
@@ -131,11 +131,7 @@ impl Stream {
         Ok(if codec == Codec::Lz4 {
             Stream::Lz4(Box::new(lz4_flex::frame::FrameDecoder::new(input)))
         } else {
-            let made = zstd::stream::read::Decoder::with_buffer(input).and_then(|mut decoder| {
-                decoder.window_log_max(ZSTD_WINDOW)?;
-                Ok(decoder)
-            });
-            Stream::Zstd(Box::new(made.map_err(|e| e.to_string())?))
+            Stream::Zstd(Box::new(zstd::decoder(input, ZSTD_WINDOW).map_err(|e| e.to_string())?))
         })
     }
 
@@ -229,7 +225,7 @@ impl Bits {
 
 /// Buffers of texts into which views point.
 struct Pointed {
-    file: Arc<File>,
+    file: Arc<dyn ReadAt>,
     codec: Codec,
     parts: Vec<Part>,
     held: BTreeMap<usize, Bytes>,
@@ -293,7 +289,7 @@ impl BatchColumn {
     ///
     /// # Errors
     /// They are not those of the kind.
-    pub fn new(file: &Arc<File>, places: &Places, kind: Kind, valid: &[usize], own: Range<usize>) -> Outcome<Self> {
+    pub fn new(file: &Arc<dyn ReadAt>, places: &Places, kind: Kind, valid: &[usize], own: Range<usize>) -> Outcome<Self> {
         let lacks = || "it has other buffers than its type needs".to_string();
         let part = |index: usize| places.buffers.get(index).copied().ok_or_else(lacks);
         let stream = |index: usize| Stream::new(file, part(index)?, places.codec);

@@ -21,11 +21,10 @@ use crate::formats::arrow::schema::{Leaf, Schema};
 use crate::formats::columns::texts::Dictionary;
 use crate::formats::columns::{Chosen, MAX_COLUMNS};
 use crate::formats::mapping::Column;
-use crate::input::at::FileExt;
+use crate::input::at::ReadAt;
 use crate::input::file::{Place, SourceFile};
 use crate::input::problem::{Problem, Problems};
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -63,7 +62,7 @@ impl Format for Arrow {
 pub struct ArrowFile {
     /// Name of the file in messages.
     path: PathBuf,
-    file: Arc<File>,
+    file: Arc<dyn ReadAt>,
     len: u64,
     /// Place at which the next message begins.
     at: u64,
@@ -92,10 +91,10 @@ impl ArrowFile {
     /// # Errors
     /// It cannot be opened, or is damaged.
     pub fn open(place: &Place) -> Result<Self, Problem> {
-        let file = Arc::new(place.open()?);
+        let file = place.open()?;
         let path = place.shown.clone();
         let unreadable = |e: std::io::Error| Problem::new(format!("cannot be read: {e}")).file(&path);
-        let len = file.metadata().map_err(unreadable)?.len();
+        let len = file.size().map_err(unreadable)?;
         let mut magic = [0; 6];
         let whole_file = len >= 8 && file.read_exact_at(&mut magic, 0).is_ok() && magic == *MAGIC;
         let mut this = ArrowFile {

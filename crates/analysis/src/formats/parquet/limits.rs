@@ -1,13 +1,12 @@
 //! Limits that the `parquet` crate lacks on hostile files: lengths that it would allocate and nesting that it would recurse
 //! into. Damage that makes it panic is caught where it is called.
 
-use crate::input::at::FileExt;
+use crate::input::at::ReadAt;
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
-use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -191,7 +190,7 @@ fn check_footer(metadata: &[u8]) -> std::result::Result<(), &'static str> {
 /// A file from which only existing bytes are read.
 #[derive(Clone)]
 pub struct Guarded {
-    file: Arc<File>,
+    file: Arc<dyn ReadAt>,
     len: u64,
     /// True if pages are compressed with gzip, whose decoder does not stop at the size that a page gives.
     gzip: bool,
@@ -202,9 +201,9 @@ impl Guarded {
     ///
     /// # Errors
     /// It is no Parquet file, or damaged.
-    pub fn new(file: File) -> Result<Self> {
-        let len = file.metadata().map_err(|e| damaged(e.to_string()))?.len();
-        let guarded = Guarded { file: Arc::new(file), len, gzip: false };
+    pub fn new(file: Arc<dyn ReadAt>) -> Result<Self> {
+        let len = file.size().map_err(|e| damaged(e.to_string()))?;
+        let guarded = Guarded { file, len, gzip: false };
         let tail = guarded.get_bytes(len.saturating_sub(8), 8)?;
         if &tail[4..] != b"PAR1" {
             return Err(damaged("it does not end as a Parquet file does: it was cut short, or its writer was not closed"));
@@ -297,6 +296,9 @@ impl ChunkReader for Guarded {
 pub struct Checked {
     inner: Box<dyn PageReader>,
     max_definition: i16,
+    /// Pages come as they are, and are unpacked here.
+    #[cfg(target_family = "wasm")]
+    packed: bool,
 }
 
 impl Checked {
@@ -309,7 +311,12 @@ impl Checked {
             Compression::BROTLI(_) | Compression::LZO | Compression::LZ4 => {
                 Err(damaged(format!("it is compressed with {codec}; accepted: snappy, zstd, gzip, lz4_raw, uncompressed")))
             }
-            _ => Ok(Checked { inner, max_definition }),
+            _ => Ok(Checked {
+                inner,
+                max_definition,
+                #[cfg(target_family = "wasm")]
+                packed: matches!(codec, Compression::ZSTD(_)),
+            }),
         }
     }
 
@@ -375,7 +382,16 @@ impl Iterator for Checked {
 
 impl PageReader for Checked {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
+        #[cfg(not(target_family = "wasm"))]
         let page = self.inner.get_next_page()?;
+        #[cfg(target_family = "wasm")]
+        let page = {
+            let mut page = self.inner.get_next_page()?;
+            if self.packed {
+                page.as_mut().map(super::zstd::unpack).transpose()?;
+            }
+            page
+        };
         if let Some(page) = &page {
             self.check(page)?;
         }

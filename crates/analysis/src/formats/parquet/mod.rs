@@ -1,6 +1,8 @@
 //! A Parquet file, row group by row group. Whatever is wrong with it becomes an error that names it.
 
 pub mod limits;
+#[cfg(target_family = "wasm")]
+mod zstd;
 
 use super::columns::{self, Table};
 use super::{Format, Inspected, Mapping, Start};
@@ -237,6 +239,10 @@ impl ParquetFile {
                     return Err(general("a row group has a column of another type than the schema says"));
                 }
                 let codec = chunk.compression();
+                #[cfg(target_family = "wasm")]
+                let plain = zstd::as_plain(chunk)?;
+                #[cfg(target_family = "wasm")]
+                let chunk = if matches!(codec, parquet::basic::Compression::ZSTD(_)) { &plain } else { chunk };
                 let pages = SerializedPageReader::new(Arc::new(file.for_codec(codec)), chunk, rows as usize, None)?;
                 let pages = Checked::new(Box::new(pages), codec, column.max_definition)?;
                 let dictionary = chunk.dictionary_page_offset().is_some()

@@ -1,4 +1,4 @@
-//! Requests and their answers.
+//! Scenarios: they are checked, and run in steps.
 
 use fanin_analysis::{FlowInfo, PortAnalyzer, Record, Sender, Settings, AT_HEAD, DROPPED, MARKED, REPLACED};
 use fanin_params::{Problem, Severity};
@@ -6,7 +6,6 @@ use fanin_scenario::Scenario;
 use fanin_sim::{Destination, Kept, Pause, World};
 use fanin_telemetry::{FlowRow, Name, QueueRow};
 use fanin_units::{BitRate, Bytes, Span, Time};
-use serde::Deserialize;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,19 +16,9 @@ const ROWS: u64 = 4_000_000;
 /// Events between two looks at how many rows there are.
 const STRIDE: u64 = 200_000;
 
-#[derive(Deserialize)]
-#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
-enum Request {
-    Version {},
-    Check { scenario: String },
-    Start { scenario: String },
-    Advance { events: u64 },
-    Finish { points: usize },
-}
-
-/// A page's session: at most one run at a time.
+/// The engine of a page: at most one run at a time.
 #[derive(Default)]
-pub struct Session {
+pub struct Engine {
     run: Option<Run>,
 }
 
@@ -42,21 +31,12 @@ struct Run {
     done: bool,
 }
 
-impl Session {
-    /// Answers a request; both are JSON.
-    pub fn call(&mut self, request: &str) -> String {
-        let answer = match serde_json::from_str(request) {
-            Ok(Request::Version {}) => Ok(json!({ "version": env!("CARGO_PKG_VERSION") })),
-            Ok(Request::Check { scenario }) => Ok(Self::check(&scenario).1),
-            Ok(Request::Start { scenario }) => self.start(&scenario),
-            Ok(Request::Advance { events }) => self.advance(events),
-            Ok(Request::Finish { points }) => self.finish(points),
-            Err(error) => Err(format!("the request cannot be understood: {error}")),
-        };
-        answer.unwrap_or_else(|error| json!({ "error": error })).to_string()
+impl Engine {
+    pub fn check(text: &str) -> Value {
+        Self::checked(text).1
     }
 
-    fn check(text: &str) -> (Option<Scenario>, Value) {
+    fn checked(text: &str) -> (Option<Scenario>, Value) {
         let read = Scenario::from_toml(text, Path::new("."));
         let (problems, scenario) = match read {
             Ok(scenario) => (scenario.warnings().to_vec(), Some(scenario)),
@@ -72,9 +52,9 @@ impl Session {
         (scenario, answer)
     }
 
-    fn start(&mut self, text: &str) -> Result<Value, String> {
+    pub fn start(&mut self, text: &str) -> Result<Value, String> {
         self.run = None;
-        let (scenario, answer) = Self::check(text);
+        let (scenario, answer) = Self::checked(text);
         let Some(scenario) = scenario else { return Ok(answer) };
         let world = fanin_sim::world(&scenario, &Destination::Memory).map_err(|error| error.to_string())?;
         let kinds = scenario.transports().iter().map(|(name, transport)| (name.clone(), transport.kind().to_string()));
@@ -83,7 +63,7 @@ impl Session {
         Ok(answer)
     }
 
-    fn advance(&mut self, events: u64) -> Result<Value, String> {
+    pub fn advance(&mut self, events: u64) -> Result<Value, String> {
         let run = self.run.as_mut().ok_or(NO_RUN)?;
         let mut left = events;
         while left > 0 && !run.done {
@@ -123,7 +103,7 @@ impl Session {
         }))
     }
 
-    fn finish(&mut self, points: usize) -> Result<Value, String> {
+    pub fn finish(&mut self, points: usize) -> Result<Value, String> {
         let Run { world, transports, watched, .. } = self.run.take().ok_or(NO_RUN)?;
         let mut facts = Map::new();
         world.describe_watched(&mut facts);

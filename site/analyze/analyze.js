@@ -1,0 +1,169 @@
+// The page that analyses captures: files are dropped or chosen, a worker reads them, and the answer is the page that the command line writes.
+import { settingsOf, commandOf, FIELDS, FLAGS } from "./options.js";
+
+const root = document.getElementById("fanin-analyze");
+const folder = new URL(".", import.meta.url);
+
+const element = (tag, attributes = {}, ...children) => {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children);
+  return made;
+};
+const megabytes = (bytes) => `${(bytes / 1e6).toLocaleString("en-US", { maximumFractionDigits: 2 })} MB`;
+
+let files = []; // { name, blob, behind }
+let running = null;
+let result = null;
+let address = null;
+
+const state = element("p", { class: "pg-state", role: "status" });
+const bar = element("progress", { max: "1", hidden: true, "aria-label": "How much has been read" });
+const problems = element("ul", { class: "pg-problems" });
+const list = element("ul", { class: "an-files" });
+const chooser = element("input", { type: "file", id: "an-chooser", multiple: true, onchange: () => { add(chooser.files); chooser.value = ""; } });
+const drop = element("label", { class: "an-drop", for: "an-chooser" }, element("b", {}, "Drop a capture or a table here"), element("span", {}, "or click to choose: pcap, pcapng, CSV, TSV, JSON lines, Parquet, Arrow"), chooser);
+const run = element("button", { class: "pg-run", type: "button", disabled: true, onclick: start }, "Analyse");
+const stop = element("button", { type: "button", disabled: true, onclick: () => halt("stopped") }, "Stop");
+const command = element("code", { class: "an-command" });
+const kept = element("div", { class: "pg-bar", hidden: true },
+  element("button", { type: "button", onclick: () => save("html") }, "Save this page"),
+  element("button", { type: "button", onclick: () => save("json") }, "Save the report as JSON"),
+  element("button", { type: "button", onclick: () => window.open(address) }, "Open in a tab of its own"));
+const frame = element("iframe", { class: "an-frame", title: "Analysis", hidden: true });
+
+const inputs = new Map();
+function field({ name, label, placeholder, choices, title }) {
+  const changed = () => say();
+  const input = choices
+    ? element("select", { id: `an-${name}`, onchange: changed }, ...choices.map((choice) => element("option", { value: choice }, choice || "both")))
+    : element("input", { id: `an-${name}`, placeholder, oninput: changed, autocomplete: "off", spellcheck: "false" });
+  inputs.set(name, () => input.value.trim());
+  return [element("label", { for: `an-${name}`, title }, label), input];
+}
+function flag({ name, label, title }) {
+  const input = element("input", { type: "checkbox", id: `an-${name}`, onchange: () => say() });
+  inputs.set(name, () => input.checked);
+  return element("label", { class: "an-flag", title }, input, ` ${label}`);
+}
+
+const given = () => Object.fromEntries([...inputs].map(([name, value]) => [name, value()]));
+
+// Names of the files before the port, or alone, and of those behind it.
+const sides = () => [false, true].map((side) => files.filter((file) => file.behind === side).map(({ name }) => name));
+
+function say() {
+  const [before, behind] = sides();
+  command.textContent = files.length ? commandOf(before, behind, given()) : "";
+  run.disabled = running !== null || !before.length;
+}
+
+function add(chosen) {
+  for (const blob of chosen) {
+    files = files.filter(({ name }) => name !== blob.name);
+    files.push({ name: blob.name, blob, behind: false });
+  }
+  draw();
+  if (files.length === 1) start();
+}
+
+function draw() {
+  list.replaceChildren(...files.map((file) => element("li", {},
+    element("span", {}, `${file.name}, ${megabytes(file.blob.size)}`),
+    ...(files.length > 1 ? [element("label", {}, element("input", { type: "checkbox", ...(file.behind ? { checked: true } : {}), onchange: (event) => { file.behind = event.target.checked; say(); } }), " behind the port")] : []),
+    element("button", { type: "button", "aria-label": `Remove ${file.name}`, onclick: () => { files = files.filter((other) => other !== file); draw(); } }, "×"))));
+  say();
+}
+
+function halt(words) {
+  running?.terminate();
+  running = null;
+  stop.disabled = true;
+  bar.hidden = true;
+  state.textContent = words;
+  say();
+}
+
+function start() {
+  halt("");
+  problems.replaceChildren();
+  const [paths, behind] = sides();
+  running = new Worker(new URL("worker.js", folder), { type: "module" });
+  running.onmessage = ({ data }) => heard(data);
+  running.onerror = (event) => halt(`the program could not be loaded: ${event.message || "a file of the site is missing"}`);
+  running.postMessage({ files: files.map(({ name, blob }) => ({ name, blob })), settings: settingsOf(paths, behind, given()) });
+  stop.disabled = false;
+  run.disabled = true;
+  bar.hidden = false;
+  bar.value = 0;
+  state.textContent = "reading";
+}
+
+function heard({ what, done, records, report, html, text, milliseconds }) {
+  if (what === "progress") {
+    bar.value = done;
+    state.textContent = `${Math.floor(100 * done)} %, ${records.toLocaleString("en-US")} records`;
+  }
+  if (what === "failed") {
+    halt("");
+    problems.replaceChildren(...text.split("\n").map((line) => element("li", {}, line)));
+  }
+  if (what === "finished") {
+    const size = files.reduce((sum, { blob }) => sum + blob.size, 0);
+    halt(`${megabytes(size)} in ${(milliseconds / 1000).toLocaleString("en-US", { maximumSignificantDigits: 3 })} s, on this machine`);
+    if (address) URL.revokeObjectURL(address);
+    result = { report, html };
+    address = URL.createObjectURL(new Blob([html], { type: "text/html" }));
+    frame.hidden = false;
+    kept.hidden = false;
+    frame.src = address;
+  }
+}
+
+// The frame is as high as what is in it, so that only the page around it scrolls.
+frame.addEventListener("load", () => {
+  const inside = frame.contentDocument?.body;
+  if (!inside || frame.hidden) return;
+  const fit = () => { frame.style.height = `${inside.scrollHeight + 4}px`; };
+  new ResizeObserver(fit).observe(inside);
+  fit();
+});
+
+function save(kind) {
+  const text = kind === "html" ? result.html : `${JSON.stringify(result.report)}\n`;
+  const link = element("a", { download: `${files[0].name}.${kind}`, href: URL.createObjectURL(new Blob([text])) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+root.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && event.target.matches("input:not([type])") && !run.disabled) start();
+});
+
+for (const [name, over] of [["dragenter", true], ["dragover", true], ["dragleave", false], ["drop", false]]) {
+  root.addEventListener(name, (event) => {
+    event.preventDefault();
+    drop.classList.toggle("an-over", over);
+    if (name === "drop") add(event.dataTransfer.files);
+  });
+}
+
+async function begin() {
+  root.replaceChildren(
+    element("div", {},
+      drop,
+      list,
+      element("fieldset", {}, element("legend", {}, "Of the port"), element("div", { class: "pg-knobs" }, ...FIELDS.slice(0, 3).flatMap(field))),
+      element("details", {}, element("summary", {}, "More"), element("div", { class: "pg-knobs" }, ...FIELDS.slice(3).flatMap(field)), ...FLAGS.map(flag)),
+      element("div", { class: "pg-bar" }, run, stop)),
+    element("div", {}, command, state, bar, problems, kept),
+    frame);
+  draw();
+  const there = await fetch(new URL("analyze.wasm", folder), { method: "HEAD" });
+  if (!there.ok) halt("This copy of the site was built without the program: use fanin analyze.");
+}
+
+begin();

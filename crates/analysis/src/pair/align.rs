@@ -42,6 +42,8 @@ pub struct Alignment {
     least: f64,
     /// True if times behind are those of frames' ends: what a byte then takes [ps].
     pub by_byte: f64,
+    /// By how much more than the least packets take at least, by their size [ps].
+    by_size: BTreeMap<u32, f64>,
     /// The longest that a packet waited, at most [ps].
     pub longest: i128,
     /// By how many places packets left later than those that arrived behind them, at most.
@@ -72,6 +74,13 @@ impl Alignment {
         let apart = self.least + self.by_byte * f64::from(bytes) + self.drift * since;
         // Never too early by rounding, or the quickest packets would leave before they arrive.
         behind - self.shift - whole(libm::floor(apart + ROUNDING))
+    }
+
+    /// The least time that a packet of so many bytes took, beyond that of all [ps]: what it takes on links, up to two of them.
+    pub fn least_of(&self, bytes: u32) -> i64 {
+        let known = self.by_size.get(&bytes).or_else(|| self.by_size.get(&bytes.next_multiple_of(64)));
+        let most = if self.rate > 0.0 { 2.0 * f64::from(bytes) * BPS / self.rate } else { 0.0 };
+        known.map_or(0, |more| more.clamp(0.0, most) as i64)
     }
 
     /// What the clock behind is ahead of that before at the start, with the time between both captures [ps].
@@ -202,7 +211,7 @@ pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'
         before_ends: NEVER,
         last_match: NEVER,
         behind: None,
-        destinations: (coarse.matching == super::identity::Match::Flow).then(BTreeSet::new),
+        destinations: (coarse.matching <= super::identity::Match::InnerFlow).then(BTreeSet::new),
         destination: None,
         flight: Flight::default(),
     };
@@ -254,6 +263,7 @@ impl Pass {
         let by_byte = self.by_byte(drift, rate);
         let least = |envelope: &Envelope| envelope.least(drift).map(|(delay, bytes)| delay - by_byte * f64::from(bytes));
         let first = self.sizes.values().filter_map(least).min_by(f64::total_cmp).unwrap_or(0.0);
+        let by_size = self.sizes.iter().filter_map(|(size, envelope)| Some((*size, least(envelope)? - first))).collect();
         let most = self.sizes.values().filter_map(Envelope::most).max().unwrap_or(0);
         let slant = drift.abs() * self.sizes.values().map(Envelope::until).max().unwrap_or(0) as f64;
         let above = frequent.map(|envelope| {
@@ -267,6 +277,7 @@ impl Pass {
             drift_seen: seen.is_some(),
             least: first,
             by_byte,
+            by_size,
             longest: (most as f64 - first + slant).max(0.0) as i128 + 1,
             late: self.flight.late,
             behind: (0, 0),

@@ -1,6 +1,7 @@
 //! One trace, from its files to the report.
 
 mod estimate;
+mod explain;
 mod export;
 mod inspect;
 mod line_check;
@@ -22,6 +23,7 @@ pub use crate::formats::{parquet_rows, Mapping};
 pub use crate::input::problem::{Failure, Problem, Problems};
 pub use crate::pair::{ClockReport, FlowWait, LeftOut, Match, PairReport, WaitReport};
 pub use estimate::Buffer;
+pub use explain::{explain, ExplainedTransfer};
 pub use export::export;
 pub use options::{By, Options};
 pub use time_argument::Dated;

@@ -51,6 +51,8 @@ pub struct Options {
     pub sort: bool,
     /// Also list the transfers over TCP of captures.
     pub transfers: bool,
+    /// At named interfaces of two captures, frames of both directions count: they are those of two hosts.
+    pub both_ways: bool,
     pub by: By,
     pub above: Option<Bytes>,
     pub until: Option<Bytes>,

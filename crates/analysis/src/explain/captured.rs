@@ -107,6 +107,8 @@ struct Found<'a> {
     sender: u64,
     /// Fastest pace of data at the near capture [ps per byte].
     pace: f64,
+    /// Where the first data stands in the stream.
+    first: u64,
 }
 
 impl<'a> Found<'a> {
@@ -134,6 +136,7 @@ impl<'a> Found<'a> {
             receiver: [u64::MAX; 2],
             sender: 0,
             pace: f64::INFINITY,
+            first: 0,
         };
         found.number();
         found.answer();
@@ -155,6 +158,8 @@ impl<'a> Found<'a> {
                 (ack, ack)
             };
         }
+        let data = self.places.iter().zip(self.talk.packets).filter(|(_, p)| p.data && p.payload > 0);
+        self.first = data.map(|((begin, _), _)| *begin).min().unwrap_or(0);
     }
 
     /// Which data each acknowledgment answers: that with which all before it had come to the far capture; and one that repeats another,
@@ -506,7 +511,7 @@ fn timer(found: &Found<'_>, walk: &mut Walk, (kind, since): (Kind, u64), data: u
         kind,
         from_ps: since,
         to_ps: until,
-        seq_bytes: begin.saturating_sub(1 << 32),
+        seq_bytes: first.map_or(begin, |i| found.places[i].0).saturating_sub(found.first),
         lost_packets: lost.len() as u64,
         sent_again: first.is_some_and(|i| packets[i].sent != Sent::First),
         dropped_at: first.map(|_| found.talk.places[0].clone()),

@@ -226,7 +226,7 @@ pub fn explain(options: &Options, flow: Option<&str>, observer: &mut dyn Observe
         return Err(problem.file(&pair.before().file.path).column("flow").value(name).into());
     };
     let start = on(transfer.opened.unwrap_or(transfer.start));
-    let end = on(transfer.end).max(start);
+    let end = start.saturating_add(transfer.took().unsigned_abs());
     let names = pair.place_names();
     let places = if both.through {
         names

@@ -100,7 +100,7 @@ pub fn pair(data: &[u8]) {
     }
 }
 
-/// Where the time of the slowest transfer of two captures went: the parts are the whole.
+/// Explains the slowest transfer of two captures: the parts are the whole.
 fn explained(options: &Options, path: &Path) {
     match explain(options, None, &mut Patient(PATIENCE)) {
         Ok(found) => {

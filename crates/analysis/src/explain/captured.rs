@@ -1,4 +1,4 @@
-//! Where the time of a TCP transfer went, by two captures of it: at the sender and the receiver, or before and behind a port.
+//! Explanation of the time of a TCP transfer, by two captures of it: at the sender and the receiver, or before and behind a port.
 //!
 //! The walk is that of a simulated flow, back from the acknowledgment of all, by what packets show: each acknowledgment was sent
 //! because data came, each data packet because an acknowledgment came, or because a timer expired. What a packet takes from one capture
@@ -11,7 +11,7 @@ use super::walk::Walk;
 use super::{Explanation, Kind, Waited};
 use std::collections::BTreeMap;
 
-/// How a data packet came to be sent, by the packets before it.
+/// Reason for which a data packet was sent, by the packets before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sent {
     #[default]
@@ -27,19 +27,19 @@ pub enum Sent {
 /// A packet of the connection. Times [ps] are on one clock; none: it was not captured there.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Passage {
-    /// Of the sender of the transfer.
+    /// True of packets of the transfer's sender.
     pub data: bool,
     pub seq: u32,
     /// Acknowledgment number, of a packet that has one.
     pub ack: Option<u32>,
-    /// They take a number each.
+    /// SYN and FIN take a number each.
     pub syn: bool,
     pub fin: bool,
     pub payload: u32,
     pub bytes: u32,
     /// Bytes that its sender offers to take; none where the SYN that says by how much it is shifted was not captured.
     pub window: Option<u64>,
-    /// At the capture nearer to the sender of the transfer, and at the other one.
+    /// Times at the capture nearer to the sender of the transfer, and at the other one.
     pub near: Option<u64>,
     pub far: Option<u64>,
     /// The least time from one to the other, of a data packet.
@@ -50,16 +50,16 @@ pub struct Passage {
 /// A transfer in two captures.
 #[derive(Clone, Debug, Default)]
 pub struct Talk<'a> {
-    /// Of the whole connection, in order of their times.
+    /// Packets of the whole connection, in order of their times.
     pub packets: &'a [Passage],
     /// First SYN or first data at the near capture, and the acknowledgment of all, or the last packet.
     pub start: u64,
     pub end: u64,
     /// Names of the ways between the captures, of data and of acknowledgments.
     pub places: [String; 2],
-    /// What a byte takes on the slowest link, as far as known [ps].
+    /// Time of a byte on the slowest link, as far as known [ps].
     pub per_byte: f64,
-    /// From the first and to the last time of the far capture.
+    /// First and last time of the far capture.
     pub far: (u64, u64),
 }
 
@@ -71,19 +71,19 @@ fn unrolled(last: &mut u64, number: u32) -> u64 {
     found
 }
 
-/// What is known at a data packet when it passes the near capture.
+/// State of the transfer when a data packet passes the near capture.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
-    /// In a recovery, since a timer or since a fast retransmission.
+    /// Kind of recovery that is going on: since a timer, or since a fast retransmission.
     phase: Option<Kind>,
-    /// What had started the timer, and when.
+    /// Packet that had started the timer, and its time.
     armed: Option<(usize, u64)>,
-    /// What passed last.
+    /// Latest packet, and its time.
     last: Option<(usize, u64)>,
     /// Bytes under way with this packet, and the window that the receiver offered.
     flight: u64,
     window: Option<u64>,
-    /// All that was sent before had been acknowledged.
+    /// True if nothing was outstanding.
     idle: bool,
 }
 
@@ -107,7 +107,7 @@ struct Found<'a> {
     sender: u64,
     /// Fastest pace of data at the near capture [ps per byte].
     pace: f64,
-    /// Where the first data stands in the stream.
+    /// Place of the first data in the stream.
     first: u64,
 }
 
@@ -162,7 +162,7 @@ impl<'a> Found<'a> {
         self.first = data.map(|((begin, _), _)| *begin).min().unwrap_or(0);
     }
 
-    /// Which data each acknowledgment answers: that with which all before it had come to the far capture; and one that repeats another,
+    /// Finds the data that each acknowledgment answers: that with which all before it had come to the far capture; and one that repeats another,
     /// the next data since that left a hole.
     fn answer(&mut self) {
         let packets = self.talk.packets;
@@ -266,7 +266,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// What was known at each data packet when it passed the near capture.
+    /// Follows the state of the transfer at the near capture.
     fn follow(&mut self) {
         let packets = self.talk.packets;
         let first = packets.iter().position(|p| p.data).map_or(0, |i| self.places[i].0);
@@ -308,7 +308,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// When a packet left the queue between the captures: it was on links for the least time then.
+    /// Time at which a packet left the queue between the captures: it was on links for the least time then.
     fn left(&self, data: usize) -> Option<u64> {
         let p = &self.talk.packets[data];
         Some(p.far?.saturating_sub(p.least).max(p.near.unwrap_or(0)))
@@ -326,14 +326,14 @@ impl<'a> Found<'a> {
     }
 }
 
-/// By how much slower than the slowest link between the captures the sender's own is believed to be.
+/// Largest ratio of the slowest link between the captures to the sender's own that is believed.
 const SLOWER: f64 = 4.0;
-/// By how much the time of a host that answers at once varies, at least [ps].
+/// Least variation of the time of a host that answers at once [ps].
 const SOON: u64 = 2_000_000;
 /// Longest time in which a host that may send does [ps].
 const AT_ONCE: u64 = 100_000_000;
 
-/// Where the walk is.
+/// Place of the walk.
 #[derive(Clone, Copy, Debug)]
 enum Here {
     /// The acknowledgment passes the near capture.
@@ -347,7 +347,7 @@ enum Here {
     Lost,
 }
 
-/// Where the time of a transfer went: see the module.
+/// Explains the time of a transfer: see the module.
 pub fn explain(talk: &Talk<'_>) -> Explanation {
     let found = Found::of(talk);
     let mut walk = Walk::new(talk.start, talk.end);

@@ -43,7 +43,7 @@ pub struct Alignment {
     least: f64,
     /// Time that a byte takes, if times behind are those of frames' ends; else 0 [ps].
     pub by_byte: f64,
-    /// By how much more than the least packets take at least, by their size [ps].
+    /// Least time of packets beyond that of all, by their size [ps].
     by_size: BTreeMap<u32, f64>,
     /// The longest that a packet waited, at most [ps].
     pub longest: i128,

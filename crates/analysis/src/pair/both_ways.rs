@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST: usize = 1 << 22;
 /// Copies of a packet are captured within this [ps].
 const SOON: i128 = 1_000_000_000_000;
-/// By how much a packet may come out before it went in, by clocks [ps].
+/// Time by which a packet may come out before it went in, by clocks [ps].
 const SLACK: i64 = 1_000_000_000;
 
 /// A packet of the connection. Times: on the clock before the port [ps after the capture's first frame].
@@ -24,14 +24,14 @@ pub struct Passing {
     pub tcp: Tcp,
     pub payload: u32,
     pub bytes: u32,
-    /// Of a SYN: the bits by which its sender shifts windows.
+    /// Bits by which the sender of a SYN shifts windows.
     pub scale: Option<u8>,
     pub before: Option<i64>,
     pub behind: Option<i64>,
 }
 
 impl Passing {
-    /// When it was seen first.
+    /// First time at either place.
     pub fn first(&self) -> i64 {
         self.before.unwrap_or(i64::MAX).min(self.behind.unwrap_or(i64::MAX))
     }
@@ -40,7 +40,7 @@ impl Passing {
 /// A connection in both captures.
 #[derive(Clone, Debug, Default)]
 pub struct BothWays {
-    /// In order of their first times.
+    /// Packets in order of their first times.
     pub packets: Vec<Passing>,
     /// The flow that was asked for goes from before the port to behind it; else the other way.
     pub through: bool,

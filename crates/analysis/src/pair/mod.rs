@@ -129,7 +129,7 @@ impl Pair {
         self.alignment.least_of(bytes).unsigned_abs()
     }
 
-    /// What a byte takes at the fastest that the port sent [ps]; 0: unknown.
+    /// Time of a byte at the fastest that the port sent [ps]; 0: unknown.
     pub fn pace(&self) -> f64 {
         if self.alignment.rate > 0.0 {
             fanin_units::BPS / self.alignment.rate

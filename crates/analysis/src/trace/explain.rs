@@ -1,4 +1,4 @@
-//! Where the time of a transfer in two captures went: from options to the walk.
+//! Explanation of a transfer in two captures: from options to the walk.
 
 use super::inspect::inspected;
 use super::transfers::{row, TransferRow};
@@ -23,7 +23,7 @@ pub struct ExplainedTransfer {
     pub flow: String,
     /// Names of both captures' places, that nearer to the sender first.
     pub places: [String; 2],
-    /// As `--transfers` lists it, at the place nearer to the sender.
+    /// Row as `--transfers` lists it, at the place nearer to the sender.
     pub transfer: TransferRow,
     /// Data packets that passed the nearer capture, those of them that came to the other one, and those that did not.
     pub packets: u64,

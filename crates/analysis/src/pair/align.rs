@@ -227,13 +227,14 @@ pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'
                 let Some(seen) = before.first()? else { continue };
                 pass.pace_before.left(seen);
                 pass.before_ends = seen.time;
-                pass.flight.push(seen.time, (seen.key, seen.tag), seen.bytes);
-                before.skip();
+                // One more would double the room that is taken.
                 while pass.flight.front().is_some_and(|(_, held)| held.out.is_some() || held.time < arrives - LONGEST)
-                    || pass.flight.len() > MOST_HELD
+                    || pass.flight.len() >= MOST_HELD
                 {
                     pass.flight.pop();
                 }
+                pass.flight.push(seen.time, (seen.key, seen.tag), seen.bytes);
+                before.skip();
             }
             _ => {
                 let Some(seen) = behind.first()? else { continue };

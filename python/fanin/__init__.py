@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fanin.comparison import Comparison
     from fanin.comparison.variants import CompareError
     from fanin.explain import Explanation, pauses
+    from fanin.explain.captured import CapturedExplanation
     from fanin.explain.pauses import PauseTree
     from fanin.figures import regions
     from fanin.results import Result, ResultError, load
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Analysis",
     "AnalysisProgress",
+    "CapturedExplanation",
     "Check",
     "CompareError",
     "Comparison",
@@ -66,6 +68,7 @@ _MODULES: Final = {
     "comparison": ("Comparison",),
     "comparison.variants": ("CompareError",),
     "explain": ("Explanation",),
+    "explain.captured": ("CapturedExplanation",),
     "explain.pauses": ("PauseTree",),
     "results": ("Result", "ResultError", "load"),
     "results.folder": ("OutputError",),

@@ -18,6 +18,7 @@ __all__ = [
     "counters",
     "counters_page",
     "explain",
+    "explain_capture",
     "facts",
     "lines",
     "parquet_rows",
@@ -85,6 +86,9 @@ class TraceError(ValueError):
 
 def analyze(settings: str, progress: Callable[[dict[str, Any]], None] | None) -> str:
     """Analyse a trace as the settings (JSON) say; the report as JSON."""
+
+def explain_capture(settings: str, flow: str | None, progress: Callable[[dict[str, Any]], None] | None) -> str:
+    """Say where the time of a transfer in two captures went, of the flow of that name or the slowest; as JSON."""
 
 def trace_records(settings: str, port: str, stretches: list[tuple[int, int]], most: int) -> list[dict[str, Any]]:
     """Return the records of a port in each of some stretches of time: columns as bytes, ``count`` and ``reduced``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import fanin
+from fanin.analysis import port_scenario
 from fanin.analysis.port_scenario import PortScenario
 from fanin.cli import app
 
@@ -74,6 +76,22 @@ def test_what_the_trace_lacks_is_said() -> None:
     assert best.dropped is not None
     assert 164 <= best.dropped <= 200
     assert best.lasted_ps == pytest.approx(made.measured.lasted_ps, rel=0.1)
+
+
+def test_what_no_scenario_of_a_port_has_is_said_and_how_far_it_is_off() -> None:
+    near = pair("incast", buffer="512KB").to_scenario()
+    assert near.missed == ()
+    assert near.limits == (port_scenario.LIMITS,)
+    assert f"# {near.limits[0][0].upper()}{near.limits[0][1:]}.\n" in near.text
+    measured = near.measured
+    assert measured.missed(near.simulated["cubic"]) == ["drops (132 for 345)"]
+    assert measured.missed(replace(measured, dropped=None)) == []
+    off = replace(measured, peak_bytes=measured.peak_bytes * 1.3, lasted_ps=measured.lasted_ps // 2)
+    assert [words.split(" (")[0] for words in measured.missed(off)] == ["longest queue", "time to the last data"]
+    assert measured.missed(replace(measured, peak_bytes=measured.peak_bytes * 1.2, dropped=345 + 80)) == []
+    assert replace(measured, dropped=0).missed(replace(measured, dropped=2)) == [], "a few more or less say little"
+    far = replace(near, missed=("drops (132 for 345)",))
+    assert far.limits[0].endswith("drops (132 for 345); do not believe what it says of a remedy")
 
 
 def test_a_simulated_port_comes_back(tmp_path: Path) -> None:

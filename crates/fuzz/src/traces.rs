@@ -1,6 +1,8 @@
 //! Files of a trace, through the whole analysis.
 
-use fanin_analysis::trace::{analyze, export, records, Control, Failure, Level, Observer, Options, Progress, TraceReport, Trust};
+use fanin_analysis::trace::{
+    analyze, explain, export, records, Control, Failure, Level, Observer, Options, Progress, TraceReport, Trust,
+};
 use fanin_units::Time;
 use serde_json::json;
 use std::path::Path;
@@ -92,6 +94,24 @@ pub fn pair(data: &[u8]) {
             assert_eq!(written, records);
         }
         Err(failure) => is_reported(&failure, &folder.path().join("trace")),
+    }
+    if how & 16 > 0 {
+        explained(&options, &folder.path().join("trace"));
+    }
+}
+
+/// Explains the slowest transfer of two captures: the parts are the whole.
+fn explained(options: &Options, path: &Path) {
+    match explain(options, None, &mut Patient(PATIENCE)) {
+        Ok(found) => {
+            let (explanation, took) = (found.explanation, found.transfer.took_ps);
+            assert_eq!(explanation.end_ps - explanation.start_ps, took);
+            assert_eq!(explanation.parts.iter().map(|part| part.time_ps).sum::<u64>(), took);
+            assert_eq!(explanation.steps.iter().map(|step| step.to_ps - step.from_ps).sum::<u64>(), took);
+            assert!(explanation.steps.windows(2).all(|steps| steps[0].to_ps == steps[1].from_ps));
+            assert!(found.arrived + found.lost <= found.packets);
+        }
+        Err(failure) => is_reported(&failure, path),
     }
 }
 

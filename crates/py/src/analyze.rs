@@ -83,6 +83,17 @@ pub fn analyze(py: Python<'_>, settings: &str, progress: Option<Py<PyAny>>) -> P
     }
 }
 
+/// Explains where the time of a transfer in two captures went: of the flow of that name, or the slowest; gives JSON.
+#[pyfunction]
+pub fn explain_capture(py: Python<'_>, settings: &str, flow: Option<&str>, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let options = Options::from_json(settings).map_err(|problems| trace_error(py, &problems))?;
+    let mut analysis = Analysis::new(progress);
+    match py.detach(|| trace::explain(&options, flow, &mut analysis)) {
+        Ok(found) => serde_json::to_string(&found).map_err(|e| PyRuntimeError::new_err(e.to_string())),
+        Err(failure) => Err(analysis.failure(py, &failure)),
+    }
+}
+
 /// The records of a port in stretches of time [ps], whose ends are included: columns as bytes, in the machine's order.
 #[pyfunction]
 pub fn trace_records<'py>(

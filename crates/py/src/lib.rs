@@ -284,6 +284,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("TraceError", m.py().get_type::<analyze::TraceError>())?;
     analyze::keep_damage_quiet();
     m.add_function(wrap_pyfunction!(analyze::analyze, m)?)?;
+    m.add_function(wrap_pyfunction!(analyze::explain_capture, m)?)?;
     m.add_function(wrap_pyfunction!(analyze::trace_records, m)?)?;
     m.add_function(wrap_pyfunction!(analyze::parquet_rows, m)?)?;
     m.add_function(wrap_pyfunction!(analyze::trace_export, m)?)?;

@@ -1,4 +1,4 @@
-//! Options of a TCP header. Source: RFC 9293 §3.1, RFC 7323 §3.2.
+//! Options of a TCP header. Source: RFC 9293 §3.1, RFC 7323 §2.2 and §3.2.
 
 /// Options of a TCP header that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -7,6 +7,8 @@ pub struct TcpOptions {
     pub mss: Option<u16>,
     /// Sender's clock when it sent the segment.
     pub timestamp: Option<u32>,
+    /// Bits by which windows of the sender of this SYN are shifted.
+    pub scale: Option<u8>,
 }
 
 impl TcpOptions {
@@ -26,6 +28,8 @@ impl TcpOptions {
                     let Some(option) = bytes.get(2..usize::from(length)) else { return found };
                     match (kind, option) {
                         (2, [a, b]) => found.mss = Some(u16::from_be_bytes([*a, *b])),
+                        // Source: RFC 7323 §2.3: larger ones count as 14.
+                        (3, [scale]) => found.scale = Some((*scale).min(14)),
                         (8, [a, b, c, d, _, _, _, _]) => found.timestamp = Some(u32::from_be_bytes([*a, *b, *c, *d])),
                         _ => {}
                     }
@@ -43,9 +47,9 @@ mod tests {
     #[test]
     fn options_are_found_wherever_they_stand_and_damage_ends_them() {
         let syn = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 1, 0, 0, 0, 0, 0, 1, 3, 3, 7];
-        assert_eq!(TcpOptions::read(&syn), TcpOptions { mss: Some(1460), timestamp: Some(256) });
+        assert_eq!(TcpOptions::read(&syn), TcpOptions { mss: Some(1460), timestamp: Some(256), scale: Some(7) });
         let data = [1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 0];
-        assert_eq!(TcpOptions::read(&data), TcpOptions { mss: None, timestamp: Some(9) });
+        assert_eq!(TcpOptions::read(&data), TcpOptions { timestamp: Some(9), ..TcpOptions::default() });
         assert_eq!(TcpOptions::read(&data[..8]).timestamp, Some(9), "cut behind what is needed");
         for damaged in [&[][..], &[2], &[2, 4, 5], &[2, 0, 1], &[2, 1], &[8, 10, 1], &[0, 2, 4, 5, 0xb4], &[2, 200, 5, 0xb4]] {
             assert_eq!(TcpOptions::read(damaged), TcpOptions::default(), "{damaged:?}");

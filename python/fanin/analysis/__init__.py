@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fanin.analysis.bursts import Analysis, AnalysisProgress, Source, TraceError, analyze, records_kind
+    from fanin.analysis.bursts import Analysis, AnalysisProgress, Source, TraceError, analyze, explain, records_kind
 
-__all__ = ["Analysis", "AnalysisProgress", "Source", "TraceError", "analyze", "records_kind"]
+__all__ = ["Analysis", "AnalysisProgress", "Source", "TraceError", "analyze", "explain", "records_kind"]
 
 
 def __getattr__(name: str) -> Any:

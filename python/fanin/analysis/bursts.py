@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from fanin.analysis.port_scenario import PortScenario
+    from fanin.explain.captured import CapturedExplanation
 
-__all__ = ["Analysis", "AnalysisProgress", "Source", "TraceError", "analyze", "records_kind"]
+__all__ = ["Analysis", "AnalysisProgress", "Source", "TraceError", "analyze", "explain", "records_kind"]
 
 _MAX_POINTS: Final = 8000
 """Records of a figure that are drawn one by one; more are reduced to the smallest and largest of each part of the time."""
@@ -213,6 +214,24 @@ def _texts(given: str | Sequence[str] | None) -> list[str] | None:
     return [given] if isinstance(given, str) else None if given is None else list(given)
 
 
+def _asked(source: Source, settings: Settings) -> tuple[str, spool.Spooled, datetime.tzinfo | None]:
+    """Return what is asked of the core, the files that it reads, and the zone of dates."""
+    if isinstance(source, Sequence) and not isinstance(source, str) and not source:
+        raise ValueError("no file is given")
+    given = chosen(settings)
+    zone, behind = given.pop("zone"), given.pop("behind")
+    shown_in = read_zone(zone or "UTC")
+    given |= {name: _texts(given[name]) for name in ("port", "to", "interface")}
+    given |= {name: in_zone(given[name], shown_in) for name in ("start", "stop")}
+    if isinstance(given["columns"], Mapping):
+        given["columns"] = dict(given["columns"])
+    before = _paths(source)
+    spooled = spool.spool([*before, *([] if behind is None else _paths(behind))])
+    paths = {"paths": spooled.paths[: len(before)], "behind": spooled.paths[len(before) :] or None}
+    text = json.dumps({**paths, "shown": spooled.shown, **given})
+    return text, spooled, shown_in
+
+
 def analyze(
     source: Source, *, progress: Callable[[AnalysisProgress], None] | None = None, **settings: Unpack[Settings]
 ) -> Analysis:
@@ -250,27 +269,36 @@ def analyze(
     >>> analysis = fanin.analyze("switch7.csv", rate="10Gbps", columns="time=ts:ns,queue=qlen:KB")  # doctest: +SKIP
     >>> analysis.bursts.sort("peak_bytes").tail(3)  # doctest: +SKIP
     """
-    if isinstance(source, Sequence) and not isinstance(source, str) and not source:
-        raise ValueError("no file is given")
-    given = chosen(settings)
-    zone, behind = given.pop("zone"), given.pop("behind")
-    shown_in = read_zone(zone or "UTC")
-    given |= {name: _texts(given[name]) for name in ("port", "to", "interface")}
-    given |= {name: in_zone(given[name], shown_in) for name in ("start", "stop")}
-    if isinstance(given["columns"], Mapping):
-        given["columns"] = dict(given["columns"])
-    before = _paths(source)
-    spooled = spool.spool([*before, *([] if behind is None else _paths(behind))])
-    paths = {"paths": spooled.paths[: len(before)], "behind": spooled.paths[len(before) :] or None}
-    text = json.dumps({**paths, "shown": spooled.shown, **given})
+    text, spooled, shown_in = _asked(source, settings)
     report = _core.analyze(text, cast("Callable[[dict[str, Any]], None] | None", progress))
     found = Analysis(report, text, spooled, shown_in)
-    if zone is not None and found.clock is None:
+    if (zone := settings.get("zone")) is not None and found.clock is None:
         raise ValueError(f"zone: '{zone}' has no effect: the times of this trace are no dates")
     return found
 
 
 described(analyze)
+
+
+def _explained(settings: str, flow: str | None, progress: Callable[[AnalysisProgress], None] | None = None) -> CapturedExplanation:
+    from fanin.explain.captured import CapturedExplanation
+
+    shown = cast("Callable[[dict[str, Any]], None] | None", progress)
+    return CapturedExplanation(json.loads(_core.explain_capture(settings, flow, shown)))
+
+
+def explain(
+    source: Source,
+    flow: str | None = None,
+    *,
+    progress: Callable[[AnalysisProgress], None] | None = None,
+    **settings: Unpack[Settings],
+) -> CapturedExplanation:
+    """Say where the time of a transfer in two captures went, without an analysis of the port: see `Analysis.explain`."""
+    text, spooled, _ = _asked(source, settings)
+    found = _explained(text, flow, progress)
+    del spooled  # held until here: its files are gone with it
+    return found
 
 
 def records_kind(path: Path) -> str:
@@ -687,6 +715,27 @@ class Analysis:
         if path is not None:
             files.write_text(path, made.text)
         return made
+
+    def explain(self, flow: str | None = None) -> CapturedExplanation:
+        """Say where the time of a transfer over TCP went, by captures at both its ends or before and behind a port (`behind`).
+
+        Parameters
+        ----------
+        flow : str, optional
+            The flow, by its name in `transfers` or a part of it that no other has; of its transfers between `start` and `stop` the
+            slowest is explained. If not given: the slowest of all.
+
+        Returns
+        -------
+        CapturedExplanation
+            ``text``, ``parts``, ``steps``; docs/explain.md says what each part is.
+
+        Raises
+        ------
+        TraceError
+            There is no second capture, or no such flow, or several have this name.
+        """
+        return _explained(self._settings, flow)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write one HTML page with tables and figures; it needs neither network nor other files.

@@ -63,6 +63,15 @@ _LARGEST_WINDOW: Final = 64
 _TOLD: Final = 0.1
 """Difference of distances from which one control comes nearer than another: a tenth, of all numbers together."""
 
+_FAR: Final = 1.25
+"""Ratio of a number that was simulated to the measured one, or the other way round, from which it is not near."""
+
+LIMITS: Final = (
+    "no scenario of one port has what senders and receivers did beyond TCP (slow applications, pauses), queues elsewhere on the "
+    "path, or round trips of their own for each flow"
+)
+"""What no scenario of a port has, in words."""
+
 _CONTROLS: Final = ("cubic", "newreno")
 """Congestion controls that are tried where nothing was marked; with marks it is DCTCP."""
 
@@ -97,6 +106,23 @@ class Outcome:
             pairs.append((self.dropped + 10, other.dropped + 10))  # a few drops more or less say little
         return sum(abs(math.log(a / b)) for a, b in pairs)
 
+    def missed(self, other: Outcome) -> list[str]:
+        """Return in words what of another one is not near to this."""
+        words = []
+        pairs = [
+            ("longest queue", self.peak_bytes, other.peak_bytes, show.size, 0.0),
+            ("drops", self.dropped, other.dropped, lambda count: f"{count:,.0f}", 10.0),  # a few more or less say little
+            ("time in bursts", self.burst_ps, other.burst_ps, show.duration, 0.0),
+            ("time to the last data", self.lasted_ps, other.lasted_ps, show.duration, 0.0),
+        ]
+        for name, ours, theirs, shown, slack in pairs:
+            if ours is None or theirs is None:
+                continue
+            least, most = sorted((float(ours) + slack, float(theirs) + slack))
+            if most > _FAR * max(least, 1.0):
+                words.append(f"{name} ({shown(theirs)} for {shown(ours)})")
+        return words
+
 
 @dataclass(frozen=True)
 class PortScenario:
@@ -114,6 +140,9 @@ class PortScenario:
         Congestion control → what came of the scenario with it; the scenario has the first, which is nearest.
     unsure : tuple of str
         What the trace does not say, and what was taken for it.
+    missed : tuple of str
+        What of the nearest simulation is more than a quarter off what was measured; with any of it, what the scenario says of a
+        remedy is not to be believed.
     """
 
     text: str
@@ -121,6 +150,12 @@ class PortScenario:
     measured: Outcome
     simulated: Mapping[str, Outcome]
     unsure: tuple[str, ...]
+    missed: tuple[str, ...] = ()
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What is to be said beside what was taken for what the trace does not tell: how far it is off, and what it cannot have."""
+        return *_far(self.missed), LIMITS
 
 
 @dataclass(frozen=True)
@@ -196,7 +231,15 @@ def port_scenario(analysis: Analysis, name: str | None = None, *, file: str = "p
         unsure.append(f"congestion control: {_why(order, [measured.distance(simulated[control]) for control in order])}")
     head = _head(trace, numbers, (measured, simulated), unsure, shlex.quote(file))
     text = _text(port, messages, numbers, order[0], head)
-    return PortScenario(text, Scenario.from_toml(text), measured, simulated, tuple(unsure))
+    missed = tuple(measured.missed(simulated[order[0]]))
+    return PortScenario(text, Scenario.from_toml(text), measured, simulated, tuple(unsure), missed)
+
+
+def _far(missed: Sequence[str]) -> list[str]:
+    """Return what to say of a simulation that is not near."""
+    if not missed:
+        return []
+    return [f"as it is, the scenario does not do what was measured: {', '.join(missed)}; do not believe what it says of a remedy"]
 
 
 def _why(controls: Sequence[str], distances: Sequence[float]) -> str:
@@ -484,6 +527,9 @@ def _head(
     lines += [f"  {row}" for row in _lines(*outcome_table(*outcomes))]
     if unsure:
         lines += ["", "Not in the trace, and taken so:", *(f"* {words}" for words in unsure)]
+    measured, simulated = outcomes
+    far = _far(measured.missed(next(iter(simulated.values()))))
+    lines += ["", *(f"{words[0].upper()}{words[1:]}." for words in (*far, LIMITS))]
     lines += [
         "",
         "What would help (`fanin best` tries everything that applies, the others one thing):",

@@ -22,6 +22,7 @@ from fanin.cli import analyze as _analyze
 from fanin.cli import best as _best
 from fanin.cli import compare as _compare
 from fanin.cli import conform as _conform
+from fanin.cli import explain as _explain
 from fanin.cli import init as _init
 from fanin.cli import man as _man
 from fanin.cli import plot as _plot
@@ -195,26 +196,6 @@ def report(
         typer.echo(load(result).report(out))
 
 
-@app.command("explain", epilog=_help("fanin explain out/incast 17 --steps", page="docs/explain.md"))
-def explain_(
-    result: ResultArgument,
-    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow by its id or number.", show_default=False)],
-    steps: Annotated[bool, typer.Option("--steps", help="Also print each step of the critical path.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Say where the time of a flow went: parts that add up to its completion time."""
-    with failures():
-        found = load(result).explain(flow)
-    if as_json:
-        typer.echo(found.to_json())
-        return
-    console = terminal.console()
-    console.print(Text(found.text), soft_wrap=True)
-    terminal.table(console, f"Where the time of flow {flow} went", *found.rows())
-    if steps:
-        terminal.table(console, "Step by step", *found.step_rows())
-
-
 @app.command("pauses", epilog=_help("fanin pauses out/lossless --event 2", page="docs/tutorials/lossless.md, docs/lossless.md"))
 def pauses_(
     result: ResultArgument,
@@ -251,6 +232,7 @@ app.command("sweep", epilog=_help(*_sweep.EXAMPLES, page="docs/tutorials/sweep.m
 app.command("best", epilog=_help(_best.EXAMPLE, page="docs/best.md"))(_best.best)
 app.command("init", epilog=_help(*_init.EXAMPLES, page="docs/scenario.md"))(_init.init)
 app.command("show", epilog=_help(*_show.EXAMPLES, page="docs/cli.md"))(_show.show)
+app.command("explain", epilog=_help(*_explain.EXAMPLES, page="docs/explain.md"))(_explain.explain)
 app.command("analyze", epilog=_help(*_analyze.EXAMPLES, page="docs/tutorials/capture.md, docs/analyze.md"))(_analyze.analyze)
 app.command("compare", epilog=_help(*_compare.EXAMPLES, page="docs/tutorials/sweep.md, docs/compare.md"))(_compare.compare)
 app.command("plot", epilog=_help(*_plot.EXAMPLES, page="docs/compare.md"))(_plot.plot)

@@ -100,6 +100,8 @@ def show_port_scenario(made: PortScenario) -> None:
 
     for words in made.unsure:
         say(f"note: not in the trace, and taken so: {words}", "cyan")
+    for words in made.limits:
+        say(f"note: {words}", "cyan")
     terminal.table(terminal.console(), "The port, measured and simulated", *outcome_table(made.measured, made.simulated))
 
 

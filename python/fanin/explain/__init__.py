@@ -81,10 +81,10 @@ def _moment(ps: int) -> str:
     return f"{ps / scale:.6g} {unit}"
 
 
-def in_words(part: Mapping[str, Any]) -> str:
+def in_words(part: Mapping[str, Any], kinds: Mapping[str, str] = KINDS) -> str:
     """Return what a part was, for example ``waiting for 2 retransmission timeouts``."""
     times = part["times"]
-    words, by = KINDS[part["kind"]], part["by"]
+    words, by = kinds[part["kind"]], part["by"]
     return words.format(place=part["place"], by=by, times="a " if times == 1 else f"{times} ", s="s" * (times != 1))
 
 
@@ -103,9 +103,17 @@ class Explanation:
     """
 
     document: dict[str, Any]
+    words: Mapping[str, str] = KINDS
+    """What the kinds of parts are, in words."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
+
+    @property
+    def name(self) -> str:
+        """The flow, as sentences begin with it."""
+        flow = self.document["flow"]
+        return f"Flow {flow['flow']}" + (f" ({flow['id']})" if flow["id"] is not None else "")
 
     @property
     def total_ps(self) -> int:
@@ -136,8 +144,7 @@ class Explanation:
     def text(self) -> str:
         """A short paragraph: what took longest, and why."""
         flow, total = self.document["flow"], self.total_ps
-        name = f"Flow {flow['flow']}" + (f" ({flow['id']})" if flow["id"] is not None else "")
-        size = f"{name}, {show.size(flow['size_bytes'])} from {flow['src']} to {flow['dst']}, "
+        size = f"{self.name}, {show.size(flow['size_bytes'])} from {flow['src']} to {flow['dst']}, "
         if self.document["complete"]:
             ideal = self.document["ideal_ps"]
             took = f"took {show.duration(total)}, {show.ratio(total / max(ideal, 1))} times what it takes alone."
@@ -148,13 +155,18 @@ class Explanation:
             opened = "none of its data arrived" if flow["packets_sent"] else "its connection never opened"
             count = flow["timeouts"]
             took = f"{ended}: {opened}, after {show.many(count, 'timeout')}."
-        sentences = [size + took]
+        counts = self.document["sent_again"], self.document["needless"]
+        return " ".join([size + took, *self._shares(), *detours.text(flow, self.document["detours"], *counts)])
+
+    def _shares(self) -> list[str]:
+        """Return a sentence for each of the longest parts."""
+        total = self.total_ps
         shown = [part for part in self.document["parts"] if part["time_ps"] >= 0.01 * total][:4]
+        sentences = []
         for index, part in enumerate(shown):
             lead = f"{show.duration(part['time_ps'])} of it" if index == 0 else show.duration(part["time_ps"])
-            sentences.append(f"{lead} ({part['time_ps'] / max(total, 1):.1%}): {in_words(part)}{self._why(part)}.")
-        counts = self.document["sent_again"], self.document["needless"]
-        return " ".join(sentences + detours.text(flow, self.document["detours"], *counts))
+            sentences.append(f"{lead} ({part['time_ps'] / max(total, 1):.1%}): {in_words(part, self.words)}{self._why(part)}.")
+        return sentences
 
     def _why(self, part: Mapping[str, Any]) -> str:
         if part["kind"] == "pause":
@@ -193,7 +205,12 @@ class Explanation:
         """Return the parts as a table of texts, and their sum."""
         total = self.total_ps
         rows = [
-            [in_words(part), show.duration(part["time_ps"]), f"{part['time_ps'] / max(total, 1):.2%}", show.count(part["times"])]
+            [
+                in_words(part, self.words),
+                show.duration(part["time_ps"]),
+                f"{part['time_ps'] / max(total, 1):.2%}",
+                show.count(part["times"]),
+            ]
             for part in self.document["parts"]
         ]
         return ["What", "Time", "Share", "Times"], [*rows, ["all", show.duration(total), "100.00%", ""]]

@@ -17,3 +17,4 @@ pub mod transfers;
 
 pub use file::CaptureFile;
 pub use packets::{ends_inside, unreadable, Connections, FlowKey};
+pub use sequence::{ACK, FIN, SYN};

@@ -136,7 +136,8 @@ impl Transfers {
         &mut self.ways[entry as usize]
     }
 
-    fn take(&mut self, (entry, reverse): (u32, Option<u32>), (at, rtt): (i64, Option<i64>), tcp: &Tcp, payload: u32) {
+    /// Takes a TCP frame that is no copy: of a flow, whose other direction is `reverse`.
+    pub fn take(&mut self, (entry, reverse): (u32, Option<u32>), (at, rtt): (i64, Option<i64>), tcp: &Tcp, payload: u32) {
         if tcp.flags & SYN != 0 {
             self.open(entry, at, tcp);
         }

@@ -7,8 +7,10 @@
 //!
 //! The records are those of `telemetry.hosts`; docs/explain.md has the definition of each part, and an example.
 
+mod captured;
 mod walk;
 
+pub use captured::{explain as explain_captured, Passage, Sent, Talk};
 pub use walk::explain;
 
 use fanin_telemetry::{HopRow, PauseRow, SegmentRow};
@@ -58,6 +60,10 @@ pub enum Kind {
     WindowProbe,
     /// A switch's message about a dropped packet was on its way.
     Notification,
+    /// At the sender, or between it and the first capture, for a reason that no packet shows.
+    SenderSide,
+    /// At the receiver, or between it and the second capture: its host, its delayed acknowledgment, or a queue there.
+    ReceiverSide,
     /// The records do not tell the kind.
     Unknown,
 }

@@ -77,21 +77,48 @@ enum Here {
 }
 
 /// The steps so far, from the end on.
-struct Walk {
+pub(super) struct Walk {
     start: u64,
-    now: u64,
+    pub(super) now: u64,
     steps: Vec<Step>,
     rounds: BTreeMap<Kind, u64>,
-    waited: Vec<Waited>,
+    pub(super) waited: Vec<Waited>,
     /// Kind to which the time of crossing the network counts at this point.
-    crossing: Kind,
+    pub(super) crossing: Kind,
     /// Kind of wait of the data whose acknowledgment the walk is behind.
     ahead: Option<Kind>,
 }
 
 impl Walk {
+    /// A walk back from the end to the start.
+    pub(super) fn new(start: u64, end: u64) -> Walk {
+        Walk {
+            start,
+            now: end.max(start),
+            steps: Vec::new(),
+            rounds: BTreeMap::new(),
+            waited: Vec::new(),
+            crossing: Kind::Path,
+            ahead: None,
+        }
+    }
+
+    /// True once the start is reached.
+    pub(super) fn is_over(&self) -> bool {
+        self.now == self.start
+    }
+
+    /// The walk as an explanation; what it has not reached is unknown.
+    pub(super) fn finish(mut self, end_ps: u64) -> Explanation {
+        self.back_to(self.start, Kind::Unknown, "", None);
+        self.steps.reverse();
+        self.waited.reverse();
+        let parts = parts(&self);
+        Explanation { start_ps: self.start, end_ps, parts, steps: self.steps, waited: self.waited }
+    }
+
     /// Adds a step from `from` until now, and walks back to `from`.
-    fn back_to(&mut self, from: u64, kind: Kind, place: &str, packet: Option<u64>) {
+    pub(super) fn back_to(&mut self, from: u64, kind: Kind, place: &str, packet: Option<u64>) {
         self.back_by(from, (kind, ""), place, packet);
     }
 
@@ -134,7 +161,7 @@ impl Walk {
 
     /// Counts crossings of the network, from here on backwards, as round trips of this kind; what precedes the first data stays a
     /// handshake.
-    fn enter(&mut self, kind: Kind) {
+    pub(super) fn enter(&mut self, kind: Kind) {
         if self.crossing != Kind::Handshake {
             self.crossing = kind;
             *self.rounds.entry(kind).or_default() += 1;
@@ -175,21 +202,13 @@ pub fn explain(records: &Records<'_>) -> Explanation {
     let end = records.finish_ps.or_else(|| data().filter_map(|s| s.received_ps).max()).unwrap_or(records.start_ps);
     // Of several that arrived in that instant, the one that filled the first hole.
     let last = data().filter(|s| s.received_ps == Some(end)).min_by_key(|s| (s.seq_bytes, s.packet));
-    let mut walk = Walk {
-        start: records.start_ps,
-        now: end.max(records.start_ps),
-        steps: Vec::new(),
-        rounds: BTreeMap::new(),
-        waited: Vec::new(),
-        crossing: Kind::Path,
-        ahead: None,
-    };
+    let mut walk = Walk::new(records.start_ps, end);
     let end_ps = walk.now;
     let mut here = last.map_or(Here::Lost, |s| Here::Reached(s.packet, found.way(s.packet).len()));
     // Each round goes back in time, or to a packet or port before; records that contradict one another must not hold it up.
     let most = 4 * (records.segments.len() + records.hops.len()) + 16;
     for _ in 0..most {
-        if walk.now == walk.start {
+        if walk.is_over() {
             break;
         }
         here = match here {
@@ -202,11 +221,7 @@ pub fn explain(records: &Records<'_>) -> Explanation {
             Here::Lost => break,
         };
     }
-    walk.back_to(walk.start, Kind::Unknown, "", None);
-    walk.steps.reverse();
-    walk.waited.reverse();
-    let parts = parts(&walk);
-    Explanation { start_ps: records.start_ps, end_ps, parts, steps: walk.steps, waited: walk.waited }
+    walk.finish(end_ps)
 }
 
 /// Walks back over the packet's `links`-th link, which it crossed.

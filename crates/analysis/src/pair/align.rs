@@ -43,6 +43,8 @@ pub struct Alignment {
     least: f64,
     /// Time that a byte takes, if times behind are those of frames' ends; else 0 [ps].
     pub by_byte: f64,
+    /// Least time of packets beyond that of all, by their size [ps].
+    by_size: BTreeMap<u32, f64>,
     /// The longest that a packet waited, at most [ps].
     pub longest: i128,
     /// Largest number of places by which a packet left later than those that arrived behind it.
@@ -73,6 +75,13 @@ impl Alignment {
         let apart = self.least + self.by_byte * f64::from(bytes) + self.drift * since;
         // Never too early by rounding, or the quickest packets would leave before they arrive.
         behind - self.shift - whole(libm::floor(apart + ROUNDING))
+    }
+
+    /// Least time of a packet of so many bytes, beyond that of all [ps]: its time on links, up to two of them.
+    pub fn least_of(&self, bytes: u32) -> i64 {
+        let known = self.by_size.get(&bytes).or_else(|| self.by_size.get(&bytes.next_multiple_of(64)));
+        let most = if self.rate > 0.0 { 2.0 * f64::from(bytes) * BPS / self.rate } else { 0.0 };
+        known.map_or(0, |more| more.clamp(0.0, most) as i64)
     }
 
     /// Lead of the clock behind over that before at the start, with the time between both captures [ps].
@@ -203,7 +212,7 @@ pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'
         before_ends: NEVER,
         last_match: NEVER,
         behind: None,
-        destinations: (coarse.matching == super::identity::Match::Flow).then(BTreeSet::new),
+        destinations: (coarse.matching <= super::identity::Match::InnerFlow).then(BTreeSet::new),
         destination: None,
         flight: Flight::default(),
     };
@@ -218,13 +227,14 @@ pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'
                 let Some(seen) = before.first()? else { continue };
                 pass.pace_before.left(seen);
                 pass.before_ends = seen.time;
-                pass.flight.push(seen.time, (seen.key, seen.tag), seen.bytes);
-                before.skip();
+                // One more would double the room that is taken.
                 while pass.flight.front().is_some_and(|(_, held)| held.out.is_some() || held.time < arrives - LONGEST)
-                    || pass.flight.len() > MOST_HELD
+                    || pass.flight.len() >= MOST_HELD
                 {
                     pass.flight.pop();
                 }
+                pass.flight.push(seen.time, (seen.key, seen.tag), seen.bytes);
+                before.skip();
             }
             _ => {
                 let Some(seen) = behind.first()? else { continue };
@@ -255,6 +265,7 @@ impl Pass {
         let by_byte = self.by_byte(drift, rate);
         let least = |envelope: &Envelope| envelope.least(drift).map(|(delay, bytes)| delay - by_byte * f64::from(bytes));
         let first = self.sizes.values().filter_map(least).min_by(f64::total_cmp).unwrap_or(0.0);
+        let by_size = self.sizes.iter().filter_map(|(size, envelope)| Some((*size, least(envelope)? - first))).collect();
         let most = self.sizes.values().filter_map(Envelope::most).max().unwrap_or(0);
         let slant = drift.abs() * self.sizes.values().map(Envelope::until).max().unwrap_or(0) as f64;
         let above = frequent.map(|envelope| {
@@ -268,6 +279,7 @@ impl Pass {
             drift_seen: seen.is_some(),
             least: first,
             by_byte,
+            by_size,
             longest: (most as f64 - first + slant).max(0.0) as i128 + 1,
             late: self.flight.late,
             behind: (0, 0),

@@ -65,6 +65,8 @@ struct Tried {
     both: Vec<Both>,
     /// Share of the packets that could have been found which were found.
     share: f64,
+    /// True if a packet of either capture names a tenant of a tunnel.
+    tenants: bool,
 }
 
 /// Looks for packets that are in both captures, and for the direction that enters the port.
@@ -73,7 +75,11 @@ struct Tried {
 /// No packet is in both captures, or they cannot be read.
 pub fn look(files: &Files, tick: Tick<'_>) -> Result<Coarse, Failure> {
     let mut best: Option<(Match, Tried)> = None;
-    for matching in [Match::Flow, Match::Ports, Match::Contents] {
+    for matching in [Match::Flow, Match::InnerFlow, Match::Ports, Match::Contents] {
+        // Where no packet names a tenant, both ask for the same.
+        if matching == Match::InnerFlow && best.as_ref().is_some_and(|(_, tried)| !tried.tenants) {
+            continue;
+        }
         let found = attempt(files, matching, tick)?;
         let enough = found.share >= 0.5;
         // Captures that overlap little have few packets in common, however they are compared.
@@ -117,7 +123,8 @@ fn attempt(files: &Files, matching: Match, tick: Tick<'_>) -> Result<Tried, Fail
     }
     // The capture behind may have begun long before the other.
     let second = search(files, matching, true, tick)?;
-    Ok(if second.both.len() > first.both.len() { second } else { first })
+    let tenants = first.tenants || second.tenants;
+    Ok(Tried { tenants, ..if second.both.len() > first.both.len() { second } else { first } })
 }
 
 /// Seeks the first packets behind among those before, or the other way round.
@@ -128,14 +135,17 @@ fn search(files: &Files, matching: Match, swapped: bool, tick: Tick<'_>) -> Resu
         std::mem::swap(&mut sampled, &mut scanned);
     }
     let mut sample: BTreeMap<(u64, u64), Seen> = BTreeMap::new();
+    let mut tenants = false;
     while sample.len() < SAMPLE {
         let Some(seen) = sampled.next()? else { break };
+        tenants |= seen.flow.4.is_some();
         sample.entry((seen.key, seen.tag)).or_insert(seen);
     }
     let (mut both, mut count) = (Vec::new(), 0_usize);
     while both.len() < ENOUGH {
         let Some(seen) = scanned.next()? else { break };
         count += 1;
+        tenants |= seen.flow.4.is_some();
         if count % 8_192 == 0 && !tick(0.0) {
             return Err(Failure::Stopped);
         }
@@ -144,7 +154,7 @@ fn search(files: &Files, matching: Match, swapped: bool, tick: Tick<'_>) -> Resu
         both.push(Both { delay: behind.time - before.time, bytes: before.bytes, before: before.hosts, behind: behind.hosts });
     }
     let possible = count.min(sample.len()).max(1);
-    Ok(Tried { share: both.len() as f64 / possible as f64, both })
+    Ok(Tried { share: both.len() as f64 / possible as f64, both, tenants })
 }
 
 /// Finds the packets that went towards the port, and the hosts behind it: of two hosts that send to each other, the packets of

@@ -18,8 +18,10 @@ const PAYLOAD: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Match {
-    /// Addresses and ports.
+    /// Addresses and ports, and the tenant (VNI, key of GRE) where they are in a tunnel.
     Flow,
+    /// Addresses and ports: the tunnel ends at the port, or goes on with another number.
+    InnerFlow,
     /// Ports alone, as addresses are rewritten.
     Ports,
     /// No addresses or ports, as both are rewritten: contents alone.
@@ -56,7 +58,8 @@ fn mix(hash: u64, word: u64) -> u64 {
     mixed ^ (mixed >> 29)
 }
 
-fn host(address: IpAddr) -> u64 {
+/// A number that hosts differ by.
+pub fn host(address: IpAddr) -> u64 {
     match address {
         IpAddr::V4(v4) => mix(4, u64::from(v4.to_bits())),
         IpAddr::V6(v6) => {
@@ -77,7 +80,11 @@ impl Seen {
     pub fn of(frame: &Frame<'_>, headers: &Headers, number: Option<u32>, matching: Match, without_fcs: bool) -> Seen {
         let hosts = (host(headers.src), host(headers.dst));
         let mut key = mix(u64::from(headers.protocol) | u64::from(headers.fragment) << 8, u64::from(headers.payload));
-        if matching == Match::Flow {
+        let tenant = headers.wrap.and_then(|wrap| wrap.tenant);
+        if let Some(tenant) = tenant.filter(|_| matching == Match::Flow) {
+            key = mix(key, u64::from(tenant) | 1 << 32);
+        }
+        if matching <= Match::InnerFlow {
             key = mix(mix(key, hosts.0), hosts.1);
         }
         if matching <= Match::Ports {
@@ -106,7 +113,7 @@ impl Seen {
             marked: headers.ecn == CE,
             ttl: headers.ttl,
             has_data: headers.tcp.is_none() || headers.payload > 0,
-            flow: (headers.src, headers.dst, headers.protocol, headers.ports, headers.wrap.and_then(|wrap| wrap.tenant)),
+            flow: (headers.src, headers.dst, headers.protocol, headers.ports, tenant),
             hosts,
             interface: number.unwrap_or(frame.interface as u32),
         }

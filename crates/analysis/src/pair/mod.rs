@@ -4,6 +4,7 @@
 //! [`reader`] makes the records. docs/dev/analysis-steps.md says how.
 
 mod align;
+mod both_ways;
 mod checks;
 mod coarse;
 mod envelope;
@@ -16,6 +17,7 @@ mod side;
 mod tests;
 mod waits;
 
+pub use both_ways::{BothWays, Passing};
 pub use identity::Match;
 pub use reader::PairReader;
 pub use report::{ClockReport, LeftOut, PairReport};
@@ -91,6 +93,8 @@ pub struct How {
     pub sorted: bool,
     /// Transfers over TCP are told apart.
     pub transfers: bool,
+    /// At the interfaces that are named, frames of both directions count, as at a host's.
+    pub both_ways: bool,
     pub rate: Option<BitRate>,
     pub overhead: Bytes,
     /// Largest number of flows that are listed.
@@ -118,6 +122,30 @@ impl Pair {
     /// The first capture before the port.
     pub fn before(&self) -> &CaptureFile {
         &self.files.before[0]
+    }
+
+    /// The least time that a packet of so many bytes takes between the captures, beyond that of all [ps].
+    pub fn least_of(&self, bytes: u32) -> u64 {
+        self.alignment.least_of(bytes).unsigned_abs()
+    }
+
+    /// Time of a byte at the fastest that the port sent [ps]; 0: unknown.
+    pub fn pace(&self) -> f64 {
+        if self.alignment.rate > 0.0 {
+            fanin_units::BPS / self.alignment.rate
+        } else {
+            0.0
+        }
+    }
+
+    /// Names of both places: their interfaces, or their captures.
+    pub fn place_names(&self) -> [String; 2] {
+        let captures = [&self.files.before[0], &self.files.behind[0]];
+        let name = |side: usize| {
+            let interface = self.files.places[side].as_ref().map(|place| place.interface.clone());
+            interface.unwrap_or_else(|| captures[side].file.port_name())
+        };
+        [name(0), name(1)]
     }
 
     /// The captures behind the port.
@@ -151,8 +179,17 @@ impl Pair {
 /// # Errors
 /// They cannot be read, or have no packet in common.
 pub fn join(mut before: Vec<CaptureFile>, mut behind: Vec<CaptureFile>, how: How, tick: Tick<'_>) -> Result<Arc<Pair>, Failure> {
-    let How { interfaces: [before_interface, behind_interface], without_fcs, sorted, transfers, rate, overhead, top, window } =
-        how;
+    let How {
+        interfaces: [before_interface, behind_interface],
+        without_fcs,
+        sorted,
+        transfers,
+        rate,
+        overhead,
+        top,
+        window,
+        both_ways,
+    } = how;
     let mut problems: Problems = Vec::new();
     for capture in before.iter().chain(&behind).filter(|capture| capture.facts.first.is_none()) {
         problems.push(Problem::new("has no packets").file(&capture.file.path));
@@ -180,7 +217,9 @@ pub fn join(mut before: Vec<CaptureFile>, mut behind: Vec<CaptureFile>, how: How
         Some(name) => name.clone(),
         None => behind[0].file.port_name(),
     };
-    let place = |interface: Option<String>, direction| interface.map(|interface| Place { interface, direction });
+    let place = |interface: Option<String>, direction| {
+        interface.map(|interface| Place { interface, direction: (!both_ways).then_some(direction) })
+    };
     let places = [place(before_interface, Direction::In), place(behind_interface, Direction::Out)];
     let mut connections = Connections::default();
     for CaptureFile { file, .. } in &before {

@@ -200,6 +200,9 @@ impl PairReport {
         }
         match self.matched_by {
             Match::Flow => {}
+            Match::InnerFlow => notes.push(
+                "tunnels end at the port, or go on with another number (VNI, key of GRE): packets were matched without it, so those of tenants with equal addresses are not told apart".into(),
+            ),
             Match::Ports => notes.push("addresses are rewritten at the port (NAT): packets were matched without them".into()),
             Match::Contents => {
                 notes.push("addresses and ports are rewritten at the port (NAT): packets were matched without them".into());

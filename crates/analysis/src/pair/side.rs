@@ -35,11 +35,16 @@ pub const NEVER: i128 = -(1 << 120);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub interface: String,
-    /// Direction of the frames: the other way at that interface is another port's.
-    pub direction: Direction,
+    /// Direction of the frames: the other way at that interface is another port's. None: both are taken.
+    pub direction: Option<Direction>,
 }
 
 impl Place {
+    /// True if a frame was captured here: at the interface of that place in the file, name and number.
+    pub fn has(&self, index: usize, name: &str, number: Option<u32>) -> bool {
+        number.map_or_else(|| self.is(index, name), |number| self.number() == Some(number))
+    }
+
     /// The number of the interface, `4` or `if4`, or of the mirror's session, `session7`, as ports of captures are called.
     fn number(&self) -> Option<u32> {
         number_named(&self.interface)
@@ -343,8 +348,9 @@ impl Side {
             });
             if let Some(place) = &self.how.place {
                 let name = &capture.interfaces()[interface].name;
-                let named = number.map_or_else(|| place.is(interface, name), |number| place.number() == Some(number));
-                if !named || direction.is_some_and(|direction| direction != place.direction) {
+                if !place.has(interface, name, number)
+                    || direction.zip(place.direction).is_some_and(|(direction, asked)| direction != asked)
+                {
                     self.passed.other_place += 1;
                     continue;
                 }

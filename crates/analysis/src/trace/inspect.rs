@@ -75,6 +75,7 @@ pub fn inspected(options: &Options, observer: &mut dyn Observer) -> Result<Vec<S
         without_fcs: options.without_fcs,
         sorted: options.sort,
         transfers: options.transfers,
+        both_ways: options.both_ways,
         rate: settings.rate,
         overhead: settings.overhead,
         top: settings.top,

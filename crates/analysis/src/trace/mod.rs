@@ -1,6 +1,7 @@
 //! One trace, from its files to the report.
 
 mod estimate;
+mod explain;
 mod export;
 mod inspect;
 mod line_check;
@@ -23,6 +24,7 @@ pub use crate::input::at::{Files, Found, ReadAt, Shelf};
 pub use crate::input::problem::{Failure, Problem, Problems};
 pub use crate::pair::{ClockReport, FlowWait, LeftOut, Match, PairReport, WaitReport};
 pub use estimate::Buffer;
+pub use explain::{explain, ExplainedTransfer};
 pub use export::{each_record, export};
 pub use fanin_telemetry::{Name, RecordRow};
 pub use options::{By, Options};

@@ -54,6 +54,8 @@ pub struct Options {
     pub sort: bool,
     /// True if the transfers over TCP of captures are listed too.
     pub transfers: bool,
+    /// At named interfaces of two captures, frames of both directions count: they are those of two hosts.
+    pub both_ways: bool,
     pub by: By,
     pub above: Option<Bytes>,
     pub until: Option<Bytes>,

@@ -145,33 +145,37 @@ struct Found<'a> {
 
 impl Found<'_> {
     fn row(&self) -> TransferRow {
-        let t = self.transfer;
-        let key = &self.survey.links.links[t.entry as usize].key;
+        let key = &self.survey.links.links[self.transfer.entry as usize].key;
         let flow = name_of(key.addresses(), key.ports(), key.protocol(), key.tenant());
         let at_port = self.at_port.and_then(|flows| flows.get(&flow)).copied();
-        TransferRow {
-            start_ps: self.start.map(Time::ps),
-            took_ps: length(t.took()),
-            complete: t.complete,
-            reset: t.reset,
-            bytes: t.bytes,
-            segments: t.segments,
-            resent: t.resent,
-            resent_bytes: t.resent_bytes,
-            lost_before: t.lost_before,
-            reordered: t.reordered,
-            timeouts: t.acks.then_some(t.timeouts),
-            timeout_ps: t.acks.then_some(length(t.timeout_time)),
-            probes: t.acks.then_some(t.probes),
-            syn_resent: t.syn_resent,
-            handshake_ps: t.opened.map(|opened| length(t.start - opened)),
-            answered_after_ps: t.asked.map(|asked| length(t.start - asked)),
-            stall_ps: length(t.stall),
-            idle_ps: length(t.idle),
-            words: explained(t, at_port.as_ref()),
-            at_port,
-            flow,
-        }
+        row(self.transfer, flow, (self.start, at_port))
+    }
+}
+
+/// The row of a transfer of that flow, which began at `start`.
+pub fn row(t: &Transfer, flow: String, (start, at_port): (Option<Time>, Option<AtPort>)) -> TransferRow {
+    TransferRow {
+        start_ps: start.map(Time::ps),
+        took_ps: length(t.took()),
+        complete: t.complete,
+        reset: t.reset,
+        bytes: t.bytes,
+        segments: t.segments,
+        resent: t.resent,
+        resent_bytes: t.resent_bytes,
+        lost_before: t.lost_before,
+        reordered: t.reordered,
+        timeouts: t.acks.then_some(t.timeouts),
+        timeout_ps: t.acks.then_some(length(t.timeout_time)),
+        probes: t.acks.then_some(t.probes),
+        syn_resent: t.syn_resent,
+        handshake_ps: t.opened.map(|opened| length(t.start - opened)),
+        answered_after_ps: t.asked.map(|asked| length(t.start - asked)),
+        stall_ps: length(t.stall),
+        idle_ps: length(t.idle),
+        words: explained(t, at_port.as_ref()),
+        at_port,
+        flow,
     }
 }
 

@@ -132,7 +132,7 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
                 add("parquet", &[how], &read("stamps.parquet"));
             }
             let (kept, part) = (&file[..file.len().min(9_000)], &file[..file.len().min(7_000)]);
-            for how in [0, 3] {
+            for how in [0, 3, 16] {
                 let [low, high] = (kept.len() as u16).to_le_bytes();
                 add("pair", &[how, low, high], &[kept, part].concat());
             }
@@ -169,7 +169,7 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
         let [before, behind] = tunnelled(wrapping);
         add("packets", &[0], &before);
         let [low, high] = (before.len() as u16).to_le_bytes();
-        for how in [1, 9] {
+        for how in [1, 9, 17] {
             add("pair", &[how, low, high], &[&before[..], &behind].concat());
         }
     }

@@ -9,7 +9,10 @@ const AHEAD: usize = 256 << 10;
 /// A reader that knows its place in the file.
 pub(super) struct Source<R> {
     reader: BufReader<R>,
-    /// Bytes of the present block from its first one.
+    /// Bytes of the present block, from its first on, that stand where the reader has put them: nearly all blocks are read there, for to
+    /// copy one costs a tenth of what it takes to look at it.
+    there: usize,
+    /// Bytes of the present block where it goes on beyond what has been read ahead.
     buffer: Vec<u8>,
     /// Offset of the present block.
     offset: u64,
@@ -21,20 +24,35 @@ pub(super) struct Source<R> {
 
 impl<R: Read> Source<R> {
     pub fn new(reader: R) -> Self {
-        Source { reader: BufReader::with_capacity(AHEAD, reader), buffer: Vec::new(), offset: 0, next: 0, block: 0 }
+        Source { reader: BufReader::with_capacity(AHEAD, reader), there: 0, buffer: Vec::new(), offset: 0, next: 0, block: 0 }
     }
 
     /// Begins a block with its first `n` bytes; returns the number of bytes that there are.
     pub fn begin(&mut self, n: usize) -> Result<usize, CaptureError> {
         self.offset = self.next;
         self.block += 1;
+        self.reader.consume(std::mem::take(&mut self.there));
         self.buffer.clear();
         self.more(n)
+    }
+
+    /// Copies what stands in the reader's place, so that it can read on.
+    fn keep(&mut self) {
+        self.buffer.extend_from_slice(&self.reader.buffer()[..self.there]);
+        self.reader.consume(std::mem::take(&mut self.there));
     }
 
     /// Reads the present block up to its `n`-th byte; returns the number of bytes that there are. Memory grows with what is
     /// really there, not with what a length field claims.
     pub fn more(&mut self, n: usize) -> Result<usize, CaptureError> {
+        if self.buffer.is_empty() {
+            if self.reader.buffer().len() >= n {
+                self.next += n.saturating_sub(self.there) as u64;
+                self.there = self.there.max(n);
+                return Ok(self.there);
+            }
+            self.keep();
+        }
         while self.buffer.len() < n {
             let there = match self.reader.fill_buf() {
                 Ok(there) => there,
@@ -63,6 +81,7 @@ impl<R: Read> Source<R> {
     /// True if zeros follow the present block, which is zeros too, as far as has been read ahead; or nothing does, and it is not the first
     /// behind the file's header.
     pub fn ends_in_zeros(&mut self) -> Result<bool, CaptureError> {
+        self.keep();
         loop {
             match self.reader.fill_buf() {
                 Ok(there) => return Ok(if there.is_empty() { self.block > 2 } else { there.iter().all(|byte| *byte == 0) }),
@@ -74,6 +93,7 @@ impl<R: Read> Source<R> {
 
     /// Passes over the present block's bytes from the last read to the `n`-th.
     pub fn skip(&mut self, n: u64) -> Result<(), CaptureError> {
+        self.keep();
         let missing = n - (self.next - self.offset);
         match std::io::copy(&mut self.reader.by_ref().take(missing), &mut std::io::sink()) {
             Ok(read) => self.next += read,
@@ -87,7 +107,11 @@ impl<R: Read> Source<R> {
 
     /// The present block, as far as it has been read.
     pub fn data(&self) -> &[u8] {
-        &self.buffer
+        if self.there > 0 {
+            &self.reader.buffer()[..self.there]
+        } else {
+            &self.buffer
+        }
     }
 
     /// Offset of the present block.

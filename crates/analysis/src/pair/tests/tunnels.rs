@@ -115,6 +115,47 @@ fn tenants_with_equal_addresses_have_flows_of_their_own() {
 }
 
 #[test]
+fn tenants_that_send_the_very_same_packets_are_told_apart() {
+    // Each packet comes of both tenants, at the port together: within, nothing differs but the VNI.
+    let single = arrivals(800, 17, |_, _| {});
+    let both: Vec<_> = single.iter().flat_map(|(ns, p)| [(*ns, *p), (*ns + 900, *p)]).collect();
+    let mut numbered: Vec<(i64, Packet, u8)> =
+        both.iter().zip([0, 1].into_iter().cycle()).map(|((ns, p), t)| (*ns, *p, t)).collect();
+    numbered.sort_by_key(|(ns, _, tenant)| (*ns, *tenant));
+    let arrivals: Vec<(i64, Packet)> = numbered.iter().map(|(ns, p, _)| (*ns, *p)).collect();
+    let port = port(&arrivals, 60_000);
+    let drops = port.all.iter().filter(|p| p.3.is_none()).count();
+    assert!((50..800).contains(&drops), "{drops}");
+    let tenants: [Vec<u8>; 2] = [
+        numbered.iter().map(|(_, _, tenant)| *tenant).collect(),
+        numbered.iter().zip(&port.all).filter(|(_, p)| p.3.is_some()).map(|((_, _, tenant), _)| *tenant).collect(),
+    ];
+    let behind = left(&port, 3_000, 0.0);
+    for (moves, matching) in [(0, Match::Flow), (2, Match::InnerFlow)] {
+        let folder = tempfile::tempdir().unwrap();
+        for (side, (name, packets)) in [("in.pcap", &arrivals), ("out.pcap", &behind)].into_iter().enumerate() {
+            let next = std::cell::Cell::new(0);
+            let name_tenant = |bytes: &mut Vec<u8>| {
+                bytes[48] = tenants[side][next.replace(next.get() + 1)] + if side == 1 { moves } else { 0 };
+            };
+            write_wrapped(&folder.path().join(name), &[(packets, None)], Wrapping::Vxlan, name_tenant);
+        }
+        let captures = Captures { folder };
+        let (report, pair) = captures.report(json!({"rate": "1Gbps"}));
+        assert_eq!(pair.matched_by, matching);
+        let note = pair.notes.iter().any(|note| note.contains("go on with another number"));
+        if moves == 0 {
+            assert_eq!((pair.dropped, pair.left_out.copies, pair.only_behind, note), (drops as u64, 0, 0, false));
+            assert!(!codes(&report).iter().any(|(code, _)| *code == "indistinct"), "{:?}", codes(&report));
+            let fates: Vec<bool> = captures.records().iter().map(crate::Record::dropped).collect();
+            assert_eq!(fates, port.all.iter().map(|p| p.3.is_none()).collect::<Vec<_>>());
+        } else {
+            assert!(note, "{:?}", pair.notes);
+        }
+    }
+}
+
+#[test]
 fn a_mirror_of_both_directions_is_one_of_the_direction_that_waits() {
     let (arrivals, port) = plain(2_000, 21);
     let (mut before, mut behind) = (arrivals.clone(), left(&port, 10_000, 0.0));

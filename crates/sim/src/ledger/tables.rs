@@ -159,8 +159,9 @@ pub struct Wanted {
     /// Samples of virtual output queues.
     pub voqs: bool,
     pub stamps: bool,
-    /// Those of followed flows.
+    /// Those of followed flows, and of flows whose messages alone are.
     pub hosts: bool,
+    pub messages: bool,
     /// Ports whose packets are recorded, and what of that is kept.
     pub watched: usize,
     pub keep: Keep,
@@ -190,7 +191,7 @@ impl Tables {
             voqs: table(tables.voqs, destination)?,
             stamps: table(tables.stamps, destination)?,
             hosts: table(tables.hosts, destination)?,
-            messages: table(tables.hosts, destination)?,
+            messages: table(tables.messages, destination)?,
             segments: table(tables.hosts, destination)?,
             hops: table(tables.hosts, destination)?,
             capture: None,

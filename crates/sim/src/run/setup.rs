@@ -198,6 +198,7 @@ fn ledger(
         voqs: samples && combined,
         stamps: registers.is_some(),
         hosts: !telemetry.hosts.is_empty(),
+        messages: telemetry.follows_messages(),
         watched: watched.len(),
         keep: keep(&telemetry.keep),
     };
@@ -205,7 +206,7 @@ fn ledger(
     tables.capture = Capturing::new(scenario, &scenario.doc().framing.of_packets(), destination)?;
     Ok(Ledger {
         observed: observes(telemetry),
-        trace: Trace::new(&telemetry.hosts),
+        trace: Trace::new(&telemetry.hosts, &telemetry.messages),
         tables,
         totals: Totals::default(),
         stamps: registers.map(|registers| Box::new(Stamps::new(registers))),
@@ -397,7 +398,7 @@ fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(SwitchId, u16)>) {
 
 /// True where packets are recorded where they are sent and delivered.
 fn observes(telemetry: &Telemetry) -> bool {
-    telemetry.registers.is_some() || telemetry.capture.is_some() || !telemetry.hosts.is_empty()
+    telemetry.registers.is_some() || telemetry.capture.is_some() || telemetry.follows_messages()
 }
 
 /// All links with the ports that feed them, and by link the ingress port of the switch, and the pauses of ports that may be paused.

@@ -47,13 +47,7 @@ fn nothing_is_unknown(random: &Random) -> Result<(), TestCaseError> {
 }
 
 pub fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        max_shrink_iters: 100,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(20_26),
-        ..ProptestConfig::default()
-    }
+    property(cases, 20_26)
 }
 
 proptest! {

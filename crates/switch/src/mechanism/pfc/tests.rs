@@ -380,3 +380,28 @@ fn the_watchdog_may_send_what_stays_paused() {
     assert!(!s.effects.iter().any(|effect| matches!(effect, Effect::Gate { closed: 8, .. })));
     assert_eq!((s.pfc.counts().storms, s.pfc.counts().dropped_watchdog), (1, 0));
 }
+
+/// Classes above the seventh count as the seventh, wherever they come from; a class that there is not is lossless nowhere.
+#[test]
+fn a_class_too_high_is_the_highest() {
+    assert_eq!(PfcParams { classes: vec![3, 8, 200], ..params(3_000) }.lossless(), 1 << 3);
+    let mut s = Switch::new(&PfcParams { classes: vec![7], ..params(3_000) });
+    (0..6).for_each(|id| assert_eq!(s.packet(id, 0, 200), Verdict::Pass));
+    assert_eq!((s.sent.as_slice(), s.pfc.memory.in_use().2), ([(PortNo(0), pause(7, 100))].as_slice(), 6_000));
+    // One that a mechanism holds takes memory as others do.
+    let (mut envelope, mut shim) = (Envelope { frame: 1_000, class: 9, ..Envelope::default() }, None);
+    let verdict = s.run(|pfc, node, fx| {
+        let mut arrival = Arrival { id: 6, envelope: &mut envelope, from: Some(PortNo(1)), shim: &mut shim };
+        pfc.on_taken(node, &mut arrival, PortNo(2), fx)
+    });
+    assert_eq!((verdict, s.pfc.memory.in_use().2, s.pfc.waits_behind(PortNo(1), 7)), (Verdict::Pass, 7_000, vec![PortNo(2)]));
+    (0..7).for_each(|id| s.leaves(id));
+    assert_eq!((s.pfc.memory.in_use().2, s.pfc.waits_behind(PortNo(1), 7)), (0, vec![]));
+}
+
+/// A circle of pauses ends where a watchdog drops what waits, and not without.
+#[test]
+fn a_watchdog_breaks_deadlocks() {
+    assert!(!Switch::new(&params(3_000)).pfc.breaks_deadlocks());
+    assert!(watched(StormAction::Drop).pfc.breaks_deadlocks());
+}

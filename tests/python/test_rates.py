@@ -99,6 +99,6 @@ def test_messages_of_all_flows_without_their_packets(tmp_path: Path, dcqcn: fani
     assert result.messages.equals(dcqcn.messages)
     assert result.messages.height == 16
     assert not {path.stem for path in result.path.glob("*.parquet")} & {"hosts", "segments", "hops"}
-    assert result.summary["fingerprint"] == dcqcn.summary["fingerprint"]
+    assert result.manifest["fingerprint"] == dcqcn.manifest["fingerprint"]
     with pytest.raises(ValueError, match=r"this run followed no flow; set telemetry.hosts"):
         result.explain(0)

@@ -22,7 +22,10 @@ FINER: Final = "RCM, flows set at detection, CAM written per 1 KB"
 """The reading with a CAM of the last 8 KB: found by trying depths and periods until it held at nearly all starts."""
 FLAG: Final[dict[str, Any]] = {"local_flag": "either"}
 """Input queues set the local flag, too (§3.2)."""
-FLAGGED: Final = {RCM: "RCM, input queues set the flag, too", FINER: "flows set at detection, per 1 KB, input queues set the flag, too"}
+FLAGGED: Final = {
+    RCM: "RCM, input queues set the flag, too",
+    FINER: "flows set at detection, per 1 KB, input queues set the flag, too",
+}
 READINGS: Final[dict[str, dict[str, Any]]] = {
     RCM: {},
     READ: READING,

@@ -1,6 +1,6 @@
 //! `fanin explain`: the parts of any flow's time add up to it, and say what a closed form or the scenario says.
 
-use super::common::{run, Ran, WIRE};
+use super::common::{property, run, Ran, WIRE};
 use super::random::{classes, fifo, Random};
 use fanin_analysis::explain::{explain, Explanation, Hop, Kind, Pause, Records, Segment};
 use fanin_scenario::Scenario;

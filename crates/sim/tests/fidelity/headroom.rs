@@ -1,7 +1,7 @@
 //! Headroom suffices wherever a pause may have to wait: behind frames of any size, behind notifications, inside bursts. Scenarios that
 //! lost packets once, and random fabrics.
 
-use crate::common::run_in_steps_of;
+use crate::common::{property, run_in_steps_of};
 use crate::pfc::balance;
 use fanin_scenario::Scenario;
 use fanin_sim::{Kept, World};

@@ -1,6 +1,6 @@
 //! Order of arrival as receivers count it, against the definitions of RFC 4737 on the trace of every packet.
 
-use super::common::{run, Ran};
+use super::common::{property, run, Ran};
 use super::random::{classes, fifo, Random};
 use fanin_scenario::Scenario;
 use proptest::prelude::*;

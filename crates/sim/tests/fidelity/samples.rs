@@ -1,6 +1,6 @@
 //! Samples: a row that is not there would be all zeros, and nothing else is missing.
 
-use super::common::{make, run};
+use super::common::{make, property, run};
 use super::random::{classes, fifo, Random};
 use fanin_scenario::Scenario;
 use fanin_sim::{Pause, PortNow};

@@ -62,3 +62,19 @@ fn what_may_go_on_crosses_when_it_is_looked_at() {
     assert!(play.rcm.ports[OUT.index()].control.is_empty());
     assert_eq!(play.left.len() + play.node.queue.len(), left + 1);
 }
+
+/// A port that paced and is no longer notified, but congested itself, lets what is held go on at once: nothing else would wake it.
+#[test]
+fn a_root_goes_on_when_its_neighbour_is_calm() {
+    let mut play = Play::new(&RcmParams { sar: false, q_eq: Bytes(1_000), when_idle: WhenIdle::Wait, ..params() });
+    play.hear(OUT, 63, &[1]);
+    (0..60).for_each(|_| assert!(play.arrive(flow(1)) != Verdict::Take));
+    while play.turn() {}
+    (0..30).for_each(|_| assert!(play.arrive(flow(1)) != Verdict::Take));
+    while play.turn() {}
+    let control = &play.rcm.ports[OUT.index()].control;
+    assert!(control.is_stalled() && !play.armed && play.rcm.ports[OUT.index()].local > 0);
+    play.hear(OUT, 0, &[]);
+    assert_eq!(play.rcm.ports[OUT.index()].state(), ROOT);
+    assert!(play.armed && play.turn());
+}

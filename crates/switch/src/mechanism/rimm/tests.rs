@@ -637,3 +637,13 @@ fn alpha_is_claimed() {
     let claims = Rimm::claims(&params(&[("alpha", text("5000B"))]));
     assert_eq!(claims.amounts, [Amount::Bytes(5_000)]);
 }
+
+/// By hand: 117 bits of each of four ports, and of each pair 177 bits, 210 with gaps between flowlets, none without numbers.
+#[test]
+fn memory_is_that_of_ports_and_pairs() {
+    let site = site(&["s1", "s2", "s3", "h0"]);
+    for (release, pair) in [("drained", 177), ("flowlet", 210), ("unordered", 0)] {
+        let settings = params(&[("release", text(release)), ("hash_bits", Value::Int(5))]);
+        assert_eq!(Rimm::memory(&settings, &site), Some(Bytes((4 * 117 + 32 * pair as u64).div_ceil(8))), "{release}");
+    }
+}

@@ -78,3 +78,32 @@ fn a_root_goes_on_when_its_neighbour_is_calm() {
     assert_eq!(play.rcm.ports[OUT.index()].state(), ROOT);
     assert!(play.armed && play.turn());
 }
+
+/// What RCM asks to see depends on its parts: turns of the wire for windows, routes for moved flows, all else for detection.
+#[test]
+fn parts_that_are_off_are_not_asked() {
+    for (rcc, sar) in [(true, true), (true, false), (false, true), (false, false)] {
+        let hooks = Play::new(&RcmParams { rcc, sar, ..params() }).rcm.hooks();
+        assert_eq!((hooks.any(Hooks::TURN), hooks.any(Hooks::ROUTE)), (rcc, sar));
+        let detects = [Hooks::OFFER, Hooks::EGRESS, Hooks::DROP, Hooks::MESSAGES, Hooks::INPUTS];
+        assert!(detects.into_iter().all(|hook| hooks.any(hook)));
+    }
+}
+
+/// A packet that is dropped while it is held is held no longer, and counted once.
+#[test]
+fn what_is_dropped_is_held_no_longer() {
+    let mut play = Play::new(&RcmParams { sar: false, q_eq: Bytes(10_000_000), ..params() });
+    play.hear(OUT, 63, &[1]);
+    (0..30).for_each(|_| assert!(play.arrive(flow(1)) != Verdict::Take));
+    (0..12).for_each(|_| assert!(play.turn()));
+    let held = play.next;
+    assert_eq!(play.arrive(flow(1)), Verdict::Hold);
+    for counted in [1, 1] {
+        let (envelope, mut fx) = (flow(1), Effects::default());
+        let dropped = Dropped { packet: held, envelope: &envelope, reference: None, reason: crate::DropReason::BUFFER_FULL };
+        play.rcm.on_drop(&mut play.node, &dropped, &mut fx);
+        play.note(fx);
+        assert_eq!((play.rcm.counts.held_dropped, play.rcm.held().len()), (counted, 0));
+    }
+}

@@ -69,7 +69,7 @@ python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and r
 	.ci/timed "mypy" $(BIN)/python -m mypy
 	.ci/timed "walk-throughs: Python" $(BIN)/python .ci/drills python
 	.ci/timed "site" $(MAKE) --no-print-directory site
-	.ci/timed "Python tests" $(BIN)/python -m pytest -q --deselect tests/linux/test_against_kernel.py
+	.ci/timed "Python tests" $(BIN)/python -m pytest -q --numprocesses auto --dist loadfile --deselect tests/linux/test_against_kernel.py
 
 install-%: ## install chromium, iverilog, node, tshark, valgrind, verilator or yosys, which some tests need, as root on Debian
 	.ci/optional install $*
@@ -132,7 +132,7 @@ linux-test: $(VENV)/.built $(VENV)/.dev ## compare with the kernel of this machi
 	FANIN_LINUX_TEST=1 $(BIN)/python -m pytest -q -s -rs tests/linux
 
 .PHONY: linux-docs
-linux-docs: $(VENV)/.built ## tables and plots of docs/linux.md from the runs that make linux-test left in out/linux
+linux-docs: $(VENV)/.built ## tables and plots of the pages on the Linux kernel from the runs that make linux-test left in out/linux
 	$(BIN)/python tests/linux/campaign.py --from out/linux/kernel.json --docs --reference
 
 .PHONY: rtl-synth

@@ -541,8 +541,8 @@ class NoneMarking(Table):
 At: TypeAlias = Literal["enqueue", "dequeue"]
 """Time at which a packet is compared with the threshold.
 
-- `enqueue`: On arrival, with the queue that it finds.
-- `dequeue`: On departure, with the queue that it leaves behind; the signal is fresher by the queueing delay. Source:
+- `enqueue`: Arrival of the packet: the queue that it finds counts.
+- `dequeue`: Departure of the packet: the queue that it leaves behind counts; the signal is fresher by the queueing delay. Source:
 """
 
 
@@ -1096,33 +1096,33 @@ class UnorderedRelease(Table):
 Release: TypeAlias = DrainedRelease | FlowletGap | UnorderedRelease | Mapping[str, Any] | Literal["drained", "flowlet", "unordered"]
 """Condition that ends the detour of a flow after the alert.
 
-- `drained`: Return of all its packets.
+- `drained`: Return of all packets of the flow.
 - `flowlet`: A pause of the flow.
 - `unordered`: End of the alert; packets are not kept in order.
 """
 
 
 GiveUpWhen: TypeAlias = Literal["stalled", "outstanding"]
-"""Begin of the time after which a pair of sequence numbers is given up.
+"""Start of the time after which a pair of sequence numbers is given up.
 
-- `stalled`: The last release of one of its packets and, with `release` = drained, the last packet that met a port which has not run empty
-- `outstanding`: The begin of the detour, whether the burst goes on or not: the letter of the paper, "packet detouring lasts longer than a
+- `stalled`: Last progress of the detour: the last release of one of the pair's packets and, with `release` = drained, the last
+- `outstanding`: Start of the detour, even while the burst goes on: the paper to the letter ("packet detouring lasts longer than a
 """
 
 
 Detours: TypeAlias = Literal["returning", "all"]
 """Ports whose packets take detours.
 
-- `returning`: Ports whose packets come back from some neighbour, and by such neighbours only: their shortest paths to what is behind the port
-- `all`: All, by any neighbour, also where it knows another way: packets that take it are out of order.
+- `returning`: Ports with neighbours that send their packets back, by such neighbours only: all shortest paths of such a neighbour to
+- `all`: All ports, by any neighbour, even one that knows another way: packets that take that way are out of order.
 """
 
 
 Neighbour: TypeAlias = Literal["per_packet", "per_flow"]
 """Interval at which a neighbour is chosen.
 
-- `per_packet`: Anew for each detour of each packet. Source: RIMM §III-A.2.
-- `per_flow`: Once for all packets of a pair that are out together, as long as the neighbour has room. Deviation: not in the
+- `per_packet`: A choice for each detour of each packet. Source: RIMM §III-A.2.
+- `per_flow`: One choice for all packets of a pair that are on detours together, as long as the neighbour has room. Deviation: not
 """
 
 
@@ -1130,7 +1130,7 @@ Hops: TypeAlias = Literal["spent", "restored"]
 """Cost of a detour in a packet's time to live.
 
 - `spent`: Two hops per detour, as any other path; a packet with fewer than eight left takes no detour.
-- `restored`: None: the switch restores the two hops when the packet is back. `give_up` alone ends its detour.
+- `restored`: No hops: the switch restores the two hops when the packet is back. Only `give_up` ends its detour.
 """
 
 
@@ -1145,14 +1145,14 @@ class RimmParams(Table):
     """
 
     alert: AlertBy | None = None
-    """Way by which the ingress learns of it.
+    """Way by which the ingress learns that a queue has reached α.
 
     Default: "message".
     """
 
     message_class: int | None = None
-    """Traffic class of messages; if absent, that of the packet whose headers the message copies, so that it waits among
-    packets of that class. Deviation: the paper does not say.
+    """Traffic class of messages; if absent, the class of the packet whose headers the message copies, so that the message
+    waits among packets of that class. Deviation: the paper does not say.
 
     Accepted: from 0 to 7.
     """
@@ -1171,22 +1171,21 @@ class RimmParams(Table):
     """
 
     give_up: Duration | None = None
-    """Duration from which an alert counts as congestion: packets that are out are released, and the port has no detours
-    until the next alert. A pair of sequence numbers is given up after an equal wait (`give_up_when`): new packets go on,
-    and those that are out as soon as they come back and the alert is off.
-    Source: RIMM §III-B, §V (1 ms).
+    """Time after which an alert counts as congestion: packets on detours are released, and the port has no detours until the
+    next alert. A pair of sequence numbers is given up after an equal time (`give_up_when`): its new packets take no
+    detour, and those on detours go on as soon as they are back and the alert is off. Source: RIMM §III-B, §V (1 ms).
 
     Default: "1ms". Accepted: from 1us to 4s.
     """
 
     give_up_when: GiveUpWhen | None = None
-    """Begin of the time after which a pair is given up.
+    """Start of the time after which a pair of sequence numbers is given up (`give_up`).
 
     Default: "stalled".
     """
 
     longest: Duration | None = None
-    """Duration of a pair's detour, from its first packet (Sa leaves Sf), after which it is given up whatever alerts go on; the pair
+    """Longest detour of a pair, from its first packet (Sa leaves Sf): then the pair is given up regardless of alerts, and
     has no detours until the alert is off. Deviation: the paper's 1 ms is shorter than its own bursts of 5 MB.
 
     Default: "10ms". Accepted: from 1us to 4s.
@@ -1205,8 +1204,8 @@ class RimmParams(Table):
     """
 
     room: Size | None = None
-    """Depth from which a neighbour gets no detours; a header states 65,535 cells at most. Deviation: the paper has no
-    bound, as this default.
+    """Depth from which a neighbour gets no detours; a header states 65,535 cells at most. Deviation: the paper has no bound;
+    this default is the largest depth that a header can state.
 
     Default: "5242800B". Accepted: at least 1B.
     """
@@ -1369,7 +1368,7 @@ Cut: TypeAlias = Literal["arriving", "either"]
 """Packet that is trimmed when a data packet finds its queue full.
 
 - `arriving`: The arriving packet.
-- `either`: The arriving packet or, with equal probability, the last one in the queue, whose place it takes: so that not
+- `either`: The arriving packet or, with equal probability, the last one in the queue, whose place the arriving one takes: so that
 """
 
 
@@ -2286,8 +2285,8 @@ RtoFloor: TypeAlias = Literal["rto", "variance"]
 BackoffReset: TypeAlias = Literal["sample", "ack"]
 """Event that resets a backed-off RTO.
 
-- `sample`: The next RTT sample resets it, which retransmitted segments do not give. Source: RFC 6298 §3, §5.7.
-- `ack`: Any ACK of new data resets it. Source: Linux tcp_clean_rtx_queue.
+- `sample`: The next RTT sample, which retransmitted segments do not give, resets the RTO. Source: RFC 6298 §3, §5.7.
+- `ack`: Any ACK of new data resets the RTO. Source: Linux tcp_clean_rtx_queue.
 """
 
 
@@ -2414,9 +2413,9 @@ class GrowingWindow(Table):
     """
 
     frame_share: float | None = None
-    """Share of the memory that is window afterwards: payload of a full segment over the memory that holds it; `linux`:
-    0.625, 1448 B in a buffer of 2 KiB with 256 B of sk_buff. If absent, `share`. Source: Linux 6.12 scaling_ratio;
-    5.15 has none.
+    """Share of the memory that is window once a full segment has arrived: its payload over the memory that holds it;
+    `linux`: 0.625, 1448 B in a buffer of 2 KiB with 256 B of sk_buff. If absent, `share`. Source: Linux 6.12
+    scaling_ratio; 5.15 has none.
 
     Accepted: from 0.05 to 1.
     """
@@ -4455,7 +4454,7 @@ class AllReduce(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AllGather(Table):
-    """All-gather around a ring: every rank gets the share of each."""
+    """All-gather around a ring: every rank gets the shares of all ranks."""
 
     kind: ClassVar[Literal["all_gather"]] = "all_gather"
 
@@ -4886,7 +4885,7 @@ class OnOff(Table):
     """
 
     exponential: bool | None = None
-    """Lengths of the periods: exponentially distributed, or constant.
+    """Exponentially distributed lengths of the periods; if false, constant ones.
 
     Default: false.
     """
@@ -5171,16 +5170,16 @@ class Failover(Table):
     """Reaction of the network to links that fail and come back. See docs/failures.md."""
 
     detect: Duration | None = None
-    """Detection time: from the moment at which a link fails, or works again, until both of its ends know, each by itself. A change that
-    does not last so long is not noticed. The default is ours: hardware sees a loss of signal within microseconds, what
-    interrupts or polls takes milliseconds.
+    """Detection time: from the moment at which a link fails, or works again, until both of its ends know, each by itself. A
+    change that does not last so long is not noticed. The default is ours: hardware sees a loss of signal within
+    microseconds, software that waits for an interrupt or polls takes milliseconds.
 
     Default: "100us". Accepted: from 0ps to 1000s.
     """
 
     converge: Duration | None = None
-    """Convergence time: from then until all switches forward by shortest paths of the links that are left. Source: Quagga (200 ms,
-    the initial delay in the example of `timers throttle spf`).
+    """Convergence time: from the detection until all switches forward by shortest paths over the remaining links. Source:
+    Quagga (200 ms, the initial delay in the example of `timers throttle spf`).
 
     Default: "200ms". Accepted: from 0ps to 1000s.
     """

@@ -2,7 +2,7 @@
 
 python tests/linux/campaign.py                       the table, against the committed reference; needs no root
 python tests/linux/campaign.py --measure             measure the kernel anew (root, minutes), into out/linux
-python tests/linux/campaign.py --from out/linux/kernel.json --docs        table and plots of docs/linux.md
+python tests/linux/campaign.py --from out/linux/kernel.json --docs        tables and plots of the two pages
 python tests/linux/campaign.py --from out/linux/kernel.json --reference   make this the committed reference
 """
 
@@ -34,6 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "linux"
 REFERENCE = Path(__file__).parent / "reference" / "kernel.json"
 PAGE = ROOT / "docs" / "linux.md"
+ALL = ROOT / "docs" / "dev" / "linux-testbed.md"
 PLOTTED = ("reno-9x1000KB-12ms-1500KB-100M", "cubic-9x1000KB-2ms-512KB-100M", "reno-27x256KB-2ms-128KB-100M")
 RUNS = 5
 
@@ -206,15 +207,19 @@ def cell(v: Verdict) -> str:
     return f"{low if low == high else f'{low}..{high}'} | {fanin}{sign}"
 
 
-def markdown(rows: Sequence[Row], data: dict[str, Any], state: str) -> str:
-    """The tables of the page."""
-    out = [
+def about(rows: Sequence[Row], data: dict[str, Any], state: str) -> str:
+    """Of which kernel and when; what the signs mean."""
+    return (
         f"Kernel {data['kernel']}, measured on {data['date']}; Fanin at {state}. "
         f"Kernel: least..most of {max(len(r.kernel) for r in rows)} runs ({data['disturbed']} disturbed ones were repeated); "
         "Fanin: median of as many mirrored runs. "
-        "No sign: within the kernel's spread; ~: within twice (timeouts: 1.5 times) of it; ✗: outside.",
-        "",
-    ]
+        "No sign: within the kernel's spread; ~: within twice (timeouts: 1.5 times) of it; ✗: outside.\n"
+    )
+
+
+def tables(rows: Sequence[Row]) -> str:
+    """Every figure of every experiment."""
+    out = []
     for part in (FIGURES[:3], FIGURES[3:6], FIGURES[6:]):
         heads = [f"{f.title}{f' [{f.unit}]' if f.unit else ''}: kernel | Fanin" for f in part]
         out.append("| experiment | " + " | ".join(heads) + " |")
@@ -223,9 +228,12 @@ def markdown(rows: Sequence[Row], data: dict[str, Any], state: str) -> str:
             cells = [cell(v) for v in row.verdicts if v.figure in part]
             out.append(f"| {row.experiment.name} | " + " | ".join(cells) + " |")
         out.append("")
-    out += [
-        "How many of the experiments are where (the target is all of them in the first two columns):",
-        "",
+    return "\n".join(out)
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """How many of the experiments have each figure where."""
+    out = [
         "| figure | within the kernel's spread | within twice (timeouts: 1.5 times) | outside |",
         "|---|---|---|---|",
     ]
@@ -234,6 +242,11 @@ def markdown(rows: Sequence[Row], data: dict[str, Any], state: str) -> str:
         counts = sum(o <= 1 for o in words), sum(1 < o <= 2 for o in words), sum(o > 2 for o in words)
         out.append(f"| {figure.title} | " + " | ".join(map(str, counts)) + " |")
     return "\n".join(out) + "\n"
+
+
+def markdown(rows: Sequence[Row], data: dict[str, Any], state: str) -> str:
+    """All of it, for a terminal and for `out/linux`."""
+    return f"{about(rows, data, state)}\n{tables(rows)}\nHow many of the experiments are where:\n\n{summary(rows)}"
 
 
 def kernel_counters(data: dict[str, Any]) -> str:
@@ -273,12 +286,13 @@ def reached(rows: Sequence[Row], bar: Bar) -> tuple[int, int, list[str]]:
     return len(mine) - len(far), len(mine), far
 
 
-def between(text: str, name: str, new: str) -> str:
-    """The page with what stands between the markers `name` replaced."""
+def fill(page: Path, name: str, new: str) -> None:
+    """Put new text between the markers `name` of a page."""
     pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+    text = page.read_text(encoding="utf-8")
     if not pattern.search(text):
-        raise SystemExit(f"docs/linux.md has no markers {name}")
-    return pattern.sub(lambda m: m[1] + new + m[2], text)
+        raise SystemExit(f"{page} has no markers {name}")
+    page.write_text(pattern.sub(lambda m: m[1] + new + m[2], text), encoding="utf-8")
 
 
 def state() -> str:
@@ -328,7 +342,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="*", help="experiments whose key matches, such as 'reno-9x*'")
     parser.add_argument("--runs", type=int, default=RUNS, help="quiet runs of each experiment")
     parser.add_argument("--receivers", action="store_true", help="sample the receiving ends too, into receivers.parquet")
-    parser.add_argument("--docs", action="store_true", help="write tables and plots of docs/linux.md")
+    parser.add_argument("--docs", action="store_true", help="write tables and plots of docs/linux.md and docs/dev/linux-testbed.md")
     parser.add_argument("--reference", action="store_true", help="make these runs the committed reference")
     options = parser.parse_args(arguments)
     source = options.source or REFERENCE
@@ -344,10 +358,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = markdown(rows, data, state())
     print(text)
     if options.docs:
-        page = PAGE.read_text(encoding="utf-8")
-        page = between(page, "results", text)
-        page = between(page, "counters", kernel_counters(data))
-        PAGE.write_text(page, encoding="utf-8")
+        head = about(rows, data, state())
+        fill(PAGE, "results", f"{head}\n{summary(rows)}")
+        fill(ALL, "experiments", f"{head}\n{tables(rows)}")
+        fill(ALL, "counters", kernel_counters(data))
         with contextlib.suppress(FileNotFoundError):
             plot(data, source.parent, ROOT / "docs" / "img")
     return 0

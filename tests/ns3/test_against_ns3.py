@@ -1,6 +1,6 @@
 """Fanin against ns-3 3.37: the same experiments, compared flow by flow and at the bottleneck.
 
-`docs/ns3.md` says what is made equal, why a tolerance is what it is, and what the numbers are; run this file as a program to
+`docs/ns3.md` says what is made equal, `docs/dev/ns3-experiments.md` why a tolerance is what it is; run this file as a program to
 print its table anew. Folders of a failed comparison can be run by hand: ``fanin run scenario.toml -o out``,
 ``benches/ns3/build/peer ns3.job``.
 """
@@ -312,7 +312,7 @@ def cell(name: str, a: float, b: float, limit: float) -> str:
 
 
 def main() -> None:
-    """Print the table of docs/ns3.md."""
+    """Print the table of docs/dev/ns3-experiments.md."""
     print(f"| scenario | {' | '.join(COLUMNS.values())} |\n|---|{'---|' * len(COLUMNS)}")
     for scenario in SCENARIOS:
         with tempfile.TemporaryDirectory() as folder:

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -397,6 +398,23 @@ def test_help_has_an_example_and_plain_names(command: str | None) -> None:
         assert command in (None, name)
         options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
         assert all(word in options for word in words if word.startswith("-") and word != "-"), example
+
+
+def test_the_manual_page_has_every_command_and_option() -> None:
+    page = call("man").stdout
+    read = page.replace("\\-", "-")
+    sections = re.split(r"^\.S[SH] ", read, flags=re.MULTILINE)
+    for name, command in COMMANDS.items():
+        (section,) = [text for text in sections if text.startswith(f"fanin {name} ") or text.startswith(f"fanin {name}\n")]
+        for parameter in command.params:
+            for option in [*parameter.opts, *parameter.secondary_opts]:
+                assert option in section or not option.startswith("-"), (name, option)
+        assert "Read on: " in section
+    assert page.isascii()
+    groff = shutil.which("groff")
+    if groff:
+        done = subprocess.run([groff, "-man", "-ww", "-Tutf8"], input=page, capture_output=True, text=True, check=False, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_bench_measures_each_workload_by_itself(core: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

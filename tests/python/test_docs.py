@@ -16,6 +16,7 @@ import fanin
 from fanin import benchmark
 from fanin.analysis.settings import DECLARED
 from fanin.cli import app
+from fanin.reproduce import figures
 from fanin.tables import schemas
 from fanin.tables.recorded import Recorded
 
@@ -85,6 +86,43 @@ def test_every_public_thing_has_a_docstring_and_so_have_its_parts(thing: Any) ->
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+HEADINGS = ["What it does", "Source", "Parameters", "What it costs", "Where it differs", "Checked by"]
+MECHANISMS = [*ROOT.glob("docs/switch/*.md"), *ROOT.glob("docs/transports/*.md")]
+
+
+@pytest.mark.parametrize("page", sorted(page for page in MECHANISMS if page.name != "rivals.md"), ids=lambda page: page.stem)
+def test_pages_of_mechanisms_and_transports_have_the_same_headings(page: Path) -> None:
+    """One comparison, of RIMM with its rivals, is no mechanism's page."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    title, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
+    assert [section.partition("\n")[0] for section in sections] == HEADINGS
+    assert all(section.partition("\n")[2].strip() for section in sections), "a heading without words"
+    first = title.partition("\n")[2].strip()
+    assert 5 <= len(first.split()) <= 60, "what a reader gets here, in a sentence or two"
+
+
+def test_pages_of_mechanisms_have_the_costs_of_the_page_on_performance() -> None:
+    """Which is measured: change the other pages with it."""
+    measured = re.findall(
+        r"^\| `([a-z0-9-]+)` \|[^|]*\| \d+ \| ([\d.]+) \|", (ROOT / "docs" / "performance.md").read_text("utf-8"), re.MULTILINE
+    )
+    said = [
+        (page.name, row, ratio)
+        for page in MECHANISMS
+        for ratio, row in re.findall(r"([\d.]+) times the instructions of a plain hop \(`([a-z0-9-]+)`", page.read_text("utf-8"))
+    ]
+    assert len(said) >= 15
+    assert [(page, row) for page, row, ratio in said if (row, ratio) not in measured] == []
+
+
+def test_each_paper_has_its_figures_on_one_page() -> None:
+    """A figure's command stands on the page of its paper, or of the control that is the paper's subject."""
+    pages = [*ROOT.glob("docs/papers/*.md"), *MECHANISMS]
+    for paper in sorted({figure.id.partition("/")[0] for figure in figures()} - {"s-ecn"}):
+        naming = re.compile(rf"^fanin reproduce {paper}\b", re.MULTILINE)
+        assert len([page for page in pages if naming.search(page.read_text(encoding="utf-8"))]) == 1, paper
 
 
 def names_in_scenarios(node: Any) -> set[str]:

@@ -6,6 +6,8 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -95,12 +97,17 @@ if __name__ == "__main__":
 """
 
 
+@pytest.fixture
+def left() -> Iterator[Path]:
+    """A folder for temporary files with a short name: a socket's path has 108 bytes at most."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
+
+
 @pytest.mark.native
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
-def test_a_pool_shows_the_message_and_leaves_nothing(tmp_path: Path, method: str) -> None:
+def test_a_pool_shows_the_message_and_leaves_nothing(tmp_path: Path, left: Path, method: str) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
-    left = tmp_path / "tmp"
-    left.mkdir()
     environment = {**os.environ, "TMPDIR": str(left), "POLARS_MAX_THREADS": "1"}
     call = [sys.executable, str(tmp_path / "script.py"), method]
     done = subprocess.run(call, capture_output=True, text=True, env=environment, check=False, timeout=120)

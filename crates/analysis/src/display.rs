@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Text for numbers, with units and few digits.
 
 /// A bit rate, for example `9.853 Gb/s`.
 pub fn rate(bps: f64) -> String {
@@ -36,12 +36,12 @@ pub fn percent(share: f64) -> String {
     format!("{} %", digits(share * 100.0))
 }
 
-/// So many of something: `1 packet`, `24 packets`.
+/// A number with its noun: `1 packet`, `24 packets`.
 pub fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// `was` or `were`, of so many.
+/// `was` or `were`, for a number of things.
 #[cfg(feature = "files")]
 pub fn was(n: u64) -> &'static str {
     if n == 1 {

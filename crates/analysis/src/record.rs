@@ -1,23 +1,23 @@
-//! Records, which the analysis reads: packets that arrived at a port, and samples of its queue.
+//! Records that the analysis reads: packets that arrived at a port, and samples of its queue.
 
 use fanin_units::Time;
 
 /// The flow of a record that names none.
 pub const NO_FLOW: u32 = u32::MAX;
-/// The queue of a record that knows none: only detection by arrival rate works then.
+/// Queue of a record that tells none: only detection by arrival rate works then.
 pub const NO_QUEUE: u64 = u64::MAX;
 /// The packet was marked (ECN).
 pub const MARKED: u8 = 1;
 /// The packet was dropped: it never stood in the queue, unless [`AT_HEAD`] is set too.
 pub const DROPPED: u8 = 2;
 
-/// The packet took the place of the last one in the queue, which was cut off its payload there: the queue stays as long as it was.
+/// The packet took the place of the last one in the queue, which lost its payload: the queue stays as long as it was.
 pub const REPLACED: u8 = 4;
 
-/// The packet was dropped when its turn came: it stood in the queue until then, and took no time on the wire.
+/// The packet was dropped at the head of the queue: it stood in the queue until then, and took no time on the wire.
 pub const AT_HEAD: u8 = 16;
 
-/// The record is no packet but a [`Sample`] of the queue: it has no frame, no flow and no payload.
+/// The record is a [`Sample`] of the queue and no packet: it has no frame, no flow and no payload.
 pub const SAMPLE: u8 = 32;
 
 /// The packet carries no payload: a SYN, a FIN, an acknowledgment alone. It takes room in the queue like any other, but it begins no
@@ -27,9 +27,9 @@ pub const NO_DATA: u8 = 8;
 /// One arrival at a port, or one value of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When it arrived.
+    /// Arrival of the packet, or time of the sample.
     pub time: Time,
-    /// Bytes it found waiting, the packet on the wire not among them; [`NO_QUEUE`]: unknown.
+    /// Bytes that the packet found waiting, without the packet on the wire; [`NO_QUEUE`]: unknown.
     pub queue: u64,
     /// Bytes of the frame as the queue counts them; 0: unknown.
     pub frame: u32,
@@ -58,23 +58,23 @@ impl Record {
         !self.loses() || self.dropped_at_head()
     }
 
-    /// True if it brought payload, as far as known.
+    /// True if the packet brought payload, as far as known.
     #[inline(always)]
     pub fn has_data(&self) -> bool {
         self.flags & NO_DATA == 0
     }
 
-    /// True if a packet is lost by this arrival: this one, at once or later, or that whose place it takes.
+    /// True if a packet is lost by this arrival: the arriving one, at once or later, or the one whose place it takes.
     #[inline(always)]
     pub fn loses(&self) -> bool {
         self.flags & (DROPPED | REPLACED | AT_HEAD) != 0
     }
 }
 
-/// A sample of a port's queue, as switches give them: not of a packet, but of an instant, or of the interval before it.
+/// A sample of a port's queue, as switches give them: of an instant, or of the interval before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The end of the interval.
+    /// End of the interval.
     pub time: Time,
     /// Bytes that wait at `time`; None: unknown.
     pub queue: Option<u64>,
@@ -83,8 +83,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The records that a sample stands for: the watermark first, which was reached in the interval and is known at its end, then the
-    /// queue, where it has gone down since.
+    /// Records that a sample stands for: first the watermark, which was reached in the interval and is known at its end, then the
+    /// queue, if that has fallen since.
     pub fn records(&self) -> impl Iterator<Item = Record> {
         let time = self.time;
         let watermark = self.watermark.filter(|most| self.queue.is_none_or(|queue| queue < *most));
@@ -93,12 +93,12 @@ impl Sample {
     }
 }
 
-/// Fates of packets that records tell: zero is no answer of those that cannot know.
+/// Fates of packets that the records of a trace can tell: without them, a count of zero means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fates {
-    /// Which were dropped.
+    /// True if records tell which packets were dropped.
     pub drops: bool,
-    /// Which were marked.
+    /// True if records tell which packets were marked.
     pub marks: bool,
 }
 
@@ -107,7 +107,7 @@ impl Fates {
     pub const ALL: Fates = Fates { drops: true, marks: true };
 }
 
-/// A record is earlier than the one before it: the trace must be sorted first.
+/// Error: a record is earlier than the one before it, so the trace must be sorted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disorder {
     /// Time of the record before.

@@ -105,7 +105,7 @@ pub struct Contents {
     pub number: u32,
     pub length: u16,
     pub lost: Lost,
-    /// True: the window is to be reduced.
+    /// True if the window is to be reduced.
     pub reduce: bool,
 }
 

@@ -52,7 +52,7 @@ impl Detector {
 /// News that a returned message brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// A crossing later than all before; so many between did not come.
+    /// A crossing later than all before, with the number of crossings between that did not come.
     News(u16),
     /// The crossing that is known already: a repetition.
     Known,

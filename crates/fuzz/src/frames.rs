@@ -5,7 +5,8 @@ use fanin_units::{Bytes, Span, Time};
 use fanin_wire::notification::{attach, detach, Notice};
 use fanin_wire::{Capture, Frame, LinkType};
 
-/// A notification at the end of a frame: what is taken off goes back on, what is refused stays as it is.
+/// Fuzzes a notification at the end of a frame: one that is taken off can be put back, one that is refused leaves the frame as it
+/// is.
 pub fn notification(data: &[u8]) {
     let mut frame = data.to_vec();
     if let Ok(Some(notice)) = detach(&mut frame) {
@@ -22,7 +23,7 @@ pub fn notification(data: &[u8]) {
     }
 }
 
-/// Reads a frame in every way. The first three bytes choose link type, check sequence, and the cut.
+/// Fuzzes the reading of a frame, in every way. The first three bytes choose link type, check sequence, and the cut.
 pub fn frame(data: &[u8]) {
     let Some(([link, fcs, cut], data)) = data.split_first_chunk() else { return };
     let links = [1, 101, 0, 113, 276, 4_711];
@@ -61,8 +62,8 @@ fn look_into(frame: &Frame<'_>) {
     }
 }
 
-/// Stamps one after another: port and registers as they were, times in ticks with the lower bits that were read. The first two
-/// bytes choose the steps of the registers, the next eight the receiver's clock.
+/// Fuzzes stamps one after another: port and registers as they were, times in ticks with the lower bits that were read. The first
+/// two bytes choose the steps of the registers, the next eight the receiver's clock.
 pub fn stamp(data: &[u8]) {
     let Some(([tick, unit, clock @ ..], rest)) = data.split_first_chunk::<10>() else { return };
     let step = |byte: u8| u64::from(byte & 15) << (byte >> 2);
@@ -85,7 +86,7 @@ pub fn stamp(data: &[u8]) {
     }
 }
 
-/// A capture: frames lie in the file, and there are no more interfaces than their headers have room for.
+/// Fuzzes the reading of a capture: frames lie in the file, and there are no more interfaces than their headers have room for.
 pub fn capture(data: &[u8]) {
     let Ok(mut capture) = Capture::new(data) else { return };
     while let Ok(Some(frame)) = capture.next_frame() {

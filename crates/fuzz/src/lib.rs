@@ -6,18 +6,18 @@
 mod frames;
 mod traces;
 
-/// Something that reads what others wrote.
+/// A fuzz target: a reader of files or frames that others wrote.
 pub struct Target {
     pub name: &'static str,
-    /// Reads bytes; panics when something does not hold.
+    /// Reader of bytes, which panics when a condition on its answer fails.
     pub run: fn(&[u8]),
     /// Longest input that is tried, and the most that may be allocated at once [bytes].
     pub longest: usize,
     pub allocation: usize,
 }
 
-/// All of them. A capture's reader holds one block and doubles its buffer; pages of Parquet may unpack to 256 MiB, and so may texts of
-/// Arrow, in a buffer that doubles.
+/// All fuzz targets. A capture's reader holds one block and doubles its buffer; pages of Parquet may unpack to 256 MiB, and so
+/// may texts of Arrow, in a buffer that doubles.
 pub const TARGETS: [Target; 10] = [
     Target { name: "notification", run: frames::notification, longest: 256, allocation: 1 << 20 },
     Target { name: "frame", run: frames::frame, longest: 2_048, allocation: 1 << 20 },

@@ -5,7 +5,7 @@ use fanin_units::Time;
 use serde_json::json;
 use std::path::Path;
 
-/// Stops what goes on reading a small file for ever.
+/// Observer that stops an analysis which goes on reading a small file for ever.
 struct Patient(u32);
 
 impl Observer for Patient {
@@ -19,7 +19,7 @@ impl Observer for Patient {
 
 const PATIENCE: u32 = 10_000;
 
-/// Mappings of columns that inputs are read by; the first: none.
+/// Mappings of columns by which inputs are read; the first: none.
 const COLUMNS: [&str; 5] = [
     "",
     "time=ts:us,port=ifname,queue=qlen:cells(208B),flow=five tuple,frame=len,marked=ecn:ecn,dropped=drop",
@@ -28,7 +28,7 @@ const COLUMNS: [&str; 5] = [
     "time=at.ts:us,queue=qlen:B,port=view,flow=flow,frame=nested.len",
 ];
 
-/// A capture, analysed; the first byte chooses how.
+/// Fuzzes the analysis of a capture; the first byte chooses the options.
 pub fn packets(data: &[u8]) {
     let Some((how, file)) = data.split_first() else { return };
     let mut options = json!({"sort": how & 1 > 0, "by": if how & 2 > 0 { Some("rate") } else { None }});
@@ -47,7 +47,7 @@ pub fn packets(data: &[u8]) {
     run(file, options);
 }
 
-/// A table, analysed; the first byte chooses how.
+/// Fuzzes the analysis of a table; the first byte chooses the options.
 pub fn table(data: &[u8]) {
     let Some((how, file)) = data.split_first() else { return };
     let columns = if how & 16 > 0 { COLUMNS[4] } else { COLUMNS[usize::from(how & 3)] };
@@ -55,7 +55,8 @@ pub fn table(data: &[u8]) {
     run(file, json!({"sort": how & 4 > 0, "by": if how & 8 > 0 { Some("rate") } else { None }, "columns": columns}));
 }
 
-/// Captures before and behind a port: the first byte chooses how, the next two how long the first capture is.
+/// Fuzzes the analysis of captures before and behind a port: the first byte chooses the options, the next two the length of the
+/// first capture.
 pub fn pair(data: &[u8]) {
     let Some(([how, low, high], files)) = data.split_first_chunk::<3>() else { return };
     let (before, behind) = files.split_at(usize::from(u16::from_le_bytes([*low, *high])).min(files.len()));

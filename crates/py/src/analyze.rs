@@ -1,4 +1,4 @@
-//! Traces in, reports out.
+//! Analysis of traces, for Python.
 
 use crate::watcher::Watcher;
 use fanin_analysis::trace::{self, Control, Failure, Observer, Options, Problem, Progress};

@@ -1,4 +1,4 @@
-//! Links that fail, flap and come back during a run, and links with bit errors: what a scenario says, and what follows from it for each link.
+//! Link events: failures, flaps and bit errors in a scenario, and their consequences for each link.
 
 use fanin_params::{choice, params};
 use fanin_topology::Topology;
@@ -54,12 +54,12 @@ params! {
 params! {
     /// Reaction of the network to links that fail and come back. See docs/failures.md.
     pub struct Failover {
-        /// Detection time: from the moment at which a link fails, or works again, until both of its ends know, each by itself. A change that
-        /// does not last so long is not noticed. The default is ours: hardware sees a loss of signal within microseconds, what
-        /// interrupts or polls takes milliseconds.
+        /// Detection time: from the moment at which a link fails, or works again, until both of its ends know, each by itself. A
+        /// change that does not last so long is not noticed. The default is ours: hardware sees a loss of signal within
+        /// microseconds, software that waits for an interrupt or polls takes milliseconds.
         pub detect: Span = Span::from_us(100), in Span::ZERO..=Span::from_s(1_000);
-        /// Convergence time: from then until all switches forward by shortest paths of the links that are left. Source: Quagga (200 ms,
-        /// the initial delay in the example of `timers throttle spf`).
+        /// Convergence time: from the detection until all switches forward by shortest paths over the remaining links. Source:
+        /// Quagga (200 ms, the initial delay in the example of `timers throttle spf`).
         pub converge: Span = Span::from_ms(200), in Span::ZERO..=Span::from_s(1_000);
     }
 }
@@ -93,14 +93,14 @@ pub(crate) const MOST_OUTAGES: usize = 1_000_000;
 /// Events of all links, in order of time; links without any are absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Events {
-    /// By the direction of each link with the smaller id.
+    /// Outages of each link, by its direction with the smaller id.
     pub(crate) outages: BTreeMap<LinkId, Vec<Outage>>,
-    /// By direction.
+    /// Bit errors by direction.
     pub(crate) errors: BTreeMap<LinkId, Vec<Errors>>,
 }
 
 impl LinkEventKind {
-    /// The failure, if it is one.
+    /// The failure, if the event is one.
     pub(crate) fn down(&self) -> Option<&Down> {
         match self {
             LinkEventKind::Down(down) => Some(down),

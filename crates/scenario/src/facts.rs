@@ -20,9 +20,9 @@ const PAIRS: usize = 48;
 
 /// Load that the traffic puts on the network.
 struct Asked {
-    /// For each entry: flows, bytes, data packets, first and last start \[s\].
+    /// Flows, bytes, data packets, first and last start \[s\] of each entry.
     entries: Vec<[f64; 5]>,
-    /// For each link: bits of wire time.
+    /// Bits of wire time of each link.
     links: Vec<f64>,
     /// Sum over packets of the links that each crosses, acknowledgments included.
     packet_hops: f64,

@@ -33,7 +33,7 @@ pub(crate) fn hop_delay(topology: &Topology, link: LinkId, latency: Span, proces
 }
 
 impl Grounds<'_> {
-    /// For each port of a switch the ports whose neighbours send back whatever leaves by it.
+    /// Ports whose neighbours send back whatever leaves by a port, for each port of a switch.
     fn back(&self, node: NodeId) -> Vec<Vec<PortNo>> {
         let (links, routes) = (self.topology.out_links(node), self.routes);
         let attachments = || 0..routes.attachments();

@@ -1,4 +1,4 @@
-//! Everything that a scenario says of its switches.
+//! Settings of switches in a scenario.
 
 use crate::admission::CELL;
 use crate::marking::by_class;
@@ -45,7 +45,7 @@ params! {
 pub(crate) const MIN_FRAME: u64 = 64;
 
 impl Switch {
-    /// Bytes of a cell, as [`cells`](crate::cells) takes them.
+    /// Bytes of a buffer cell, as [`cells`](crate::cells) takes them.
     pub fn cell_bytes(&self) -> u32 {
         u32::try_from(self.cell.0).unwrap_or(u32::MAX).max(1)
     }
@@ -61,7 +61,7 @@ impl Switch {
             || mechanisms.flat_map(Mechanisms::amounts).any(|amount| in_cells(&amount))
     }
 
-    /// The settings of a port that has these exceptions.
+    /// Settings of a port whose exceptions come from these entries.
     pub fn port(&self, from: Origins) -> PortSettings<'_> {
         let entry = |setting| from.of(setting).and_then(|i| self.except.get(i));
         let scheduling = entry(Setting::Scheduling).and_then(|entry| entry.scheduling.as_ref()).unwrap_or(&self.scheduling);
@@ -83,12 +83,12 @@ impl Switch {
         }
     }
 
-    /// The mechanisms of a switch that has them from this entry of `except`; `None`: from `mechanisms`.
+    /// Mechanisms of a switch: those of this entry of `except`; `None`: `mechanisms` of all switches.
     pub fn mechanisms_of(&self, entry: Option<usize>) -> &Mechanisms {
         entry.and_then(|i| self.except.get(i)?.mechanisms.as_ref()).unwrap_or(&self.mechanisms)
     }
 
-    /// Records what single keys cannot show to be wrong, at the present path of `cx`.
+    /// Records errors that single keys cannot show, at the present path of `cx`.
     pub fn check(&self, cx: &mut Cx) {
         cx.key("buffer", |cx| self.buffer.check(cx));
         cx.key("marking", |cx| self.marking.check(cx));

@@ -1,19 +1,19 @@
-//! Pauses by priority: which classes of a transmitter may not send, and until when. Source: IEEE 802.1Q §36.
+//! Pauses by priority: the classes of a transmitter that must not send, and the times until which. Source: IEEE 802.1Q §36.
 
 use fanin_units::{BitRate, Bytes, Span, Time};
 
-/// Traffic classes, and so priorities. Source: IEEE 802.1Q §6.9.3.
+/// Number of traffic classes, and so of priorities. Source: IEEE 802.1Q §6.9.3.
 pub const PRIORITIES: usize = 8;
 
 /// Bits of a quantum, the unit of times to pause. Source: IEEE 802.3 §31B.2.
 pub const QUANTUM_BITS: u64 = 512;
 
-/// Request of one PFC frame: by priority the quanta to pause for, zero to send again, absent to go on as it is.
+/// Request of one PFC frame: by priority the quanta to pause for, zero to send again, absent to leave the class as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pause(pub [Option<u16>; PRIORITIES]);
 
 impl Pause {
-    /// Adds what an earlier request says of classes that this one leaves as they are.
+    /// Takes from an earlier request the classes that this one leaves as they are.
     pub fn follows(&mut self, before: &Pause) {
         self.0.iter_mut().zip(before.0).for_each(|(now, before)| *now = now.or(before));
     }
@@ -38,7 +38,7 @@ impl Default for Gate {
 }
 
 impl Gate {
-    /// A frame has arrived: its times begin now, at the rate of the link.
+    /// Starts the times of a frame that has arrived, at the rate of the link.
     pub fn on_pause(&mut self, now: Time, rate: BitRate, pause: &Pause) {
         for (until, quanta) in self.until.iter_mut().zip(pause.0) {
             if let Some(quanta) = quanta {

@@ -55,17 +55,17 @@ impl Setting {
     }
 }
 
-/// Which entry of `switch.except` a port has each setting from; none: those of the switch.
+/// Entries of `switch.except` from which a port takes its settings, one place for each setting; `None`: the switch's own applies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Origins([Option<u32>; 4]);
 
 impl Origins {
-    /// The entry that this setting comes from.
+    /// Entry from which a port takes this setting.
     pub fn of(self, setting: Setting) -> Option<usize> {
         self.0[setting as usize].map(|entry| entry as usize)
     }
 
-    /// Takes a setting from an entry; gives the one that it came from before.
+    /// Takes a setting from an entry; gives the entry from which it came before.
     pub fn set(&mut self, setting: Setting, entry: usize) -> Option<usize> {
         self.0[setting as usize].replace(entry as u32).map(|earlier| earlier as usize)
     }
@@ -74,7 +74,7 @@ impl Origins {
 /// Settings of a port of a switch.
 #[derive(Clone, Copy, Debug)]
 pub struct PortSettings<'a> {
-    /// The buffer of its own; `None`: shared, or without limit.
+    /// Buffer of the port's own; `None`: shared, or without limit.
     pub buffer: Option<Amount>,
     /// α, where the buffer is shared.
     pub alpha: Option<f64>,
@@ -92,7 +92,7 @@ impl PortSettings<'_> {
 }
 
 impl Except {
-    /// True if it sets this for ports.
+    /// True if the entry sets this for ports.
     pub fn sets(&self, setting: Setting) -> bool {
         match setting {
             Setting::Buffer => self.buffer.is_some(),
@@ -107,7 +107,7 @@ impl Except {
         self.ports.is_some() || self.switches.is_some() || self.rate.is_some() || self.tier.is_some()
     }
 
-    /// True if it selects whole switches, as mechanisms need it.
+    /// True if the entry selects whole switches, as mechanisms need it.
     pub fn selects_switches(&self) -> bool {
         self.selects() && self.ports.is_none() && self.rate.is_none()
     }
@@ -120,7 +120,7 @@ impl Except {
         }
     }
 
-    /// Records what an entry shows to be wrong without the network; `cx` is at the entry.
+    /// Records errors of an entry that show without the network; `cx` is at the entry.
     pub(crate) fn check(&self, switch: &Switch, cx: &mut Cx) {
         self.check_selectors(cx);
         if !Setting::ALL.into_iter().any(|setting| self.sets(setting)) && self.mechanisms.is_none() {
@@ -160,7 +160,7 @@ impl Except {
         }
     }
 
-    /// Buffer of a port.
+    /// Checks an exception's buffer of ports.
     fn check_room(&self, switch: &Switch, cx: &mut Cx) {
         if switch.architecture.combined().is_some() {
             let message = "has no effect: combined switches have the buffers of switch.architecture";

@@ -1,4 +1,4 @@
-//! Verdicts. Everything that happens to a packet has a reason.
+//! Verdicts of policies on packets, with reasons of drops and marks. Everything that happens to a packet has a reason.
 
 /// Reason for which a packet was dropped, as results write it. A policy that drops declares its own reasons in its own file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -13,7 +13,7 @@ impl DropReason {
     pub const DYNAMIC_THRESHOLD: DropReason = DropReason("dynamic_threshold");
     /// The shared buffer had no room at all.
     pub const SHARED_BUFFER_FULL: DropReason = DropReason("shared_buffer_full");
-    /// The queue of its host had no room.
+    /// The queue of the sending host had no room.
     pub const TXQUEUE_FULL: DropReason = DropReason("txqueue_full");
     /// The packet had crossed as many switches as it may.
     pub const TTL: DropReason = DropReason("ttl");
@@ -39,10 +39,10 @@ pub struct MarkReason(pub &'static str);
 /// Verdict of a marking policy on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MarkVerdict {
-    /// Leave it as it is.
+    /// The packet passes unchanged.
     Pass,
-    /// Set CE. Only said of ECN-capable packets.
+    /// The packet is marked with CE. Only said of ECN-capable packets.
     Mark(MarkReason),
-    /// Drop it. Never said of a packet that is being sent already: see `Policy::on_dequeue` and `Policy::on_head`.
+    /// The packet is dropped. Never said of a packet that is being sent already: see `Policy::on_dequeue` and `Policy::on_head`.
     Drop(DropReason),
 }

@@ -9,17 +9,17 @@ use fanin_units::{Amount, BitRate, Span, Time};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PortView {
     pub now: Time,
-    /// Frame bytes that wait.
+    /// Frame bytes that wait at the port.
     pub queue_bytes: u64,
-    /// Packets that wait.
+    /// Packets that wait at the port.
     pub queue_packets: u32,
     /// Cells that wait: the sum of [`cells`] over the packets. Kept only where something counts in cells.
     pub queue_cells: u32,
     /// Rate of the port.
     pub rate: BitRate,
-    /// Bytes of wire time that each frame takes besides its own: preamble and gap.
+    /// Bytes of wire time besides those of a frame: preamble and gap.
     pub overhead: u16,
-    /// Time since when the wire has been free; after `now`: it is not, until then at least if nothing waits.
+    /// Time at which the wire became or becomes free. After `now` it is busy, until then at least if nothing waits.
     pub free_at: Time,
 }
 
@@ -30,7 +30,7 @@ impl PortView {
         self.free_at <= self.now
     }
 
-    /// For how long a packet would have left at once: since the wire has been free; zero where it is not, or something waits.
+    /// Time for which the wire has been free, so that a packet would have left at once; zero where it is not, or something waits.
     #[inline(always)]
     pub fn idle(&self) -> Span {
         if self.queue_packets == 0 {
@@ -51,18 +51,18 @@ impl PortView {
     }
 }
 
-/// A packet at the head of its queue whose port's wire is free, as a policy sees it that decides then.
+/// A packet at the head of its queue, as policies see it that decide when the port's wire is free.
 ///
 /// Here the packet itself is part of the queue, also where it found the port idle and has not waited.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Head {
-    /// The whole port.
+    /// View of the whole port.
     pub port: PortView,
     /// Class of the packet's queue.
     pub class: usize,
-    /// Frame bytes of that class.
+    /// Frame bytes of the packet's class.
     pub class_bytes: u64,
-    /// For how long it has waited: its sojourn time.
+    /// Sojourn time of the packet: the time for which it has waited.
     pub waited: Span,
 }
 

@@ -9,18 +9,18 @@ pub type Waiting = [u32; PRIORITIES];
 /// Durations after which a pause has lasted too long, and is over for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// A class that is paused without a break while packets wait, for so long, is in a storm.
+    /// Time for which a class must be paused without a break while packets wait, to be in a storm.
     pub detection: Span,
-    /// A storm is over when the class has not been paused for so long.
+    /// Time without a pause after which the storm of a class is over.
     pub restoration: Span,
 }
 
 /// State of the watchdog at one port.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
-    /// Since when packets wait at a paused class; never where none do.
+    /// Time since which packets wait at a paused class; `Time::MAX` where none do.
     stuck: [Time; PRIORITIES],
-    /// Since when a class in a storm has not been paused; never where it is.
+    /// Time since which a class in a storm has not been paused; `Time::MAX` where it is.
     quiet: [Time; PRIORITIES],
     /// Classes in a storm, and classes that the neighbour pauses, a bit for each.
     storm: u8,
@@ -46,12 +46,12 @@ impl Watch {
         self.storm
     }
 
-    /// The neighbour pauses these classes.
+    /// Notes the classes that the neighbour pauses.
     pub fn paused(&mut self, paused: u8) {
         self.paused = paused;
     }
 
-    /// Pauses have changed, or the packets that wait, by class; gives when to look again.
+    /// Notes that pauses have changed, or the packets that wait, by class; gives the time of the next look.
     pub fn update(&mut self, patience: Patience, now: Time, waiting: &Waiting) -> Option<Time> {
         let mut next = None;
         let mut look = |at: Time| next = Some(next.map_or(at, |next: Time| next.min(at)));
@@ -73,7 +73,7 @@ impl Watch {
         next
     }
 
-    /// Looks whether storms have begun or are over; gives when to look again, too.
+    /// Looks for storms that have begun or are over; gives also the time of the next look.
     pub fn look(&mut self, patience: Patience, now: Time, waiting: &Waiting) -> (Found, Option<Time>) {
         let mut found = Found::default();
         for class in 0..PRIORITIES {

@@ -1,4 +1,4 @@
-//! The names by which `segments` says why a packet was sent: one list for who writes them and who reads them.
+//! Names by which table `segments` tells why a packet was sent: one list for writers and readers.
 
 macro_rules! named {
     ($(#[doc = $doc:expr])* pub enum $name:ident { $( $(#[doc = $variant_doc:expr])* $text:literal => $variant:ident, )* }) => {
@@ -7,15 +7,15 @@ macro_rules! named {
         pub enum $name { $( $(#[doc = $variant_doc])* $variant, )* }
 
         impl $name {
-            /// All of them.
+            /// All entries of the list.
             pub const ALL: &[$name] = &[$( $name::$variant, )*];
 
-            /// As tables have it.
+            /// Name of the entry in tables.
             pub const fn name(self) -> &'static str {
                 match self { $( $name::$variant => $text, )* }
             }
 
-            /// The one of this name.
+            /// Entry of this name.
             pub fn of(name: &str) -> Option<Self> {
                 match name { $( $text => Some($name::$variant), )* _ => None }
             }
@@ -26,25 +26,25 @@ macro_rules! named {
 named! {
     /// Event that the sender of a packet had waited for (`cause`).
     pub enum Cause {
-        /// Its application wrote, or opened the connection.
+        /// The application wrote, or opened the connection.
         "application" => Application,
         /// A packet arrived.
         "packet" => Packet,
-        /// A switch notified it of a drop.
+        /// A switch notified the sender of a drop.
         "notification" => Notification,
-        /// It had its turn at the NIC, and nothing else is known.
+        /// The sender had its transmission opportunity at the NIC, and nothing else is known.
         "turn" => Turn,
         /// The retransmission timer expired.
         "rto" => Rto,
-        /// The timer of a tail loss probe.
+        /// The timer of a tail loss probe expired.
         "tlp" => Tlp,
-        /// The timer that waits for reordered packets.
+        /// The reordering timer of RACK expired.
         "reordering" => Reordering,
-        /// The timer that probes a closed window.
+        /// The timer that probes a closed receive window expired.
         "window_probe" => WindowProbe,
-        /// The timer of a delayed acknowledgment.
+        /// The timer of a delayed acknowledgment expired.
         "delayed_ack" => DelayedAck,
-        /// The pacing timer.
+        /// The pacing timer expired.
         "pacing" => Pacing,
     }
 }
@@ -52,17 +52,17 @@ named! {
 named! {
     /// Limit that had kept data from being sent before (`limit`; empty for other packets).
     pub enum Limit {
-        /// Nothing was written.
+        /// The application had written nothing to send.
         "application" => Application,
         /// The connection was not open.
         "handshake" => Handshake,
         /// The congestion window was used up.
         "cwnd" => CongestionWindow,
-        /// The receive window was.
+        /// The receive window was used up.
         "receive_window" => ReceiveWindow,
-        /// Fast recovery.
+        /// Fast recovery was under way.
         "recovery" => Recovery,
-        /// What was outstanding at a timeout.
+        /// Loss recovery after a timeout.
         "loss" => Loss,
     }
 }

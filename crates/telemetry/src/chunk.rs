@@ -1,4 +1,4 @@
-//! Column chunks of Parquet files, encoded for what tables of a run hold: many rows with few different values.
+//! Column chunks of Parquet files, encoded for the tables of a run: many rows with few different values.
 //!
 //! The writer of the `parquet` crate hashes every value with a general hash function, compares every text with the smallest and
 //! the largest so far, and takes over 100 instructions per value. Here a value costs some 20: numbers are looked up in a table
@@ -21,16 +21,16 @@ use std::collections::BTreeMap;
 /// Storage of an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Integer {
-    /// As `int32`.
+    /// Four bytes each: Parquet's `int32`.
     Four,
-    /// As `int64`.
+    /// Eight bytes each: Parquet's `int64`.
     Eight,
 }
 
 /// New values that a dictionary takes in any case; beyond, no more than a quarter of all values may be new.
 const NEW: usize = 256;
 
-/// About what two page headers take [bytes].
+/// Size of two page headers, approximately [bytes].
 const HEADERS: usize = 256;
 
 /// Longest text of which the statistics say the smallest and largest [bytes].
@@ -115,7 +115,7 @@ impl<'a, 'w> RowGroup<'a, 'w> {
 struct Encoded {
     /// Number of values that are not null.
     values: usize,
-    /// Number of entries of the dictionary in `plain`; none: there is none.
+    /// Number of entries of the dictionary in `plain`; `None`: the chunk has no dictionary.
     dictionary: Option<usize>,
     encoding: Encoding,
     /// Statistics of the values that are not null.
@@ -123,13 +123,13 @@ struct Encoded {
 }
 
 impl Chunk<'_> {
-    /// Which rows have a value; before the values.
+    /// Encodes which rows have a value. To be called before the values are encoded.
     pub fn levels(&mut self, present: impl Iterator<Item = bool>) {
         self.encoder.levels.clear();
         self.encoder.levels.extend(present.map(u32::from));
     }
 
-    /// Encodes unsigned integers, those of them that are not null.
+    /// Encodes the unsigned integers of a column that are not null.
     ///
     /// # Errors
     /// Parquet's.
@@ -158,7 +158,7 @@ impl Chunk<'_> {
         self.finish(encoded)
     }
 
-    /// Encodes texts, those of them that are not null.
+    /// Encodes the texts of a column that are not null.
     ///
     /// # Errors
     /// Parquet's.
@@ -233,7 +233,7 @@ impl Chunk<'_> {
         self.head = data.len();
     }
 
-    /// Writes the pages.
+    /// Writes the pages of the column chunk.
     fn finish(&mut self, encoded: Encoded) -> Result<(), ParquetError> {
         let encoder = &mut *self.encoder;
         // A column of nulls needs no dictionary.
@@ -315,8 +315,8 @@ impl Chunk<'_> {
 }
 
 impl Encoder {
-    /// Makes a dictionary of the values of so many rows at most and the codes in it, in order of first appearance; false: too
-    /// many of them are new.
+    /// Makes a dictionary of the values of a column, of at most `rows` rows, with their codes in order of first appearance;
+    /// false: too many of the values are new.
     fn look_up(&mut self, rows: usize, values: impl Iterator<Item = u64>) -> bool {
         let Encoder { index, uniques, codes, .. } = self;
         uniques.clear();
@@ -359,7 +359,7 @@ struct Index {
 impl Index {
     /// Frames, packets in a queue, and flows of a short run are below.
     const SMALL: usize = 1 << 14;
-    /// Slots to begin with.
+    /// Number of slots at the beginning.
     const FIRST: usize = 1 << 12;
 
     fn clear(&mut self) {
@@ -375,7 +375,7 @@ impl Index {
         }
     }
 
-    /// The code of a number.
+    /// Code of a number.
     ///
     /// # Errors
     /// The slot where it belongs, if it is not there.
@@ -421,7 +421,7 @@ impl Index {
     }
 }
 
-/// The smallest and the largest.
+/// Smallest and largest of the values.
 fn bounds(values: &[u64]) -> Option<(u64, u64)> {
     let first = *values.first()?;
     Some(values.iter().fold((first, first), |(min, max), value| (min.min(*value), max.max(*value))))
@@ -465,8 +465,8 @@ fn hybrid(codes: &[u32], width: u32, data: &mut Vec<u8>) {
     groups(&codes[unpacked..], width, data);
 }
 
-/// The part of a page by which it is decided whether compressing all of it is worth while: to look for repetitions in packed
-/// numbers is as dear as packing them, and most have few.
+/// Part of a page that decides if compressing all of it is worth while: looking for repetitions in packed numbers costs as much
+/// as packing them, and most have few.
 fn sample(data: &[u8]) -> &[u8] {
     const SAMPLE: usize = 4096;
     let from = (data.len() / 2).saturating_sub(SAMPLE / 2);
@@ -596,7 +596,7 @@ mod tests {
     use parquet::record::{Row as Record, RowAccessor};
     use proptest::prelude::*;
 
-    /// What a reader that is not ours finds in the file of some rows.
+    /// Rows of a table as an independent reader (the `parquet` crate) finds them in its file.
     fn read<R: Row + Clone>(rows: &[R]) -> (Vec<Record>, SerializedFileReader<std::fs::File>) {
         let folder = tempfile::tempdir().unwrap();
         let mut table = Table::<R>::file(folder.path()).unwrap();

@@ -24,7 +24,7 @@ impl std::fmt::Display for Name {
 pub trait Cell: Sized {
     /// Type of the column in Parquet's schema language, for example `int64` and `INTEGER(64,false)`.
     const PARQUET: (&'static str, Option<&'static str>);
-    /// True if it may be null.
+    /// True if a value may be null.
     const OPTIONAL: bool = false;
     /// Encodes a column of a row group.
     ///

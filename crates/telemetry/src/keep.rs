@@ -1,18 +1,19 @@
-//! Which records of watched ports are kept: all, the last of each port, or those around a trigger. In bounded memory.
+//! Choice of the records of watched ports that are kept, in bounded memory: all, the last of each port, or those around a
+//! trigger.
 
 use fanin_units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Records that wait for those before them to be decided upon, at most.
+/// Largest number of records that wait for earlier ones to be decided upon.
 const HELD: usize = 1 << 16;
 
-/// Waiting records from which it is worth looking for some that need not wait any longer.
+/// Number of waiting records from which it is worth looking for some that need not wait any longer.
 const BATCH: usize = 1 << 12;
 
-/// Rule for which records are kept.
+/// Rule by which records of watched ports are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Keep {
-    /// Everything.
+    /// All records are kept.
     All,
     /// The last records of each port: a ring buffer.
     Last {
@@ -35,11 +36,11 @@ pub enum Keep {
 /// Numbers of one port's records that were kept and not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeptRows {
-    /// Records offered.
+    /// Records of the port, kept or not.
     pub seen: u64,
     /// Records kept.
     pub kept: u64,
-    /// Upward crossings, where they are looked for.
+    /// Upward crossings, with a rule that looks for them.
     pub crossings: u64,
     /// Crossings before which the port's memory was too short for the time that was wanted.
     pub cut_short: u64,
@@ -55,7 +56,7 @@ struct Port<R> {
     rows: KeptRows,
     /// True if the last packet found more than the threshold.
     above: bool,
-    /// Everything up to here is kept.
+    /// Time up to which all records are kept.
     until: Option<Time>,
     /// Time of the last record that the ring had no room for.
     forgotten: Option<Time>,
@@ -98,7 +99,7 @@ pub struct Keeper<R> {
 }
 
 impl<R> Keeper<R> {
-    /// For so many ports.
+    /// A keeper for so many ports.
     pub fn new(keep: Keep, ports: usize) -> Self {
         Self::holding(keep, ports, HELD)
     }
@@ -110,7 +111,7 @@ impl<R> Keeper<R> {
         Keeper { keep, held, ports, next: 0, waiting: BTreeMap::new(), aside: BTreeMap::new(), look_at }
     }
 
-    /// True if a closed record of port number `port` is to be written at once, by who made it; then it is counted here, and no
+    /// True if a closed record of port number `port` is to be written at once by its maker; then it is counted here, and no
     /// [`Keeper::push`] follows.
     #[inline]
     pub fn lets_pass(&mut self, port: usize) -> bool {
@@ -226,7 +227,7 @@ impl<R> Keeper<R> {
         Ok(())
     }
 
-    /// Gives everything that is kept to `sink`: nothing more is to come, and what is open stays as it is.
+    /// Gives all kept records to `sink` at the end: open ones stay as they are.
     ///
     /// # Errors
     /// The sink's; what was not given by then stays, for another try.
@@ -247,12 +248,12 @@ impl<R> Keeper<R> {
         Ok(())
     }
 
-    /// The rule.
+    /// Rule by which records are kept.
     pub fn keep(&self) -> Keep {
         self.keep
     }
 
-    /// Numbers of each port's records so far.
+    /// Numbers of records kept and not so far, for each port.
     pub fn rows(&self) -> impl Iterator<Item = KeptRows> + '_ {
         self.ports.iter().map(|port| port.rows)
     }
@@ -262,7 +263,8 @@ impl<R> Keeper<R> {
         self.waiting.len() + self.aside.len() + self.ports.iter().map(|port| port.ring.len()).sum::<usize>()
     }
 
-    /// Gives what need not wait any longer, and what may not: half of what fits is left then, so that a look is rare.
+    /// Gives records that need not wait any longer to `sink`, and more if too many wait: then half of the room is left, so that
+    /// this is rare.
     fn release<E>(&mut self, now: Option<Time>, sink: &mut impl FnMut(R) -> Result<(), E>) -> Result<(), E> {
         let undecided = self.first_undecided(now);
         let fits = if self.waiting.len() >= self.held { self.held / 2 } else { self.held };
@@ -291,7 +293,7 @@ impl<R> Keeper<R> {
 }
 
 impl<R> Port<R> {
-    /// Forgets what lies too far back for a crossing at `now` or later.
+    /// Forgets records too far back for a crossing at `now` or later.
     fn forget(&mut self, now: Time, before: Span) {
         let from = now.ps().saturating_sub(before.ps());
         while self.ring.front().is_some_and(|r| r.at.ps() < from) {

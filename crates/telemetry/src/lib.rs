@@ -1,5 +1,5 @@
-//! Result tables, and what switches write into packets. A table is a schema: columns with types, units and meanings, declared
-//! once, streamed to Parquet.
+//! Result tables, and the stamps that switches write into packets. A table is a schema: columns with types, units and meanings,
+//! declared once, streamed to Parquet.
 //!
 //! docs/results.md is the contract; a test holds the two together.
 

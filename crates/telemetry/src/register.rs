@@ -1,4 +1,4 @@
-//! Stamps: what a watched port writes into a packet, in the registers that a switch has for it.
+//! Stamps, which watched ports write into packets from registers that a switch has for them.
 
 use fanin_units::{Bytes, Span, Time};
 
@@ -14,33 +14,33 @@ pub struct Stamp {
     pub port: u8,
     /// Queue length that the packet found [units of [`Registers::unit`]]; 65535 also stands for anything longer.
     pub length: u16,
-    /// When it came [ticks of [`Registers::tick`]], modulo 2^32.
+    /// Arrival of the packet [ticks of [`Registers::tick`]], modulo 2^32.
     pub time: u32,
 }
 
 impl Stamp {
     /// Bytes that a stamp takes in a frame.
     pub const BYTES: usize = 8;
-    /// First byte.
+    /// First byte of a stamp.
     pub const MAGIC: u8 = 0xfa;
     /// The port of a stamp that no port has filled in.
     pub const NO_PORT: u8 = u8::MAX;
     /// Empty stamp, for which a sending host leaves room.
     pub const EMPTY: Stamp = Stamp { port: Self::NO_PORT, length: 0, time: 0 };
 
-    /// True if a watched port has filled it in.
+    /// True if a watched port has filled the stamp in.
     pub const fn is_stamped(&self) -> bool {
         self.port != Self::NO_PORT
     }
 
-    /// As in a frame.
+    /// The stamp's bytes in a frame.
     pub const fn to_bytes(&self) -> [u8; Self::BYTES] {
         let [l0, l1] = self.length.to_be_bytes();
         let [t0, t1, t2, t3] = self.time.to_be_bytes();
         [Self::MAGIC, self.port, l0, l1, t0, t1, t2, t3]
     }
 
-    /// From a frame; none where the first byte is not a stamp's.
+    /// Stamp in a frame; `None` where the first byte is not a stamp's.
     pub const fn from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Stamp> {
         let [magic, port, l0, l1, t0, t1, t2, t3] = *bytes;
         if magic != Self::MAGIC {
@@ -82,17 +82,17 @@ impl Registers {
         Bytes(self.unit.get().saturating_mul(length as u64))
     }
 
-    /// When `ticks` (see [`Unwrap`]) began; a packet came less than one [`Registers::tick`] later.
+    /// Time at which the tick number `ticks` (see [`Unwrap`]) began; the packet came less than one [`Registers::tick`] later.
     pub const fn time(&self, ticks: u64) -> Time {
         Time::from_ps(self.tick.ps().saturating_mul(ticks))
     }
 
-    /// After what the time register starts again: 2^32 ticks, 57 min at 800 ns.
+    /// Time after which the time register starts again: 2^32 ticks, 57 min at 800 ns.
     pub const fn wrap(&self) -> Span {
         self.tick.saturating_mul(WRAP)
     }
 
-    /// The time that the register means, given one that is less than half a wrap away from it: a receiver's own clock
+    /// Time that a reading of the register stands for, given a time less than half a wrap away from it: a receiver's own clock
     /// bridges gaps of any length.
     pub fn time_near(&self, time: u32, about: Time) -> Time {
         self.time(near(time, about.ps() / self.tick.ps().max(1)))
@@ -102,7 +102,7 @@ impl Registers {
 /// Values of the time register.
 const WRAP: u64 = 1 << 32;
 
-/// The count of ticks next to `about` whose lower 32 bits are `time`; none is below 0.
+/// Count of ticks next to `about` whose lower 32 bits are `time`, never below 0.
 fn near(time: u32, about: u64) -> u64 {
     let ahead = time.wrapping_sub(about as u32) as i32;
     let ticks = about.saturating_add_signed(i64::from(ahead));
@@ -120,18 +120,18 @@ fn near(time: u32, about: u64) -> u64 {
 /// gaps included; where packets can be further apart, a receiver's clock decides ([`Registers::time_near`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unwrap {
-    /// The latest so far.
+    /// Latest reading so far.
     latest: Option<u64>,
     wraps: u32,
 }
 
 impl Unwrap {
-    /// For readings whose first one lies within the first 2^32 ticks: a simulation, a switch that was just reset.
+    /// Unwraps readings whose first one lies within the first 2^32 ticks: a simulation, a switch that was just reset.
     pub const fn new() -> Self {
         Self::after(0)
     }
 
-    /// For readings whose first one lies after `wraps` wrap-arounds. A trace that starts anywhere takes 1, so that one that
+    /// Unwraps readings whose first one lies after `wraps` wrap-arounds. A trace that starts anywhere takes 1, so that one that
     /// is out of order across the first wrap-around has somewhere to go; its times then are relative.
     pub const fn after(wraps: u32) -> Self {
         Unwrap { latest: None, wraps }

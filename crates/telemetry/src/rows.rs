@@ -47,11 +47,11 @@ rows! {
         "" id: Option<Name>,
         /// Name of the traffic entry.
         "" group: Name,
-        /// The query that it answers.
+        /// Query that the flow answers.
         "" query: Option<u32>,
         /// Host that sends the data.
         "" src: Name,
-        /// Host that receives it.
+        /// Host that receives the data.
         "" dst: Name,
         /// Name of the transport.
         "" transport: Name,
@@ -61,7 +61,7 @@ rows! {
         "B" size_bytes: u64,
         /// Bytes that `dst` sent first on the same connection.
         "B" request_bytes: u64,
-        /// When the application asked.
+        /// Time at which the application asked.
         "ps" start_ps: u64,
         /// Last byte handed to the receiving application.
         "ps" finish_ps: Option<u64>,
@@ -73,7 +73,7 @@ rows! {
         "ps" base_rtt_ps: u64,
         /// `complete`, `incomplete` or `aborted`.
         "" status: Name,
-        /// In order at the receiver.
+        /// Bytes in order at the receiver.
         "B" delivered_bytes: u64,
         /// Data packets, retransmissions included.
         "" packets_sent: u64,
@@ -89,7 +89,7 @@ rows! {
         "" marked: u64,
         /// Data packets that arrived after one that was sent later; retransmissions are packets of their own (RFC 4737 §3.3).
         "" reordered: u64,
-        /// Of them those before which three arrived in a row that were sent later (RFC 4737 §5, n = 3).
+        /// Reordered packets before which three arrived in a row that were sent later (RFC 4737 §5, n = 3).
         "" reordered_3: u64,
         /// Largest reordering extent, in packets: arrivals since the first that was sent later (RFC 4737 §4.2).
         "" reordering_extent: u32,
@@ -99,15 +99,15 @@ rows! {
 
     /// One query, or one round of an incast.
     pub struct QueryRow, "queries" / 1 {
-        /// Number.
+        /// Number of the query.
         "" query: u32,
         /// Name of the traffic entry.
         "" group: Name,
         /// Host that asks.
         "" client: Name,
-        /// When it asked.
+        /// Time at which the client asked.
         "ps" start_ps: u64,
-        /// When the last response was complete.
+        /// Time at which the last response was complete.
         "ps" finish_ps: Option<u64>,
         /// Responses expected.
         "" responses: u32,
@@ -133,15 +133,15 @@ rows! {
         "" ranks: u32,
         /// Bytes of a rank's buffer.
         "B" size_bytes: u64,
-        /// When the first rank entered it.
+        /// Time at which the first rank entered the operation.
         "ps" start_ps: u64,
-        /// When the last rank did.
+        /// Time at which the last rank entered the operation.
         "ps" ready_ps: Option<u64>,
-        /// When the last rank was done.
+        /// Time at which the last rank was done.
         "ps" finish_ps: Option<u64>,
-        /// Bytes over the time from start to finish.
+        /// Algorithm bandwidth: bytes over the time from start to finish.
         "bit/s" algbw_bps: Option<u64>,
-        /// The same as a link of each rank sees it: times 2(n − 1)/n for all-reduce, (n − 1)/n for the others.
+        /// Bandwidth as a link of each rank sees it: `algbw_bps` times 2(n − 1)/n for all-reduce, (n − 1)/n for the others.
         "bit/s" busbw_bps: Option<u64>,
     }
 
@@ -150,7 +150,7 @@ rows! {
     pub struct PortRow, "ports" / 2 {
         /// End of the interval.
         "ps" time_ps: u64,
-        /// Port.
+        /// Name of the port.
         "" port: Name,
         /// Frame bytes sent in the interval.
         "B" tx_bytes: u64,
@@ -162,7 +162,7 @@ rows! {
         "" queue_packets: u32,
         /// Largest queue in the interval.
         "B" queue_max_bytes: u64,
-        /// Of the queue at the end of the interval, what mechanisms held.
+        /// Bytes of the queue at the end of the interval that mechanisms held.
         "B" held_bytes: u64,
         /// Packets dropped in the interval.
         "" drops: u32,
@@ -172,17 +172,17 @@ rows! {
 
     /// A packet that reaches a watched port.
     pub struct QueueRow, "queues" / 2 {
-        /// Arrival.
+        /// Arrival of the packet.
         "ps" time_ps: u64,
-        /// Port.
+        /// Name of the port.
         "" port: Name,
         /// Queue as the packet found it.
         "B" queue_bytes: u64,
         /// Queue as the packet found it.
         "" queue_packets: u32,
-        /// Its flow.
+        /// Flow of the packet.
         "" flow: u32,
-        /// Its size.
+        /// Size of the packet.
         "B" frame_bytes: u16,
         /// Marked with CE at this port.
         "" marked: bool,
@@ -190,21 +190,21 @@ rows! {
         "" dropped: bool,
         /// Took the place of the last packet in the queue, which was trimmed.
         "" replaced: bool,
-        /// Dropped when its turn came: it was in the queue until then.
+        /// Dropped at the head of the queue, in which it was until then.
         "" at_head: bool,
     }
 
     /// A record of an analysed trace, in no result: what `fanin analyze --records` writes.
     pub struct RecordRow, "records" / 1 {
-        /// Arrival.
+        /// Arrival of the packet, or time of the sample.
         "ps" time_ps: u64,
-        /// Port.
+        /// Name of the port.
         "" port: Name,
         /// Queue as the packet found it; null where it is unknown.
         "B" queue_bytes: Option<u64>,
-        /// Its size; 0 where it is unknown.
+        /// Size of the packet; 0 where it is unknown.
         "B" frame_bytes: u32,
-        /// Its flow, by name.
+        /// Flow of the packet, by name.
         "" flow: Option<Name>,
         /// Marked with CE, in captures on both sides of a port: at this port.
         "" marked: bool,
@@ -212,7 +212,7 @@ rows! {
         "" dropped: bool,
         /// Took the place of the last packet in the queue, which was trimmed.
         "" replaced: bool,
-        /// How long it waited; null where that is unknown.
+        /// Time that the packet waited; null where that is unknown.
         "ps" wait_ps: Option<u64>,
         /// Queue, drop and wait are an estimate.
         "" estimated: bool,
@@ -220,19 +220,19 @@ rows! {
 
     /// A dropped packet.
     pub struct DropRow, "drops" / 1 {
-        /// When.
+        /// Time of the drop.
         "ps" time_ps: u64,
-        /// Where.
+        /// Port at which the packet was dropped; where no port was chosen, the switch.
         "" port: Name,
-        /// Its flow.
+        /// Flow of the packet.
         "" flow: u32,
-        /// Its size.
+        /// Size of the packet.
         "B" frame_bytes: u16,
-        /// Transport payload in it.
+        /// Transport payload of the packet.
         "B" payload_bytes: u16,
         /// TCP sequence number or UDP datagram number.
         "" seq: u32,
-        /// Why.
+        /// Reason of the drop.
         "" reason: Name,
         /// Queue as the packet found it.
         "B" queue_bytes: u64,
@@ -244,33 +244,33 @@ rows! {
         "" port: Name,
         /// Traffic class, which is the priority in PFC frames.
         "" class: u8,
-        /// Since when it might not send. The frame that was on the wire is sent to its end.
+        /// Begin of the pause. The frame that was on the wire is sent to its end.
         "ps" start_ps: u64,
-        /// When it might send again; null where the run ended before.
+        /// End of the pause; null where the run ended before.
         "ps" end_ps: Option<u64>,
-        /// When the neighbour decided to ask for it, as what had come from this port reached XOFF.
+        /// Time at which the neighbour decided to ask for the pause, as bytes received from this port reached XOFF.
         "ps" asked_ps: Option<u64>,
-        /// The neighbour's port for which most of that waited then.
+        /// Port of the neighbour for which most of the bytes received from this port waited then.
         "" behind: Option<Name>,
-        /// Whether the class had been paused there itself since its queue was last empty.
+        /// True if the class had been paused at `behind` itself since its queue was last empty.
         "" held_up: bool,
         /// Frames that asked for the pause: the first, and those that asked again while it lasted.
         "" frames: u32,
     }
 
-    /// What a mechanism makes of a port changed.
+    /// A change of a port's state by a mechanism.
     pub struct StateRow, "states" / 1 {
-        /// When.
+        /// Time of the change.
         "ps" time_ps: u64,
-        /// The port of a switch.
+        /// Name of a switch's port.
         "" port: Name,
         /// Key of the mechanism.
         "" mechanism: Name,
-        /// Which side of the port.
+        /// Side of the port that the state is about.
         "" about: Name,
-        /// What it is to the mechanism from now on.
+        /// State from now on, a word of the mechanism.
         "" state: Name,
-        /// How much so; zero where nothing is the matter.
+        /// Degree of the state; zero where nothing is the matter.
         "" degree: u32,
     }
 
@@ -278,17 +278,17 @@ rows! {
     pub struct VoqRow, "voqs" / 1 {
         /// End of the sampling interval.
         "ps" time_ps: u64,
-        /// The link that its packets came in by; null: they are the switch's own.
+        /// Link that the queue's packets came in by; null: they are the switch's own.
         "" input: Option<Name>,
-        /// The port that they wait for.
+        /// Port that the queue's packets wait for.
         "" port: Name,
-        /// Frame bytes that wait.
+        /// Frame bytes that wait in the queue.
         "B" queue_bytes: u64,
-        /// Packets that wait.
+        /// Packets that wait in the queue.
         "" queue_packets: u32,
         /// Largest queue in the interval.
         "B" queue_max_bytes: u64,
-        /// Of what waits at the end of the interval, what mechanisms held.
+        /// Bytes waiting at the end of the interval that mechanisms held.
         "B" held_bytes: u64,
         /// Packets dropped in the interval as they did not fit.
         "" drops: u32,
@@ -296,33 +296,33 @@ rows! {
 
     /// A packet with a stamp has reached a host.
     pub struct StampRow, "stamps" / 1 {
-        /// When.
+        /// Time at which the host received the packet.
         "ps" received_ps: u64,
-        /// Host that it reached.
+        /// Host that the packet reached.
         "" host: Name,
-        /// Port that stamped it: the last watched one on its way.
+        /// Port that stamped the packet: the last watched one on its way.
         "" port: Name,
-        /// Time register [ticks, modulo 2^32]: when it came to the port.
+        /// Time register of the stamp [ticks, modulo 2^32]: arrival of the packet at the port.
         "" stamp_time: u32,
-        /// Length register [units, at most 65535]: queue that it found there.
+        /// Length register of the stamp [units, at most 65535]: queue that the packet found there.
         "" stamp_length: u16,
-        /// Flow.
+        /// Flow of the packet.
         "" flow: u32,
-        /// Size, stamp included.
+        /// Size of the packet, stamp included.
         "B" frame_bytes: u16,
-        /// Whether it arrived with CE.
+        /// True if the packet arrived with CE.
         "" marked: bool,
     }
 
     /// The state of a followed flow's sender after something has changed it.
     pub struct HostRow, "hosts" / 2 {
-        /// When.
+        /// Time of the change.
         "ps" time_ps: u64,
-        /// Flow.
+        /// Number of the flow.
         "" flow: u32,
-        /// Host that sends its data.
+        /// Host that sends the flow's data.
         "" host: Name,
-        /// What changed it.
+        /// Event that changed the state.
         "" event: Name,
         /// The packet that arrived, by its number in `segments`.
         "" packet: Option<u64>,
@@ -358,77 +358,78 @@ rows! {
 
     /// A message of a followed flow: what its application wrote at once, with RoCEv2 as it is cut into messages.
     pub struct MessageRow, "messages" / 1 {
-        /// Flow.
+        /// Number of the flow.
         "" flow: u32,
-        /// Number in its flow, from 0.
+        /// Number of the message in its flow, from 0.
         "" message: u32,
-        /// Host that sends it.
+        /// Host that sends the message.
         "" src: Name,
-        /// Host that receives it.
+        /// Host that receives the message.
         "" dst: Name,
-        /// Place of its first byte in the flow.
+        /// Place of the message's first byte in the flow.
         "B" offset_bytes: u64,
-        /// Bytes.
+        /// Size of the message.
         "B" size_bytes: u64,
-        /// When the application wrote it.
+        /// Time at which the application wrote the message.
         "ps" posted_ps: u64,
-        /// First bit of its first packet left the host.
+        /// Time at which the first bit of the message's first packet left the host.
         "ps" sent_ps: Option<u64>,
-        /// All of it, and all before it, is at the receiving application.
+        /// Time at which the receiving application had the message and everything before it.
         "ps" delivered_ps: Option<u64>,
-        /// The sender knows that: completion.
+        /// Time at which the sender knew that the receiving application had the message and everything before it: completion.
         "ps" acked_ps: Option<u64>,
-        /// Packets sent with bytes of it, retransmissions included.
+        /// Packets sent with bytes of the message, retransmissions included.
         "" packets: u32,
-        /// Of them those sent again.
+        /// Retransmissions among the packets with bytes of the message.
         "" retransmits: u32,
     }
 
     /// A packet of a followed flow, in either direction.
     pub struct SegmentRow, "segments" / 1 {
-        /// Number, in order of sending.
+        /// Number of the packet, in order of sending.
         "" packet: u64,
-        /// Flow.
+        /// Number of the flow.
         "" flow: u32,
-        /// Host that sent it.
+        /// Host that sent the packet.
         "" host: Name,
         /// `data`, `ack`, `nack`, `cnp`, `syn`, `fin`, `rst` or `datagram`.
         "" kind: Name,
-        /// Place of its first byte in what this host sends, from 0.
+        /// Place of the packet's first byte in what its host sends, from 0.
         "B" seq_bytes: u64,
-        /// Payload.
+        /// Payload of the packet.
         "B" payload_bytes: u16,
-        /// Bytes of the other direction that it acknowledges.
+        /// Bytes of the other direction that the packet acknowledges.
         "B" ack_bytes: u64,
-        /// Frame at its sender.
+        /// Size of the frame at the packet's sender.
         "B" frame_bytes: u16,
-        /// How often its first byte had been sent before.
+        /// Number of earlier transmissions of the packet's first byte.
         "" again: u32,
-        /// When it was made.
+        /// Time at which the packet was made.
         "ps" made_ps: u64,
-        /// First bit on the wire of its sender.
+        /// Time at which the first bit is on the wire of the sender.
         "ps" sent_ps: u64,
-        /// At the other end: seen by its transport, or by its host, where the flow had ended; none where it was dropped or was still on its way.
+        /// Time at which the packet was seen at the other end: by its transport, or by its host, where the flow had ended; null
+        /// where it was dropped or was still on its way.
         "ps" received_ps: Option<u64>,
-        /// Arrived with CE.
+        /// True if the packet arrived with CE.
         "" marked: bool,
-        /// A switch has cut its payload off.
+        /// True if a switch has cut off the packet's payload.
         "" trimmed: bool,
-        /// Port that dropped it.
+        /// Port that dropped the packet.
         "" dropped_at: Option<Name>,
-        /// When.
+        /// Time of the drop.
         "ps" dropped_ps: Option<u64>,
-        /// What its sender had waited for.
+        /// Event that the sender had waited for.
         "" cause: Name,
-        /// When that happened.
+        /// Time of the event that the sender had waited for.
         "ps" cause_ps: u64,
-        /// The packet whose arrival, or whose loss, it was.
+        /// Packet whose arrival or loss the sender had waited for.
         "" cause_packet: Option<u64>,
-        /// A timer: since when it ran, earlier expiries in a row included.
+        /// Time at which the timer was set that the sender had waited for, earlier expiries in a row included.
         "ps" armed_ps: Option<u64>,
-        /// A timer: the packet whose arrival or departure had started it.
+        /// Packet whose arrival or departure had started the timer that the sender had waited for.
         "" armed_packet: Option<u64>,
-        /// What had kept it from being sent before.
+        /// Limit that had kept the packet from being sent before.
         "" limit: Name,
     }
 
@@ -436,23 +437,23 @@ rows! {
     pub struct HopRow, "hops" / 1 {
         /// Packet, by its number in `segments`.
         "" packet: u64,
-        /// Flow.
+        /// Number of the flow.
         "" flow: u32,
-        /// Port.
+        /// Name of the port.
         "" port: Name,
-        /// It came to the port.
+        /// Time at which the packet came to the port.
         "ps" arrived_ps: u64,
-        /// Its first bit left.
+        /// Time at which the packet's first bit left the port.
         "ps" sent_ps: u64,
-        /// Its last bit had left, and the gap after it.
+        /// Time at which the packet's last bit had left the port, and the gap after it.
         "ps" left_ps: u64,
-        /// It came to the far end, which may act on it.
+        /// Time at which the packet came to the far end, which may act on it.
         "ps" reached_ps: u64,
-        /// The mechanism that held it at the port; null: none.
+        /// Mechanism that held the packet at the port; null: none.
         "" held_by: Option<Name>,
-        /// Since when.
+        /// Time since which the mechanism held the packet.
         "ps" held_from_ps: Option<u64>,
-        /// Until when.
+        /// Time until which the mechanism held the packet.
         "ps" held_until_ps: Option<u64>,
     }
 }

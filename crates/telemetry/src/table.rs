@@ -42,11 +42,11 @@ pub struct ColumnInfo {
 
 /// A row type; declared with the `rows!` macro.
 pub trait Row: Sized {
-    /// Table name.
+    /// Name of the table.
     const TABLE: &'static str;
     /// Schema version: raised by any change of meaning.
     const VERSION: u32;
-    /// The columns in order.
+    /// Columns of the table in order.
     fn columns() -> Vec<ColumnInfo>;
     /// Encodes a row group, column by column.
     ///
@@ -78,12 +78,12 @@ impl Storage for File {
     }
 }
 
-/// Row groups are encoded in memory and then written whole, so that a disk that refuses one leaves those before it intact
-/// and the encoder able to go on.
+/// A table that is written to a file: row groups are encoded in memory and then written whole, so that a disk that refuses one
+/// leaves those before it intact and the encoder able to go on.
 struct Stream<R> {
     path: PathBuf,
     storage: Box<dyn Storage>,
-    /// Encoded bytes that are not in the file yet are in its buffer.
+    /// Parquet writer, in whose buffer are encoded bytes that the file does not have yet.
     writer: SerializedFileWriter<Vec<u8>>,
     /// The footer has been encoded too.
     finished: bool,

@@ -1,1 +1,1 @@
-//! Only tests: see `tests/`.
+//! Tests of the repository as a whole, in `tests/`.

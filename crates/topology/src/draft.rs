@@ -104,7 +104,7 @@ fn shorten(value: &str) -> String {
 pub(crate) enum DraftKind {
     Host,
     Switch,
-    /// Not given: a host if it has one link.
+    /// The kind was not given: a host if it has one link.
     Unsaid,
 }
 

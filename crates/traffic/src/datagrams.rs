@@ -42,7 +42,7 @@ params! {
         pub on: Span, in Span::from_ns(100)..=LONGEST;
         /// Length of off periods, or their mean.
         pub off: Span, in Span::from_ns(100)..=LONGEST;
-        /// Lengths of the periods: exponentially distributed, or constant.
+        /// Exponentially distributed lengths of the periods; if false, constant ones.
         pub exponential: bool = false;
         /// Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
         /// fill a frame (RFC 8200, 40 B).

@@ -37,9 +37,9 @@ names! {
 names! {
     /// Event that resets a backed-off RTO.
     pub enum BackoffReset {
-        /// The next RTT sample resets it, which retransmitted segments do not give. Source: RFC 6298 §3, §5.7.
+        /// The next RTT sample, which retransmitted segments do not give, resets the RTO. Source: RFC 6298 §3, §5.7.
         "sample" => Sample,
-        /// Any ACK of new data resets it. Source: Linux tcp_clean_rtx_queue.
+        /// Any ACK of new data resets the RTO. Source: Linux tcp_clean_rtx_queue.
         "ack" => Ack,
     }
 }
@@ -272,9 +272,9 @@ params! {
         /// Share of the memory that is window before the first full segment arrives. Source: Linux 5.15 tcp_adv_win_scale =
         /// 1; 6.12 TCP_DEFAULT_SCALING_RATIO.
         pub share: f64 = 0.5, in 0.05..=1.0;
-        /// Share of the memory that is window afterwards: payload of a full segment over the memory that holds it; `linux`:
-        /// 0.625, 1448 B in a buffer of 2 KiB with 256 B of sk_buff. If absent, `share`. Source: Linux 6.12 scaling_ratio;
-        /// 5.15 has none.
+        /// Share of the memory that is window once a full segment has arrived: its payload over the memory that holds it;
+        /// `linux`: 0.625, 1448 B in a buffer of 2 KiB with 256 B of sk_buff. If absent, `share`. Source: Linux 6.12
+        /// scaling_ratio; 5.15 has none.
         pub frame_share: Option<f64> = None, in 0.05..=1.0;
         /// Growth rule of the buffer; `linux`: "linux-6.18".
         pub growth: WindowGrowth = WindowGrowth::Linux515;

@@ -140,7 +140,7 @@ macro_rules! ends {
             Other(Other),
         }
 
-        /// One end of a flow of another transport than the common one.
+        /// One end of a flow of a transport other than the common one.
         pub enum Other {
             $( $(#[doc = $doc])* $variant($endpoint), )*
             /// Endpoint of a datagram flow.

@@ -4,7 +4,7 @@
 use crate::capture::Direction;
 use crate::headers::LinkType;
 
-/// Bytes of the headers.
+/// Bytes of the two kinds of cooked headers.
 const SLL: usize = 16;
 const SLL2: usize = 20;
 
@@ -16,7 +16,7 @@ const ETHERNET: [u16; 2] = [1, 772];
 pub(crate) struct Cooked {
     /// EtherType of the payload.
     pub ether_type: u16,
-    /// Bytes of it.
+    /// Bytes of the header.
     pub size: usize,
     pub direction: Option<Direction>,
     /// Number of the interface, in the second version.

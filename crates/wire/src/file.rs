@@ -31,11 +31,11 @@ impl Storage for File {
 /// Frames on their way into a pcapng file.
 pub struct CaptureFile {
     path: PathBuf,
-    /// None: everything waits, in memory.
+    /// Storage of the file; `None`: everything is kept in memory.
     storage: Option<Box<dyn Storage>>,
     /// End of the file [bytes].
     end: u64,
-    /// Whole blocks that are not in the file yet, and how many of them are frames.
+    /// Blocks that are not in the file yet, and the number of frames among them.
     waiting: Vec<u8>,
     frames_waiting: u64,
     /// Frames in the file.
@@ -48,7 +48,7 @@ impl CaptureFile {
     /// The file's name in a result folder.
     pub const NAME: &'static str = "packets.pcapng";
 
-    /// A capture in `folder`. `application` and `comment` say whose it is; of each frame at most `snap` bytes are kept.
+    /// Begins a capture in `folder`. `application` and `comment` say whose it is; of each frame at most `snap` bytes are kept.
     ///
     /// # Errors
     /// When the file cannot be created.
@@ -96,7 +96,7 @@ impl CaptureFile {
         Ok(())
     }
 
-    /// Writes what waits.
+    /// Writes all waiting blocks.
     fn write(&mut self) -> Result<(), TableError> {
         let Some(storage) = &mut self.storage else { return Ok(()) };
         let written = storage.append(self.end, &self.waiting);
@@ -107,7 +107,7 @@ impl CaptureFile {
         Ok(())
     }
 
-    /// Writes what waits; gives the number of frames.
+    /// Writes all waiting blocks; gives the number of frames.
     ///
     /// # Errors
     /// When it cannot be written; what is in the file is a capture, and this may be tried again once there is space.
@@ -116,12 +116,12 @@ impl CaptureFile {
         Ok(self.frames + self.frames_waiting)
     }
 
-    /// Frames that are in the file, which is a capture at any moment once its header is in it.
+    /// Number of frames in the file, which is a capture at any moment once its header is in it.
     pub fn written(&self) -> u64 {
         self.frames
     }
 
-    /// The capture so far, of one that stays in memory.
+    /// Content so far of a capture that stays in memory.
     pub fn kept(&self) -> &[u8] {
         match self.storage {
             None => &self.waiting,

@@ -12,22 +12,23 @@ use fanin_telemetry::Stamp;
 pub const FCS: u16 = 4;
 const ETHERNET: u16 = 14;
 const TAG: u16 = 4;
-/// MAC control frames, and the address that those of pauses go to: they are never forwarded. Source: IEEE 802.3 §31 and Annex 31A.
+/// EtherType of MAC control frames, and the address that pause frames go to: they are never forwarded. Source: IEEE 802.3 §31 and
+/// Annex 31A.
 const MAC_CONTROL: u16 = 0x8808;
 const PAUSE_MAC: [u8; 6] = [0x01, 0x80, 0xC2, 0, 0, 0x01];
-/// Messages that switches send their neighbours and never forward go to the nearest bridge. Source: IEEE 802.1Q §8.6.3; Linux
-/// br_handle_frame (01-80-C2-00-00-0E is among those that it does not forward).
+/// MAC address of the nearest bridge, for messages that switches send their neighbours and never forward. Source: IEEE 802.1Q
+/// §8.6.3; Linux br_handle_frame (01-80-C2-00-00-0E is among those that it does not forward).
 const NEIGHBOUR_MAC: [u8; 6] = [0x01, 0x80, 0xC2, 0, 0, 0x0E];
 /// The experiment that a NACK option names; not registered with IANA. Source: RFC 6994 §3.
 pub const NACK_EXPERIMENT: u16 = 0x4e44;
-/// Options of a TCP header.
+/// Largest size of a TCP header's options.
 const MOST_OPTIONS: usize = 40;
 
-/// Why frames of a scenario's framing have no bytes.
+/// Error: frames of the scenario's framing have no bytes, as it is not Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotEthernet;
 
-/// Makes frames.
+/// Maker of frames in one framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framer {
     /// True if there is room for a priority tag of IEEE 802.1Q.
@@ -36,8 +37,8 @@ pub struct Framer {
 }
 
 impl Framer {
-    /// A framing of 18 bytes is Ethernet II, one of 22 has a priority tag besides; their smallest frame is 64 bytes, or 68
-    /// with the tag. Source: IEEE 802.3 §3.1.1 and §3.2.8, IEEE 802.1Q annex G.2.3.
+    /// A framer for this framing: 18 bytes are Ethernet II, 22 bytes have a priority tag besides; the smallest frame is 64 bytes,
+    /// or 68 with the tag. Source: IEEE 802.3 §3.1.1 and §3.2.8, IEEE 802.1Q annex G.2.3.
     ///
     /// # Errors
     /// Where it is neither.
@@ -54,8 +55,8 @@ impl Framer {
         ETHERNET + if self.tagged { TAG } else { 0 }
     }
 
-    /// Writes a packet into `bytes`, as captures have it: without frame check sequence. `stamp`: what its
-    /// last eight bytes hold, where hosts leave room for stamps.
+    /// Writes a packet into `bytes` as captures have it: without frame check sequence. `stamp`: what its last eight bytes hold,
+    /// where hosts leave room for stamps.
     ///
     /// A control message has a frame of its own, without stamp: padding is behind it, or before a drop notification, which is
     /// read from the end of its frame. Source: IEEE 802.3 §3.2.8.
@@ -126,7 +127,7 @@ impl Framer {
         bytes.resize(end, 0);
     }
 
-    /// The header of the frame.
+    /// Writes the header of the frame.
     fn write_ethernet(self, envelope: &Envelope, (from, to): ([u8; 6], [u8; 6]), kind: EtherType, bytes: &mut Vec<u8>) {
         let payload_type = if self.tagged { EtherType::VLAN_TAGGED_FRAME } else { kind };
         let ethernet = Ethernet2Header { source: from, destination: to, ether_type: payload_type };

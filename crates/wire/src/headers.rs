@@ -18,12 +18,12 @@ pub enum LinkType {
     /// Linux "cooked" captures, of several interfaces at once.
     LinuxSll,
     LinuxSll2,
-    /// Another one, whose frames are not looked into.
+    /// Another link type, whose frames are not read.
     Other(u32),
 }
 
 impl LinkType {
-    /// From its number in files.
+    /// Link type by its number in files.
     pub fn of(number: u32) -> LinkType {
         match number {
             1 => LinkType::Ethernet,
@@ -44,30 +44,30 @@ pub(crate) const CONGESTION_EXPERIENCED: u8 = 3;
 pub struct Tcp {
     pub seq: u32,
     pub ack: u32,
-    /// From CWR (0x80) to FIN (0x01).
+    /// Flags from CWR (0x80) to FIN (0x01).
     pub flags: u8,
     pub window: u16,
 }
 
-/// Headers of a frame that carries IP, as far as they were captured; of packets inside packets those of the innermost.
+/// Headers of a frame that carries IP, as far as they were captured; of tunnelled packets, those of the innermost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
     pub src: IpAddr,
     pub dst: IpAddr,
-    /// 6: TCP, 17: UDP, and so on.
+    /// Protocol number: 6 for TCP, 17 for UDP, and so on. TCP, 17: UDP, and so on.
     pub protocol: u8,
-    /// None where the protocol has none, they were cut off, or it is a later fragment.
+    /// Source and destination port; `None` where the protocol has none, they were cut off, or it is a later fragment.
     pub ports: Option<(u16, u16)>,
-    /// The outermost VLAN.
+    /// Tag of the outermost VLAN.
     pub vlan: Option<u16>,
     pub dscp: u8,
-    /// 3: congestion experienced, which switches write to the outermost header of what they forward.
+    /// ECN field; 3: congestion experienced, which switches write to the outermost header of a frame.
     pub ecn: u8,
-    /// Hops left.
+    /// Hops left (TTL).
     pub ttl: u8,
-    /// Number of the datagram (IPv4); 0 where it has none.
+    /// Identification of the datagram (IPv4); 0 where it has none.
     pub id: u16,
-    /// True if it is a part of a datagram.
+    /// True if the packet is a fragment of a datagram.
     pub fragment: bool,
     /// Bytes that follow the transport's header, by the lengths that the headers give; of other protocols, that follow IP's. Of RoCEv2
     /// what messages carry: nothing in acknowledgments and notifications.
@@ -77,11 +77,11 @@ pub struct Headers {
     pub end: usize,
     /// Begin of IP's payload in the frame.
     pub transport_at: usize,
-    /// End of the transport's header, or IP's where it is another protocol's; beyond the frame's end likewise.
+    /// End of the transport's header, or of IP's where it is another protocol's; beyond the frame's end where the frame was cut.
     pub payload_at: usize,
     /// Headers of tunnels that were taken off.
     pub wrap: Option<Wrap>,
-    /// True if there is another packet inside, of which too little was captured.
+    /// True if there is another packet inside of which too little was captured.
     pub inner_cut: bool,
 }
 
@@ -91,7 +91,7 @@ impl Headers {
         Self::parse_cut(link, frame, frame.len())
     }
 
-    /// Parses a frame that had `length` bytes, of which the first are there.
+    /// Parses a frame that had `length` bytes, of which the first ones were captured.
     pub(crate) fn parse_cut(link: LinkType, frame: &[u8], length: usize) -> Option<Headers> {
         let outer = Self::outermost(link, frame, length);
         if outer.as_ref().is_some_and(|headers| !tunnel::may_follow(headers)) {
@@ -109,8 +109,8 @@ impl Headers {
         plain.or_else(|| Self::parse_any(link, frame, length))
     }
 
-    /// Headers of nearly all frames, read directly: a segment or datagram in IP without options, extensions, fragments or padding of
-    /// its length, `at` the frame's start. What [`Self::parse_any`] gives, in a tenth of the time.
+    /// Parses nearly all frames directly: a segment or datagram in IP without options, extensions, fragments or padding of its
+    /// length, `at` the frame's start. What [`Self::parse_any`] gives, in a tenth of the time.
     fn plain(frame: &[u8], at: usize, ether_type: [u8; 2]) -> Option<Headers> {
         let (header, length, protocol, id, src, dst);
         let (class, ttl);
@@ -167,7 +167,7 @@ impl Headers {
         Some(headers)
     }
 
-    /// Headers of any frame.
+    /// Parses the headers of any frame.
     fn parse_any(link: LinkType, frame: &[u8], length: usize) -> Option<Headers> {
         let packet = match link {
             LinkType::Ethernet => match notification::carrier(frame).or_else(|| shim::carrier(frame)) {
@@ -274,7 +274,7 @@ impl Headers {
         Some(headers)
     }
 
-    /// The options of its TCP header, as far as `frame`, which it was parsed from, has them.
+    /// Options of the TCP header, as far as `frame`, from which the headers were parsed, has them.
     pub fn tcp_options(&self, frame: &[u8]) -> TcpOptions {
         let end = self.payload_at.min(frame.len());
         let options = self.tcp.and_then(|_| frame.get(self.transport_at + 20..end));
@@ -313,7 +313,7 @@ impl Headers {
 mod tests {
     use super::*;
 
-    /// Both ways of reading give the same, of whole frames, damaged ones and such that were cut.
+    /// Reading directly and parsing give the same headers: of whole frames, of damaged ones and of truncated ones.
     #[test]
     fn what_is_read_directly_is_what_is_parsed() {
         let segment = |protocol: u8| {

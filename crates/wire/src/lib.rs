@@ -1,4 +1,4 @@
-//! Packets as bytes: what a simulated packet looks like on an Ethernet, and captures (pcap, pcapng) of such and of real ones.
+//! Packets as bytes: simulated packets on an Ethernet, and captures (pcap, pcapng) of them and of real ones.
 //!
 //! docs/wire.md says what is real in a frame and what is invented.
 

@@ -60,16 +60,16 @@ pub struct Notice {
     /// Source and destination port of the packet.
     pub ports: (u16, u16),
     pub seq: u32,
-    /// Bytes of its payload.
+    /// Payload bytes of the dropped packet.
     pub length: u16,
     /// Operation that the sender shall do: 1 retransmit and halve, 2 retransmit; others are not defined, and not the parser's to judge.
     pub operation: u8,
 }
 
-/// Why bytes that should be a frame with a notification are none.
+/// Reason for which a frame carries no valid notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadNotice {
-    /// Too short for a frame, or for the notification that it claims to have.
+    /// Too short for a frame, or for the notification that the frame claims to have.
     Short,
     /// A type that is not defined.
     Type(u8),
@@ -104,7 +104,7 @@ impl Notice {
         }
     }
 
-    /// Bytes on the wire.
+    /// Bytes of the notification on the wire.
     pub fn size(&self) -> usize {
         let ip = match self.addresses {
             Addresses::V4 { .. } => IpVersion::V4,
@@ -132,7 +132,7 @@ impl Notice {
         bytes.extend([self.kind(), self.operation]);
     }
 
-    /// The notification that `bytes` end with.
+    /// Notification at the end of `bytes`.
     ///
     /// # Errors
     /// Where its type is not defined, or the bytes are too few.
@@ -162,7 +162,7 @@ impl Notice {
         })
     }
 
-    /// A frame with this notification and nothing else, without check sequence: padding lies before it.
+    /// A frame with this notification and no packet, without check sequence: padding lies before it.
     pub fn alone(&self, to: [u8; 6], from: [u8; 6]) -> Vec<u8> {
         let ether_type = match self.addresses {
             Addresses::V4 { .. } => IPV4_WITH_NOTICE,
@@ -181,7 +181,7 @@ pub(crate) const fn is_carrier(ether_type: u16) -> bool {
     matches!(ether_type, IPV4_WITH_NOTICE | IPV6_WITH_NOTICE)
 }
 
-/// Place where the packet begins in a frame with a notification, and the EtherType that it would have without.
+/// Place where the packet begins in a frame with a notification, and the EtherType that the frame would have without.
 #[inline]
 pub(crate) fn carrier(frame: &[u8]) -> Option<(usize, u16)> {
     // Nearly all frames are plain IP.

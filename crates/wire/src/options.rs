@@ -5,12 +5,12 @@
 pub struct TcpOptions {
     /// Largest payload that the sender takes, in a SYN.
     pub mss: Option<u16>,
-    /// The sender's clock when it sent this.
+    /// Sender's clock when it sent the segment.
     pub timestamp: Option<u32>,
 }
 
 impl TcpOptions {
-    /// Reads options as far as they are there; what follows a damaged one is not read.
+    /// Reads options as far as they are there; options behind a damaged one are not read.
     pub fn read(mut bytes: &[u8]) -> TcpOptions {
         let mut found = TcpOptions::default();
         // As nearly all segments have it: two bytes of padding, then the timestamps.

@@ -5,17 +5,17 @@
 
 use fanin_packet::{Envelope, RoceHeader, RoceOp, Side, Syndrome};
 
-/// The destination port of every packet. Source: IBTA Annex A17.3.1.
+/// UDP destination port of RoCEv2. Source: IBTA Annex A17.3.1.
 pub(crate) const PORT: u16 = 4791;
 /// Source ports, which spread flows over paths, begin here. Source: Linux rdma_flow_label_to_udp_sport.
 const ENTROPY: u16 = 0xc000;
-/// The default partition. Source: IBTA §10.9.1.2.
+/// Key of the default partition. Source: IBTA §10.9.1.2.
 const PARTITION: [u8; 2] = [0xff, 0xff];
-/// All memory has one key here.
+/// Key (R_Key) of all memory, as it has one here.
 const KEY: u32 = 1;
 /// Queue pairs 0 and 1 are for management. Source: IBTA §3.9.
 const RESERVED_QPS: u32 = 2;
-/// No credits: their count is not valid. Source: IBTA §9.7.7.2.
+/// Credit count of an acknowledgment that stands for none. Source: IBTA §9.7.7.2.
 const NO_CREDITS: u8 = 0x1f;
 const SEQUENCE_ERROR: u8 = 0x60;
 const BECN: u8 = 0x40;
@@ -91,8 +91,9 @@ fn invariant_crc(packet: &[u8]) -> [u8; 4] {
     crc.finalize().to_le_bytes()
 }
 
-/// Bytes of RoCEv2's own headers behind UDP's, and of what follows the payload, by what `bytes` begins with and its `length` behind
-/// UDP's header; none where it is cut off or no reliable connection's. What carries no data is header as a whole. Source: IBTA §9.2.1.
+/// Bytes of RoCEv2's own headers behind UDP's, and of the trailer behind the payload, from the first bytes of the UDP payload and
+/// its `length`; `None` where it is cut off or is no reliable connection's. What carries no data is header as a whole. Source:
+/// IBTA §9.2.1.
 pub(crate) fn overhead(bytes: &[u8], length: usize) -> Option<(usize, usize)> {
     const BTH: usize = 12;
     const ICRC: usize = 4;

@@ -23,7 +23,7 @@ pub fn insert(frame: &mut Vec<u8>, kind: u16, body: &[u8]) {
     frame.splice(at..at, kind.to_be_bytes().into_iter().chain(body.iter().copied()));
 }
 
-/// Bytes of the body behind the EtherType of such a header, whose bytes begin with `bytes`; none where it is another's.
+/// Bytes of the body behind the EtherType of a shim header, which begins with `bytes`; none where it is another's.
 pub(crate) fn body(kind: u16, bytes: &[u8]) -> Option<usize> {
     if TELEMETRY.contains(&kind) {
         return bytes.first().map(|first| 2 + usize::from(first >> 4) * usize::from(RECORD_BYTES));

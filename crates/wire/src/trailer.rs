@@ -5,7 +5,7 @@ use fanin_telemetry::Stamp;
 /// Bytes of an Ethernet frame check sequence.
 const FCS: usize = 4;
 
-/// The stamp of a whole Ethernet frame whose datagram ends at `end` and whose last `fcs` bytes are its check sequence.
+/// Stamp in a whole Ethernet frame whose datagram ends at `end` and whose last `fcs` bytes are its check sequence.
 pub(crate) fn stamp(frame: &[u8], end: usize, fcs: u8) -> Option<Stamp> {
     let stop = frame.len().checked_sub(usize::from(fcs))?;
     let start = stop.checked_sub(Stamp::BYTES).filter(|start| *start >= end)?;

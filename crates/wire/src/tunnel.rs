@@ -1,4 +1,4 @@
-//! Packets inside packets: what tunnels carry, and what switches mirror to a host that captures.
+//! Packets inside packets: tunnels, and packets that switches mirror to a capturing host.
 //!
 //! Source: RFC 7348 §5 (VXLAN), RFC 8926 §3 (GENEVE), RFC 2784, RFC 2890 and RFC 1701 (GRE), RFC 7637 §3.2 (NVGRE),
 //! draft-foschiano-erspan-03 §4 (ERSPAN), RFC 3032 §2.1 and RFC 4448 §4.6 (MPLS), RFC 4023 (MPLS in IP), RFC 2003, RFC 2473 and RFC 4213
@@ -12,9 +12,9 @@ use crate::headers::{Headers, LinkType, CONGESTION_EXPERIENCED};
 /// Headers that are taken off one another at most, and labels of a stack.
 pub(crate) const DEPTH: u8 = 8;
 const LABELS: usize = 16;
-/// Entries of a route in GRE.
+/// Largest number of entries of a route in GRE.
 const ROUTES: usize = 8;
-/// Bytes before the EtherType of an Ethernet frame, and all of its header.
+/// Bytes before the EtherType of an Ethernet frame, and bytes of its whole header.
 const MACS: usize = 12;
 const ETHERNET: usize = 14;
 /// Fewer bytes of what is inside show no flow: Ethernet, IPv4 and ports.
@@ -37,7 +37,7 @@ const ERSPAN_III: u16 = 0x22eb;
 pub enum Tunnel {
     Vxlan,
     Geneve,
-    /// Also NVGRE, and other Ethernet in GRE.
+    /// GRE with Ethernet inside, NVGRE among it.
     Gre,
     /// A switch's mirror, types I to III.
     Erspan,
@@ -61,7 +61,7 @@ impl std::fmt::Display for Tunnel {
 /// Headers that a packet was wrapped in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wrap {
-    /// The outermost.
+    /// Kind of the outermost tunnel.
     pub kind: Tunnel,
     /// Number of headers that were taken off.
     pub depth: u8,
@@ -77,12 +77,12 @@ pub struct Wrap {
 /// A frame that a switch mirrored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mirror {
-    /// Begin of its Ethernet header in the captured frame; none where the mirror left that out.
+    /// Begin of the packet's Ethernet header in the captured frame; `None` where the mirror left that out.
     pub at: Option<u32>,
-    /// Bytes that it had at the port, without check sequence.
+    /// Bytes that the packet had at the port, without check sequence.
     pub length: u32,
     pub session: Option<u16>,
-    /// Direction in which it passed the port, where the mirror says.
+    /// Direction in which the packet passed the port, where the mirror says.
     pub direction: Option<Direction>,
 }
 
@@ -93,7 +93,7 @@ enum What {
     Type(u16),
 }
 
-/// A header that was found, and what follows it from `at` on.
+/// A header that was found, and the place and kind of the next.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     kind: Tunnel,

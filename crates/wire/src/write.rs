@@ -23,7 +23,7 @@ const TEXT: usize = 65_532;
 pub struct Encoder<'a>(pub &'a mut Vec<u8>);
 
 impl Encoder<'_> {
-    /// Begins a block; the place of its length.
+    /// Begins a block; gives the place of its length.
     fn begin(&mut self, kind: u32) -> usize {
         self.0.extend(kind.to_le_bytes());
         self.0.extend([0; 4]);
@@ -56,7 +56,7 @@ impl Encoder<'_> {
         self.0.extend([0; 4]);
     }
 
-    /// The file's header: who wrote it, and a comment.
+    /// Writes the file's header: the application that wrote it, and a comment.
     pub fn section(&mut self, application: &str, comment: &str) {
         let at = self.begin(SECTION_HEADER);
         self.0.extend(BYTE_ORDER.to_le_bytes());
@@ -69,8 +69,8 @@ impl Encoder<'_> {
         self.end(at);
     }
 
-    /// A host's NIC with its address of `ip`. Interfaces are numbered in order, from 0. `snap`: bytes that are kept of each frame at
-    /// most.
+    /// Describes a host's NIC with its address of `ip`. Interfaces are numbered in order, from 0. `snap`: bytes that are kept of
+    /// each frame at most.
     pub fn interface(&mut self, (host, ip): (HostId, IpVersion), name: &str, rate: BitRate, snap: Option<u32>) {
         let at = self.begin(INTERFACE);
         self.0.extend(ETHERNET.to_le_bytes());
@@ -90,7 +90,7 @@ impl Encoder<'_> {
         self.end(at);
     }
 
-    /// A link, as a tap on it would capture it.
+    /// Describes a link, as a tap on it would capture it.
     pub fn link(&mut self, name: &str, rate: BitRate, snap: Option<u32>) {
         let at = self.begin(INTERFACE);
         self.0.extend(ETHERNET.to_le_bytes());
@@ -105,7 +105,7 @@ impl Encoder<'_> {
         self.end(at);
     }
 
-    /// A frame at an interface: the first `snap` bytes of it, or all. Its time is rounded down to nanoseconds.
+    /// Writes a frame at an interface: its first `snap` bytes, or all. Its time is rounded down to nanoseconds.
     pub fn packet(&mut self, interface: u32, time: Time, frame: &[u8], snap: Option<u32>, direction: Direction) {
         let kept = &frame[..frame.len().min(snap.map_or(usize::MAX, |snap| snap as usize))];
         let at = self.begin(ENHANCED_PACKET);

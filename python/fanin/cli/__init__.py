@@ -15,6 +15,7 @@ import typer
 import typer.core
 from rich.markup import escape
 from rich.text import Text
+from typer.main import get_command
 
 from fanin import _core, files
 from fanin.cli import analyze as _analyze
@@ -22,6 +23,7 @@ from fanin.cli import best as _best
 from fanin.cli import compare as _compare
 from fanin.cli import conform as _conform
 from fanin.cli import init as _init
+from fanin.cli import man as _man
 from fanin.cli import plot as _plot
 from fanin.cli import show as _show
 from fanin.cli import sweep as _sweep
@@ -510,3 +512,9 @@ def reproduce_(
 def version() -> None:
     """Print the version."""
     typer.echo(_core.version())
+
+
+@app.command(epilog=_help(_man.EXAMPLE, page="docs/install.md"))
+def man() -> None:
+    """Print the manual page, for man."""
+    typer.echo(_man.manual(get_command(app), _core.version()), nl=False)

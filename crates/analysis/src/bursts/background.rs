@@ -1,4 +1,4 @@
-//! Which flows of a burst were there before it, and which are new.
+//! Background flows: the flows of a burst that were active before it, apart from those that are new.
 
 use crate::bursts::burst::Context;
 use crate::bursts::flows::Flows;
@@ -22,11 +22,11 @@ pub struct Rtt {
     pub rtt: Option<u64>,
     /// Active for this long: background.
     pub background: u64,
-    /// The port idles for longer than this without a packet of it: it begins anew.
+    /// Idle time of the port without a packet of the flow after which the flow begins anew.
     pub pause: u64,
 }
 
-/// Picoseconds as a flow's slot keeps them.
+/// Picoseconds in the unit of a flow's slot.
 pub fn short(ps: u64) -> u32 {
     u32::try_from(ps >> 16).unwrap_or(u32::MAX).max(1)
 }
@@ -57,7 +57,7 @@ pub struct Past {
     pub rtt: Option<u64>,
 }
 
-/// Who was there before, of the first `count` flows of a burst.
+/// Splits the first `count` flows of a burst into background flows and new ones.
 pub fn past(context: &Context, candidate: &Candidate, count: usize, flows: &mut Flows) -> Past {
     let start = candidate.start;
     let mut found = Past::default();

@@ -1,4 +1,4 @@
-//! A burst that has ended: what is reported of it, and what its law is judged by.
+//! A burst that has ended: its report, and the evidence by which its law is judged.
 
 use crate::bursts::background::{past, Past, BACKGROUND_RTTS};
 use crate::bursts::doubling::Doubling;
@@ -35,36 +35,35 @@ pub struct Evidence {
     /// Mean frame, bytes.
     pub frame: f64,
     pub growth: Option<Growth>,
-    /// When the new flows' first round had arrived, where round trips are known.
+    /// Time at which the new flows' first round had arrived, where round trips are known.
     pub first_round: Option<u64>,
-    /// Flows that were there before, and their distinct sources, where known.
+    /// Background flows, and their distinct sources, where known.
     pub background: u64,
     pub sources: Option<u64>,
-    /// Flows that were not: up to the end of what is judged, and of those with payload, how many sent on in what follows it.
+    /// New flows up to the end of the judged growth; and the number of those with payload that sent on afterwards.
     pub fan_in: u64,
     pub sent_on: u64,
-    /// New flows of which the trace does not show that they were silent before, and from how long before the burst on it shows anything.
+    /// New flows that may have been active before the trace shows anything; and the time before the burst at which it begins to.
     pub unsure: u64,
     pub shown: u64,
     /// Packets without a flow.
     pub unnamed: bool,
     pub before: Option<Before>,
     pub start_queue: u64,
-    /// Arrival rate of the flows that were not there before, bytes per ps: over phase 1 where there is one, else over their first
-    /// round.
+    /// Arrival rate of the new flows, bytes per ps: over phase 1 where there is one, else over their first round.
     pub fan_in_rate: Option<f64>,
     /// Bytes of background flows per phase, as far as the beginning of the burst was kept.
     pub background_bytes: Vec<u64>,
     /// Longest round trip of the flows, ps.
     pub rtt: Option<u64>,
-    /// For how long a flow without a round trip must have been active to be background, ps.
+    /// Time for which a flow without a round trip must have been active to be background, ps.
     pub assumed: u64,
-    /// First packet that was lost, and first one that was marked: when, and the queue that it found.
+    /// First lost packet, and first marked one: time, and the queue that it found.
     pub first_loss: Option<(u64, u64)>,
     pub first_mark: Option<(u64, u64)>,
     /// Evidence of how the new flows' senders began.
     pub senders: Senders,
-    /// Time at which a packet first found this part of the peak or more, and the queue that it found.
+    /// Time at which a packet first found 0.9 of the peak or more, and the queue that it found.
     pub filled: Option<(u64, u64)>,
 }
 
@@ -74,7 +73,7 @@ pub struct Senders {
     /// Flows of TCP, and those whose transport a result names and that begins in slow start.
     pub tcp: u64,
     pub slow_start: u64,
-    /// Flows of something else, and the name that most of them have.
+    /// Flows of other transports, and the name that most of them have.
     pub other: u64,
     pub name: Option<Arc<str>>,
     /// Distinct hosts, where all are known.
@@ -116,7 +115,7 @@ impl Senders {
     }
 }
 
-/// A burst with what its law is judged by.
+/// A burst with the evidence by which its law is judged.
 pub struct Closed {
     pub burst: Burst,
     direct: Shares,
@@ -178,7 +177,7 @@ pub fn close(
     Closed { burst, direct: std::mem::take(&mut candidate.direct), indirect: std::mem::take(&mut candidate.indirect), evidence }
 }
 
-/// Phases, rounds, and what the law is judged by.
+/// Phases and rounds of a burst, and the evidence by which its law is judged.
 fn detail(
     context: &Context,
     candidate: &Candidate,
@@ -286,7 +285,7 @@ fn brings_data(entry: &Entry, largest: u64) -> bool {
     r.has_data() && (r.frame == 0 || r.frame > HEADERS || largest <= u64::from(HEADERS))
 }
 
-/// True if most new flows had packets on their way half a round trip before the burst began: then it is acknowledgements that clock it from
+/// True if most new flows had packets on their way half a round trip before the burst began: then acknowledgements clock it from
 /// its beginning on.
 fn clocked(context: &Context, candidate: &Candidate, past: &Past, flows: &mut Flows) -> bool {
     let rtt = past.rtt.unwrap_or(context.settings.background().ps() / BACKGROUND_RTTS);
@@ -336,7 +335,7 @@ impl Closed {
         self.evidence = None;
     }
 
-    /// The burst with its culprits by name.
+    /// The burst, with names of flows instead of numbers.
     pub fn named(self, lookup: &FlowLookup) -> Burst {
         let culprits = |shares: Shares| -> Vec<Culprit> {
             let all = (shares.attributed + shares.unattributed).max(1) as f64;

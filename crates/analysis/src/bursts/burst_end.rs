@@ -15,7 +15,7 @@ pub(crate) struct LastIn {
     pub frame: u64,
     /// Time that the packet waited, where the trace says.
     pub wait: Option<u64>,
-    /// When its turn came, by the port's speed and all that arrived; 0 where that speed was not given.
+    /// Start of the packet's transmission, from the port's speed and all arrivals; 0 where that speed was not given.
     pub turn: u64,
 }
 
@@ -33,7 +33,7 @@ impl PortAnalyzer {
         }
     }
 
-    /// When the queue was empty, before an arrival at `now` found `queue`; none where it was not, or where that is about now.
+    /// Time at which the queue was empty, before an arrival at `now` found `queue`; `None`: it was not empty, or only about now.
     ///
     /// It is known by the wait of the last packet that joined it; else what that one found drains at the port's speed, given, estimated, or
     /// as far as this burst shows it. Without any, the burst is over with its last record. One frame may be a packet of the same instant,
@@ -50,7 +50,7 @@ impl PortAnalyzer {
         Some(at.max(self.last_time())).filter(|at| *at < now)
     }
 
-    /// When what the last packet found had been sent, by the port's speed.
+    /// Time at which the queue that the last packet found had been sent, by the port's speed.
     fn drained(&self, last: &LastIn) -> u64 {
         if last.queue == NO_QUEUE {
             return last.time.max(last.turn);
@@ -92,7 +92,7 @@ impl PortAnalyzer {
         self.end = Some(End { time, counts: self.counts(), at: None, drained, busiest: 0 });
     }
 
-    /// The burst has ended.
+    /// Ends the burst; `open`: the trace ended inside.
     pub(crate) fn close(&mut self, open: bool) {
         let Some(mut end) = self.end.take() else { return };
         if self.candidate.dirty {

@@ -1,18 +1,18 @@
-//! Detection by arrival rate: windows on a grid that begins at time 0, hot where they are offered more than a share of the speed, and more
-//! than the port's own steady load.
+//! Detection by arrival rate: windows on a grid that begins at time 0 are hot where the port is offered more than a share of its
+//! speed, and more than its own steady load.
 
 use crate::bursts::port::{End, PortAnalyzer, State};
 use crate::display::{percent, rate, span};
 use crate::{Record, Settings, Steady, NO_QUEUE};
 use fanin_units::{Bytes, BPS};
 
-/// Windows that are alike: a load that stays the same for so long is no burst. Bursts of IMC17-microbursts last 8 windows of theirs at the
-/// 90th percentile; this is eight times that.
+/// Number of alike windows in a row that make a steady load: that is no burst. Bursts of IMC17-microbursts last 8 windows of
+/// theirs at the 90th percentile; this is eight times that.
 const STEADY: u64 = 64;
-/// Largest distance of a window from the mean of those that it is alike, as a part of what the port could send. A window of 20 frames of an even
-/// stream has one frame more or less, and some such streams together a few.
+/// Largest distance of a window from the mean of alike ones, as a part of the bytes that the port could send. A window of 20
+/// frames of an even stream has one frame more or less, and some such streams together a few.
 pub(crate) const ALIKE: f64 = 0.15;
-/// A port that is offered this part of its speed is congested, however steadily.
+/// Part of its speed from which a port counts as congested, however steady the load.
 const SATURATED: f64 = 0.95;
 
 /// The windows of a port.
@@ -22,7 +22,7 @@ pub(crate) struct ByRate {
     /// Wire bytes that the port could send in a window.
     could: f64,
     share: f64,
-    /// The window that is open: its begin, its first packet and its wire bytes.
+    /// The open window: its begin, its first packet and its wire bytes.
     start: u64,
     first: u64,
     wire: u64,
@@ -30,7 +30,7 @@ pub(crate) struct ByRate {
     largest: u64,
     /// End of the last hot window.
     hot_until: u64,
-    /// Most wire bytes of a window of the whole trace, and when it began.
+    /// Most wire bytes of a window of the whole trace, and the begin of that window.
     pub busiest: (u64, u64),
     alike: Alike,
     /// Wire bytes of a window of the last steady load, and the end of the last window that had as much.
@@ -44,24 +44,24 @@ pub(crate) struct ByRate {
 #[derive(Debug, Default)]
 struct Alike {
     count: u64,
-    /// Mean of their wire bytes, of the last ones where they are many.
+    /// Mean wire bytes of the latest windows.
     mean: f64,
-    /// End of the burst that was open before these windows.
+    /// End of the burst that was open before the latest windows.
     before: Option<End>,
-    /// Begin of the first of them, and the bursts that began since then and have ended.
+    /// Begin of the first of the latest windows, and the bursts that began since then and have ended.
     since: u64,
     ended: Vec<Ended>,
 }
 
-/// A burst that has ended, as it was counted.
+/// A burst that has ended, with its share of the counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
-    /// Height and age, by which it is kept.
+    /// Height and age, by which the burst is kept.
     pub key: (u64, u64),
     pub duration: u64,
     pub gap: Option<u64>,
     pub peak: Option<u64>,
-    /// End of the burst before it.
+    /// End of the burst before this one.
     pub previous_end: Option<u64>,
 }
 
@@ -85,8 +85,8 @@ impl ByRate {
         })
     }
 
-    /// Wire bytes of a window above which it is hot: the share, but more than windows of a steady load have; where that is above the share,
-    /// half of what it leaves.
+    /// Wire bytes of a window above which it is hot: the share, but more than windows of a steady load have; where that is above
+    /// the share, half of the rest.
     fn threshold(&self) -> f64 {
         let least = self.share * self.could;
         match self.level {
@@ -105,7 +105,7 @@ impl ByRate {
         self.start.saturating_add(self.width)
     }
 
-    /// Takes the window that is over into the latest ones; true where these are a steady load.
+    /// Takes a window that has ended into the latest ones; true where these are a steady load.
     fn steady(&mut self, before: Option<&End>) -> bool {
         let (wire, over) = (self.wire as f64, self.over());
         let near = |other: f64| (wire - other).abs() <= ALIKE * self.could;
@@ -154,7 +154,7 @@ impl ByRate {
 }
 
 impl PortAnalyzer {
-    /// The load is steady since some time: windows of it that had a frame more than the share were no bursts.
+    /// Takes back bursts of windows that turn out to be steady load: they had no more than a frame above the share.
     fn take_back(&mut self) {
         let ended = self.by_rate.as_mut().map(|w| std::mem::take(&mut w.alike.ended)).unwrap_or_default();
         if let Some(first) = ended.first() {
@@ -190,7 +190,7 @@ impl PortAnalyzer {
         }
     }
 
-    /// A window is over, and another has its first packet.
+    /// Ends a window, and begins another with its first packet.
     #[inline(never)]
     pub(crate) fn roll(&mut self, now: u64, queue: u64) {
         let Some(w) = &mut self.by_rate else { return };

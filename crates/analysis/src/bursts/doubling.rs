@@ -9,27 +9,27 @@
 use crate::bursts::series::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Packets of a first window, at least: of fewer it cannot be said how far apart they are.
+/// Smallest number of packets of a first window: with fewer their distance cannot be told.
 const WINDOW: usize = 3;
-/// … where the round trip is not known, and a pause must show it.
+/// Smallest number of packets of a first window where the round trip is not known, and a pause must show it.
 const WINDOW_BY_PAUSE: usize = 4;
 /// Pause after a first window, in mean gaps within it; and where nothing but the pause shows the round trip. (Gaps of random arrivals are 8
 /// times as long as the mean of three before in one case of fifty.)
 const PAUSE: f64 = 3.0;
 const LONG_PAUSE: f64 = 8.0;
-/// Packets of the second round are that much further apart, where there was no pause.
+/// Factor by which packets of the second round are further apart, where there was no pause.
 const APART: f64 = 2.0;
 /// Packets of the second round for each of the first: two; half of the acknowledgments may be delayed, and windows cut by the round's border.
 const TWICE: std::ops::RangeInclusive<f64> = 1.4..=2.7;
 /// The round trip that a pause shows is the one that is known, to this factor.
 const SAME: f64 = 2.0;
 
-/// Flows that show by their first two rounds how they began.
+/// Number of flows whose first two rounds show that they began in slow start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Doubling {
-    /// Flows whose first window and second round can be told.
+    /// Flows with a first window and a second round that can be told apart.
     pub looked: u64,
-    /// Flows of these whose second round is twice the first.
+    /// Flows among those whose second round is twice the first.
     pub doubled: u64,
 }
 
@@ -59,13 +59,13 @@ impl Doubling {
         found
     }
 
-    /// True if most flows that could be looked at doubled, and these are no small part of `all`.
+    /// True if most flows that could be judged doubled their window, and these are no small part of `all`.
     pub fn shows(&self, all: u64) -> bool {
         self.doubled > 0 && self.doubled * 2 >= self.looked && self.doubled * 4 >= all
     }
 }
 
-/// True if the flow with these packets (time, wait) doubled its first window; none where that cannot be told.
+/// True if the flow with these packets (time, wait) doubled its first window; `None` where that cannot be told.
 fn doubles(packets: &[(u64, f64)], until: u64, rtt: Option<u64>) -> Option<bool> {
     let (first, wait) = *packets.first()?;
     let at = |i: usize| (packets[i].0 - first) as f64;

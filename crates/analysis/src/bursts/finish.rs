@@ -6,7 +6,7 @@ use crate::bursts::port::PortAnalyzer;
 use crate::{Detect, DetectReport, Histograms, PortReport, RateFrom};
 
 impl PortAnalyzer {
-    /// The report.
+    /// Ends the analysis of the port; gives its report.
     pub fn finish(mut self) -> PortReport {
         self.end_of_trace();
         let t = std::mem::take(&mut self.totals);

@@ -3,7 +3,7 @@
 use crate::NO_FLOW;
 use std::collections::BTreeMap;
 
-/// The place of bytes whose flow is unknown.
+/// Slot for bytes whose flow is unknown.
 pub const UNKNOWN: u32 = 0;
 
 /// Flows of one port that are distinguished; the packets of further ones count as unattributed.
@@ -12,8 +12,8 @@ pub const MAX_FLOWS: usize = 1 << 20;
 /// Flow numbers below this are found by index.
 const DENSE: u32 = 1 << 22;
 
-/// Neighbouring flow numbers whose places are kept together. The index has only the pages that the port's flows are on: those that go
-/// by names have numbers from 2^20 on, and a port sees few of them.
+/// Number of neighbouring flow numbers whose slots are kept together. The index has only the pages that the port's flows are on:
+/// those that go by names have numbers from 2^20 on, and a port sees few of them.
 const PAGE: usize = 1 << 8;
 
 /// One flow at one port.
@@ -21,18 +21,18 @@ const PAGE: usize = 1 << 8;
 pub struct Slot {
     /// Number of the flow.
     pub flow: u32,
-    /// Idle time of the port between two packets of the flow after which it begins anew: in units of 2^16 ps; 0: no payload came
-    /// yet.
+    /// Idle time of the port between two packets of the flow after which the flow begins anew, in units of 2^16 ps; 0: no payload
+    /// came yet.
     pub pause: u32,
-    /// Number of the burst that counted it last.
+    /// Number of the last burst that counted the flow.
     pub epoch: u64,
     /// Bytes since the last new peak.
     pending: u64,
-    /// Bytes from when the queue was last empty to the last new peak.
+    /// Bytes of the flow from the time when the queue was last empty to the last new peak.
     upto_peak: u64,
-    /// For sums that are made at once.
+    /// Buffer for sums that are made at once.
     scratch: u64,
-    /// Begin of the activity that its last packet with payload belongs to, ps.
+    /// Begin of the flow's present activity, to which its last packet with payload belongs, ps.
     pub active_since: u64,
     /// Time of the flow's last packet with payload, ps.
     pub last: u64,
@@ -40,7 +40,7 @@ pub struct Slot {
     pub idle: u64,
 }
 
-/// Bytes by flow: a list, and what belongs to nobody.
+/// Bytes by flow, and bytes of no known flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
     /// Flow and bytes, most first, then by number; the first `top` of them.
@@ -55,7 +55,7 @@ pub struct Shares {
 #[derive(Debug)]
 pub struct Flows {
     slots: Vec<Slot>,
-    /// By flow number / [`PAGE`]: its page of `index`; 0: none.
+    /// Page of `index` of a flow, by flow number / [`PAGE`]; 0: none.
     pages: Vec<u32>,
     /// Slots by flow number; 0: none. The first page stays empty.
     index: Vec<[u32; PAGE]>,
@@ -64,7 +64,7 @@ pub struct Flows {
     touched: Vec<u32>,
     /// Slots with `upto_peak`.
     counted: Vec<u32>,
-    /// Bytes by slot that the queue took and gave up again, since the last new peak and up to it.
+    /// Bytes by slot that the queue accepted and lost again, since the last new peak and up to it.
     cut: BTreeMap<u32, u64>,
     cut_upto_peak: BTreeMap<u32, u64>,
     /// Packets of flows beyond the limit.
@@ -147,7 +147,7 @@ impl Flows {
         *self.cut.entry(slot).or_default() += bytes;
     }
 
-    /// A new peak: what came since the last one led to it.
+    /// Counts bytes up to a new peak.
     #[inline(always)]
     pub fn peak(&mut self) {
         while let Some(slot) = self.touched.pop() {
@@ -165,7 +165,7 @@ impl Flows {
         }
     }
 
-    /// The queue is empty: what follows is another story.
+    /// Forgets bytes as the queue is empty.
     #[inline(always)]
     pub fn empty(&mut self) {
         while let Some(slot) = self.touched.pop() {

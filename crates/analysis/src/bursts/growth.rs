@@ -1,10 +1,11 @@
-//! Which phases of a burst its law is judged by: those in which acknowledgements clock the senders, as long as they are in slow start.
+//! Choice of the phases of a burst by which its law is judged: those in which acknowledgements clock the senders, as long as they
+//! are in slow start.
 
 use crate::Phase;
 use fanin_units::BPS;
 use std::ops::Range;
 
-/// Growth that falls below this part of what it was has left slow start.
+/// Part of the growth so far below which a flow has left slow start.
 const SLOWER: f64 = 2.0 / 3.0;
 
 /// Growth shorter than this part of a round trip is one batch of packets: laws speak of round trips.
@@ -34,13 +35,14 @@ impl Limits {
 /// Growth of a queue that a law is judged by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Growth {
-    /// Phases before it, from the first that rises: the first windows.
+    /// Phases before the growth, from the first that rises: the first windows.
     pub first: Range<usize>,
-    /// Phases between these and what is judged that no acknowledgements made: windows of flows that start late, a batch.
+    /// Phases between the first windows and the judged growth that no acknowledgements made: windows of flows that start late, a
+    /// batch.
     pub early: Range<usize>,
-    /// Judged.
+    /// Phases of the judged growth.
     pub judged: Range<usize>,
-    /// Rises on, but much slower.
+    /// Phases after the judged growth that rise on, but much slower.
     pub slower: Range<usize>,
 }
 
@@ -76,7 +78,7 @@ impl Growth {
     }
 }
 
-/// Phase at which the growth begins that acknowledgements made, if it is not the one that begins at `start`.
+/// Phase at which growth begins that acknowledgements made, if that is not the one that begins at `start`.
 fn later(phases: &[Phase], start: usize, limits: &Limits) -> Option<usize> {
     let rising = |p: &Phase| p.low_bps > 0.0;
     let stretch = |from: usize| from + phases[from..].iter().take_while(|p| rising(p)).count();
@@ -98,7 +100,7 @@ fn later(phases: &[Phase], start: usize, limits: &Limits) -> Option<usize> {
     }
 }
 
-/// The mean slope of phases and its interval: their lengths weigh, their errors are taken as independent.
+/// Mean slope of phases and its interval: weighted by their lengths, with errors taken as independent.
 pub fn together(phases: &[Phase]) -> Phase {
     let first = &phases[0];
     let last = &phases[phases.len() - 1];

@@ -2,11 +2,11 @@
 
 use crate::HistogramReport;
 
-/// Steps by power of two.
+/// Number of classes to each power of two.
 const STEPS: u32 = 4;
 const BITS: u32 = 2;
 
-/// Eight classes below 8, then four to each power of two.
+/// Histogram with eight classes below 8, then four to each power of two.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: Vec<u64>,

@@ -4,12 +4,12 @@ use fanin_units::BPS;
 
 /// Windows that are remembered.
 const WINDOWS: usize = 16;
-/// Windows that are asked for.
+/// Number of windows that are asked for.
 const ASKED: u64 = 8;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
-    /// Number + 1.
+    /// Number of the window, plus 1.
     number: u64,
     wire: u64,
     packets: u64,

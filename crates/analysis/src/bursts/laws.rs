@@ -1,4 +1,4 @@
-//! Which law of a burst's slope applies, and whether it held.
+//! Choice of the law of a burst's slope that applies, and the test that it held.
 //!
 //! Source: S-ECN §III-C. Rates here are of frame bytes: R' = R·frame/(frame + overhead), with the burst's mean frame.
 
@@ -11,7 +11,7 @@ use fanin_units::BPS;
 
 /// Law 1 says "equal": within this part of R', the interval decides.
 pub const EQUAL: f64 = 0.05;
-/// Background that brings this part of R queues elsewhere, if it goes on doing so in phase 2, or if it is several flows of different
+/// Part of R from which a background builds queues elsewhere, if it goes on so in phase 2, or if it is several flows of different
 /// hosts and no queue stood here.
 pub const BACK_TO_BACK: f64 = 0.8;
 /// Frames that may stand in the queue before a burst without being called a standing queue.
@@ -23,12 +23,12 @@ pub struct Speed {
     /// Bit/s on the wire.
     pub wire: f64,
     pub overhead: f64,
-    /// Only estimated from the records.
+    /// True if the speed is only estimated from the records.
     pub estimated: bool,
 }
 
 impl Speed {
-    /// In frame bytes, for frames of this size.
+    /// The speed in frame bytes, for frames of this size.
     fn of_frames(&self, frame: f64) -> f64 {
         if frame > 0.0 {
             self.wire * frame / (frame + self.overhead)
@@ -78,7 +78,7 @@ pub fn judge(burst: &mut Burst, e: &Evidence, speed: Option<Speed>, drops: bool)
     }
 }
 
-/// Proofs that most new flows are in slow start; none where they are known to be something else.
+/// Proofs that most new flows are in slow start; none where their senders are known to begin otherwise.
 fn proofs(e: &Evidence) -> Vec<Proof> {
     let (s, most) = (&e.senders, |flows: u64| flows * 2 >= e.fan_in.max(1));
     if most(s.other) {
@@ -89,7 +89,7 @@ fn proofs(e: &Evidence) -> Vec<Proof> {
     shown.into_iter().filter(|(_, shown)| *shown).map(|(proof, _)| proof).collect()
 }
 
-/// Why no law says anything about this growth, if so.
+/// Checks that a law says something about this growth. The error says why none does.
 fn applicable(burst: &Burst, e: &Evidence, growth: &Growth, (p, r): (&Phase, f64)) -> Result<(), String> {
     if e.unnamed || burst.flows == 0 {
         return Err("No law can be judged: there are packets without a flow, so background flows cannot be identified.".into());

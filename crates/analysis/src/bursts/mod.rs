@@ -1,4 +1,4 @@
-//! The analysis of one port: bursts and their phases, laws, rounds and culprits.
+//! Analysis of one port: bursts and their phases, laws, rounds and culprits.
 
 mod background;
 mod burst;

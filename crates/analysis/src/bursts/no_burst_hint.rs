@@ -1,4 +1,5 @@
-//! Hint for a port without a burst: how near to one it was, and which value of an option shows it.
+//! Hint for a port without a burst: the distance to one, and the value of an option that shows the largest queue or busiest
+//! window.
 
 use crate::bursts::by_rate::ALIKE;
 use crate::bursts::port::{PortAnalyzer, Totals};
@@ -6,7 +7,7 @@ use crate::display::{percent, rate, size, span};
 use crate::{Detect, Nothing, Settings};
 use fanin_units::{Bytes, Span, BPS};
 
-/// The value with its first two digits.
+/// The value rounded down to its first two digits.
 pub(crate) fn two_digits(value: u64) -> u64 {
     let mut unit = 1;
     while value / unit >= 100 {
@@ -90,7 +91,7 @@ impl PortAnalyzer {
     }
 }
 
-/// Frames so large that a window holds a few of them only: what is then to be said.
+/// Note on frames so large that a window holds only a few of them.
 pub(crate) fn frames_in_window(settings: &Settings, largest: u64) -> Option<String> {
     const FEW: u64 = 4;
     let ((window, _), speed) = settings.window().zip(settings.rate)?;

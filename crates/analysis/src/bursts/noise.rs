@@ -18,7 +18,7 @@ pub const ROWS: usize = 128;
 /// Most columns: constant, slope, knots, and the data.
 const COLUMNS: usize = 10;
 
-/// The grid of K for intervals, and what is thought of each beforehand: most of the time, noise is level noise or a random walk.
+/// Grid of K for intervals, with prior weights: most of the time, noise is level noise or a random walk.
 const FINE: [(f64, f64); 10] = [
     (0.0, 0.5),
     (0.05, 0.03),
@@ -34,17 +34,17 @@ const FINE: [(f64, f64); 10] = [
 /// The grid for comparing partitions.
 const GRID: usize = 8;
 const GAINS: [f64; GRID] = [0.0, 0.05, 0.15, 0.3, 0.4, 0.8, 1.2, 1.5];
-/// Places of a kind of noise for a first look, and for a closer one: some twice, so that they are as many as are computed at once.
+/// Places of the grid for a first look, and for a closer one: some twice, as so many are computed at once.
 pub const ROUGH: [usize; 4] = [0, 3, 6, 6];
 pub const COARSE: [usize; 8] = [0, 1, 2, 2, 4, 5, 6, 7];
 
 /// One number for each K of the grid.
 type Kinds = [f64; GRID];
 
-/// Hinges begin at a bin's centre or half a bin before: their first value in bins.
+/// First value of a hinge in bins: hinges begin at a bin's centre or half a bin before.
 const FIRST: [f64; 2] = [1.0, 0.5];
 
-/// Hinges after the whitening, and sums of it, by how many rows it has; row 0 is none.
+/// Hinges after whitening, and sums of it, by number of rows; row 0 is none.
 struct Hinges {
     /// The t-th row of a whitened hinge: h(1) is the first value, h(t + 1) = 1 + (1 − K)·h(t).
     values: [[Kinds; ROWS + 1]; 2],
@@ -120,7 +120,7 @@ pub fn matrix<const N: usize>() -> Matrix<N> {
     [[[0.0; N]; COLUMNS]; COLUMNS]
 }
 
-/// Regressions of the same data on lines with any knots: what all of them need is summed once.
+/// Regressions of one set of data on lines with any knots: sums that all of them need are made once.
 ///
 /// A whitened hinge that begins at row i is h(1), h(2) … ([`Hinges`]). So its products with a column w come from those of the next one:
 /// P(i) = h(1)·w_i + (1 − K)·P(i + 1) + Σ_{j > i} w_j. And of two hinges the earlier is, from where the later begins, the later plus
@@ -129,7 +129,7 @@ pub struct Lines {
     rows: usize,
     floor: f64,
     products: Products<GRID>,
-    /// By first row and first value of a hinge: its products with 1, x and the data.
+    /// Products of a hinge with 1, x and the data, by its first row and first value.
     hinges: Vec<[[Kinds; 3]; 2]>,
 }
 
@@ -165,8 +165,8 @@ impl Lines {
         Lines { rows: y.len(), floor, products, hinges }
     }
 
-    /// The largest log-likelihood, up to a constant, of a line with these knots (in bins from the centre of the first, whole or half
-    /// ones, in order), over some places of the grid of K. Profiled over σ².
+    /// Largest log-likelihood, up to a constant, of a line with these knots (in bins from the centre of the first, whole or half
+    /// ones, in order), over some places of the grid. Profiled over σ².
     pub fn likelihood<const N: usize>(&self, knots: &[f64], kinds: &[usize; N], a: &mut Matrix<N>) -> f64 {
         let n = self.rows;
         if n < knots.len() + 4 {
@@ -210,8 +210,8 @@ impl Lines {
     }
 }
 
-/// The sums of squares that columns 0 … `last` - 1 leave of column `last`, from the products of the columns; none where these cannot be
-/// told apart.
+/// Sums of squares that columns 0 … `last` - 1 leave of column `last`, from the products of the columns; `None` where the columns
+/// cannot be told apart.
 fn eliminate<const N: usize>(a: &mut Matrix<N>, last: usize) -> [Option<f64>; N] {
     let mut apart = [true; N];
     for j in 0..last {
@@ -301,11 +301,11 @@ fn fits<const N: usize>(y: &[f64], gains: &[f64; N], floor: f64) -> impl Iterato
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slope {
     pub slope: f64,
-    /// Half width of its confidence interval.
+    /// Half width of the slope's confidence interval.
     pub half: f64,
 }
 
-/// Bounds of the place where a falling function comes down to `beyond`: above it up to `under`, not from `over` on.
+/// Bounds of the place where a falling function comes down to `beyond`: above `beyond` up to `under`, below from `over` on.
 struct Sides {
     under: f64,
     over: f64,

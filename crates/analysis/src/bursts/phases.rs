@@ -19,11 +19,11 @@ use crate::bursts::noise;
 use crate::bursts::quantiles::normal;
 use crate::bursts::series::Point;
 
-/// Most bins of a stretch.
+/// Largest number of bins of a stretch.
 const BINS: usize = noise::ROWS;
 /// Least bins in which a bend is sought.
 const LEAST_BINS: usize = 10;
-/// Points to a bin, at least.
+/// Smallest number of points in a bin.
 const POINTS: usize = 4;
 /// Most parts of a stretch in one step.
 const PARTS: usize = 8;
@@ -37,25 +37,26 @@ const OUTSIDE: f64 = 0.25;
 const DEPTH: u32 = 4;
 /// Noise below this part of the range of the queue does not count: an exact line stays a line.
 const FLOOR: f64 = 1e-3;
-/// A bend that moves the fitted queue by less than this part of its peak is none.
+/// Part of the peak below which a bend does not count: it moves the fitted queue by less.
 const RELEVANT: f64 = 0.01;
-/// A bend that no likelihood was asked for must be this strong.
+/// Least strength of a bend where one is expected: no likelihood test has found its place.
 const EXPECTED: f64 = 2.0;
-/// The queue has come close to its peak at this part of it.
+/// Part of the peak from which the queue counts as filled.
 pub const FILLED: f64 = 0.9;
-/// A beginning that takes more than this part of its stretch has made most of the noise in it: it is not looked at alone.
+/// Part of a stretch above which a beginning is not looked at alone: it has made most of the noise in it.
 const BEGINNING: f64 = 0.5;
-/// A time without records that is more than this part of a stretch, and in which the queue fell, is what its slope is measured by.
+/// Part of a stretch above which a time without records, in which the queue fell, gives the slope.
 const PAUSE: f64 = 0.5;
-/// The queue has fallen in a pause where it did by this part of its peak.
+/// Part of the peak by which the queue must have fallen in a pause.
 const FELL: f64 = 0.05;
-/// A line through a queue that varies may be steeper than from the smallest to the largest queue of its stretch, by so much at most.
+/// Factor by which a line through a queue that varies may be steeper than from the smallest to the largest queue of its stretch.
 const STEEPER: f64 = 1.25;
-/// A tooth rises and falls by this part of the queue's peak; and so many are a sawtooth.
+/// Part of the peak by which a tooth rises and falls; and the number of teeth that make a sawtooth.
 pub const TOOTH: f64 = 0.1;
 const SAWTOOTH: u32 = 3;
-/// A queue that rose by this part of its peak until it was [`FILLED`], in less than this part of its time, has been filled: that is a phase,
-/// whatever the noise of what follows. A bend this near to the place (in times of the filling before it and after it) is the end of it.
+/// Part of the peak by which a queue must rise until it is [`FILLED`], in less than this part of its time, to have been filled:
+/// that is a phase, whatever the noise afterwards. A bend this near to the place (in times of the filling before it and after it)
+/// is the end of it.
 const ROSE: f64 = 0.5;
 const QUICKLY: f64 = 0.5;
 const NEAR_BEFORE: f64 = 0.25;
@@ -81,7 +82,7 @@ pub struct Stretch {
 /// Up and down again and again within a stretch that no line describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Teeth {
-    /// Number of times that the queue fell by [`TOOTH`] of its peak and had risen by it before.
+    /// Number of times that the queue fell by [`TOOTH`] of its peak after it had risen by as much.
     pub count: u32,
     /// Smallest and largest queue.
     pub low: u64,
@@ -131,7 +132,7 @@ fn range(y: &[f64]) -> f64 {
 
 /// Numbers that are handled together.
 const LANES: usize = 8;
-/// Costs, or sums of them, by a border; beyond those that there are: infinity.
+/// Costs by border, or sums of them; infinity beyond the borders.
 type Row = [f64; (BINS + 1).next_multiple_of(LANES)];
 const NONE: Row = [f64::INFINITY; (BINS + 1).next_multiple_of(LANES)];
 
@@ -149,8 +150,9 @@ fn least_sum(a: &Row, b: &Row, count: usize) -> f64 {
     least.into_iter().fold(f64::INFINITY, |least, sum| if sum < least { sum } else { least })
 }
 
-/// Least sums of squares of partitions of `0..n` into 1 … [`PARTS`] parts of at least `least`: the inner borders of each; of equal
-/// ones those that come first. `costs(end, row)` gives the costs of parts that begin at 0, 1 … `row.len() - 1` and stop at `end`.
+/// Least sums of squares of partitions of `0..n` into 1 … [`PARTS`] parts of at least `least`, with the inner borders of each; of
+/// equal ones those that come first. `costs(end, row)` gives the costs of parts that begin at 0, 1 … `row.len() - 1` and stop at
+/// `end`.
 fn partitions(n: usize, least: usize, costs: impl Fn(usize, &mut [f64])) -> Vec<Vec<usize>> {
     let most = PARTS.min(n / least.max(1));
     let last_parts = |end: usize| {
@@ -261,14 +263,14 @@ fn bends(y: &[f64], more: f64) -> Vec<f64> {
     best.1
 }
 
-/// Points of a stretch: those inside, and one at each side to join to.
+/// Points of a stretch, with one more at each side to join to.
 fn inside(points: &[Point], from: u64, to: u64) -> &[Point] {
     let first = points.partition_point(|p| p.time < from);
     let last = points.partition_point(|p| p.time <= to);
     &points[first..last.max(first)]
 }
 
-/// Averages of a stretch in as many bins as its points allow, and the bins' width; none where they are too few.
+/// Averages of a stretch in as many bins as its points allow, and the bins' width; `None` where there are too few.
 fn binned(points: &[Point], from: u64, to: u64) -> Option<(Vec<f64>, f64)> {
     let part = inside(points, from, to);
     let n = BINS.min(part.len() / POINTS);
@@ -308,10 +310,11 @@ fn split(points: &[Point], from: u64, to: u64, depth: u32, borders: &mut Vec<u64
     }
 }
 
-/// Bends close to the ends of a stretch that its bins are too coarse for: a ramp within one bin has no level before it by which it would be
-/// seen. So the beginning and the end are looked at alone, an eighth of the time, an eighth of that, and so on, as long as there are points
-/// for finer bins, where the queue comes from outside the levels that it then stays at, or goes there. (Inside them it is noise that is
-/// looked at ever more closely: batches, sawteeth.) The bends that are found first, with the part that they leave, are divided further.
+/// Finds bends close to the ends of a stretch for which its bins are too coarse: a ramp within one bin has no level before it by
+/// which it would be seen. So the beginning and the end are looked at alone, an eighth of the time, an eighth of that, and so on,
+/// as long as there are points for finer bins, where the queue comes from outside the levels that it then stays at, or goes
+/// there. (Inside them it is noise that is looked at ever more closely: batches, sawteeth.) The bends that are found first, with
+/// the part that they leave, are divided further.
 fn at_the_ends(points: &[Point], (from, to): (u64, u64), (y, width): &(Vec<f64>, f64)) -> Vec<u64> {
     let levels = |y: &[f64]| {
         let low = y.iter().copied().fold(f64::INFINITY, f64::min);
@@ -397,8 +400,8 @@ fn explained(a: [[f64; 3]; 3], b: [f64; 3]) -> Option<f64> {
     Some(sum / det)
 }
 
-/// The longest time between two records within a stretch, where it is most of the stretch: nothing arrived, so the queue fell as it was
-/// served, whatever the few records around it say.
+/// Longest time between two records within a stretch, where it is most of the stretch: nothing arrived, so the queue fell as it
+/// was served, whatever the few records around it say.
 fn pause(points: &[Point], from: u64, to: u64) -> Option<(Point, Point)> {
     let first = points.partition_point(|p| p.time <= from).saturating_sub(1);
     let last = (points.partition_point(|p| p.time < to) + 1).min(points.len());
@@ -486,7 +489,7 @@ fn seen(part: &[Point]) -> (f64, f64) {
     (low as f64, part.iter().map(|p| p.queue).max().unwrap_or(low) as f64)
 }
 
-/// The teeth of a sawtooth; none where there are too few.
+/// Teeth of a sawtooth; `None` where there are too few.
 fn teeth(part: &[Point], peak: f64) -> Option<Teeth> {
     let least = (TOOTH * peak).max(1.0) as u64;
     let first = part.first()?.queue;
@@ -525,7 +528,8 @@ fn filled(points: &[Point], peak: f64, borders: &[u64]) -> Option<u64> {
     (quickly && rose && known && time > 0 && !inner).then_some(full.time)
 }
 
-/// Divides what comes before `until` alone, where that is in one stretch with a longer time after it. Near `until` it may bend as well.
+/// Divides the part before `until` by itself, where that is in one stretch with a longer time after it. Near `until` it may bend
+/// as well.
 fn beginning(points: &[Point], until: u64, (confidence, peak): (f64, f64), borders: &mut Vec<u64>) {
     let i = borders.partition_point(|border| *border < until);
     if i == 0 || i == borders.len() {
@@ -550,8 +554,8 @@ fn beginning(points: &[Point], until: u64, (confidence, peak): (f64, f64), borde
     borders.splice(i..i, found);
 }
 
-/// The phases of a queue; empty where there are too few points for a slope. `learnt`: when senders could first have learnt of a drop or a
-/// mark.
+/// Phases of a queue; empty where there are too few points for a slope. `learnt`: when senders could first have learnt of a drop
+/// or a mark.
 pub fn find(points: &[Point], learnt: Option<u64>, confidence: f64) -> Vec<Stretch> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };
     if last.time <= first.time {
@@ -623,8 +627,8 @@ pub fn drain(stretches: &mut Vec<Stretch>, (time, queue): (u64, u64), end: u64) 
     }
 }
 
-/// Cuts the rising stretch that holds `at` in two, where less than half of it and at least a quarter comes after: that is then known apart,
-/// though no bend shows. Both must rise: else the noise is too large for it.
+/// Cuts the rising stretch that holds `at` in two, where less than half of it and at least a quarter comes after: that part is
+/// then judged by itself, though no bend shows. Both must rise: else the noise is too large for it.
 pub fn cut(stretches: &mut Vec<Stretch>, points: &[Point], at: u64, confidence: f64) {
     let late = |s: &Stretch| {
         let quarter = (s.end - s.start) / 4;
@@ -641,7 +645,7 @@ pub fn cut(stretches: &mut Vec<Stretch>, points: &[Point], at: u64, confidence: 
     }
 }
 
-/// Strength of the bend between two stretches: below 1 it is none.
+/// Strength of the bend between two stretches: below 1 there is none.
 fn strength(a: &Stretch, b: &Stretch, peak: f64) -> f64 {
     let change = (a.slope - b.slope).abs();
     let error = (a.error * a.error + b.error * b.error).sqrt();

@@ -1,4 +1,4 @@
-//! One port, record by record.
+//! Analysis of one port, record by record.
 
 use crate::bursts::background::{short, Rtt};
 use crate::bursts::burst::Closed;
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Largest frame that may be nothing but headers: 66 B of an acknowledgment in IPv4, 122 B with all options of TCP, IPv6 and a VLAN tag.
 pub(crate) const HEADERS: u32 = 128;
 
-/// A port slower than this idles as if it were this fast [bit/s]: a frame's time then fits 64 bits, whatever its size.
+/// Least speed by which the idle time of a slower port is counted [bit/s]: a frame's time then fits 64 bits, whatever its size.
 const SLOWEST: u64 = 1_000_000;
 
 /// Counts of a burst up to some moment.
@@ -42,12 +42,12 @@ pub(crate) struct Candidate {
     pub start_queue: u64,
     pub cut: bool,
     pub counts: Counts,
-    /// Slots of its flows.
+    /// Slots of the burst's flows.
     pub flows: Vec<u32>,
-    /// Flows that paused since it began: since when they had been active when it did.
+    /// Flows that paused during the burst, with the time since when they had been active when it began.
     pub resumed: BTreeMap<u32, u64>,
     pub unnamed: bool,
-    /// First packet that was lost, and first one that was marked, where `counts` have any: when, and the queue that it found.
+    /// First lost packet, and first marked one, where `counts` have any: time, and the queue that it found.
     pub first_loss: (u64, u64),
     pub first_mark: (u64, u64),
     pub peak: u64,
@@ -61,7 +61,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// The first packet of a flow.
+    /// Counts a flow with its first packet.
     fn appears(&mut self, slot: u32) {
         if slot == crate::bursts::flows::UNKNOWN {
             self.unnamed = true;
@@ -71,12 +71,12 @@ impl Candidate {
     }
 }
 
-/// End of a burst, if it does not go on.
+/// End of a burst, unless it goes on.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
     pub time: u64,
     pub counts: Counts,
-    /// Peak and its time, and culprits, where records beyond the end are already in the candidate's (detection by rate).
+    /// Peak and its time, and culprits, where the candidate already includes records beyond the end (detection by rate).
     pub at: Option<(u64, u64, Shares, Shares)>,
     /// Time and queue of the last packet, where no other came until the queue was empty.
     pub drained: Option<(u64, u64)>,
@@ -120,9 +120,9 @@ pub struct PortAnalyzer {
     pub(crate) lookup: FlowLookup,
     pub(crate) above: u64,
     pub(crate) until: u64,
-    /// ps by byte; 0 where the port's speed is unknown.
+    /// Picoseconds that the port takes for a byte; 0 where its speed is unknown.
     drain: u64,
-    /// When all that arrived has been sent, and how long the port had nothing to send before, ps.
+    /// Time at which all that arrived has been sent, and the time before that in which the port had nothing to send [ps].
     busy_until: u64,
     idle: u64,
     pub(crate) last_in: LastIn,
@@ -144,9 +144,9 @@ pub struct PortAnalyzer {
     pub(crate) durations: Histogram,
     pub(crate) peaks: Histogram,
     pub(crate) gaps: Histogram,
-    /// The highest bursts, by height and then by age.
+    /// Highest bursts, by height and then by age.
     pub(crate) kept: BTreeMap<(u64, u64), Closed>,
-    /// Bursts among them that have phases.
+    /// Bursts among the kept ones that have phases.
     pub(crate) detailed: BTreeSet<(u64, u64)>,
 }
 
@@ -359,7 +359,7 @@ impl PortAnalyzer {
         self.flows.peak();
     }
 
-    /// Culprits at the last peak, before what they are made from goes.
+    /// Settles the culprits at the last peak, before the data for them go.
     pub(crate) fn settle(&mut self) {
         let top = self.settings.top;
         self.candidate.dirty = false;
@@ -368,7 +368,7 @@ impl PortAnalyzer {
         self.candidate.indirect = self.flows.upto_peak(top);
     }
 
-    /// A burst would begin here.
+    /// Begins a possible burst.
     #[inline(always)]
     pub(crate) fn begin(&mut self, now: u64, queue: u64, cut: bool) {
         self.begun = true;
@@ -408,7 +408,7 @@ impl PortAnalyzer {
         Counts { flows: self.candidate.flows.len(), ..self.candidate.counts }
     }
 
-    /// The packet itself.
+    /// Takes the packet itself into the burst and the queue.
     #[inline(always)]
     fn accept(&mut self, r: &Record, now: u64, slot: u32, wait: Option<u64>) {
         let wire = u64::from(r.frame) + self.settings.overhead.0;
@@ -466,7 +466,7 @@ impl PortAnalyzer {
         self.recent.add(now, wire, queue);
     }
 
-    /// A flow brings its first payload, or some after a pause.
+    /// Handles the first payload of a flow, or the first after a pause.
     ///
     /// Where a capture does not say what has payload, small frames are handshakes and acknowledgments unless nothing else came: with the
     /// first larger one the flow begins.
@@ -512,7 +512,8 @@ impl PortAnalyzer {
         }
     }
 
-    /// The packet takes the place of the last one: one flow's bytes for another's, so that what was accepted stays as much.
+    /// Handles a packet that takes the place of the last one: one flow's bytes for another's, so that the accepted bytes stay as
+    /// many.
     #[inline(never)]
     fn replace(&mut self, r: &Record, slot: u32) {
         debug_assert!(r.flags & REPLACED != 0);

@@ -1,4 +1,4 @@
-//! Quantiles.
+//! Quantiles of distributions.
 
 /// Quantile of the standard normal distribution; error below 1.2e-9 relative.
 ///

@@ -1,4 +1,4 @@
-//! Which packets stand in the queue.
+//! Contents of a port's queue: the packets that stand in it.
 //!
 //! A FIFO queue of q bytes holds the last packets it accepted whose bytes make q: each arrival reports q anew, so the front is
 //! known without knowing the port's speed. Where records are missing, the suffix would reach back to packets that have long left; what
@@ -18,7 +18,7 @@ struct Packet {
     frame: u32,
 }
 
-/// The queue at its last peak, in numbers of packets since the beginning.
+/// Queue at its last peak, in numbers of packets since the beginning.
 #[derive(Clone, Copy, Debug)]
 struct Peak {
     front: u64,
@@ -26,11 +26,11 @@ struct Peak {
     queue: u64,
     /// Bytes from front to back, more than `queue` when the front has left in part.
     bytes: u64,
-    /// The packet that was last, if its place has been taken since.
+    /// Last packet at that time, if its place has been taken since.
     last: Option<Packet>,
 }
 
-/// Bytes that the port must have sent, by its speed.
+/// Count of the bytes that the port must have sent, by its speed.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     bytes_per_ps: f64,
@@ -63,9 +63,9 @@ pub struct Standing {
     pub departed: u64,
     /// Packets that were or will be dropped at the front, by number.
     doomed: VecDeque<u64>,
-    /// The first of those that still stand; `u64::MAX`: none.
+    /// First doomed packet that still stands in the queue; `u64::MAX`: none.
     next_doomed: u64,
-    /// Bytes that have left so.
+    /// Bytes that left the queue by drops at its front.
     pub unsent: u64,
     last_time: u64,
     last_queue: u64,
@@ -107,7 +107,7 @@ impl Standing {
         packet
     }
 
-    /// The packet at the front was dropped there: the port sent nothing.
+    /// Removes the packet at the front, which was dropped there: the port sent nothing.
     #[inline(never)]
     fn pop_doomed(&mut self) -> Packet {
         let packet = self.ring[(self.front - self.base) as usize];
@@ -119,7 +119,7 @@ impl Standing {
         packet
     }
 
-    /// An arrival at `now` found `queue`; the largest frame so far is `largest`.
+    /// Brings the contents up to an arrival at `now` that found `queue`; `largest`: the largest frame so far.
     #[inline(always)]
     pub fn found(&mut self, now: u64, queue: u64, largest: u64, flows: &mut Flows, top: usize) -> Seen {
         while self.bytes > queue && self.bytes - u64::from(self.ring[(self.front - self.base) as usize].frame) >= queue {
@@ -164,7 +164,7 @@ impl Standing {
         }
     }
 
-    /// The queue took a packet.
+    /// Appends a packet that the queue has accepted.
     #[inline(always)]
     pub fn push(&mut self, slot: u32, frame: u32) {
         if frame == 0 {
@@ -178,7 +178,7 @@ impl Standing {
         self.last_queue = self.bytes;
     }
 
-    /// Adds a packet that is dropped when it has come to the front.
+    /// Adds a packet that will be dropped when it has come to the front.
     pub fn push_doomed(&mut self, slot: u32, frame: u32) {
         if frame == 0 {
             return;
@@ -188,8 +188,8 @@ impl Standing {
         self.next_doomed = self.doomed[0];
     }
 
-    /// A packet takes the place of the last one, and its size, so that the queue stays what it was. Gives the slot of that one;
-    /// none where none is known to stand here.
+    /// Replaces the last packet by another, with the last one's size, so that the queue stays as long as it was. Gives the slot
+    /// of that one; none where none is known to stand here.
     #[inline(never)]
     pub fn replace(&mut self, slot: u32, frame: u32) -> Option<u32> {
         let end = self.base + self.ring.len() as u64;
@@ -213,7 +213,7 @@ impl Standing {
         Some(was.slot)
     }
 
-    /// Forgets the oldest half: what it held becomes unknown.
+    /// Forgets the oldest half of the contents, whose bytes become unknown.
     #[inline(never)]
     fn shed(&mut self) {
         let end = self.base + (MAX_PACKETS / 2) as u64;
@@ -249,7 +249,7 @@ impl Standing {
         }
     }
 
-    /// The queue is at a new peak.
+    /// Notes that the queue is at a new peak.
     #[inline(always)]
     pub fn peak(&mut self, queue: u64) {
         self.peak =
@@ -257,7 +257,7 @@ impl Standing {
         self.at_peak = None;
     }
 
-    /// The last peak was of no burst.
+    /// Forgets the last peak, which was of no burst.
     pub fn forget_peak(&mut self) {
         self.peak = None;
         self.at_peak = None;
@@ -282,7 +282,7 @@ impl Standing {
         self.at_peak = Some(sum);
     }
 
-    /// Who stood there at the last peak; afterwards there is none.
+    /// Shares of flows in the queue at the last peak. The peak is taken: there is none afterwards.
     pub fn take_peak(&mut self, flows: &mut Flows, top: usize) -> Shares {
         self.fold(flows, top);
         self.release();

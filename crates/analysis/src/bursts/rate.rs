@@ -1,13 +1,13 @@
-//! The port's speed, from what it sent while it was busy.
+//! Estimate of the port's speed, from the bytes that it sent while it was busy.
 //!
 //! Between two arrivals of one busy period, bytes sent = bytes accepted − growth of the queue. The error is one frame at each end,
 //! so windows last until 64 frames of the largest size have been sent.
 
 use fanin_units::BPS;
 
-/// Estimates kept.
+/// Number of estimates that are kept.
 const KEPT: usize = 1024;
-/// Frames sent in a window.
+/// Number of frames sent in a window.
 const FRAMES: u64 = 64;
 /// Fall of the queue, in bytes, over which a lower bound is taken where frames are unknown.
 const FALL: u64 = 16 * crate::bursts::scale::FULL_FRAME;
@@ -40,8 +40,8 @@ pub struct RateEstimator {
 }
 
 impl RateEstimator {
-    /// An arrival at `time` found `queue`; `accepted` bytes were taken before it and not dropped since, `departed` packets were
-    /// sent. `explained`: nothing is missing.
+    /// Takes an arrival at `time` that found `queue`; `accepted` bytes were taken before it and not dropped since, `departed`
+    /// packets were sent. `explained`: nothing is missing.
     #[inline(always)]
     pub fn found(
         &mut self,
@@ -112,7 +112,7 @@ impl RateEstimator {
         Some(Estimate { low: at(0.25).min(middle), middle, high: at(0.75).max(middle), windows: self.seen })
     }
 
-    /// The port is at least this fast, by the steepest fall of its queue; for traces without frames.
+    /// Lower bound of the port's speed, by the steepest fall of its queue; for traces without frames.
     pub fn lower_bound(&self) -> Option<f64> {
         (self.steepest > 0.0).then_some(self.steepest)
     }

@@ -10,19 +10,19 @@ pub const SCHEMA: &str = "analysis/1";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RateFrom {
-    /// The user gave it.
+    /// Speed that the user gave.
     Given,
-    /// The trace's manifest says it.
+    /// Speed from the trace's manifest.
     Result,
-    /// From the records: the port was busy and what it sent could be counted.
+    /// Speed estimated from the records: the port was busy, and the bytes that it sent could be counted.
     Estimated,
-    /// From the records, as a bound only: it is at least this.
+    /// Lower bound of the speed, from the records.
     LowerBound,
-    /// Nobody knows.
+    /// The speed is not known.
     Unknown,
 }
 
-/// One port.
+/// Report of one port.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PortReport {
     pub port: String,
@@ -51,14 +51,14 @@ pub struct PortReport {
     pub bursts_found: u64,
     /// Largest queue and load where there are no bursts.
     pub nothing: Option<Nothing>,
-    /// Load that stays the same and is more than the share that makes a burst; absent where there is none, or bursts are found by the queue.
+    /// Steady load above the share that makes a burst; absent where there is none, or bursts are found by the queue.
     pub steady: Option<Steady>,
     /// Bursts that are counted but not listed.
     pub bursts_left_out: u64,
     /// Time inside bursts.
     pub burst_ps: u64,
     pub histograms: Histograms,
-    /// The queue as it is estimated from what arrived; absent where no buffer was given.
+    /// Estimate of the queue from the arrivals; absent where no buffer was given.
     pub estimate: Option<EstimateReport>,
     pub notes: Vec<String>,
     pub bursts: Vec<Burst>,
@@ -79,7 +79,7 @@ impl PortReport {
 }
 
 impl PortReport {
-    /// The file refutes the estimate of the queue: nothing that follows from it is said.
+    /// Takes back all that follows from an estimate of the queue, as the file refutes it.
     pub fn refute(&mut self) {
         for burst in &mut self.bursts {
             burst.law = None;
@@ -87,7 +87,7 @@ impl PortReport {
         }
     }
 
-    /// Says in the sentences what the tables say by a sign: the queue is estimated.
+    /// Says in the sentences that the queue is estimated, as the tables do by a sign.
     pub fn say_estimated(&mut self) {
         let of_laws = self.bursts.iter_mut().map(|burst| match &mut burst.law {
             Some(law) => &mut law.words,
@@ -102,7 +102,7 @@ impl PortReport {
     }
 }
 
-/// Detection as it was done.
+/// Method of detection, and its values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum DetectReport {
@@ -122,24 +122,24 @@ pub enum DetectReport {
 /// A load that stays the same: no burst, however high.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Steady {
-    /// For how long in all.
+    /// Duration of the load in all.
     pub ps: u64,
     /// Mean load, as a part of the port's speed.
     pub share: f64,
     pub words: String,
 }
 
-/// Why a port has no burst, and what would show its largest queue or busiest window.
+/// Hint for a port without a burst: the reason, and the option that would show its largest queue or busiest window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Nothing {
-    /// When the largest queue was found, or when the busiest window began.
+    /// Time at which the largest queue was found, or at which the busiest window began.
     pub at_ps: u64,
     /// Largest queue that an arrival found; detection by the queue.
     pub queue_bytes: Option<u64>,
     /// Wire bytes of the busiest window, and their share of what the port could send; detection by rate.
     pub window_bytes: Option<u64>,
     pub share: Option<f64>,
-    /// The option that shows it, and its value; absent where none does.
+    /// Option that shows the largest queue or the busiest window, and its value; absent where none does.
     pub option: Option<&'static str>,
     pub value: Option<String>,
     pub words: String,
@@ -161,10 +161,10 @@ pub struct HistogramReport {
     pub counts: Vec<u64>,
 }
 
-/// One burst.
+/// Report of one burst.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Burst {
-    /// Number of the burst at its port, from 0, left out ones counted.
+    /// Number of the burst at its port, from 0, including bursts that are left out here.
     pub index: u64,
     pub start_ps: u64,
     pub end_ps: u64,
@@ -186,20 +186,20 @@ pub struct Burst {
     /// Mean slope from start to peak and from peak to end.
     pub rise_bps: Option<f64>,
     pub fall_bps: Option<f64>,
-    /// Since the end of the burst before.
+    /// Time since the end of the burst before.
     pub gap_ps: Option<u64>,
-    /// The trace ended inside.
+    /// True if the trace ended inside the burst.
     pub open: bool,
     /// The trace began inside, or the window asked for did.
     pub cut: bool,
     /// Distinct flows that arrived; unknown flows are not counted.
     pub flows: u64,
-    /// Drop notifications that were captured in its time, of whatever flow; absent where the trace has none.
+    /// Drop notifications that were captured during the burst, of whatever flow; absent where the trace has none.
     pub notifications: Option<u64>,
-    /// Who stood in the queue at the peak.
+    /// Flows whose packets stood in the queue at the peak.
     pub direct: Vec<Culprit>,
     pub direct_unattributed_bytes: u64,
-    /// Who arrived since the queue was last empty, up to the peak.
+    /// Flows whose packets arrived between the time when the queue was last empty and the peak.
     pub indirect: Vec<Culprit>,
     pub indirect_unattributed_bytes: u64,
     pub phases: Vec<Phase>,
@@ -222,25 +222,25 @@ pub struct Culprit {
 /// Drop notifications of a trace. frames = read + cut + short + those of `types` that have no name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NoticeReport {
-    /// Frames that say that they carry one.
+    /// Frames whose EtherType says that they carry a notification.
     pub frames: u64,
-    /// Frames with nothing else in them, and those at the end of another frame.
+    /// Frames with only a notification, and notifications at the end of other frames.
     pub alone: u64,
     pub attached: u64,
     /// Notifications that could be read.
     pub read: u64,
-    /// Frames whose end was not captured, and frames too short for what they say they carry.
+    /// Frames whose end was not captured, and frames too short for the notification that they should carry.
     pub cut: u64,
     pub short: u64,
-    /// By the type byte; types without a name are not defined and were not read.
+    /// Counts by the type byte; types without a name are not defined and were not read.
     pub types: Vec<NoticeValue>,
-    /// By the operation byte, of those that were read; without a name: not defined.
+    /// Counts by the operation byte, of those that were read; without a name: not defined.
     pub operations: Vec<NoticeValue>,
     /// Payload bytes of the packets that were dropped.
     pub told_bytes: u64,
-    /// Notifications of a segment of which there was one before.
+    /// Notifications about a segment for which there was one before.
     pub repeated: u64,
-    /// First and last one that was read; absent where the trace's queues have another clock.
+    /// Times of the first and the last notification that was read; absent where the trace's queues have another clock.
     pub first_ps: Option<u64>,
     pub last_ps: Option<u64>,
     /// Flows with a notification that was read.
@@ -278,11 +278,11 @@ pub struct Phase {
     /// Confidence interval of the slope.
     pub low_bps: f64,
     pub high_bps: f64,
-    /// Records inside, as far as they were kept for the fit.
+    /// Records in the phase, as far as they were kept for the fit.
     pub records: u64,
     pub start_bytes: f64,
     pub end_bytes: f64,
-    /// Teeth of a queue that goes up and down again and again, so that the line says little; else absent.
+    /// Teeth of a queue that goes up and down again and again, so that a line says little; else absent.
     pub sawtooth: Option<Sawtooth>,
 }
 
@@ -301,7 +301,7 @@ pub struct Sawtooth {
 pub struct Round {
     pub round: u32,
     pub start_ps: u64,
-    /// Arrival of its last packet.
+    /// Arrival of the round's last packet.
     pub end_ps: u64,
     pub flows: u64,
     pub packets: u64,
@@ -322,7 +322,7 @@ pub enum Background {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
-    /// The result names their transport.
+    /// A result names the transport of the flows.
     Transport,
     /// Senders sent twice what was acknowledged.
     Acks,
@@ -330,7 +330,7 @@ pub enum Proof {
     Rounds,
 }
 
-/// Which law of S-ECN §III-C applies, and whether it held.
+/// Law of S-ECN §III-C that applies, and the test that it held.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Law {
     pub law: u8,
@@ -345,9 +345,9 @@ pub struct Law {
     pub high_bps: f64,
     /// Index of the first phase that is judged.
     pub phase: usize,
-    /// Index of the last one: what rises without a pause is judged as a whole.
+    /// Index of the last judged phase: a rise without a pause is judged as a whole.
     pub last_phase: usize,
-    /// By the confidence interval; absent: it cannot say.
+    /// Result of the test by the confidence interval; absent: it cannot say.
     pub holds: Option<bool>,
     /// Proofs that the new flows are in slow start; at least one.
     pub evidence: Vec<Proof>,
@@ -357,7 +357,8 @@ pub struct Law {
 /// The estimate of a port.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EstimateReport {
-    /// The port's queue is this estimate; false: the trace knows the queue, and the estimate is only compared with it.
+    /// True if this estimate serves as the port's queue; false: the trace knows the queue, which is only compared with the
+    /// estimate.
     pub used: bool,
     pub buffer: String,
     pub rate_bps: u64,
@@ -382,7 +383,7 @@ pub struct EstimateReport {
     pub error: Option<EstimateError>,
 }
 
-/// Least and most of an estimate over what the port's speed may be.
+/// Least and most of an estimate over the range of the port's possible speed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct EstimateRange {
     pub peak_low_bytes: u64,
@@ -393,7 +394,7 @@ pub struct EstimateRange {
     pub longest_wait_high_ps: u64,
 }
 
-/// Evidence of a capture of what passed a port, by TCP's own numbers.
+/// Evidence of TCP's own numbers in a capture of frames that passed a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Confirmed {
     /// Fastest rate at which data were acknowledged, over 50 ms or more between silences, on the wire of the port; absent where no acknowledgments were captured.
@@ -412,11 +413,11 @@ pub struct Confirmed {
 pub enum Sure {
     /// Segments came again, as many as the estimate says were dropped, and no more was acknowledged than the port sends.
     Confirmed,
-    /// Nothing in the file says.
+    /// Nothing in the file supports or refutes the estimate.
     Unchecked,
-    /// The file says something else, which may have other reasons.
+    /// The file contradicts the estimate, which may have other reasons.
     Doubted,
-    /// The file shows that it cannot be.
+    /// The file shows that the estimate cannot be true.
     Refuted,
 }
 

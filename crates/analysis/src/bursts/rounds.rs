@@ -12,7 +12,7 @@ use crate::bursts::series::Entry;
 use crate::Round;
 use std::collections::BTreeMap;
 
-/// Rounds that are listed.
+/// Largest number of rounds that are listed.
 const MOST: usize = 64;
 
 /// Times of a flow by which rounds are told apart.
@@ -24,29 +24,29 @@ pub struct Clock {
     pub background: bool,
 }
 
-/// A flow that pauses for this part of a round trip has sent its first window …
+/// Part of a round trip for which a flow must pause to have sent its first window.
 const PAUSE: u64 = 2;
-/// … if that is longer than so many full frames take: on its way it takes turns with others.
+/// Bytes whose time on the wire the pause must exceed as well: on its way a flow takes turns with others.
 const TURNS: f64 = 8.0 * crate::bursts::scale::FULL_FRAME as f64;
 
-/// The first windows of the flows that were not there before.
+/// First windows of the flows that were not there before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct First {
-    /// Arrivals.
+    /// Arrivals of the packets.
     times: Vec<u64>,
     bytes: u64,
-    /// Size of its last packet.
+    /// Size of the last packet.
     last: u64,
 }
 
 impl First {
-    /// Arrival rate in bytes per ps: from the first arrival to the last, which is not in it.
+    /// Arrival rate in bytes per ps, from the first arrival up to the last, without the last packet's bytes.
     pub fn rate(&self) -> Option<f64> {
         let time = self.times.last()?.saturating_sub(self.times[0]);
         (time > 0).then(|| (self.bytes - self.last) as f64 / time as f64)
     }
 
-    /// When 95 % of it had arrived: a flow that comes late is not waited for.
+    /// Time at which 95 % of the first windows had arrived: a flow that comes late is not waited for.
     pub fn over(&self) -> Option<u64> {
         self.times.get((self.times.len() * 19).div_ceil(20).checked_sub(1)?).copied()
     }
@@ -56,13 +56,13 @@ struct State {
     clock: Clock,
     round: usize,
     until: u64,
-    /// Time of its last packet, and whether its first window goes on.
+    /// Time of the flow's last packet, and true while its first window goes on.
     last: u64,
     first: bool,
 }
 
 impl State {
-    /// Takes a packet; whether it is one of the first window.
+    /// Takes a packet; true if it belongs to the first window.
     fn is_first(&mut self, now: u64, turns: u64) -> bool {
         self.first &= self.round == 1 && now - self.last <= turns.max(self.clock.rtt / PAUSE);
         self.last = now;

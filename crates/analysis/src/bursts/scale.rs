@@ -22,24 +22,24 @@ const WINDOW_FRAMES: u64 = 20;
 /// between them, is not told apart further.
 const WINDOW_RTT: u64 = 4;
 
-/// Time in which a port drains the threshold of its queue …
+/// Time in which a port drains the threshold of its queue.
 const DRAIN: Span = Span::from_us(100);
-/// … but so many full frames at least: evenly paced streams that happen to meet leave a few frames waiting at any speed.
+/// Least threshold of a queue, in full frames: evenly paced streams that happen to meet leave a few frames waiting at any speed.
 const QUEUE_FRAMES: u64 = 8;
 /// Full frames of the threshold where the port's speed is unknown.
 const UNKNOWN_RATE_FRAMES: u64 = 16;
 
-/// Time for which a flow must have been active to be background where no round trip is known …
+/// Time for which a flow must have been active to be background where no round trip is known.
 const BACKGROUND: Span = Span::from_ms(1);
-/// … but that of so many full frames at least.
+/// Least time of activity that makes a background flow, in full frames.
 const BACKGROUND_FRAMES: u64 = 80;
 
-/// Time that the port takes for so many full frames.
+/// Time that the port takes for `count` full frames.
 fn frames(count: u64, rate: BitRate, overhead: Bytes) -> Span {
     rate.time_to_send(Bytes(count * (FULL_FRAME + overhead.0)))
 }
 
-/// Origin of a default.
+/// Origin of a default value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     /// A time.
@@ -84,7 +84,7 @@ pub(crate) fn threshold(rate: Option<BitRate>) -> (Bytes, Why) {
     }
 }
 
-/// For how long a flow of an unknown round trip must have been active to be background.
+/// Time for which a flow of an unknown round trip must have been active to be background.
 pub(crate) fn background(rate: Option<BitRate>, overhead: Bytes) -> Span {
     rate.map_or(BACKGROUND, |rate| frames(BACKGROUND_FRAMES, rate, overhead).max(BACKGROUND))
 }

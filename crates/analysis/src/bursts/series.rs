@@ -1,10 +1,10 @@
-//! The queue over a burst: exact at first, then every n-th record.
+//! Queue over a burst: exact at first, then every n-th record.
 
 use crate::Record;
 
 /// Records kept exactly from a burst's start on.
 pub const HEAD: usize = 4096;
-/// Points kept beyond.
+/// Number of points that are kept beyond the exact ones.
 pub const TAIL: usize = 4096;
 
 /// One record of a burst's beginning.

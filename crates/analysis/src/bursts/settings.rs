@@ -10,13 +10,13 @@ use std::sync::Arc;
 pub enum Detect {
     /// The queue is above a threshold.
     Queue {
-        /// A burst begins when an arrival finds more than this. Absent: what the port drains in 100 us, at least 8 full frames
-        /// (12144 B); 16 full frames where its speed is unknown.
+        /// Threshold: a burst begins when an arrival finds more than this. Absent: what the port drains in 100 us, at least 8
+        /// full frames (12144 B); 16 full frames where its speed is unknown.
         above: Option<Bytes>,
         /// Queue at which a burst ends: an arrival finds no more. Absent: a quarter of `above`.
         until: Option<Bytes>,
     },
-    /// The port is offered more than a share of its speed in a window; works for records that know no queue.
+    /// Threshold by rate: the port is offered more than a share of its speed in a window; works for records that know no queue.
     ///
     /// Source: IMC17-microbursts §4 (25 us, 50 %).
     Rate {
@@ -50,9 +50,9 @@ pub struct Settings {
     pub max_bursts: usize,
     /// Listed bursts that get phases, rounds and a law: the highest. A fit costs as much as thousands of records.
     pub detailed: usize,
-    /// Bursts are sought from here on; what came before only shows which flows were there already, and what queue stood.
+    /// Time from which bursts are sought; earlier records only show which flows were there already, and the queue that stood.
     pub from: Option<Time>,
-    /// The port was idle before the trace begins: no flow that it shows was there before.
+    /// True if the port was idle before the trace begins: none of its flows was there before.
     pub idle_before: bool,
     /// Tick of the time stamps; zero where they are exact.
     pub tick: Span,
@@ -81,7 +81,7 @@ impl Default for Settings {
     }
 }
 
-/// A setting that cannot be used: its name, and what is accepted.
+/// A setting that cannot be used: its name, and the accepted values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError {
     /// Name of the setting.
@@ -160,7 +160,7 @@ impl Settings {
         Some((window.unwrap_or_else(|| scale::window(rate, self.overhead, self.rtt).0), share))
     }
 
-    /// For how long a flow must have been active to be background, where it brings no round trip of its own.
+    /// Time for which a flow must have been active to be background, where it brings no round trip of its own.
     pub(crate) fn background(&self) -> Span {
         match self.rtt {
             Some(rtt) => rtt.saturating_mul(crate::bursts::background::BACKGROUND_RTTS),
@@ -192,19 +192,19 @@ impl Settings {
 /// Beginning of a flow's sender, as far as its protocol or a result says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Sender {
-    /// Nobody says.
+    /// Neither the protocol nor a result says how the sender began.
     #[default]
     Unknown,
     /// Sender of TCP, which may be in slow start, or long past it.
     Tcp,
-    /// A result names its transport, which begins in slow start.
+    /// A result names the sender's transport, which begins in slow start.
     SlowStart,
-    /// Something else, by its name.
+    /// Sender of another transport, by its name.
     Other(Arc<str>),
 }
 
 impl Sender {
-    /// By the protocol at the end of a flow's name, as captures and tables have it: `10.0.0.1:80 > 10.0.0.2:5000 tcp`.
+    /// Sender by the protocol at the end of a flow's name, as captures and tables have it: `10.0.0.1:80 > 10.0.0.2:5000 tcp`.
     pub fn of_name(name: &str) -> Sender {
         let Some((_, flow)) = name.split_once(" > ") else { return Sender::Unknown };
         match flow.split_once(' ').map(|(_, protocol)| protocol.trim()) {
@@ -222,21 +222,22 @@ pub struct FlowInfo {
     pub src: Option<Arc<str>>,
     /// Receiving host.
     pub dst: Option<Arc<str>>,
-    /// When its application asked.
+    /// Time at which the flow's application asked.
     pub start: Option<Time>,
-    /// When its SYN passed, in captures: it sent nothing before.
+    /// Time at which the flow's SYN passed, in captures: it sent nothing before.
     pub opened: Option<Time>,
     /// Round trip of the flow on the idle network: a full data packet and its acknowledgement.
     pub base_rtt: Option<Span>,
     /// Beginning of the flow's sender.
     pub sender: Sender,
-    /// From when to when it sent about twice what was acknowledged, where a capture shows both.
+    /// Time in which the flow sent about twice what was acknowledged, from and to, where a capture shows both.
     pub doubled: Option<(Time, Time)>,
     /// Name of the flow, for example `h3 -> h9` or `10.0.0.1:80 > 10.0.0.2:5000`; empty: its number.
     pub name: Arc<str>,
 }
 
-/// Asked for a flow when a burst that it took part in ends, and when the report is made. May learn flows while records are read.
+/// Lookup of a flow, called when a burst in which it took part ends, and when the report is made. May learn flows while records
+/// are read.
 pub type FlowLookup = Arc<dyn Fn(u32) -> FlowInfo + Send + Sync>;
 
 /// A lookup that knows nothing.

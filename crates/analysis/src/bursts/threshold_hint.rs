@@ -1,4 +1,5 @@
-//! Hint for very many bursts: whether a load of random arrivals makes such, and which option leaves what stands out.
+//! Hint for very many bursts: it tells if a load of random arrivals makes such, and the option that leaves only those that stand
+//! out.
 
 use crate::bursts::no_burst_hint::two_digits;
 use crate::bursts::port::{PortAnalyzer, Totals};
@@ -6,11 +7,11 @@ use crate::display::{percent, rate, size};
 use crate::{Burst, Detect};
 use fanin_units::{Bytes, Span, BPS};
 
-/// Number of bursts from which on they are many.
+/// Number of bursts from which a hint is given.
 const MANY: u64 = 50;
 /// Bursts that a suggestion leaves.
 const LEAVES: usize = 10;
-/// Above this load queues have no bound that a short trace shows.
+/// Load above which queues have no bound that a short trace shows.
 const MOST: f64 = 0.95;
 
 /// Rate at which the queue of random arrivals (Poisson, equal frames: M/D/1) becomes rare with its length, per frame: θ > 0 with
@@ -79,7 +80,7 @@ impl PortAnalyzer {
 }
 
 impl Totals {
-    /// From the first record to the last.
+    /// Time from the first record to the last.
     fn last_first(&self, port: &PortAnalyzer) -> Option<u64> {
         port.last_time().checked_sub(self.first).filter(|time| *time > 0)
     }
@@ -113,7 +114,7 @@ fn usual_queues(t: &Totals, bursts: &[&Burst], (load, speed): (f64, f64), frame:
     ))
 }
 
-/// Which value leaves the highest of them.
+/// Advice on a threshold that leaves only the highest bursts.
 fn highest(detect: &Detect, all: u64, bursts: &[&Burst], speed: Option<f64>) -> Option<String> {
     if all < 2 * MANY || bursts.len() <= LEAVES {
         return None;

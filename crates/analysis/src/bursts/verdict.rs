@@ -5,12 +5,12 @@ use crate::bursts::growth::{together, Growth};
 use crate::display::{count, rate, size, span};
 use crate::{Background, Burst, Law, Phase, Proof};
 
-/// Flows that must still send, as a part of those that did, for a slower growth to be theirs.
+/// Part of the flows of a growth that must still send for a slower growth to be theirs.
 const STILL: f64 = 0.5;
 /// A slope below this part of the growth before is none.
 const FLAT: f64 = 0.1;
 
-/// Why nothing of a burst can be judged.
+/// Sentence that says why nothing of a burst can be judged.
 pub fn no_growth(burst: &Burst, e: &Evidence) -> String {
     let Some(first) = burst.phases.iter().find(|p| p.low_bps > 0.0) else {
         return if burst.peak_bytes.is_none() {
@@ -51,7 +51,7 @@ pub fn no_growth(burst: &Burst, e: &Evidence) -> String {
     words
 }
 
-/// Sentence of why no law applies where no slope is significant: how the queue rose all the same.
+/// Sentence that says why no law applies where no slope is significant, and how the queue rose all the same.
 fn rose(burst: &Burst, e: &Evidence) -> String {
     let (Some((at, queue)), Some(start)) = (e.filled, burst.start_bytes) else {
         return "No law applies: no slope of the queue is significantly above zero.".into();
@@ -111,7 +111,7 @@ pub fn early(burst: &Burst, growth: &Growth, r: f64) -> Option<String> {
     ))
 }
 
-/// The law and why, whether it held, and why no other applies.
+/// Sentences about the law: the reason for it, if it held, and why no other applies.
 pub fn of(law: &Law, e: &Evidence, r: f64) -> Vec<String> {
     let new = format!("{} new flows", e.fan_in);
     let flows = |what: &str| format!("{what} {}", if law.background_flows == 1 { "flow" } else { "flows" });
@@ -163,7 +163,7 @@ pub fn of(law: &Law, e: &Evidence, r: f64) -> Vec<String> {
     said
 }
 
-/// Words in brackets of what shows that the new flows are in slow start.
+/// Words in brackets that say how the new flows are known to be in slow start.
 fn shown(law: &Law, e: &Evidence) -> String {
     let shown: Vec<String> = law
         .evidence
@@ -223,7 +223,7 @@ pub fn ended_by_itself(burst: &Burst, e: &Evidence, growth: &Growth) -> bool {
     growth_ends(burst, e, growth, (true, true)).is_some()
 }
 
-/// Sentence of why the growth ended, where neither a drop nor a mark ended it. With background it may come in steps.
+/// Sentence that says why the growth ended, where neither a drop nor a mark ended it. With background it may come in steps.
 fn growth_ends(burst: &Burst, e: &Evidence, growth: &Growth, (drops, slow_start): (bool, bool)) -> Option<String> {
     let grown = &burst.phases[growth.judged.end - 1];
     let next = burst.phases.get(growth.judged.end)?;

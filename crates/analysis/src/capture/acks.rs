@@ -1,4 +1,5 @@
-//! Data of a flow against its acknowledgments, where a capture shows both: whether its sender is in slow start, what was confirmed, what came again.
+//! Data of a flow against its acknowledgments, where a capture shows both: slow start of the sender, confirmed bytes, bytes that
+//! came again.
 //!
 //! After a moment at which all was acknowledged a sender has sent its first window W and then, for A acknowledged bytes, 2·A more in slow start,
 //! and A more where its window stays. The ratio is of sums since that moment, so it does not depend on how long acknowledgments take.
@@ -6,12 +7,12 @@
 
 use crate::capture::sequence::after;
 
-/// Bytes sent for each that was acknowledged, beside the first window: from here on it is slow start. Between one and two, nearer to two, since
-/// what the last acknowledgments release is still to come.
+/// Bytes sent for each acknowledged one, without the first window, from which it is slow start. Between one and two, nearer to
+/// two, since what the last acknowledgments release is still to come.
 const TWICE: f64 = 1.6;
 /// Full segments that must be acknowledged before a ratio says something.
 const SEGMENTS: u32 = 4;
-/// Payload of a full segment, as far as it matters here [bytes].
+/// Payload of a full segment, as it matters here [bytes].
 const SEGMENT: u32 = 1448;
 
 /// One direction of a connection.
@@ -19,13 +20,13 @@ const SEGMENT: u32 = 1448;
 pub struct Acks {
     /// Sequence number at which all had been acknowledged; none where that was not seen yet.
     base: Option<u32>,
-    /// Bytes sent since then before the first acknowledgment.
+    /// Bytes sent beyond `base` before the first acknowledgment.
     window: u32,
     /// Latest acknowledgment.
     acked: Option<u32>,
     /// A segment came again since: slow start is over.
     lost: bool,
-    /// From when to when twice as much was sent as acknowledged [ps after the capture's first frame].
+    /// Time in which twice as much was sent as acknowledged, from and to [ps after the capture's first frame].
     pub doubled: Option<(i64, i64)>,
     /// Segments that came again, in whole or in part.
     pub again: u64,
@@ -81,18 +82,18 @@ impl Acks {
         }
     }
 
-    /// Bytes of what was sent up to `next` that no acknowledgment confirms; none where no acknowledgment was seen.
+    /// Bytes sent up to `next` that no acknowledgment confirms; `None` where no acknowledgment was seen.
     pub fn outstanding(&self, next: Option<u32>) -> Option<u32> {
         let (acked, next) = (self.acked?, next?);
         Some(if after(next, acked) { next.wrapping_sub(acked) } else { 0 })
     }
 }
 
-/// Shortest time over which acknowledgments are a rate, and a time without any that ends it [ps].
+/// Shortest time over which acknowledgments make a rate, and time without any that ends it [ps].
 const LEAST_TIME: u64 = 50_000_000_000;
 const SILENCE: u64 = 200_000_000_000;
 
-/// Acknowledgments of what passed one port, and the frames that brought the data.
+/// Acknowledgments of data that passed one port, and the frames that brought the data.
 ///
 /// An acknowledgment that closes a gap confirms at once what arrived over the time that the gap was open. So the rate is that of whole stretches
 /// between silences, without the acknowledgment that each begins with.
@@ -109,7 +110,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A packet with data arrived at the port.
+    /// Counts a packet with data that arrived at the port.
     #[inline]
     pub fn data(&mut self, wire: u64, payload: u32) {
         self.wire += wire;
@@ -117,7 +118,7 @@ impl Meter {
         self.packets += 1;
     }
 
-    /// So many bytes were newly acknowledged.
+    /// Adds bytes that were newly acknowledged at `time`.
     #[inline]
     pub fn acknowledged(&mut self, time: u64, bytes: u32) {
         match &mut self.stretch {
@@ -142,7 +143,7 @@ impl Meter {
         self.packets
     }
 
-    /// The rate of acknowledged data on the wire of the port [bit/s]; none where there were no acknowledgments for long enough.
+    /// Rate of acknowledged data on the wire of the port [bit/s]; `None` where there were no acknowledgments for long enough.
     pub fn rate(&self) -> Option<f64> {
         let frames = self.wire as f64 / self.payload.max(1) as f64;
         let fastest = self.fastest.max(self.present());

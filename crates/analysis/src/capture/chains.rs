@@ -8,7 +8,7 @@ use crate::display::count;
 use crate::input::problem::Problems;
 use std::sync::Arc;
 
-/// Longest time by which a file may begin after the one before it ends [ps].
+/// Longest time between the end of a file and the begin of the next that continues it [ps].
 const PAUSE: i128 = 10_000_000_000_000;
 
 /// Captures that follow one another, by their places among all captures.
@@ -18,7 +18,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// True if a file goes on where this ends: of the same name but for its digits, of the same interfaces, and later.
+    /// True if a file continues this one: of the same name but for its digits, of the same interfaces, and later.
     fn goes_on(&self, captures: &[&mut CaptureFile], next: &CaptureFile) -> bool {
         let later = next.facts.first.and_then(|t| i128::try_from(t).ok()).zip(self.reading.last());
         let soon = later.is_some_and(|(next, last)| (0..=PAUSE).contains(&(next - last)));

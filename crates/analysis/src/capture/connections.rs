@@ -1,5 +1,5 @@
-//! TCP connections in a capture: when they were opened, their round trip on the idle network, and which of their bytes the
-//! capture has missed. Source: RFC 9293 §3.5 (handshake), RFC 6298 §3 (Karn's algorithm), RFC 7323 §3 (timestamps).
+//! TCP connections in a capture: their opening, their round trip on the idle network, and the bytes that the capture has missed.
+//! Source: RFC 9293 §3.5 (handshake), RFC 6298 §3 (Karn's algorithm), RFC 7323 §3 (timestamps).
 
 use crate::capture::acks::Acks;
 use crate::capture::frame_checks::Sample;
@@ -9,7 +9,7 @@ use fanin_wire::Tcp;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Longest round trip that is believed [ps]: whoever waits longer sends its SYN again (RFC 6298 §2.1).
+/// Longest plausible round trip [ps]: whoever waits longer sends its SYN again (RFC 6298 §2.1).
 const LONGEST: i64 = 1_000_000_000_000;
 /// Slowest clock of TCP timestamps that is expected [ps per tick].
 const SLOWEST_TICK: i64 = 10_000_000_000;
@@ -24,9 +24,9 @@ enum Handshake {
     None,
     /// The SYN was captured.
     Syn,
-    /// The SYN/ACK was: how long its answer takes depends on where it was captured.
+    /// The SYN/ACK was captured: how long its answer takes depends on where it was captured.
     Answer,
-    /// And came again: an answer may be to either.
+    /// The SYN/ACK was captured twice: an answer may be to either.
     Repeated,
     Done,
 }
@@ -43,19 +43,19 @@ pub struct Talk {
     rtt: i64,
     /// Sequence number after the highest byte that was sent, once there was one.
     next: Option<u32>,
-    /// Latest timestamp of the sender, and when it passed.
+    /// Latest timestamp of the sender, and the time at which it passed.
     clock: Option<u32>,
     clock_at: i64,
-    /// Largest payload that its sender takes, by its SYN; 0: unknown.
+    /// Largest payload that the sender accepts, by its SYN; 0: unknown.
     pub mss: u16,
     /// The first frame was the SYN or SYN/ACK.
     pub from_start: bool,
     pub has_data: bool,
     pub tcp: bool,
     pub acks: Acks,
-    /// Receiver of the tunnel that its first frame was in.
+    /// Receiver of the tunnel in which the first frame was.
     pub outer: Option<(IpAddr, Option<u16>)>,
-    /// Packets by which it is found again at other places.
+    /// Packets by which the flow is found again at other places.
     pub sample: Sample,
 }
 
@@ -69,17 +69,17 @@ pub struct Missed {
 }
 
 impl Talk {
-    /// Bytes of it that were sent and not acknowledged; none where no acknowledgment was captured.
+    /// Bytes of the flow that were sent and not acknowledged; `None` where no acknowledgment was captured.
     pub fn outstanding(&self) -> Option<u32> {
         self.acks.outstanding(self.next)
     }
 
-    /// When the first SYN or SYN/ACK passed; none where the flow was there before.
+    /// Time at which the first SYN or SYN/ACK passed; `None`: the flow was there before.
     pub fn opened(&self) -> Option<i64> {
         self.from_start.then_some(self.first)
     }
 
-    /// From the SYN to the acknowledgment of its answer.
+    /// Time from the SYN to the acknowledgment of its answer.
     pub fn rtt(&self) -> Option<i64> {
         (self.rtt > 0).then_some(self.rtt)
     }
@@ -180,7 +180,7 @@ impl Missed {
         self.times += 1;
     }
 
-    /// A gap in what was captured of a flow: it may yet be filled.
+    /// Notes a gap in the captured bytes of a flow: it may yet be filled.
     fn open(&mut self, flow: u32, gap: (u32, u32)) {
         if self.gaps.len() >= MOST_WITH_GAPS && !self.gaps.contains_key(&flow) {
             return;
@@ -250,7 +250,7 @@ impl RoundTrips {
         RoundTrips(shortest)
     }
 
-    /// Adds those of another capture.
+    /// Adds the round trips of another capture.
     pub fn join(&mut self, other: &RoundTrips) {
         for (hosts, rtt) in &other.0 {
             let known = self.0.entry(*hosts).or_insert(*rtt);

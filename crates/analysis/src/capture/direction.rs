@@ -1,4 +1,4 @@
-//! Which frames of a capture are arrivals at one queue: those at one interface in one direction, the busier one.
+//! Choice of the frames of a capture that are arrivals at one queue: those at one interface in one direction, the busier one.
 
 use crate::capture::connections::{RoundTrips, Talk};
 use crate::capture::filter::CaptureFilter;
@@ -16,7 +16,7 @@ use std::net::IpAddr;
 const SHARE: f64 = 0.5;
 /// Share by which equally busy places differ at most.
 const EQUAL: f64 = 0.05;
-/// Hosts that a report names.
+/// Largest number of hosts that a report names.
 const NAMED: usize = 5;
 /// Places that a report lists as left out.
 const LISTED: usize = 100;
@@ -26,16 +26,16 @@ const GROUP: u64 = 1 << 40;
 /// Side that a frame's flow may go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
-    /// As the capture says.
+    /// Incoming, as the capture marks the frame.
     In,
     Out,
-    /// To the side of the link to which more goes, or to the other.
+    /// To the side of the link to which more bytes go, or to the other.
     Side(bool),
-    /// To what was asked for.
+    /// To the receiver that the user asked for.
     Asked,
     /// To any of several receivers that are on no common side.
     Others,
-    /// Nobody knows.
+    /// The capture does not show the direction.
     Unknown,
 }
 
@@ -58,17 +58,17 @@ struct Point {
 /// Sorting of frames to ports: the point of each flow, and of frames whose flow is not distinguished.
 #[derive(Clone, Debug, Default)]
 pub struct Sorting {
-    /// By flow of the survey: its port.
+    /// Port of each flow of the survey.
     ports: Vec<u16>,
     names: Vec<String>,
-    /// By channel: the port of frames whose direction the capture says.
+    /// Port of frames whose direction the capture says, by channel.
     by_channel: Vec<u16>,
-    /// By channel without directions.
+    /// Ports of each channel without directions.
     by_side: BTreeMap<u32, TwoSides>,
     filter: CaptureFilter,
 }
 
-/// A link whose capture says no directions: who is on which side, and the ports to either side of each group.
+/// A link whose capture marks no directions: the hosts on each side, and the ports to either side of each group.
 #[derive(Clone, Debug)]
 struct TwoSides {
     level: Level,
@@ -76,7 +76,7 @@ struct TwoSides {
     ports: BTreeMap<(u32, bool), u16>,
 }
 
-/// No port.
+/// Number that stands for no port.
 const OUT: u16 = u16::MAX;
 
 /// Address by which hosts are told apart.
@@ -85,9 +85,9 @@ enum Level {
     Mac,
     Ip,
     Port,
-    /// There are no sides: the busiest receiving host is one, all others the other.
+    /// The busiest receiving host is one side, all others the other.
     Receiver(IpAddr),
-    /// No frame has a receiver.
+    /// No frame has a receiver, so there are no sides.
     Nothing,
 }
 
@@ -157,7 +157,7 @@ impl Sorting {
         wide(self.ports.get(entry as usize).copied().unwrap_or(OUT))
     }
 
-    /// The port of a frame whose flow the survey did not distinguish.
+    /// Port of a frame whose flow the survey did not distinguish.
     pub fn port_of_other(&mut self, channel: u32, key: &Key, frame: &Frame<'_>, headers: Option<&Headers>) -> u32 {
         let asked = match headers {
             Some(headers) => {
@@ -190,7 +190,7 @@ fn wide(port: u16) -> u32 {
     }
 }
 
-/// Sorts what a survey found.
+/// Sorts the frames of a survey to ports.
 ///
 /// # Errors
 /// What is asked for is not in the capture.
@@ -226,9 +226,9 @@ struct Choice<'a> {
     stem: &'a str,
     filter: &'a CaptureFilter,
     points: Vec<Point>,
-    /// Points by what their interface is called.
+    /// Points by the name of their interface.
     index: BTreeMap<(String, Way), usize>,
-    /// By flow: its point.
+    /// Point of each flow.
     of_link: Vec<Option<usize>>,
     sorting: Sorting,
     notes: Vec<String>,
@@ -247,7 +247,7 @@ impl Choice<'_> {
         }
     }
 
-    /// True if what is asked for can be answered.
+    /// Checks that the wanted frames are in the capture.
     fn check(&self) -> Result<(), Vec<Problem>> {
         let mut problems = Vec::new();
         let places = &self.survey.links.places;
@@ -357,7 +357,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Finds out which way frames went at an interface whose capture does not say.
+    /// Finds the direction of frames at an interface whose capture does not mark it.
     fn two_sides(&mut self, channel: u32, members: &[usize]) {
         let links = &self.survey.links;
         let interface = links.places[channel as usize].anyway();
@@ -405,7 +405,7 @@ impl Choice<'_> {
         self.points[point].links.iter().map(|index| &self.survey.links.links[*index as usize])
     }
 
-    /// Share of a point's bytes that are of flows whose packets were taken elsewhere. A flow that is spread over several interfaces has
+    /// Share of a point's bytes in flows whose packets were taken elsewhere. A flow that is spread over several interfaces has
     /// other packets at each.
     fn shared(&self, point: usize, taken: &BTreeMap<Key, Vec<Sample>>) -> f64 {
         let is_same = |link: &&Link<Talk>| {
@@ -416,7 +416,7 @@ impl Choice<'_> {
         same as f64 / self.points[point].bytes.max(1) as f64
     }
 
-    /// True if most of a point's bytes are of the other direction of flows that were taken.
+    /// True if most of a point's bytes are in the other direction of flows that were taken.
     fn answers(&self, point: usize, taken: &BTreeMap<Key, Vec<Sample>>) -> bool {
         let answers = self.links_of(point).filter(|link| taken.contains_key(&link.key.reverse().unwrapped()));
         let bytes: u64 = answers.map(|link| link.bytes).sum();

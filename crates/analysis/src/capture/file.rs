@@ -11,7 +11,7 @@ use crate::Fates;
 use fanin_units::BitRate;
 use std::sync::Arc;
 
-/// A capture, and what is known of it.
+/// A capture, and the facts that are known of it.
 #[derive(Clone)]
 pub struct CaptureFile {
     pub file: SourceFile,
@@ -45,12 +45,12 @@ impl CaptureFile {
         Ok(CaptureFile { file, facts, look, surveyed: None, follows: false })
     }
 
-    /// Stamps in its packets say where they queued.
+    /// True if stamps in the packets say where they queued.
     pub fn is_stamped(&self) -> bool {
         self.look.stamped
     }
 
-    /// Another capture may be the next file of this one: of the same name but for digits, at the same interfaces.
+    /// True if another capture may be the next file of this one: of the same name but for digits, at the same interfaces.
     pub fn is_like(&self, next: &CaptureFile) -> bool {
         let name = |capture: &CaptureFile| capture.file.name().chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
         let plain = |capture: &CaptureFile| !capture.is_stamped() && capture.file.path == capture.file.place.path;
@@ -63,12 +63,12 @@ impl CaptureFile {
         (self.surveyed, self.follows) = (Some(found), follows);
     }
 
-    /// The survey of this capture and of those that go on where it ends; none where it is such a one itself.
+    /// Survey of this capture and of those that continue it; `None` where it continues another itself.
     pub fn survey(&self) -> Option<&Survey> {
         self.surveyed.as_ref().filter(|_| !self.follows).map(|surveyed| surveyed.survey())
     }
 
-    /// Times are those of the trace; where only stamps are, they are not.
+    /// True if times are those of the trace; where only stamps are, they are not.
     pub fn is_on_the_traces_clock(&self) -> bool {
         !self.look.stamped || self.look.same_clock
     }

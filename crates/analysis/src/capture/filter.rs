@@ -1,4 +1,4 @@
-//! Which frames of captures are asked for: `--to`, `--direction`, `--interface`.
+//! Filter of a capture's frames by the options `--to`, `--direction` and `--interface`.
 
 use crate::input::problem::Problem;
 use fanin_units::{Quantity, Span};
@@ -8,10 +8,10 @@ use std::net::{IpAddr, SocketAddr};
 /// Filter of a capture's frames; empty: the busiest queue is taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CaptureFilter {
-    /// Frames to any of these only.
+    /// Receivers: frames to any of these only.
     pub to: Vec<Target>,
     pub direction: Option<Direction>,
-    /// Frames at these interfaces only.
+    /// Interfaces: frames at these only.
     pub interfaces: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ impl CaptureFilter {
         self.to.is_empty() || self.to.iter().any(|target| target.holds(address, port))
     }
 
-    /// True if frames through a tunnel to there are asked for.
+    /// True if frames through a tunnel to this receiver are wanted.
     pub fn takes_outer(&self, receiver: Option<(IpAddr, Option<u16>)>) -> bool {
         !self.to.is_empty() && receiver.is_some_and(|(address, port)| self.takes(address, port))
     }
@@ -59,7 +59,7 @@ fn bits(address: IpAddr) -> (u128, u8) {
 }
 
 impl Target {
-    /// Reads what a user gave.
+    /// Reads a receiver as the user gave it.
     ///
     /// # Errors
     /// It is none of what is accepted.

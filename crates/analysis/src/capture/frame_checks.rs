@@ -1,4 +1,4 @@
-//! Frames of captures that cannot be what they seem, and what a survey shows besides.
+//! Checks of frames that cannot be what they seem, and further findings of a survey.
 
 use crate::capture::survey::Survey;
 use crate::checks::{Finding, Level};
@@ -30,7 +30,7 @@ const HOPS: u8 = 1;
 const WAITED: u64 = 100_000_000;
 const TAPPED: f64 = 0.1;
 
-/// Equal for the same packet of a flow wherever it was captured: by the datagram's number, what TCP says, or else the first payload.
+/// Identity of a packet, equal wherever it was captured: by the datagram's number, TCP's fields, or else the first payload.
 pub fn identity(frame: &Frame<'_>, headers: &Headers) -> u64 {
     let word = |at: usize| {
         let bytes = frame.data.get(at..at + 8).and_then(<[u8]>::first_chunk::<8>);
@@ -53,14 +53,14 @@ fn mix(hash: u64, word: u64) -> u64 {
     mixed ^ mixed >> 29
 }
 
-/// A packet that was captured: what it is, and its hops left in the last byte.
+/// A packet that was captured: its identity, with its hops left in the last byte.
 type Known = u64;
 
 fn known(identity: u64, ttl: u8) -> Known {
     identity & !0xff | u64::from(ttl)
 }
 
-/// True if two are the same packet on its way through one device. One that comes back after more hops is on its way again.
+/// True if two captured packets are one on its way through one device. One that comes back after more hops is on its way again.
 fn is_same(a: Known, b: Known) -> bool {
     a >> 8 == b >> 8 && (a as u8).abs_diff(b as u8) <= HOPS
 }
@@ -87,7 +87,7 @@ impl Sample {
         }
     }
 
-    /// True if packets of one are among those of the other, or neither has any.
+    /// True if packets of one sample are among those of the other, or neither has any.
     pub fn shares(&self, other: &Sample) -> bool {
         let there = |sample: &Sample| sample.0.into_iter().filter(|known| *known != Known::MAX).collect::<Vec<_>>();
         let (a, b) = (there(self), there(other));
@@ -100,7 +100,7 @@ impl Sample {
 pub struct Copies(Vec<[(Known, i64); WAYS]>);
 
 impl Copies {
-    /// Time [ps] since the same packet was seen at that place, if it was; `numbered`: only if its datagram has a number, for others may
+    /// Time [ps] since the packet was seen at that place before; `numbered`: only if its datagram has a number, as others may
     /// have been sent again. `time` [ps].
     #[inline]
     pub fn since(
@@ -133,7 +133,7 @@ pub struct Looked {
     bytes: u32,
     /// The frame is longer than a packet.
     long: bool,
-    /// Bytes that were kept of it, where what identifies it is not among them.
+    /// Bytes that were kept of the frame, where the fields that identify it are not among them.
     cut: Option<u32>,
 }
 
@@ -177,7 +177,7 @@ impl FrameChecks {
         self.frames
     }
 
-    /// A packet was taken before, so long ago [ps].
+    /// Counts a packet that was captured before, so long ago [ps].
     pub fn copy(&mut self, bytes: u32, since: u64) {
         self.copies = (self.copies.0 + 1, self.copies.1 + u64::from(bytes));
         if since > WAITED {
@@ -237,7 +237,7 @@ impl FrameChecks {
     }
 }
 
-/// Packets of so many that come again after having waited.
+/// Finding about packets that come again after having waited: the capture is of two places.
 fn two_taps(place: &str, again: u64, packets: u64, longest: u64) -> Option<Finding> {
     (share(again, packets) > TAPPED).then(|| Finding {
         code: "two_taps",
@@ -266,7 +266,7 @@ fn is_aggregate(headers: Option<&Headers>, bytes: u32, mss: u32) -> bool {
     }
 }
 
-/// True if what identifies a flow, or says whether there is payload, is not among the bytes that were kept.
+/// True if the fields that identify a flow, or tell if there is payload, are not among the bytes that were kept.
 fn is_cut_short(frame: &Frame<'_>, headers: Option<&Headers>) -> bool {
     match headers {
         None => frame.data.len() < 60,
@@ -280,7 +280,7 @@ fn is_cut_short(frame: &Frame<'_>, headers: Option<&Headers>) -> bool {
     }
 }
 
-/// Packets that the capturing side says it lost, of so many that it has.
+/// Finding about packets that the capturing side reports as lost.
 pub fn lost(place: &str, lost: u64, packets: u64) -> Option<Finding> {
     (lost > 0).then(|| Finding {
         code: "lost",

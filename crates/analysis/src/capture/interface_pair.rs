@@ -1,4 +1,4 @@
-//! On which side of a link hosts are: a frame goes from one side to the other, so that source and destination are on different ones.
+//! Sides of a link: a frame goes from one side to the other, so that source and destination are on different ones.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 /// Hosts that are distinguished.
 const MOST: usize = 1 << 18;
 
-/// A host, as far as frames tell: by its MAC address, its IP address, or that and a port.
+/// A host, as far as frames identify it: by its MAC address, its IP address, or that and a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Host {
     Mac(u64),
@@ -18,9 +18,9 @@ pub enum Host {
 #[derive(Clone, Debug, Default)]
 pub struct Sides {
     numbers: BTreeMap<Host, u32>,
-    /// By host: one that it was compared with, and whether it is on the other side.
+    /// Another host that each host was compared with, and true if that is on the other side.
     next: Vec<(u32, bool)>,
-    /// No two sides explain all frames, or there are too many hosts.
+    /// True if no two sides explain all frames, or there are too many hosts.
     pub conflict: bool,
 }
 
@@ -39,7 +39,7 @@ impl Sides {
         Some(number)
     }
 
-    /// The host that stands for the group, and whether this one is on the other side.
+    /// Host that stands for a host's group, and true if the host is on the other side of it.
     fn root(&mut self, host: u32) -> (u32, bool) {
         let (mut at, mut other) = (host, false);
         while self.next[at as usize].0 != at {
@@ -68,7 +68,7 @@ impl Sides {
         }
     }
 
-    /// Takes a host of whose frames nobody knows the destination.
+    /// Adds a host whose frames have no known destination.
     pub fn add(&mut self, host: Host) {
         self.number(host);
     }

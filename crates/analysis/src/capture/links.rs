@@ -1,10 +1,10 @@
-//! The flows of a capture, each at every place where it was captured, found by what their frames say.
+//! Flows of a capture, each at every place where it was captured.
 
 use fanin_wire::{Direction, Frame, Headers, LinkType, Mirror};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Flows that are distinguished (some 150 B each); frames of others are judged one by one.
+/// Number of flows that are distinguished (some 150 B each); frames of others are judged one by one.
 const MOST: usize = 1 << 20;
 
 /// Places in a row of the index that are looked at.
@@ -23,7 +23,7 @@ pub struct Place {
     pub interface: usize,
     /// Number of the interface on the capturing host, or of a mirror's session, where one capture is of several.
     pub number: Option<u32>,
-    /// 0: unknown, 1: in, 2: out.
+    /// Direction: 0 unknown, 1 in, 2 out.
     way: u8,
 }
 
@@ -53,16 +53,16 @@ impl Place {
     }
 }
 
-/// Bit of numbers that are those of mirror sessions.
+/// Bit that marks the numbers of mirror sessions.
 const SESSION: u32 = 1 << 31;
 
-/// The number of the interface that a frame was captured at on its host, or of the session by which a switch mirrored it.
+/// Number of the interface at which a frame was captured on its host, or of the session by which a switch mirrored it.
 pub fn number_of(frame: &Frame<'_>, mirror: Option<&Mirror>) -> Option<u32> {
     let session = mirror.and_then(|mirror| mirror.session).map(|session| SESSION | u32::from(session));
     session.or_else(|| frame.interface_number())
 }
 
-/// Name of such a number: `if4`, `session7`.
+/// Name of an interface or mirror session by its number: `if4`, `session7`.
 pub fn name_of_number(number: u32) -> String {
     match number & SESSION {
         0 => format!("if{number}"),
@@ -141,7 +141,7 @@ impl Key {
         self.0[0] & IP != 0
     }
 
-    /// Source and destination; zeros where there is none.
+    /// Source and destination MAC address; zeros where there are none.
     pub fn macs(&self) -> (u64, u64) {
         (self.0[1] & !PORT, self.0[2] & !PORT)
     }
@@ -171,13 +171,13 @@ impl Key {
         Key([w[0] & ABOUT_IP, w[1] & PORT, w[2] & PORT, w[3], w[4], w[5], w[6], w[7]])
     }
 
-    /// The flow of the other direction, likewise.
+    /// Key of the flow's other direction, wherever it was captured.
     pub fn reverse(&self) -> Key {
         let w = &self.0;
         Key([w[0] & ABOUT_IP, w[2] & PORT, w[1] & PORT, w[5], w[6], w[3], w[4], w[7]])
     }
 
-    /// The flow, within whatever tunnel it was captured: at its end it is in none, and routers may answer in another.
+    /// Key of the flow without its tunnel: at its end it is in none, and routers may answer in another.
     pub fn unwrapped(&self) -> Key {
         let mut flow = self.flow();
         flow.0[0] &= !TENANT;
@@ -207,7 +207,7 @@ impl Index {
         Index { slots: vec![NONE; 1 << 10], used: 0 }
     }
 
-    /// The entry, or the free place for it.
+    /// Entry of a key, or the free place for it.
     #[inline]
     fn find(&self, hash: u64, is: impl Fn(u32) -> bool) -> Result<u32, Option<usize>> {
         let mask = self.slots.len() - 1;
@@ -251,7 +251,7 @@ pub struct Link<T> {
     pub more: T,
 }
 
-/// All of them, in order of appearance.
+/// Links of a capture, in order of appearance.
 #[derive(Clone, Debug)]
 pub struct Links<T> {
     pub places: Vec<Place>,
@@ -285,7 +285,7 @@ impl<T: Default> Links<T> {
         }
     }
 
-    /// The number of a place, new or known; none where there are too many.
+    /// Number of a place, new or known; `None` where there are too many.
     pub fn new_channel(&mut self, place: Place, last: &mut LastPlace) -> Option<u32> {
         if let Some(number) = self.channel(place, last) {
             return Some(number);
@@ -299,7 +299,7 @@ impl<T: Default> Links<T> {
         Some(number)
     }
 
-    /// An entry's flow where it was captured first.
+    /// Flow of an entry, at the place where it was captured first.
     pub fn first(&self, entry: u32) -> &Link<T> {
         &self.links[self.links[entry as usize].first as usize]
     }
@@ -310,7 +310,7 @@ impl<T: Default> Links<T> {
         self.by_key.find(key.hash(0), |entry| self.links[entry as usize].key == *key).ok()
     }
 
-    /// The number of a flow, new or known; none where there are too many.
+    /// Entry of a flow, new or known; `None` where there are too many.
     #[inline]
     pub fn entry(&mut self, key: &Key) -> Option<u32> {
         let hash = key.hash(0);

@@ -1,4 +1,4 @@
-//! Captures: which frames are arrivals at which port, and what they show of flows and hosts.
+//! Captures: choice of the frames that are arrivals at a port, and facts about flows and hosts.
 
 mod acks;
 pub mod chains;

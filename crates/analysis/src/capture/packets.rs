@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// Frames that are read to find out whether a capture holds stamps.
+/// Number of frames that are read to find out if a capture holds stamps.
 const LOOK: usize = 20_000;
 
 /// A receiver's clock that is less than this from a switch's is the same clock.
@@ -41,11 +41,11 @@ pub struct Look {
     /// Earliest time [ps].
     pub first: Option<u128>,
     pub stamped: bool,
-    /// Speed of its interfaces, where they all have the same.
+    /// Speed of the interfaces, where all have the same.
     pub speed: Option<u64>,
     /// Stamps count from the same time as the capture's clock.
     pub same_clock: bool,
-    /// Link types and names of its interfaces.
+    /// Link types and names of the interfaces.
     pub interfaces: Vec<(LinkType, String)>,
 }
 
@@ -66,7 +66,7 @@ pub fn ends_inside(path: &Path, error: &CaptureError) -> String {
     format!("{}: the file ends inside {place}; all packets before were read", path.display())
 }
 
-/// Payload of a segment, by which bytes that are outstanding are counted in segments: of small ones there may be more.
+/// Payload of a small segment, by which outstanding bytes are counted in segments.
 const SEGMENT: u64 = 536;
 
 type Input = Box<dyn Read + Send>;
@@ -100,17 +100,17 @@ pub fn look(path: &Path, input: Input, registers: Registers) -> Result<Look, Pro
     Ok(found)
 }
 
-/// Findings of the first reading of a capture: who sent to whom, and which frames are arrivals at which port.
+/// Findings of the first reading of a capture: senders and receivers, and the frames that are arrivals at each port.
 #[derive(Default)]
 pub struct Surveyed {
     survey: Survey,
     sorting: Sorting,
-    /// None where stamps say which port it was.
+    /// Selection of frames; `None` where stamps say which port it was.
     pub taken: Option<Selection>,
     notes: Vec<String>,
     rtts: RoundTrips,
     findings: Vec<Finding>,
-    /// Hosts that sent what was taken, by port.
+    /// Hosts that sent the selected frames, by port.
     senders: Vec<(String, u64)>,
 }
 
@@ -174,7 +174,7 @@ impl Surveyed {
         Ok(Surveyed { survey, sorting, taken, notes, rtts, findings, senders })
     }
 
-    /// Evidence of the survey: data that passed a port, and what came of them.
+    /// Evidence of the survey: data that passed a port, and its fate by acknowledgments.
     fn confirmed(&self, port: u32, meter: &Meter) -> Confirmed {
         let links = &self.survey.links.links;
         let there = links.iter().enumerate().filter(|(entry, link)| link.more.tcp && self.sorting.port(*entry as u32) == port);
@@ -202,7 +202,7 @@ impl Surveyed {
         ports
     }
 
-    /// Something else that is to be said.
+    /// Adds a note to the report.
     pub fn note(&mut self, note: String) {
         self.notes.push(note);
     }
@@ -263,7 +263,7 @@ pub type FlowKey = (IpAddr, IpAddr, u8, Option<(u16, u16)>, Option<u32>);
 /// Connections that cross a port, as captures before it show them.
 #[derive(Default)]
 pub struct Connections {
-    /// When each opened [ps on the captures' clock]; none where it was there before.
+    /// Time at which each connection opened [ps on the captures' clock]; `None`: it was there before.
     opened: BTreeMap<FlowKey, Option<u128>>,
     /// Time in which each sent about twice what was acknowledged [ps after the first frame of its capture, which is at ps of the captures' clock].
     doubled: BTreeMap<FlowKey, ((i64, i64), i128)>,
@@ -273,7 +273,7 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Adds what one capture shows, with its transfers if asked for; false when `seen` says to stop.
+    /// Adds the connections of one capture, with its transfers if asked for; false when `seen` says to stop.
     ///
     /// # Errors
     /// It is no capture.
@@ -317,7 +317,7 @@ impl Connections {
 /// A flow of the survey, or a port, that has no number in the trace yet.
 const UNNUMBERED: u32 = NO_FLOW - 1;
 
-/// Numbers in the trace of what the survey found.
+/// Numbers in the trace of the flows and ports of a survey.
 struct Numbers {
     surveyed: Arc<Surveyed>,
     /// True if times of the capture are times of the trace.
@@ -438,7 +438,7 @@ pub struct Packets {
     confirmations: Confirmations,
 }
 
-/// Counts what is read of a file.
+/// Counts the bytes that are read of a file.
 struct Counted {
     inner: Input,
     read: Arc<AtomicU64>,

@@ -6,13 +6,13 @@ use serde::Serialize;
 /// Frames that were captured at one interface in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stream {
-    /// The port that it is, or none.
+    /// Name of the port; absent where there is none.
     pub port: Option<String>,
     /// Name of the interface; none where the capture does not say.
     pub interface: Option<String>,
-    /// `in` or `out`, seen from where it was captured; none where the capture does not say.
+    /// `in` or `out`, seen from the place of capture; absent where the capture does not say.
     pub direction: Option<&'static str>,
-    /// Receiving hosts with the most bytes, and how many there are.
+    /// Receiving hosts with the most bytes, and their number.
     pub to: Vec<String>,
     pub hosts: usize,
     pub packets: u64,
@@ -22,16 +22,16 @@ pub struct Stream {
     pub round_trips: u64,
     pub rtt_low_ps: Option<u64>,
     pub rtt_high_ps: Option<u64>,
-    /// Why it was taken, or left out.
+    /// Reason for which the stream was taken, or left out.
     pub why: String,
 }
 
 /// Selection of a capture's frames.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Selection {
-    /// One for each port.
+    /// Streams that were taken, one for each port.
     pub streams: Vec<Stream>,
-    /// The busiest first.
+    /// Streams that were left out, the busiest first.
     pub left_out: Vec<Stream>,
 }
 
@@ -81,7 +81,7 @@ fn counted(stream: &Stream) -> String {
 }
 
 impl Selection {
-    /// One sentence on what was taken and what was not; none where it is everything.
+    /// One sentence on the frames that were taken and left out; `None` where all were taken.
     pub fn note(&self) -> Option<String> {
         if self.left_out.is_empty() && self.streams.len() <= 1 {
             return None;

@@ -8,7 +8,7 @@ pub const ACK: u8 = 0x10;
 /// A SYN that comes again within this is one SYN that was captured twice: hosts wait longer for an answer [ps].
 pub const SAME_SYN: i64 = 1_000_000_000;
 
-/// `a` is after `b` in the sequence space, by less than half of it.
+/// True if `a` is after `b` in the sequence space, by less than half of it.
 #[inline]
 pub fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0

@@ -1,4 +1,4 @@
-//! The first reading of a capture: which flows passed where, and what shows only when all of it has been seen.
+//! First reading of a capture: the places that flows passed, and facts that show only when all of it has been seen.
 
 use crate::capture::connections::{see, Missed, Talk};
 use crate::capture::frame_checks::{Copies, COPY_WITHOUT_NUMBER};
@@ -27,7 +27,7 @@ pub fn outer_receiver(frame: &Frame<'_>, headers: &Headers) -> Option<(IpAddr, O
     frame.outer_headers().map(|outer| (outer.dst, outer.ports.map(|ports| ports.1)))
 }
 
-/// Note on frames in tunnels, of which there are so many by kind; none where there are none.
+/// Note on frames in tunnels, with their number by kind; `None` where there are none.
 pub fn tunnels_note(tunnels: &BTreeMap<Tunnel, u64>) -> Option<String> {
     let all: Vec<String> = tunnels.iter().map(|(kind, frames)| format!("{frames} in {kind}")).collect();
     let mirrored = tunnels.contains_key(&Tunnel::Erspan);
@@ -39,7 +39,7 @@ pub fn tunnels_note(tunnels: &BTreeMap<Tunnel, u64>) -> Option<String> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
     pub count: u64,
-    /// The largest [ps].
+    /// Largest of the steps [ps].
     pub largest: i64,
 }
 
@@ -48,7 +48,7 @@ pub struct Steps {
 struct Behind {
     latest: Option<i64>,
     frames: u32,
-    /// Distance of the first of them from it, and of the furthest.
+    /// Distance from the latest time, of the first frame before it and of the furthest.
     first: Option<i64>,
     furthest: i64,
 }
@@ -68,7 +68,7 @@ impl Steps {
     }
 }
 
-/// In which steps the times of a capture are.
+/// Granularity of a capture's times.
 #[derive(Clone, Copy, Debug)]
 pub struct Grain {
     /// The largest that all times are multiples of [ps]: 1, 10^6 or 10^9; and how many there are.
@@ -97,7 +97,7 @@ impl Grain {
     }
 }
 
-/// What was seen.
+/// Observations of a capture's first pass: its flows, clocks, copies and gaps.
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// Frames count without check sequence and padding.
@@ -113,20 +113,20 @@ pub struct Survey {
     /// Frames of places of capture that are not distinguished.
     pub elsewhere: u64,
     pub missed: Missed,
-    /// By interface: its latest time, and the frames since that lie before it.
+    /// Latest time of each interface, and the frames since that lie before it.
     times: Vec<Behind>,
     latest: i64,
     pub back: Steps,
     /// Frames that lie before earlier ones of the file, while the clock went on.
     pub late: Steps,
     pub forth: Steps,
-    /// A silence is over, and no sender's clock has said yet whether it was one.
+    /// True if a silence is over, and no sender's clock has told yet if it was one.
     silent: bool,
     grain: Grain,
     copies: Copies,
     /// Frames by the outermost tunnel that they were in.
     pub tunnels: BTreeMap<Tunnel, u64>,
-    /// Data packets without a number, how many of them came twice at once, how many later, and how much later at most [ps].
+    /// Data packets without a number, the number of them that came twice at once, and later, and the latest by how much [ps].
     unnumbered: (u64, u64, u64, u64),
     /// Transfers over TCP, if they are asked for.
     pub transfers: Option<Box<Transfers>>,
@@ -159,7 +159,7 @@ impl Default for Survey {
 }
 
 impl Survey {
-    /// One that counts frames without check sequence and padding, or with them; with the transfers over TCP, if asked for.
+    /// A survey that counts frames without check sequence and padding, or with them; with the transfers over TCP, if asked for.
     pub fn new(without_fcs: bool, transfers: bool) -> Survey {
         Survey { without_fcs, transfers: transfers.then(Box::default), ..Survey::default() }
     }
@@ -174,12 +174,12 @@ impl Survey {
         self.unnumbered.1 * 3 >= self.unnumbered.0
     }
 
-    /// Data packets without a number, how many of them come again later than copies do, and how much later at most [ps].
+    /// Data packets without a number, the number of them that came again later than copies do, and the latest by how much [ps].
     pub fn unnumbered_again(&self) -> (u64, u64, u64) {
         (self.unnumbered.0, self.unnumbered.2, self.unnumbered.3)
     }
 
-    /// The capture has ended: frames that stayed behind until here did so because the clock was set.
+    /// Ends the survey: frames that stayed behind until here did so because the clock was set.
     pub fn end(&mut self) {
         for behind in self.times.iter_mut().filter(|behind| behind.frames > 0) {
             behind.stepped(&mut self.back);

@@ -1,4 +1,4 @@
-//! Transfers over TCP in a capture: how long each took, what was sent again, and how often the sender ran into its retransmission timer.
+//! Transfers over TCP in a capture: the time of each, retransmissions, and retransmission timeouts of the sender.
 //!
 //! A transfer is what one side of a connection sends until the other side has data to send, or until all is acknowledged and a second passes:
 //! a request, or a response. A segment that was sent before is *sent again*; one below what was sent before that fills a gap is too (it was lost
@@ -22,21 +22,21 @@ const MOST: usize = 1 << 20;
 const MOST_WITH_GAPS: usize = 1 << 16;
 const MOST_GAPS: usize = 64;
 
-/// One transfer. Times: ps after the capture's first frame.
+/// A transfer in a capture. Times: ps after the capture's first frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Transfer {
-    /// The flow, by its entry in the survey.
+    /// Flow of the transfer, by its entry in the survey.
     pub entry: u32,
-    /// First SYN of its connection, where this side sent it and this is its first transfer.
+    /// First SYN of the connection, where this side sent it and this is its first transfer.
     pub opened: Option<i64>,
-    /// First payload of the other side since this side last sent any: the request that it answers.
+    /// First payload of the other side since this side last sent any: the request that the transfer answers.
     pub asked: Option<i64>,
-    /// First data.
+    /// Time of the first data.
     pub start: i64,
-    /// The acknowledgment of all of it; or the last frame, if it was not seen.
+    /// Acknowledgment of the whole transfer; or the last frame, if it was not seen.
     pub end: i64,
     pub complete: bool,
-    /// Acknowledgments of it were captured: without, a timeout cannot be told from the wait for them.
+    /// True if acknowledgments of the transfer were captured: without them, a timeout cannot be told from the wait for them.
     pub acks: bool,
     /// The connection was reset before all was acknowledged.
     pub reset: bool,
@@ -62,7 +62,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// From the first SYN of the connection, or from the first data, to its end [ps].
+    /// Time from the first SYN of the connection, or from the first data, to its end [ps].
     pub fn took(&self) -> i64 {
         (self.end - self.opened.unwrap_or(self.start)).max(0)
     }
@@ -76,7 +76,7 @@ struct Way {
     /// Sequence number behind all that was sent; latest acknowledgment.
     next: Option<u32>,
     acked: Option<u32>,
-    /// Latest data or acknowledgment of it.
+    /// Latest data or acknowledgment of the flow.
     last: Option<i64>,
     asked: Option<i64>,
     /// The SYN: its sequence number, its first and its latest time, how often it came again, and if it was the first of the connection.
@@ -93,7 +93,7 @@ impl Way {
     }
 }
 
-/// Bytes that were jumped over, and when.
+/// Bytes that were jumped over, and the time.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     from: u32,
@@ -158,7 +158,7 @@ impl Transfers {
         }
     }
 
-    /// A SYN or its answer: a connection begins, unless it came again.
+    /// Handles a SYN or its answer: a connection begins, unless it came again.
     fn open(&mut self, entry: u32, at: i64, tcp: &Tcp) {
         let way = self.way(entry);
         match &mut way.syn {
@@ -279,7 +279,7 @@ impl Transfers {
         gaps.push(gap);
     }
 
-    /// The part of a flow's gaps that a segment fills; none where it fills none.
+    /// Part of a flow's gaps that a segment fills; `None` where it fills none.
     fn fill(&mut self, entry: u32, (from, to): (u32, u32)) -> Option<Gap> {
         let gaps = self.gaps.get_mut(&entry)?;
         let index = gaps.iter().position(|gap| after(to, gap.from) && after(gap.to, from))?;

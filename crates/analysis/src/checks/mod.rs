@@ -4,7 +4,7 @@ pub mod records;
 
 use serde::Serialize;
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -12,19 +12,19 @@ pub enum Level {
     Note,
     /// Parts of the result may be wrong.
     Doubt,
-    /// The trace is not what it was taken for.
+    /// The trace is not of the kind that it was taken for.
     Wrong,
 }
 
-/// One thing that was found.
+/// Finding of a check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// Its kind; docs/analyze.md lists them.
+    /// Kind of the finding; docs/analyze.md lists them.
     pub code: &'static str,
     pub level: Level,
-    /// The file or the port that it is about.
+    /// File or port that the finding is about.
     pub place: String,
-    /// How many packets, flows or steps.
+    /// Number of packets, flows or steps that the finding is about.
     pub count: u64,
     pub bytes: Option<u64>,
     /// Description of the finding.
@@ -33,23 +33,23 @@ pub struct Finding {
     pub hint: String,
 }
 
-/// How far a result can be trusted.
+/// Trust that a result deserves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
-    /// Nothing was found that casts doubt on it.
+    /// Nothing was found that casts doubt on the result.
     Good,
     Limited,
     Poor,
 }
 
-/// All findings.
+/// All findings about a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plausibility {
     pub trust: Trust,
-    /// Trust in a sentence.
+    /// Trust in the result, in a sentence.
     pub words: String,
-    /// The gravest first.
+    /// Findings, the gravest first.
     pub findings: Vec<Finding>,
 }
 
@@ -72,7 +72,7 @@ impl Plausibility {
         Plausibility { trust, words, findings }
     }
 
-    /// Findings as sentences, and what they come to.
+    /// Findings as sentences, with the trust that follows.
     pub fn notes(&self) -> Vec<String> {
         let found = self.findings.iter().map(|f| format!("{}: {}; {}", f.place, f.words, f.hint));
         let sum = (self.trust != Trust::Good).then(|| self.words.clone());

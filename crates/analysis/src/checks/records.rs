@@ -1,4 +1,4 @@
-//! Records of a port that cannot be what they seem: more than the line carries, running totals in the place of queues.
+//! Checks of a port's records: more than the line carries, running totals instead of queues.
 
 use crate::checks::{Finding, Level};
 use crate::display::{rate as rate_of, size, span};
@@ -28,15 +28,15 @@ pub fn coarse(tick: Span, rate: BitRate, place: &str) -> Option<Finding> {
 /// Shortest window in which arrivals are compared with the line, and the full frames that it must have room for.
 const WINDOW: Span = Span::from_us(25);
 const FRAMES: u64 = 32;
-/// How many times as fast as a port the links of its senders may be.
+/// Largest plausible speed of the senders' links, as a multiple of the port's.
 const FASTER: u64 = 4;
 
-/// The window [ps].
+/// Length of the window [ps].
 pub fn window_of(rate: BitRate, overhead: Bytes) -> u64 {
     WINDOW.max(rate.time_to_send(Bytes(FRAMES * (1518 + overhead.get())))).ps().max(1)
 }
 
-/// Bytes that a line carries in it.
+/// Bytes that a line carries in a window.
 pub fn carried_in(window: u64, rate: BitRate) -> u64 {
     rate.bytes_in(Span::from_ps(window)).get()
 }
@@ -75,7 +75,7 @@ impl Crest {
         }
     }
 
-    /// More than the line carries: by how much, and whether so many `senders` together could have sent it.
+    /// Finding about more bytes than the line carries, with the factor, and if so many `senders` together could have sent them.
     pub fn finding(&self, rate: BitRate, senders: u64, port: &str) -> Option<Finding> {
         let carried = carried_in(self.window, rate);
         let (bytes, at) = self.fullest;
@@ -126,10 +126,10 @@ struct TotalsCheck {
     last: u64,
     rises: u64,
     falls: u64,
-    /// Rises by just what the record before brought.
+    /// Rises by just the frame of the record before.
     by_frame: u64,
     frame: u64,
-    /// Records that were dropped since the last one that was not, and how often there was a first one.
+    /// Records that were dropped since the last one that was not, and the number of such series.
     dropped: u64,
     starts: u64,
 }
@@ -180,7 +180,7 @@ impl TotalsCheck {
 
 /// All checks of a port's records.
 pub struct PortChecks {
-    /// The port's speed, which what is estimated or found by the arrival rate depends on.
+    /// Speed of the port, on which estimates and detection by arrival rate depend.
     rate: Option<BitRate>,
     crest: Option<Crest>,
     totals: Option<TotalsCheck>,
@@ -194,7 +194,7 @@ impl PortChecks {
         PortChecks { rate, crest, totals: table.then(TotalsCheck::default) }
     }
 
-    /// There is nothing to check.
+    /// True if there is nothing to check.
     pub fn is_empty(&self) -> bool {
         self.crest.is_none() && self.totals.is_none()
     }
@@ -209,7 +209,7 @@ impl PortChecks {
         }
     }
 
-    /// What was found; `senders`: hosts that sent to the port; `tick`: step of the times.
+    /// Adds the findings about a port. `senders`: hosts that sent to it; `tick`: step of the times.
     pub fn findings(&self, port: &str, senders: u64, tick: Span, findings: &mut Vec<Finding>) {
         if let Some(rate) = self.rate {
             findings.extend(self.crest.and_then(|crest| crest.finding(rate, senders, port)));

@@ -1,4 +1,4 @@
-//! Where the time of a flow went: a walk back along its critical path, from the packet that completed it to its start.
+//! Explanation of a flow's completion time: a walk back along its critical path, from the packet that completed it to its start.
 //!
 //! At each moment one thing was waited for, and it decides what came next: the packet that completed the flow was on a wire, or in
 //! a queue behind others; it had been sent because an acknowledgment arrived, which had been sent because other data arrived, or
@@ -22,7 +22,7 @@ pub enum Kind {
     Handshake,
     /// The application had written nothing to send.
     Application,
-    /// Packets of the flow leave one directly behind the other: what its own bytes take.
+    /// Packets of the flow leave one directly behind the other: the time that its own bytes take.
     Serialisation,
     /// The last packets cross the network: propagation, and serialisation at each port.
     Path,
@@ -30,15 +30,15 @@ pub enum Kind {
     CongestionWindow,
     /// Round trips in which the receive window was.
     ReceiveWindow,
-    /// Round trips until a loss was noticed and repaired: fast recovery, and what preceded a timer.
+    /// Round trips until a loss was noticed and repaired: fast recovery, and the time before a timer.
     Recovery,
-    /// Round trips after a retransmission timeout, until what was outstanding had arrived.
+    /// Round trips after a retransmission timeout, until the data then outstanding had arrived.
     Loss,
     /// Behind packets of other flows, at a port of a switch.
     Queue,
-    /// The same at a host's NIC.
+    /// Behind packets of other flows, at a host's NIC.
     Nic,
-    /// At a port, of a switch or a NIC, that its neighbour had paused.
+    /// Behind a pause by the neighbour, at a port of a switch or a NIC.
     Pause,
     /// A mechanism of the switch held the packet for a port ([`Step::by`]).
     Held,
@@ -58,7 +58,7 @@ pub enum Kind {
     WindowProbe,
     /// A switch's message about a dropped packet was on its way.
     Notification,
-    /// The records do not say.
+    /// The records do not tell the kind.
     Unknown,
 }
 
@@ -72,7 +72,7 @@ pub struct Step {
     pub place: String,
     /// The mechanism that held a packet; else empty.
     pub by: String,
-    /// The packet that this is about, by its number in `segments`.
+    /// Number in `segments` of the packet that the step is about.
     pub packet: Option<u64>,
 }
 
@@ -85,7 +85,7 @@ pub struct Part {
     /// The mechanism that held packets; else empty.
     pub by: String,
     pub time_ps: u64,
-    /// How often: round trips, timeouts, waits.
+    /// Number of round trips, timeouts or waits.
     pub times: u64,
 }
 
@@ -95,35 +95,35 @@ pub struct Waited {
     pub kind: Kind,
     pub from_ps: u64,
     pub to_ps: u64,
-    /// Packets that had been lost by then, and the place of the first of them in the stream; zero, and what was sent again, where
-    /// nothing was.
+    /// Packets that had been lost by then, and the place of the first of them in the stream; without a loss zero, and the place
+    /// of the retransmitted bytes.
     pub lost_packets: u64,
     pub seq_bytes: u64,
-    /// It was a retransmission itself.
+    /// True if the lost packet was a retransmission itself.
     pub sent_again: bool,
-    /// Where and when it was dropped.
+    /// Port at which the lost packet was dropped, and the time.
     pub dropped_at: Option<String>,
     pub dropped_ps: Option<u64>,
 }
 
-/// Where the time of a flow went.
+/// Explanation of a flow's completion time, part by part.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
     pub start_ps: u64,
-    /// What is explained ends here.
+    /// End of the explained time.
     pub end_ps: u64,
-    /// They add up to `end_ps - start_ps`; the longest first.
+    /// Parts that add up to `end_ps - start_ps`, the longest first.
     pub parts: Vec<Part>,
-    /// In order of time, without gaps.
+    /// Steps in order of time, without gaps.
     pub steps: Vec<Step>,
     pub waited: Vec<Waited>,
 }
 
-/// What `segments` says of a packet, as far as it matters here.
+/// A packet of table `segments`, as far as it matters here.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Segment {
     pub packet: u64,
-    /// Host that sent it.
+    /// Host that sent the packet.
     pub host: String,
     pub seq_bytes: u64,
     pub payload_bytes: u16,
@@ -139,7 +139,7 @@ pub struct Segment {
     pub limit: String,
 }
 
-/// What `hops` says of a packet that has crossed a link.
+/// A hop of table `hops`: a packet that has crossed a link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hop {
     pub packet: u64,
@@ -148,7 +148,7 @@ pub struct Hop {
     pub sent_ps: u64,
     pub left_ps: u64,
     pub reached_ps: u64,
-    /// The mechanism that held it there, since when and until when.
+    /// Mechanism that held the packet there, and the times from and until.
     pub held_by: Option<String>,
     pub held_from_ps: Option<u64>,
     pub held_until_ps: Option<u64>,
@@ -191,12 +191,12 @@ impl From<&HopRow> for Hop {
     }
 }
 
-/// What `pauses` says of a pause of the flow's class.
+/// A pause of table `pauses`, of the flow's class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pause {
     pub port: String,
     pub start_ps: u64,
-    /// None where it lasted as the run ended.
+    /// End of the pause; `None`: it lasted as the run ended.
     pub end_ps: Option<u64>,
 }
 
@@ -206,14 +206,14 @@ impl From<&PauseRow> for Pause {
     }
 }
 
-/// What is known of a flow. Rows of other flows must not be among them.
+/// Records of one flow. Rows of other flows must not be among them.
 #[derive(Clone, Copy, Debug)]
 pub struct Records<'a> {
     /// Host that sends the data.
     pub src: &'a str,
     pub start_ps: u64,
-    /// When the last byte was delivered. None of a flow that was not completed: it is explained up to the last packet with data
-    /// that arrived.
+    /// Time at which the last byte was delivered; `None` for a flow that was not completed, which is explained up to the last
+    /// packet with data that arrived.
     pub finish_ps: Option<u64>,
     pub segments: &'a [Segment],
     pub hops: &'a [Hop],

@@ -1,22 +1,22 @@
-//! The walk.
+//! Walk back along a flow's critical path.
 
 use super::{Explanation, Hop, Kind, Part, Records, Segment, Step, Waited};
 use fanin_telemetry::{Cause, Limit};
 use std::collections::BTreeMap;
 
-/// A flow's records, by what the walk asks for.
+/// Records of a flow, indexed for the walk.
 struct Found<'a> {
     src: &'a str,
     packets: BTreeMap<u64, &'a Segment>,
     /// The links that a packet has crossed, in order.
     ways: BTreeMap<u64, Vec<&'a Hop>>,
-    /// By port, and when its first bit left: who left, and as which of its hops.
+    /// Hops by port and by the time when their first bit left, each with its number on the packet's way.
     left: BTreeMap<(&'a str, u64), (&'a Hop, usize)>,
-    /// By host, place in the stream and packet: what was sent.
+    /// Packets sent, by host, place in the stream and number.
     sent: BTreeMap<(&'a str, u64, u64), &'a Segment>,
-    /// By port, its pauses: begin and end.
+    /// Pauses of each port: begin and end.
     pauses: BTreeMap<&'a str, Vec<(u64, u64)>>,
-    /// By host and packet: the highest place in the stream so far.
+    /// Highest place in the stream so far, by host and packet.
     highest: BTreeMap<(&'a str, u64), u64>,
 }
 
@@ -63,16 +63,16 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Where the walk is.
+/// Position of the walk: a packet, and the point of its way.
 #[derive(Clone, Copy, Debug)]
 enum Here {
     /// The packet has come to the far end of so many links.
     Reached(u64, usize),
-    /// Its first bit leaves that port.
+    /// The packet's first bit leaves the port of that number on its way.
     Leaves(u64, usize),
-    /// It could be sent.
+    /// The packet could be sent.
     Caused(u64),
-    /// Nothing more is known.
+    /// The records do not tell what came before.
     Lost,
 }
 
@@ -83,19 +83,19 @@ struct Walk {
     steps: Vec<Step>,
     rounds: BTreeMap<Kind, u64>,
     waited: Vec<Waited>,
-    /// What crossing the network is called at this point.
+    /// Kind to which the time of crossing the network counts at this point.
     crossing: Kind,
-    /// What the data has waited for behind whose acknowledgment the walk is.
+    /// Kind of wait of the data whose acknowledgment the walk is behind.
     ahead: Option<Kind>,
 }
 
 impl Walk {
-    /// The time from `from` until now was spent so.
+    /// Adds a step from `from` until now, and walks back to `from`.
     fn back_to(&mut self, from: u64, kind: Kind, place: &str, packet: Option<u64>) {
         self.back_by(from, (kind, ""), place, packet);
     }
 
-    /// The same where a mechanism did something.
+    /// Adds a step from `from` until now, in which a mechanism did something, and walks back to `from`.
     fn back_by(&mut self, from: u64, (kind, by): (Kind, &str), place: &str, packet: Option<u64>) {
         let from = from.clamp(self.start, self.now);
         if from == self.now {
@@ -113,8 +113,8 @@ impl Walk {
         self.now = from;
     }
 
-    /// The time from `from` until now a packet waited at a port: while that was paused for the pause, while a mechanism held it for that,
-    /// else as `kind` says.
+    /// Adds the wait of a packet at a port from `from` until now: as a pause while the port was paused, as a hold while a
+    /// mechanism held it, else as `kind`.
     fn waited_at(&mut self, found: &Found<'_>, hop: &Hop, from: u64, (kind, place): (Kind, &str)) {
         for (start, end) in found.pauses(&hop.port, from, self.now) {
             self.waited_or_held(hop, end.max(from), kind, place);
@@ -123,7 +123,7 @@ impl Walk {
         self.waited_or_held(hop, from, kind, place);
     }
 
-    /// The same without pauses.
+    /// Adds the wait of a packet at a port from `from` until now, in which the port was not paused.
     fn waited_or_held(&mut self, hop: &Hop, from: u64, kind: Kind, place: &str) {
         if let (Some(by), Some(since), Some(until)) = (&hop.held_by, hop.held_from_ps, hop.held_until_ps) {
             self.back_to(until.max(from), kind, place, Some(hop.packet));
@@ -132,7 +132,8 @@ impl Walk {
         self.back_to(from, kind, place, Some(hop.packet));
     }
 
-    /// From here on, backwards, crossings of the network are round trips of this kind; what precedes the first data stays it.
+    /// Counts crossings of the network, from here on backwards, as round trips of this kind; what precedes the first data stays a
+    /// handshake.
     fn enter(&mut self, kind: Kind) {
         if self.crossing != Kind::Handshake {
             self.crossing = kind;
@@ -154,7 +155,7 @@ fn timer(cause: Cause) -> Option<Kind> {
     })
 }
 
-/// Round trips that a segment has waited for, by what had kept it.
+/// Kind of round trip that a segment has waited for, by its limit.
 fn rounds(limit: &str) -> Kind {
     match Limit::of(limit) {
         Some(Limit::CongestionWindow) => Kind::CongestionWindow,
@@ -166,7 +167,7 @@ fn rounds(limit: &str) -> Kind {
     }
 }
 
-/// Where the time of a flow went: see the module.
+/// Explains the completion time of a flow.
 pub fn explain(records: &Records<'_>) -> Explanation {
     let found = Found::of(records);
     let is_data = |s: &&Segment| s.host == records.src && s.payload_bytes > 0 && !s.trimmed && s.received_ps.is_some();
@@ -208,7 +209,7 @@ pub fn explain(records: &Records<'_>) -> Explanation {
     Explanation { start_ps: records.start_ps, end_ps, parts, steps: walk.steps, waited: walk.waited }
 }
 
-/// A packet has come to the far end of its `links`-th link: it crossed it.
+/// Walks back over the packet's `links`-th link, which it crossed.
 fn reached(found: &Found<'_>, walk: &mut Walk, packet: u64, links: usize) -> Here {
     let Some(i) = links.checked_sub(1) else { return Here::Caused(packet) };
     let Some(hop) = found.way(packet).get(i) else { return Here::Lost };
@@ -219,7 +220,7 @@ fn reached(found: &Found<'_>, walk: &mut Walk, packet: u64, links: usize) -> Her
     Here::Leaves(packet, i)
 }
 
-/// A packet's first bit leaves a port: it has waited there, behind the flow's own packets or others'.
+/// Walks back from a packet's departure over its wait at the port, behind the flow's own packets or others'.
 fn leaves(found: &Found<'_>, walk: &mut Walk, packet: u64, i: usize) -> Here {
     let (Some(segment), Some(hop)) = (found.packets.get(&packet), found.way(packet).get(i)) else { return Here::Lost };
     let (came, kind, place) = match i {
@@ -245,7 +246,7 @@ fn leaves(found: &Found<'_>, walk: &mut Walk, packet: u64, i: usize) -> Here {
     }
 }
 
-/// A packet could be sent, because something has happened at its host.
+/// Walks back to the event at its host for which a packet could be sent.
 fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment) -> Here {
     let arrived = |packet: Option<u64>| packet.map_or(Here::Lost, |packet| Here::Reached(packet, found.way(packet).len()));
     match Cause::of(&segment.cause) {
@@ -321,7 +322,8 @@ fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment) -> Here {
     }
 }
 
-/// What was lost when `segment` was sent again, at its bytes or beyond: no copy of these had arrived. By place, the last loss of each.
+/// Packets whose loss made the sender send `segment` again, at its bytes or beyond: no copy of these had arrived. In order of
+/// place, the last loss of each.
 fn lost<'a>(found: &Found<'a>, segment: &Segment) -> Vec<&'a Segment> {
     let before = |time: Option<u64>| time.is_some_and(|time| time <= segment.cause_ps);
     let host = segment.host.as_str();

@@ -5,10 +5,10 @@ use crate::capture::CaptureFile;
 use crate::input::file::SourceFile;
 use crate::input::problem::{Problem, Problems};
 
-/// pcap, with times in microseconds or nanoseconds, of either order of bytes.
+/// Format of pcap files, with times in microseconds or nanoseconds, of either order of bytes.
 pub struct Pcap;
 
-/// pcapng.
+/// Format of pcapng files.
 pub struct PcapNg;
 
 fn inspect(file: SourceFile, kind: &'static str, mapping: Option<&Mapping>) -> Result<Inspected, Problems> {

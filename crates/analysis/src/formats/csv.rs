@@ -12,7 +12,7 @@ use crate::input::problem::{Problem, Problems};
 use crate::input::reader::TraceReader;
 use std::io::BufRead;
 
-/// Columns, at most.
+/// Largest number of columns.
 const MAX_COLUMNS: usize = MAX_VALUES - 1;
 
 /// Wrong lines that are passed over in search of the first values.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads the flows of a result into what is known; a table that cannot be read is said, not fatal.
+/// Adds the flows of a result to the context; a table that cannot be read makes a note and is not fatal.
 pub fn learn_flows(folder: &Path, manifest: &Manifest, context: &mut Context) {
     let path = folder.join("flows.parquet");
     if !path.is_file() {

@@ -21,19 +21,19 @@ const LINE_LIMIT: usize = 1 << 20;
 /// Lines whose keys are the columns of a file.
 const LOOK: usize = 1_000;
 
-/// Columns, at most.
+/// Largest number of columns.
 const MAX_COLUMNS: usize = 10_000;
 
-/// Objects and lists inside each other, at most.
+/// Largest depth of objects and lists inside each other.
 const DEPTH: usize = 64;
 
-/// Where a part of a line begins and ends.
+/// Begin and end of a part of a line.
 type Part = (usize, usize);
 
 /// A value at the end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leaf {
-    /// As it stands between its quotes.
+    /// A text, as it stands between its quotes.
     Text(Part),
     /// A number, `true` or `false`.
     Plain(Part),
@@ -58,7 +58,7 @@ struct Walk<'a> {
 type Walked<T> = Result<T, Wrong>;
 
 impl<'a> Walk<'a> {
-    /// Shows every value of the object that is the line, and every path of an object in it, with None.
+    /// Hands `seen` every value of the object that a line is, and, with `None`, the path of every object in it.
     fn line(text: &'a [u8], path: Vec<u8>, seen: &mut impl FnMut(&[u8], Option<Leaf>)) -> (Walked<()>, Vec<u8>) {
         let mut walk = Walk { text, at: 0, path };
         walk.path.clear();
@@ -295,7 +295,7 @@ fn unescape(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
-/// Lines that are not empty.
+/// Reader of lines that are not empty.
 struct Lines {
     input: Box<dyn BufRead + Send>,
     gauge: Arc<Gauge>,
@@ -355,17 +355,17 @@ impl Lines {
     }
 }
 
-/// Where a value is.
+/// Place of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Nowhere,
-    /// In the line.
+    /// A place in the line.
     Line(usize, usize),
-    /// Among the texts with escapes.
+    /// A place among the texts with escapes.
     Text(usize, usize),
 }
 
-/// JSON lines.
+/// Format of JSON lines.
 pub struct JsonLines;
 
 impl Format for JsonLines {
@@ -516,7 +516,7 @@ impl Rows for JsonRows {
     }
 }
 
-/// The columns of a file: paths of the values in its first lines.
+/// Columns of a file: paths of the values in its first lines.
 ///
 /// # Errors
 /// None of these lines is an object; there are too many columns.

@@ -1,4 +1,4 @@
-//! Which column of a table means what, and in which unit.
+//! Mapping of a table's columns to their meaning and unit.
 
 use crate::input::number::DATES;
 use crate::input::problem::{did_you_mean, listed, shortened, Problem, Problems};
@@ -6,32 +6,32 @@ use crate::input::problem::{did_you_mean, listed, shortened, Problem, Problems};
 /// Role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// When the packet came, or the sample was taken.
+    /// Arrival of the packet, or time of the sample.
     Time,
-    /// The queue that it found.
+    /// Queue that the packet found.
     Queue,
-    /// The port; without it all rows are of one port.
+    /// Name of the port; without it all rows are of one port.
     Port,
     /// The flow of the packet.
     Flow,
     /// The size of the packet.
     Frame,
-    /// True if it was marked with CE.
+    /// True if the packet was marked with CE.
     Marked,
-    /// True if it was dropped.
+    /// True if the packet was dropped.
     Dropped,
-    /// True if it took the place of the last one in the queue, which was trimmed.
+    /// True if the packet took the place of the last one in the queue, which was trimmed.
     Replaced,
-    /// True if it was dropped when its turn came, out of the queue.
+    /// True if the packet was dropped at the head of the queue.
     AtHead,
-    /// Its payload; a packet without any, such as an acknowledgment, begins no round.
+    /// Payload of the packet; a packet without any, such as an acknowledgment, begins no round.
     Payload,
-    /// True if it opens a connection.
+    /// True if the packet opens a connection.
     Syn,
 }
 
 impl Role {
-    /// All of them, in the order of the documentation.
+    /// All roles, in the order of the documentation.
     pub const ALL: [Role; 11] = [
         Role::Time,
         Role::Queue,
@@ -46,7 +46,7 @@ impl Role {
         Role::Syn,
     ];
 
-    /// As `--columns` has it.
+    /// Name of the role in `--columns`.
     pub const fn name(self) -> &'static str {
         match self {
             Role::Time => "time",
@@ -115,13 +115,13 @@ impl Role {
 /// Unit of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// So many base steps each: picoseconds of a time, bytes of a size.
+    /// A multiple of the base unit: picoseconds of a time, bytes of a size.
     Steps(u64),
     /// A date and time in text.
     Iso,
     /// True or false, 0 or 1.
     Flag,
-    /// A running count, of which each rise is so many packets.
+    /// A running count of packets: each rise is so many of them.
     Total,
     /// The two ECN bits.
     Ecn,
@@ -187,7 +187,7 @@ impl Unit {
         })
     }
 
-    /// As a note has it.
+    /// Name of the unit in notes.
     pub fn describe(self, role: Role) -> String {
         let units: &[(&str, u64)] = if role == Role::Time { &TIMES } else { &SIZES };
         match self {
@@ -225,17 +225,17 @@ fn counted(role: Role, text: &str, kind: &str, size: &str) -> Result<Unit, Probl
     }
 }
 
-/// What a user said of one column.
+/// Choice of one column by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     pub role: Role,
     pub column: String,
     pub unit: Option<Unit>,
-    /// The unit as it was written.
+    /// Unit as the user wrote it.
     written: String,
 }
 
-/// What a user said of the columns: `time=ts:ns,queue=qlen:cells(208B)`.
+/// Choice of columns by the user: `time=ts:ns,queue=qlen:cells(208B)`.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Mapping(pub Vec<Choice>);
 
@@ -254,7 +254,7 @@ impl Mapping {
         }
     }
 
-    /// The same; where something is wrong, with the columns that are named all the same, in a unit of their role.
+    /// Reads a mapping with problems: gives the columns that are named all the same, in a unit of their role, and the problems.
     pub fn read_partly(text: &str) -> (Mapping, Problems) {
         let mut choices: Vec<Choice> = Vec::new();
         let mut problems = Vec::new();
@@ -305,7 +305,7 @@ impl Mapping {
     }
 }
 
-/// As [`Mapping::read`] takes it.
+/// Text that [`Mapping::read`] reads back.
 impl std::fmt::Display for Mapping {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (i, choice) in self.0.iter().enumerate() {
@@ -343,7 +343,7 @@ fn unquoted(text: &str) -> String {
     }
 }
 
-/// What a file's own schema, or a look at its first rows, says of a column.
+/// Description of a column from the file's own schema, or from its first rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     pub name: String,
@@ -357,12 +357,12 @@ pub struct Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     pub role: Role,
-    /// Its index in the file.
+    /// Index of the column in the file.
     pub index: usize,
     pub unit: Unit,
 }
 
-/// The columns of a file that are read, and what is to be said about how they were chosen.
+/// Columns of a file that are read, and notes on the choice of them.
 #[derive(Clone, Debug, Default)]
 pub struct Binding {
     pub columns: Vec<Bound>,
@@ -504,7 +504,7 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
     binding.columns.push(Bound { role, index, unit });
 }
 
-/// Names that tc gives to the packets that wait, their bytes, and the packets that were dropped since the qdisc was made.
+/// Names in tc's output of waiting packets, of their bytes, and of packets that were dropped since the qdisc was made.
 const QLEN: &str = "qlen";
 const BACKLOG: &str = "backlog";
 const DROPS: &str = "drops";
@@ -523,7 +523,7 @@ fn unused(binding: &Binding, columns: &[Column]) -> String {
     listed(columns.iter().enumerate().filter(|(index, _)| !is_used(*index)).map(|(_, c)| c.name.as_str()))
 }
 
-/// The column that goes by the first of a role's common names, and the unit in its name.
+/// Column with the first of a role's common names, and the unit in its name.
 fn guess(role: Role, columns: &[Column]) -> Option<(usize, Option<Unit>)> {
     let bare: Vec<_> = columns.iter().map(|c| suffix_unit(role, &c.name)).collect();
     role.common().iter().find_map(|name| {
@@ -532,7 +532,7 @@ fn guess(role: Role, columns: &[Column]) -> Option<(usize, Option<Unit>)> {
     })
 }
 
-/// A column that by its name is a queue in cells or packets, of which nobody says how large they are.
+/// Column whose name says that it is a queue in cells or packets, of unknown size.
 fn counted_queue(columns: &[Column]) -> Option<Problem> {
     columns.iter().find_map(|column| {
         let lower = column.name.to_lowercase();
@@ -576,8 +576,8 @@ fn suffix_unit(role: Role, name: &str) -> (String, Option<Unit>) {
     (lower, None)
 }
 
-/// The unit of a time column of which nobody says one: by its name, or because only one unit makes its first value a time
-/// of the years from 2001 to 2100.
+/// Unit of a time column for which none is given: by its name, or because only one unit makes its first value a time of the years
+/// from 2001 to 2100.
 fn time_unit(column: &Column) -> Option<Unit> {
     if let Some(unit) = suffix_unit(Role::Time, &column.name).1 {
         return Some(unit);

@@ -53,7 +53,7 @@ pub const FORMATS: &[&dyn Format] = &[
 #[derive(Clone, Copy, Debug)]
 pub enum Start<'a> {
     Folder,
-    /// Some hundred bytes, unpacked.
+    /// The first bytes of a file, some hundred, unpacked.
     Bytes(&'a [u8]),
 }
 
@@ -69,13 +69,13 @@ impl Start<'_> {
 
 /// A format of traces.
 pub trait Format: Sync {
-    /// Name in reports, and of its page: docs/formats/NAME.md.
+    /// Name of the format in reports, and of its page: docs/formats/NAME.md.
     fn name(&self) -> &'static str;
 
-    /// Name in messages.
+    /// Name of the format in messages.
     fn title(&self) -> &'static str;
 
-    /// True if a file that begins so is of this format.
+    /// True if a file with this beginning is of the format.
     fn recognises(&self, start: Start<'_>) -> bool;
 
     /// True if a file may be packed with gzip or zstd. Columns cannot: they are not read in order.
@@ -83,7 +83,7 @@ pub trait Format: Sync {
         true
     }
 
-    /// Finds out facts about a file; `mapping` is what the user says of its columns.
+    /// Finds out facts about a file; `mapping` is the user's choice of its columns.
     ///
     /// # Errors
     /// Everything that is wrong with the file, or with the mapping.
@@ -99,7 +99,7 @@ pub trait OpenRows: Send + Sync {
     fn open(&self, file: &SourceFile) -> Result<Box<dyn TraceReader>, Problems>;
 }
 
-/// A file of rows, and what is known of it.
+/// A file of rows, and the facts that are known of it.
 pub struct RowsFile {
     pub file: SourceFile,
     pub facts: Facts,
@@ -140,12 +140,12 @@ const STRANGERS: [(&[u8], &str); 7] = [
     (b"[", "is one JSON list: write each of its objects in a line, for example with jq -c '.[]'"),
 ];
 
-/// A byte that is in no text, whatever its encoding: control characters but for tabs and ends of lines and pages.
+/// True for a byte that is in no text, whatever its encoding: control characters but for tabs and ends of lines and pages.
 fn is_no_text(byte: u8) -> bool {
     byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c)
 }
 
-/// A text that begins so is a table, as far as its first bytes show.
+/// True if a text with this beginning is a table, as far as its first bytes show.
 fn is_plain_text(start: &[u8]) -> bool {
     !STRANGERS.iter().any(|(first, _)| start.starts_with(first)) && !start.iter().any(|byte| is_no_text(*byte))
 }

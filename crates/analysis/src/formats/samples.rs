@@ -1,4 +1,4 @@
-//! Samples of all ports of a simulation (ports.parquet): the queue at the end of each interval, and the largest in it.
+//! Samples of all ports of a simulation (ports.parquet): the queue at the end of each interval, and the largest in the interval.
 //!
 //! A port is left out of a sample where nothing happened; its queue was empty then, as its last row says.
 
@@ -46,7 +46,7 @@ impl OpenRows for SamplesFile {
 /// A table of samples.
 struct Samples {
     table: Table,
-    /// Of the current batch.
+    /// Values of the current batch.
     times: Vec<u64>,
     queues: Vec<u64>,
     watermarks: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Stamps as receivers saw them (stamps.parquet): what the registers of a switch say, back to time and bytes.
+//! Stamps as receivers saw them (stamps.parquet): readings of a switch's registers, turned back into time and bytes.
 
 use super::{OpenRows, RowsFile};
 use crate::formats::columns::file::OpenTable;
@@ -53,7 +53,7 @@ impl OpenRows for StampsFile {
 struct Stamps {
     table: Table,
     registers: Registers,
-    /// Length registers that stood at their largest.
+    /// Number of length registers that stood at their largest value.
     saturated: u64,
     received: Vec<u64>,
     records: Vec<Record>,
@@ -61,7 +61,7 @@ struct Stamps {
 }
 
 impl Stamps {
-    /// Reads a table of stamps so.
+    /// Opens a reader of a table of stamps from these registers.
     ///
     /// # Errors
     /// It lacks a column.
@@ -85,7 +85,7 @@ impl Stamps {
         Ok(Stamps { table, registers, saturated: 0, received: Vec::new(), records: Vec::new(), ports: Vec::new() })
     }
 
-    /// When the first packet was received [ps].
+    /// Time at which the first packet was received [ps].
     ///
     /// # Errors
     /// The file is damaged.

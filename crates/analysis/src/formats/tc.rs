@@ -86,7 +86,7 @@ impl OpenRows for TcFile {
     }
 }
 
-/// A document: when it was printed, the line that it begins in, and its qdiscs.
+/// A document: the time at which it was printed, the line in which it begins, and its qdiscs.
 struct Document {
     time: Option<u128>,
     line: u64,
@@ -186,7 +186,7 @@ impl Documents {
 struct Looks {
     documents: Documents,
     drops: NewDrops,
-    /// Ports with drops before the first document, and how many.
+    /// Ports with drops before the first document, and their number.
     before: Vec<(String, u64)>,
     ports: usize,
     looks: u64,

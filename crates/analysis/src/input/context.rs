@@ -1,4 +1,4 @@
-//! Context that the readers of one trace share: port and flow numbers, the origin of time, what is to be said.
+//! Context that the readers of one trace share: port and flow numbers, the origin of time, notes.
 
 use crate::bursts::Confirmed;
 use crate::checks::Finding;
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Ports of a trace, at most.
+/// Largest number of ports of a trace.
 const MAX_PORTS: usize = 4096;
 
-/// Flows of a trace that have names of their own, at most.
+/// Largest number of flows of a trace that have names of their own.
 const MAX_FLOWS: usize = 1 << 24;
 
 /// Numbers below this stand for flows of that number; above are flows that go by names.
@@ -33,7 +33,7 @@ impl<const N: usize> Default for Lately<N> {
 }
 
 impl<const N: usize> Lately<N> {
-    /// The entry of a name.
+    /// Index of a name, to be set where it is new.
     #[inline]
     fn entry(&mut self, name: &[u8]) -> &mut u32 {
         let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -106,23 +106,23 @@ pub struct Known {
 pub struct Connection {
     pub src: Option<Arc<str>>,
     pub dst: Option<Arc<str>>,
-    /// When its SYN passed, if nothing of it passed before.
+    /// Time at which the flow's SYN passed, if nothing of it passed before.
     pub opened: Option<Time>,
     pub base_rtt: Option<Span>,
-    /// From when to when it sent about twice what was acknowledged.
+    /// Time in which the flow sent about twice what was acknowledged, from and to.
     pub doubled: Option<(Time, Time)>,
 }
 
 /// Flows by number.
 #[derive(Debug, Default)]
 pub struct Flows {
-    /// Names, and what captures show of them.
+    /// Names of flows, and facts that captures show of them.
     names: Vec<(Arc<str>, Connection)>,
     index: BTreeMap<Box<[u8]>, u32>,
     lately: Lately<{ 1 << 14 }>,
-    /// Of flows in tables that show SYNs: when each was opened, if its first packet is one.
+    /// Time at which each flow was opened, if its first packet is a SYN: of flows in tables that show SYNs.
     opened: BTreeMap<u32, Option<Time>>,
-    /// From a result's flows.parquet, by number.
+    /// Flows of a result's flows.parquet, by number.
     pub known: BTreeMap<u32, Known>,
 }
 
@@ -179,7 +179,7 @@ impl Flows {
         }
     }
 
-    /// Notes a packet of a flow in a table that shows SYNs; `opened`: when it passed, if it is one.
+    /// Notes a packet of a flow in a table that shows SYNs; `opened`: its time, if it is a SYN.
     pub fn saw(&mut self, flow: u32, opened: Option<Time>) {
         if flow != NO_FLOW {
             self.opened.entry(flow).or_insert(opened);
@@ -261,8 +261,8 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// For a trace whose first record has this time on its own clock [ps]: zero, unless that is more than 106 days ago; then
-    /// the whole second at least 10 ms before.
+    /// Origin for a trace whose first record has this time on its own clock [ps]: zero, unless that is more than 106 days ago;
+    /// then the whole second at least 10 ms before.
     pub fn of(first: u128) -> Self {
         if first < LATEST {
             return Origin::default();
@@ -323,13 +323,13 @@ pub struct Context {
     pub without_fcs: bool,
     /// Bytes by frame that take time on the wire and no room in the queue.
     pub overhead: u64,
-    /// The user gave a round trip, which goes before those of captures.
+    /// True if the user gave a round trip, which overrides those of captures.
     pub rtt_given: bool,
     /// Findings that contradict the trace.
     pub findings: Vec<Finding>,
     /// Hosts that sent to ports of captures.
     pub senders: Vec<(String, u64)>,
-    /// Evidence of captures of what passed their ports.
+    /// Evidence of captures about frames that passed their ports.
     pub confirmed: Vec<(String, Confirmed)>,
 }
 
@@ -359,12 +359,12 @@ pub fn bytes_of(frame: &Frame<'_>, headers: Option<&Headers>, without_fcs: bool)
 }
 
 impl Context {
-    /// Takes what a result says of its flows.
+    /// Adds the flows of a result.
     pub fn know(&mut self, known: BTreeMap<u32, Known>) {
         self.flows.lock().known = known;
     }
 
-    /// Says something once.
+    /// Adds a note to the report, once.
     pub fn note(&mut self, text: impl Into<String>) {
         let text = text.into();
         if !self.notes.contains(&text) {

@@ -5,7 +5,7 @@ use crate::Fates;
 use fanin_telemetry::Registers;
 use fanin_units::{BitRate, Bytes, Span};
 
-/// The shape of a file's contents, as far as messages and checks differ by it.
+/// Shape of a file's contents, as far as messages and checks depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A table of a result, whose columns are known.
@@ -45,7 +45,7 @@ pub struct Facts {
     /// Step of the queue lengths, where they are whole numbers of cells, packets or kilobytes.
     pub unit: Bytes,
     pub manifest: Option<Manifest>,
-    /// A running total in a column would be taken for a value of each packet: it is looked for.
+    /// True if a column may hold a running total instead of a value of each packet: this is checked.
     pub may_hold_totals: bool,
 }
 

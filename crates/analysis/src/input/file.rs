@@ -1,4 +1,4 @@
-//! Files as streams: as they are, or out of gzip or zstd, of which a truncated one keeps what it has.
+//! Files as streams: as they are, or unpacked from gzip or zstd; of a truncated one the bytes that it has.
 
 use super::at::FileExt;
 use super::manifest::Manifest;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 /// Bytes that are read at once.
 const CHUNK: usize = 1 << 16;
 
-/// First bytes of a file by which its format is recognised.
+/// Number of first bytes of a file by which its format is recognised.
 const START: u64 = 512;
 
-/// Largest window of zstd as a power of two [bytes]: what its own tools accept unless they are asked for more.
+/// Largest window of zstd as a power of two [bytes]: the largest that zstd's own tools accept by default.
 const ZSTD_WINDOW: u32 = 27;
 
-/// A file of a trace, and how messages call it: standard input is kept in a file without a name.
+/// A file of a trace, and its name in messages: standard input is kept in a file without a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub path: PathBuf,
@@ -27,12 +27,12 @@ pub struct Place {
 }
 
 impl Place {
-    /// A file that goes by its path.
+    /// A file that is named by its path.
     pub fn of(path: &Path) -> Self {
         Place { path: path.to_path_buf(), shown: path.to_path_buf() }
     }
 
-    /// Opens it.
+    /// Opens the file.
     ///
     /// # Errors
     /// It cannot be opened.
@@ -51,7 +51,7 @@ pub enum Packing {
 }
 
 impl Packing {
-    /// By the first bytes of a file.
+    /// Packing of a file, by its first bytes.
     pub fn of(magic: &[u8]) -> Self {
         match magic {
             [0x1f, 0x8b, ..] => Packing::Gzip,
@@ -72,14 +72,14 @@ impl Packing {
 /// Progress of reading a file, for readers of the unpacked data.
 #[derive(Debug, Default)]
 pub struct Gauge {
-    /// Bytes of the file.
+    /// Packed bytes of the file that were used.
     used: AtomicU64,
-    /// Bytes that came out.
+    /// Unpacked bytes that came out.
     unpacked: AtomicU64,
     cut: AtomicBool,
     /// Bytes behind the packed data.
     behind: AtomicBool,
-    /// Zeros at the end of a text.
+    /// Number of zeros at the end of a text.
     zeros: AtomicU64,
 }
 
@@ -129,7 +129,7 @@ impl Read for Whole {
     }
 }
 
-/// Counts what is used of a file.
+/// Counts the bytes that are used of a file.
 struct Counting {
     inner: BufReader<Whole>,
     gauge: Arc<Gauge>,
@@ -290,7 +290,7 @@ impl Read for Unpacked {
 pub struct SourceFile {
     /// Path as messages show it.
     pub path: PathBuf,
-    /// Path as the user gave it: of a result its folder.
+    /// Path as the user gave it: of a result, its folder.
     pub given: PathBuf,
     pub place: Place,
     pub packing: Packing,
@@ -368,7 +368,7 @@ impl SourceFile {
     }
 }
 
-/// A file that is read from its start, and how far.
+/// A file that is read from its start, and the progress in it.
 pub type Input = (Box<dyn BufRead + Send>, Arc<Gauge>);
 
 /// Opens a file.

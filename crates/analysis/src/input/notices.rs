@@ -1,4 +1,4 @@
-//! Drop notifications in captures: how many, of which flows, and what of them could not be read. Source: PDN §IV.
+//! Drop notifications in captures: their number, their flows, and those that could not be read. Source: PDN §IV.
 
 use crate::input::context::name_of;
 use crate::{NoticeFlow, NoticeReport, NoticeValue, PortReport};
@@ -8,7 +8,7 @@ use fanin_wire::Frame;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-/// TCP's number.
+/// Protocol number of TCP.
 const TCP: u8 = 6;
 
 /// Limits on the notifications of a trace that are held.
@@ -18,7 +18,7 @@ struct Most {
     flows: usize,
     /// Dropped segments that are distinguished.
     segments: usize,
-    /// Times, for what came during bursts.
+    /// Number of times that are kept, for notifications during bursts.
     times: usize,
 }
 
@@ -49,7 +49,7 @@ impl Tally {
 /// All notifications of a trace.
 #[derive(Debug)]
 pub struct Notices {
-    /// Later frames are not read.
+    /// Time from which frames are not read.
     pub until: Time,
     most: Most,
     frames: u64,
@@ -60,7 +60,7 @@ pub struct Notices {
     operations: BTreeMap<u8, u64>,
     all: Tally,
     flows: BTreeMap<Flow, Tally>,
-    /// Of flows beyond those that are distinguished.
+    /// Notifications about flows beyond those that are distinguished.
     of_other_flows: u64,
     segments: BTreeSet<(Flow, u32, u16, u8)>,
     /// True if repetitions may have gone unseen.
@@ -93,7 +93,8 @@ impl Default for Notices {
 }
 
 impl Notices {
-    /// Takes a frame, if it says that it carries a notification. `time`: on the clock of the trace's queues, where it is known.
+    /// Takes a frame, if its EtherType says that it carries a notification. `time`: on the clock of the trace's queues, where it
+    /// is known.
     pub fn see(&mut self, frame: &Frame<'_>, time: Option<Time>) {
         let Some(read) = frame.notification() else { return };
         if time.is_some_and(|time| time > self.until) {
@@ -138,7 +139,8 @@ impl Notices {
         }
     }
 
-    /// The report, if there were any; `top`: flows that are listed. Counts for each burst those that arrived in its time.
+    /// Report of the notifications, if there were any; `top`: flows that are listed. Counts for each burst those that arrived in
+    /// its time.
     pub fn finish(mut self, top: usize, ports: &mut [PortReport]) -> Option<NoticeReport> {
         if self.frames == 0 {
             return None;

@@ -9,7 +9,7 @@ const EPOCH: Date = Date::constant(1970, 1, 1);
 /// Seconds since 1970 that are dates of a network; others count from when a device was switched on. Years 2001 to 2100.
 pub const DATES: std::ops::Range<u64> = 978_307_200..4_102_444_800;
 
-/// Why a value is no number that can be used.
+/// Reason for which a value is no number that can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberError {
     NotANumber,
@@ -109,7 +109,7 @@ pub fn from_text(text: &[u8], scale: u64) -> Result<u128, NumberError> {
     Ok(steps)
 }
 
-/// A whole number of up to 19 digits: what numbers in a trace mostly are.
+/// A whole number of up to 19 digits, as most numbers in a trace are.
 #[inline]
 fn whole(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 19 {

@@ -5,15 +5,15 @@ use std::path::Path;
 /// One thing that is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Problem {
-    /// The file, if it is about one.
+    /// File that the problem is about, if any.
     pub file: Option<Box<str>>,
-    /// Where in it, for example `line 17`, `row 5` or `packet 3`; counted from 1.
+    /// Place in the file, for example `line 17`, `row 5` or `packet 3`; counted from 1.
     pub place: Option<Box<str>>,
-    /// The column or option.
+    /// Column or option that the problem is about.
     pub column: Option<Box<str>>,
     /// The value that was found.
     pub value: Option<Box<str>>,
-    /// The problem.
+    /// Description of the problem.
     pub message: Box<str>,
     /// Accepted values.
     pub accepted: Option<Box<str>>,
@@ -66,14 +66,14 @@ impl Problem {
         self
     }
 
-    /// As it is, or with a suggestion if there is one.
+    /// Adds a suggestion, if there is one.
     #[must_use]
     pub fn maybe(self, suggestion: Option<String>) -> Self {
         Problem { suggestion: suggestion.map(Into::into), ..self }
     }
 }
 
-/// A value as messages show it: one line, not endless.
+/// A value for messages: one line, not endless.
 pub fn shortened(value: &str) -> String {
     let mut text: String = value.chars().take(SHOWN).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if value.chars().nth(SHOWN).is_some() {
@@ -111,12 +111,12 @@ impl From<Problem> for Problems {
     }
 }
 
-/// Why there is no report.
+/// Reason for which there is no report.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// Something is wrong with the trace or with what was asked.
+    /// Errors in the trace or in the options.
     Problems(Problems),
-    /// The observer stopped it.
+    /// The observer stopped the analysis.
     Stopped,
 }
 
@@ -145,7 +145,7 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The known name that is nearest to what was given, if one is near.
+/// Known name that is nearest to the given one, if one is near.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = given.to_lowercase();
     known

@@ -29,13 +29,13 @@ pub trait TraceReader {
 #[derive(Debug, Default)]
 pub struct Batch {
     pub records: Vec<Record>,
-    /// By record: index into [`Ports`].
+    /// Port of each record: its index in `Ports`.
     pub ports: Vec<u32>,
     /// The first row of the batch, counted from 0.
     pub first_row: u64,
-    /// By record: how long it waited [ps], [`NO_WAIT`] where it was dropped; empty where that is not measured.
+    /// Wait of each record [ps], [`NO_WAIT`] where it was dropped; empty where waits are not measured.
     pub waits: Vec<u64>,
-    /// By record: its row after `first_row`; empty where no row was passed over.
+    /// Row of each record after `first_row`; empty where no row was passed over.
     pub rows: Vec<u32>,
 }
 

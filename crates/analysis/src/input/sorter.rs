@@ -1,4 +1,4 @@
-//! Sorting by time in bounded memory: sorted runs in a file without a name, merged when all has been taken.
+//! Sorting by time in bounded memory: sorted runs in a file without a name, merged when all items have come.
 
 use super::at::FileExt;
 use super::problem::Problem;
@@ -12,7 +12,7 @@ const AHEAD: usize = 1 << 15;
 
 /// An item that is sorted.
 pub trait Stored: Copy {
-    /// Bytes in the file.
+    /// Bytes that an item takes in the file.
     const BYTES: usize;
 
     fn time(&self) -> i128;
@@ -20,7 +20,7 @@ pub trait Stored: Copy {
     /// Writes exactly [`Self::BYTES`].
     fn write(&self, bytes: &mut Vec<u8>);
 
-    /// Reads what was written.
+    /// Reads back an item that was written.
     fn read(bytes: &[u8]) -> Self;
 }
 
@@ -48,7 +48,7 @@ pub fn unsorted(error: &Error) -> Problem {
     problem.column("sort").suggestion("set TMPDIR to a folder with more room, or sort the trace beforehand")
 }
 
-/// Takes what is to be sorted.
+/// Takes the items that are to be sorted.
 #[derive(Debug)]
 pub struct Sorter<T> {
     /// Number that is held in memory.
@@ -91,7 +91,7 @@ impl<T: Stored> Sorter<T> {
         Ok(())
     }
 
-    /// All in order of time; of equal times the first that came goes first.
+    /// All items in order of time; of equal times the first that came goes first.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -141,7 +141,7 @@ impl<T: Stored> Sorted<T> {
         (0..self.runs.len()).try_for_each(|run| self.advance(run))
     }
 
-    /// All of them once more, from the first; none where they were few enough that no file was needed.
+    /// All items once more, from the first; `None` where they were few enough that no file was needed.
     ///
     /// # Errors
     /// The file cannot be read.

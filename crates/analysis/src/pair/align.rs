@@ -1,4 +1,5 @@
-//! The first pass over both captures: what the clocks are apart, and what else must be known before the queue can be counted.
+//! First pass over two captures: the offset of their clocks, and everything else that must be known before the queue can be
+//! counted.
 
 use super::coarse::{Coarse, LONGEST};
 use super::envelope::{Delay, Envelope};
@@ -11,47 +12,47 @@ use crate::input::problem::Problems;
 use fanin_units::{BitRate, BPS};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// By how much the packets behind are read later than those before, so that each is known when it leaves [ps].
+/// Lead with which the capture before is read, so that each packet behind is known when it leaves [ps].
 const LEAD: i128 = 20_000_000_000;
 /// Packets after which the least delay begins anew, since clocks drift.
 const ANEW: u64 = 256;
-/// Sizes of packets whose least delays are known each; further ones are taken together in steps of 64 B.
+/// Number of packet sizes whose least delays are known each; further ones are taken together in steps of 64 B.
 const SIZES: usize = 64;
-/// Destinations that are distinguished.
+/// Largest number of destinations that is counted.
 const DESTINATIONS: usize = 1 << 16;
 /// Largest drift of clocks that is believed, and the least that counts over the whole capture [ps].
 const DRIFT: f64 = 1e-3;
 const COUNTS: f64 = 3e6;
 /// Error of calculation with floating point, at most [ps].
 const ROUNDING: f64 = 0.01;
-/// Least delays that are this near to one another in most parts of the time show that there is no drift that counts [ps].
+/// Largest difference of least delays in most parts of the time that shows no drift [ps].
 const STEADY: f64 = COUNTS;
 /// Packets in a row by which the port's speed is guessed.
 const ROW: u64 = 64;
 
-/// How times behind become times before, and what both captures have in common.
+/// Alignment of the clocks of two captures, and figures that they have in common.
 #[derive(Clone, Debug)]
 pub struct Alignment {
-    /// Where times count from, on the clock before [ps].
+    /// Origin of times, on the clock before [ps].
     zero: i128,
     shift: i128,
-    /// Gain of the clock behind on that before; and whether it could be seen, or that there is none.
+    /// Gain of the clock behind on that before; `drift_seen`: it could be measured, if only as none.
     pub drift: f64,
     pub drift_seen: bool,
-    /// Least time between both captures, with what the clocks are apart beyond `shift` [ps].
+    /// Least time between both captures, beyond `shift`, with the offset of the clocks [ps].
     least: f64,
-    /// True if times behind are those of frames' ends: what a byte then takes [ps].
+    /// Time that a byte takes, if times behind are those of frames' ends; else 0 [ps].
     pub by_byte: f64,
     /// The longest that a packet waited, at most [ps].
     pub longest: i128,
-    /// By how many places packets left later than those that arrived behind them, at most.
+    /// Largest number of places by which a packet left later than those that arrived behind it.
     pub late: u64,
     /// First and last time behind, on the clock before [ps].
     pub behind: (i128, i128),
-    /// When the capture before ends [ps], and when the last packet of it was seen behind, on the clock there.
+    /// End of the capture before [ps], and the time at which the last packet of it was seen behind, on the clock there.
     pub before_ends: i128,
     pub last_match: i128,
-    /// The longest time from one capture to the other, as their clocks have it [ps].
+    /// Longest time from one capture to the other, by their clocks [ps].
     pub latest: i128,
     /// The speed of packets in a row before and behind, at most [bit/s].
     pub paces: (f64, f64),
@@ -61,12 +62,12 @@ pub struct Alignment {
     pub destinations: Option<BTreeSet<u64>>,
     /// The port's speed, as far as gaps behind show it [bit/s].
     pub rate: f64,
-    /// How much more than the least the least delay is in each of up to 32 parts of the time [ps].
+    /// Least delay in each of up to 32 parts of the time, beyond the least of all [ps].
     pub above: Vec<f64>,
 }
 
 impl Alignment {
-    /// When a packet of so many bytes began to leave, on the clock before [ps].
+    /// Time at which a packet of so many bytes began to leave, on the clock before [ps].
     pub fn left(&self, behind: i128, bytes: u32) -> i128 {
         let since = float(behind - self.shift - self.zero);
         let apart = self.least + self.by_byte * f64::from(bytes) + self.drift * since;
@@ -74,18 +75,18 @@ impl Alignment {
         behind - self.shift - whole(libm::floor(apart + ROUNDING))
     }
 
-    /// What the clock behind is ahead of that before at the start, with the time between both captures [ps].
+    /// Lead of the clock behind over that before at the start, with the time between both captures [ps].
     pub fn offset(&self) -> i128 {
         self.shift + self.least as i128
     }
 }
 
-/// A number of picoseconds, by the processor's own conversion where it has one: times within half a year.
+/// A number of picoseconds as a float, by the processor's own conversion where it has one: times within half a year.
 pub fn float(ps: i128) -> f64 {
     i64::try_from(ps).map_or(ps as f64, |ps| ps as f64)
 }
 
-/// A whole number of picoseconds, converted likewise.
+/// A whole number of picoseconds from a float, by the processor's own conversion where it has one.
 fn whole(ps: f64) -> i128 {
     if ps.abs() < 9e18 {
         i128::from(ps as i64)
@@ -121,7 +122,7 @@ impl Pace {
     }
 }
 
-/// Everything that the first pass counts.
+/// Counts of the first pass.
 struct Pass {
     zero: i128,
     shift: i128,
@@ -174,17 +175,17 @@ impl Pass {
         }
     }
 
-    /// By how much less the packets behind are later than those before, nearly.
+    /// Remaining lead of the packets before over those behind, approximately.
     fn ahead(&self) -> i128 {
         let least = self.least[0].min(self.least[1]);
         self.shift + if least == i128::MAX { 0 } else { least } - LEAD
     }
 }
 
-/// Sides once more, from the start, where they need not be sorted again.
+/// Sides to be read once more, from the start, where they need not be sorted again.
 pub type Again = [Option<Side>; 2];
 
-/// Reads both captures; what was sorted for that can be read again.
+/// Reads both captures; packets that were sorted for that can be read again.
 ///
 /// # Errors
 /// They cannot be read, or were stopped.
@@ -284,8 +285,8 @@ impl Pass {
         alignment
     }
 
-    /// What a byte takes where times behind are those of frames' ends: large packets then need longer than small ones, even when
-    /// nothing is in front of them.
+    /// Time that a byte takes, where times behind are those of frames' ends: large packets then need longer than small ones, even
+    /// when nothing is in front of them [ps].
     fn by_byte(&self, drift: f64, rate: f64) -> f64 {
         let Some((_, large)) = self.sizes.iter().max_by_key(|(_, envelope)| envelope.points()) else { return 0.0 };
         let Some(small) = self.sizes.values().next() else { return 0.0 };

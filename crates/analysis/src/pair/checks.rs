@@ -1,4 +1,4 @@
-//! What in two captures of one port cannot be as they were given: sides that are swapped, packets that were lost behind the port,
+//! Checks for two captures that cannot be of one port as they were given: swapped sides, packets that were lost behind the port,
 //! times out of order.
 
 use super::align::Alignment;
@@ -18,22 +18,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of packets out of order from which a capture is not in order at all.
 const SHUFFLED: f64 = 0.01;
-/// How much faster packets must come out than they went in for the sides to be swapped.
+/// Factor by which packets must come out faster than they went in for the sides to be swapped.
 const FASTER: f64 = 1.5;
-/// How much more than the direction that was taken the other carries for the captures to be swapped for certain.
+/// Factor by which the other direction must carry more than the one that was taken for the captures to be swapped for certain.
 const MOST_BYTES: u64 = 4;
 /// Clocks that are nearer to one another than this are one clock [ps].
 const ONE_CLOCK: i128 = 1_000_000_000_000;
-/// Share of the packets behind, of flows that the capture before has nothing of, above which that saw a part of what enters the port only.
+/// Share of the packets behind, in flows that are not in the capture before, above which that saw only a part of the traffic into
+/// the port.
 const OTHERS: f64 = 0.1;
-/// Parts of the time that the least delays must agree in on both sides of a step of a clock, and to what they agree [ps].
+/// Number of parts of the time whose least delays must agree on both sides of a step of a clock, and the tolerance [ps].
 const PARTS: usize = 3;
 const AGREE: f64 = 2e7;
 /// Shortest step that is said [ps].
 const STEP: f64 = 1e8;
 /// Share of packets that a device on the way may change against the rules.
 const AGAINST: f64 = 0.01;
-/// Gaps that a share is judged by, standard errors that it must be from none, and the least that matters.
+/// Number of gaps by which a share is judged, its least distance from none in standard errors, and its least value that matters.
 const GAPS: f64 = 8.0;
 const SURE: f64 = 4.0;
 const MATTERS: f64 = 0.05;
@@ -43,7 +44,7 @@ const ABOVE: f64 = 1.05;
 const BELOW: f64 = 0.5;
 /// Share of the packets behind, of flows that were captured before, above which the capture before is not whole at all.
 const MISSED: f64 = 0.01;
-/// Share of packets that cannot be told from others above which it is said.
+/// Share of packets that cannot be told from others above which a finding says so.
 const ALIKE: f64 = 0.01;
 /// Flows that are distinguished, and flows that are at hand.
 const FLOWS: usize = 1 << 18;
@@ -64,7 +65,7 @@ impl Known {
         Known { matching, lately: vec![None; LATELY], before: BTreeSet::new(), behind_only: BTreeMap::new() }
     }
 
-    /// A packet of it was captured before.
+    /// Notes a packet of a flow that was captured before.
     #[inline]
     pub fn before(&mut self, seen: &Seen) {
         if self.matching == Match::Flow {
@@ -72,7 +73,8 @@ impl Known {
         }
     }
 
-    /// A packet of it, as it is called behind, was found before: by that flows are known whose names are rewritten.
+    /// Notes a packet that was found before, by its flow as it is called behind: so flows are known whose addresses are
+    /// rewritten.
     #[inline]
     pub fn found(&mut self, seen: &Seen) {
         if self.matching != Match::Flow {
@@ -89,14 +91,14 @@ impl Known {
         }
     }
 
-    /// A packet of it was captured behind only.
+    /// Notes a packet of a flow that was captured behind only.
     pub fn behind_only(&mut self, flow: FlowKey) {
         if self.behind_only.len() < FLOWS || self.behind_only.contains_key(&flow) {
             *self.behind_only.entry(flow).or_default() += 1;
         }
     }
 
-    /// Packets that came past the capture before, for others of their flows are in it.
+    /// Number of packets that came past the capture before, as others of their flows are in it.
     fn missed(&self) -> u64 {
         self.behind_only.iter().filter(|(flow, _)| self.before.contains(flow)).map(|(_, packets)| packets).sum()
     }
@@ -120,13 +122,13 @@ impl Gaps {
         all.into_iter().zip(sums).for_each(|(sum, x)| *sum += x);
     }
 
-    /// Variance of what a gap has room for beyond its packet [bytes^2], at so many bytes in a picosecond.
+    /// Variance of the bytes for which a gap has room beyond its packet [bytes^2], at a speed in bytes per picosecond.
     fn variance(&self, speed: f64) -> f64 {
         ((speed * speed * self.tt - 2.0 * speed * self.tb + self.bb) / self.count.max(1.0)).max(0.0)
     }
 }
 
-/// What the second pass notices.
+/// Observations of the second pass over two captures.
 ///
 /// A packet that the port drops takes no time on the wire: the packets around it leave one right after the other. One that was sent and is
 /// lost later leaves a gap behind the port, as long as it took. So the gaps with missing packets, less those without, give the bytes
@@ -140,14 +142,14 @@ pub struct Checks {
     missing: (f64, f64),
     /// Packets that were dropped though nothing waited.
     pub at_empty: u64,
-    /// Packets with more hops left behind than before, and that lost their mark.
+    /// Packets with more hops left behind than before, and packets that lost their mark.
     pub risen: u64,
     pub unmarked: u64,
 }
 
 impl Checks {
-    /// A packet of that number left, in order; `missing`: bytes on the wire and number of the packets between it and the last to leave that
-    /// were not seen behind.
+    /// Takes packet `number`, which left in order; `missing`: bytes on the wire and number of the packets between it and the last
+    /// to leave that were not seen behind.
     pub fn leaves(&mut self, number: u64, left: Left, overhead: u64, missing: (u64, u64)) {
         let Some((_, last)) = self.last.replace((number, left)).filter(|(last, _)| *last < number) else { return };
         if left.arrived > last.left || left.left <= last.left {
@@ -167,7 +169,7 @@ impl Checks {
         self.last = None;
     }
 
-    /// How many of the packets that never came out the port has sent, nearly.
+    /// Estimate of the packets that the port has sent among those that never came out.
     fn sent(&self) -> f64 {
         let (whole, holed) = (&self.whole, &self.holed);
         if holed.count < GAPS || whole.count < GAPS || whole.t <= 0.0 {
@@ -268,7 +270,7 @@ impl Checks {
         })
     }
 
-    /// What was found; `names`: the files before and behind.
+    /// Adds what was found. `names`: the files before and behind.
     pub fn findings(
         &self,
         names: [&[String]; 2],
@@ -310,7 +312,7 @@ fn span_of(ps: i128) -> String {
     span(u64::try_from(ps).unwrap_or(u64::MAX))
 }
 
-/// A port that sends faster than its line, or far slower though packets wait.
+/// Finding about a port that sends faster than its line, or far slower though packets wait.
 fn speed(given: BitRate, sums: &Sums) -> Option<Finding> {
     if sums.busy < ROW || sums.busy_time == 0 {
         return None;
@@ -368,7 +370,7 @@ fn lost_before(missed: u64, sums: &Sums) -> Option<Finding> {
     })
 }
 
-/// Packets that nothing tells apart: they are matched in order, whichever was dropped.
+/// Finding about packets that nothing tells apart: they are matched in order, whichever was dropped.
 fn indistinct(sums: &Sums, passed: [&Passed; 2]) -> Option<Finding> {
     let packets = passed[0].checks.frames();
     let share = sums.alike as f64 / packets.max(1) as f64;
@@ -411,8 +413,8 @@ fn other_ingress(missed: u64, sums: &Sums) -> Option<Finding> {
     })
 }
 
-/// One of the clocks was set: from one moment on, all that does not wait takes as much longer as the other. A queue that stands does not
-/// stand still, and one that is full drops packets.
+/// Finding about a clock that was set: from one moment on, all packets that do not wait take longer, or less long, by the same
+/// time. A queue that stands does not stand still, and one that is full drops packets.
 fn stepped(alignment: &Alignment, sums: &Sums) -> Option<Finding> {
     let above = &alignment.above;
     let alike = |parts: &[f64]| {
@@ -442,7 +444,7 @@ fn stepped(alignment: &Alignment, sums: &Sums) -> Option<Finding> {
     })
 }
 
-/// Packets that were captured later than they were stamped, by more places than are put in order.
+/// Finding about packets that were captured later than they were stamped, by more places than are put in order.
 fn disorder(place: &str, passed: &Passed, packets: u64) -> Option<Finding> {
     let share = passed.late as f64 / packets.max(1) as f64;
     (passed.late > 0).then(|| Finding {

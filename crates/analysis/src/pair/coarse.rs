@@ -1,4 +1,5 @@
-//! A first look at both captures: how packets can be matched, how far the clocks are apart, which way leads to the port.
+//! First look at both captures: the identity by which packets match, the offset of the clocks, and the direction that leads to
+//! the port.
 
 use super::identity::{Match, Seen};
 use super::{Files, Tick};
@@ -7,7 +8,7 @@ use crate::input::problem::Problem;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Packets of one capture that are sought in the other, and how many found are enough.
+/// Number of packets of one capture that are sought in the other, and number of matches that is enough.
 const SAMPLE: usize = 1 << 16;
 const ENOUGH: usize = 20_000;
 /// Time that a packet may spend between both captures [ps].
@@ -16,7 +17,7 @@ pub const LONGEST: i128 = 10_000_000_000_000;
 const PAIRS: usize = 4_096;
 const PACKETS: usize = 256;
 
-/// What was found.
+/// Coarse match of two captures: the identity of packets, the shift of the clocks, and the directions.
 #[derive(Clone, Debug)]
 pub struct Coarse {
     pub matching: Match,
@@ -24,7 +25,7 @@ pub struct Coarse {
     pub shift: i128,
     /// Hosts behind the port, as each side knows them; empty where all packets go one way.
     pub hosts: [Arc<BTreeSet<u64>>; 2],
-    /// What goes towards the port, and what goes the other way.
+    /// Packets towards the port, and packets the other way.
     pub ways: [Way; 2],
 }
 
@@ -45,7 +46,7 @@ impl Way {
         self.delays = Some((least.min(both.delay), most.max(both.delay)));
     }
 
-    /// How much longer than the first to pass the last took [ps].
+    /// Longest time between both captures beyond the least [ps].
     pub fn wait(&self) -> i128 {
         self.delays.map_or(0, |(least, most)| most - least)
     }
@@ -62,11 +63,11 @@ struct Both {
 
 struct Tried {
     both: Vec<Both>,
-    /// Of the packets that could have been found, how many were.
+    /// Share of the packets that could have been found which were found.
     share: f64,
 }
 
-/// Looks.
+/// Looks for packets that are in both captures, and for the direction that enters the port.
 ///
 /// # Errors
 /// No packet is in both captures, or they cannot be read.
@@ -146,8 +147,9 @@ fn search(files: &Files, matching: Match, swapped: bool, tick: Tick<'_>) -> Resu
     Ok(Tried { share: both.len() as f64 / possible as f64, both })
 }
 
-/// Which packets went towards the port, and the hosts behind it: of two hosts that send to each other, the packets of one reach the
-/// second capture later than the first, and those of the other earlier. Where one side is of one direction only, the other is likewise.
+/// Finds the packets that went towards the port, and the hosts behind it: of two hosts that send to each other, the packets of
+/// one reach the second capture later than the first, and those of the other earlier. Where one side is of one direction only,
+/// the other is likewise.
 fn directions(both: &[Both], one_sided: bool) -> (impl Fn(&Both) -> bool, [BTreeSet<u64>; 2]) {
     let mut pairs: BTreeMap<(u64, u64), [Vec<i128>; 2]> = BTreeMap::new();
     let pair = |(src, dst): (u64, u64)| ((src.min(dst), src.max(dst)), usize::from(src > dst));

@@ -1,19 +1,19 @@
-//! The least delays over time: their lower convex hull, exact, in bounded memory.
+//! Least delays over time: their lower convex hull, exact, in bounded memory.
 //!
 //! Delays are time in the port and on the way, which is never less than the least, and what the clocks are apart. A line under all of
 //! them that is as near to them as can be is what the clocks are apart and how they drift.
 //!
 //! Source: Moon, Skelly, Towsley, INFOCOM 1999 (a line under all delays, by linear programming); the hull gives the same line.
 
-/// Parts of the time, each with a hull of its own; and points of a hull, which on real delays has a few dozen.
+/// Number of parts of the time, each with a hull of its own; and of points of a hull, which on real delays has a few dozen.
 const PARTS: usize = 32;
 const POINTS: usize = 4_096;
-/// Packets of a part by which it is judged.
+/// Number of packets of a part by which it is judged.
 const ENOUGH: u64 = 8;
 /// Shortest part at first [ps].
 const PART: i64 = 1_000_000_000;
 
-/// A delay: when [ps], how long [ps], of how many bytes.
+/// A delay: its time [ps], its length [ps], and the bytes of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delay {
     pub time: i64,
@@ -133,7 +133,7 @@ impl Envelope {
         self.parts.iter().flat_map(|part| &part.hull).map(|p| p.time).max().unwrap_or(0)
     }
 
-    /// The least delay of each part of the time with enough packets, and when.
+    /// Least delay of each part of the time with enough packets, with its time.
     fn lowest(&self) -> Vec<Delay> {
         let enough = |part: &&Part| part.points >= ENOUGH;
         self.parts.iter().filter(enough).filter_map(|part| part.hull.iter().min_by_key(|p| p.delay)).copied().collect()
@@ -158,18 +158,18 @@ impl Envelope {
         slopes.get(slopes.len() / 2).copied()
     }
 
-    /// The least delay over a line of that slope, and its bytes.
+    /// Least delay over a line of that slope, and its bytes.
     pub fn least(&self, drift: f64) -> Option<(f64, u32)> {
         self.parts.iter().filter_map(|part| part.least(drift)).min_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// The same by part of the time, of parts with enough packets.
+    /// Least delays over a line of that slope, by part of the time, of parts with enough packets.
     pub fn by_part(&self, drift: f64) -> Vec<f64> {
         let enough = |part: &&Part| part.points >= ENOUGH;
         self.parts.iter().filter(enough).filter_map(|part| part.least(drift)).map(|(delay, _)| delay).collect()
     }
 
-    /// The largest delay.
+    /// Largest delay of all.
     pub fn most(&self) -> Option<i64> {
         self.parts.iter().filter(|part| part.points > 0).map(|part| part.most).max()
     }

@@ -10,13 +10,13 @@ const NO_CHAIN: u32 = u32::MAX;
 /// A packet at the port.
 #[derive(Clone, Debug)]
 pub struct Held<T> {
-    /// When it arrived [ps].
+    /// Arrival of the packet [ps].
     pub time: i128,
     key: u64,
     tag: u64,
-    /// When it was seen behind the port, on the clock before it [ps].
+    /// Time at which the packet was seen behind the port, on the clock before it [ps].
     pub out: Option<i128>,
-    /// The packets before and behind it that have its key and tag, and those that have its key.
+    /// Packets before and behind this one that have its key and tag, and those that have its key.
     equal: [u64; 2],
     alike: [u64; 2],
     pub what: T,
@@ -28,13 +28,14 @@ struct Chain {
     name: u64,
     first: u64,
     last: u64,
-    /// The first that arrived after the last that left, as far as that was followed; [`NONE`]: all arrived before.
+    /// Number of the first packet that arrived after the last that left, as far as that was followed; [`NONE`]: all arrived
+    /// before.
     later: u64,
     /// The next chain in the same place of the index, or that is free.
     next: u32,
 }
 
-/// Chains by their names.
+/// Chains by the hash of their identity.
 ///
 /// Which names share a place nobody can know beforehand, so that no packets can be made that all do (Dietzfelbinger et al. 1997, universal
 /// hashing by multiplication); what is found does not depend on it.
@@ -123,21 +124,21 @@ impl Index {
     }
 }
 
-/// All of them, in order of arrival; they go by numbers.
+/// Packets at the port, in order of arrival; they go by numbers.
 #[derive(Clone, Debug)]
 pub struct Flight<T> {
     held: VecDeque<Held<T>>,
-    /// Number of the first.
+    /// Number of the first packet that is kept.
     first: u64,
     by_name: Index,
-    /// Made once a packet comes out without tag, and then kept.
+    /// Index by key alone; made once a packet comes out without tag, and then kept.
     by_key: Option<Index>,
     /// The latest arrival that was seen behind.
     pub last: Option<u64>,
     latest: i128,
     /// Packets that left after one that had arrived later.
     pub overtaken: u64,
-    /// By how many places one was late, at most; also of packets of one moment, for which of these came first stamps do not say.
+    /// Largest number of places by which a packet was late; also of packets of one moment, whose order stamps do not tell.
     pub late: u64,
     /// Packets that left while another of their identity was at the port, of which it may have been either.
     pub alike: u64,
@@ -169,7 +170,7 @@ impl<T> Flight<T> {
         self.held.len()
     }
 
-    /// A packet arrives.
+    /// Adds a packet that arrives at the port.
     pub fn push(&mut self, time: i128, (key, tag): (u64, u64), what: T) {
         let number = self.first + self.held.len() as u64;
         self.held.push_back(Held { time, key, tag, out: None, equal: [NONE; 2], alike: [NONE; 2], what });
@@ -179,8 +180,9 @@ impl<T> Flight<T> {
         }
     }
 
-    /// The packet of that identity that leaves at `out`: of equal ones the earliest after the last that left, for a port keeps the order;
-    /// if there is none, the latest before it. [`Flight::alike`] counts if `out` is on the clock before the port.
+    /// Finds the packet of that identity that leaves at `out`: of equal ones the earliest after the last that left, as a port
+    /// keeps the order; if there is none, the latest before it. [`Flight::alike`] counts if `out` is on the clock before the
+    /// port.
     pub fn leave(&mut self, key: u64, tag: u64, out: i128) -> Option<&mut Held<T>> {
         let after = self.last.map_or(0, |last| last + 1);
         let mut found = self.earliest_after(name(key, tag), after);
@@ -216,7 +218,7 @@ impl<T> Flight<T> {
         choose(&mut self.by_name, &mut self.held, self.first, (name, after), |held| &mut held.equal)
     }
 
-    /// From now on packets are found by their keys alone, too.
+    /// Adds an index by which packets are found by their keys alone.
     fn tagless(&mut self) {
         if self.by_key.is_some() {
             return;
@@ -249,12 +251,12 @@ impl<T> Flight<T> {
         self.held.range(at(from)..at(to).max(at(from))).filter(|held| held.out.is_none()).map(|held| &held.what)
     }
 
-    /// The earliest, and its number.
+    /// The earliest packet, and its number.
     pub fn front(&self) -> Option<(u64, &Held<T>)> {
         self.held.front().map(|held| (self.first, held))
     }
 
-    /// Takes the earliest away; false if there is none.
+    /// Removes the earliest packet; false if there is none.
     pub fn pop(&mut self) -> bool {
         let Some(held) = self.held.front() else { return false };
         if held.out.is_none() {
@@ -266,13 +268,13 @@ impl<T> Flight<T> {
     }
 }
 
-/// A packet of a chain, and the one that would be chosen without it.
+/// A packet of a chain, and the packet that would be chosen without it.
 #[derive(Clone, Copy)]
 struct Choice {
     number: u64,
     next: Option<u64>,
     chain: u32,
-    /// True if the chain is one of packets of equal key, whatever their tags are.
+    /// True if the chain has packets of equal key, whatever their tags are.
     of_key: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a packet is recognised by on both sides of a port: what switches, VLANs, ECN, routers and, step by step, NAT leave alone.
+//! Identity of a packet on both sides of a port: fields that switches, VLANs, ECN, routers and, step by step, NAT leave alone.
 
 use crate::capture::FlowKey;
 use crate::input::context::bytes_of;
@@ -9,44 +9,44 @@ use std::net::IpAddr;
 
 /// Congestion experienced. Source: RFC 3168 §5.
 const CE: u8 = 3;
-/// Of TCP's flags, those that no device sets or clears on the way.
+/// Flags of TCP that no device sets or clears on the way.
 const SYN_FIN_RST: u8 = 0x07;
 /// Bytes of payload that tell packets of other protocols than TCP apart.
 const PAYLOAD: usize = 16;
 
-/// What of a packet's addresses must be the same on both sides.
+/// Part of a packet's addresses that must be the same on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Match {
     /// Addresses and ports.
     Flow,
-    /// Ports: addresses are rewritten.
+    /// Ports alone, as addresses are rewritten.
     Ports,
-    /// Neither: both are rewritten.
+    /// No addresses or ports, as both are rewritten: contents alone.
     Contents,
 }
 
 /// A packet on one side.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// On the clock of its capture [ps].
+    /// Time on the clock of the packet's capture [ps].
     pub time: i128,
-    /// Equal for the same packet on the other side.
+    /// Hash that is equal for the same packet on the other side.
     pub key: u64,
-    /// Distinguishes packets of equal key where it was captured; else 0.
+    /// Hash that distinguishes packets of equal key on the side where it was captured; else 0.
     pub tag: u64,
-    /// No other packet near it has its key and tag.
+    /// True if no other packet near this one has its key and tag.
     pub unique: bool,
-    /// As the queue counts them.
+    /// Bytes of the packet as the queue counts them.
     pub bytes: u32,
     pub marked: bool,
-    /// Hops left.
+    /// Hops left (TTL).
     pub ttl: u8,
     pub has_data: bool,
     pub flow: FlowKey,
     /// Sender and receiver, as numbers.
     pub hosts: (u64, u64),
-    /// The interface that it was captured at, as its capture counts them.
+    /// Interface at which the packet was captured, as its capture counts them.
     pub interface: u32,
 }
 
@@ -66,7 +66,7 @@ fn host(address: IpAddr) -> u64 {
     }
 }
 
-/// A number that flows differ by, from their hosts and ports: for places in small tables.
+/// Number by which flows differ, from their hosts and ports: for places in small tables.
 pub fn spread(hosts: (u64, u64), ports: Option<(u16, u16)>) -> u64 {
     let (from, to) = ports.unwrap_or_default();
     hosts.0 ^ hosts.1.rotate_left(7) ^ u64::from(from ^ to.rotate_left(5))
@@ -112,13 +112,13 @@ impl Seen {
         }
     }
 
-    /// What tells it from all packets near it.
+    /// Hash that tells the packet from all packets near it.
     pub fn name(&self) -> u64 {
         mix(self.key, self.tag)
     }
 }
 
-/// Bits of the byte that says what is true of a packet.
+/// Bits of the byte that stores the facts about a packet.
 const UNIQUE: u8 = 1;
 const MARKED: u8 = 2;
 const HAS_DATA: u8 = 4;

@@ -1,7 +1,7 @@
 //! Two captures of one port, before and behind it: every packet's queue, wait and fate.
 //!
 //! Three readings: [`coarse`] finds how packets match and which way leads to the port, [`align`] what the clocks are apart,
-//! [`reader`] makes the records. docs/analysis-methods.md says how.
+//! [`reader`] makes the records. docs/dev/analysis-steps.md says how.
 
 mod align;
 mod checks;
@@ -35,7 +35,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Packets between both captures that are held at once.
 const MOST_HELD: usize = 1 << 20;
 
-/// Says how far the reading is, 0 … 1; false: it is to end.
+/// Function that is told the progress of the reading, 0 … 1; false: it is to end.
 pub type Tick<'a> = &'a mut dyn FnMut(f64) -> bool;
 
 /// The captures of both sides, the earliest of each first.
@@ -62,45 +62,45 @@ impl Files {
     }
 }
 
-/// Both captures, inspected and aligned.
+/// Two captures of one port, inspected and aligned.
 pub struct Pair {
     files: Files,
     coarse: Coarse,
     alignment: Alignment,
-    /// Sides that are sorted already, for who reads them first.
+    /// Sides that are sorted already, for the first that reads them.
     again: Mutex<align::Again>,
     connections: Connections,
-    /// The port's name: the interface behind it, or the capture.
+    /// Name of the port: the interface behind it, or the capture.
     port: String,
     rate: Option<BitRate>,
     overhead: u64,
     top: usize,
-    /// From when to when it is counted [time of the trace].
+    /// Time window that is counted [time of the trace].
     window: (Time, Time),
     /// The report, once the packets have been read.
     report: Mutex<Option<PairReport>>,
 }
 
-/// How two captures are read, as the user asks.
+/// Settings of the reading of two captures.
 pub struct How {
     /// Interfaces before and behind the port, in captures of several.
     pub interfaces: [Option<String>; 2],
     /// Frames count without check sequence and padding.
     pub without_fcs: bool,
-    /// Packets are sorted first.
+    /// True if packets are sorted first.
     pub sorted: bool,
     /// Transfers over TCP are told apart.
     pub transfers: bool,
     pub rate: Option<BitRate>,
     pub overhead: Bytes,
-    /// Flows that are listed.
+    /// Largest number of flows that are listed.
     pub top: usize,
     /// Waits are counted from the first time to the second.
     pub window: (Time, Time),
 }
 
 impl Pair {
-    /// First time before [ps].
+    /// First time of the capture before [ps].
     fn start(&self) -> i128 {
         self.first().and_then(|first| i128::try_from(first).ok()).unwrap_or(0)
     }
@@ -110,7 +110,7 @@ impl Pair {
         self.files.before.iter().filter_map(|c| c.facts.first).min()
     }
 
-    /// Steps in which its times are [ps].
+    /// Step of the times [ps].
     pub fn tick(&self) -> Option<u64> {
         self.alignment.tick
     }

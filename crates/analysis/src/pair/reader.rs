@@ -1,4 +1,5 @@
-//! The second pass: every arrival with the queue that it found, in order of time, while packets in flight are all that is held.
+//! Second pass over two captures: every arrival with the queue that it found, in order of time, while only packets in flight are
+//! held.
 
 use super::align::{float, Alignment};
 use super::checks::{Checks, Known};
@@ -24,21 +25,22 @@ use std::sync::Arc;
 /// Packets of one batch that are read, at most.
 const STEPS: usize = 1 << 14;
 
-/// Packets before are read ahead by this [ps]: one that comes out before it went in, by clocks and stamps, is known all the same.
+/// Lead by which packets before are read ahead [ps]: a packet that comes out before it went in, by clocks and stamps, is known
+/// all the same.
 const SLACK: i128 = 1_000_000_000;
-/// Flows whose numbers are at hand.
+/// Number of flows whose numbers are at hand.
 const FLOWS: usize = 1 << 12;
 
 /// Queues and waits are compared where the port was busy: of packets that waited [ps].
 const WAITED: i128 = 1_000_000;
 
-/// What is known of a packet when it arrives.
+/// Facts about a packet that are known when it arrives.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     flow: FlowKey,
     hosts: (u64, u64),
     bytes: u32,
-    /// Marked when it arrived; when it has left: marked by the port.
+    /// True if the packet was marked when it arrived; after it has left: if the port marked it.
     marked: bool,
     ttl: u8,
     has_data: bool,
@@ -60,14 +62,14 @@ struct Stranger {
     arrival: Arrival,
 }
 
-/// Both captures, on their way to records.
+/// Reader that makes records of two captures.
 pub struct PairReader {
     pair: Arc<Pair>,
     before: Side,
     behind: Side,
     flight: Flight<Arrival>,
     strangers: VecDeque<Stranger>,
-    /// When what stands in the queue leaves it, and its bytes.
+    /// Time at which each packet in the queue leaves it, and its bytes.
     waiting: BinaryHeap<Reverse<(i128, u32)>>,
     queue: u64,
     previous: Option<Left>,
@@ -82,7 +84,7 @@ pub struct PairReader {
     waits: Waits,
     checks: Checks,
     known: Known,
-    /// From when to when packets are counted that arrive then [ps].
+    /// First and last arrival that is counted [ps].
     window: (i128, i128),
     /// Arrival of the last record [ps].
     latest: i128,
@@ -206,12 +208,12 @@ impl PairReader {
         self.sends(left);
     }
 
-    /// True if packets that arrive then are asked for.
+    /// True if packets that arrive at this time are counted.
     fn counts(&self, arrived: i128) -> bool {
         (self.window.0..=self.window.1).contains(&arrived)
     }
 
-    /// What left has followed the packet before at once, or has not.
+    /// Counts a packet that has left right behind the one before as time in which the port was busy.
     fn sends(&mut self, left: Left) {
         if let Some(previous) = self.previous.filter(|p| left.arrived <= p.left && left.left >= p.left) {
             self.sums.busy += 1;
@@ -222,7 +224,8 @@ impl PairReader {
         self.previous = Some(left);
     }
 
-    /// A packet that was captured behind only: it waited as long as the one in front of it if it left right behind that, else not.
+    /// Queue and wait of a packet that was captured behind only: it waited as long as the one in front of it if it left right
+    /// behind that, else not.
     fn stranger(&mut self, seen: &Seen, left: i128) {
         let Some(previous) = self.previous else {
             // It may have been there before the capture began.
@@ -261,18 +264,18 @@ impl PairReader {
         }
     }
 
-    /// True if later packets have left that it would not have let pass.
+    /// True if later packets have left that this one would not have let pass.
     fn is_passed(&self, number: u64) -> bool {
         self.flight.last.is_some_and(|last| number + self.alignment().late < last)
     }
 
-    /// True if it is known what became of a packet.
+    /// True if the fate of a packet is known.
     fn is_decided(&self, number: u64, held: &Held<Arrival>) -> bool {
         let alignment = self.alignment();
         held.out.is_some() || self.is_passed(number) || self.ended || self.now - held.time > alignment.longest
     }
 
-    /// Hands over what is known.
+    /// Hands over packets whose fate is known.
     fn emit(&mut self, context: &mut Context, batch: &mut Batch) -> Result<(), Problems> {
         while batch.records.len() < BATCH {
             let head = self.flight.front();

@@ -1,4 +1,4 @@
-//! What two captures of one port gave, and how far it can be trusted.
+//! Report on two captures of one port, and on the trust that it deserves.
 
 use super::align::Alignment;
 use super::coarse::Coarse;
@@ -15,14 +15,14 @@ use serde::Serialize;
 pub struct PairReport {
     pub before: Vec<String>,
     pub behind: Vec<String>,
-    /// What had to be the same on both sides, besides IP id, sequence number and length.
+    /// Fields that had to be the same on both sides, besides IP id, sequence number and length.
     pub matched_by: Match,
     /// Packets in both captures.
     pub matched: u64,
-    /// Packets before that never came out, and packets behind that carry a mark which they did not bring.
+    /// Packets before that never came out, and packets behind with a mark that they did not bring.
     pub dropped: u64,
     pub marked: u64,
-    /// Of the packets that came out, the share that was captured before, by number.
+    /// Share of the packets that came out which was captured before, by number.
     pub share_behind: f64,
     /// Packets behind that were not captured before, and their bytes. They are in the queue, with a wait like that of the packet in
     /// front of them.
@@ -36,10 +36,10 @@ pub struct PairReport {
     pub busy_bps: Option<f64>,
     pub busy_wire_bps: Option<f64>,
     pub busy_share: Option<f64>,
-    /// Waits that came out negative, at most by how much [ps].
+    /// Number of negative waits, and the largest of them [ps].
     pub negative: u64,
     pub most_negative_ps: u64,
-    /// RMS of the queue that a packet found less what the port sent during its wait.
+    /// RMS of the difference between the queue that a packet found and the bytes that the port sent during its wait.
     pub queue_error_bytes: Option<f64>,
     pub waiting: Option<WaitReport>,
     pub notes: Vec<String>,
@@ -48,32 +48,32 @@ pub struct PairReport {
 /// Packets that are in no record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LeftOut {
-    /// Before the other capture had begun, and so near the end that they may still have been in the port.
+    /// Packets before the other capture had begun; packets so near the end that they may still have been in the port.
     pub at_start: u64,
     pub at_end: u64,
-    /// Sent by hosts behind the port, in both captures.
+    /// Packets sent by hosts behind the port, in both captures.
     pub other_way: u64,
-    /// At other interfaces, in both captures.
+    /// Packets at other interfaces, in both captures.
     pub other_place: u64,
-    /// To hosts that no packet behind goes to.
+    /// Packets to hosts that no packet behind goes to.
     pub elsewhere: u64,
-    /// Behind, before anything was captured before that came out; and when the capture before had ended.
+    /// Packets behind, before any captured packet came out; packets behind after the capture before had ended.
     pub behind_at_start: u64,
     pub behind_at_end: u64,
-    /// Without IP, or without a time, in both captures.
+    /// Packets without IP, or without a time, in both captures.
     pub not_ip: u64,
-    /// Captured twice.
+    /// Packets that were captured twice.
     pub copies: u64,
 }
 
-/// How the clocks were aligned.
+/// Alignment of the clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClockReport {
-    /// What the clock behind is ahead at the start, with the least time between both captures [ns].
+    /// Lead of the clock behind at the start, with the least time between both captures [ns].
     pub offset_ns: f64,
     /// Gain in millionths; none where too few packets passed without waiting for one to be seen.
     pub drift_ppm: Option<f64>,
-    /// Times behind are those of frames' ends; else of their starts.
+    /// True if times behind are those of frames' ends; else of their starts.
     pub behind_at_end: bool,
     /// Share of up to 32 parts of the time in which a packet passed nearly without waiting, by which clocks can be aligned there.
     pub idle_parts: f64,
@@ -93,12 +93,12 @@ pub struct Sums {
     pub negative: u64,
     pub most_negative: i128,
     pub left_out: LeftOut,
-    /// Packets that left right behind another while they waited, and what went before them.
+    /// Packets that left right behind another while they waited, and the bytes and time before them.
     pub busy: u64,
     pub busy_bytes: u128,
     pub busy_wire: u128,
     pub busy_time: u128,
-    /// Of waits w and queues q that belong together: number, ww, wq, qq.
+    /// Sums over waits w and queues q that belong together: number, ww, wq, qq.
     pub pairs: [f64; 4],
     pub first: Option<i128>,
     pub last: i128,
@@ -106,17 +106,17 @@ pub struct Sums {
 
 /// Parts are idle where the least wait is below this [ps].
 const NEARLY: f64 = 1e7;
-/// Least delays below this are those of one clock [ns].
+/// Least delay below which both captures have one clock [ns].
 const ONE_CLOCK: f64 = 1e5;
 /// A wait that any device makes [ps].
 const NO_QUEUE: u64 = 20_000_000;
-/// A port has several queues where more than this share of its packets leave after later ones.
+/// Share of packets that leave after later ones above which a port has several queues.
 const SEVERAL: f64 = 0.01;
-/// A rate is off beyond this share of what was given.
+/// Share of the given rate beyond which a measured one is off.
 pub const OFF: f64 = 0.02;
 
 impl PairReport {
-    /// From what both passes found.
+    /// Report from the findings of both passes.
     pub fn new(
         (before, behind): (Vec<String>, Vec<String>),
         (coarse, alignment): (&Coarse, &Alignment),
@@ -164,7 +164,7 @@ impl PairReport {
         }
     }
 
-    /// Says how far it can be trusted. `swapped`: the sides are, and that is why packets are missing on one of them.
+    /// Says how far the report can be trusted. `swapped`: the sides are, and that is why packets are missing on one of them.
     pub fn judge(&mut self, given: Option<BitRate>, passed: [&Passed; 2], never_left: (u64, u64), swapped: bool) {
         let out = self.matched + self.only_behind;
         let short = |x: f64| format!("{x:.2}").trim_end_matches('0').trim_end_matches('.').to_string();

@@ -13,27 +13,29 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Read;
 use std::sync::Arc;
 
-/// Packets that are read ahead: one may overtake so many others.
+/// Number of packets that are read ahead: one may overtake so many others.
 const AHEAD: usize = 256;
-/// Packets that are sorted in memory at a time; runs of so many are merged. Tests have few packets, and several runs of them.
+/// Number of packets that are sorted in memory at a time; runs of so many are merged. Tests have few packets, and several runs of
+/// them.
 const SORTED: usize = if cfg!(test) { 300 } else { 1 << 17 };
-/// Places by which copies of a packet are recognised, and how far apart they may be, in packets and time [ps].
+/// Number of places by which copies of a packet are recognised, and their largest distance, in packets and time [ps].
 const PLACES: usize = 1 << 13;
 const NEAR: u64 = 1 << 14;
 const SOON: i128 = 1_000_000_000_000;
-/// One in so many packets that is captured at two interfaces tells that the capture is of both; interfaces that are named then.
+/// Share of packets, one in so many, captured at two interfaces from which the capture is of both; and number of interfaces that
+/// are named then.
 const TWICE: u64 = 10;
 const NAMED: usize = 16;
 
-/// Before all times, and far enough from the edge to be calculated with [ps].
+/// A time before all others, and far enough from the edge to be calculated with [ps].
 pub const NEVER: i128 = -(1 << 120);
 
-/// Where the packets of a side were captured, in a file that holds several places: the interface's name, its number on the host, or its
-/// place in the file.
+/// Place at which the packets of a side were captured, in a file that holds several: the interface's name, its number on the
+/// host, or its place in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub interface: String,
-    /// Frames that went the other way at that interface are another port's.
+    /// Direction of the frames: the other way at that interface is another port's.
     pub direction: Direction,
 }
 
@@ -43,20 +45,20 @@ impl Place {
         number_named(&self.interface)
     }
 
-    /// True if it is the interface at that place in the file, which has that name: `#0` is the first.
+    /// True if the place is the interface at that index in the file, which has that name: `#0` is the first.
     fn is(&self, index: usize, name: &str) -> bool {
         self.interface.strip_prefix('#').map_or(self.interface == name, |place| place.parse() == Ok(index))
     }
 }
 
-/// How the packets of a side are read.
+/// Settings of the reading of one side.
 #[derive(Clone, Debug)]
 pub struct How {
     pub matching: Match,
     pub without_fcs: bool,
     /// The whole side is sorted before anything is handed over.
     pub sorted: bool,
-    /// Hosts behind the port, as this side knows them: what they send goes the other way.
+    /// Hosts behind the port, as this side knows them: packets from them go the other way.
     pub behind: Arc<BTreeSet<u64>>,
     pub place: Option<Place>,
 }
@@ -65,7 +67,7 @@ pub struct How {
 #[derive(Clone, Debug, Default)]
 pub struct Passed {
     pub frames: u64,
-    /// At other interfaces, or the other way at this one.
+    /// Frames at other interfaces, or the other way at this one.
     pub other_place: u64,
     pub not_ip: u64,
     pub undated: u64,
@@ -74,16 +76,16 @@ pub struct Passed {
     /// Copies that were captured at another interface, and the packets of each interface by its name.
     pub elsewhere: u64,
     pub interfaces: BTreeMap<String, u64>,
-    /// Packets that were captured after a later one by more places than are put in order, and by how much at most [ps].
+    /// Packets that were captured after later ones by more places than are put in order, and the latest by how much [ps].
     pub late: u64,
     pub late_by: i128,
-    /// Packets that the capturing side says it lost.
+    /// Packets that the capturing side reports as lost.
     pub lost: u64,
     /// Files that end inside a block, and where.
     pub truncated: Vec<String>,
     /// Bytes that the captures keep of a frame, at least.
     pub snap: Option<u32>,
-    /// In which steps its times are.
+    /// Granularity of the times.
     pub grain: Grain,
     /// Packets by the outermost tunnel that they were in.
     pub tunnels: BTreeMap<Tunnel, u64>,
@@ -100,7 +102,7 @@ struct Copies {
 }
 
 impl Copies {
-    /// True if the packet, the one of that number, was captured here a moment ago; counts it if that was `elsewhere`.
+    /// True if the packet, number `at`, was captured here a moment ago; counts it if that was `elsewhere`.
     #[inline]
     fn has(&mut self, seen: &Seen, at: u64, elsewhere: &mut u64) -> bool {
         if !seen.unique {
@@ -129,8 +131,8 @@ pub struct Side {
     file: usize,
     capture: Option<Capture<Input>>,
     read: u64,
-    /// In order of time, of equal times as they came. Packets stay in their places until they are handed over: a copy that was just
-    /// written costs more than to read it.
+    /// Packets read ahead in order of time, of equal times as they came. Packets stay in their places until they are handed over:
+    /// a copy that was just written costs more than to read it.
     ahead: VecDeque<Seen>,
     /// True if the first of them is the next one.
     ready: bool,
@@ -198,7 +200,7 @@ impl Side {
         Ok(Some(Side { sorted: Some(sorted), passed: self.read_once, again: true, ..side }))
     }
 
-    /// Share of its bytes that have been read, 0 … 1.
+    /// Share of the side's bytes that have been read, 0 … 1.
     pub fn progress(&self) -> f64 {
         if self.again {
             return (self.count as f64 / self.passed.frames.max(1) as f64).min(1.0);
@@ -215,7 +217,7 @@ impl Side {
         Ok(self.first()?.map(|seen| seen.time))
     }
 
-    /// The next packet, which stays the next one.
+    /// A reference to the next packet, which stays the next one.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -4,7 +4,7 @@ use crate::HistogramReport;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Classes to each power of two, so that a percentile is off by less than 0.8 %.
+/// Number of classes to each power of two, so that a percentile is off by less than 0.8 %.
 const STEPS: u64 = 64;
 const BITS: u32 = 6;
 /// Classes that the histogram of the report takes together.
@@ -21,7 +21,7 @@ pub struct WaitReport {
     pub p95_ps: u64,
     pub p99_ps: u64,
     pub max_ps: u64,
-    /// When the packet arrived that waited longest.
+    /// Arrival of the packet that waited longest.
     pub max_at_ps: u64,
     /// `counts[i]` is of `edges[i] <= x < edges[i + 1]`.
     pub histogram: HistogramReport,
@@ -115,7 +115,7 @@ impl Waits {
         }
     }
 
-    /// Flows none of whose packets left the port, and what of them counts as dropped.
+    /// Flows none of whose packets left the port, and the number of these packets that count as dropped.
     pub fn never_left(&self) -> (u64, u64) {
         let never = self.flows.values().filter(|t| t.packets == 0);
         never.fold((0, 0), |(flows, packets), t| (flows + 1, packets + t.dropped))

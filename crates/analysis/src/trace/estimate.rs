@@ -1,4 +1,4 @@
-//! The queue of a port from what arrived at it: an estimate, by Lindley's recursion with a drop-tail buffer.
+//! Queue of a port from its arrivals: an estimate, by Lindley's recursion with a drop-tail buffer.
 //!
 //! A packet begins to leave when it has arrived and the one before it has left: s(k) = max(a(k), s(k−1) + size(k−1)/rate). It waits
 //! s(k) − a(k), and finds the bytes of all that have not begun to leave. A packet that the buffer cannot hold beside those is dropped.
@@ -73,10 +73,10 @@ pub struct Lindley {
     overhead: u64,
     buffer: Buffer,
     clock: WireClock,
-    /// When packets begin to leave, and their bytes.
+    /// Time at which each packet in the queue begins to leave, and its bytes.
     waiting: VecDeque<(u64, u32)>,
     bytes: u64,
-    /// When the port has sent all that it accepted [ps].
+    /// Time at which the port has sent all that it accepted [ps].
     free: u64,
     busy: u128,
     first: Option<u64>,
@@ -90,7 +90,7 @@ pub struct Lindley {
     longest: u64,
     compared: Compared,
     line: LineCheck,
-    /// When more waited than is held.
+    /// First time at which more packets waited than are kept; `None`: never.
     overflow: Option<Time>,
 }
 
@@ -119,7 +119,7 @@ impl Lindley {
         }
     }
 
-    /// The record with the queue that the estimate has for it, and its wait; nothing where the trace knows the queue.
+    /// Estimates the queue that a record found, and its wait; `None` where the trace knows the queue.
     pub fn take(&mut self, record: &Record) -> Option<(Record, Option<u64>)> {
         let now = record.time.ps();
         self.first.get_or_insert(now);
@@ -155,7 +155,7 @@ impl Lindley {
         Some((record, wait))
     }
 
-    /// Takes a packet in; gives its wait.
+    /// Accepts a packet into the queue; gives its wait.
     fn accept(&mut self, now: u64, frame: u32) -> u64 {
         let wire = u32::try_from(u64::from(frame) + self.overhead).unwrap_or(u32::MAX);
         let time = self.clock.tx(wire).ps();
@@ -187,7 +187,7 @@ impl Lindley {
         c.both += u64::from(dropped && record.loses());
     }
 
-    /// True if what arrived can have met the queue that is estimated.
+    /// Finding that the arrivals cannot have met the estimated queue, if so.
     pub fn finding(&self, port: &str) -> Option<Finding> {
         self.line.finding(self.rate, port)
     }

@@ -89,7 +89,7 @@ impl Sink for Writer {
     }
 }
 
-/// Writes the records of a trace to `records.parquet` in `folder`, each port's in order of time; gives how many there are.
+/// Writes the records of a trace to `records.parquet` in `folder`, each port's in order of time; gives their number.
 ///
 /// # Errors
 /// See [`Failure`]; the table cannot be written.

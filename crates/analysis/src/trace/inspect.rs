@@ -1,4 +1,5 @@
-//! Files of a trace are inspected, joined to a pair where they are two captures of one port, and captures read for the first time.
+//! Inspection of a trace's files, which are joined to a pair where they are two captures of one port; and the first reading of
+//! captures.
 
 use super::source::Source;
 use super::{Control, Observer, Options, Progress};
@@ -86,7 +87,7 @@ pub fn inspected(options: &Options, observer: &mut dyn Observer) -> Result<Vec<S
 /// Share of the time that the first reading of captures takes.
 const SURVEY: f64 = 0.4;
 
-/// Reads captures for the first time; the share of the work that is then done.
+/// Reads captures for the first time; gives the share of the work that is then done.
 pub fn survey(sources: &mut [Source], options: &Options, observer: &mut dyn Observer) -> Result<f64, Failure> {
     let pointless: Problems = sources
         .iter()

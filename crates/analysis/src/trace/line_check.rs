@@ -1,4 +1,4 @@
-//! Whether what arrived at a port whose queue is estimated can have met that queue: behind a bottleneck it cannot.
+//! Check that arrivals at a port whose queue is estimated can have met that queue: behind a bottleneck they cannot.
 //!
 //! A port that is busy sends frames one right after another, so behind it they come at just its speed, and hardly one of them would
 //! wait at a port that is a little faster: by so much that a few bytes of overhead more or less do not matter. Before it, several senders that
@@ -14,7 +14,7 @@ use fanin_units::{BitRate, Bytes};
 const NEAR: f64 = 0.1;
 /// Windows at that speed that are needed.
 const ENOUGH: u64 = 8;
-/// By how much the port is faster by which it is judged.
+/// Speed of the port that the check supposes, as a multiple of its own.
 const FASTER: f64 = 1.05;
 /// Backlog behind a busy port that inexact stamps explain [bytes], and the share of packets that may find more.
 const FRAMES: f64 = 2.0 * 1538.0;
@@ -30,7 +30,7 @@ pub struct LineCheck {
     /// Backlog of a port that is a little faster [bytes], and its time.
     backlog: f64,
     last: u64,
-    /// Packets of the window, and those that found more than behind a busy port.
+    /// Packets of the window, and those of them that found more than can wait behind a busy port.
     packets: u64,
     waiting: u64,
     /// Sums of all windows at the speed of the line, and their number.
@@ -44,7 +44,7 @@ impl LineCheck {
         LineCheck { window, carried, start: 0, bytes: 0, backlog: 0.0, last: 0, packets: 0, waiting: 0, all: (0, 0, 0) }
     }
 
-    /// A packet of so many bytes on the wire arrived.
+    /// Takes the arrival of a packet of `wire` bytes on the wire.
     #[inline]
     pub fn see(&mut self, time: u64, wire: u64) {
         if time - self.start >= self.window {

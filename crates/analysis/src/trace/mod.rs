@@ -51,7 +51,7 @@ use source::{origin, Source};
 use std::path::Path;
 use window::Windows;
 
-/// The whole report.
+/// Report of an analysis.
 #[derive(Clone, Debug, Serialize)]
 pub struct TraceReport {
     pub schema: &'static str,
@@ -77,9 +77,10 @@ pub struct TraceReport {
 #[derive(Clone, Debug, Serialize)]
 pub struct SourceReport {
     pub path: String,
-    /// Name of its format.
+    /// Name of the file's format.
     pub kind: &'static str,
-    /// Records in it, of ports that were not asked for too; null for a capture behind a port, whose packets belong to records of that before.
+    /// Records in the file, including those of ports that were not asked for; null for a capture behind a port, whose packets
+    /// belong to records of that before.
     pub records: Option<u64>,
     /// Selection of the capture's frames that is analysed; null where it is no capture, or stamps say at which port each packet was.
     pub taken: Option<Selection>,
@@ -88,7 +89,7 @@ pub struct SourceReport {
 /// Progress of the reading.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// 0 … 1.
+    /// Share of the work that is done, 0 … 1.
     pub done: f64,
     pub records: u64,
 }
@@ -100,7 +101,7 @@ pub enum Control {
     Stop,
 }
 
-/// Who watches from outside; called about every 10 ms.
+/// Observer of an analysis; called about every 10 ms.
 pub trait Observer {
     fn progress(&mut self, progress: Progress) -> Control;
 }
@@ -163,10 +164,10 @@ pub(super) fn read<'a, S: Sink>(
     }
 }
 
-/// Why the reading ended early.
+/// Reason for which the reading ended early.
 enum Halt {
     Failure(Failure),
-    /// The records of a port are not in order, and it had been hoped that they are.
+    /// The records of a port are not in order, although the analysis relied on that.
     Disorder,
 }
 
@@ -183,7 +184,7 @@ pub(super) struct Trace {
     by: By,
 }
 
-/// Makes what takes the records of a port.
+/// Maker of the sink for the records of a port.
 type Make<'a, S> = &'a dyn Fn(&Settings, &str, &Context) -> S;
 
 impl Trace {
@@ -248,7 +249,7 @@ impl Trace {
     }
 }
 
-/// Why drops or marks of some port are unknown.
+/// Note on the sources for which drops or marks of some port are unknown.
 fn untold(sources: &[Source], ports: &[PortReport]) -> Option<String> {
     let (drops, marks) = (ports.iter().any(|p| p.dropped.is_none()), ports.iter().any(|p| p.marked.is_none()));
     let lacks = |f: &&Facts| (drops && !f.fates.drops) || (marks && !f.fates.marks);
@@ -326,17 +327,17 @@ pub(super) struct Run<'a, S> {
     /// Steps of times and queue lengths, the coarsest of all files.
     steps: (Span, Bytes),
     speed: Option<fanin_units::BitRate>,
-    /// By port; None: not asked for.
+    /// Records on their way, by port; `None`: not asked for.
     lanes: Vec<Option<Lane<Estimated<S>>>>,
     records: u64,
     counts: Vec<u64>,
     /// Share of the work that was done before.
     before: f64,
-    /// By port: whether its records can be as they are.
+    /// Checks of each port's records against what can be.
     checks: Vec<PortChecks>,
-    /// True if any port has some.
+    /// True if any port has checks.
     checked: bool,
-    /// By port: what all files with records of it tell of packets' fates.
+    /// Fates of packets that all files with records of a port tell, by port.
     fates: Vec<Fates>,
 }
 
@@ -682,8 +683,8 @@ impl Run<'_, PortAnalyzer> {
 /// Problems of a trace, at most.
 const MOST_PROBLEMS: usize = 50;
 
-/// Adds what is wrong in tables of text, where one was found to be wrong: in those that are open, and in those still to be opened. False:
-/// it was stopped.
+/// Adds the problems in tables of text, once one has any: in tables that are open, and in those still to be opened. False: it was
+/// stopped.
 fn all_wrong(
     problems: &mut Problems,
     (open, waiting): (Vec<Box<dyn TraceReader>>, &[Source]),

@@ -19,14 +19,14 @@ use std::path::{Path, PathBuf};
 /// Quantity by which bursts are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum By {
-    /// By the queue where there is one, by the arrival rate in captures without.
+    /// Detection by the queue where there is one, by the arrival rate in captures without.
     #[default]
     Auto,
     Queue,
     Rate,
 }
 
-/// Everything about one analysis.
+/// Options of one analysis.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Files, or one result folder.
@@ -40,16 +40,16 @@ pub struct Options {
     pub buffer: Option<Buffer>,
     /// Error that the port's speed may have, as a share: the estimate is a range over it.
     pub rate_tolerance: Option<f64>,
-    /// The port's queue counts frames without their check sequence and padding, as Linux does.
+    /// True if the port's queue counts frames without their check sequence and padding, as Linux does.
     pub without_fcs: bool,
     /// Names of files in messages, where they are not the paths.
     pub shown: BTreeMap<PathBuf, PathBuf>,
-    /// Only these ports; all if empty.
+    /// Ports that are analysed; all if empty.
     pub ports: Vec<String>,
     pub columns: Option<Mapping>,
     /// Sort the whole trace in memory.
     pub sort: bool,
-    /// Also list the transfers over TCP of captures.
+    /// True if the transfers over TCP of captures are listed too.
     pub transfers: bool,
     pub by: By,
     pub above: Option<Bytes>,
@@ -62,7 +62,7 @@ pub struct Options {
     pub dates: [Option<Dated>; 2],
     /// Filter of captures' frames.
     pub filter: CaptureFilter,
-    /// Everything else; `rate` and `detect` are put in for each port.
+    /// Settings of burst detection; `rate` and `detect` are put in for each port.
     pub settings: Settings,
 }
 
@@ -219,7 +219,7 @@ impl Options {
         }
     }
 
-    /// Settles whether bursts are found by the queue or by the rate, from the thresholds that are given.
+    /// Settles if bursts are found by the queue or by the rate, from the thresholds that are given.
     fn choose_by(&mut self, problems: &mut Problems) {
         let by_rate = self.window.is_some() || self.share.is_some();
         let by_queue = self.above.is_some() || self.until.is_some();
@@ -269,12 +269,12 @@ impl Options {
         self.rate_tolerance.unwrap_or(RATE_TOLERANCE)
     }
 
-    /// A file, and how messages call it.
+    /// A file with its name in messages.
     pub(super) fn place(&self, path: &Path) -> Place {
         Place { path: path.to_path_buf(), shown: self.shown.get(path).map_or(path, PathBuf::as_path).to_path_buf() }
     }
 
-    /// The settings with what bursts are found by.
+    /// Settings with the threshold for this kind of detection.
     pub fn detecting(&self, by: By) -> Settings {
         let detect = match by {
             By::Rate => Detect::Rate { window: self.window, share: self.share.unwrap_or(SHARE) },
@@ -283,7 +283,7 @@ impl Options {
         Settings { detect, ..self.settings.clone() }
     }
 
-    /// As the report gives them: what was asked, with the defaults that apply to all ports.
+    /// Options in the report: what was asked, with the defaults that apply to all ports.
     pub fn reported(&self, by: By) -> Value {
         let text = |v: Option<String>| v.map_or(Value::Null, Value::String);
         let s = &self.settings;
@@ -465,7 +465,7 @@ impl<'a> Reading<'a> {
         count
     }
 
-    /// Texts by text.
+    /// Texts by text, from a key of the options.
     fn names(&mut self, key: &str) -> BTreeMap<PathBuf, PathBuf> {
         match self.get(key) {
             None => BTreeMap::new(),

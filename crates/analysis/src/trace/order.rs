@@ -9,7 +9,7 @@ use std::io::Error;
 /// Records that may overtake one another.
 pub const WINDOW: usize = 1 << 16;
 
-/// Records of a port that are handed on together where they come in order: its analysis then stays in the cache for so many.
+/// Number of records of a port that are handed on together where they come in order: its analysis then stays in the cache.
 const TOGETHER: usize = 256;
 
 /// Records of a port that are sorted in memory at a time (48 B each: 6 MB); runs of so many are merged.
@@ -18,7 +18,7 @@ const SORTED: usize = 1 << 17;
 /// Order in which records come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Each not before the last.
+    /// Each record not before the last.
     Sorted,
     /// Each not before the one [`WINDOW`] places ahead of it.
     Nearly,
@@ -98,12 +98,12 @@ impl Sink for PortAnalyzer {
     }
 }
 
-/// One port's records on their way.
+/// Records of one port on their way to be handed on in order.
 pub struct Lane<S> {
     sink: S,
     order: Order,
     held: Vec<Record>,
-    /// Their waits [ps], where they are measured: empty, or as many.
+    /// Waits of the held records [ps], where they are measured: empty, or as many.
     waits: Vec<Option<u64>>,
     /// Records so far, where all are sorted.
     sorter: Result<Sorter<Timed>, Error>,
@@ -133,7 +133,7 @@ impl<S: Sink> Lane<S> {
         }
     }
 
-    /// Takes the next record, whose wait was measured; then all have theirs.
+    /// Takes the next record, whose wait was measured, as that of all records of the port.
     ///
     /// # Errors
     /// It is too late.
@@ -219,7 +219,7 @@ impl<S: Sink> Lane<S> {
         self.sorted = true;
     }
 
-    /// Hands everything on; gives what took it.
+    /// Hands all records on; gives the sink.
     ///
     /// # Errors
     /// What was sorted cannot be read.

@@ -1,4 +1,4 @@
-//! The estimate of a queue over what the port's speed may be, and what the file itself says of it.
+//! Estimate of a queue over the range of the port's possible speed, and the file's own evidence on it.
 
 use super::estimate::{Buffer, Lindley};
 use crate::bursts::{Confirmed, EstimateRange, EstimateReport, Sure};
@@ -8,16 +8,17 @@ use crate::input::problem::Problem;
 use crate::Record;
 use fanin_units::{BitRate, Bytes};
 
-/// By how much more than the port's speed may seem to be acknowledged: ends of stretches, and headers of other sizes.
+/// Factor by which more than the port's speed may seem to be acknowledged: ends of stretches, and headers of other sizes.
 const MORE: f64 = 1.05;
 /// Drops that may have other explanations, as a share of those that the file can explain and as a number.
 const SOME: (f64, u64) = (1.1, 5);
-/// … where no acknowledgment says what was still to come again: twice as many, and this share of all packets.
+/// Drops that may have other explanations where no acknowledgment says what was still to come again: as a multiple of those that
+/// the file can explain, and as a share of all packets.
 const MANY: (f64, f64) = (2.0, 0.1);
 /// Share of a port's packets that must be of TCP, with data, for their numbers to speak of its drops.
 const MOSTLY: f64 = 0.8;
 
-/// A port whose queue is calculated at its speed, and at the lowest and highest that it may be.
+/// A port whose queue is calculated at its speed, and at the lowest and highest that it may have.
 #[derive(Debug)]
 pub struct Estimate {
     pub middle: Lindley,
@@ -34,7 +35,7 @@ impl Estimate {
         Estimate { middle: Lindley::new(rate, overhead, buffer), bounds, tolerance, rate }
     }
 
-    /// Takes an arrival as [`Lindley::take`] does, and returns what the middle of the range says.
+    /// Takes an arrival as [`Lindley::take`] does, and returns the estimate in the middle of the range.
     #[inline]
     pub fn take(&mut self, record: &Record) -> Option<(Record, Option<u64>)> {
         if let Some((slow, fast)) = &mut self.bounds {
@@ -145,7 +146,7 @@ impl Estimate {
         (Sure::Confirmed, format!("the file agrees: {said}{acked}"))
     }
 
-    /// The answer in one sentence: its middle, its range, and how sure it is.
+    /// Answer in one sentence: the middle, the range, and the certainty.
     fn say(&self, report: &EstimateReport, why: &str) -> String {
         let range = &report.range;
         if report.sure == Sure::Refuted {

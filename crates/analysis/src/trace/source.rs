@@ -86,7 +86,7 @@ impl Source {
         }
     }
 
-    /// A single capture, to take the findings of its first reading.
+    /// A single capture, for taking the findings of its first reading.
     pub fn capture_mut(&mut self) -> Option<&mut CaptureFile> {
         match self {
             Source::Capture(capture) => Some(capture),
@@ -99,7 +99,7 @@ impl Source {
         self.capture().and_then(CaptureFile::selection)
     }
 
-    /// Opens it for reading from the start.
+    /// Opens the source for reading from the start.
     ///
     /// # Errors
     /// It cannot be opened any more.

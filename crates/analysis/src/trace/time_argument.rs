@@ -1,4 +1,4 @@
-//! Moments of a trace that a user names: how long after its time 0, or when on its clock.
+//! Moments of a trace that a user names: as the time after its time 0, or as a date on its clock.
 
 use super::source::{origin, Source};
 use crate::input::number::{date, from_date, DATES};
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 /// Accepted times, for messages.
 pub const ACCEPTED: &str = "a time such as 1.5ms, or a date such as 2026-11-21T08:00:00.001Z";
 
-/// A date as it was given.
+/// A date that the user gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dated {
     /// Picoseconds since 1970.
@@ -20,7 +20,7 @@ pub struct Dated {
 }
 
 impl Dated {
-    /// Reads an ISO date; seconds may be left out, and without a zone it is one in UTC. None where it is none.
+    /// Reads an ISO date; seconds may be left out, and without a zone it is in UTC. None where it is none.
     pub fn read(text: &str) -> Option<Dated> {
         let minutes = || {
             let (minute, rest) = text.trim().split_at_checked(16)?;
@@ -45,7 +45,7 @@ pub fn in_order(start: Option<Time>, stop: Option<Time>) -> Option<Problem> {
 }
 
 impl Options {
-    /// With times of the trace in the place of dates, for which its files are opened.
+    /// The options with dates replaced by times of the trace, for which its files are opened.
     pub(super) fn dated(&self) -> Result<Cow<'_, Options>, Failure> {
         let [start, stop] = &self.dates;
         if start.is_none() && stop.is_none() {

@@ -1,4 +1,4 @@
-//! Report of the transfers over TCP in the captures of a trace: which were slow, and what shows why.
+//! Report of the transfers over TCP in the captures of a trace: the slow ones, and the reasons.
 
 use super::options::Options;
 use super::source::Source;
@@ -20,7 +20,7 @@ const MOST_OF_IT: f64 = 0.5;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TransferReport {
     pub transfers: u64,
-    /// All of it was acknowledged in the capture.
+    /// Transfers of which all was acknowledged in the capture.
     pub complete: u64,
     pub bytes: u64,
     pub segments: u64,
@@ -36,9 +36,9 @@ pub struct TransferReport {
     pub with_acks: u64,
     /// Transfers with timeouts, or with a SYN that came again.
     pub with_timeouts: u64,
-    /// Completion times of those that are complete.
+    /// Completion times of the complete transfers.
     pub took: Option<Took>,
-    /// The slowest first.
+    /// Slowest transfers, the slowest first.
     pub slowest: Vec<TransferRow>,
     pub notes: Vec<String>,
 }
@@ -52,13 +52,13 @@ pub struct Took {
     pub max_ps: u64,
 }
 
-/// One transfer.
+/// Row of one transfer in the report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TransferRow {
     pub flow: String,
     /// First SYN of the connection where it counts, else first data; absent where the trace has another clock than the capture.
     pub start_ps: Option<u64>,
-    /// From there to the acknowledgment of all, or to the last frame.
+    /// Time from the start to the acknowledgment of all, or to the last frame.
     pub took_ps: u64,
     pub complete: bool,
     pub reset: bool,
@@ -73,9 +73,9 @@ pub struct TransferRow {
     pub timeout_ps: Option<u64>,
     pub probes: Option<u64>,
     pub syn_resent: u64,
-    /// From the first SYN to the first data, where the SYN counts.
+    /// Time from the first SYN to the first data, where the SYN counts.
     pub handshake_ps: Option<u64>,
-    /// From the first data of the request that it answers to its first data.
+    /// Time from the first data of the request that the transfer answers to its own first data.
     pub answered_after_ps: Option<u64>,
     pub stall_ps: u64,
     pub idle_ps: u64,

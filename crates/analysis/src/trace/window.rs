@@ -7,7 +7,7 @@ use fanin_units::Time;
 /// Records that were found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Records {
-    /// In order of time.
+    /// Records in order of time.
     pub records: Vec<Record>,
     /// Number of records in all.
     pub count: u64,
@@ -19,7 +19,7 @@ pub struct Records {
 pub struct Windows(Vec<Window>);
 
 impl Windows {
-    /// Stretches by their two ends, both included; of each, `most` records are kept.
+    /// A collector of stretches by their two ends, both included; of each, `most` records are kept.
     pub fn new(stretches: &[(Time, Time)], most: usize) -> Self {
         Windows(stretches.iter().map(|&(from, to)| Window::new(from, to, most)).collect())
     }
@@ -38,7 +38,7 @@ impl Sink for Windows {
     }
 }
 
-/// Collects those of one in bounded memory.
+/// Records of one stretch, collected in bounded memory.
 struct Window {
     from: Time,
     to: Time,

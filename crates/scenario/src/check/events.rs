@@ -108,7 +108,7 @@ fn links(event: &LinkEvent, network: &Network, cx: &mut Cx) -> Vec<LinkId> {
     (0u32..).map(LinkId).zip(&names).filter(|(_, name)| fits(name)).map(|(link, _)| link).collect()
 }
 
-/// Adds what happens to the links of an event.
+/// Adds the outages and bit errors of an event to its links.
 fn resolve(
     (i, event): (usize, &LinkEvent),
     links: &[LinkId],

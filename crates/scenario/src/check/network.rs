@@ -1,4 +1,4 @@
-//! The network, as the checks need it.
+//! The network as checks need it.
 
 use super::largest_frame;
 use crate::doc::Parts;
@@ -145,7 +145,7 @@ impl<'a> Network<'a> {
         rates.fold(Span::ZERO, |sum, rate| sum + rate.time_to_send(frame))
     }
 
-    /// One of the shortest paths; `number` selects it.
+    /// One of the shortest paths between two hosts; `number` selects it.
     pub fn path(&self, [src, dst]: [HostId; 2], number: usize) -> Vec<LinkId> {
         self.routes.path(self.topology, src, dst, |node, links| (number + node.index()) % links)
     }

@@ -1,4 +1,4 @@
-//! Packets leave their queues: when somebody looks, with the time at which it happened.
+//! Lazy dequeue: packets leave their queues when the queue is next read, each with the time at which it left.
 //!
 //! A port off the fast path decides who is next when its wire is free. That is no event where nobody has to act at that instant: it is
 //! caught up with before anything reads or changes the port, and when the last packet on its wire has arrived at the far end, which is
@@ -19,7 +19,7 @@ pub struct Departed {
     pub at: Time,
 }
 
-/// Something at a port has passed 2^32.
+/// Handles an overflow of a port's 32-bit counters.
 #[cold]
 #[inline(never)]
 fn carried(port: &mut Port, stuck: &mut Option<String>, barrier: &mut Time, carry: Carry) {
@@ -38,7 +38,7 @@ pub fn full_queue(port: &Port, stuck: &mut Option<String>, barrier: &mut Time) {
 }
 
 impl Core {
-    /// Brings a port's queue up to now: whatever has begun serialisation since it was last read leaves it.
+    /// Brings a port's queue up to now: packets whose serialisation has begun since it was last read leave it.
     #[inline(always)]
     pub fn catch_up(&mut self, l: LinkId) {
         let (link, rings) = self.links.with_rings(l);
@@ -59,7 +59,7 @@ impl Core {
         }
     }
 
-    /// Whatever has begun serialisation leaves the ring, with all that follows from it.
+    /// Takes out of the ring all packets whose serialisation has begun, with all consequences.
     #[inline(never)]
     fn leave_ring(&mut self, l: LinkId) {
         loop {
@@ -99,7 +99,7 @@ impl Core {
         }
     }
 
-    /// Makes a port whose departures are no events go on when its wire is free, which it is not, if it has anything to send.
+    /// Lets a port with lazy dequeue send on when its wire is free, which it is not now, if it has anything to send.
     #[inline(always)]
     pub fn follow(&mut self, l: LinkId) {
         let may_send = self.ports[l].queues.as_deref().is_some_and(|queues| queues.may_send());
@@ -111,7 +111,7 @@ impl Core {
         }
     }
 
-    /// Something may be sent now at a port whose departures are no events, or must not be any more.
+    /// Starts the next packet, or waits for the wire, at a port whose departures are no events or need not be any more.
     pub fn go_on(&mut self, l: LinkId) {
         if self.links[l].free_at <= self.now.ps() && !self.start_next(l, self.now) {
             return self.rest(l);
@@ -119,7 +119,7 @@ impl Core {
         self.follow(l);
     }
 
-    /// A port whose departures are no events has nothing to send.
+    /// Notes that a port with lazy dequeue has nothing to send.
     #[inline(always)]
     fn rest(&mut self, l: LinkId) {
         let (link, port) = (&mut self.links[l], &self.ports[l]);
@@ -155,7 +155,7 @@ impl Core {
         queues.express.as_mut()?.pop(data)
     }
 
-    /// Takes the packet whose turn it is off its queue, with its frame bytes there.
+    /// Takes the packet that the scheduler chooses off its queue, with its frame bytes there.
     #[inline(always)]
     pub fn take_next(&mut self, l: LinkId) -> Option<(PacketId, u16)> {
         let port = &mut self.ports[l];
@@ -183,7 +183,7 @@ impl Core {
         self.has_left(l, start, (packet, frame), queued.is_some());
     }
 
-    /// What follows from a packet's departure at `start` besides its arrival. `queued`: it has waited.
+    /// Handles the consequences of a packet's departure at `start` other than its arrival. `queued`: it has waited.
     #[inline(always)]
     fn has_left(&mut self, l: LinkId, start: Time, (packet, frame): (PacketId, u16), queued: bool) {
         let also = self.ports[l].at_dequeue;
@@ -202,7 +202,7 @@ impl Core {
         }
     }
 
-    /// Puts a frame onto a wire that is free at `start`, past the queues of classes and what happens there.
+    /// Puts a frame onto a wire that is free at `start`, past the queues of classes.
     pub fn start_past_queue(&mut self, l: LinkId, start: Time, packet: PacketId) {
         let frame = self.pool[packet].frame;
         self.put(l, start, packet, frame);
@@ -224,7 +224,7 @@ impl Core {
         }
     }
 
-    /// Gives a packet to a port on the fast path, whose queue is up to now: onto the wire, or behind what waits.
+    /// Gives a packet to a port on the fast path, whose queue is up to now: onto the wire, or behind the packets that wait.
     #[inline(always)]
     pub fn send(&mut self, l: LinkId, packet: PacketId, frame: u16) {
         let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
@@ -262,7 +262,7 @@ impl Core {
         }
     }
 
-    /// From now on what waits at a port stands in its queues, until nothing does.
+    /// Takes a port off the fast path: packets wait in its queues, until none does.
     #[inline(never)]
     pub fn leave_fast_path(&mut self, l: LinkId) {
         self.catch_up(l);
@@ -287,7 +287,7 @@ impl Core {
         link.follow();
     }
 
-    /// From now on departures of a port are events, until nothing waits there.
+    /// Makes departures of a port events, until nothing waits there.
     pub fn make_events(&mut self, l: LinkId) {
         if self.links[l].flags & flag::EVENTS != 0 {
             return;
@@ -302,7 +302,7 @@ impl Core {
         }
     }
 
-    /// Sets the departure event of a port that has something to send, where none is set: when its wire is free.
+    /// Sets the departure event of a port with packets to send, if none is set, for the time when its wire is free.
     #[inline]
     pub fn arm(&mut self, l: LinkId) {
         let Some(queues) = self.ports[l].queues.as_deref_mut() else { return };
@@ -312,7 +312,8 @@ impl Core {
         }
     }
 
-    /// Something that may be sent has joined the queues of a port: it leaves when the wire is free, which it is not, or by an event.
+    /// Plans the departure of a packet that has joined the queues of a port: when the wire is free, which it is not, or by an
+    /// event.
     #[inline(always)]
     pub fn send_later(&mut self, l: LinkId) {
         let link = &mut self.links[l];
@@ -323,7 +324,7 @@ impl Core {
         }
     }
 
-    /// A packet has left a port at `start`: what that knows of itself then is written into its frame, where there is a place for it.
+    /// Writes the port's state at a packet's departure into the packet's frame, where there is a place for it.
     #[inline]
     fn write_departure(&mut self, l: LinkId, start: Time, packet: PacketId, frame: u16) {
         let [sent, _] = self.ports[l].sent(&self.links[l]);

@@ -1,4 +1,4 @@
-//! Links that fail, and links with bit errors: what the node at the far end finds of a frame that should arrive.
+//! Links that fail, and links with bit errors: the fate of a frame that should arrive at the far end.
 //!
 //! Nothing is told to anybody for it: when a link is down is known from the beginning, and bit errors are draws of the node that receives. So a
 //! frame is lost or discarded at the instant at which it would have been handed over, and until then it is on the wire.
@@ -11,14 +11,14 @@ use fanin_switch::{DropReason, Mechanisms};
 use fanin_units::{LinkId, Span, Stream, Time};
 
 counters! {
-    /// Losses on links that fail or have bit errors, and at their ports: by link in `links` of summary.json, both directions of each
-    /// link with an event. Packets among them are drops, by the reasons `link_lost`, `bit_error` and `link_down`.
+    /// Losses on links that fail or have bit errors, and at their ports: by link in `links` of summary.json, both directions of
+    /// each link with an event. Packets among them are drops, by the reasons `link_lost`, `bit_error` and `link_down`.
     pub struct LinkCounts in "links" {
         /// Packets a part of which was on the link while it was down.
         lost: failure,
         /// Packets that arrived with bit errors, and were discarded.
         corrupted: failure,
-        /// Packets dropped at the port, as the link was known to be down: what waited, and what came.
+        /// Packets dropped at the port, as the link was known to be down: packets that waited, and packets that came.
         dropped: failure,
         /// Control messages of switches and NICs lost as packets are, those at the end of packets' frames among them.
         messages_lost: failure,
@@ -31,9 +31,9 @@ counters! {
 
 /// Failures and bit errors of a link, in one direction.
 pub struct Fault {
-    /// From the arrival of a frame's last bit until the node acts on it.
+    /// Time from the arrival of a frame's last bit until the node acts on it.
     inside: Span,
-    /// Times at which the link is down, in order, and how many of these times no frame that is still to come can have met.
+    /// Outages of the link, in order, and the number of them that no later frame can have met.
     outages: Vec<Outage>,
     passed: usize,
     errors: Vec<Errors>,
@@ -47,7 +47,8 @@ impl Fault {
         Fault { inside, outages, passed: 0, errors, draws, counts: LinkCounts::default() }
     }
 
-    /// Loss of a frame of so many bytes whose first bit left at `first`, and whose last arrived at `last`.
+    /// Judges a frame of so many bytes whose first bit left at `first`, and whose last arrived at `last`: the reason of its loss,
+    /// if it is lost.
     fn judge(&mut self, [first, last]: [Time; 2], frame: u16) -> Option<DropReason> {
         while self.outages.get(self.passed).is_some_and(|outage| outage.end <= first) {
             self.passed += 1; // frames do not overtake one another
@@ -66,7 +67,7 @@ fn error_probability(rate: f64, frame: u16) -> f64 {
 }
 
 impl Core {
-    /// Loss of a frame that would have come to the far end of link `l` now; `None`: it is there.
+    /// Reason for which a frame that should now come to the far end of link `l` is lost; `None`: it arrives.
     pub fn fault(&mut self, l: LinkId, packet: PacketId) -> Option<DropReason> {
         let fault = self.faults.get_mut(&l)?;
         let (link, frame) = (&self.links[l], self.pool[packet].frame);
@@ -104,8 +105,8 @@ impl Core {
         }) += 1;
     }
 
-    /// A control message with a frame of its own, or at the end of another's, is lost on link `l`, discarded at its far end, or taken off its
-    /// port again.
+    /// Removes a control message, alone or at the end of a frame, that is lost on link `l`, discarded at its far end, or taken
+    /// off its port again.
     pub fn lose_message(&mut self, l: LinkId, message: &Packet, reason: DropReason) {
         self.count_lost_message(l, reason);
         let fanin_packet::Header::Control(control) = &message.header else { return };

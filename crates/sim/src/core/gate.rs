@@ -1,4 +1,4 @@
-//! The record of pauses: which classes of a port were paused, when, and why.
+//! Record of pauses: the classes of a port that were paused, the times, and the reasons.
 
 use super::Core;
 use fanin_switch::{Pause, PRIORITIES};
@@ -6,12 +6,13 @@ use fanin_telemetry::PauseRow;
 use fanin_units::{LinkId, Span, Time};
 use std::collections::VecDeque;
 
-/// Why a neighbour asks for a pause.
+/// A neighbour's request for a pause, and its reason.
 #[derive(Clone, Copy, Debug)]
 struct Ask {
-    /// Since when it wants to.
+    /// Time since which the neighbour wants the pause.
     at: Time,
-    /// The link for which most packets waited there, and whether that had been paused since its queue was last empty.
+    /// Link for which most packets waited at the neighbour; `held_up`: that link's class had been paused since its queue was last
+    /// empty.
     behind: Option<LinkId>,
     held_up: bool,
 }
@@ -19,20 +20,21 @@ struct Ask {
 /// The pauses of a port that may be paused, a switch's or a NIC.
 #[derive(Debug, Default)]
 pub struct PortGate {
-    /// The link in the other direction, and whether what sends here obeys.
+    /// Link in the other direction, and whether its sender obeys pauses.
     reverse: LinkId,
     obeys: bool,
-    /// Pauses that the neighbour asks for, by class: the last ones, those of frames on their way, in order, and those of the last frame that has arrived.
+    /// Pauses that the neighbour asks for, by class: the latest, those of frames on their way, in order, and those of the last
+    /// frame that has arrived.
     asks: [Option<Ask>; PRIORITIES],
     on_the_way: VecDeque<[Option<Ask>; PRIORITIES]>,
     arrived: [Option<Ask>; PRIORITIES],
     /// A bit for each class that waits.
     pub closed: u8,
-    /// Since when, why, and the frames that asked for it.
+    /// Begin of the present pause of each class, its reason, and the frames that asked for it.
     since: [Time; PRIORITIES],
     why: [Option<Ask>; PRIORITIES],
     frames: [u32; PRIORITIES],
-    /// Pauses so far, and their time, by class.
+    /// Number of pauses so far, and their time, by class.
     pub pauses: [u64; PRIORITIES],
     pub paused: [Span; PRIORITIES],
 }
@@ -55,7 +57,7 @@ impl PortGate {
         Ended { class, since: self.since[class], ask: self.why[class], frames: self.frames[class] }
     }
 
-    /// Sets which classes wait; gives those that do no longer.
+    /// Sets the classes that are paused; gives the pauses that have ended.
     fn set(&mut self, now: Time, closed: u8) -> Vec<Ended> {
         let mut ended = Vec::new();
         let changed = std::mem::replace(&mut self.closed, closed) ^ closed;
@@ -71,7 +73,7 @@ impl PortGate {
         ended
     }
 
-    /// Since when the classes that wait have all been waiting.
+    /// Time since which the classes that are paused have all been paused.
     pub fn closed_since(&self) -> Time {
         let waiting = (0..PRIORITIES).filter(|class| self.closed >> class & 1 != 0);
         waiting.map(|class| self.since[class]).max().unwrap_or(Time::MAX)
@@ -87,7 +89,7 @@ impl Core {
         }
     }
 
-    /// The switch at port `l` wants its neighbour there to pause a class from now on, mostly for what waits at `behind`.
+    /// Notes that the switch at port `l` wants its neighbour there to pause a class, mostly for packets that wait at `behind`.
     pub fn note_ask(&mut self, l: LinkId, class: u8, behind: Option<LinkId>, held_up: bool) {
         let at = self.now;
         if let Some(gate) = self.gate_of_neighbour(l) {
@@ -95,8 +97,8 @@ impl Core {
         }
     }
 
-    /// A frame with the pauses of all classes is on its way to the neighbour at port `l`. `instead`: it takes the place of the last one,
-    /// which has not left.
+    /// Notes that a frame with the pauses of all classes is on its way to the neighbour at port `l`. `instead`: it takes the
+    /// place of the last one, which has not left.
     pub fn note_pause_sent(&mut self, l: LinkId, instead: bool) {
         let Some(gate) = self.gate_of_neighbour(l).filter(|gate| gate.obeys) else { return };
         if instead {
@@ -105,7 +107,7 @@ impl Core {
         gate.on_the_way.push_back(gate.asks);
     }
 
-    /// Such a frame has arrived for port `l`; frames overtake none.
+    /// Records that a pause frame has arrived for port `l`; frames overtake none.
     pub fn note_pause_frame(&mut self, l: LinkId, pause: &Pause) {
         let Some(gate) = self.gates.get_mut(&l) else { return };
         gate.arrived = gate.on_the_way.pop_front().unwrap_or_default();
@@ -114,7 +116,7 @@ impl Core {
         }
     }
 
-    /// A frame with pauses does not arrive from port `l`: the first one on the wire, or the one that has `waited` there.
+    /// Notes that a pause frame does not arrive from port `l`: the first one on the wire, or the one that has `waited` there.
     pub fn note_pause_lost(&mut self, l: LinkId, waited: bool) {
         let Some(gate) = self.gate_of_neighbour(l).filter(|gate| gate.obeys) else { return };
         let _ = if waited { gate.on_the_way.pop_back() } else { gate.on_the_way.pop_front() };

@@ -1,6 +1,6 @@
-//! What mechanisms hold for ports. It stands in the memory of the switch and waits for its port as the port's queue does, so records,
-//! samples and peaks of the queue contain it; policies, schedulers and path choices see the queue alone. At a combined switch it stands
-//! at its input instead, and is part of what waits there.
+//! Packets that mechanisms hold for ports. They take memory of the switch and wait for their port as its queue does, so records,
+//! samples and peaks of the queue include them; policies, schedulers and path choices see the queue alone. At a combined switch
+//! they wait at their input, and count in its queues.
 
 use super::departures::full_queue;
 use super::link::Link;
@@ -15,23 +15,23 @@ use std::collections::BTreeMap;
 /// Packets that are held.
 #[derive(Default)]
 pub struct Held {
-    /// By packet, where it is held. Empty where nothing was ever held.
+    /// Place of each held packet, by packet. Empty where nothing was ever held.
     at: Vec<At>,
-    /// By link and class of its queue, what is held for it.
+    /// Bytes, packets and cells that are held, by link and class of its queue.
     waits: BTreeMap<(u32, u8), Waits>,
-    /// Packets that reached a watched port and are or were held for it: what becomes of them there is not in their row yet.
+    /// Packets that reached a watched port and are or were held for it, while their fate there is not in their row yet.
     rows: BTreeMap<PacketId, LinkId>,
-    /// By packet, what the marking policy of a port has decided about it as it was held for that port.
+    /// Decision of a port's marking policy about a packet that is held for that port, by packet.
     decided: Vec<Decided>,
 }
 
-/// Where a packet is held.
+/// The port for which a packet is held, and the packet's class and size.
 #[derive(Clone, Copy, Default)]
 struct At {
-    /// The link that it waits for, plus one; zero: it is not held.
+    /// Link for which the packet is held, plus one; zero: it is not held.
     link: u32,
     frame: u16,
-    /// The class of its queue there.
+    /// Class of the packet's queue at that link.
     class: u8,
     /// Zero where nothing counts in cells.
     cells: u32,
@@ -71,7 +71,7 @@ impl Held {
         waits.cells += cells;
     }
 
-    /// A packet is held no longer: for which link it was, and its frame.
+    /// Removes a packet that is held no longer; gives its link and its frame bytes.
     #[inline]
     fn let_go(&mut self, packet: PacketId) -> Option<(LinkId, u16)> {
         let at = std::mem::take(self.at.get_mut(packet as usize)?);
@@ -89,7 +89,8 @@ impl Held {
         (0..).zip(&self.at).filter(|(_, at)| at.link == l.0 + 1).map(|(packet, _)| packet).collect()
     }
 
-    /// Bytes, packets and cells that are held for port `l` before a packet that has just been held for it: of all classes, or of the packet's own alone.
+    /// Bytes, packets and cells held for port `l` before a packet that has just been held for it: of all classes, or of the
+    /// packet's own alone.
     pub fn before(&self, l: LinkId, packet: PacketId, own_class: bool) -> Waits {
         let at = self.at[packet as usize];
         debug_assert!(at.link == l.0 + 1, "a packet that is not held for this port");
@@ -108,7 +109,7 @@ impl Held {
         self.decided.get(packet as usize).is_some_and(|decided| decided.by == l.0 + 1)
     }
 
-    /// It has decided.
+    /// Records the decision of port `l`'s marking policy about a held packet.
     pub fn decide(&mut self, l: LinkId, packet: PacketId, marked: bool) {
         if self.decided.len() <= packet as usize {
             self.decided.resize(packet as usize + 1, Decided::default());
@@ -116,14 +117,15 @@ impl Held {
         self.decided[packet as usize] = Decided { by: l.0 + 1, marked };
     }
 
-    /// A packet is accepted by port `l`: whether it was marked as it was held for it, if that has been decided.
+    /// Takes the decision of port `l`'s marking policy about a packet that was held for it and is now accepted: whether it was
+    /// marked.
     #[inline]
     pub fn take_decision(&mut self, l: LinkId, packet: PacketId) -> Option<bool> {
         let decided = std::mem::take(self.decided.get_mut(packet as usize)?);
         (decided.by == l.0 + 1).then_some(decided.marked)
     }
 
-    /// A packet is gone, or goes elsewhere: what was decided about it as it was held is over.
+    /// Forgets the decision about a packet that is gone, or goes elsewhere.
     #[inline]
     pub fn forget_decision(&mut self, packet: PacketId) {
         if let Some(decided) = self.decided.get_mut(packet as usize) {
@@ -133,7 +135,7 @@ impl Held {
 }
 
 impl Port {
-    /// Remembers a queue with what is held, if it is the largest.
+    /// Remembers the queue together with what is held, if that is the largest so far.
     #[cold]
     #[inline(never)]
     pub fn note_with_held(&mut self, now: Time, bytes: u32, packets: u32) {
@@ -149,8 +151,8 @@ impl Port {
         self.interval_max.max(self.held_max)
     }
 
-    /// Sets the largest queue since the last sample, and tells the link what it need not ask the port about: nothing while anything is
-    /// held.
+    /// Sets the largest queue since the last sample, and the length below which the link need not ask the port: zero while
+    /// anything is held.
     pub fn set_most(&mut self, link: &mut Link, most: u32) {
         (self.interval_max, self.held_max) = if self.held_packets > 0 { (0, most) } else { (most, 0) };
         link.set_peak(self.interval_max);
@@ -195,7 +197,7 @@ impl Core {
         port.note_with_held(self.now, queue as u32, packets);
     }
 
-    /// The row of a packet that is held as it reaches a watched port: it is open until it leaves.
+    /// Opens the row of a packet that is held as it reaches a watched port, until it leaves.
     fn record_held(&mut self, l: LinkId, packet: PacketId, frame: u16) {
         let Some(number) = self.ports[l].watched else { return };
         self.settle_held(packet, None); // a row at another port
@@ -205,7 +207,7 @@ impl Core {
         self.held.rows.insert(packet, l);
     }
 
-    /// A mechanism lets go of a packet, if it holds it.
+    /// Releases a packet from the hold of a mechanism, if one holds it.
     #[inline]
     pub fn let_go(&mut self, packet: PacketId) {
         if let Some(trace) = self.ledger.trace.as_deref_mut() {
@@ -218,8 +220,8 @@ impl Core {
         port.set_most(link, port.most());
     }
 
-    /// A mechanism holds a packet for a port: the policy decides about it as if what is held before it were in the queue, and drops
-    /// nothing. It is not asked again when the packet joins the queue.
+    /// Asks the marking policy about a packet that a mechanism holds for a port, as if packets held before it were in the queue;
+    /// nothing is dropped. It is not asked again when the packet joins the queue.
     #[inline(never)]
     pub fn mark_held(&mut self, l: LinkId, packet: PacketId) {
         if self.held.is_decided(l, packet) {
@@ -240,14 +242,15 @@ impl Core {
         self.held.decide(l, packet, marked);
     }
 
-    /// A packet that was held has been marked meanwhile.
+    /// Records that a packet was marked while it was held.
     fn marked_while_held(&mut self, packet: PacketId) {
         if self.held.rows.contains_key(&packet) {
             self.ledger.tables.queue_changed(packet, |row| row.marked = true);
         }
     }
 
-    /// A packet that was held for watched port `l` has its row there; `later`: it stays open until the packet leaves the queue.
+    /// Completes the row at watched port `l` of a packet that was held for it; `later`: the row stays open until the packet
+    /// leaves the queue.
     pub fn record_again(&mut self, l: LinkId, packet: PacketId, (marked, fate): (bool, Fate), later: bool) -> bool {
         match self.held.rows.get(&packet) {
             Some(at) if *at == l => self.held.rows.remove(&packet),
@@ -268,8 +271,8 @@ impl Core {
         true
     }
 
-    /// A packet that was held is gone from there, past the queue or to another port: its row is final. `dropped`: whether it had been
-    /// taken before.
+    /// Closes the row of a packet that was held and went past the queue or to another port. `dropped`: whether it had been taken
+    /// before.
     pub fn settle_held(&mut self, packet: PacketId, dropped: Option<bool>) {
         if self.held.rows.is_empty() || self.held.is_held(packet) {
             return;

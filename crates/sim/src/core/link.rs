@@ -17,14 +17,14 @@ use fanin_units::{BitRate, Bytes, Span, SwitchId, Time};
 /// A packet on its way, 16 bytes.
 #[derive(Clone, Copy, Default)]
 pub struct Entry {
-    /// When its last bit reaches the far end (plus the latency of the switch there).
+    /// Arrival of the packet's last bit at the far end, plus the latency of the switch there \[ps\].
     pub arrive: u64,
     pub packet: PacketId,
-    /// Frame bytes; here so that the queue is known without touching the packet.
+    /// Frame bytes of the packet; kept here so that the queue's length needs no look at the packet.
     pub frame: u16,
 }
 
-/// How a port works.
+/// Properties of a port that decide which path its packets take through the code.
 pub mod flag {
     /// `limit` counts packets, not bytes.
     pub const LIMIT_PACKETS: u8 = 1;
@@ -32,29 +32,30 @@ pub mod flag {
     pub const MARK_PACKETS: u8 = 1 << 1;
     /// Packets wait in [`Queues`](crate::core::queues::Queues), not in the ring.
     pub const GENERAL: u8 = 1 << 2;
-    /// Departures are events. Only with [`GENERAL`].
+    /// Departures of the port are events. Only with [`GENERAL`].
     pub const EVENTS: u8 = 1 << 3;
-    /// Mechanisms see packets before they join a queue.
+    /// Mechanisms see packets before they join a queue of this port.
     pub const MECHANISMS: u8 = 1 << 4;
     /// Admission, marking and records are more than a limit and a threshold in bytes or packets. Packets still wait in the ring, as long as
     /// the port is not [`GENERAL`].
     pub const POLICY: u8 = 1 << 5;
-    /// What leaves the ring has consequences: its room in a shared buffer, or those of [`at_dequeue`](crate::core::port::at_dequeue).
+    /// A packet that leaves the ring frees shared buffer, or has other consequences
+    /// ([`at_dequeue`](crate::core::port::at_dequeue)).
     pub const DEQUEUE: u8 = 1 << 6;
-    /// There are several classes. Packets wait in the ring as long as they are all of one.
+    /// The port has several classes. Packets wait in the ring as long as they are all of one.
     pub const CLASSES: u8 = 1 << 7;
-    /// Admission and marking are those of the general path.
+    /// Admission and marking at the port are those of the general path.
     pub const ADMITS: u8 = GENERAL | POLICY;
     /// Anything that the fast path does not do.
     pub const OFF_FAST_PATH: u8 = ADMITS | MECHANISMS | DEQUEUE | CLASSES;
 }
 
-/// The far end of a link: whether it is a host, whether an ingress hook runs there, and whether that has nothing to say of packets
-/// without messages.
+/// Flags of a link's far end: a host; an ingress hook runs there; it passes over packets without messages.
 const TO_HOST: u32 = 1 << 31;
 const HOOKED: u32 = 1 << 30;
 const ONLY_MESSAGES: u32 = 1 << 28;
-/// Lazy dequeue: its sender goes on when the last packet on its wire has left, which nobody has to know before that packet arrives.
+/// Lazy dequeue: the sender goes on when the last packet on its wire has left, which nobody has to know before that packet
+/// arrives.
 const FOLLOWED: u32 = 1 << 27;
 /// A byte does not take a whole number of picoseconds here.
 const INEXACT: u32 = 1 << 29;
@@ -63,21 +64,21 @@ const INEXACT: u32 = 1 << 29;
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Link {
-    /// First entry of the ring.
+    /// Place of the ring's first entry.
     pub(super) base: u32,
     /// Ring capacity − 1.
     pub(super) mask: u32,
     pub head: u32,
     pub served: u32,
-    /// Packets that it was given, modulo 2^32.
+    /// Packets that the port has accepted, modulo 2^32.
     pub tail: u32,
     /// Frame bytes that wait (the packet being serialised not counted).
     pub queue_bytes: u32,
-    /// Frame bytes that it was given, modulo 2^32.
+    /// Frame bytes that the port has accepted, modulo 2^32.
     pub bytes: u32,
-    /// Most that may wait, packet by packet, in bytes or packets.
+    /// Largest queue that may wait, packet by packet, in bytes or packets.
     pub limit: u32,
-    /// When the port has sent all it was given.
+    /// Time at which the wire has sent all packets that the port has accepted \[ps\].
     pub free_at: u64,
     /// Propagation, plus the latency of the switch at the far end.
     delay: u64,
@@ -86,7 +87,7 @@ pub struct Link {
     /// A packet that finds more than this waiting is marked; `u32::MAX`: never.
     pub threshold: u32,
     to: u32,
-    /// Preamble and gap.
+    /// Wire bytes of a frame besides its own: preamble and gap.
     gap: u16,
     pub flags: u8,
     /// Largest queue since the last sample in whole steps of 4 KiB, or fewer ([`Link::may_exceed`]).
@@ -98,15 +99,15 @@ const _: () = assert!(std::mem::size_of::<Link>() == 64);
 /// A count that has passed 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carry {
-    /// Bytes given.
+    /// The count of accepted bytes has wrapped.
     Bytes,
-    /// Packets given.
+    /// The count of accepted packets has wrapped.
     Packets,
     /// Bytes that wait: the run cannot go on.
     Queue,
 }
 
-/// Where a link leads.
+/// The node at the far end of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FarEnd {
     /// A host, by number.
@@ -130,7 +131,7 @@ impl FarEnd {
 }
 
 impl Link {
-    /// An idle link, without a ring: that comes with its place among [`Links`](super::links::Links).
+    /// An idle link, without a ring: the ring comes with its place among [`Links`](super::links::Links).
     ///
     /// # Panics
     /// At a rate that is no multiple of 1 kb/s or above 4 Tb/s, which validation refuses.
@@ -169,7 +170,7 @@ impl Link {
         rate.bps() > 0 && rate.bps() % 1000 == 0 && rate.bps() / 1000 <= u64::from(u32::MAX)
     }
 
-    /// Where it leads.
+    /// The node at the far end.
     #[inline(always)]
     pub fn far_end(&self) -> FarEnd {
         let node = self.to & !(TO_HOST | HOOKED | INEXACT | ONLY_MESSAGES | FOLLOWED);
@@ -180,20 +181,21 @@ impl Link {
         }
     }
 
-    /// True where something runs at the far end before a packet is forwarded or delivered: a mechanism's hook, or the reading of a
-    /// control message that its frame carries.
+    /// True if a hook runs at the far end before a packet is forwarded or delivered: a mechanism's, or the reading of a control
+    /// message at the end of its frame.
     #[inline(always)]
     pub fn has_ingress_hook(&self) -> bool {
         self.to & HOOKED != 0
     }
 
-    /// True where packets are forwarded at the far end, and nothing runs there before.
+    /// True if the far end is a switch that forwards packets without any hook before.
     #[inline(always)]
     pub fn leads_to_a_plain_switch(&self) -> bool {
         self.to & (TO_HOST | HOOKED) == 0
     }
 
-    /// True where all that runs at the far end is the reading of control messages: packets that neither are nor carry one go on as they are.
+    /// True if the only hook at the far end is the reading of control messages: packets that neither are nor carry one go on as
+    /// they are.
     #[inline(always)]
     pub fn reads_only_messages(&self) -> bool {
         self.to & ONLY_MESSAGES != 0
@@ -216,20 +218,21 @@ impl Link {
         self.to & (TO_HOST | FOLLOWED) != 0
     }
 
-    /// Lazy dequeue: the next transmission opportunity of its sender comes when the last packet on it has left, without an event; it is caught up with.
+    /// True with lazy dequeue: the sender's next transmission opportunity comes when the last packet on the link has left,
+    /// without an event; it is caught up with.
     #[inline(always)]
     pub fn is_followed(&self) -> bool {
         self.to & FOLLOWED != 0
     }
 
-    /// From now on dequeues are lazy ([`Link::is_followed`]). Something must be on its way.
+    /// Makes dequeues lazy ([`Link::is_followed`]). Something must be on its way.
     #[inline(always)]
     pub fn follow(&mut self) {
         debug_assert_ne!(self.head, self.tail, "nothing is on the way");
         self.to |= FOLLOWED;
     }
 
-    /// The transmission opportunity has come.
+    /// Ends lazy dequeue at the transmission opportunity for which it stood.
     #[inline(always)]
     pub fn unfollow(&mut self) {
         self.to &= !FOLLOWED;
@@ -283,8 +286,8 @@ impl Link {
         busy
     }
 
-    /// True where a queue may be larger than any since the last sample: then the port knows. Most packets need not ask it, and
-    /// do not touch its memory.
+    /// True if a queue of this length may be larger than any since the last sample: then the port knows. Most packets need not
+    /// ask it, and do not touch its memory.
     #[inline(always)]
     pub fn may_exceed(&self, queue_bytes: u32) -> bool {
         queue_bytes >> 12 >= u32::from(self.peak_step)
@@ -295,7 +298,7 @@ impl Link {
         self.peak_step = (queue_bytes >> 12).min(255) as u8;
     }
 
-    /// Packets that wait.
+    /// Number of packets that wait.
     #[inline(always)]
     pub fn queue_packets(&self) -> u32 {
         self.tail.wrapping_sub(self.served)
@@ -313,8 +316,8 @@ impl Link {
         self.tail.wrapping_sub(self.head) > self.mask
     }
 
-    /// Puts a packet at the end, where there is room: it is sent when all before it are. When it arrives, if it is the only one on the way: then
-    /// its arrival must be scheduled. `carry` is called with what passes 2^32.
+    /// Appends a packet, where the ring has room: it is sent after all before it. When it arrives, if it is the only one on the
+    /// way: then its arrival must be scheduled. `carry` is called with what passes 2^32.
     #[inline(always)]
     pub(super) fn push(
         &mut self,
@@ -331,7 +334,7 @@ impl Link {
         }
     }
 
-    /// Puts a packet at the end where the wire is not free: it waits.
+    /// Appends a packet where the wire is not free: it waits.
     #[inline(always)]
     pub(super) fn push_busy(
         &mut self,
@@ -349,7 +352,7 @@ impl Link {
         arrives
     }
 
-    /// Puts a packet onto a wire that is free at `start`: all that was given before has left, whether that was noted or not.
+    /// Puts a packet onto a wire that is free at `start`: all packets before it have left, noted or not.
     #[inline(always)]
     pub(super) fn start(
         &mut self,
@@ -365,7 +368,7 @@ impl Link {
         self.append(rings, start.ps(), packet, frame, &mut carry)
     }
 
-    /// Puts a packet at the end whose serialisation begins at `start`.
+    /// Appends a packet whose serialisation begins at `start`.
     #[inline(always)]
     fn append(
         &mut self,
@@ -397,7 +400,7 @@ impl Link {
         (self.served != self.tail).then(|| rings.at(self.place(self.served)).packet)
     }
 
-    /// True where the packet that is next to arrive has left without a note of it, and that has consequences.
+    /// True if the packet that is next to arrive has left without a note of it, and that has consequences.
     #[inline(always)]
     pub fn has_departed_unnoted(&self) -> bool {
         self.served == self.head && self.flags & flag::DEQUEUE != 0
@@ -425,14 +428,14 @@ impl Link {
         }
     }
 
-    /// True for a ring that is elsewhere: longer than what stands beside the link.
+    /// True for a ring that has moved away from its link, as it grew longer.
     #[inline(always)]
     pub fn has_long_ring(&self) -> bool {
         self.mask >= FIRST
     }
 
-    /// Serves the next packet whose serialisation begins at or before `now`, if there is one: takes it off the queue and
-    /// gives the time of that. Before a queue is read, this is called until it gives `None`.
+    /// Takes the next packet whose serialisation begins at or before `now` off the queue, and gives that time; `None`: there is
+    /// none. Before a queue is read, this is called until it gives `None`.
     #[inline(always)]
     pub fn next_departure(&mut self, rings: Rings<'_>, now: Time) -> Option<(Time, Entry)> {
         if self.served == self.tail {
@@ -450,8 +453,8 @@ impl Link {
 }
 
 impl Link {
-    /// Takes the packets that wait off the ring, as if they had not been given: `keep` gets each with its frame, in order. The
-    /// queue is up to now. What has been counted too much: whether bytes, packets had passed 2^32 with them.
+    /// Takes the waiting packets off the ring, as if the port had not accepted them. `keep` gets each with its frame, in order.
+    /// The queue is up to now. What has been counted too much: whether bytes, packets had passed 2^32 with them.
     pub fn take_back(&mut self, rings: Rings<'_>, mut keep: impl FnMut(PacketId, u16)) -> [bool; 2] {
         let free_at = self.wire_free_at(rings).ps();
         for number in (0..self.queue_packets()).map(|i| self.served.wrapping_add(i)) {
@@ -465,7 +468,7 @@ impl Link {
         [bytes, packets]
     }
 
-    /// When the wire is free of the frame that is being sent; the queue is up to now.
+    /// Time at which the frame on the wire has been sent. The queue must be up to date.
     #[inline]
     pub fn wire_free_at(&self, rings: Rings<'_>) -> Time {
         if self.served == self.tail {

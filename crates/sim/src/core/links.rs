@@ -15,7 +15,7 @@ pub const FIRST: u32 = 4;
 /// Places in the room of a block: a ring that has moved takes whole blocks.
 const PLACES: u32 = 8;
 
-/// A link and the first places of its ring, two lines of which many processors fetch the second with the first.
+/// A link and the first places of its ring, in two lines: many processors fetch the second with the first.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Pair {
@@ -37,7 +37,7 @@ const _: () = assert!(std::mem::offset_of!(Pair, ring) == 64);
 /// All links and their rings. As with [`Table`](fanin_engine::Table), indices are ids that were handed out for it: only debug builds check
 /// them.
 pub struct Links {
-    /// Of links up to `count`, behind them of rings that have moved.
+    /// Blocks of the links, up to `count`; behind them, rings that grew and have moved.
     blocks: Vec<Block>,
     count: usize,
 }
@@ -77,7 +77,7 @@ impl Rings<'_> {
 }
 
 impl Rings<'_> {
-    /// Where the entry of a place stands.
+    /// Address of the entry at a place.
     #[inline(always)]
     pub fn address(self, place: usize) -> *const Entry {
         self.entries.wrapping_add(place)
@@ -92,7 +92,7 @@ pub struct RingsMut<'a> {
 }
 
 impl RingsMut<'_> {
-    /// Puts an entry at a place.
+    /// Writes an entry at a place.
     #[inline(always)]
     pub fn write(&self, place: usize, entry: Entry) {
         debug_assert!(place < self.places);
@@ -100,7 +100,7 @@ impl RingsMut<'_> {
         unsafe { *self.entries.add(place) = entry }
     }
 
-    /// The rings, to be read.
+    /// The rings, for reading only.
     #[inline(always)]
     pub fn read(&self) -> Rings<'_> {
         Rings { entries: self.entries, places: self.places, of: PhantomData }
@@ -108,18 +108,18 @@ impl RingsMut<'_> {
 }
 
 impl Links {
-    /// How many there are.
+    /// Number of links.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Their ids.
+    /// Ids of all links.
     pub fn ids(&self) -> impl Iterator<Item = LinkId> {
         (0..self.count as u32).map(LinkId)
     }
 
-    /// All, in the order of their numbers.
+    /// All links, in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = &Link> {
         self.ids().map(|l| &self[l])
     }
@@ -135,7 +135,7 @@ impl Links {
         Rings { entries: self.blocks.as_ptr().cast(), places: self.places(), of: PhantomData }
     }
 
-    /// A link, and the rings besides.
+    /// A link, together with all rings to read from.
     #[inline(always)]
     pub fn with_rings(&mut self, l: LinkId) -> (&mut Link, RingsMut<'_>) {
         let l = l.index();
@@ -148,7 +148,7 @@ impl Links {
         (link, RingsMut { entries: blocks.cast(), places, of: PhantomData })
     }
 
-    /// All links where they stand now, for code that looks at them often.
+    /// A view of all links and rings in memory, for code that reads them often.
     #[inline(always)]
     pub fn items(&self) -> Items<'_> {
         Items { blocks: self.blocks.as_ptr(), count: self.count, rings: self.rings() }
@@ -175,7 +175,7 @@ impl Links {
         link.start(rings, start, packet, frame, carry)
     }
 
-    /// A link whose ring has room for another packet, and the rings besides.
+    /// A link whose ring has room for another packet, together with all rings to write to.
     #[inline(always)]
     fn with_room(&mut self, l: LinkId) -> (&mut Link, RingsMut<'_>) {
         if self[l].is_full() {
@@ -203,7 +203,7 @@ impl Links {
         }
     }
 
-    /// Bytes held.
+    /// Bytes of memory that links and rings take.
     pub fn bytes(&self) -> usize {
         self.blocks.len() * std::mem::size_of::<Block>()
     }
@@ -230,12 +230,12 @@ impl IndexMut<LinkId> for Links {
     }
 }
 
-/// All links with their rings where they stand now: where they begin is read once.
+/// A view of all links and rings in memory: their addresses are read once.
 #[derive(Clone, Copy)]
 pub struct Items<'a> {
     blocks: *const Block,
     count: usize,
-    /// The rings of these links.
+    /// All rings of these links.
     pub rings: Rings<'a>,
 }
 

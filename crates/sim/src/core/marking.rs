@@ -1,5 +1,5 @@
-//! Admission and marking: what a port off the fast path makes of a packet. One order for all of them, whoever brings the packet: its own
-//! buffer, the buffer that its switch's ports share, the marking policy of the port or of the packet's class.
+//! Admission and marking at a port off the fast path. One order for all of them, whoever brings the packet: its own buffer, the
+//! buffer that its switch's ports share, the marking policy of the port or of the packet's class.
 
 use super::link::flag;
 use super::port::at_dequeue;
@@ -9,16 +9,16 @@ use fanin_packet::{Ecn, Envelope, PacketId};
 use fanin_switch::{Admission, DropReason, MarkReason, MarkVerdict, PortView};
 use fanin_units::{LinkId, Time};
 
-/// Why a port does not accept a packet.
+/// Reason for which a port does not accept a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub reason: DropReason,
-    /// For want of room; else marking drops it.
+    /// True if the port has no room; else marking drops the packet.
     pub room: bool,
 }
 
 impl Core {
-    /// Admission of a frame of a class that finds a port like this; of a shared buffer as far as it is known.
+    /// Admission of a frame of a class that finds a port in this state; of a shared buffer as far as its state is known.
     ///
     /// # Errors
     /// With the reason where they have none.
@@ -31,7 +31,7 @@ impl Core {
         }
     }
 
-    /// The queue that the marking policy of a port sees of `view`: all of it, or where each class has its own policy that of the class.
+    /// The queue that a port's marking policy sees of `view`: all of it, or with a policy for each class, that of the class.
     pub fn policy_view(&self, l: LinkId, class: usize, view: &PortView) -> PortView {
         if self.ports[l].by_class {
             return self.class_view(l, class, view);
@@ -51,7 +51,8 @@ impl Core {
         of_class
     }
 
-    /// Lets the marking policy decide about a packet of a class that finds a queue like this ([`Core::policy_view`]): whether it is marked.
+    /// Asks the marking policy about a packet of a class that finds a queue like this ([`Core::policy_view`]); true: it is
+    /// marked.
     ///
     /// # Errors
     /// With the reason why the policy drops it.
@@ -86,7 +87,7 @@ impl Core {
         }
     }
 
-    /// A packet has left its queue at `start`, where the marking policy decides about it then.
+    /// Asks the marking policy about a packet that has left its queue at `start`, where it decides at dequeue.
     #[inline(never)]
     pub(super) fn mark_at_dequeue(&mut self, l: LinkId, start: Time, packet: PacketId) {
         let (bytes, packets) = self.queue(l);
@@ -149,14 +150,14 @@ impl Core {
         self.ports[l].class_of(packet.class)
     }
 
-    /// True where the record of an arrival is complete only when the packet leaves.
+    /// True if the record of an arrival is complete only when the packet leaves.
     #[inline(always)]
     pub(super) fn decides_later(&self, l: LinkId) -> bool {
         let port = &self.ports[l];
         port.at_dequeue & at_dequeue::MARK != 0 || port.queues.as_deref().is_some_and(|queues| queues.decided)
     }
 
-    /// A frame has joined a queue: of a shared buffer it takes its room.
+    /// Takes room of a shared buffer for a frame that has joined a queue.
     #[inline(always)]
     pub fn joined_shared(&mut self, l: LinkId, class: usize, frame: u16) {
         let port = &mut self.ports[l];

@@ -1,4 +1,4 @@
-//! What fabric and hosts share: the clock, the events, links with their output ports, the packets, and the ledger.
+//! State that fabric and hosts share: the clock, the events, links with their output ports, the packets, and the ledger.
 
 pub mod departures;
 pub mod faults;
@@ -31,7 +31,7 @@ use pool::Pool;
 use port::Port;
 use std::collections::BTreeMap;
 
-/// A timeout's place in the order: node (hosts, then switches), then what it is for.
+/// Place of a timeout in the order of events: node (hosts, then switches), then its purpose.
 pub type TimerKey = (u32, u64);
 
 /// The state that fabric and hosts share.
@@ -39,35 +39,35 @@ pub struct Core {
     pub now: Time,
     pub wheel: Wheel,
     pub timers: Timers<TimerKey>,
-    /// The earliest event that is not in the wheel; the inner loop runs up to it.
+    /// Time of the earliest event that is not in the wheel; the inner loop runs up to it.
     pub barrier: Time,
-    /// Slots of departures are link numbers, those of crossbars follow, and those of arrivals from here on.
+    /// First slot of arrivals in the wheel: departures have the link's number, crossbars follow.
     pub arrivals: usize,
     pub links: Links,
     pub ports: Table<Port, LinkId>,
     pub pool: Pool,
-    /// By switch, the buffer that its ports share; empty where none do.
+    /// Buffer that the ports of a switch share, by switch; empty where none do.
     pub shared: Table<SharedBuffer, SwitchId>,
-    /// Switches are combined input- and output-queued ones, whose ports get packets over their crossbars alone.
+    /// True if switches are combined input- and output-queued ones, whose ports get packets over their crossbars alone.
     pub combined: bool,
-    /// Time on its crossbar, by switch; empty where switches are output queued.
+    /// Time scale of each switch's crossbar, by switch; empty where switches are output queued.
     pub crossings: Table<WireClock, SwitchId>,
-    /// By link, the pauses of ports that may be paused.
+    /// Pauses of ports that may be paused, by link.
     pub gates: BTreeMap<LinkId, PortGate>,
-    /// By link, in one direction, what happens to it; links without any event are absent.
+    /// Failures and bit errors, by link, in one direction; links without any are absent.
     pub faults: BTreeMap<LinkId, Fault>,
-    /// Something of a packet is written down where it arrives, or links fail: at hooked links that comes first.
+    /// True if hooked links must record arrivals, or may be down: this is checked before the hooks.
     pub inspects: bool,
     /// Bytes of a buffer cell; zero where nothing counts in cells.
     pub cell: u32,
     /// Packets that mechanisms hold for ports.
     pub held: Held,
-    /// Packets that have left their queues, of which mechanisms have not been notified yet; empty between events.
+    /// Packets that have left their queues and of which mechanisms have not been notified yet; empty between events.
     pub departed: Vec<Departed>,
     pub ledger: Ledger,
     /// The first table error; ends the run.
     pub failure: Option<TableError>,
-    /// Why it cannot go on.
+    /// Reason why the run cannot go on; `None`: it can.
     pub stuck: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl Core {
         self.arrivals as u32 + l.0
     }
 
-    /// From the end of a frame's serialisation on a link until it is at the far end.
+    /// Time from the end of a frame's serialisation on a link until it is at the far end.
     #[inline(always)]
     pub fn delay(&self, l: LinkId) -> Span {
         Span::from_ps(self.links[l].delay())
@@ -94,7 +94,7 @@ impl Core {
         }
     }
 
-    /// Remembers the queue of a port on the fast path with a frame that is about to join it, if it is the largest.
+    /// Remembers the queue of a port on the fast path including a frame that is about to join it, if that is the largest so far.
     #[inline(always)]
     pub fn note_one_more(&mut self, l: LinkId, frame: u16) {
         let link = &mut self.links[l];
@@ -105,13 +105,13 @@ impl Core {
         }
     }
 
-    /// True while the switch knows a port's link to be down; such a port is off the fast path.
+    /// True while a port's switch knows its link to be down; such a port is off the fast path.
     #[inline(always)]
     pub fn is_down(&self, l: LinkId) -> bool {
         self.links[l].flags & flag::GENERAL != 0 && self.ports[l].down
     }
 
-    /// Bytes and packets that wait at a port; headers in a queue of their own are none of them.
+    /// Bytes and packets that wait at a port, without trimmed packets in a queue of their own.
     #[inline(always)]
     pub fn queue(&self, l: LinkId) -> (u64, u32) {
         let link = &self.links[l];
@@ -121,14 +121,14 @@ impl Core {
         }
     }
 
-    /// The queue of a port as policies see it; it is up to now.
+    /// The queue of a port as policies see it; the queue must be up to now.
     #[inline(always)]
     pub fn view(&self, l: LinkId) -> PortView {
         let (bytes, packets) = self.queue(l);
         self.ports[l].view(self.now, bytes, packets, Time::from_ps(self.links[l].free_at))
     }
 
-    /// Adds a timeout; the inner loop must not run past it.
+    /// Adds a timeout, which the inner loop must not pass.
     #[inline]
     pub fn set_timer(&mut self, at: Time, key: TimerKey) {
         self.timers.push(at, key);
@@ -143,14 +143,14 @@ impl Core {
         }
     }
 
-    /// The switch that a port belongs to, and which of its ports it is.
+    /// The switch that a port belongs to, and the port's number there.
     #[inline]
     pub fn switch_port(&self, l: LinkId) -> (SwitchId, PortNo) {
         self.ports[l].switch()
     }
 
-    /// Records an arrival at a watched port: what its queue, of `found` bytes and packets besides what is held, made of a packet that had
-    /// `frame` bytes.
+    /// Records an arrival at a watched port: the packet's fate at a queue of `found` bytes and packets, besides what is held;
+    /// `frame`: its bytes.
     pub fn record_arrival(&mut self, l: LinkId, found: (u64, u32), packet: PacketId, frame: u16, (marked, fate): (bool, Fate)) {
         let port = &self.ports[l];
         let Some(number) = port.watched else { return };
@@ -190,7 +190,7 @@ impl Core {
         }
     }
 
-    /// A message that travels as packets do has come to its end; gives its shim.
+    /// Removes a message that travels as packets do at the end of its way; gives its shim.
     pub fn end_clone(&mut self, packet: PacketId) -> Option<Shim> {
         let shim = self.pool.shim(packet);
         if let Some(stamps) = &mut self.ledger.stamps {
@@ -209,7 +209,7 @@ impl Core {
         }
     }
 
-    /// A packet has come to the far end of link `l`: recorded where its flow is followed, or the link is captured.
+    /// Records that a packet has come to the far end of link `l`, where its flow is followed or the link is captured.
     #[inline]
     pub fn trace_crossing(&mut self, l: LinkId, packet: PacketId) {
         if self.ledger.tables.capture.is_some() {

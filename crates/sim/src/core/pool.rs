@@ -18,20 +18,20 @@ pub struct Outer {
 const _: () = assert!(std::mem::size_of::<Outer>() == 64);
 
 impl Outer {
-    /// The link by which it leaves the switch that it has reached over link `via`, if that is settled.
+    /// The link by which the packet leaves the switch that it has reached over link `via`, if it has a source route.
     #[inline(always)]
     pub fn next(&self, via: LinkId) -> Option<LinkId> {
         self.route.next(via, self.envelope.ttl)
     }
 }
 
-/// The part of a packet that only the ends of its flow read, in one cache line.
+/// Inner part of a packet, in one cache line, which only the ends of its flow read.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Inner {
     header: Header,
-    /// Its place among the packets with payload that its sender has sent in this flow: hosts measure by it in which order they
-    /// arrive. It is no part of the packet, and nobody decides by it.
+    /// Place of the packet among those with payload that its sender has sent in this flow, by which hosts measure reordering. It
+    /// is no part of the packet, and nobody decides by it.
     number: u32,
 }
 
@@ -41,15 +41,15 @@ pub struct Pool {
     outer: Table<Outer>,
     inner: Table<Inner>,
     free: Vec<PacketId>,
-    /// By the packet at the end of whose frame a control message travels: the message, itself a packet here.
+    /// Control message at the end of a packet's frame, by packet: the message is itself a packet here.
     messages: Table<PacketId>,
-    /// By packet, the headers of switches in its frame, where its envelope says that there are any.
+    /// Headers of switches in a packet's frame, by packet, where its envelope says that there are any.
     shims: Table<Shim>,
-    /// By packet, its rank at the port that it was offered to last, where packets leave by rank.
+    /// Rank of each packet at the port at which it was last to be enqueued, where packets leave by rank.
     ranks: Table<u32>,
-    /// By packet, the records of ports behind its shim, where that has any.
+    /// Records of ports behind a packet's shim, by packet, where it has any.
     records: Table<[Record; MAX_HOPS]>,
-    /// By packet, what its switch keeps with it; grown where a mechanism does.
+    /// Notes of switches on packets, by packet; grown where a mechanism uses them.
     notes: Table<u64>,
     /// Places that hold control messages.
     control: u64,
@@ -58,11 +58,11 @@ pub struct Pool {
 /// Bytes of a packet's two parts.
 pub const BYTES_EACH: usize = std::mem::size_of::<Outer>() + std::mem::size_of::<Inner>();
 
-/// No message.
+/// Id that stands for no message.
 const NONE: PacketId = PacketId::MAX;
 
 impl Pool {
-    /// A place for a new packet; what it holds is left over.
+    /// Takes a place for a new packet; its content is left over from an earlier one.
     #[inline(always)]
     pub fn take(&mut self) -> PacketId {
         match self.free.pop() {
@@ -79,7 +79,7 @@ impl Pool {
         (self.outer.len() - 1) as PacketId
     }
 
-    /// Gives a place back.
+    /// Returns a place to the pool.
     #[inline(always)]
     pub fn free(&mut self, id: PacketId) {
         self.free.push(id);
@@ -103,7 +103,7 @@ impl Pool {
         &self.inner[id as usize].header
     }
 
-    /// Makes a packet: both parts, for what is still to be written.
+    /// Fills the place of a packet from an envelope; gives both parts, for the rest to be written.
     #[inline(always)]
     pub fn make(&mut self, id: PacketId, envelope: &Envelope, route: &Route) -> (&mut Envelope, &mut Header) {
         let outer = &mut self.outer[id as usize];
@@ -129,13 +129,13 @@ impl Pool {
         outer.envelope = *envelope;
     }
 
-    /// Its place among those with payload of its flow and sender.
+    /// Place of a packet among those with payload of its flow and sender.
     #[inline(always)]
     pub fn number(&self, id: PacketId) -> u32 {
         self.inner[id as usize].number
     }
 
-    /// Writes that.
+    /// Sets the place of a packet among those with payload of its flow and sender.
     #[inline(always)]
     pub fn set_number(&mut self, id: PacketId, number: u32) {
         self.inner[id as usize].number = number;
@@ -146,7 +146,7 @@ impl Pool {
         Packet { envelope: self[id], header: *self.header(id) }
     }
 
-    /// True for a control message alone in its frame, not one that is forwarded as packets are. Most packets are told by
+    /// True for a control message alone in its frame, not for one that is forwarded as packets are. Most packets are told by
     /// their envelope, without a look at the header.
     #[inline(always)]
     pub fn is_message(&self, id: PacketId) -> bool {
@@ -186,7 +186,7 @@ impl Pool {
         envelope.frame += bytes;
     }
 
-    /// Takes the message off that a packet's frame carries; `None` where it carries none.
+    /// Takes the message off that a packet's frame carries; `None`: it carries none.
     pub fn detach(&mut self, id: PacketId) -> Option<Packet> {
         if !self[id].extra.message() {
             return None;
@@ -216,13 +216,13 @@ impl Pool {
         self.shims[id as usize] = shim;
     }
 
-    /// The note that a packet's switch keeps with it; zero where it keeps none.
+    /// The note that its switch keeps with a packet; zero: none.
     #[inline(always)]
     pub fn note(&self, id: PacketId) -> u64 {
         self.notes.get(id as usize).copied().unwrap_or(0)
     }
 
-    /// Keeps something with a packet; the mechanism that does takes it back before the packet is elsewhere.
+    /// Keeps a note with a packet; the mechanism that does so takes it back before the packet is elsewhere.
     #[inline(always)]
     pub fn set_note(&mut self, id: PacketId, note: u64) {
         if self.notes.len() <= id as usize {
@@ -243,12 +243,12 @@ impl Pool {
         prefetch(self.notes.as_ptr().wrapping_add(id as usize));
     }
 
-    /// Its rank at the port that it was offered to last, where packets leave by rank.
+    /// Rank of a packet at the port at which it was last to be enqueued, where packets leave by rank.
     pub fn rank(&self, id: PacketId) -> u32 {
         self.ranks[id as usize]
     }
 
-    /// Keeps that.
+    /// Sets the rank of a packet.
     pub fn set_rank(&mut self, id: PacketId, rank: u32) {
         self.ranks.grow(id as usize + 1, 0);
         self.ranks[id as usize] = rank;
@@ -269,7 +269,7 @@ impl Pool {
         Stack::of(&shim, self.records.get(id as usize).copied()?)
     }
 
-    /// The shim in a packet's frame as it is on the wire: its EtherType, and what is behind that.
+    /// The shim in a packet's frame as it is on the wire: its EtherType, and the bytes behind that.
     #[inline(always)]
     pub fn shim_on_wire(&self, id: PacketId) -> Option<(u16, Vec<u8>)> {
         (self[id].extra.shim() > 0).then(|| self.existing_shim_on_wire(id))
@@ -286,7 +286,7 @@ impl Pool {
         (shim.ether_type, bytes)
     }
 
-    /// A packet leaves a port: its shim says so, where it has a place for it.
+    /// Writes a port's state at a packet's departure into its shim, where that has a place for it.
     pub fn write_departure(&mut self, id: PacketId, departure: &Departure) {
         if self[id].extra.shim() > 0 {
             let shim = &mut self.shims[id as usize];
@@ -297,7 +297,7 @@ impl Pool {
         }
     }
 
-    /// Bytes held, the most there ever were.
+    /// Bytes that the pool has taken, at its largest.
     pub fn bytes(&self) -> usize {
         let ids = self.free.capacity() + self.messages.capacity();
         let shims = self.shims.capacity() * std::mem::size_of::<Shim>()
@@ -307,13 +307,13 @@ impl Pool {
         self.outer.capacity() * BYTES_EACH + ids * std::mem::size_of::<PacketId>() + shims
     }
 
-    /// The parts of packets that switches read, where they stand now.
+    /// A view of the outer parts of packets, which switches read.
     #[inline(always)]
     pub fn items(&self) -> Items<'_, Outer> {
         self.outer.items()
     }
 
-    /// Asks the processor to fetch what switches read of a packet that is needed soon, and what ports write into its frame.
+    /// Hints that all parts of a packet that switches and ports use are read soon.
     #[inline(always)]
     pub fn prefetch_all(&self, id: PacketId) {
         prefetch(self.outer.as_ptr().wrapping_add(id as usize));
@@ -348,7 +348,7 @@ impl std::ops::Index<PacketId> for Pool {
     }
 }
 
-/// A packet's envelope, to be written: all but destination and hash, by which it is forwarded ([`Pool::rewrite`]).
+/// Mutable access to a packet's envelope: all but destination and hash, by which it is forwarded ([`Pool::rewrite`]).
 impl std::ops::IndexMut<PacketId> for Pool {
     #[inline(always)]
     fn index_mut(&mut self, id: PacketId) -> &mut Envelope {

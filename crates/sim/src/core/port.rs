@@ -7,11 +7,11 @@ use fanin_switch::{Admission, Marker, PortNo, PortView};
 use fanin_telemetry::Name;
 use fanin_units::{BitRate, Stream, SwitchId, Time};
 
-/// Whose output port it is.
+/// The node that owns an output port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Owner {
     Host(u32),
-    /// A switch by number, and which of its ports.
+    /// A switch by number, and the number of its port.
     Switch(SwitchId, PortNo),
 }
 
@@ -31,18 +31,18 @@ impl Owner {
 
 /// Consequences of a dequeue besides the departure itself.
 pub mod at_dequeue {
-    /// The marking policy decides about it.
+    /// The marking policy decides about the packet.
     pub const MARK: u8 = 1;
-    /// The state of the port at that instant is written into its shim.
+    /// The state of the port at that instant is written into the packet's shim.
     pub const LEFT: u8 = 1 << 1;
     /// Mechanisms of the switch are notified, not necessarily at that instant.
     pub const NOTIFY: u8 = 1 << 2;
 }
 
-/// The cold half of an output port, its counters first: those of what does not happen to every packet. The others are the link's.
+/// The cold half of an output port, counters first: those of events that do not happen to every packet. The link has the others.
 #[repr(C, align(64))]
 pub struct Port {
-    /// How often the link's counters of bytes and packets have passed 2^32.
+    /// Times that the link's 32-bit counters of bytes and packets have wrapped.
     pub carried: [u32; 2],
     /// Packets marked here.
     pub marks: u64,
@@ -56,47 +56,48 @@ pub struct Port {
     pub peak_packets: u32,
     /// Cells that wait; kept only where something counts in cells.
     pub queue_cells: u32,
-    /// When the queue was largest.
+    /// Time at which the queue was largest.
     pub peak_time: Time,
 
     pub owner: Owner,
     pub rate: BitRate,
-    /// Wire bytes of each frame besides its own.
+    /// Wire bytes of each frame besides the frame's own.
     pub overhead: u16,
     /// Consequences of a dequeue ([`at_dequeue`]).
     pub at_dequeue: u8,
-    /// Each class has a marking policy of its own ([`Queues::markers`]).
+    /// True if each class has a marking policy of its own ([`Queues::markers`]).
     pub by_class: bool,
     /// Queues that are paused, a bit for each.
     pub closed: u8,
-    /// The switch knows that the link is down: packets are dropped at the port, and nothing leaves it. Off the fast path meanwhile.
+    /// True if the switch knows that the link is down: packets are dropped at the port, and nothing leaves it. Off the fast path
+    /// meanwhile.
     pub down: bool,
-    /// The queue of the last class, which it shares with all beyond it.
+    /// Queue of the last class, which all classes beyond it share.
     pub last_class: u8,
-    /// Packets never wait in the ring.
+    /// True if packets never wait in the ring of the link.
     pub general: bool,
     /// The class whose packets wait in the ring, and the bytes that had been sent when the first of them began to wait.
     pub in_ring: u8,
     pub since: u64,
     /// Packets that wait while the port is off the fast path; none where it never is.
     pub queues: Option<Box<Queues>>,
-    /// Its number among watched ports.
+    /// Number of the port among watched ports.
     pub watched: Option<u32>,
-    /// Limits and thresholds that the fast path knows stand in the link too.
+    /// Admission policy; the link has copies of the limits and thresholds that the fast path needs.
     pub admission: Admission,
     pub marker: Marker,
     pub rng: Stream,
     pub name: Name,
     /// Counters at the last sample: bytes, packets, marks, drops.
     pub sampled: [u64; 4],
-    /// Frame bytes and packets that mechanisms hold for it, which its queue does not have.
+    /// Frame bytes and packets that mechanisms hold for the port, which its queue does not include.
     pub held_bytes: u32,
     pub held_packets: u32,
     /// Largest queue with what is held since the last sample, while anything is.
     pub held_max: u32,
 }
 
-/// Hints, step by step: each needs what the one before it has fetched.
+/// Prefetching of a port, step by step: each step needs what the one before it has fetched.
 impl Port {
     /// Hints that the queues are used soon.
     #[inline(always)]
@@ -141,7 +142,7 @@ impl Port {
         self.closed >> class & 1 != 0
     }
 
-    /// From now on these classes wait; the last queue waits with any that belongs to it.
+    /// Closes these classes; the last queue waits with any class that belongs to it.
     pub fn close(&mut self, classes: u8) {
         self.closed = self.queues_of(classes);
         if let Some(queues) = self.queues.as_deref_mut() {
@@ -172,7 +173,7 @@ impl Port {
         }
     }
 
-    /// The switch that it belongs to, and which of its ports it is.
+    /// The switch that the port belongs to, and the port's number there.
     pub fn switch(&self) -> (SwitchId, PortNo) {
         match self.owner {
             Owner::Switch(s, port) => (s, port),

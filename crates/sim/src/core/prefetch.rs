@@ -1,4 +1,4 @@
-//! Hints to the processor.
+//! Prefetch instructions, which hint to the processor that memory is needed soon.
 
 /// Hints to the processor that `address` is read soon; never faults.
 #[inline(always)]

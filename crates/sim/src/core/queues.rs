@@ -1,6 +1,6 @@
-//! What waits at a port off the fast path, apart from the link's ring, which holds only what has begun serialisation there.
+//! Queues of a port off the fast path. The link's ring holds only packets whose serialisation has begun.
 //!
-//! Who is next is found out when the wire is free: control frames, then headers ([`Express`]), then whose turn the scheduler says it is.
+//! The next packet is chosen when the wire is free: control frames, then headers ([`Express`]), then the class that the scheduler names.
 
 use super::pool::Pool;
 use super::prefetch::{prefetch, prefetch_lines};
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     pub packet: PacketId,
-    /// Frame bytes that it takes in the queue.
+    /// Frame bytes for which the packet counts in the queue.
     pub frame: u16,
 }
 
@@ -23,12 +23,12 @@ const LINES: usize = 2;
 /// The queues of a port.
 #[repr(C, align(64))]
 pub struct Queues {
-    /// The queue of class 0, here as most ports have no other.
+    /// Queue of class 0, kept apart as most ports have no other.
     first: VecDeque<Waiting>,
     /// Frame bytes and packets that wait in all queues of classes.
     pub bytes: u64,
     pub packets: u32,
-    /// A departure event is set.
+    /// True if a departure event is set.
     pub armed: bool,
     /// Departures are always events.
     pub always: bool,
@@ -36,17 +36,17 @@ pub struct Queues {
     pub decided: bool,
     /// Packets of a class leave by rank.
     pub ranked: bool,
-    /// `heads` or `ranked`: more is to be done when a packet joins.
+    /// True with `heads` or `ranked`: more is to be done when a packet joins.
     besides: bool,
-    /// Headers that wait, which the queues of classes do not have: where a mechanism wants a queue for them.
+    /// Queue of trimmed packets, apart from those of classes, where a mechanism wants one.
     pub express: Option<Box<Express>>,
     /// Control frames, which leave before anything else: a pause, of which at most one waits, then the others.
     pub control: VecDeque<PacketId>,
-    /// The first of them is a pause.
+    /// True if the first control frame is a pause.
     pub pauses: bool,
-    /// By class, where `decided`, or where each class has a policy of its own.
+    /// State of each class's queue, where `decided`, or where each class has a policy of its own.
     pub heads: Option<Box<[Heads]>>,
-    /// By class, its marking policy, where each has its own.
+    /// Marking policy of each class, where each has its own.
     pub markers: Option<Box<[Marker]>>,
     /// The queues of further classes.
     others: Box<[VecDeque<Waiting>]>,
@@ -56,9 +56,9 @@ pub struct Queues {
 /// The state of a class's queue that some policies ask for: when packets joined, and its bytes.
 #[derive(Clone, Default)]
 pub struct Heads {
-    /// When each packet joined the queue; where a policy decides at its head.
+    /// Times at which the packets of the queue joined it; kept where a policy decides at its head.
     pub joined: VecDeque<Time>,
-    /// Frame bytes that wait.
+    /// Frame bytes of the queue.
     pub bytes: u64,
 }
 
@@ -87,7 +87,7 @@ impl Queues {
         }
     }
 
-    /// How many there are.
+    /// Number of queues.
     #[inline(always)]
     pub fn count(&self) -> usize {
         self.others.len() + 1
@@ -112,7 +112,7 @@ impl Queues {
         }
     }
 
-    /// A packet joins the queue of a class.
+    /// Appends a packet to the queue of a class.
     #[inline(always)]
     pub fn join(&mut self, pool: &Pool, class: usize, waiting: Waiting, now: Time) {
         self.of_mut(class).push_back(waiting);
@@ -124,8 +124,8 @@ impl Queues {
         }
     }
 
-    /// Packets that have waited in the ring, all of them of one class, wait here from now on, where nothing does. `sent`: bytes that have left
-    /// since the first of that class began to wait.
+    /// Moves packets that have waited in the ring, all of one class, into this queue, which is empty. `sent`: bytes that have
+    /// left since the first of that class began to wait.
     pub fn resume(&mut self, class: usize, sent: u64, waiting: &[Waiting]) {
         debug_assert!(self.packets == 0 && !self.besides, "queues that cannot be taken up");
         let frames: Vec<u16> = waiting.iter().map(|waiting| waiting.frame).collect();
@@ -135,7 +135,7 @@ impl Queues {
         self.packets += waiting.len() as u32;
     }
 
-    /// The packet that has joined a queue goes before those of higher ranks, and counts in the queue of its class.
+    /// Places a packet that has joined a queue before those of higher ranks, and counts it in the queue of its class.
     #[inline(never)]
     fn joined(&mut self, pool: &Pool, class: usize, waiting: Waiting, now: Time) {
         let mut place = self.of(class).len() - 1;
@@ -157,7 +157,7 @@ impl Queues {
         }
     }
 
-    /// The packet that leaves next, which is taken off its queue: whose turn it is by the scheduler, and where nobody decides about it.
+    /// Takes the next packet off its queue, as the scheduler says, where no policy decides at the head.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<(usize, Waiting)> {
         let class = self.scheduler.next()?;
@@ -178,8 +178,8 @@ impl Queues {
         }
     }
 
-    /// The packet at the head of the queue whose turn it is, taken off it, with when it joined and the bytes of its class, itself among
-    /// them: where a policy decides about it.
+    /// Takes the head of the next queue off it, where a policy decides about it; with the time when it joined, and the bytes of
+    /// its class, its own included.
     pub fn pop_head(&mut self) -> Option<(usize, Waiting, Time, u64)> {
         let class = self.scheduler.next()?;
         let next = self.of_mut(class).pop_front()?;
@@ -191,7 +191,7 @@ impl Queues {
         Some((class, next, joined, bytes))
     }
 
-    /// A packet leaves the queue of a class from wherever it stands; gives its frame bytes, `None` where it is not there.
+    /// Takes a packet out of the queue of a class, wherever it stands; gives its frame bytes, `None` where it is not there.
     pub fn take_out(&mut self, class: usize, packet: PacketId) -> Option<u16> {
         let place = self.of(class).iter().position(|other| other.packet == packet)?;
         let frame = self.of_mut(class).remove(place)?.frame;
@@ -207,7 +207,7 @@ impl Queues {
         Some(frame)
     }
 
-    /// All of a queue whose class is closed, in order; the port's counts still have it.
+    /// Takes all packets of a queue whose class is closed, in order; the port's counts still have them.
     pub fn take_all(&mut self, class: usize) -> VecDeque<Waiting> {
         self.scheduler.flush(class);
         if let Some(heads) = self.heads.as_deref_mut() {
@@ -216,7 +216,7 @@ impl Queues {
         std::mem::take(self.of_mut(class))
     }
 
-    /// The control frame that leaves next is taken off its queue.
+    /// Takes the next control frame off its queue.
     #[inline]
     pub fn pop_control(&mut self) -> Option<PacketId> {
         self.pauses = false;
@@ -229,7 +229,7 @@ impl Queues {
         self.packets > 0 && self.scheduler.next().is_some()
     }
 
-    /// True while headers wait.
+    /// True while trimmed packets wait in the express queue.
     #[inline(always)]
     pub fn has_headers(&self) -> bool {
         self.express.as_ref().is_some_and(|express| express.packets() > 0)

@@ -4,11 +4,12 @@ use fanin_units::LinkId;
 
 /// Links of a route that a packet keeps.
 const LINKS: usize = 8;
-/// No link.
+/// Link id that stands for none.
 const NONE: LinkId = LinkId(u32::MAX);
 
-/// A source route: the links that packets of an end take, from its host's own to the one that leads to the other host, where nothing but tables and the packet
-/// decides it: what each switch on the way would find out again and again. By hop limit, modulo [`LINKS`].
+/// Source route: the links that packets of an end take, from its host's own to the one that leads to the other host, where
+/// nothing but tables and the packet decides it; no switch on the way looks into its tables again. By hop limit, modulo
+/// [`LINKS`].
 ///
 /// A packet that comes by one of them and was not given another destination leaves by the next, whatever has happened to it before. One that was
 /// sent another way comes by another link, and is looked up in tables as all packets are that have no source route.
@@ -23,11 +24,11 @@ impl Default for Route {
 }
 
 impl Route {
-    /// No source route: every switch looks into its tables.
+    /// Route of packets without a source route: every switch looks into its tables.
     pub const NONE: Route = Route([NONE; LINKS]);
 
-    /// The source route along a path of links, the first of which a packet takes that leaves its host with this hop limit. There is none along a path of more
-    /// links than it has room for.
+    /// Source route along a path of links, for packets that leave their host over the first with this hop limit. There is none
+    /// along a path of more links than it has room for.
     pub fn along(path: &[LinkId], ttl: u8) -> Route {
         let mut route = Route::NONE;
         if path.len() <= LINKS {
@@ -36,8 +37,8 @@ impl Route {
         route
     }
 
-    /// The link by which a packet with this hop limit leaves the switch that it has reached over link `via`, if it has a source route over `via`. The last link of
-    /// a route leads to a host, not to a switch.
+    /// Link by which a packet with this hop limit leaves the switch that it has reached over link `via`, if its source route
+    /// contains `via`. The last link of a route leads to a host, not to a switch.
     #[inline(always)]
     pub fn next(&self, via: LinkId, ttl: u8) -> Option<LinkId> {
         let next = self.0[place(ttl.wrapping_sub(1))];

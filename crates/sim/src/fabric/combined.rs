@@ -20,36 +20,36 @@ const SLOT: u16 = 64;
 /// Settings of a crossbar, most of them common to a network.
 pub struct Settings<'a> {
     pub arbitration: &'a Arbitration,
-    /// Of each input and output.
+    /// Rate of each input and output.
     pub rate: BitRate,
     /// Bytes that a virtual output queue may hold, and one class of an output port.
     pub voq: u64,
     pub output: u64,
-    /// The largest frame that there is.
+    /// Bytes of the largest frame in the network.
     pub largest: u64,
-    /// Its first slot in the wheel.
+    /// First slot of the crossbar in the wheel.
     pub first_slot: usize,
 }
 
 /// The queues of an input for an output.
 struct Voq {
-    /// By class.
+    /// Queues by class.
     queues: Vec<VecDeque<PacketId>>,
     bytes: Vec<u64>,
-    /// Whose packet is next, where there are several classes: the discipline of the output port.
+    /// Scheduler among classes, where there are several: the discipline of the output port.
     scheduler: Option<Box<Scheduler>>,
     depth: Depth,
 }
 
-/// How much waits, and the most so far.
+/// Length of a virtual output queue now, and its peaks.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Depth {
     pub bytes: u64,
     pub packets: u32,
-    /// Bytes that mechanisms hold besides.
+    /// Bytes that mechanisms hold for the queue, besides.
     pub held: u64,
     pub held_packets: u32,
-    /// Most since the last sample, and ever, with what was held.
+    /// Most bytes since the last sample, and ever, with what was held.
     pub interval_max: u64,
     pub peak: u64,
     /// Packets that did not fit: since the last sample, and ever.
@@ -63,7 +63,7 @@ impl Depth {
         self.packets += 1;
     }
 
-    /// Bytes that wait, those that are held among them.
+    /// Bytes that wait, including those that mechanisms hold.
     pub fn standing(&self) -> u64 {
         self.bytes + self.held
     }
@@ -96,39 +96,39 @@ impl Depth {
     }
 }
 
-/// An input: a port, or the switch itself for packets that it makes.
+/// An input of the crossbar: a port, or the switch itself for packets that it makes.
 #[derive(Default)]
 struct Input {
-    /// The packet that crosses, and where it goes.
+    /// The packet that crosses from this input, and its output.
     crossing: Option<(PacketId, u16)>,
     depth: Depth,
 }
 
-/// An output port.
+/// State of an output port at the crossbar.
 struct Output {
     link: LinkId,
-    /// A packet is crossing to it.
+    /// True while a packet crosses to this output.
     busy: bool,
-    /// By class, bytes that wait for it in inputs or cross to it, and those in its queue.
+    /// Bytes that wait for the output in inputs or cross to it, and bytes in its queue, by class.
     coming: Vec<u64>,
     queued: Vec<u64>,
-    /// Classes without room for a largest frame, a bit for each; and all there are.
+    /// Classes without room for a largest frame, a bit for each; and all classes of the output.
     full: u8,
     all: u8,
-    /// By class, inputs with a packet for it.
+    /// Inputs with a packet for the output, by class.
     waiting: Vec<Inputs>,
-    /// Packets for it in all inputs.
+    /// Packets for this output in all inputs.
     packets: u32,
 }
 
 impl Output {
-    /// Classes that it takes packets of now.
+    /// Sets of inputs with packets of the classes for which this output has room.
     fn open(&self) -> impl Iterator<Item = &Inputs> {
         let full = self.full;
         self.waiting.iter().enumerate().filter(move |(class, _)| full >> class & 1 == 0).map(|(_, inputs)| inputs)
     }
 
-    /// True where a match would bring it something, as far as it is known without the inputs.
+    /// True if a match would bring this output a packet, as far as is known without the inputs.
     fn wants(&self) -> bool {
         !self.busy && self.packets > 0 && self.full != self.all
     }
@@ -143,9 +143,9 @@ pub struct Crossbar {
     room_below: u64,
     inputs: Vec<Input>,
     outputs: Vec<Output>,
-    /// By input, then output.
+    /// Virtual output queues, by input, then output.
     voqs: Vec<Voq>,
-    /// When a packet has crossed, by input; `Time::MAX`: none does.
+    /// Time at which the packet that crosses from an input has crossed; `Time::MAX`: none crosses.
     ends: Vec<Time>,
     free: Inputs,
     /// Packets that mechanisms hold: input, output and frame.
@@ -159,7 +159,7 @@ pub struct Crossbar {
 }
 
 impl Crossbar {
-    /// An empty one, for output ports by link with their scheduling.
+    /// An empty crossbar. `ports`: output ports by link with their scheduling.
     pub fn new(settings: &Settings<'_>, ports: &[(LinkId, &Scheduling)]) -> Self {
         let (inputs, outputs) = (ports.len() + 1, ports.len());
         let voq = |scheduling: &Scheduling| {
@@ -202,12 +202,12 @@ impl Crossbar {
         }
     }
 
-    /// Time in which a frame crosses.
+    /// Time that a frame takes to cross.
     fn tx(&self, frame: u16) -> Span {
         self.clock.tx(u32::from(frame))
     }
 
-    /// Time on it.
+    /// Time scale of the crossbar: the time that frames take to cross.
     pub fn clock(&self) -> WireClock {
         self.clock
     }
@@ -217,13 +217,15 @@ impl Crossbar {
         ports + 1 + ARBITRATIONS
     }
 
-    /// The input of a packet that came by a port; without one, where it came in before a mechanism held it, or the switch itself.
+    /// Input of a packet that came by a port; without a port, the one where it came in before a mechanism held it, or the switch
+    /// itself.
     fn input_of(&self, port: Option<u16>, packet: PacketId) -> usize {
         let held = || self.held.get(&packet).map(|(input, ..)| *input);
         port.or_else(held).map_or(self.outputs.len(), usize::from)
     }
 
-    /// A mechanism holds a packet that came in by a port: it stands there, before the virtual output queue that it will join.
+    /// Notes that a mechanism holds a packet that came in by a port: the packet waits at its input, before the virtual output
+    /// queue that it will join.
     pub fn hold(&mut self, (port, output): (u16, PortNo), packet: PacketId, frame: u16) {
         self.held.insert(packet, (port, output, frame));
         self.inputs[usize::from(port)].depth.hold(frame);
@@ -231,7 +233,7 @@ impl Crossbar {
         self.voqs[place].depth.hold(frame);
     }
 
-    /// A packet that a mechanism may have held is gone.
+    /// Forgets a packet that is gone, if a mechanism has held it.
     pub fn forget(&mut self, packet: PacketId) {
         let Some((port, output, frame)) = self.held.remove(&packet) else { return };
         self.inputs[usize::from(port)].depth.let_go(frame);
@@ -239,7 +241,7 @@ impl Crossbar {
         self.voqs[place].depth.let_go(frame);
     }
 
-    /// Frame bytes that came in by a port and have not crossed yet, those that mechanisms hold among them.
+    /// Frame bytes that came in by a port and have not crossed yet, including those that mechanisms hold.
     pub fn input_bytes(&self, port: PortNo) -> u64 {
         self.inputs[port.index()].depth.standing()
     }
@@ -323,7 +325,7 @@ impl Crossbar {
         self.outputs.iter().any(|output| output.wants() && more(output))
     }
 
-    /// The next packet of a match leaves its queue.
+    /// Takes the next packet of a match off its queue.
     fn take(&mut self, of: Match) -> Option<(PacketId, usize)> {
         let (input, output) = (usize::from(of.input), usize::from(of.output));
         let place = self.place(input, output);
@@ -398,7 +400,7 @@ impl Fabric {
         output.full |= u8::from(output.queued[class] > x.room_below) << class;
     }
 
-    /// A packet has left the queue of a port; where that is a combined switch's, others may wait for the room.
+    /// Lets inputs use the room that a packet leaves in the queue of a port, at a combined switch.
     pub fn left_output(&mut self, core: &mut Core, l: LinkId, packet: PacketId, frame: u16) {
         let (s, port) = core.switch_port(l);
         let class = core.class_of(l, &core.pool[packet]);
@@ -413,7 +415,7 @@ impl Fabric {
         }
     }
 
-    /// Sets the event of an arbitration: now, when all that crosses until now has, or later.
+    /// Sets the event of an arbitration: at this instant, after all that crosses until now, or later.
     fn arbitrate_at(&mut self, core: &mut Core, s: SwitchId, at: Time) {
         let x = &mut self.crossbars[s];
         let later = usize::from(at > core.now);
@@ -422,7 +424,7 @@ impl Fabric {
         }
     }
 
-    /// Starts what the arbiter has matched.
+    /// Starts the crossings that the arbiter has matched.
     fn start_crossings(&mut self, core: &mut Core, s: SwitchId) {
         let now = core.now;
         let x = &mut self.crossbars[s];
@@ -451,7 +453,8 @@ impl Fabric {
 }
 
 impl Fabric {
-    /// A packet is offered to a port of a combined switch: it joins a virtual output queue. `via`: the link that it came by.
+    /// Attempts to enqueue a packet at a port of a combined switch: it joins a virtual output queue. `via`: the link that it came
+    /// by.
     #[inline(never)]
     pub fn join_virtual_queue(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         let (s, port) = core.switch_port(l);
@@ -505,7 +508,7 @@ impl Fabric {
         }
     }
 
-    /// Matches what can be matched, and lets it cross.
+    /// Matches inputs and outputs, and starts the crossings.
     fn arbitrate(&mut self, core: &mut Core, s: SwitchId) {
         self.crossbars[s].arbitrate();
         if self.crossbars[s].matches.is_empty() {
@@ -521,7 +524,7 @@ impl Fabric {
         }
     }
 
-    /// Drops what waits for a port in the virtual output queues of these classes.
+    /// Drops packets for a port in the virtual output queues of these classes.
     pub fn flush_inputs(&mut self, core: &mut Core, l: LinkId, class: usize, reason: DropReason) {
         let (s, port) = core.switch_port(l);
         let inputs = self.crossbars[s].inputs.len();

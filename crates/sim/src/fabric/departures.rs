@@ -10,8 +10,8 @@ use fanin_switch::{DropReason, Head, Hooks, MarkVerdict, PRIORITIES};
 use fanin_units::{LinkId, Span};
 
 impl Fabric {
-    /// A packet's first bit leaves a port whose departures are events: a message may go at the end of its frame. `queued`: its frame bytes in
-    /// the queue that it has left, if it was in one.
+    /// Puts a packet of a port whose departures are events onto the wire: a message may go at the end of its frame. `queued`: its
+    /// frame bytes in the queue that it has left, if it was in one.
     #[inline(always)]
     fn depart(&mut self, core: &mut Core, l: LinkId, packet: PacketId, queued: Option<u16>) {
         let (s, _) = core.switch_port(l);
@@ -27,7 +27,7 @@ impl Fabric {
         }
     }
 
-    /// A packet finds the wire of such a port free.
+    /// Puts a packet onto the free wire of a port whose departures are events.
     #[inline(never)]
     pub fn depart_at_once(&mut self, core: &mut Core, l: LinkId, class: usize, packet: PacketId) {
         if let Err(reason) = core.decide_unqueued(l, class, packet) {
@@ -48,7 +48,8 @@ impl Fabric {
         }
     }
 
-    /// The wire is free: control frames first, then mechanisms, then the scheduler says whose packet is next.
+    /// Chooses what leaves a port whose wire is free: control frames first, then messages and packets of mechanisms, then the
+    /// scheduler's next packet.
     pub fn departure(&mut self, core: &mut Core, l: LinkId) {
         let (s, _) = core.switch_port(l);
         let down = core.ports[l].down;
@@ -81,7 +82,7 @@ impl Fabric {
         self.arm_if_waiting(core, l);
     }
 
-    /// Departure at a port whose marking policy decides about each packet: the first that it does not drop is sent.
+    /// Chooses the next packet at a port whose marking policy decides at the head: the first that it does not drop is sent.
     #[inline(never)]
     fn departure_decided(&mut self, core: &mut Core, l: LinkId) {
         let mut dropped = Vec::new();
@@ -118,7 +119,7 @@ impl Fabric {
         }
     }
 
-    /// Drops what waits in the queues of these classes of a port, which are paused.
+    /// Drops all packets in the queues of these classes of a port, which are paused.
     #[cold]
     pub fn flush(&mut self, core: &mut Core, l: LinkId, classes: u8, reason: DropReason) {
         core.make_events(l);
@@ -137,8 +138,8 @@ impl Fabric {
 }
 
 impl Core {
-    /// Takes the next packet off the queues of a port whose policy decides at their heads, in the scheduler's order, with its frame bytes and
-    /// what the policy says, an error being a drop.
+    /// Takes the next packet off the queues of a port whose policy decides at the head, with its frame bytes and the verdict; an
+    /// error is a drop.
     fn next_head(&mut self, l: LinkId) -> Option<(PacketId, u16, Result<(), DropReason>)> {
         let port = self.view(l);
         let (class, Waiting { packet, frame }, joined, class_bytes) = self.ports[l].queues.as_deref_mut()?.pop_head()?;
@@ -178,7 +179,7 @@ impl Core {
         taken
     }
 
-    /// The policy's verdict on a packet that has found the port idle; passes where it decides nothing then.
+    /// The policy's verdict on a packet that has found the port idle; passes where it does not decide at the head.
     fn decide_unqueued(&mut self, l: LinkId, class: usize, packet: PacketId) -> Result<(), DropReason> {
         if self.ports[l].queues.as_deref().is_none_or(|queues| !queues.decided) {
             return Ok(());

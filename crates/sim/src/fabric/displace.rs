@@ -10,7 +10,7 @@ use fanin_switch::{Admission, PortView};
 use fanin_units::LinkId;
 
 impl Fabric {
-    /// A packet joins a queue of a port whose departures are events; those that mechanism `i` has named leave it.
+    /// Enqueues a packet at a port whose departures are events, while packets that mechanism `i` has named leave the queue.
     pub fn displace(
         &mut self,
         core: &mut Core,
@@ -50,7 +50,7 @@ impl Fabric {
 }
 
 impl Core {
-    /// A packet joins the queue of a class, and others leave it. The scheduler never sees an empty queue between.
+    /// Lets a packet join the queue of a class, and others leave it. The scheduler never sees an empty queue between.
     fn change_places(&mut self, l: LinkId, class: usize, packet: PacketId, out: &[Waiting]) {
         let (now, frame) = (self.now, self.pool[packet].frame);
         if let Some(queues) = self.ports[l].queues.as_deref_mut() {
@@ -71,7 +71,8 @@ impl Core {
         self.ports[l].note_queue(&mut self.links[l], now, bytes, packets);
     }
 
-    /// True where the buffer of a port whose departures are events would have room for a frame, if others left the queue of its class.
+    /// True if the buffer of a port whose departures are events would have room for a frame once others left the queue of its
+    /// class.
     pub fn has_room_without(&self, l: LinkId, class: usize, frame: u16, others: impl Iterator<Item = u16> + Clone) -> bool {
         let mut view = self.view(l);
         for other in others.clone() {

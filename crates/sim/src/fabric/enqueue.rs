@@ -17,7 +17,7 @@ use fanin_telemetry::Name;
 use fanin_units::{LinkId, SwitchId};
 
 impl Fabric {
-    /// Attempts to enqueue a packet at a switch's output port; `via`: the link that it came by, if it came by one.
+    /// Attempts to enqueue a packet at a switch's output port. `via`: the link that it came by, if any.
     #[inline(always)]
     pub fn enqueue(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         if core.links[l].flags & flag::OFF_FAST_PATH == 0 {
@@ -71,8 +71,8 @@ impl Fabric {
         self.refuse(core, (l, class), via, packet, Refusal { reason: DropReason::BUFFER_FULL, room: true });
     }
 
-    /// The general path: mechanisms, then the port. One call, and nothing but calls at its ends: what it would save and restore, each packet on
-    /// the fast path would pay.
+    /// Attempts to enqueue on the general path: mechanisms, then the port. One call, and nothing but calls at its ends: what it
+    /// would save and restore, each packet on the fast path would pay.
     #[inline(never)]
     fn enqueue_general(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         core.catch_up(l);
@@ -92,8 +92,8 @@ impl Fabric {
         self.enqueue_at_port(core, l, None, packet);
     }
 
-    /// A packet is about to join a queue, which is up to now, where mechanisms may want to see it. True when one of them has another use for
-    /// it.
+    /// Shows a packet to the mechanisms that want to see it before it joins a queue, which is up to now. True when one of them
+    /// has another use for it.
     #[inline(always)]
     fn before_queue(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) -> bool {
         if core.pool[packet].frame > self.seen_up_to {
@@ -124,7 +124,7 @@ impl Fabric {
         self.run_offer_hooks(core, l, via, packet)
     }
 
-    /// Enqueues a packet that mechanisms have seen, if they want to, at a port that is up to now.
+    /// Enqueues a packet, after the mechanisms have seen it, at a port that is up to now.
     #[inline(always)]
     fn enqueue_at_port(&mut self, core: &mut Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         let class = core.class_of(l, &core.pool[packet]);
@@ -147,7 +147,7 @@ impl Fabric {
         self.notify(core);
     }
 
-    /// Admission and marking of a packet that finds a queue like this, and the record of it. `idle`: it would leave at once, goes onto the
+    /// Admits and marks a packet that finds a queue in this state, and records it. `idle`: it would leave at once, goes onto the
     /// wire and takes no buffer.
     ///
     /// # Errors
@@ -212,7 +212,8 @@ impl Fabric {
         }
     }
 
-    /// A packet that a port does not accept: it is dropped, unless a mechanism has another use for it. The queue is up to now.
+    /// Handles a packet that a port does not accept: it is dropped, unless a mechanism has another use for it. The queue is up to
+    /// now.
     #[cold]
     #[inline(never)]
     pub fn refuse(
@@ -268,7 +269,7 @@ impl Fabric {
         self.drop_with(core, s, packet, reason, port, queue_bytes);
     }
 
-    /// Drops a packet that no port of a switch can take; its place is the switch.
+    /// Drops a packet for which a switch has no port; it is recorded at the switch.
     #[cold]
     #[inline(never)]
     pub fn drop_at_switch(&mut self, core: &mut Core, s: SwitchId, packet: PacketId, reason: DropReason) {
@@ -307,7 +308,7 @@ fn join_ring(core: &mut Core, l: LinkId, (class, idle): (usize, bool), packet: P
     core.send_busy(l, packet, frame);
 }
 
-/// An accepted packet joins the queue of its class.
+/// Appends an accepted packet to the queue of its class.
 #[inline(always)]
 fn join(core: &mut Core, l: LinkId, class: usize, packet: PacketId) {
     let frame = core.pool[packet].frame;

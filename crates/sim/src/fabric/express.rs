@@ -1,4 +1,5 @@
-//! Headers at a port: a queue of their own, which leaves before those of classes, so many for each of their packets ([`Express`]).
+//! Express queue of a port, for trimmed packets: it leaves before the queues of classes, so many of its packets for each of
+//! theirs ([`Express`]).
 
 use super::switch::{Fabric, SwitchNode};
 use crate::core::Core;
@@ -6,7 +7,7 @@ use fanin_packet::PacketId;
 use fanin_switch::{DropReason, Express, Hooks, MechanismState, PortNo};
 use fanin_units::{Bytes, LinkId};
 
-/// The mechanism that has queues of headers, where no other has a say in packets before they join a queue.
+/// The mechanism that has express queues, where no other has a say in packets before they join a queue.
 pub fn headers_alone(mechanisms: &[MechanismState]) -> Option<u8> {
     let at = mechanisms.iter().position(|m| m.overtakes(|_| ()).is_some())?;
     let others = mechanisms.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, m)| m.hooks()).fold(Hooks::NONE, Hooks::with);
@@ -15,7 +16,7 @@ pub fn headers_alone(mechanisms: &[MechanismState]) -> Option<u8> {
 }
 
 impl SwitchNode {
-    /// The longest queue of headers that there was, by port: the first of several, none where all were empty.
+    /// Port with the longest express queue that there was, and its bytes: the first of several, `None` where all were empty.
     pub fn express_peak(&self, core: &Core) -> Option<(PortNo, Bytes)> {
         let mut most = None;
         for (port, l) in (0..).map(PortNo).zip(&self.ports) {
@@ -30,7 +31,8 @@ impl SwitchNode {
 }
 
 impl Fabric {
-    /// A header joins the queue of headers of a port, or goes onto its wire if that is free, or is dropped. True: nobody else has a use for it.
+    /// Enqueues a trimmed packet at a port: into the express queue, or onto the wire if that is free; or drops it. True: nobody
+    /// else has a use for it.
     #[inline(never)]
     pub fn join_headers(&mut self, core: &mut Core, l: LinkId, packet: PacketId) -> bool {
         core.catch_up_general(l);
@@ -46,7 +48,7 @@ impl Fabric {
         true
     }
 
-    /// A packet joins the queue of headers of a port, which has room for it and is not idle.
+    /// Puts a packet into a port's express queue, which has room for it, while the port is not idle.
     pub fn join_express(&mut self, core: &mut Core, l: LinkId, packet: PacketId) {
         let frame = core.pool[packet].frame;
         core.leave_fast_path(l);
@@ -62,13 +64,13 @@ impl Core {
         self.ports[l].queues.as_deref_mut()?.express.as_deref_mut()
     }
 
-    /// True where the queue of headers of a port has room for a frame.
+    /// True if the express queue of a port has room for a frame.
     pub fn has_express_room(&mut self, l: LinkId, frame: u16) -> bool {
         self.catch_up(l);
         self.express(l).is_some_and(|express| express.fits(frame))
     }
 
-    /// The header that leaves a port next, if it is their turn. `data`: packets of classes wait.
+    /// Takes the next packet off a port's express queue, if that may send now. `data`: packets of classes wait.
     pub fn pop_express(&mut self, l: LinkId, data: bool) -> Option<PacketId> {
         self.express(l)?.pop(data)
     }

@@ -1,5 +1,5 @@
-//! Links of switches that fail and come back: what the switches at their ends do when they notice, and what all switches do when their tables
-//! are recomputed.
+//! Links of switches that fail and come back: the reaction of the switches at their ends when they notice, and of all switches
+//! when their tables are recomputed.
 //!
 //! Each switch acts by a timer of its own and changes nothing but its own ports and tables. What happens on the wire meanwhile is found out where
 //! frames arrive (`core/faults.rs`).
@@ -36,7 +36,7 @@ struct View {
     notices: VecDeque<(LinkId, Notice)>,
     /// Own ports whose links the switch knows to be down.
     down: BTreeSet<LinkId>,
-    /// Changes that its tables have learned of.
+    /// Number of changes that the switch's tables have learned of.
     learned: usize,
 }
 
@@ -46,7 +46,7 @@ struct Tables {
     routes: Routes,
 }
 
-/// Failures of a run: what is to come, and who knows what.
+/// Failures during a run: changes to come, and the changes that each switch knows.
 pub struct Failover {
     topology: Topology,
     /// The tables at the beginning, in which nothing is down.
@@ -54,12 +54,13 @@ pub struct Failover {
     changes: Vec<Change>,
     views: Vec<View>,
     tables: VecDeque<Tables>,
-    /// The groups of links that were written into the tables of switches meanwhile.
+    /// Groups of links that were added to switches' tables after failures.
     groups: BTreeMap<Vec<LinkId>, usize>,
 }
 
 impl Failover {
-    /// All links work. `notices`: at each port of a switch whose link fails, in order of time; `changes`: of links between switches, in order.
+    /// State in which all links work. `notices`: at each port of a switch whose link fails, in order of time; `changes`: of links
+    /// between switches, in order.
     pub fn new(topology: &Topology, intact: Fib, notices: &[(SwitchId, LinkId, Notice)], changes: Vec<Change>) -> Failover {
         let mut views: Vec<View> = (0..topology.switch_count()).map(|_| View::default()).collect();
         let mut notices = notices.to_vec();
@@ -76,13 +77,13 @@ impl Failover {
         noticed.into_iter().chain(learned).min()
     }
 
-    /// The first timers of all switches; `hosts` come before switches in the order of timers.
+    /// First timer of each switch. `hosts`: hosts come before switches in the order of timers.
     pub fn timers(&self, hosts: u32) -> Vec<(Time, TimerKey)> {
         let switches = (0..self.views.len() as u32).map(SwitchId);
         switches.filter_map(|s| Some((self.next(s)?, (hosts + s.0, FAILOVER)))).collect()
     }
 
-    /// Makes the tables after so many changes the first that are kept.
+    /// Computes the tables after so many changes, and drops earlier ones.
     fn tables_after(&mut self, learned: usize) -> Result<(), String> {
         let mut down = BTreeSet::new();
         for change in &self.changes[..learned] {
@@ -101,7 +102,8 @@ impl Failover {
         Ok(())
     }
 
-    /// Writes the tables of a switch: shortest paths as it has learned of them, without its own ports that it knows to be down.
+    /// Writes the tables of a switch: shortest paths after the changes that it has learned of, without its own ports that it
+    /// knows to be down.
     fn write(&mut self, fib: &mut Fib, s: SwitchId) -> Result<(), String> {
         let learned = self.views[s.index()].learned;
         self.tables_after(learned)?;
@@ -118,7 +120,7 @@ impl Failover {
 }
 
 impl Fabric {
-    /// Carries out all that a switch notices about its links now, and what its tables learn now.
+    /// Carries out all changes that a switch notices about its links now, or that its tables learn now.
     #[cold]
     pub fn fail_over(&mut self, core: &mut Core, s: SwitchId) {
         while let Some((l, up)) = self.next_notice(core.now, s) {
@@ -141,7 +143,7 @@ impl Fabric {
         }
     }
 
-    /// Next change that a switch notices, if that is now: which of its links, and whether that works again.
+    /// Next change that a switch notices at this instant: its link, and whether that works again.
     fn next_notice(&mut self, now: Time, s: SwitchId) -> Option<(LinkId, bool)> {
         let view = &mut self.failover.as_deref_mut()?.views[s.index()];
         view.notices.front().filter(|(_, notice)| notice.at <= now)?;
@@ -150,7 +152,7 @@ impl Fabric {
         Some((l, notice.up))
     }
 
-    /// A port is known to be down from now on: what waits for it is dropped, wherever it waits.
+    /// Takes down a port whose link is known to have failed: packets that wait for it are dropped, wherever they wait.
     fn take_down(&mut self, core: &mut Core, l: LinkId) {
         core.make_events(l);
         core.ports[l].down = true;
@@ -171,13 +173,13 @@ impl Fabric {
         core.ports[l].close(closed);
     }
 
-    /// A port works again.
+    /// Brings a port up whose link works again.
     fn bring_up(&mut self, core: &mut Core, l: LinkId) {
         core.ports[l].down = false;
         core.arm(l); // what mechanisms have for it has waited
     }
 
-    /// A packet is about to be offered to a port whose link is known to be down.
+    /// Drops a packet that is about to be enqueued at a port whose link is known to be down.
     #[cold]
     #[inline(never)]
     pub fn refuse_at_dead_port(&mut self, core: &mut Core, l: LinkId, packet: PacketId) {

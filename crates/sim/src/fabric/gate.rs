@@ -9,7 +9,8 @@ use fanin_units::LinkId;
 use std::collections::BTreeMap;
 
 impl Fabric {
-    /// Paused ports of switches with packets that wait for each other, the last for the first; none where some may still go on.
+    /// Paused ports of switches whose packets wait for each other in a circle, the last for the first; `None`: some may still go
+    /// on.
     ///
     /// A class of a port is stuck while all that the neighbour counts of it waits for ports that are stuck themselves: what is left when
     /// all others are taken away, again and again.
@@ -37,7 +38,7 @@ impl Fabric {
         Some(circle.into_iter().map(|(l, _)| l).collect())
     }
 
-    /// The ports at the far end of a switch's port for which packets of a class wait that came over it; none where the class does not
+    /// Ports at the far end of a switch's port for which packets of a class wait that came over it; none where the class does not
     /// wait here, or not for ever.
     fn waits_behind(&self, core: &Core, l: LinkId, class: u8) -> Vec<LinkId> {
         // NICs have no such queues: nobody waits for them.
@@ -58,7 +59,7 @@ impl Fabric {
         behind.map(|port| far.ports[port.index()]).collect()
     }
 
-    /// From now on these classes of a switch's port wait, and all others may send.
+    /// Pauses these classes of a switch's port, and lets all others send.
     pub fn gate(&mut self, core: &mut Core, l: LinkId, closed: u8) {
         let hooks = self.switches[core.switch_port(l).0].hooks;
         if hooks.any(Hooks::EGRESS) {

@@ -1,4 +1,4 @@
-//! Hooks of mechanisms: each is run with its own switch in view, and its verdict and effects are carried out here.
+//! Hooks of mechanisms: each runs with its own switch in view, and its verdict and effects are carried out here.
 
 use super::failover::FAILOVER;
 use super::switch::Fabric;
@@ -15,16 +15,17 @@ use fanin_switch::{
 };
 use fanin_units::{LinkId, SwitchId};
 
-/// The timer of a switch that has made messages; those of its mechanisms are their numbers.
+/// Timer of a switch that has made messages; the timers of its mechanisms are their numbers.
 const OUTBOX: u64 = u64::MAX;
 /// The timer of a switch that has dropped heads of queues.
 const DROPPED: u64 = u64::MAX - 1;
 
-/// Hooks that are `on_offer`.
+/// Hooks at which `on_offer` runs, before a packet is enqueued at a port.
 const OFFERS: Hooks = Hooks::OFFER.with(Hooks::QUEUE);
 
-/// Whether a mechanism learns of heads that are dropped when the departures of that instant are over. One that sees departures itself, or counts
-/// packets in memory, acts by timers; and it must know before the packet's place is used again.
+/// True if a mechanism learns of packets dropped at heads of queues only after the departures of that instant. A mechanism that
+/// sees departures itself, or counts packets in memory, acts by timers; it must learn of them before the packet's place is used
+/// again.
 fn learns_later(mechanism: &MechanismState) -> bool {
     mechanism.hooks().any(Hooks::MESSAGES) && !mechanism.hooks().any(Hooks::EGRESS.with(Hooks::DEPARTED))
 }
@@ -93,7 +94,7 @@ impl Fabric {
         self.effects.list = list; // its room is used again
     }
 
-    /// Asks the mechanisms one after the other until one has something else to say than `Pass`; gives which, and what.
+    /// Asks the mechanisms one after the other until one says something other than `Pass`; gives its number and its verdict.
     fn ask(
         &mut self,
         core: &mut Core,
@@ -178,7 +179,7 @@ impl Fabric {
         self.run_mechanisms_offer(core, (l, via), s, packet)
     }
 
-    /// Asks the mechanisms of a switch about a packet before a queue gets it: true when one of them has another use for it.
+    /// Asks a switch's mechanisms about a packet before a queue gets it; true when one of them has another use for it.
     pub fn run_mechanisms_offer(
         &mut self,
         core: &mut Core,
@@ -211,8 +212,8 @@ impl Fabric {
         true
     }
 
-    /// Mechanism `i` holds a packet that was about to be offered to port `l`, or puts it into the port's express queue: the others are told,
-    /// and one of them may drop it.
+    /// Tells the other mechanisms that mechanism `i` holds a packet that was about to be enqueued at port `l`, or has put it into
+    /// the port's express queue; one of them may drop it.
     fn tell_others(
         &mut self,
         core: &mut Core,
@@ -239,7 +240,7 @@ impl Fabric {
         }
     }
 
-    /// A packet that came by link `via` waits for port `l` from now on, or is held for it: it counts where it came in until it leaves.
+    /// Counts a packet that came by link `via` at its input port while it waits for port `l` or is held for it.
     fn count_input(&mut self, core: &mut Core, (l, via): (LinkId, LinkId), s: SwitchId, packet: PacketId, verdict: Verdict) {
         self.uncount_input(s, packet);
         let waits = match verdict {
@@ -267,7 +268,7 @@ impl Fabric {
         inputs[usize::from(port)] += u64::from(frame);
     }
 
-    /// A packet has left the switch, or is about to be offered to another port of it.
+    /// Ends the count of a packet at its input port: it has left the switch, or is about to be enqueued at another port.
     fn uncount_input(&mut self, s: SwitchId, packet: PacketId) {
         let Some(entered) = self.entered.get_mut(packet as usize) else { return };
         let (port, frame) = std::mem::take(entered);
@@ -276,7 +277,7 @@ impl Fabric {
         }
     }
 
-    /// Packets of a port leave by rank: that of one that is about to join its queue.
+    /// Sets the rank of a packet that is about to join a queue, at a port whose packets leave by rank.
     fn rank(&self, core: &mut Core, l: LinkId, packet: PacketId) {
         let (s, _) = core.switch_port(l);
         let shim = core.pool.shim(packet);
@@ -285,7 +286,7 @@ impl Fabric {
         core.pool.set_rank(packet, rank);
     }
 
-    /// Port `l` does not accept a packet: which mechanism has what use for it.
+    /// Asks the mechanisms about a packet that port `l` does not accept, until one has a use for it.
     pub fn run_refusal_hooks(
         &mut self,
         core: &mut Core,
@@ -369,7 +370,7 @@ impl Fabric {
         }
     }
 
-    /// A frame's first bit is about to leave port `l`: one message may go at its end.
+    /// Asks the mechanisms for a message at the end of a frame that is about to leave port `l`.
     pub fn run_departure_hooks(&mut self, core: &mut Core, l: LinkId, packet: PacketId) {
         let (s, port) = core.switch_port(l);
         for mechanism in self.switches[s].mechanisms.iter_mut().filter(|m| m.sends(|m| m.waits(port)).unwrap_or(false)) {
@@ -382,7 +383,7 @@ impl Fabric {
         }
     }
 
-    /// A frame's first bit has left port `l`, whose departures are events.
+    /// Tells the mechanisms that a frame's first bit has left port `l`, whose departures are events.
     #[inline(never)]
     pub fn run_egress_hooks(&mut self, core: &mut Core, l: LinkId, packet: PacketId) {
         let (s, port) = core.switch_port(l);
@@ -397,7 +398,7 @@ impl Fabric {
         });
     }
 
-    /// The switch of port `l` has noticed that its link is down, or works again.
+    /// Tells the mechanisms of port `l`'s switch that its link is down, or works again.
     #[cold]
     pub fn tell_of_link(&mut self, core: &mut Core, l: LinkId, up: bool) {
         let (s, port) = core.switch_port(l);
@@ -409,7 +410,7 @@ impl Fabric {
         });
     }
 
-    /// A packet leaves its virtual output queue for the crossbar; `from`, `to`: input and output port.
+    /// Tells the mechanisms that a packet leaves its virtual output queue for the crossbar. `from`, `to`: input and output port.
     #[inline(never)]
     pub fn run_crossing_hooks(&mut self, core: &mut Core, s: SwitchId, packet: PacketId, [from, to]: [PortNo; 2]) {
         self.with_mechanisms(core, s, |mechanisms, view, fx| {
@@ -437,7 +438,7 @@ impl Fabric {
         }
     }
 
-    /// The wire of port `l` is free: true when a mechanism sends something of its own.
+    /// Asks the mechanisms for a packet or message of their own when the wire of port `l` is free; true when one sends.
     pub fn run_turn_hooks(&mut self, core: &mut Core, l: LinkId, data: bool) -> bool {
         let (s, port) = core.switch_port(l);
         let turn = self.with_mechanisms(core, s, |mechanisms, view, fx| {
@@ -488,7 +489,7 @@ impl Fabric {
         }
     }
 
-    /// A timer of a switch has expired: a mechanism's, that of its outbox, or that of drops.
+    /// Handles an expired timer of a switch: a mechanism's, that of its outbox, or that of drops.
     pub fn timeout(&mut self, core: &mut Core, s: SwitchId, what: u64) {
         if what == OUTBOX {
             if let Some((l, message)) = self.switches[s].outbox.pop_front() {
@@ -512,7 +513,7 @@ impl Fabric {
         });
     }
 
-    /// Carries out what a mechanism decided about a packet at port `l`. `reason`: why it is dropped where nobody has a use for it.
+    /// Carries out a mechanism's decision about a packet at port `l`. `reason`: why it is dropped where nobody has a use for it.
     pub fn carry_out(
         &mut self,
         core: &mut Core,
@@ -548,7 +549,7 @@ impl Fabric {
         }
     }
 
-    /// A mechanism holds a packet that came by a link: a combined switch remembers its input.
+    /// Notes the input of a packet that a mechanism holds, at a combined switch.
     fn note_held(&mut self, core: &Core, l: LinkId, via: Option<LinkId>, packet: PacketId) {
         let ((s, output), frame) = (core.switch_port(l), core.pool[packet].frame);
         if let (Some(crossbar), Some(via)) = (self.crossbars.get_mut(s.index()), via) {
@@ -556,8 +557,9 @@ impl Fabric {
         }
     }
 
-    /// A message in a frame of its own joins the control frames of a port, which is off the fast path: a pause before the others. One that
-    /// waits there says what the new one does besides, as a MAC writes the frame when it leaves. Source: IEEE 802.3 Annex 31B.
+    /// Puts a message in a frame of its own among the control frames of a port, which is off the fast path: a pause goes before
+    /// the others. One that waits there says what the new one does besides, as a MAC writes the frame when it leaves. Source:
+    /// IEEE 802.3 Annex 31B.
     fn join_control(&self, core: &mut Core, l: LinkId, message: &Message) {
         let pause = Mechanisms::pause(&message.control, message.envelope.header);
         let Some(queues) = core.ports[l].queues.as_deref_mut() else { return };

@@ -1,4 +1,4 @@
-//! Switches: their state, and by which link a packet leaves them.
+//! Switches: their state, and the choice of the link by which a packet leaves them.
 
 use super::combined::Crossbar;
 use super::failover::Failover;
@@ -19,20 +19,22 @@ use std::collections::VecDeque;
 /// A switch's own state.
 pub struct SwitchNode {
     pub name: Name,
-    /// Seed of its ECMP hash.
+    /// Seed of the switch's ECMP hash.
     pub seed: u32,
     pub paths: PathChooser,
     pub rng: Stream,
     pub mechanisms: Vec<MechanismState>,
-    /// The hooks of all its mechanisms.
+    /// Hooks of all the switch's mechanisms.
     pub hooks: Hooks,
-    /// The only one of them that has a say in packets before they join a queue, if it has one because of headers alone.
+    /// Number of the only mechanism that has a say in packets before they join a queue, if it has one because of its express
+    /// queue alone.
     pub headers: Option<u8>,
-    /// Its outgoing links, by port.
+    /// Outgoing links of the switch, by port.
     pub ports: Vec<LinkId>,
-    /// By port, frame bytes here that came in by it; empty where no mechanism asks for them ([`Hooks::INPUTS`]).
+    /// Frame bytes in the switch's memory by the port that they came in by; empty where no mechanism asks for them
+    /// ([`Hooks::INPUTS`]).
     pub inputs: Vec<u64>,
-    /// Messages that are about to be offered to ports, each with its link.
+    /// Messages that are about to join queues of ports, each with its link.
     pub outbox: VecDeque<(LinkId, PacketId)>,
     /// Packets dropped at the heads of queues, of which mechanisms that send messages have not been told yet.
     pub dropped: VecDeque<(PacketId, Packet, DropReason)>,
@@ -48,23 +50,23 @@ pub struct Fabric {
     pub general: bool,
     /// The largest frame that a mechanism wants to see before it joins a queue.
     pub seen_up_to: u16,
-    /// Mechanisms want to see also what finds its port idle; else only what has to wait, or was detoured.
+    /// True if mechanisms want to see every packet; else only packets that have to wait, or were detoured.
     pub sees_all: bool,
-    /// Where mechanisms write what shall happen; empty between events.
+    /// Effects that mechanisms ask for in the present event; empty between events.
     pub effects: Effects,
-    /// By switch, its crossbar; empty where switches are output queued.
+    /// Crossbar of each switch; empty where switches are output queued.
     pub crossbars: Table<Crossbar, SwitchId>,
-    /// By slot behind those of departures, the switch, and which of its crossbar's.
+    /// Switch and number of each crossbar slot behind the slots of departures.
     pub crossbar_slots: Vec<(SwitchId, u16)>,
-    /// The packet that is being offered was detoured here: a port that refuses it drops it.
+    /// True if the packet that is being enqueued was detoured here: a port that refuses it drops it.
     pub detouring: bool,
-    /// A port has its turn: other ports may have theirs at this very instant.
+    /// True while a port has its transmission opportunity: other ports may have theirs at this very instant.
     pub departing: bool,
-    /// By link, the ingress port of the switch at its far end; `u16::MAX` where a host is there.
+    /// Ingress port of the switch at the far end of each link; `u16::MAX` where a host is there.
     pub ingress: Table<u16, LinkId>,
-    /// By packet, the port of its switch that it came in by and its frame bytes, while it counts there; empty where nobody asks.
+    /// Port by which each packet came into its switch, and its frame bytes, while it counts there; empty where nobody asks.
     pub entered: Vec<(u16, u16)>,
-    /// By link, the one in the other direction.
+    /// Link in the other direction, by link.
     pub reverse: Table<LinkId, LinkId>,
     /// Links that fail, where any do.
     pub failover: Option<Box<Failover>>,
@@ -96,7 +98,7 @@ impl Links for EqualCost<'_> {
 }
 
 impl SwitchNode {
-    /// The link by which it would forward a packet now.
+    /// Link by which the switch would forward a packet now.
     #[inline(always)]
     pub fn next_hop(&mut self, core: &mut Core, fib: &Fib, s: SwitchId, envelope: &Envelope) -> Option<LinkId> {
         match fib.lookup(s, envelope.dst) {
@@ -112,8 +114,8 @@ impl SwitchNode {
 }
 
 impl SwitchNode {
-    /// Hints that its mechanisms are asked about a packet soon, which came in by port `from` and is about to be offered to `port`, or to
-    /// leave it.
+    /// Hints that the switch's mechanisms are asked about a packet soon, which came in by port `from` and is about to be enqueued
+    /// at `port`, or to leave it.
     #[inline(always)]
     pub fn prefetch_kept(&self, from: Option<u16>, port: PortNo) {
         for mechanism in &self.mechanisms {
@@ -123,7 +125,7 @@ impl SwitchNode {
 }
 
 impl Fabric {
-    /// A packet has reached a switch over link `via`.
+    /// Forwards a packet that has reached a switch over link `via`.
     #[inline(always)]
     pub fn forward(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: PacketId) {
         if let Some(out) = self.take_hop(core, s, via, packet) {
@@ -131,7 +133,8 @@ impl Fabric {
         }
     }
 
-    /// One hop less is left to a packet that has reached a switch over link `via`: the link by which it leaves. Without any it is dropped.
+    /// Takes a hop from a packet that has reached a switch over link `via`, and gives the link by which it leaves. Without any
+    /// hop left it is dropped.
     #[inline(always)]
     pub fn take_hop(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: PacketId) -> Option<LinkId> {
         let outer = core.pool.outer(packet);
@@ -152,7 +155,7 @@ impl Fabric {
         }
     }
 
-    /// The link by which a packet leaves a switch by its tables and its path choice. Without any it is dropped.
+    /// Link by which a packet leaves a switch according to its tables and its path choice. Without any it is dropped.
     #[inline(never)]
     fn look_up(&mut self, core: &mut Core, s: SwitchId, packet: PacketId) -> Option<LinkId> {
         let envelope = core.pool[packet];
@@ -164,13 +167,14 @@ impl Fabric {
         out
     }
 
-    /// True where a switch's tables lead a packet by a link, as its source route does.
+    /// True if a switch's tables lead a packet by a link, as its source route does.
     fn is_by_tables(&self, core: &Core, s: SwitchId, packet: PacketId, out: LinkId) -> bool {
         let Envelope { dst, hash, .. } = core.pool[packet];
         self.foresee(s, dst, hash) == Some(out)
     }
 
-    /// The link by which a switch forwards packets to a host with this hash, if nothing but its tables and these decides it.
+    /// Link by which a switch forwards packets to a host with this hash, if nothing but its tables, the host and the hash decide
+    /// it.
     pub fn foresee(&self, s: SwitchId, dst: HostId, hash: u32) -> Option<LinkId> {
         let switch = &self.switches[s];
         match self.fib.lookup(s, dst) {
@@ -180,7 +184,7 @@ impl Fabric {
         }
     }
 
-    /// The links of a path that begins with `nic`, until no switch gives a next one, or it goes in circles.
+    /// Links of a path that begins with `nic`, until no switch gives a next one, or it goes in circles.
     fn walk(&self, core: &Core, nic: LinkId, next: impl Fn(SwitchId) -> Option<LinkId>) -> Vec<LinkId> {
         let mut path = vec![nic];
         while let FarEnd::Switch(s) = core.links[path[path.len() - 1]].far_end() {

@@ -1,4 +1,4 @@
-//! What a mechanism may ask of its own switch while one of its hooks runs.
+//! The view that a mechanism has of its own switch while one of its hooks runs.
 
 use super::switch::Fabric;
 use super::table::NextHop;
@@ -9,7 +9,7 @@ use fanin_switch::{Node, PortNo, PortView};
 use fanin_units::{LinkId, SwitchId, Time};
 use std::collections::VecDeque;
 
-/// A switch as its mechanisms see it; they are not in their place meanwhile.
+/// A switch as its mechanisms see it; while they run, they are not in their place in it.
 pub(super) struct SwitchView<'a> {
     pub core: &'a mut Core,
     pub fabric: &'a mut Fabric,
@@ -49,7 +49,7 @@ impl Node for SwitchView<'_> {
         self.core.view(l)
     }
 
-    /// No packet leaves a combined switch at once: it crosses before.
+    /// True if a packet would leave at once. At a combined switch none does: it crosses before.
     fn is_idle(&mut self, port: PortNo) -> bool {
         let l = self.link(port);
         self.core.catch_up(l);

@@ -5,14 +5,14 @@ use fanin_units::{HostId, LinkId, SwitchId};
 
 /// Set in an entry that is a group.
 const GROUP: u32 = 1 << 31;
-/// An entry below is a link.
+/// Bound of link ids in entries: a smaller entry is a link.
 const LINKS: u32 = 1 << 30;
-/// No way there.
+/// Entry of a table: the destination cannot be reached.
 const UNREACHABLE: u32 = LINKS;
-/// The host hangs on this switch: its own port.
+/// Entry of a table: the host is attached to this switch, and has a port of its own.
 const LOCAL: u32 = LINKS + 1;
 
-/// Where a switch sends packets: destination host → attachment (the switch that it hangs on) → group of equal-cost links.
+/// Forwarding tables: destination host → attachment (the switch that it hangs on) → group of equal-cost links.
 ///
 /// One entry per (switch, attachment), as a switch aggregates the prefix of a rack; at the attachment itself the host's own
 /// port. 320 switches × 128 attachments of a 1024-host fat tree take 160 KiB.
@@ -20,14 +20,14 @@ const LOCAL: u32 = LINKS + 1;
 pub struct Fib {
     attachments: usize,
     attachment_of: Table<u16, HostId>,
-    /// Link from its attachment to each host.
+    /// Link to each host from the switch to which it is attached.
     host_port: Table<LinkId, HostId>,
     entries: Table<u32>,
     /// Groups, one after the other: length, then links.
     groups: Table<LinkId>,
 }
 
-/// The answer to a look-up.
+/// Result of a look-up in the forwarding table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NextHop<'a> {
     One(LinkId),
@@ -93,7 +93,7 @@ impl Fib {
         }
     }
 
-    /// Bytes held.
+    /// Bytes of memory that the tables take.
     pub fn bytes(&self) -> usize {
         (self.entries.len() + self.groups.len() + self.host_port.len()) * 4 + self.attachment_of.len() * 2
     }

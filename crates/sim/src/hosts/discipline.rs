@@ -1,4 +1,4 @@
-//! Disciplines of NICs: what a NIC takes from the ends of its host, and when.
+//! Queueing disciplines of NICs: the packets that a NIC takes from the ends of its host, and the times.
 //!
 //! A NIC that pulls takes one packet or burst each time its wire is free, from each end in turn. A NIC that is first, in first out, takes all
 //! at once, as far as its queue and TCP small queues let it. Pauses are no discipline but a state of the [`Host`](super::Host): what is ready
@@ -12,25 +12,25 @@ use crate::core::Core;
 use fanin_packet::{PacketId, Side};
 use fanin_units::{FlowId, LinkId, Time};
 
-/// How a NIC takes packets.
+/// Queueing discipline of a NIC.
 pub trait Discipline {
-    /// It takes packets while its wire is busy.
+    /// True if the NIC accepts packets while its wire is busy.
     const QUEUES: bool;
 
     /// A packet of an end goes to the NIC.
     fn on_transmit(&mut self, core: &mut Core, host: u32, nic: LinkId, packet: PacketId, end: &impl Protocol);
 
-    /// True where its queue takes nothing more.
+    /// True if the NIC's queue accepts nothing more.
     fn is_full(&mut self, _now: Time) -> bool {
         false
     }
 
-    /// Bytes of an end's data in its queue, where these are counted.
+    /// Bytes of an end's data in the NIC's queue, where these are counted.
     fn bytes_of(&mut self, _now: Time, _end: (FlowId, Side)) -> u32 {
         0
     }
 
-    /// Something has joined its queue.
+    /// Records that a packet or burst has joined the NIC's queue.
     fn join(&mut self, _queued: Queued) {}
 }
 
@@ -69,7 +69,7 @@ impl Discipline for Fifo<'_> {
 pub struct Tapped<'a, D> {
     pub nic: D,
     pub headers: Option<&'a mut Headers>,
-    /// Bytes that the end has to send in all, for its headers.
+    /// Bytes that the end has to send in all, for the headers that hosts write.
     pub size: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The ends of flows, each at its host, and what the ledger keeps of a flow until both have ended.
+//! Ends of flows, each at its host, and the ledger's record of a flow until both have ended.
 //!
 //! An end knows what its host knows. The two ends of a flow stand side by side here, and neither reads the other.
 
@@ -13,13 +13,14 @@ use fanin_transport::{AbortReason, Endpoint, Parameters, SignalCounts, Stats};
 use fanin_units::{FlowId, Span, Time};
 use std::sync::Arc;
 
-/// An end's place: that of its flow, and its side in the lowest bit.
+/// Place of an end: that of its flow, with its side in the lowest bit.
 pub type EndId = u32;
 const NONE: u32 = u32::MAX;
-/// Lines of an endpoint that are fetched first, with the one that its host has: it shows the others ([`Endpoint::apart`]).
+/// Cache lines of an endpoint that are fetched first, besides the one that its host has: they point to the others
+/// ([`Endpoint::apart`]).
 const PREFETCHED: usize = 2;
 
-/// Which side an end is.
+/// The side of a flow that an end is on.
 #[inline(always)]
 pub fn side(id: EndId) -> Side {
     if id & 1 == 0 {
@@ -35,54 +36,54 @@ pub struct End {
     pub protocol: Endpoint,
 
     // One line: what each packet needs.
-    /// The envelope that all packets have in common that it sends, with frame, payload, header and ECN field still to be written.
+    /// Envelope common to all packets of the end, with frame, payload, header and ECN field still to be written.
     pub sends: Envelope,
-    /// The parameters that its endpoint was made with.
+    /// Parameters with which the endpoint was made.
     pub params: Arc<Parameters>,
     /// The earliest entry of this end among the timers; later ones are stale.
     pub armed: Time,
     /// Bytes from which on news is heard ([`End::listen`]).
     from: u64,
-    /// The packet of the other end that comes next, while all are in order.
+    /// Next expected packet of the other end, while all are in order.
     pub next: Next,
-    /// The end is in its NIC's round.
+    /// True if the end is in its NIC's round.
     pub queued: bool,
-    /// The endpoint works by telemetry, which its packets carry.
+    /// True if the endpoint works by telemetry, which its packets carry.
     pub telemetry: bool,
     /// -1 for news that is not heard at all: of delivered, and of acknowledged bytes.
     deaf: [i8; 2],
 
     // One line: what else each packet needs that it sends.
-    /// Which way they go.
+    /// Source route of the packets that the end sends, as far as it has one.
     pub route: Route,
 
     // Seldom.
-    /// Its application wants to hear when so many bytes have arrived here, or of its own are acknowledged: all, or those of a
-    /// message and all before. Before it is asked to send, the request.
+    /// Progress that the application waits for: bytes that have arrived here, or bytes sent here that are acknowledged, of the
+    /// whole flow or of a message and all before it. Before the application is asked to send: the request.
     pub mark: u64,
     /// Bytes of data.
     pub size: u64,
-    /// When the last byte was handed to the receiving application; `Time::MAX`: not yet.
+    /// Time at which the last byte was handed to the receiving application; `Time::MAX`: not yet.
     pub finish: Time,
-    /// When the sender learned that the last byte has arrived; `Time::MAX`: not yet.
+    /// Time at which the sender learned that the last byte has arrived; `Time::MAX`: not yet.
     pub acked: Time,
-    /// The time that a message to the other end's host takes on an idle network.
+    /// Time that a message to the other end's host takes on an idle network.
     pub latency: Span,
-    /// The order in which packets of the other end have arrived, where it is not that of sending.
+    /// Order in which packets of the other end have arrived, where it is not that of sending.
     pub order: Order,
-    /// It sends the flow's data; the other sends the request, if there is one.
+    /// True if this end sends the flow's data; the other end sends the request, if there is one.
     pub sends_data: bool,
     /// The application of the data's sender has been asked to send.
     pub asked: bool,
     pub kind: EndKind,
-    /// It has nothing more to do by what it knows.
+    /// True if the end has nothing more to do, as far as it knows.
     pub over: bool,
-    /// The other end's host has let it know that it is over there.
+    /// True once the other end's host has let this end know that the flow is over there.
     pub peer_over: bool,
     pub aborted: Option<AbortReason>,
 }
 
-/// What each packet needs is the endpoint's first two lines and one of its host's; a sender's endpoint has two more.
+/// Checks the layout: a packet needs two lines of the endpoint and one of the host's part; at a sender, two more of the endpoint.
 const _: () = {
     use std::mem::{offset_of, size_of};
     assert!(offset_of!(End, sends) % 64 == 0 && offset_of!(End, deaf) + 2 == offset_of!(End, sends) + 64);
@@ -90,7 +91,7 @@ const _: () = {
     assert!(size_of::<End>() <= 704 && size_of::<Option<End>>() == size_of::<End>());
 };
 
-/// The parts of a new end.
+/// Everything from which an end is made.
 pub struct NewEnd {
     pub protocol: Endpoint,
     pub sends: Envelope,
@@ -134,10 +135,10 @@ impl From<NewEnd> for End {
     }
 }
 
-/// The role of an end.
+/// Role of an end in its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndKind {
-    /// Sends data, or receives it: both learn by packets when they are over.
+    /// Sends data, or receives it: both ends learn from packets when they are over.
     Transfer,
     /// Sends datagrams.
     Source,
@@ -149,11 +150,11 @@ pub enum EndKind {
 #[derive(Clone, Debug)]
 pub struct EndReport {
     pub stats: Stats,
-    /// Datagrams that it has received.
+    /// Datagrams that the end has received.
     pub received: u64,
-    /// In which order they and other packets with payload have arrived.
+    /// Order in which datagrams and other packets with payload have arrived.
     pub reordering: Reordering,
-    /// It is over by what it knows.
+    /// True if the end is over, as far as it knows.
     pub ended: bool,
     pub finish: Option<Time>,
     pub acked: Option<Time>,
@@ -174,25 +175,25 @@ pub struct OpenFlow {
     pub data_side: Side,
     pub ideal: Span,
     pub base_rtt: Span,
-    /// The reports of its ends that are gone, by side.
+    /// Reports of the flow's ends that are gone, by side.
     pub reports: [Option<EndReport>; 2],
 }
 
 impl End {
-    /// The flow that it belongs to.
+    /// The flow that the end belongs to.
     #[inline(always)]
     pub fn flow(&self) -> FlowId {
         self.sends.flow
     }
 
-    /// Its host.
+    /// The end's host.
     #[inline(always)]
     pub fn host(&self) -> u32 {
         self.sends.src.0
     }
 
-    /// Finds from where on progress may change anything here: at what its application waits for, and always when that is reached, as
-    /// the end may be over then.
+    /// Sets the byte counts from which on progress may change anything here: the one that the application waits for, and any once
+    /// that is reached, as the end may be over then.
     pub fn listen(&mut self) {
         (self.deaf, self.from) = match self.sends_data {
             true if self.acked == Time::MAX => (if self.asked { [-1, 0] } else { [0, -1] }, self.mark),
@@ -215,7 +216,7 @@ impl End {
         }
     }
 
-    /// The counts and times that it leaves behind.
+    /// Counts and times that the end leaves behind.
     pub fn report(&self) -> EndReport {
         EndReport {
             stats: self.protocol.stats(),
@@ -232,7 +233,7 @@ impl End {
 /// All ends that exist, and where each flow's are.
 #[derive(Default)]
 pub struct Ends {
-    /// Ends lie side by side, so that where one is follows from its place.
+    /// Ends, side by side, so that an end's place follows from its flow's.
     slab: Table<Option<End>>,
     flows: Vec<Option<Box<OpenFlow>>>,
     free: Vec<u32>,
@@ -240,7 +241,7 @@ pub struct Ends {
     of_flow: Vec<u32>,
     first: u32,
     ended_in_front: usize,
-    /// Ends that exist; sinks among them.
+    /// Number of ends that exist, including sinks.
     active: usize,
     sinks: usize,
 }
@@ -275,7 +276,7 @@ impl Ends {
         self.place(flow, side).filter(|id| self.exists(*id))
     }
 
-    /// Where an end of a flow is or was, unless the flow has ended.
+    /// Place where an end of a flow is or was, unless the flow has ended.
     #[inline(always)]
     pub fn place(&self, flow: FlowId, side: Side) -> Option<EndId> {
         let place = *self.of_flow.get(flow.0.wrapping_sub(self.first) as usize)?;
@@ -298,7 +299,7 @@ impl Ends {
         &mut self.slab[id as usize]
     }
 
-    /// Hints that an end is read and written soon, if it is still there: which it is.
+    /// Hints that an end is read and written soon, if it still exists; gives its id.
     #[inline(always)]
     pub fn prefetch(&self, flow: FlowId, side: Side) -> Option<EndId> {
         let id = self.place(flow, side)?;
@@ -314,8 +315,8 @@ impl Ends {
         prefetch_lines::<2, _>(end.cast::<u8>().wrapping_add(std::mem::offset_of!(End, sends)));
     }
 
-    /// Hints that what an endpoint keeps behind that is used soon, if the end is still there: first what it points to, in the next step
-    /// what that points to. Gives its host.
+    /// Hints that memory to which an endpoint points is used soon, if the end still exists: first what it points to, in the next
+    /// step what that points to. Gives its host.
     #[inline(always)]
     pub fn prefetch_apart(&self, id: EndId, step: usize) -> Option<u32> {
         let end = self.slot(id).as_ref()?;
@@ -323,7 +324,7 @@ impl Ends {
         Some(end.host())
     }
 
-    /// Takes out an end that is over, where it stands. With the second end goes the flow.
+    /// Takes out an end that is over. With the second end goes the flow.
     pub fn remove(&mut self, id: EndId) -> Option<(Gone, Option<Box<OpenFlow>>)> {
         let slot = self.slot_mut(id);
         let end = slot.as_ref()?;
@@ -344,7 +345,7 @@ impl Ends {
         Some((gone, flow))
     }
 
-    /// Flows that have ended cost nothing once all before them have.
+    /// Frees the records of flows that have ended, once all flows before them have.
     fn forget_ended(&mut self) {
         while self.of_flow.get(self.ended_in_front) == Some(&NONE) {
             self.ended_in_front += 1;
@@ -356,7 +357,7 @@ impl Ends {
         }
     }
 
-    /// Ends that something may still happen to; those that only count datagrams are none.
+    /// Number of ends to which something may still happen; ends that only count datagrams are left out.
     pub fn active(&self) -> usize {
         self.active - self.sinks
     }
@@ -377,13 +378,13 @@ impl Ends {
         places.flat_map(|place| [place << 1, place << 1 | 1]).filter(|id| self.exists(*id)).collect()
     }
 
-    /// True where an end is (still) there.
+    /// True if an end still exists.
     #[inline(always)]
     pub fn exists(&self, id: EndId) -> bool {
         self.slot(id).is_some()
     }
 
-    /// Up to `n` flows in words, in order: who waits for what.
+    /// Describes up to `n` waiting flows in words, in order, with what each waits for.
     pub fn describe_waiting(&self, n: usize, hosts: &[Name]) -> Vec<String> {
         let flows = self.of_flow.iter().filter(|place| **place != NONE).take(n);
         flows.filter_map(|place| self.describe(*place, hosts)).collect()

@@ -1,4 +1,4 @@
-//! Applying the rules of a host to one of its ends.
+//! Application of a host's rules to one of its ends.
 //!
 //! The fast path is the same rules, compiled for the common transport and a NIC that pulls: whose endpoint it is, its parameters, its NIC and
 //! the time are found out once.
@@ -24,7 +24,7 @@ impl<R: Rule, D: Discipline> Act for Bound<'_, R, D> {
     }
 }
 
-/// Borrows an end's endpoint and the rest of it apart.
+/// Borrows an end's endpoint and everything else of the end apart.
 #[inline(always)]
 fn split<'a, D>(
     core: &'a mut Core,
@@ -101,7 +101,7 @@ impl Hosts {
         }
     }
 
-    /// Bytes that an end has to send in all; zero: as long as it likes.
+    /// Bytes that an end has to send in all; zero: without limit.
     pub(super) fn bytes_to_send(&self, id: EndId) -> u64 {
         let Some(flow) = self.ends.flow(id) else { return 0 };
         if self.ends[id].sends_data {

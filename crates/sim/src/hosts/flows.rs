@@ -25,7 +25,7 @@ const SERVER_PORT: u16 = 5_001;
 const UDP_HEADER: u16 = 8;
 
 impl Hosts {
-    /// Starts a flow: its ends are there, and the application of the initiator asks.
+    /// Starts a flow: makes its ends, and lets the initiator's application ask.
     pub fn start(&mut self, core: &mut Core, network: &impl Network, spec: FlowSpec) {
         [spec.src, spec.dst].iter().for_each(|host| self.catch_up(core, host.0));
         core.ledger.totals.started += 1;
@@ -139,13 +139,13 @@ impl Hosts {
         }
     }
 
-    /// When the opener of a flow knows of the completions that it follows: each is known where the application saw it, and
-    /// elsewhere when a smallest frame from there has crossed an idle network.
+    /// Time at which the opener of a flow knows of the completions that the flow waits for: at once where the application saw
+    /// them, elsewhere when a smallest frame from there has crossed an idle network.
     pub fn informed_at(&self, core: &Core, network: &impl Network, spec: &FlowSpec) -> Time {
         self.notified_at(core, network, spec.opener(), spec.known.as_deref().unwrap_or_default())
     }
 
-    /// When host `to` knows of completions, each known since then at its host.
+    /// Time at which host `to` knows of completions, each known since a time at a host.
     pub fn notified_at(&self, core: &Core, network: &impl Network, to: HostId, known: &[(Time, HostId)]) -> Time {
         let informed = known.iter().filter(|(_, host)| *host != to).map(|(at, host)| {
             let path = network.path(core, self.hosts[host.index()].nic, to, 0);
@@ -154,8 +154,8 @@ impl Hosts {
         informed.max().unwrap_or(Time::ZERO)
     }
 
-    /// The name of a flow's random streams: its entry's name and its number there, so that flows of other entries,
-    /// which shift `FlowId`s, do not move it to other ports and paths.
+    /// Name of a flow's random streams, by its entry's name and its number there, so that flows of other entries, which shift
+    /// `FlowId`s, do not move it to other ports and paths.
     fn flow_key(&self, spec: &FlowSpec) -> u64 {
         self.entry_keys[usize::from(spec.entry)].wrapping_add(spec.index)
     }
@@ -173,8 +173,8 @@ impl Hosts {
         Endpoint::pair(cfg, place, core.now, &mut draws)
     }
 
-    /// Completion time on an idle network, and the round trip of a full packet and what answers it; for datagrams one
-    /// without payload.
+    /// Completion time on an idle network, and the round trip of a full packet and its answer; for datagrams, of one without
+    /// payload.
     fn idle_network(&self, core: &Core, spec: &FlowSpec, paths: &Paths) -> (Span, Span) {
         let (segment, opening) = match &spec.kind {
             FlowKind::Datagrams(d) => ((d.packet.get(), UDP_HEADER, 0), None),
@@ -221,14 +221,16 @@ impl Hosts {
         }
     }
 
-    /// Of a connection that is written to message by message: its application is next at this instant.
+    /// Queues news of progress for the application of a connection that is written to message by message: it is told at this
+    /// instant.
     fn progress(&mut self, core: &mut Core, id: EndId, total: u64) {
         let Some(spec) = self.ends.flow(id).map(|flow| &flow.spec).filter(|spec| spec.first.is_some()) else { return };
         self.progress.push(Progress { conn: (spec.entry, spec.index), at_sender: self.ends[id].sends_data, total });
         core.barrier = core.now;
     }
 
-    /// Applications hear of messages that have arrived and of those that are acknowledged, in the order of their connections.
+    /// Tells applications of messages that have arrived, and of messages that are acknowledged, in the order of their
+    /// connections.
     pub fn tell(&mut self, core: &mut Core, traffic: &mut Traffic) {
         let mut progress = std::mem::take(&mut self.progress);
         progress.sort_unstable();
@@ -269,7 +271,7 @@ impl Hosts {
         }
     }
 
-    /// The other end has sent all it will: so has this one, once what it was asked for is written.
+    /// Closes an end whose peer has sent all it will: this end does so too, once what it was asked for is written.
     pub(super) fn close(&mut self, core: &mut Core, id: EndId) {
         let end = &mut self.ends[id];
         end.protocol.close(&end.params, core.now);
@@ -295,7 +297,7 @@ impl Hosts {
         self.progress(core, id, total);
     }
 
-    /// Lets an end go that is over and whose peer is; true when it is gone.
+    /// Removes an end that is over and whose peer is; true when it is gone.
     #[inline(always)]
     pub(super) fn end_if_over(&mut self, core: &mut Core, id: EndId) -> bool {
         let end = &self.ends[id];
@@ -321,7 +323,7 @@ impl Hosts {
         gone
     }
 
-    /// The other end is over.
+    /// Records that the other end is over.
     pub(super) fn peer_is_over(&mut self, core: &mut Core, id: EndId, aborted: bool) {
         let end = &mut self.ends[id];
         end.peer_over = true;
@@ -330,7 +332,7 @@ impl Hosts {
         }
     }
 
-    /// An end has given up, or the other has reset it.
+    /// Handles the abort of a connection at an end, which has given up or was reset by the other.
     pub(super) fn abort(&mut self, core: &mut Core, id: EndId, reason: AbortReason) {
         let end = &mut self.ends[id];
         end.aborted = Some(reason);
@@ -346,8 +348,8 @@ impl Hosts {
         end.kind == EndKind::Source && end.protocol.is_over(&end.params)
     }
 
-    /// A source of datagrams has sent all: for those who wait for the flow it is complete. Its receiver counts arrivals
-    /// until the end of the run, as it is not notified how many there are.
+    /// Ends a source of datagrams that has sent all: the flow is complete for those that wait for it. Its receiver counts
+    /// arrivals until the end of the run, as it is not notified how many there are.
     pub(super) fn end_source(&mut self, core: &mut Core, id: EndId) {
         self.ends[id].over = true;
         self.completed(core, id);
@@ -355,7 +357,7 @@ impl Hosts {
         self.release(core, id);
     }
 
-    /// Who waits for this flow may start.
+    /// Records that a flow is complete, so that those that wait for it may start.
     fn completed(&mut self, core: &mut Core, id: EndId) {
         let Some(flow) = self.ends.flow(id) else { return };
         let spec = flow.spec.clone();
@@ -364,7 +366,7 @@ impl Hosts {
         core.barrier = core.now; // the applications are next at this instant
     }
 
-    /// Takes an end out of its host; with the second the flow's row is written.
+    /// Takes an end out of its host; with the flow's second end, its row is written.
     fn release(&mut self, core: &mut Core, id: EndId) {
         if self.ends.exists(id) && self.ends[id].queued {
             let host = &mut self.hosts[self.ends[id].host() as usize];

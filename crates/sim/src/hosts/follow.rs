@@ -1,4 +1,4 @@
-//! Followed flows: what the ledger's trace gets to know of their endpoints. Off the hot path: without `telemetry.hosts` and
+//! Followed flows: reports of their endpoints to the ledger's trace. Off the hot path: without `telemetry.hosts` and
 //! `telemetry.messages` nothing here is called.
 
 use super::ends::{side, EndId};
@@ -10,7 +10,7 @@ use fanin_transport::{Kinds, TransportParams};
 use fanin_units::{Bytes, FlowId, LinkId, Time};
 
 impl Hosts {
-    /// A flow has its ends, which have seen nothing yet.
+    /// Begins to follow a flow whose ends have just been made.
     #[cold]
     #[inline(never)]
     pub(super) fn follow(&self, core: &mut Core, id: EndId) {
@@ -27,7 +27,7 @@ impl Hosts {
         }
     }
 
-    /// The application at an end writes: of a followed flow, if it is the end that sends its data.
+    /// Notes that the application at an end writes, if the flow is followed and the end sends its data.
     #[cold]
     #[inline(never)]
     pub(super) fn note_write(&self, core: &mut Core, id: EndId, bytes: u64) {
@@ -64,7 +64,7 @@ impl Hosts {
         trace.begin(now, flow, side(id), Input::Notification(packet));
     }
 
-    /// An endpoint has handled an input, unless it is gone.
+    /// Reports an endpoint after it has handled an input, unless it is gone.
     #[cold]
     #[inline(never)]
     pub(super) fn settle_input(&self, core: &mut Core, flow: FlowId, side: Side) {
@@ -98,7 +98,7 @@ impl Hosts {
         Seen { state: end.protocol.snapshot(), stats: end.protocol.stats(), ready }
     }
 
-    /// A packet has reached its host: which end is about to handle it.
+    /// Notes the end that is about to handle a packet which has reached its host.
     #[cold]
     #[inline(never)]
     pub(super) fn begin_delivery(&self, core: &mut Core, packet: PacketId) -> Option<(FlowId, Side)> {
@@ -113,7 +113,7 @@ impl Hosts {
     }
 }
 
-/// A packet goes to its NIC; `seen`: what its sender shows of itself, unless that is gone.
+/// Reports a packet that goes to its NIC. `seen`: the state of its sender, unless that is gone.
 #[cold]
 #[inline(never)]
 pub(super) fn observe_sent(core: &mut Core, host: u32, nic: LinkId, packet: PacketId, seen: impl FnOnce() -> Option<Seen>) {

@@ -1,4 +1,4 @@
-//! Headers that hosts put into the frames that they send, below their transports: a shim that a mechanism of switches defines.
+//! Shim headers that hosts put below the transport header for a mechanism of switches, which defines them.
 //!
 //! What it may say of a packet is what a shim at the NIC can know: the size of the flow, as the application has announced it, and by the
 //! places of payload what was sent before.
@@ -18,16 +18,16 @@ pub struct Headers {
 /// The bytes that one end of a flow has sent.
 #[derive(Debug, Default)]
 struct Sending {
-    /// The place of its first byte, as headers have it.
+    /// Place of the end's first byte, as headers have it.
     first: u32,
     /// All bytes below were sent at least once.
     reached: u64,
-    /// By the first byte of payload that was sent again: how often.
+    /// Number of retransmissions, by the first byte of the payload that was sent again.
     again: BTreeMap<u64, u32>,
 }
 
 impl Sending {
-    /// How many bytes are before a packet's payload, and how often that was sent before.
+    /// Bytes of the flow before a packet's payload, and earlier transmissions of that payload.
     fn sends(&mut self, place: Option<u32>, payload: u64) -> (u64, u32) {
         let Some(place) = place else {
             self.reached += payload; // never sent again
@@ -61,7 +61,7 @@ impl Headers {
         core.pool.keep_shim(packet, shim);
     }
 
-    /// The header of a packet that an end sends which has `size` bytes to send in all; zero: as long as it likes.
+    /// Header of a packet whose end has `size` bytes to send in all; zero: without limit.
     pub fn of(&mut self, envelope: &Envelope, header: &Header, size: u64) -> Shim {
         let payload = u64::from(envelope.payload);
         if payload == 0 {
@@ -73,7 +73,7 @@ impl Headers {
         (self.write)(&Sent { left, again })
     }
 
-    /// An end has gone.
+    /// Forgets the bytes sent by an end that is gone.
     pub fn forget(&mut self, flow: FlowId, side: Side) {
         self.flows.remove(&(flow, side));
     }

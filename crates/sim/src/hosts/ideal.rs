@@ -6,14 +6,14 @@ use crate::core::Core;
 use fanin_packet::Framing;
 use fanin_units::{LinkId, Span, WireClock};
 
-/// The segments of a flow: payload bytes of a full packet, its transport header, and bytes that the first one is longer.
+/// Segments of a flow: payload bytes of a full packet, its transport header, and bytes by which the first one is longer.
 pub type Segment = (u64, u16, u16);
 
 /// The paths of a flow's data and of the replies, by link.
 pub struct Paths {
     pub there: Vec<LinkId>,
     pub back: Vec<LinkId>,
-    /// Bytes of telemetry in a frame of data on each link there; none where it has none.
+    /// Bytes of telemetry in a frame of data on each link of the path there; empty without telemetry.
     pub telemetry: Vec<u16>,
 }
 
@@ -56,9 +56,9 @@ fn stages(core: &Core, l: LinkId) -> impl Iterator<Item = Stage<'_>> {
 }
 
 impl Paths {
-    /// Completion time of a transfer alone on an idle network: its data and before that, where there are any, SYN, SYN/ACK and
-    /// the request. What follows a SYN/ACK waits for the ACK that its host sends first; so does what follows a request with
-    /// FIN. `opening`: bytes of a SYN's transport header.
+    /// Completion time of a transfer alone on an idle network: its data and before that, where the transport has them, SYN,
+    /// SYN/ACK and the request. What follows a SYN/ACK waits for the ACK that its host sends first; so does what follows a
+    /// request with FIN. `opening`: bytes of a SYN's transport header.
     pub fn ideal(
         &self,
         core: &Core,
@@ -88,7 +88,7 @@ impl Paths {
     }
 }
 
-/// The links of a path, each with what frames are longer there.
+/// Links of a path, each with the bytes by which frames are longer there.
 fn longer<'a>(path: &'a [LinkId], telemetry: &'a [u16]) -> impl Iterator<Item = (LinkId, u16)> + 'a {
     path.iter().copied().zip(telemetry.iter().copied().chain(std::iter::repeat(0)))
 }

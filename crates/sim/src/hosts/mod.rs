@@ -44,7 +44,7 @@ use std::sync::Arc;
 use storm::{Storms, STORM};
 use tx_queue::TxQueue;
 
-/// Progress of a connection at one of its ends: so many bytes have arrived, or are acknowledged where they were sent.
+/// Progress of a connection at one of its ends: bytes that have arrived, or at their sender bytes that are acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Progress {
     pub conn: (u16, u64),
@@ -54,42 +54,42 @@ pub struct Progress {
 
 /// The timer of an end for its own timeout.
 const TIMEOUT: u64 = 0;
-/// The timer by which the other end's host lets it know that the flow is over there.
+/// Timer of an end by which the other end's host lets it know that the flow is over there.
 const PEER_OVER: u64 = 1;
-/// The timer by which the other end's host lets it know that the flow was aborted.
+/// Timer of an end by which the other end's host lets it know that the flow was aborted.
 const PEER_ABORTED: u64 = 2;
 /// The timer of a host at which packets wait between NIC and transport; flow 0 has no such timer.
 const RECEIVE: u64 = 3;
 
-/// All hosts.
+/// All hosts, with the state that they share.
 pub struct Hosts {
     pub hosts: Table<Host>,
-    /// By link, the host that feeds it; of those that a switch feeds nothing that could be used.
+    /// Host that feeds each link; `u32::MAX` where a switch feeds it.
     pub feeders: Table<u32, LinkId>,
     pub ends: Ends,
     pub transports: Table<(Name, Arc<Parameters>)>,
     /// Bytes around a packet in its frame, with room for stamps.
     pub framing: Framing,
-    /// From the arrival of a packet until its transport sees it: a part of the delay of links to hosts.
+    /// Time from the arrival of a packet until its transport sees it: a part of the delay of links to hosts.
     pub processing: Span,
     /// Time to live that hosts send with.
     pub ttl: u8,
-    /// NICs pull, and nothing is put into frames or observed there: packets may go the [fast path](fast_path).
+    /// True if NICs pull, and nothing is put into frames or observed there: packets may go the [fast path](fast_path).
     pub pulls_untapped: bool,
-    /// When NICs take a pause for a storm, where they have a watchdog.
+    /// Times after which a NIC's watchdog takes a pause for a storm, and a storm for over; `None`: no watchdogs.
     pub patience: Option<Patience>,
     /// NICs that ask for pauses without need.
     pub storms: Storms,
     pub pause_counts: NicCounts,
-    /// By host, what it will notice about its link, in order.
+    /// Changes of its own link that each host will notice, in order.
     pub notices: BTreeMap<u32, VecDeque<Notice>>,
     /// Queues in front of wires, by host, where NICs are first in, first out.
     pub tx_queues: Option<Table<TxQueue>>,
     pub seed: u64,
     /// The names of the traffic entries as numbers (FNV-1a 64).
     pub entry_keys: Vec<u64>,
-    /// Flows that are complete, as an application has all that it asked for or a source of datagrams has sent all, and of which the
-    /// applications have not been notified yet.
+    /// Flows that are complete, and of which the applications have not been notified yet: an application has all that it asked
+    /// for, or a source of datagrams has sent all.
     pub completed: Vec<FlowSpec>,
     /// Messages that have arrived or are acknowledged, of which the applications have not been notified yet.
     pub progress: Vec<Progress>,
@@ -97,7 +97,7 @@ pub struct Hosts {
     pub connections: BTreeMap<(u16, u64), FlowId>,
     /// Messages that came to a host at which their flow had ended, by group of counters.
     pub after_end: BTreeMap<&'static str, u64>,
-    /// Signals of ends that have ended.
+    /// Counts of signals at ends that are gone.
     pub signals: SignalCounts,
     /// Order of arrivals at ends that have ended.
     pub reordering: Reordering,
@@ -114,7 +114,7 @@ impl Hosts {
         ready.filter(|ready| matches!(ready, Ready::Packet(_))).count() as u64 + self.paused_packets().count() as u64
     }
 
-    /// Hints that the first in the round of a NIC transmits soon: which end it is, if it is one.
+    /// Hints that the first end in a NIC's round transmits soon; gives that end, if the first is one.
     #[inline(always)]
     pub fn prefetch_next(&self, host: u32) -> Option<EndId> {
         let Some(Ready::End(id)) = self.hosts[host as usize].ready.front() else { return None };
@@ -198,7 +198,7 @@ impl Hosts {
         }
     }
 
-    /// A packet has reached its host.
+    /// Delivers a packet that has reached its host.
     #[inline(always)]
     pub fn deliver(&mut self, core: &mut Core, host: u32, packet: PacketId) {
         let envelope = &core.pool[packet];
@@ -210,7 +210,7 @@ impl Hosts {
         self.deliver_reliable(core, host, id, packet);
     }
 
-    /// A packet of a connection has reached its end: all that it brings about there, in one frame of the stack.
+    /// Delivers a packet of a connection to its end, with all consequences there, in one frame of the stack.
     #[inline(never)]
     fn deliver_reliable(&mut self, core: &mut Core, host: u32, id: EndId, packet: PacketId) {
         self.catch_up(core, host);
@@ -222,7 +222,7 @@ impl Hosts {
         self.carry_out(core, host, id, then);
     }
 
-    /// A datagram has reached its sink, which counts it and asks for nothing.
+    /// Delivers a datagram to its sink, which counts it.
     #[inline(never)]
     fn deliver_datagram(&mut self, core: &mut Core, id: EndId, packet: PacketId) {
         let Some(end) = self.ends.get_mut(id) else { return stray(core, packet) };
@@ -236,7 +236,8 @@ impl Hosts {
         core.pool.free(packet);
     }
 
-    /// Does what an endpoint asks for after any input: packets that go at once, events, a transmission opportunity, a timeout.
+    /// Carries out what an endpoint asks for after any input: packets that go at once, events, a transmission opportunity, a
+    /// timeout.
     #[inline(never)]
     pub fn after_input(&mut self, core: &mut Core, id: EndId) {
         let host = self.ends[id].host();
@@ -244,7 +245,7 @@ impl Hosts {
         self.carry_out(core, host, id, then);
     }
 
-    /// Does what is left after an end has answered.
+    /// Carries out the step that an end's answer asks for.
     #[inline(always)]
     fn carry_out(&mut self, core: &mut Core, host: u32, id: EndId, then: Then) {
         match then {
@@ -259,7 +260,7 @@ impl Hosts {
         }
     }
 
-    /// Handles an end's events, then what it wants besides.
+    /// Handles an end's events, then its other wishes.
     #[inline(never)]
     fn handle_events(&mut self, core: &mut Core, host: u32, id: EndId) {
         if self.take_events(core, id) {
@@ -271,13 +272,13 @@ impl Hosts {
         }
     }
 
-    /// Apart, as it is called from within itself.
+    /// [`Hosts::carry_out`], not inlined, as it is called from within itself.
     #[inline(never)]
     fn carry_out_all(&mut self, core: &mut Core, host: u32, id: EndId, then: Then) {
         self.carry_out(core, host, id, then);
     }
 
-    /// A timer of an end is due. Entries that the end has moved since are stale.
+    /// Handles a timer of an end that is due. Entries that the end has moved since are stale.
     pub fn timeout(&mut self, core: &mut Core, host: u32, at: Time, key: u64) {
         self.catch_up(core, host);
         if key & 3 == RECEIVE {
@@ -325,7 +326,7 @@ impl Hosts {
         }
     }
 
-    /// Handles what an endpoint reports. True when the end is gone.
+    /// Handles the events that an endpoint reports. True when the end is gone.
     #[inline(never)]
     fn take_events(&mut self, core: &mut Core, id: EndId) -> bool {
         loop {
@@ -350,12 +351,13 @@ impl Hosts {
     }
 }
 
-/// The place of an end's timer in the order: by host, then flow, side, and what it is for.
+/// Place of an end's timer in the order: by host, then flow, side and purpose.
 fn timer_key(host: u32, flow: FlowId, side: Side, what: u64) -> (u32, u64) {
     (host, u64::from(flow.0) << 3 | (side as u64) << 2 | what)
 }
 
-/// Writes what the host's stack knows and the endpoint does not into an envelope that has what all packets of its end share.
+/// Completes an envelope, which has the fields that all packets of an end share, by those that the host's stack knows and the
+/// endpoint does not.
 #[inline(always)]
 fn address(framing: &Framing, envelope: &mut Envelope, header: &Header) {
     let bytes = header.outline(&mut envelope.class);
@@ -374,7 +376,7 @@ fn observe_delivery(core: &mut Core, host: u32, packet: PacketId) {
     }
 }
 
-/// A packet at a host at which its flow has ended.
+/// Counts and frees a packet that has reached a host at which its flow has ended.
 #[cold]
 #[inline(never)]
 fn stray(core: &mut Core, packet: PacketId) {

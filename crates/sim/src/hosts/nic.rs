@@ -1,4 +1,4 @@
-//! The NIC that the ends of a host share: who is ready, when the wire is free, and who goes onto it.
+//! The NIC that the ends of a host share: the round of ready ends, and the wire.
 
 use super::ends::EndId;
 use super::follow::observe_sent;
@@ -11,7 +11,7 @@ use crate::core::Core;
 use fanin_packet::PacketId;
 use fanin_units::{LinkId, Time};
 
-/// Who is next at a NIC.
+/// Owner of a transmission opportunity at a NIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ready {
     /// A packet that is made already.
@@ -23,24 +23,25 @@ pub enum Ready {
 /// A host's NIC, one cache line.
 #[repr(align(64))]
 pub struct Host {
-    /// Its output port.
+    /// The NIC's output port.
     pub nic: LinkId,
     pub ready: Round,
-    /// The time of its next transmission opportunity is known: as an event, or because its link is [followed](crate::core::link::Link::is_followed).
+    /// True if the time of the NIC's next transmission opportunity is known: as an event, or because its link is
+    /// [followed](crate::core::link::Link::is_followed).
     pub armed: bool,
-    /// Its transmission opportunities are always events.
+    /// True if the NIC's transmission opportunities are always events.
     pub watched: bool,
-    /// Its transmission opportunities are events for now: an end is in the round that may set a timeout before anybody else would know of its
-    /// opportunity.
+    /// True if the NIC's transmission opportunities are events for now: an end is in the round that may set a timeout before
+    /// anybody else would know of its opportunity.
     pub hasty: bool,
     /// Classes that the switch has paused, a bit for each.
     pub closed: u8,
-    /// Where the switch may pause classes.
+    /// State of pauses, where the switch may pause classes.
     pub gate: Option<Box<NicGate>>,
 }
 
 impl Host {
-    /// Has the ends in the round go on when the wire is free, which it is not.
+    /// Lets the ends in the round go on when the wire is free, which it is not now.
     ///
     /// That is no event of its own where nothing depends on it before the last packet on the wire arrives, or something else happens at
     /// this host: then it is [caught up with](Hosts::catch_up).
@@ -57,7 +58,7 @@ impl Host {
         }
     }
 
-    /// An end joins the round.
+    /// Adds an end to the round.
     #[inline(always)]
     pub fn join(&mut self, id: EndId) {
         if self.ready.is_empty() {
@@ -66,7 +67,7 @@ impl Host {
         self.ready.push_back(Ready::End(id));
     }
 
-    /// True where the NIC can take who is next now: the wire is free, or ends of paused classes are to be put aside first.
+    /// True if the NIC can serve its round now: the wire is free, or ends of paused classes are to be put aside first.
     #[inline(always)]
     pub fn takes_now(&self, core: &Core) -> bool {
         self.closed != 0 || core.links[self.nic].free_at <= core.now.ps()
@@ -78,7 +79,7 @@ impl Host {
         self.ready.is_empty() && self.closed == 0 && core.links[self.nic].free_at <= core.now.ps()
     }
 
-    /// From now on transmission opportunities are events, until nobody is ready.
+    /// Makes transmission opportunities events, until nobody is ready.
     #[cold]
     #[inline(never)]
     pub fn hurry(&mut self, core: &mut Core) {
@@ -92,7 +93,7 @@ impl Host {
 }
 
 impl Hosts {
-    /// An end that found its NIC idle has its transmission opportunity.
+    /// Gives an end that found its NIC idle its transmission opportunity.
     #[inline(always)]
     pub(super) fn transmit_at_once(&mut self, core: &mut Core, host: u32, id: EndId) {
         if self.transmit(core, id) == Used::TsqThrottled {
@@ -111,7 +112,7 @@ impl Hosts {
         used
     }
 
-    /// Apart: what those who call it keep would not stay in registers.
+    /// Applies a transmission opportunity in a function of its own: what callers keep would not stay in registers.
     #[inline(never)]
     fn apply_transmit(&mut self, core: &mut Core, id: EndId) -> Used {
         self.apply(core, id, Transmit)
@@ -130,7 +131,7 @@ impl Hosts {
         state.wait_for_wire(core);
     }
 
-    /// Before anything else happens at a host, its NIC has the transmission opportunities that it would have had by now.
+    /// Uses the transmission opportunities that a host's NIC would have had by now, before anything else happens at the host.
     #[inline(always)]
     pub fn catch_up(&mut self, core: &mut Core, host: u32) {
         let state = &self.hosts[host as usize];
@@ -172,7 +173,8 @@ impl Hosts {
         core.ledger.totals.sent > sent
     }
 
-    /// NICs have the transmission opportunities that they have until `end`, where nothing else happens any more: the time of the last of them is the present.
+    /// Uses the transmission opportunities that NICs have until `end`, where nothing else happens any more: the time of the last
+    /// of them becomes the present.
     pub fn finish_turns(&mut self, core: &mut Core, end: Time) {
         loop {
             let nics = self.hosts.iter().map(|host| &core.links[host.nic]);
@@ -183,7 +185,7 @@ impl Hosts {
         }
     }
 
-    /// The wire of a NIC is free.
+    /// Handles the departure event of a NIC, whose wire is free.
     pub fn departure(&mut self, core: &mut Core, host: u32) {
         let state = &mut self.hosts[host as usize];
         state.armed = false;
@@ -192,7 +194,7 @@ impl Hosts {
         }
     }
 
-    /// The NIC takes what is ready: one after the other while its wire is free, or all where it queues packets.
+    /// Serves the NIC's round: one entry after the other while its wire is free, or all where it queues packets.
     #[inline(never)]
     pub(super) fn drive_nic(&mut self, core: &mut Core, host: u32) {
         if self.hosts[host as usize].closed != 0 {
@@ -218,7 +220,7 @@ impl Hosts {
         }
     }
 
-    /// Ends that are throttled by what they have in the host's queue wait until something has left it: the next departure is an event.
+    /// Makes the next departure from a host's queue an event, for which TSQ-throttled ends wait.
     fn wait_for_departure(&mut self, core: &mut Core, host: u32, tsq_throttled: Vec<Ready>) {
         if tsq_throttled.is_empty() {
             return;
@@ -267,7 +269,7 @@ impl Hosts {
         }
     }
 
-    /// A packet that is made already gets its header from the host, where hosts put any into frames, and is observed.
+    /// Hands a packet to the NIC: the host writes its header, where hosts put any into frames, and the packet is observed.
     #[cold]
     #[inline(never)]
     fn on_transmit(&mut self, core: &mut Core, host: u32, nic: LinkId, packet: PacketId) {

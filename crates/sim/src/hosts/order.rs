@@ -1,4 +1,4 @@
-//! In which order a flow's packets arrive, held against the order in which its sender's host sent them.
+//! Reordering: the order in which a flow's packets arrive, compared with the order in which its sender's host sent them.
 //!
 //! Each transmission has a number of its own, so that a retransmission is a packet like any other and a loss is no reordering. A packet is
 //! **reordered** when one that was sent later has arrived before it; its **extent** is how many packets have arrived since the first
@@ -16,19 +16,19 @@ use std::collections::{BTreeMap, VecDeque};
 /// Source: RFC 5236 §3.4 (displacement threshold), which leaves the value open.
 pub const THRESHOLD: u32 = 128;
 
-/// Ranges of missing numbers that are remembered, besides those that the density waits for. A packet of an older one that comes all the
-/// same is reordered, without extent and late time.
+/// Number of ranges of missing numbers that are remembered, besides those that the density waits for. A packet of an older one
+/// that comes all the same is reordered, without extent and late time.
 const GAPS: usize = 3 * THRESHOLD as usize;
 
-/// No number: what is expected while the order of arrivals is not simply that of sending.
+/// Value of the expected number while packets are out of order: there is none.
 const NEVER: u32 = u32::MAX;
 
-/// Numbers that have not arrived when a later one did.
+/// Range of numbers that had not arrived when a later one did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Gap {
     from: u32,
     to: u32,
-    /// Place among arrivals of the packet that came instead, and when it came.
+    /// Place among arrivals of the packet that came instead, and the time of its arrival.
     place: u32,
     at: Time,
 }
@@ -40,13 +40,13 @@ struct Late {
     next: u32,
     /// Numbers below that which have not.
     missing: u32,
-    /// Them in ranges, ascending.
+    /// Missing numbers in ranges, ascending.
     gaps: VecDeque<Gap>,
     /// The latest arrivals, latest first.
     latest: [u32; 3],
     /// Arrivals whose displacement depends on packets that may still come.
     waiting: VecDeque<u32>,
-    /// Place of the first of them, as soon as it is known that the packet of this number is not lost.
+    /// Place of the first waiting arrival, as soon as it is known that the packet of that number is not lost.
     place: u32,
     seen: Reordering,
 }
@@ -59,14 +59,14 @@ pub struct Reordering {
     pub three: u64,
     pub extent_max: u32,
     pub late_max: Span,
-    /// Flows, and those with reordered packets.
+    /// Number of flows, and of flows with reordered packets.
     pub flows: u64,
     pub flows_reordered: u64,
     /// Reordered packets by extent: up to 1, 2, 4, 8 … packets.
     pub extents: BTreeMap<u32, u64>,
-    /// Packets by displacement, those with none left out.
+    /// Packets by displacement, without those of displacement zero.
     pub displaced: BTreeMap<i32, u64>,
-    /// Packets that came when they counted as lost.
+    /// Packets that arrived after they had been counted as lost.
     pub beyond: u64,
 }
 
@@ -74,12 +74,12 @@ pub struct Reordering {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Next(u32);
 
-/// The order of arrivals besides the number that comes next: apart from that, as packets in order need none of it.
+/// Order of arrivals besides the next expected number: kept apart from that, as packets in order need none of it.
 #[derive(Clone, Debug, Default)]
 pub struct Order(Option<Box<Late>>);
 
 impl Order {
-    /// A packet of this number has arrived, with its payload.
+    /// Records that a packet of this number has arrived, with its payload.
     #[inline(always)]
     pub fn arrived(&mut self, next: &mut Next, number: u32, now: Time) {
         if number == next.0 {
@@ -106,7 +106,7 @@ impl Order {
         *expected = if late.waiting.is_empty() { late.next } else { NEVER };
     }
 
-    /// The counts so far.
+    /// Counts of reordering so far.
     pub fn counts(&self, Next(expected): Next) -> Reordering {
         let Some(late) = &self.0 else {
             return Reordering { packets: u64::from(expected), flows: 1, ..Reordering::default() };
@@ -165,7 +165,7 @@ impl Late {
         }
     }
 
-    /// Gives places to what waits, as far as it is known which packets are lost; `end`: all that have not come are.
+    /// Gives places to waiting arrivals, as far as it is known which packets are lost; `end`: all packets that have not come are.
     fn settle(&mut self, end: bool) {
         let arrivals = self.next - self.missing;
         while let Some(first) = self.waiting.front() {
@@ -188,7 +188,7 @@ impl Late {
 }
 
 impl Reordering {
-    /// Adds those of another flow.
+    /// Adds the counts of another flow.
     pub fn add(&mut self, other: &Reordering) {
         self.packets += other.packets;
         self.reordered += other.reordered;
@@ -290,7 +290,7 @@ mod tests {
             prop_assert_eq!(of(&arrivals), defined(&arrivals, &lost));
         }
 
-        /// The same for packets that are so late that the density counts them as lost: all but the density.
+        /// Figures by their definition, all but the density, of packets so late that the density counts them as lost.
         #[test]
         fn very_late_packets_have_their_extent(keys in prop::collection::vec((0u32..900, 0u32..12), 1..2_000)) {
             let mut packets: Vec<(u32, u32)> = (0..).zip(&keys).filter(|(_, k)| k.1 != 0)

@@ -1,4 +1,4 @@
-//! Pauses of a host's NIC by class (priority flow control): what is ready of a closed class waits apart, in its order.
+//! Pauses of a host's NIC by class (priority flow control): ready ends and packets of a closed class wait apart, in order.
 
 use super::{Hosts, Ready};
 use crate::core::Core;
@@ -12,7 +12,7 @@ pub struct NicGate {
     gate: Gate,
     /// Ends and packets of paused classes that are ready, in order.
     pub held: VecDeque<Ready>,
-    /// How many that were when the watchdog last saw them.
+    /// Number of held ends and packets when the watchdog last looked.
     seen: usize,
     /// Pauses that do not end, where the NIC has a watchdog.
     watch: Watch,
@@ -21,10 +21,10 @@ pub struct NicGate {
 /// Counts of the pauses of all NICs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NicCounts {
-    /// Times that a watchdog found a class paused for too long; that this was over.
+    /// Storms: times that a watchdog found a class paused for too long, and that such a pause was over.
     pub storms: u64,
     pub storms_over: u64,
-    /// Frames that asked switches for pauses, or let them go on.
+    /// Frames that asked switches for pauses, or ended them.
     pub frames: u64,
 }
 
@@ -71,9 +71,10 @@ impl Hosts {
         self.run_nic(core, host);
     }
 
-    /// A host notices changes of its link: when that is down, nobody pauses its NIC any more. What is ready is sent all the same and lost, as by a
-    /// Linux host, whose queueing discipline then is one that drops. Source: Linux net/sched/sch_generic.c (`dev_deactivate`, `noop_enqueue`).
-    /// Deviation: Linux's TCP also enters CWR (`__tcp_transmit_skb`), which halves a window that a timeout is about to take.
+    /// Handles a change of its link that a host notices: when that is down, nobody pauses its NIC any more. What is ready is sent
+    /// all the same and lost, as by a Linux host, whose queueing discipline then is one that drops. Source: Linux
+    /// net/sched/sch_generic.c (`dev_deactivate`, `noop_enqueue`). Deviation: Linux's TCP also enters CWR (`__tcp_transmit_skb`),
+    /// which halves a window that a timeout is about to take.
     #[cold]
     pub fn notice_link(&mut self, core: &mut Core, host: u32) {
         let Some(notices) = self.notices.get_mut(&host) else { return };
@@ -91,7 +92,7 @@ impl Hosts {
         }
     }
 
-    /// Takes what is ready of paused classes out of the NIC's round.
+    /// Takes ends and packets of paused classes out of the NIC's round.
     #[cold]
     #[inline(never)]
     pub fn put_paused_aside(&mut self, core: &mut Core, host: u32) {
@@ -111,7 +112,7 @@ impl Hosts {
         }
     }
 
-    /// The watchdog sees which classes are paused; gives those that wait for it.
+    /// Shows the watchdog which classes are paused; gives the ends and packets that wait for it.
     fn watch_pauses(&mut self, core: &mut Core, host: u32, patience: Patience, paused: u8) -> u8 {
         if let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() {
             gate.watch.paused(paused);
@@ -121,7 +122,7 @@ impl Hosts {
         paused & !storm
     }
 
-    /// The watchdog sees what waits.
+    /// Shows the watchdog which classes wait.
     fn watch_waiting(&mut self, core: &mut Core, host: u32, patience: Patience) {
         let waiting = self.waiting(core, host);
         let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() else { return };
@@ -131,7 +132,7 @@ impl Hosts {
         }
     }
 
-    /// The watchdog looks whether a pause has lasted too long, or a storm is over.
+    /// Lets the watchdog check for a pause that has lasted too long, or a storm that is over.
     pub fn look_at_pauses(&mut self, core: &mut Core, host: u32) {
         let Some(patience) = self.patience else { return };
         let waiting = self.waiting(core, host);
@@ -145,7 +146,7 @@ impl Hosts {
         self.update_gate(core, host);
     }
 
-    /// Counts who is ready at a NIC, by class: ends, and packets that are made.
+    /// Number of ready ends and packets at a NIC, by class.
     fn waiting(&self, core: &Core, host: u32) -> Waiting {
         let state = &self.hosts[host as usize];
         let held = state.gate.as_deref().into_iter().flat_map(|gate| &gate.held);

@@ -1,11 +1,11 @@
-//! An endpoint with its parameters, as the rules of its host ask it.
+//! Interface of an endpoint, together with its parameters, to the rules of its host.
 
 use crate::ledger::Seen;
 use fanin_packet::{Envelope, Header, Stack};
 use fanin_transport::{Endpoint, Kinds, Parameters, Refused, SenderState, Stats, Transport};
 use fanin_units::{Span, Time};
 
-/// Declares the trait, with an implementation for one endpoint and one for any of them.
+/// Declares the trait `Protocol`, with an implementation for one endpoint and one for any of them.
 macro_rules! protocol {
     ($( $(#[$meta:meta])* fn $name:ident($($receiver:tt)+) ( $($arg:ident: $ty:ty),* ) $(-> $out:ty)? ; $this:ident.$with:tt )*) => {
         /// An endpoint with its parameters. Most methods are those of [`Transport`].
@@ -15,13 +15,13 @@ macro_rules! protocol {
             /// True of a source of datagrams that has sent all.
             fn has_sent_all(&self) -> bool;
 
-            /// See [`Transport::may_have_data`].
+            /// Calls [`Transport::may_have_data`].
             fn may_have_data(&self, now: Time) -> bool;
 
-            /// See [`Transport::times_out_before`].
+            /// Calls [`Transport::times_out_before`].
             fn times_out_before(&self, at: Time) -> bool;
 
-            /// Its state as the tables of followed flows show it.
+            /// State of the endpoint as the tables of followed flows show it.
             fn seen(&self, now: Time) -> Seen {
                 Seen { state: self.snapshot(), stats: self.stats(), ready: self.due(now, Kinds::DATA) }
             }
@@ -69,7 +69,7 @@ macro_rules! protocol {
     (@call $self:ident $name:ident alone $($arg:ident),*) => { $self.end.$name($($arg),*) };
 }
 
-/// An endpoint of one transport, found out once for all that is asked of it. Never one of datagrams.
+/// An endpoint whose transport is known, found out once for all calls. Never one of datagrams.
 pub struct Known<'a, E: Transport> {
     pub end: &'a mut E,
     pub cfg: &'a E::Params,
@@ -84,30 +84,30 @@ pub struct Any<'a> {
 }
 
 protocol! {
-    /// See [`Transport::on_packet`].
+    /// Calls [`Transport::on_packet`].
     fn on_packet(&mut self)(now: Time, envelope: &Envelope, header: &Header); self.with_parameters
-    /// See [`Transport::due`].
+    /// Calls [`Transport::due`].
     fn due(&self)(now: Time, kinds: Kinds) -> bool; self.with_parameters
-    /// See [`Transport::poll`].
+    /// Calls [`Transport::poll`].
     fn poll(&mut self)(now: Time, kinds: Kinds, envelope: &mut Envelope, header: &mut Header) -> bool; self.with_parameters
-    /// See [`Transport::burst`].
+    /// Calls [`Transport::burst`].
     fn burst(&self)(now: Time) -> u64; self.with_parameters
-    /// See [`Transport::output_limit`].
+    /// Calls [`Transport::output_limit`].
     fn output_limit(&self)(now: Time) -> u64; self.with_parameters
-    /// See [`Transport::on_refusal`].
+    /// Calls [`Transport::on_refusal`].
     fn on_refusal(&mut self)(now: Time) -> Option<Refused>; self.with_parameters
-    /// See [`Transport::is_patient`].
+    /// Calls [`Transport::is_patient`].
     fn is_patient(&self)(span: Span) -> bool; self.with_parameters
-    /// See [`Transport::is_quiet_below`].
+    /// Calls [`Transport::is_quiet_below`].
     fn is_quiet_below(&mut self)(delivered: u64, acked: u64) -> bool; self.alone
-    /// See [`Transport::next_timeout`].
+    /// Calls [`Transport::next_timeout`].
     fn next_timeout(&self)() -> Time; self.alone
-    /// See [`Transport::sent`].
+    /// Calls [`Transport::sent`].
     fn sent(&self)() -> u32; self.alone
-    /// See [`Transport::telemetry`].
+    /// Calls [`Transport::telemetry`].
     fn telemetry(&mut self)() -> Option<Stack>; self.alone
-    /// See [`Transport::snapshot`].
+    /// Calls [`Transport::snapshot`].
     fn snapshot(&self)() -> Option<SenderState>; self.alone
-    /// See [`Transport::stats`].
+    /// Calls [`Transport::stats`].
     fn stats(&self)() -> Stats; self.alone
 }

@@ -17,12 +17,12 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Receivers {
     noise: Noise,
     napi: Option<Napi>,
-    /// For how long packets wait for those before them; `None`: not at all.
+    /// Longest time that packets wait for those before them; `None`: not at all.
     reorder: Option<Span>,
     /// Packets that came too early and waited; gaps that were given up.
     waited: u64,
     given_up: u64,
-    /// When the packet of a place in the pool reached its host.
+    /// Time at which each packet reached its host, by place in the pool.
     arrived: Vec<Time>,
     hosts: Table<Waiting>,
 }
@@ -30,19 +30,19 @@ pub struct Receivers {
 /// Packets between NIC and transport, at one host.
 struct Waiting {
     random: Stream,
-    /// Packets whose delay is not over, with the time when it is, in order.
+    /// Packets whose delay is not over, with the time of its end, in order.
     delayed: VecDeque<(Time, PacketId)>,
-    /// Flows of which something waits for what is before it, or their transport does.
+    /// Sequences of flows with a packet that waits for earlier ones, or whose transport waits for them.
     sequences: BTreeMap<(FlowId, Side), Sequence>,
     /// Packets that the next poll takes.
     ring: VecDeque<PacketId>,
-    /// When that is.
+    /// Time of the next poll.
     poll_at: Time,
     /// The latest entry of this host among the timers; others are stale.
     armed: Time,
 }
 
-/// Segments of one flow that are one to the transport.
+/// Segments of one flow that a poll merges into one for the transport.
 struct Merged {
     flow: FlowId,
     to: Side,
@@ -92,13 +92,13 @@ impl Receivers {
         self.hosts.iter().map(|waiting| (waiting.delayed.len() + waiting.ring.len() + early(waiting)) as u64).sum()
     }
 
-    /// Counts of the buffer that puts packets in order, where there is one: packets that waited, gaps that were given up.
+    /// Counts of the reordering buffer, where there is one: packets that waited, gaps that were given up.
     pub fn put_in_order(&self) -> Option<(u64, u64)> {
         self.reorder.map(|_| (self.waited, self.given_up))
     }
 }
 
-/// True where a packet joins those of its flow that are merged so far, with `so_far` bytes of payload in all, the last of which is
+/// True if a packet joins the packets of its flow merged so far, which have `so_far` bytes of payload, the last of them being
 /// `before`. Source: Linux tcp_gro_receive, inet_gro_receive, skb_gro_receive.
 fn joins(napi: &Napi, so_far: u64, before: (&Envelope, &Header), packet: (&Envelope, &Header)) -> bool {
     let (was, is) = (before.0, packet.0);
@@ -108,7 +108,7 @@ fn joins(napi: &Napi, so_far: u64, before: (&Envelope, &Header), packet: (&Envel
 }
 
 impl Waiting {
-    /// The delay of the next packet.
+    /// Draws the delay of the next packet.
     fn draw(&mut self, noise: &Noise) -> Span {
         match noise {
             Noise::None(_) => Span::ZERO,
@@ -117,7 +117,7 @@ impl Waiting {
         }
     }
 
-    /// When something is to be done here.
+    /// Time of the next thing to do at this host; `Time::MAX`: nothing.
     fn next(&self) -> Time {
         let early = self.sequences.values().map(Sequence::next_timeout).min().unwrap_or(Time::MAX);
         self.delayed.front().map_or(Time::MAX, |(at, _)| *at).min(self.poll_at).min(early)
@@ -176,7 +176,7 @@ impl Hosts {
         }
     }
 
-    /// Does what is due: packets whose delay is over go to the transport or to the next poll, which may be due too.
+    /// Handles all that is due: packets whose delay is over go to the transport or to the next poll, which may be due too.
     fn advance_held(&mut self, core: &mut Core, host: u32) {
         loop {
             let Some(receivers) = self.receivers.as_deref_mut() else { return };
@@ -210,7 +210,7 @@ impl Hosts {
         }
     }
 
-    /// A packet comes to the buffer that puts packets in order, where it waits until a time at most; gives what goes on.
+    /// Passes a packet through the reordering buffer, where it waits for a bounded time; gives the packets that go on.
     fn in_order(&mut self, core: &Core, host: u32, packet: PacketId, until: Time) -> Vec<PacketId> {
         let Some(receivers) = self.receivers.as_deref_mut() else { return vec![packet] };
         let envelope = &core.pool[packet];
@@ -269,7 +269,7 @@ impl Hosts {
         }
     }
 
-    /// A packet of a poll: it joins the one of its flow before it, or that one is handed over first. What cannot be followed by
+    /// Merges a packet of a poll with the packets of its flow before it, or hands those over first. What cannot be followed by
     /// anything does not wait for the end of the poll.
     fn merge(&mut self, core: &mut Core, host: u32, napi: &Napi, merged: &mut Vec<Merged>, packet: PacketId) {
         let envelope = core.pool[packet];
@@ -293,7 +293,7 @@ impl Hosts {
         }
     }
 
-    /// Gives packets of one flow to its transport, which answers once.
+    /// Hands packets of one flow to its transport, which answers once.
     fn hand_over(&mut self, core: &mut Core, host: u32, packets: &[PacketId]) {
         let flow = packets.first().map(|packet| (core.pool[*packet].flow, core.pool[*packet].to));
         let mut answers = None;
@@ -335,7 +335,7 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// Forgets what went on of a flow's packets, where its transport knows as much or is gone.
+    /// Forgets the order of a flow's packets that went on, where its transport knows as much or is gone.
     fn forget_order(&mut self, host: u32, flow: (FlowId, Side)) {
         let Some(receivers) = self.receivers.as_deref_mut() else { return };
         let sequences = &mut receivers.hosts[host as usize].sequences;

@@ -1,4 +1,5 @@
-//! Who is ready at a NIC, in order. Mostly it is one: that one stands in the NIC's own cache line.
+//! Round of the ends and packets that are ready at a NIC, in order. Mostly it has one entry, which stands in the NIC's own cache
+//! line.
 
 use super::Ready;
 use std::collections::VecDeque;
@@ -7,24 +8,24 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct Round {
     first: Option<Ready>,
-    /// Nobody, where there is no first.
+    /// Further entries; empty where there is no first.
     rest: VecDeque<Ready>,
 }
 
 impl Round {
-    /// True where nobody is ready.
+    /// True if nobody is ready.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
-    /// Who is next.
+    /// The end or packet whose transmission opportunity is next.
     #[inline(always)]
     pub fn front(&self) -> Option<Ready> {
         self.first
     }
 
-    /// The last from now on.
+    /// Puts an end or packet at the end of the round.
     #[inline(always)]
     pub fn push_back(&mut self, ready: Ready) {
         if self.first.is_none() {
@@ -34,26 +35,26 @@ impl Round {
         }
     }
 
-    /// The next from now on.
+    /// Puts an end or packet at the front of the round.
     pub fn push_front(&mut self, ready: Ready) {
         if let Some(before) = self.first.replace(ready) {
             self.rest.push_front(before);
         }
     }
 
-    /// Takes out who is next.
+    /// Takes the next end or packet out.
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<Ready> {
         let next = if self.rest.is_empty() { None } else { self.rest.pop_front() };
         std::mem::replace(&mut self.first, next)
     }
 
-    /// All, in order.
+    /// All entries in order.
     pub fn iter(&self) -> impl Iterator<Item = Ready> + '_ {
         self.first.into_iter().chain(self.rest.iter().copied())
     }
 
-    /// Takes out whoever is not to stay.
+    /// Removes entries for which `stays` is false.
     pub fn retain(&mut self, stays: impl Fn(Ready) -> bool) {
         *self = self.iter().filter(|ready| stays(*ready)).collect();
     }

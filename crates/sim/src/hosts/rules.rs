@@ -18,7 +18,7 @@ use fanin_telemetry::DropRow;
 use fanin_transport::{Kinds, Refused};
 use fanin_units::{FlowId, Time};
 
-/// An end without its endpoint, its host, and all that both share with the fabric.
+/// Everything of an end but its endpoint, with its host and the state that both share with the fabric.
 pub struct AtHost<'a, D> {
     pub core: &'a mut Core,
     pub host: &'a mut Host,
@@ -27,7 +27,7 @@ pub struct AtHost<'a, D> {
     pub id: EndId,
     pub sends: &'a Envelope,
     pub route: &'a Route,
-    /// Bytes delivered, and acknowledged, from which on its application hears of more.
+    /// Bytes delivered, and bytes acknowledged, from which on the application hears of more.
     pub hears: [u64; 2],
     pub queued: &'a mut bool,
     pub armed: &'a mut Time,
@@ -42,22 +42,22 @@ pub enum Then {
     Nothing,
     /// The end has its transmission opportunity at once.
     Transmit,
-    /// Its events are to be handled.
+    /// The end's events are to be handled.
     Events,
     /// The end is a source of datagrams that has sent all.
     Over,
-    /// The NIC can take what is ready.
+    /// The NIC can serve its round.
     Drive,
 }
 
-/// How a transmission opportunity ended.
+/// Result of a transmission opportunity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Used {
-    /// The end is in the round again if it has more.
+    /// The opportunity was used; the end is in the round again if it has more.
     All,
     /// The end is a source of datagrams that has sent all.
     Over,
-    /// The end may send more when some of its data has left the host (TCP small queues).
+    /// The end is TSQ-throttled: it may send more when some of its data has left the host.
     TsqThrottled,
 }
 
@@ -76,7 +76,7 @@ pub trait Rule: Copy {
 #[derive(Clone, Copy)]
 pub struct Deliver(pub PacketId);
 
-/// The end has handled some other input.
+/// Rule for an end after any input that has no rule of its own.
 #[derive(Clone, Copy)]
 pub struct Respond;
 
@@ -88,7 +88,7 @@ pub struct GoOn;
 #[derive(Clone, Copy)]
 pub struct SendControl;
 
-/// The end has its transmission opportunity.
+/// Rule for an end that has its transmission opportunity.
 #[derive(Clone, Copy)]
 pub struct Transmit;
 
@@ -161,7 +161,7 @@ impl Rule for Arm {
 }
 
 impl<D: Discipline> AtHost<'_, D> {
-    /// Does what an endpoint asks for after any input.
+    /// Carries out what an endpoint asks for after any input.
     #[inline(always)]
     fn respond(&mut self, end: &mut impl Protocol) -> Then {
         self.send_control(end);
@@ -171,7 +171,7 @@ impl<D: Discipline> AtHost<'_, D> {
         self.go_on(end)
     }
 
-    /// Data goes to the NIC or waits for it; a timeout goes among the timers.
+    /// Sends data or queues the end for the NIC, and sets its timeout.
     #[inline(always)]
     fn go_on(&mut self, end: &mut impl Protocol) -> Then {
         let now = self.core.now;
@@ -191,7 +191,7 @@ impl<D: Discipline> AtHost<'_, D> {
         self.run_nic()
     }
 
-    /// Lets the NIC send what is ready, as far as the wire has room.
+    /// Serves the NIC's round, as far as the wire has room.
     #[inline(always)]
     fn run_nic(&mut self) -> Then {
         if self.host.ready.is_empty() {
@@ -288,7 +288,7 @@ impl<D: Discipline> AtHost<'_, D> {
         }
     }
 
-    /// Data back to back, up to the size that the endpoint's bursts have; false when there is none to send.
+    /// Sends data back to back, up to the endpoint's burst size; false when there is none to send.
     #[inline(always)]
     fn send_burst(&mut self, end: &mut impl Protocol) -> bool {
         let limit = end.burst(self.core.now);
@@ -334,14 +334,14 @@ impl<D: Discipline> AtHost<'_, D> {
         (self.sends.flow, side(self.id))
     }
 
-    /// True where so much of the end's data stands in its host that it shall send no more (TCP small queues).
+    /// True if the end is TSQ-throttled: so much of its data stands in its host that it must send no more (TCP small queues).
     fn is_tsq_throttled(&mut self, end: &impl Protocol) -> bool {
         let now = self.core.now;
         let bytes = self.nic.bytes_of(now, self.key());
         bytes > 0 && u64::from(bytes) > end.output_limit(now) && end.due(now, Kinds::DATA)
     }
 
-    /// The next packet of these kinds, if the end has one now.
+    /// Makes the next packet of these kinds, if the end has one now.
     #[inline(always)]
     fn next_packet(&mut self, end: &mut impl Protocol, kinds: Kinds) -> Option<PacketId> {
         let core = &mut *self.core;
@@ -361,7 +361,7 @@ impl<D: Discipline> AtHost<'_, D> {
         Some(packet)
     }
 
-    /// Puts into a frame what its endpoint has for it.
+    /// Puts the endpoint's telemetry into a frame.
     #[inline(never)]
     fn add_telemetry(&mut self, end: &mut impl Protocol, packet: PacketId) {
         if let Some(stack) = end.telemetry() {
@@ -379,7 +379,7 @@ impl<D: Discipline> AtHost<'_, D> {
         self.core.send_idle(nic, packet, frame);
     }
 
-    /// Puts a packet onto the host's link, behind what waits there; gives the bytes of its frame.
+    /// Puts a packet onto the host's link, behind the packets that wait there; gives the bytes of its frame.
     #[inline(always)]
     fn send(&mut self, end: &impl Protocol, packet: PacketId) -> u32 {
         let nic = self.host.nic;
@@ -391,7 +391,7 @@ impl<D: Discipline> AtHost<'_, D> {
         u32::from(frame)
     }
 
-    /// A full queue does not accept the data of an end, which keeps it; false where it has none, or does not notice.
+    /// Refuses the data of an end at a full queue; the end keeps it. False where it has none, or does not notice.
     #[inline(never)]
     fn refuse(&mut self, end: &mut impl Protocol) -> bool {
         let core = &mut *self.core;
@@ -417,7 +417,7 @@ impl<D: Discipline> AtHost<'_, D> {
     }
 }
 
-/// Apart, and without the rest, which stays in registers then.
+/// Sets a timer, in a function of its own so that the rest stays in registers.
 #[inline(never)]
 fn set_timer(core: &mut Core, timeout: Time, (host, flow, id): (u32, FlowId, EndId)) {
     core.set_timer(timeout, timer_key(host, flow, side(id), TIMEOUT));

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 pub struct Placed {
     pub packet: PacketId,
     pub from: u32,
-    /// The place behind its last byte.
+    /// Place behind the packet's last byte.
     pub to: u32,
     /// The packet goes on at this time at the latest.
     pub until: Time,
@@ -30,12 +30,12 @@ impl Sequence {
         Sequence { reached, early: VecDeque::new() }
     }
 
-    /// Bytes from what went on last to a place; negative: that went on before.
+    /// Bytes from the end of what went on to a place; negative: the place went on before.
     fn ahead(&self, place: u32) -> i32 {
         place.wrapping_sub(self.reached) as i32
     }
 
-    /// A packet has come: it goes on, with those that have waited for it, or waits.
+    /// Handles a packet that has come: it goes on, with packets that have waited for it, or waits. True: it went on.
     pub fn arrived(&mut self, packet: Placed, mut go_on: impl FnMut(PacketId)) -> bool {
         let ahead = self.ahead(packet.from);
         if ahead > 0 {
@@ -47,7 +47,7 @@ impl Sequence {
         true
     }
 
-    /// A packet goes on, and what follows it.
+    /// Lets a packet go on, and all that follow it.
     fn passes(&mut self, packet: Placed, go_on: &mut impl FnMut(PacketId)) {
         let mut next = Some(packet);
         while let Some(packet) = next {
@@ -62,7 +62,8 @@ impl Sequence {
         }
     }
 
-    /// Packets that have waited for too long go on, and with them those that stand before them; gives how many gaps were given up.
+    /// Lets packets that have waited for too long go on, and with them those that stand before them; gives the number of gaps
+    /// that were given up.
     pub fn expire(&mut self, now: Time, mut go_on: impl FnMut(PacketId)) -> u64 {
         let mut gaps = 0;
         while self.next_timeout() <= now {
@@ -73,7 +74,7 @@ impl Sequence {
         gaps
     }
 
-    /// When something has waited for too long; `Time::MAX`: nothing waits.
+    /// Time at which a packet has waited for too long; `Time::MAX`: none waits.
     pub fn next_timeout(&self) -> Time {
         self.early.iter().map(|packet| packet.until).min().unwrap_or(Time::MAX)
     }
@@ -83,7 +84,7 @@ impl Sequence {
         self.early.len()
     }
 
-    /// True where there is no more to know than that a transport is at this place: nothing waits, and no gap was given up behind it.
+    /// True if all that is to be known is that a transport is at this place: nothing waits, and no gap was given up behind it.
     pub fn is_at(&self, place: u32) -> bool {
         self.early.is_empty() && self.ahead(place) >= 0
     }

@@ -14,7 +14,7 @@ pub const STORM: u64 = 11;
 /// A NIC that asks for pauses.
 #[derive(Debug)]
 pub struct Storm {
-    /// When it begins to ask for other classes, and for which, in order.
+    /// Times at which the NIC changes the classes for which it asks for pauses, each with these classes, in order.
     changes: VecDeque<Asking>,
     /// Classes for which it asks, a bit for each, and when it asks again.
     asked: u8,
@@ -25,13 +25,14 @@ pub struct Storm {
 pub type Storms = BTreeMap<u32, Storm>;
 
 impl Storm {
-    /// The storm of a host, and when it begins.
+    /// The storm of a host, and the time when it begins.
     pub fn new(changes: Vec<Asking>) -> Option<(Time, Storm)> {
         let first = changes.first()?.0;
         Some((first, Storm { changes: changes.into(), asked: 0, again: Time::MAX }))
     }
 
-    /// Classes for which it has asked, and those for which it asks at `now`. `None`: nothing is due.
+    /// Moves the storm on to `now`: classes for which the NIC asked before, and those for which it asks now; `None`: nothing is
+    /// due.
     fn advance(&mut self, now: Time) -> Option<(u8, u8)> {
         let before = self.asked;
         let mut due = self.again <= now;
@@ -44,7 +45,7 @@ impl Storm {
 }
 
 impl Hosts {
-    /// A storm goes on at a host: its NIC asks for other pauses, or for the same again.
+    /// Moves a storm at a host on: its NIC asks for other pauses, or repeats its request.
     pub fn storm(&mut self, core: &mut Core, host: u32) {
         let nic = self.hosts[host as usize].nic;
         let Some(storm) = self.storms.get_mut(&host) else { return };
@@ -65,7 +66,7 @@ impl Hosts {
         self.ask_for(core, host, &pause);
     }
 
-    /// A NIC sends a frame that asks its switch for pauses, before everything that waits.
+    /// Sends a frame that asks the switch for pauses, before all packets that wait at the NIC.
     fn ask_for(&mut self, core: &mut Core, host: u32, pause: &Pause) {
         let Some(message) = Mechanisms::ask(pause) else { return };
         let nic = self.hosts[host as usize].nic;

@@ -1,4 +1,4 @@
-//! Queues of hosts in front of the wire, first in, first out: what may stand there, and what is not accepted.
+//! Queues of hosts in front of the wire, first in, first out: their limits, and packets that are not accepted.
 //!
 //! The queue is the link's ring; where it is bounded (`txqueuelen`, `small_queues`), what stands in it is kept here, packet by packet.
 //! A burst (TSO) is one packet. Source: Linux pfifo_fast, tcp_small_queue_check.
@@ -12,12 +12,12 @@ use fanin_transport::{TransportConfig, TransportParams};
 use fanin_units::{FlowId, LinkId, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The queue of a host.
+/// Transmit queue of a host.
 #[derive(Clone, Debug)]
 pub struct TxQueue {
-    /// Something bounds what stands in it: only then is that known.
+    /// True if the queue is bounded: only then are its packets known.
     bounded: bool,
-    /// Packets that may wait.
+    /// Largest number of packets that may wait.
     most: usize,
     packets: VecDeque<Queued>,
     /// Bytes of data, by end.
@@ -27,11 +27,11 @@ pub struct TxQueue {
 /// A packet or burst in a host's queue, or on its wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Queued {
-    /// When its first bit leaves \[ps\].
+    /// Time at which the first bit leaves \[ps\].
     pub starts: u64,
-    /// When its last bit leaves \[ps\].
+    /// Time at which the last bit leaves \[ps\].
     pub leaves: u64,
-    /// The end that sends it.
+    /// End that sends the packet.
     pub end: (FlowId, Side),
     /// Frame bytes of data; ACKs count for none.
     pub bytes: u32,
@@ -61,13 +61,13 @@ impl TxQueue {
         self.packets.len() - usize::from(on_the_wire) >= self.most
     }
 
-    /// Bytes of an end's data that stand in it; zero where nothing bounds them.
+    /// Bytes of an end's data that stand in the queue; zero where the queue is not bounded.
     pub fn bytes_of(&mut self, now: Time, end: (FlowId, Side)) -> u32 {
         self.catch_up(now);
         self.bytes.get(&end).copied().unwrap_or(0)
     }
 
-    /// A packet or burst stands in it from now on.
+    /// Appends a packet or burst to the queue.
     pub fn join(&mut self, queued: Queued) {
         if self.bounded {
             self.packets.push_back(queued);
@@ -77,12 +77,12 @@ impl TxQueue {
         }
     }
 
-    /// When the next packet has left it.
+    /// Time at which the next packet has left the queue.
     pub fn next_departure(&self) -> Option<Time> {
         self.packets.front().map(|queued| Time::from_ps(queued.leaves))
     }
 
-    /// Takes out what has left.
+    /// Takes out packets that have left.
     fn catch_up(&mut self, now: Time) {
         while self.packets.front().is_some_and(|queued| queued.leaves <= now.ps()) {
             let Some(gone) = self.packets.pop_front() else { break };

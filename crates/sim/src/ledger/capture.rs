@@ -1,5 +1,5 @@
-//! Frames at the NICs of hosts, as a capture there would have them: sent when the first bit goes out, received when the last
-//! bit has arrived; and on links behind switches, when the last bit has left.
+//! Captured frames, as tcpdump would have them: at NICs of hosts, sent when the first bit goes out and received when the last bit
+//! has arrived; on links behind switches, when the last bit has left.
 
 use super::Destination;
 use fanin_packet::{Control, Envelope, Framing, Header, Kind, Packet};
@@ -20,11 +20,11 @@ struct Pending {
     key: (Time, u64),
     interface: u32,
     direction: Direction,
-    /// What its last bytes hold, where frames have room for stamps.
+    /// Stamp in the frame's last bytes, where frames have room for one.
     stamp: Option<Stamp>,
-    /// As it was then: switches change packets.
+    /// Copy of the packet at that time: switches change packets.
     packet: Packet,
-    /// The headers of switches in its frame, which has no room for them in `packet`.
+    /// Headers of switches in the packet's frame, for which `packet` has no room.
     shim: Option<ShimBytes>,
     came_with: Option<CameWith>,
 }
@@ -59,26 +59,26 @@ pub type ShimBytes = (u16, Vec<u8>);
 pub struct Capturing {
     file: CaptureFile,
     framer: Framer,
-    /// Whether frames have room for stamps.
+    /// True if frames have room for stamps.
     stamped: bool,
-    /// By host.
+    /// Interface of each host's NIC; [`NONE`]: not captured.
     interfaces: Vec<u32>,
     /// Captured links, in order, with their interfaces.
     links: Vec<(LinkId, u32)>,
-    /// What is known now was on a link no longer ago.
+    /// Longest time between a packet's presence on a link and the event that reports it.
     longest: Span,
-    /// From a packet's last bit at a host until it is seen there.
+    /// Time from a packet's last bit at a host until it is seen there.
     processing: Span,
     pending: BinaryHeap<Reverse<Pending>>,
     known: u64,
     ended: Option<Time>,
-    /// What the next frame that is received came with.
+    /// Control message at the end of the next frame that is received.
     came_with: Option<CameWith>,
     bytes: Vec<u8>,
 }
 
 impl Capturing {
-    /// None where nothing is captured, or tables go nowhere.
+    /// A capture; `None` where nothing is captured, or tables go nowhere.
     ///
     /// # Errors
     /// When the file cannot be created.
@@ -172,7 +172,7 @@ impl Capturing {
         self.release_known(now)
     }
 
-    /// Writes the frames before which no other becomes known: what is seen now was on a link no earlier.
+    /// Writes the frames before which no other can become known: a frame seen now was on a link no earlier.
     fn release_known(&mut self, now: Time) -> Result<(), TableError> {
         self.release(Time::from_ps(now.ps().saturating_sub(self.longest.ps())))
     }
@@ -193,12 +193,12 @@ impl Capturing {
         Ok(())
     }
 
-    /// Nothing more becomes known: the run has ended at `now`.
+    /// Notes that the run has ended at `now`: no later frame becomes known.
     pub fn settle(&mut self, now: Time) {
         self.ended = Some(now);
     }
 
-    /// Writes what waits, up to the end of the run; gives the number of frames.
+    /// Writes all waiting frames up to the end of the run; gives the number of frames.
     ///
     /// # Errors
     /// When it cannot be written; may be tried again once there is space.
@@ -209,12 +209,12 @@ impl Capturing {
         self.file.finish()
     }
 
-    /// See [`CaptureFile::written`].
+    /// Bytes of the file so far ([`CaptureFile::written`]).
     pub fn written(&self) -> u64 {
         self.file.written()
     }
 
-    /// See [`CaptureFile::kept`].
+    /// The file in memory ([`CaptureFile::kept`]).
     pub fn kept(&self) -> &[u8] {
         self.file.kept()
     }
@@ -270,7 +270,7 @@ impl Capturing {
         self.release_known(now)
     }
 
-    /// When the last bit of what a host sees now arrived.
+    /// Time at which the last bit arrived of a packet that a host sees now.
     fn arrived(&self, now: Time) -> Time {
         Time::from_ps(now.ps().saturating_sub(self.processing.ps()))
     }

@@ -3,7 +3,7 @@
 
 use fanin_telemetry::FlowRow;
 
-/// A sum over entities.
+/// Fingerprint of a run: a sum over its entities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fingerprint(u64);
 
@@ -17,7 +17,7 @@ impl Fingerprint {
         self.0 = self.0.wrapping_add(values.into_iter().fold(0xcbf2_9ce4_8422_2325, fold));
     }
 
-    /// Adds a flow.
+    /// Adds the outcome of a flow.
     pub fn add_flow(&mut self, row: &FlowRow) {
         self.add([
             u64::from(row.flow),
@@ -33,7 +33,7 @@ impl Fingerprint {
         ]);
     }
 
-    /// Its value.
+    /// The fingerprint as a number.
     pub fn value(self) -> u64 {
         self.0
     }

@@ -1,16 +1,16 @@
-//! Messages of followed flows: what an application writes at once, cut as its transport cuts it; and what becomes of each.
+//! Messages of followed flows: writes of an application, cut as its transport cuts them, and their fate.
 
 use super::{Tables, Trace};
 use fanin_telemetry::{MessageRow, Name, TableError};
 use fanin_units::Time;
 use std::collections::VecDeque;
 
-/// Those of one flow that are not known to be acknowledged, in order.
+/// Messages of one flow that are not known to be acknowledged, in order.
 #[derive(Debug)]
 pub struct Messages {
     flow: u32,
     hosts: [Name; 2],
-    /// What is written is cut into messages of so many bytes.
+    /// Largest message: longer writes are cut into several.
     largest: u64,
     /// Messages and bytes that were written.
     count: u32,
@@ -19,12 +19,12 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Those of a flow between two hosts.
+    /// Messages of a flow between two hosts, of which none is written yet.
     pub fn new(flow: u32, hosts: [Name; 2], largest: u64) -> Self {
         Messages { flow, hosts, largest, count: 0, written: 0, open: VecDeque::new() }
     }
 
-    /// The application writes.
+    /// Records a write of the application.
     pub fn write(&mut self, now: Time, bytes: u64) {
         let mut left = bytes;
         while left > 0 {
@@ -48,7 +48,7 @@ impl Messages {
         }
     }
 
-    /// A packet with these bytes of the flow leaves at `start`; `again`: it was sent before.
+    /// Records that a packet with these bytes of the flow leaves at `start`; `again`: it was sent before.
     pub fn sent(&mut self, start: Time, seq: u64, payload: u16, again: bool) {
         let end = seq + u64::from(payload);
         let first = self.open.partition_point(|row| row.offset_bytes + row.size_bytes <= seq);
@@ -76,7 +76,7 @@ impl Messages {
         self.open.drain(..complete).map(done).collect()
     }
 
-    /// The flow is over: all messages have arrived, and are acknowledged, where these times say so.
+    /// Ends the messages of a flow: all have arrived, and are acknowledged, where these times say so.
     pub fn end(mut self, finish: Option<Time>, acked: Option<Time>) -> Vec<MessageRow> {
         if let Some(finish) = finish {
             self.delivered(finish, u64::MAX);
@@ -88,8 +88,8 @@ impl Messages {
 }
 
 impl Trace {
-    /// The application at the end of a followed flow that sends its data writes; `largest`: what it writes is cut into messages of so
-    /// many bytes.
+    /// Records a write of the application at the end of a followed flow that sends its data; `largest`: longer writes are cut
+    /// into messages of so many bytes.
     pub fn wrote(&mut self, now: Time, (flow, hosts): (u32, [Name; 2]), bytes: u64, largest: Option<u64>) {
         if self.follows(flow) {
             let new = || Messages::new(flow, hosts, largest.unwrap_or(u64::MAX));
@@ -97,7 +97,7 @@ impl Trace {
         }
     }
 
-    /// The sender of a followed flow knows that so many bytes have arrived: the messages that are complete.
+    /// Records that the sender of a followed flow knows that so many bytes have arrived; writes the messages that are complete.
     pub fn acked(&mut self, now: Time, flow: u32, total: u64) -> Vec<MessageRow> {
         self.messages.get_mut(&flow).map_or_else(Vec::new, |messages| messages.acked(now, total))
     }

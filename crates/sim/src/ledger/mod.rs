@@ -1,4 +1,4 @@
-//! What a run leaves behind: counts, tables, captures, stamps, and the fingerprint. It sees everything and decides nothing.
+//! Ledger of a run: counts, tables, captures, stamps, and the fingerprint. It sees everything and decides nothing.
 
 mod capture;
 mod fingerprint;
@@ -33,13 +33,13 @@ pub struct Totals {
     pub delivered: u64,
     /// Packets that reached a host at which their flow had ended.
     pub stray: u64,
-    /// Trimmed packets among them.
+    /// Trimmed packets among the stray ones.
     pub stray_trimmed: u64,
-    /// Packets with a signal for their receiver (a NACK) among them.
+    /// Stray packets with a signal for their receiver (a NACK).
     pub stray_signals: u64,
     /// Packets dropped, all reasons.
     pub dropped: u64,
-    /// Packets with a signal for their receiver among them.
+    /// Dropped packets with a signal for their receiver.
     pub dropped_signals: u64,
     /// Flows started.
     pub started: u64,
@@ -47,28 +47,28 @@ pub struct Totals {
     pub ended: u64,
 }
 
-/// What a port's queue made of a packet.
+/// Decision of a port's queue about a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// Accepted.
+    /// The packet was accepted.
     Taken,
-    /// Accepted in the place of the last one.
+    /// The packet was accepted in the place of the last one.
     Replaces,
-    /// Not accepted.
+    /// The packet was not accepted.
     Refused,
 }
 
-/// See the module.
+/// Counts, tables, captures and stamps of a run.
 pub struct Ledger {
     pub tables: Tables,
     pub totals: Totals,
-    /// Whether anything is written down of packets that reach hosts or are dropped.
+    /// True if anything is recorded of packets that reach hosts or are dropped.
     pub observed: bool,
     /// Followed flows, where there are any.
     pub trace: Option<Box<Trace>>,
     /// Stamps, where packets carry them.
     pub stamps: Option<Box<Stamps>>,
-    /// The ports that are watched, by their numbers, and their names.
+    /// Watched ports by their numbers, with their names.
     pub watched: Vec<(LinkId, Name)>,
     pub host_names: Vec<Name>,
 }
@@ -92,7 +92,7 @@ impl Ledger {
         }
     }
 
-    /// A packet was dropped.
+    /// Records that a packet was dropped.
     pub fn record_drop(
         &mut self,
         packet: PacketId,
@@ -112,7 +112,7 @@ impl Ledger {
         self.tables.drop(row, reason)
     }
 
-    /// What a host records of a packet that has reached it, before anything else happens to it.
+    /// Records a packet that has reached a host, before anything else happens to it.
     #[cold]
     #[inline(never)]
     pub fn record_delivery(

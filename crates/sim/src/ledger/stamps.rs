@@ -1,5 +1,5 @@
-//! Stamps: watched ports write them into packets, receivers read them. A table beside the pool; there is none where there are
-//! no stamps.
+//! Stamps, which watched ports write into packets and receivers read. A table beside the pool; there is none where there are no
+//! stamps.
 
 use fanin_engine::Table;
 use fanin_packet::PacketId;
@@ -10,8 +10,8 @@ const _: () = assert!(Stamp::BYTES == fanin_scenario::STAMP_BYTES as usize);
 /// The stamps of all packets that exist.
 pub struct Stamps {
     pub registers: Registers,
-    /// By the packet's place in the pool. A place that is free holds an empty stamp: a packet that leaves the network takes
-    /// its stamp along.
+    /// Stamps by the packet's place in the pool. A place that is free holds an empty stamp: a packet that leaves the network
+    /// takes its stamp along.
     of: Table<Stamp>,
 }
 

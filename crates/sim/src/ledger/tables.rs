@@ -1,4 +1,4 @@
-//! The tables of a run, and what its summary needs of them.
+//! Tables of a run, and sums for its summary.
 
 use super::capture::Capturing;
 use super::fingerprint::Fingerprint;
@@ -32,10 +32,10 @@ pub const TABLES: [&str; 14] = [
     HopRow::TABLE,
 ];
 
-/// What the manifest calls captured frames.
+/// Name of captured frames in the manifest.
 const PACKETS: &str = "packets";
 
-/// The tables of a run and what its summary needs.
+/// Tables of a run, and sums for its summary.
 pub struct Tables {
     pub flows: Table<FlowRow>,
     pub queries: Table<QueryRow>,
@@ -44,17 +44,17 @@ pub struct Tables {
     pub queues: Table<QueueRow>,
     pub drops: Table<DropRow>,
     pub pauses: Table<PauseRow>,
-    /// What mechanisms make of ports.
+    /// States of ports, as mechanisms report them.
     pub states: Table<StateRow>,
     /// Samples of virtual output queues.
     pub voqs: Table<VoqRow>,
     pub stamps: Table<StampRow>,
-    /// Of followed flows: states of senders, messages, packets, links that these have crossed.
+    /// Tables of followed flows: states of senders, messages, packets, links that these have crossed.
     pub hosts: Table<HostRow>,
     pub messages: Table<MessageRow>,
     pub segments: Table<SegmentRow>,
     pub hops: Table<HopRow>,
-    /// Frames at captured hosts.
+    /// Capture of frames at hosts and links.
     pub capture: Option<Box<Capturing>>,
     /// One entry per transfer that completed, by the size of the flow: see [`SIZES`].
     pub outcomes: [Vec<Outcome>; SIZES.len() + 1],
@@ -65,7 +65,7 @@ pub struct Tables {
     /// Sums over transfers that have ended.
     pub sums: FlowSums,
     pub datagram_sums: DatagramSums,
-    /// When the last flow ended: all its data had arrived, or its transport or the run gave it up.
+    /// Time at which the last flow ended: all its data had arrived, or its transport or the run gave it up.
     pub flows_until: Time,
     /// The first flows that were aborted.
     pub aborted: Vec<Aborted>,
@@ -76,7 +76,7 @@ pub struct Tables {
     answers: Vec<Answers>,
     /// Rows of watched ports on their way to the table.
     keeper: Keeper<QueueRow>,
-    /// Watched port and row of each packet that waits at one which marks or drops at dequeue: what becomes of it is open.
+    /// Row of each packet at a watched port that marks or drops at dequeue, while the packet waits and its fate is open.
     open: BTreeMap<PacketId, (u32, RowNumber)>,
 }
 
@@ -93,13 +93,13 @@ pub struct Aborted {
     pub reason: AbortReason,
 }
 
-/// Bounds between the flow sizes that the summary tells apart: those that the papers of this field report. kB = 1000.
+/// Bounds between the flow sizes that the summary distinguishes: those that the papers of this field report.
 pub const SIZES: [u64; 3] = [10_000, 100_000, 1_000_000];
 
-/// What is kept of a transfer that completed, for the summary: 16 bytes, so that 50 million of them fit into 1 GB.
+/// Record of a completed transfer for the summary: 16 bytes, so that 50 million of them fit into 1 GB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// Completion time.
+    /// Completion time of the transfer.
     pub fct: Span,
     /// Completion time over that on an idle network.
     pub slowdown: f64,
@@ -111,7 +111,7 @@ pub struct DatagramSums {
     pub flows: u64,
     pub sent: u64,
     pub received: u64,
-    /// Payload bytes.
+    /// Payload bytes that arrived.
     pub delivered: u64,
 }
 
@@ -127,42 +127,42 @@ pub struct FlowSums {
     pub timeouts: u64,
 }
 
-/// How far a query has been answered.
+/// Answers that a query has received, and the time of the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Answers {
     pub count: u32,
     pub last: Option<Time>,
 }
 
-/// Where tables go.
+/// Place to which tables are written.
 pub enum Destination<'a> {
-    /// Nowhere; the summary is all there is.
+    /// No place: the summary is all there is.
     Nowhere,
-    /// Kept in memory.
+    /// Tables are kept in memory.
     Memory,
-    /// Parquet files in a folder.
+    /// Tables are Parquet files in this folder.
     Folder(&'a Path),
 }
 
-/// Which tables are written besides flows and queries.
+/// Choice of the tables that are written besides flows and queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wanted {
-    /// Some traffic is a job.
+    /// True if some traffic is a job.
     pub collectives: bool,
     pub ports: bool,
     pub queues: bool,
     pub drops: bool,
-    /// Some port may be paused.
+    /// True if some port may be paused.
     pub pauses: bool,
-    /// Some mechanism records what it makes of ports.
+    /// True if some mechanism records states of ports.
     pub states: bool,
     /// Samples of virtual output queues.
     pub voqs: bool,
     pub stamps: bool,
-    /// Those of followed flows, and of flows whose messages alone are.
+    /// Tables of followed flows, and messages, which are recorded of other flows, too.
     pub hosts: bool,
     pub messages: bool,
-    /// Ports whose packets are recorded, and what of that is kept.
+    /// Number of ports whose packets are recorded, and the choice of the records that are kept.
     pub watched: usize,
     pub keep: Keep,
 }
@@ -216,13 +216,13 @@ impl Tables {
         self.groups[usize::from(entry)].clone()
     }
 
-    /// A mechanism makes something else of a port from now on: its key, which side of the port, what it is.
+    /// Records a state of a port by a mechanism: the mechanism's key, the side of the port, the state.
     pub fn state(&mut self, time: Time, port: Name, texts: [&'static str; 3], degree: u32) -> Result<(), TableError> {
         let [mechanism, about, state] = texts.map(|text| self.names.entry(text).or_insert_with(|| text.into()).clone());
         self.states.push(StateRow { time_ps: time.ps(), port, mechanism, about, state, degree })
     }
 
-    /// A flow was given up by its transport; its row is written separately.
+    /// Counts a flow that its transport gave up; its row is written separately.
     pub fn flow_aborted(&mut self, row: &FlowRow, reason: AbortReason) {
         if self.aborted.len() < ABORTED {
             let (src, dst) = (row.src.clone(), row.dst.clone());
@@ -230,7 +230,7 @@ impl Tables {
         }
     }
 
-    /// A transfer has ended, or the run has before it.
+    /// Records a transfer that has ended, or that the end of the run cuts off.
     pub fn transfer(&mut self, row: FlowRow, fct: Option<Span>) -> Result<(), TableError> {
         self.fingerprint.add_flow(&row);
         let sums = &mut self.sums;
@@ -250,7 +250,7 @@ impl Tables {
         self.flows.push(row)
     }
 
-    /// A flow of datagrams has ended, or the run has before it, with so many datagrams received.
+    /// Records a flow of datagrams that has ended, or that the end of the run cuts off, with the datagrams received.
     pub fn datagrams(&mut self, row: FlowRow, received: u64) -> Result<(), TableError> {
         self.fingerprint.add_flow(&row);
         let sums = &mut self.datagram_sums;
@@ -349,7 +349,7 @@ impl Tables {
         }
     }
 
-    /// The same for a record that may have to wait.
+    /// Records a packet at a watched port whose row may have to wait.
     #[inline(never)]
     fn queue_kept(&mut self, port: u32, row: QueueRow, later: Option<PacketId>) -> Result<(), TableError> {
         let found = (Time::from_ps(row.time_ps), Bytes(row.queue_bytes));
@@ -361,8 +361,8 @@ impl Tables {
         Ok(())
     }
 
-    /// A packet has left the queue of a port that marks or drops then, which need not be watched. Classes may overtake one another.
-    /// `dropped`: it is dropped, and whether it was in the queue until then.
+    /// Completes the row of a packet that has left the queue of a port that marks or drops then; the port need not be watched.
+    /// Classes may overtake one another. `dropped`: it is dropped, and whether it was in the queue until then.
     pub fn queue_dequeued(&mut self, packet: PacketId, marked: bool, dropped: Option<bool>) -> Result<(), TableError> {
         let Some((port, number)) = self.open.remove(&packet) else { return Ok(()) };
         let queues = &mut self.queues;
@@ -373,26 +373,26 @@ impl Tables {
         self.keeper.close(port as usize, number, settle, &mut |row| queues.push(row))
     }
 
-    /// Something more is known of a packet whose row is open, and stays so.
+    /// Changes the row of a packet, which stays open.
     pub fn queue_changed(&mut self, packet: PacketId, change: impl FnOnce(&mut QueueRow)) {
         if let Some((port, number)) = self.open.get(&packet) {
             self.keeper.change(*port as usize, *number, change);
         }
     }
 
-    /// Nothing more is to come: rows that are still open are written as they are.
+    /// Settles all rows that are still open: they are written as they are.
     pub fn settle(&mut self) -> Result<(), TableError> {
         self.open.clear();
         let queues = &mut self.queues;
         self.keeper.finish(&mut |row| queues.push(row))
     }
 
-    /// What is kept of the records of watched ports.
+    /// Choice of the records of watched ports that are kept.
     pub fn keep(&self) -> Keep {
         self.keeper.keep()
     }
 
-    /// What has become of the records of each watched port.
+    /// Counts of the rows of each watched port, kept and not.
     pub fn kept_rows(&self) -> Vec<KeptRows> {
         self.keeper.rows().collect()
     }
@@ -451,7 +451,8 @@ impl Tables {
         rows
     }
 
-    /// Closes all tables, those that do not fit without the rows that do not. The most valuable and smallest go first.
+    /// Closes all tables; a table that does not fit is closed without the rows that do not. The most valuable and smallest go
+    /// first.
     pub fn rescue(&mut self) -> Vec<(&'static str, u64)> {
         fn close<R: Row>(table: &mut Table<R>) -> u64 {
             table.finish().or_else(|_| table.seal()).unwrap_or(0)

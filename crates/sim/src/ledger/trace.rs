@@ -1,5 +1,5 @@
-//! Flows that are followed (`telemetry.hosts`): what their senders do, each packet of theirs, and its way through the network. Of
-//! others (`telemetry.messages`) it is the messages alone that are written.
+//! Trace of followed flows (`telemetry.hosts`): actions of their senders, their packets, and the packets' ways through the
+//! network. Of others (`telemetry.messages`) messages alone are recorded.
 //!
 //! A packet is sent because something has happened at its host: a packet has arrived, a timer has expired, the application has
 //! written. Hosts report each such input before and after the endpoint has handled it, and each packet that it sends. Nothing is
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// The place of a pacing timer among those of [`SenderState`]: each segment sets it anew.
 const PACING: usize = 2;
 
-/// Something that an endpoint is about to handle.
+/// Input that an endpoint is about to handle.
 #[derive(Clone, Copy, Debug)]
 pub enum Input {
     Application,
@@ -28,7 +28,7 @@ pub enum Input {
     Timeout,
 }
 
-/// Why a packet is sent.
+/// Cause of a packet's transmission.
 #[derive(Clone, Debug)]
 struct Cause {
     what: telemetry::Cause,
@@ -37,7 +37,7 @@ struct Cause {
     armed: Option<Armed>,
 }
 
-/// Since when a timer runs, and the packet that had started it.
+/// Start of a timer: the time, and the packet that had started it.
 #[derive(Clone, Copy, Debug)]
 struct Armed {
     since: Time,
@@ -56,44 +56,44 @@ struct Running {
 struct Handling {
     at: Time,
     input: Input,
-    /// The state that it met.
+    /// State of the endpoint before the input.
     before: Option<SenderState>,
-    /// Timers that have expired, each with what had started it.
+    /// Timers that have expired, each with its start.
     expired: [Option<(Timer, Armed)>; TIMERS],
-    /// What had started the timer of pacing, where it was running.
+    /// Start of the pacing timer, where it was running.
     paced: Option<Armed>,
 }
 
-/// What an end waits to send, since when, and what had kept it until then.
+/// Cause of pending data or control, and the limit that had kept data from being sent.
 #[derive(Clone, Debug)]
 struct Ready {
     cause: Cause,
-    /// None where it is not data.
+    /// Limit that had kept data from being sent; `None` where it is not data.
     limit: Option<Limit>,
 }
 
 /// One end of a followed flow.
 #[derive(Debug)]
 struct End {
-    /// Rows are written of more than its messages.
+    /// True if rows are written of more than its messages.
     in_full: bool,
-    /// Rows of its state are written.
+    /// True if the end sends data, so that rows of its state are written.
     sends_data: bool,
-    /// As it was last seen, and as it stands in the last row.
+    /// State of the endpoint as it was last seen, and as it stands in the last row.
     state: Option<SenderState>,
     written: Option<SenderState>,
     stats: Stats,
     running: [Option<Running>; TIMERS],
     handling: Option<Handling>,
     ready: Option<Ready>,
-    /// Why it sent the last data: a FIN of its own follows in the same turn at the NIC.
+    /// Cause of the last data: a FIN of the same end follows in the same transmission opportunity.
     last: Option<Ready>,
     /// Control packets that wait at the NIC.
     made: BTreeMap<PacketId, (Time, Cause)>,
-    /// Places in the stream: the end of what was sent, and what was sent again how often.
+    /// End of what was sent in the stream, and number of retransmissions by place.
     highest: u64,
     again: BTreeMap<u64, u32>,
-    /// The last number that it acknowledged.
+    /// Last acknowledgment number that the end has sent.
     acknowledged: u64,
     /// Packets that were dropped or trimmed, by the number on the wire of their first byte.
     lost: BTreeMap<u32, u64>,
@@ -106,34 +106,34 @@ struct Journey {
     in_full: bool,
     row: SegmentRow,
     to: Side,
-    /// When it came to the port at which it is.
+    /// Time at which the packet came to the port at which it is.
     at: Time,
-    /// The mechanism that holds or held it there, since when and until when: the first of several, and the last time.
+    /// Mechanism that holds or held the packet at its port, from and until: the first of several, and the last time.
     held: Option<(&'static str, Time, Time)>,
 }
 
-/// What hosts say of an endpoint after it has handled something or sent a packet.
+/// State of an endpoint, as hosts report it after it has handled an input or sent a packet.
 pub struct Seen {
     pub state: Option<SenderState>,
     pub stats: Stats,
-    /// It would send data if its NIC let it.
+    /// True if the endpoint would send data if its NIC let it.
     pub ready: bool,
 }
 
-/// See the module.
+/// Trace of followed flows: states of their endpoints, their messages, their packets, and the hops of these.
 pub struct Trace {
     wanted: Vec<String>,
     /// Flows whose messages alone are wanted.
     wanted_messages: Vec<String>,
     flows: BTreeMap<u32, [End; 2]>,
-    /// What applications have written, by flow.
+    /// Messages that applications have written, by flow.
     pub(super) messages: BTreeMap<u32, Messages>,
-    /// By place in the pool.
+    /// Packets on their way, by place in the pool.
     journeys: Vec<Option<Box<Journey>>>,
     packets: u64,
 }
 
-/// What a flow is known by.
+/// Name, group and hosts of a flow, by which scenarios select it.
 pub struct Known<'a> {
     pub number: u32,
     pub id: Option<&'a str>,
@@ -166,13 +166,13 @@ impl Trace {
         }
     }
 
-    /// Nothing more happens at the ends of a flow, whose receiver had all, and whose sender knew, when these times say so: its messages.
+    /// Ends the trace of a flow and gives its messages. `finish`: the receiver had all; `acked`: the sender knew.
     pub fn forget(&mut self, flow: u32, finish: Option<Time>, acked: Option<Time>) -> Vec<MessageRow> {
         self.flows.remove(&flow);
         self.messages.remove(&flow).map_or_else(Vec::new, |messages| messages.end(finish, acked))
     }
 
-    /// Whether a flow is followed.
+    /// True if a flow is followed.
     pub fn follows(&self, flow: u32) -> bool {
         self.flows.contains_key(&flow)
     }
@@ -195,7 +195,7 @@ impl Trace {
         end.handling = Some(Handling { at: now, input, before: end.state, expired, paced });
     }
 
-    /// The packet that a switch has reported to the end that sent it, by the number on the wire of its first byte.
+    /// Packet that a switch has reported to its sender, by the number on the wire of its first byte.
     pub fn lost(&mut self, flow: u32, side: Side, number: u32) -> Option<u64> {
         self.end(flow, side)?.lost.get(&number).copied()
     }
@@ -219,7 +219,7 @@ impl Trace {
         row
     }
 
-    /// An end has made a packet and gives it to its NIC, whose first bit will leave at `start`.
+    /// Records a packet that an end has made and gives to its NIC, whose first bit will leave at `start`.
     pub fn sent(
         &mut self,
         (now, start): (Time, Time),
@@ -296,7 +296,7 @@ impl Trace {
         row
     }
 
-    /// A packet has crossed a link: it was on the wire from `left - tx` until `left`.
+    /// Records that a packet has crossed a link: it was on the wire from `left - tx` until `left`.
     pub fn crossed(&mut self, now: Time, id: PacketId, port: &Name, [start, left]: [u64; 2]) -> Option<HopRow> {
         let journey = self.journeys.get_mut(id as usize)?.as_deref_mut().filter(|journey| journey.in_full)?;
         let held = journey.held.take();
@@ -324,14 +324,14 @@ impl Trace {
         }
     }
 
-    /// It lets go of a packet, if it holds it.
+    /// Records that a mechanism releases a packet, if one holds it.
     pub fn let_go(&mut self, now: Time, id: PacketId) {
         if let Some((.., until)) = self.journeys.get_mut(id as usize).and_then(|journey| journey.as_mut()?.held.as_mut()) {
             *until = now.min(*until);
         }
     }
 
-    /// A packet of a followed flow has reached its host: its number, and its row where the flow is followed in full.
+    /// Ends the way of a packet that has reached its host; gives its number, and its row where the flow is followed in full.
     pub fn received(&mut self, now: Time, id: PacketId, envelope: &Envelope) -> Option<(u64, Option<SegmentRow>)> {
         let mut journey = self.journeys.get_mut(id as usize)?.take()?;
         journey.row.received_ps = Some(now.ps());
@@ -340,7 +340,7 @@ impl Trace {
         Some((journey.row.packet, journey.in_full.then_some(journey.row)))
     }
 
-    /// A packet was dropped.
+    /// Ends the way of a packet that was dropped; gives its row.
     pub fn dropped(&mut self, now: Time, id: PacketId, packet: &Packet, port: &Name) -> Option<SegmentRow> {
         let mut journey = self.journeys.get_mut(id as usize)?.take()?;
         let (flow, number) = (journey.row.flow, journey.row.packet);
@@ -352,7 +352,7 @@ impl Trace {
         journey.in_full.then_some(journey.row)
     }
 
-    /// The run has ended: packets that are still on their way, in order of sending.
+    /// Rows of packets that are still on their way when the run ends, in order of sending.
     pub fn on_the_way(&mut self) -> Vec<SegmentRow> {
         let in_full = self.journeys.drain(..).flatten().filter(|journey| journey.in_full);
         let mut rows: Vec<SegmentRow> = in_full.map(|journey| journey.row).collect();
@@ -390,8 +390,8 @@ impl End {
         }
     }
 
-    /// Timers that were set anew: by the packet `sent`, or by the input that is being handled. One that is set by its own expiry
-    /// (back-off) runs since the first of them.
+    /// Notes timers that were set anew: by the packet `sent`, or by the input that is being handled. One that is set by its own
+    /// expiry (back-off) runs since the first of them.
     fn note_timers(&mut self, now: Time, state: Option<&SenderState>, sent: Option<u64>) {
         let Some(state) = state else { return };
         for (i, (_, until)) in state.timers.iter().enumerate() {
@@ -418,7 +418,7 @@ impl End {
         }
     }
 
-    /// Whether it has data for its NIC, and if that is new, why.
+    /// Notes if the endpoint has data for its NIC, and the cause where that is new.
     fn note_ready(&mut self, seen: &Seen) {
         if !seen.ready {
             self.ready = None;
@@ -430,8 +430,8 @@ impl End {
         }
     }
 
-    /// Why a packet is made now. Of several timers that expire together data waited for that of retransmission first, an
-    /// acknowledgment for its own.
+    /// Cause of a packet that is made now. Of several timers that expire together, data takes that of retransmission first, an
+    /// acknowledgment its own.
     fn cause(&self, now: Time, control: bool, ack: bool) -> Cause {
         let plain = |what, packet| Cause { what, at: now, packet, armed: None };
         let Some(handling) = &self.handling else { return plain(telemetry::Cause::Turn, None) };
@@ -457,7 +457,7 @@ impl End {
         }
     }
 
-    /// What has kept data from being sent until now.
+    /// Limit that has kept data from being sent until now.
     fn limit(&self, after: Option<&SenderState>) -> Limit {
         let before = self.handling.as_ref().map_or(self.state, |handling| handling.before);
         let (Some(before), Some(after)) = (before, after) else { return Limit::Application };
@@ -492,7 +492,7 @@ impl End {
         }
     }
 
-    /// Notes data; gives how often its first byte had been sent before.
+    /// Counts data that is sent; gives the number of earlier transmissions of its first byte.
     fn count(&mut self, seq: u64, payload: u16) -> u32 {
         let before = self.highest;
         self.highest = self.highest.max(seq + u64::from(payload));
@@ -555,7 +555,7 @@ impl End {
         })
     }
 
-    /// What has changed the state, the most telling first.
+    /// Name of the event that has changed the state, the most telling first.
     fn event(&self, state: &SenderState, stats: &Stats) -> &'static str {
         let before = self.handling.as_ref().map_or(self.state, |handling| handling.before);
         let (old, before) = (&self.stats, before.map(|state| state.phase));
@@ -600,7 +600,7 @@ impl End {
     }
 }
 
-/// What a timer's expiry is in tables.
+/// Name of a timer's expiry in tables.
 fn expiry(timer: Timer) -> telemetry::Cause {
     match timer {
         Timer::Retransmission => telemetry::Cause::Rto,
@@ -612,7 +612,7 @@ fn expiry(timer: Timer) -> telemetry::Cause {
     }
 }
 
-/// Its name in tables.
+/// Name of a phase in tables.
 fn phase(phase: Phase) -> &'static str {
     match phase {
         Phase::Open => "open",
@@ -622,7 +622,7 @@ fn phase(phase: Phase) -> &'static str {
     }
 }
 
-/// What a packet is for the reader of a table.
+/// Kind of a packet in tables.
 fn kind(packet: &Packet) -> &'static str {
     let tcp = match &packet.header {
         Header::Tcp(tcp) => tcp,

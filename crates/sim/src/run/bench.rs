@@ -12,7 +12,7 @@ pub const WORKLOADS: [&str; 10] = ["W1", "W2-128", "W2-432", "W2-1024", "W2-3456
 
 const DEMO: &str = include_str!("../../../../scenarios/demo.toml");
 
-/// Features that a workload `W2-128/FEATURE` has besides: the name, which section of the scenario it changes, and to what.
+/// Features of workloads `W2-128/FEATURE`: the name, the section of the scenario that it changes, and the change.
 #[rustfmt::skip]
 pub const FEATURES: [(&str, Section, &str); 22] = [
     ("drop-tail", Section::Marking, "kind = \"none\""),
@@ -42,24 +42,24 @@ pub const FEATURES: [(&str, Section, &str); 22] = [
 /// A part of a workload's scenario. Of what changes [`Section::Telemetry`] the whole run counts, not only the inner loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// `switch.marking`.
+    /// Key `switch.marking`.
     Marking,
-    /// `switch.buffer`.
+    /// Key `switch.buffer`.
     Buffer,
     /// Further keys of `[switch]`.
     Switch,
     /// Further keys of `[switch]`, with buffers that overflow.
     Drops,
-    /// `[transport]`, besides its kind.
+    /// Section `[transport]`, without its kind.
     Transport,
     /// `[telemetry]`: the files are written, and count.
     Telemetry,
 }
 
-/// A workload: what it takes to run it.
+/// A workload: its scenario, and whether records are part of it.
 pub struct Workload {
     pub scenario: Scenario,
-    /// Its records are part of it.
+    /// True if writing records is part of the workload.
     pub records: bool,
 }
 
@@ -165,7 +165,7 @@ pub struct Measured {
     pub memory: Vec<(&'static str, f64)>,
 }
 
-/// Sets a workload up. What it records goes into `folder`.
+/// Makes the world of a workload. What it records goes into `folder`.
 ///
 /// # Errors
 /// When `folder` cannot be written.
@@ -192,7 +192,7 @@ pub fn measure(mut world: World) -> Result<Measured, RunError> {
     })
 }
 
-/// A function of its own, with a name that instruction counters find: of workloads that record, the whole counts.
+/// Body of a run in a function with a name of its own that instruction counters find: of workloads that record, the whole counts.
 #[no_mangle]
 #[inline(never)]
 extern "Rust" fn fanin_run_whole(world: &mut World) -> Result<Vec<(&'static str, f64)>, TableError> {

@@ -1,4 +1,4 @@
-//! Jobs in the summary. The keys are documented in docs/results.md.
+//! Jobs in the summary of a run. The keys are documented in docs/results.md.
 
 use super::summary::times;
 use fanin_telemetry::Name;
@@ -6,7 +6,7 @@ use fanin_traffic::{CollectiveJob, CollectiveOp, Together};
 use fanin_units::Span;
 use serde_json::{json, Map, Value};
 
-/// How many there are to be, how many are complete, and the times of these.
+/// Summary of completions: their total, the number that is complete, and the times of these.
 fn completions(total: u64, together: impl Iterator<Item = Option<Span>>) -> Map<String, Value> {
     let mut done: Vec<u64> = together.flatten().map(Span::ps).collect();
     done.sort_unstable();
@@ -34,7 +34,7 @@ fn operation(job: &CollectiveJob, number: u16, op: &CollectiveOp) -> Value {
     Value::Object(map)
 }
 
-/// A job.
+/// Summary of a job.
 pub(super) fn job(job: &CollectiveJob, group: &Name) -> Value {
     let time = |together: &Together| together.time(job.ranks);
     let start = job.iteration.first().map(|first| first.start);

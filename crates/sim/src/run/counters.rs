@@ -1,4 +1,4 @@
-//! All counters of mechanisms: those that mechanisms and transports declare, and those that only the whole network knows.
+//! Counters of all mechanisms: those that mechanisms and transports declare, and those that only the whole network knows.
 
 use crate::core::faults::LinkCounts;
 use fanin_packet::Signals;
@@ -38,7 +38,7 @@ pub struct CounterGroup {
     pub name: &'static str,
     /// The subject of the group.
     pub doc: String,
-    /// The first counts everything that the others divide.
+    /// Counters of the group: the first counts everything, the others divide it.
     pub counters: Vec<CounterDef>,
     /// Largest values, of all switches.
     pub peaks: &'static [CounterDef],
@@ -68,7 +68,7 @@ impl CounterGroup {
         group
     }
 
-    /// Adds counters, those that it has left out.
+    /// Adds counters that the group lacks.
     fn add(&mut self, more: impl IntoIterator<Item = CounterDef>) {
         for def in more {
             if !self.counters.iter().any(|known| known.name == def.name) {

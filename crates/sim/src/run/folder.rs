@@ -1,4 +1,4 @@
-//! A run into a result folder that is complete, or says that it is not. See docs/results.md.
+//! A run into a result folder, which is complete or says that it is not. See docs/results.md.
 
 use super::setup;
 use super::summary::summary;
@@ -20,17 +20,17 @@ const BUDGET: u64 = 200_000;
 /// Bytes set aside while a run lasts, for closing its files when the disk is full.
 const BALLAST: usize = 4 << 20;
 
-/// Folder inside its own that a run writes to until it has ended: a file of a result's name is whole.
+/// Folder inside the result folder into which a run writes until it has ended: a file with a result's name is whole.
 pub const WORKING: &str = ".fanin-run";
 
 /// Formats that a table may have been converted to; see docs/results.md.
 const FORMATS: [&str; 4] = ["parquet", "csv", "jsonl", "arrow"];
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     pub now: Time,
-    /// When it stops at the latest, if that is known.
+    /// Latest time at which the run stops, if that is known.
     pub stop: Option<Time>,
     pub totals: Totals,
     /// Flows in all, if that is known.
@@ -45,22 +45,22 @@ pub enum Control {
     Stop,
 }
 
-/// Who watches a run from outside.
+/// Observer of a run, which may stop it.
 pub trait Observer {
-    /// Called about every 20 ms.
+    /// Reports the progress, about every 20 ms; the answer may stop the run.
     fn progress(&mut self, progress: &Progress) -> Control;
     /// Wall-clock and processor seconds since the run began. Model crates do not read clocks.
     fn cost(&mut self) -> (f64, f64);
 }
 
-/// Why a run has no complete result.
+/// Reason why a run has no complete result.
 #[derive(Debug)]
 pub enum RunError {
     /// The scenario cannot be built.
     Problems(Vec<Problem>),
     /// A file cannot be written; what was written before stays.
     Write { path: PathBuf, cause: String },
-    /// It cannot go on; the folder is kept and marked partial.
+    /// The run cannot go on; the folder is kept and marked partial.
     Stuck(String),
 }
 
@@ -87,7 +87,7 @@ impl From<TableError> for RunError {
 /// A run that has ended.
 #[derive(Debug)]
 pub struct Outcome {
-    /// It was stopped by its observer.
+    /// True if the observer stopped the run.
     pub interrupted: bool,
     /// The content of summary.json.
     pub summary: Value,
@@ -130,7 +130,7 @@ pub fn run(scenario: &Scenario, folder: &Path, observer: &mut dyn Observer) -> R
     result
 }
 
-/// Removes what an `earlier` result left: nothing of it may survive beside a new manifest. A folder that had no manifest was no
+/// Removes the files of an `earlier` result: none of them may survive beside a new manifest. A folder that had no manifest was no
 /// result, and tables in it are not ours.
 fn clear(folder: &Path, earlier: bool) -> Result<(), (PathBuf, std::io::Error)> {
     let mut names = vec!["summary.json".to_string(), "report.html".to_string()];
@@ -151,7 +151,7 @@ fn clear(folder: &Path, earlier: bool) -> Result<(), (PathBuf, std::io::Error)> 
     }
 }
 
-/// Gives all that was written its own name; what is still open goes on under it.
+/// Gives all files that were written their own names; files that are still open keep working.
 fn name_files(folder: &Path) -> Result<(), RunError> {
     let working = folder.join(WORKING);
     let fail = |path: PathBuf, error: std::io::Error| RunError::Write { path, cause: error.to_string() };
@@ -163,17 +163,17 @@ fn name_files(folder: &Path) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The error of a table, by the name that its file gets.
+/// Error of a table, with the final name of its file.
 fn by_its_name(folder: &Path, error: TableError) -> RunError {
     let name = error.path.strip_prefix(folder.join(WORKING)).map(Path::to_path_buf);
     RunError::from(TableError { path: name.map_or(error.path, |name| folder.join(name)), cause: error.cause })
 }
 
-/// Space on the disk that a run can have back when there is none left. Removed when dropped.
+/// Space on the disk that a run sets aside, for use when there is none left. Removed when dropped.
 struct Ballast(PathBuf);
 
 impl Ballast {
-    /// Takes the space, or none where there is too little: a small result may fit all the same.
+    /// Reserves the space, or none where there is too little: a small result may fit all the same.
     fn new(folder: &Path) -> Self {
         let ballast = Ballast(folder.join(".ballast"));
         let taken = File::create(&ballast.0).and_then(|mut file| match allocate(&file) {
@@ -187,7 +187,7 @@ impl Ballast {
     }
 }
 
-/// Asks the file system for the space, without writing; false where it gives none or only a promise.
+/// Asks the file system for space, without writing; false where it gives none or only a promise.
 #[cfg(target_os = "linux")]
 fn allocate(file: &File) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -195,7 +195,7 @@ fn allocate(file: &File) -> bool {
     allocated.is_ok() && file.metadata().is_ok_and(|metadata| metadata.blocks() * 512 >= BALLAST as u64)
 }
 
-/// No call for it that is the same everywhere: the space is taken by bytes.
+/// Stands for the allocation of space on systems without a call for it: space is taken as bytes are written.
 #[cfg(not(target_os = "linux"))]
 fn allocate(_file: &File) -> bool {
     false
@@ -301,8 +301,8 @@ fn files(rows: Rows) -> Value {
     Value::Object(rows.into_iter().map(|(name, n)| (name.to_string(), json!(n))).collect())
 }
 
-/// A table could not be written, there is a little space now, and every table has a footer and the manifest its reason:
-/// each table tries to write what it still holds. Gives the numbers of rows that are in the files.
+/// Saves what can be saved when a table could not be written: there is a little space now, and each table tries to write the rows
+/// that it still holds. Gives the numbers of rows that are in the files.
 fn rescue(world: &mut World, wound_up: bool) -> Rows {
     if !wound_up {
         world.wind_up();
@@ -324,7 +324,7 @@ fn write_partial(folder: &Path, manifest: &mut Map<String, Value>, reason: &str)
     write_json(folder, "manifest.json", manifest)
 }
 
-/// Moves a world to its end. Gives whether the observer stopped it, and why it got stuck, if it did.
+/// Runs a world to its end. Gives whether the observer stopped it, and why it got stuck, if it did.
 ///
 /// # Errors
 /// When a table cannot be written.
@@ -369,7 +369,7 @@ pub fn finish(world: &mut World) -> Result<(Value, Rows), TableError> {
     Ok((summary, rows))
 }
 
-/// Writes a file whole or not at all: beside its place first, then moved.
+/// Writes a file whole or not at all: first beside its place, then moved there.
 fn write_json(folder: &Path, name: &str, map: &Map<String, Value>) -> Result<(), RunError> {
     let path = folder.join(name);
     let beside = folder.join(format!(".{name}.new"));

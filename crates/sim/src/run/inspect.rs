@@ -1,4 +1,4 @@
-//! What a world shows while it runs and when it has ended, for tests that hold it against identities and closed forms.
+//! Views of a world while it runs and when it has ended, for tests that hold it against identities and closed forms.
 
 use crate::core::faults::LinkCounts;
 use crate::core::link::FarEnd;
@@ -20,13 +20,13 @@ use fanin_units::{FlowId, LinkId};
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortNow {
     pub name: String,
-    /// The switch that it belongs to, by number; `None`: a host's.
+    /// Switch that the port belongs to, by number; `None`: a host's port.
     pub switch: Option<u32>,
-    /// The switch that its link leads to; `None`: a host.
+    /// Switch that the port's link leads to; `None`: a host.
     pub leads_to: Option<u32>,
     /// Frames whose serialisation has begun.
     pub tx_packets: u64,
-    /// Bytes of them.
+    /// Bytes of the frames whose serialisation has begun.
     pub tx_bytes: u64,
     /// Frames that are being serialised or propagate.
     pub on_wire: u64,
@@ -34,10 +34,10 @@ pub struct PortNow {
     pub queue_bytes: u64,
     /// Cells that wait; zero unless something counts in cells.
     pub queue_cells: u64,
-    /// Bytes that mechanisms hold for it, which `queue_bytes` does not have.
+    /// Bytes that mechanisms hold for the port, which `queue_bytes` does not include.
     pub held_bytes: u64,
     pub held_packets: u64,
-    /// Largest queue so far, with what was held.
+    /// Largest queue so far, including what was held.
     pub peak_bytes: u64,
     pub drops: u64,
     pub marks: u64,
@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// Links with events, in each direction, with what was lost there so far.
+    /// Links with events, in each direction, with their losses so far.
     pub fn lossy_links(&self) -> Vec<(String, LinkCounts)> {
         self.core.faults.iter().map(|(l, fault)| (self.core.ports[*l].name.to_string(), fault.counts)).collect()
     }
@@ -122,13 +122,13 @@ impl World {
         paused.map(|(l, _)| self.core.ports[*l].name.to_string()).collect()
     }
 
-    /// Names of paused ports that wait for each other in a circle now, if there are such.
+    /// Names of paused ports that wait for each other in a circle now, if there is one.
     pub fn circle_of_pauses(&mut self) -> Option<Vec<String>> {
         let circle = self.fabric.circle_of_pauses(&mut self.core)?;
         Some(circle.into_iter().map(|l| self.core.ports[l].name.to_string()).collect())
     }
 
-    /// The endpoint that sends the data of flow number `flow`, while it lasts.
+    /// Endpoint that sends the data of flow number `flow`, while it lasts.
     pub fn sender(&self, flow: u32) -> Option<&TcpEndpoint> {
         let ends = &self.hosts.ends;
         let of = |side| ends.of(FlowId(flow), side).map(|id| &ends[id]);
@@ -174,7 +174,7 @@ impl World {
         self.hosts.after_end.get(group).copied().unwrap_or_default()
     }
 
-    /// By switch, frame bytes that it counts by the port that they came in by; `None` where nobody asks for them.
+    /// Frame bytes that each switch counts by the port that they came in by; `None` where nobody asks for them.
     pub fn input_bytes(&self) -> Vec<Option<u64>> {
         let switches = self.fabric.switches.iter();
         switches.map(|switch| switch.hooks.any(Hooks::INPUTS).then(|| switch.inputs.iter().sum())).collect()
@@ -216,7 +216,7 @@ impl World {
         self.core.ports.iter().filter_map(|port| port.queues.as_deref()).map(|queues| queues.control.len() as u64).sum()
     }
 
-    /// Packets in virtual output queues and on crossbars of switches, by switch; empty where they are output queued.
+    /// Packets in virtual output queues and on crossbars, by switch; empty where switches are output queued.
     pub fn crossbar_packets(&self) -> Vec<u64> {
         self.fabric.crossbars.iter().map(Crossbar::packets).collect()
     }

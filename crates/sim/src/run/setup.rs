@@ -46,7 +46,7 @@ use std::sync::Arc;
 const CACHED_LINKS: usize = 1024;
 /// Flows open at once whose state fits into a second-level cache: 2.6 KB each. A direct all-to-all of 128 hosts has 16,256.
 const CACHED_FLOWS: usize = 4096;
-/// Events that the wheel knows ahead where prefetching pays: the first step of fetching is so far ahead.
+/// Number of events that the wheel knows ahead where prefetching pays: the first step of fetching is so far ahead.
 const FETCHED_AHEAD: usize = 11;
 
 /// The far end of a link that leads to `node`.
@@ -280,7 +280,7 @@ fn notices_of(scenario: &Scenario, link: LinkId) -> VecDeque<Notice> {
     notices(scenario.outages_of(link)).into()
 }
 
-/// By link, in one direction, what happens to it during the run.
+/// Failures and bit errors of links during the run, by link, in one direction.
 fn faults(scenario: &Scenario) -> BTreeMap<LinkId, Fault> {
     let topology = scenario.topology();
     let of = |(l, wire): (LinkId, &fanin_topology::Link)| {
@@ -293,7 +293,8 @@ fn faults(scenario: &Scenario) -> BTreeMap<LinkId, Fault> {
     (0..).map(LinkId).zip(&topology.links).filter_map(of).collect()
 }
 
-/// Failures of links between switches and at them: who notices each at which time, and from when on tables know. Links of hosts are in no table: packets for a host go to its switch.
+/// Failures of links between switches: the time at which each end notices, and from which tables know. Links of hosts are in no
+/// table: packets for a host go to its switch.
 fn failover(scenario: &Scenario, fib: &Fib) -> Failover {
     let (topology, converge) = (scenario.topology(), scenario.doc().failover.converge);
     let (mut noticed, mut changes) = (Vec::new(), Vec::new());
@@ -360,7 +361,7 @@ fn host_headers(scenario: &Scenario) -> Option<Box<Headers>> {
     switches.map(|node| scenario.mechanisms(node)).find_map(Mechanisms::host_header).map(Headers::new)
 }
 
-/// By switch, the buffer that its ports share, if they do. Each class of each port is a queue of its own there.
+/// Buffers that ports of a switch share, by switch, if they do. Each class of each port is a queue of its own there.
 fn shared_buffers(scenario: &Scenario) -> Vec<SharedBuffer> {
     let topology = scenario.topology();
     let switch = &scenario.doc().switch;
@@ -373,7 +374,7 @@ fn shared_buffers(scenario: &Scenario) -> Vec<SharedBuffer> {
     (0..topology.switch_count()).map(of).collect()
 }
 
-/// By switch, its crossbar, and the slots of the wheel that they have; empty where switches are output queued.
+/// Crossbars by switch, and their slots of the wheel; empty where switches are output queued.
 fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(SwitchId, u16)>) {
     let topology = scenario.topology();
     let Some(settings) = scenario.doc().switch.architecture.combined() else { return (Vec::new(), Vec::new()) };
@@ -396,12 +397,13 @@ fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(SwitchId, u16)>) {
     (all, slots)
 }
 
-/// True where packets are recorded where they are sent and delivered.
+/// True if packets are recorded where they are sent and delivered.
 fn observes(telemetry: &Telemetry) -> bool {
     telemetry.registers.is_some() || telemetry.capture.is_some() || telemetry.follows_messages()
 }
 
-/// All links with the ports that feed them, and by link the ingress port of the switch, and the pauses of ports that may be paused.
+/// Links with the ports that feed them, the ingress port of the switch at each link's end, and the pauses of ports that may be
+/// paused.
 #[allow(clippy::type_complexity)] // what a world is made of, taken apart where it is built
 fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, Vec<Port>, Vec<u16>, BTreeMap<LinkId, PortGate>) {
     let topology = scenario.topology();
@@ -495,7 +497,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
     (links, ports, ingress, gates)
 }
 
-/// Gives a switch's port the queue of headers that a mechanism there wants.
+/// Gives a switch's port the express queue that a mechanism there wants.
 fn give_express(link: &mut Link, port: &mut Port, switches: &[SwitchNode]) {
     let params = switches[port.owner.switch().index()].mechanisms.iter().find_map(|m| m.overtakes(|m| m.express()));
     if let (Some(params), Some(queues)) = (params, port.queues.as_deref_mut()) {
@@ -517,7 +519,7 @@ fn keep(keep: &fanin_scenario::Keep) -> Keep {
     }
 }
 
-/// FNV-1a 64.
+/// FNV-1a hash of a name, of 64 bits.
 fn fnv1a(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
@@ -579,8 +581,9 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
     (port.admission, port.marker) = (admission, marker);
 }
 
-/// How far ahead most events lie, and how far apart they are: propagation and serialisation of a full frame on most links,
-/// and the time in which about two such frames leave the network's ports when half of them are busy. A slow link in a fast
+/// Time scales for the event wheel: how far ahead most events lie (propagation and serialisation of a full frame on most links),
+/// how far apart they are (the time in which about two such frames leave the network's ports when half of them are busy), and the
+/// shortest of the former. A slow link in a fast
 /// fabric must not make the wheel's buckets wide; its events take the heap. Buckets stay well below the shortest delay
 /// where delays are alike, so that events rarely fall into the bucket that is open.
 fn rhythm(topology: &Topology, framing: Framing) -> (Span, Span, Span) {

@@ -19,7 +19,7 @@ use serde_json::{json, Map, Value};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
-/// The flow sizes that are told apart: all, then those between [`SIZES`].
+/// Flow sizes that the summary distinguishes: all, then those between [`SIZES`].
 const BINS: [(&str, u64, Option<u64>); SIZES.len() + 2] = [
     ("all", 0, None),
     ("<10KB", 0, Some(SIZES[0])),
@@ -102,7 +102,7 @@ fn bin(outcomes: &[Vec<Outcome>], bin: usize) -> (Vec<&[Outcome]>, usize) {
     (chosen.iter().map(Vec::as_slice).collect(), chosen.iter().map(Vec::len).sum())
 }
 
-/// Marks by reason: what the pipeline counted, and the rest, which the inner loop made by plain thresholds.
+/// Marks by reason: those that the pipeline counted, and the rest, which the inner loop made by plain thresholds.
 fn marks_by_reason(world: &World, marks: u64) -> BTreeMap<&'static str, u64> {
     let mut reasons = BTreeMap::new();
     for (reason, count) in &world.core.ledger.tables.mark_counts {
@@ -195,8 +195,8 @@ fn aborted(flow: &Aborted) -> Value {
     })
 }
 
-/// In which order packets with payload arrived, over all flows. Shares are of the packets. `buffered`: packets that waited in hosts until
-/// they were in order, and gaps given up there.
+/// Summary of reordering over all flows, of packets with payload. Shares are of the packets. `buffered`: packets that waited in
+/// hosts until they were in order, and gaps given up there.
 fn reordering(r: &Reordering, buffered: Option<(u64, u64)>) -> Value {
     let share = |n: u64| if r.packets == 0 { 0.0 } else { n as f64 / r.packets as f64 };
     let displaced: u64 = r.displaced.values().sum();

@@ -1,4 +1,4 @@
-//! What the manifest says of watched ports, so that a reader of their records needs no scenario.
+//! Watched ports in the manifest, so that a reader of their records needs no scenario.
 
 use crate::world::World;
 use fanin_switch::Admission;

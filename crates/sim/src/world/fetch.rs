@@ -1,5 +1,6 @@
-//! What the next events need is fetched ahead of them, in steps, each a few events after the one it depends on. In large networks a
-//! hop is memory latency, and the wheel knows what is next. What a step finds out about an event is kept in its note.
+//! Prefetching: memory that the next events need is fetched ahead of them, in steps, each a few events after the one it depends
+//! on. In large networks a hop is memory latency, and the wheel knows the next events. A step keeps its findings about an event
+//! in the event's note.
 //!
 //! | events ahead | arrival at a switch | at a host | departure at a switch | at a host |
 //! |---|---|---|---|---|
@@ -29,7 +30,7 @@ use fanin_engine::{Due, Items};
 use fanin_packet::PacketId;
 use fanin_units::LinkId;
 
-/// In an event's note: the rest is an end. Without it the note is a packet's place + 1, or nothing.
+/// Flag in an event's note: the rest is an end. Without it the note is a packet's place + 1, or nothing.
 const END: u32 = 1 << 31;
 
 /// The packet of a note that has one.
@@ -45,13 +46,13 @@ fn end(note: u32) -> Option<EndId> {
     (note & END != 0).then_some(note & !END)
 }
 
-/// Lines of a port that a packet needs which finds a policy there, or mechanisms.
+/// Cache lines of a port that a packet needs if the port has a policy or mechanisms.
 const PORT: usize = 3;
 
-/// So many events ahead is the first step.
+/// Events ahead of the present one at which the first step is taken.
 const FIRST: usize = 10;
 
-/// All that is looked at on the way.
+/// Tables that prefetching reads.
 #[derive(Clone, Copy)]
 struct Tables<'a> {
     arrivals: usize,
@@ -93,7 +94,7 @@ impl World {
         (core.wheel.known(), tables)
     }
 
-    /// All steps but the first, where fewer events are known than that is ahead.
+    /// Takes all steps but the first, where fewer events are known than the first needs.
     #[inline(never)]
     fn prefetch_few(&mut self) {
         let (known, tables) = self.known_and_tables();
@@ -110,7 +111,7 @@ impl World {
     }
 }
 
-/// None of this is a call that takes the tables: they stay in registers. What an arrival seldom needs is told by one comparison.
+/// The steps of prefetching. None is a call that takes the tables: they stay in registers.
 impl Tables<'_> {
     #[inline(always)]
     fn is_arrival(&self, due: &Due) -> bool {
@@ -134,7 +135,8 @@ impl Tables<'_> {
         }
     }
 
-    /// The next entry of a ring that does not stand beside its link: as long or fast wires need, which lossless networks have.
+    /// Fetches the next entry of a ring that has moved away from its link: long or fast wires need such, and lossless networks
+    /// have them.
     #[inline(always)]
     fn ring(&self, due: &Due) {
         if self.fabric.general && self.is_arrival(due) {
@@ -188,7 +190,7 @@ impl Tables<'_> {
         }
     }
 
-    /// The outgoing link.
+    /// Fetches the outgoing link of a packet.
     #[inline(always)]
     fn out(&self, link: &Link, outer: &Outer, via: LinkId) {
         let Some(next) = outer.next(via) else { return out_by_tables(self.fabric, self.links, self.ports, link, outer) };
@@ -198,7 +200,7 @@ impl Tables<'_> {
         }
     }
 
-    /// The memory that an end keeps apart, and where it sends; the front of a port's queue.
+    /// Fetches memory that an end keeps apart, and its route; at a port, the front of its queue.
     #[inline(always)]
     fn apart(&self, due: &Due) {
         if let Some(id) = end(due.note) {
@@ -212,7 +214,8 @@ impl Tables<'_> {
         }
     }
 
-    /// The queues of the port off the fast path that a packet is about to join, or what leaves its ring before that.
+    /// Fetches the queues of the port off the fast path that a packet is about to join, or the packets that leave its ring before
+    /// that.
     #[inline(always)]
     fn queues(&self, due: &Due) {
         let Some((_, via, next)) = self.forwarded(due) else { return };
@@ -229,7 +232,7 @@ impl Tables<'_> {
         }
     }
 
-    /// The packet of an arrival at a switch, the link that it comes by, and the one by which it leaves.
+    /// Packet of an arrival at a switch, the link that it comes by, and the link by which it leaves.
     #[inline(always)]
     fn forwarded(&self, due: &Due) -> Option<(PacketId, LinkId, LinkId)> {
         let packet = packet(due.note)?;
@@ -250,7 +253,7 @@ impl Tables<'_> {
         }
     }
 
-    /// A packet is about to join a queue off the fast path, where mechanisms may see it before.
+    /// Fetches what mechanisms need of a packet that is about to join a queue off the fast path.
     #[inline(always)]
     fn before_queue(&self, due: &Due) {
         let Some((packet, via, next)) = self.forwarded(due) else { return };
@@ -300,7 +303,7 @@ impl Tables<'_> {
     }
 }
 
-/// The link by which a packet leaves the switch that `link` leads to, where it has no source route, but tables alone decide.
+/// Link by which a packet without a source route leaves the switch that `link` leads to, where tables alone decide.
 #[inline(never)]
 fn by_tables(fabric: &Fabric, link: &Link, outer: &Outer) -> Option<LinkId> {
     let FarEnd::Switch(s) = link.far_end() else { return None };
@@ -317,7 +320,7 @@ fn out_by_tables(fabric: &Fabric, links: links::Items<'_>, ports: Items<'_, Port
     }
 }
 
-/// Steps of departures, after the first: calls, and what they take is little.
+/// Fetches the owner of a port that has a departure: later steps are calls, and take little.
 #[inline(never)]
 fn owner_of(ports: Items<'_, Port, LinkId>, hosts: &Hosts, l: LinkId) {
     let port = ports.at(l);
@@ -345,7 +348,7 @@ fn front_of(ports: Items<'_, Port, LinkId>, l: LinkId) {
     ports.at(l).prefetch_next();
 }
 
-/// The packet that is about to leave a port, and what mechanisms keep of it.
+/// Fetches the packet that is about to leave a port, with the state that mechanisms keep of it.
 #[inline(never)]
 fn next_of(ports: Items<'_, Port, LinkId>, pool: &Pool, fabric: &Fabric, l: LinkId) {
     let port = ports.at(l);

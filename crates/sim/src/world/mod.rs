@@ -22,14 +22,14 @@ use fanin_units::{LinkId, SwitchId, Time};
 use sample::Samples;
 use std::collections::BTreeMap;
 
-/// Why a call of [`World::advance`] came back.
+/// Reason for which [`World::advance`] has returned.
 #[derive(Debug, PartialEq)]
 pub enum Pause {
     /// The budget is used up; there is more to do.
     Budget,
     /// Nothing is left to do, or the stop time is reached.
     Done,
-    /// It cannot go on; the message says who waits for what.
+    /// The run cannot go on; the message lists the flows that wait, and for what.
     Stuck(String),
 }
 
@@ -39,19 +39,19 @@ pub struct World {
     pub(crate) fabric: Fabric,
     pub(crate) hosts: Hosts,
     pub(crate) traffic: Traffic,
-    /// Flows whose opener does not know yet that they may start, by the time when it will.
+    /// Flows whose opener does not know yet that they may start, by the time when it will know.
     pub(crate) informed: BTreeMap<(Time, u16, u64), FlowSpec>,
-    /// Links and ports do not fit into a core's cache: what the next events need is fetched ahead of them.
+    /// True if links and ports do not fit into a core's cache: memory that the next events need is fetched ahead of them.
     pub(crate) prefetches: bool,
     pub(crate) stop: Time,
     pub(crate) next_app: Time,
     pub(crate) samples: Samples,
-    /// Events handled without time moving on, when this was last checked.
+    /// Number of events handled without time moving on, at the last check.
     pub(crate) standstill: (Time, u64),
-    /// When ports were last looked at for a deadlock, and the events until then.
+    /// Time of the last check for a deadlock of pauses, and the events until then.
     pub(crate) looked: Time,
     pub(crate) looked_at: u64,
-    /// After so many events without time moving on the run is taken to hang.
+    /// Number of events without time moving on after which the run is taken to hang.
     pub(crate) stall_events: u64,
     pub(crate) max_events: u64,
     /// Events that the inner loop may still handle. Here and not in a register, of which it has too few.
@@ -118,7 +118,7 @@ impl World {
         !self.hosts.completed.is_empty() || !self.hosts.progress.is_empty()
     }
 
-    /// The wheel has nothing up to the barrier: whatever stands there is next.
+    /// Handles the earliest event beyond the wheel, which has nothing up to the barrier.
     fn beyond_the_wheel(&mut self, found: Time) -> Option<Pause> {
         // What was set in the inner loop may stand before the barrier that was found at its beginning.
         if self.core.barrier != found || self.applications_are_next() {
@@ -162,7 +162,7 @@ impl World {
         }
     }
 
-    /// Applications see messages and completions, in the order of their flows; then flows start, then ranks of jobs go on.
+    /// Lets applications see messages and completions, in the order of their flows; then flows start, then ranks of jobs go on.
     ///
     /// A flow that follows completions at other hosts starts when a message from there would have reached its opener on an idle
     /// network, and not before its time.
@@ -209,7 +209,7 @@ impl World {
         }
     }
 
-    /// The watchdog: whether the last budget has moved time on, and whether any is left.
+    /// Checks that the last budget has moved time on, and that anything is left to do.
     fn still_going(&mut self) -> Pause {
         let (since, events) = self.standstill;
         let (now, all) = (self.core.now, self.core.ledger.totals.events);
@@ -245,7 +245,7 @@ impl World {
         Some(format!("deadlock: paused ports have waited for each other since {since}: {}", names.join(", ")))
     }
 
-    /// It cannot go on: names up to ten flows that wait, and for what, as they are now.
+    /// Ends a run that cannot go on, with up to ten waiting flows, and what each waits for, in the message.
     fn stuck(&mut self, what: &str) -> Pause {
         self.hosts.catch_up_all(&mut self.core);
         let mut message = format!("{what} at {}", self.core.now);
@@ -315,7 +315,7 @@ impl World {
         self.fabric.notify(&mut self.core);
     }
 
-    /// The last packet on a link has arrived, and its sender has more to send: it went on when that packet had left.
+    /// Lets the sender of a link, whose last packet has arrived, go on: it went on in truth when that packet had left.
     #[inline(never)]
     fn sender_goes_on(&mut self, l: LinkId) {
         match self.core.ports[l].owner {
@@ -348,7 +348,7 @@ impl World {
         self.hook_arrival(l, packet);
     }
 
-    /// A frame does not arrive, or its receiver discards it, with all that is in it.
+    /// Removes a frame that does not arrive, or that its receiver discards, with all its content.
     #[cold]
     fn lose(&mut self, l: LinkId, packet: u32, reason: DropReason) {
         let core = &mut self.core;

@@ -11,10 +11,10 @@ use fanin_switch::PortNo;
 use fanin_telemetry::{PortRow, VoqRow};
 use fanin_units::{LinkId, Span, SwitchId, Time};
 
-/// When samples are taken, and of which ports the last one has rows.
+/// Sampler of ports: the times of samples, and the ports of which the last one has rows.
 pub(crate) struct Samples {
     period: Span,
-    /// [`Time::MAX`]: never.
+    /// Time of the next sample; [`Time::MAX`]: never.
     pub next: Time,
     /// Time of each port's last row; before the first sample there is none.
     last_row: Table<Time, LinkId>,
@@ -23,19 +23,19 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Every `period`, from then on; [`Span::MAX`]: never.
+    /// Samples every `period`, the first after one; [`Span::MAX`]: never.
     pub fn every(period: Span, ports: usize) -> Self {
         let ports = if period < Span::MAX { ports } else { 0 };
         Samples { period, next: Time::ZERO.saturating_add(period), last_row: vec![Time::MAX; ports].into(), quiet_since: None }
     }
 
-    /// True where samples are taken.
+    /// True if samples are taken.
     pub fn are_on(&self) -> bool {
         self.next < Time::MAX
     }
 }
 
-/// True where nothing has happened at a port since its last row: the next one would be all zeros.
+/// True if nothing has happened at a port since its last row: the next one would be all zeros.
 ///
 /// The queue need not be up to now. What waited at the last row, or has waited since at a switch, is in `interval_max`; what a
 /// host has given to its NIC since is either sent or in the queue.
@@ -104,8 +104,8 @@ impl World {
         self.fabric.reverse[self.fabric.switches[s].ports[port.index()]]
     }
 
-    /// The last sample, at the end of the run, has a row for every port, too. What has one of this time has it whole: sampling is
-    /// the last thing that happens at an instant.
+    /// Takes the last sample, at the end of the run, which has a row for every port. A sample at that very time has it already,
+    /// whole: sampling is the last thing that happens at an instant.
     fn last_sample(&mut self) {
         let core = &mut self.core;
         for l in core.links.ids() {
@@ -169,7 +169,7 @@ impl World {
     }
 }
 
-/// Writes what has happened at a port since its last row.
+/// Writes a row with everything that has happened at a port since its last row.
 fn write_row(core: &mut Core, l: LinkId) {
     core.catch_up(l);
     let (queue_bytes, queue_packets) = core.standing(l);

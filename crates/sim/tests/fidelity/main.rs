@@ -1,5 +1,6 @@
-//! Fidelity: the simulator against closed forms, identities and its own promises. docs/fidelity.md lists every test with
-//! theory, tolerance and what was measured; `cargo test -p fanin-sim --test fidelity -- --nocapture` prints the numbers.
+//! Fidelity: the simulator against closed forms, identities and its own promises. docs/fidelity.md and docs/dev/invariants.md
+//! list every test with theory, tolerance and what was measured; `cargo test -p fanin-sim --test fidelity -- --nocapture`
+//! prints the numbers.
 
 mod burst_laws;
 mod class_marking;

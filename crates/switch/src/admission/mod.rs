@@ -1,4 +1,4 @@
-//! Admission: whether a packet may wait.
+//! Admission: the policies by which a port accepts a packet or has no room.
 
 use crate::{cells, DropReason, PortView, Unit};
 use fanin_params::{choice, params, Cx};
@@ -27,7 +27,7 @@ params! {
 }
 
 impl DynamicBuffer {
-    /// The most that a queue with this α may hold, what is reserved for its port included.
+    /// Largest queue with this α, including the port's reservation.
     pub(crate) fn most(&self, alpha: f64) -> Amount {
         let most = self.alone(alpha).saturating_add(self.reserved.map_or(0, |reserved| reserved.count()));
         match self.total {
@@ -84,7 +84,7 @@ impl Buffer {
         }
     }
 
-    /// Records what single keys cannot show to be wrong.
+    /// Records errors that single keys cannot show.
     pub fn check(&self, cx: &mut Cx) {
         match self {
             Buffer::Static(b) => warn_of_zero(cx, "per_port", b.per_port),
@@ -141,9 +141,9 @@ pub(crate) fn warn_of_zero(cx: &mut Cx, key: &str, amount: Amount) {
 /// ```
 #[derive(Clone, Debug)]
 pub struct SharedBuffer {
-    /// B: what is shared, reservations taken out.
+    /// B: size of the shared buffer, without reservations.
     total: u64,
-    /// Q: what is used of it.
+    /// Q: part of the shared buffer that is in use.
     used: u64,
     reserved: u64,
     unit: Unit,
@@ -169,7 +169,7 @@ impl SharedBuffer {
         self.unit
     }
 
-    /// Amount that a frame takes.
+    /// Amount that a frame takes, in the buffer's unit.
     #[inline]
     pub fn size(&self, frame: u16) -> u64 {
         self.unit.size(frame, self.cell)
@@ -181,7 +181,7 @@ impl SharedBuffer {
         self.total - self.used
     }
 
-    /// Shared amount that is used.
+    /// Part of the shared buffer that is in use.
     pub fn used(&self) -> u64 {
         self.used
     }
@@ -192,13 +192,13 @@ impl SharedBuffer {
         self.reserved.saturating_add((alpha * self.free() as f64) as u64)
     }
 
-    /// The part of a queue that is taken from what is shared.
+    /// Part of a queue that is taken from the shared buffer.
     #[inline]
     fn shared_part(&self, queued: u64) -> u64 {
         queued.saturating_sub(self.reserved)
     }
 
-    /// True if a frame may join a queue with this α that holds `queued`.
+    /// Checks that a frame may join a queue with this α that holds `queued`.
     ///
     /// # Errors
     /// With the reason when it may not.
@@ -215,7 +215,7 @@ impl SharedBuffer {
         }
     }
 
-    /// Takes the room of a frame that joins a queue which held `queued`, and holds more then.
+    /// Takes the room of a frame that joins a queue which held `queued`; adds the frame to that.
     #[inline]
     pub fn commit(&mut self, queued: &mut u64, frame: u16) {
         let would = *queued + self.size(frame);
@@ -224,7 +224,7 @@ impl SharedBuffer {
         debug_assert!(self.used <= self.total, "a packet that `check` refused was committed");
     }
 
-    /// Gives back the room of a frame that leaves a queue which held `queued`, the frame included, and holds less then.
+    /// Gives back the room of a frame that leaves a queue which held `queued`, the frame included; subtracts the frame from that.
     ///
     /// # Panics
     /// When the queue holds less than the frame: the caller's books are wrong.
@@ -240,9 +240,9 @@ impl SharedBuffer {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Admission {
     Unlimited,
-    /// This much for all classes together.
+    /// A fixed buffer for all classes together.
     Static(Amount),
-    /// The crossbar of a combined switch gives the port only what has room in these bytes: what comes is accepted.
+    /// A bound of these bytes, for which the crossbar of a combined switch leaves room: every packet that comes is accepted.
     Granted(Bytes),
     /// The shared buffer decides, by the port's α. `queued`: by class, what waits in the buffer's unit.
     Shared {
@@ -252,7 +252,7 @@ pub enum Admission {
 }
 
 impl Admission {
-    /// The limit, where it is all there is to it: the caller may then compare by itself, `u64::MAX` standing for no limit.
+    /// The limit, where admission is nothing but that: the caller may then compare by itself, `u64::MAX` standing for no limit.
     pub fn simple_limit(&self) -> Option<Amount> {
         match self {
             Admission::Unlimited | Admission::Granted(_) => Some(Amount::Bytes(u64::MAX)),
@@ -261,12 +261,12 @@ impl Admission {
         }
     }
 
-    /// True if it is a share of the switch's buffer.
+    /// True for a share of the switch's buffer.
     pub fn is_shared(&self) -> bool {
         matches!(self, Admission::Shared { .. })
     }
 
-    /// True if the port's own limit, if it has one, lets a frame join the queue of `view`; `cell`: bytes of a cell.
+    /// Checks that the port's own limit, if it has one, lets a frame join the queue of `view`; `cell`: bytes of a cell.
     ///
     /// # Errors
     /// With the reason when it does not.
@@ -288,5 +288,5 @@ impl Admission {
 
 /// Cells are counted in `u32` arithmetic; zero would divide by zero.
 pub(crate) const CELL: std::ops::RangeInclusive<Bytes> = Bytes(1)..=Bytes(65_536);
-/// α of a shared buffer.
+/// Accepted range of α, for shared buffers.
 pub(crate) const ALPHA: std::ops::RangeInclusive<f64> = 0.001..=1024.0;

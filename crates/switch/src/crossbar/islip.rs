@@ -12,21 +12,21 @@ params! {
     }
 }
 
-/// The first of those that were granted to an input, counted from its pointer: how far, and which.
+/// No offer. An offer is the distance of an output from the input's pointer, and the output.
 const NO_OFFER: (u16, u16) = (u16::MAX, u16::MAX);
 
 /// Grant and accept by pointers; `SLIPS`: a pointer moves only with a grant that was accepted in the first round.
 #[derive(Clone, Debug)]
 pub(super) struct Pointers<const SLIPS: bool> {
-    /// By output, the input that is first in turn.
+    /// Grant pointer of each output: the input that is first in turn.
     grant: Vec<u16>,
-    /// By input, the output that is first in turn.
+    /// Accept pointer of each input: the output that is first in turn.
     accept: Vec<u16>,
     /// Inputs that are connected, within an arbitration.
     taken: Inputs,
-    /// By input, the best offer of a round.
+    /// Best offer of a round, by input.
     offers: Vec<(u16, u16)>,
-    /// Inputs with an offer, in order of their first.
+    /// Inputs with an offer, in order of their first offer.
     offered: Vec<u16>,
     /// Outputs that are not connected.
     left: Vec<u16>,
@@ -44,7 +44,7 @@ impl<const SLIPS: bool> Pointers<SLIPS> {
         }
     }
 
-    /// One round; whether it has connected anything.
+    /// Runs one round of request, grant and accept; true if it has connected anything.
     pub(super) fn round(&mut self, requests: &Requests, first: bool, matches: &mut Vec<Match>) -> bool {
         let (inputs, outputs) = (self.accept.len(), self.grant.len());
         let after = |n: usize, of: usize| if n + 1 == of { 0 } else { n as u16 + 1 };

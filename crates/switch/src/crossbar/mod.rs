@@ -61,7 +61,7 @@ impl Architecture {
     }
 }
 
-/// A set of inputs.
+/// A set of inputs of a crossbar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inputs(Vec<u64>);
 
@@ -71,7 +71,7 @@ impl Inputs {
         Inputs(vec![0; inputs.div_ceil(64)])
     }
 
-    /// Puts one in, or takes it out.
+    /// Puts an input into the set, or takes it out.
     #[inline]
     pub fn set(&mut self, input: usize, is_in: bool) {
         let (word, bit) = (&mut self.0[input / 64], 1 << (input % 64));
@@ -83,13 +83,13 @@ impl Inputs {
         self.0[input / 64] >> (input % 64) & 1 != 0
     }
 
-    /// True if none is in both.
+    /// True if the sets have no input in common.
     #[inline]
     pub fn is_disjoint(&self, other: &Inputs) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| a & b == 0)
     }
 
-    /// Becomes what is in one of `these` and in `free`.
+    /// Replaces the set by the inputs that are in one of `these` and in `free`.
     #[inline]
     pub fn set_any_of<'a>(&mut self, these: impl Iterator<Item = &'a Inputs>, free: &Inputs) {
         self.0.fill(0);
@@ -99,7 +99,7 @@ impl Inputs {
         self.0.iter_mut().zip(&free.0).for_each(|(word, free)| *word &= free);
     }
 
-    /// The first that is in it, from `start` on and then from zero, of those that are not in `but`.
+    /// First input of the set, from `start` on and then from zero, that is not in `but`.
     #[inline]
     fn next_from(&self, start: usize, but: &Inputs) -> Option<usize> {
         let (first, low) = (start / 64, (1_u64 << (start % 64)) - 1);
@@ -114,14 +114,14 @@ impl Inputs {
 /// Requests to an arbiter: by output that is free, the free inputs with a packet for it.
 #[derive(Clone, Debug)]
 pub struct Requests {
-    /// By output.
+    /// Requesting inputs, by output.
     rows: Vec<Inputs>,
     /// Outputs with a row that counts.
     open: Vec<u16>,
 }
 
 impl Requests {
-    /// No request.
+    /// Empty requests for a crossbar of this size.
     pub fn new(inputs: usize, outputs: usize) -> Self {
         Requests { rows: vec![Inputs::none(inputs); outputs], open: Vec::new() }
     }
@@ -149,13 +149,13 @@ pub struct Match {
 
 /// A way to match inputs with outputs.
 pub(crate) trait Arbiter: Sized {
-    /// Its parameters.
+    /// Parameters of the arbiter.
     type Params;
 
-    /// Its state at the start of a run.
+    /// Arbiter at the start of a run.
     fn new(params: &Self::Params, inputs: usize, outputs: usize) -> Self;
 
-    /// Connects inputs with outputs that they request, each one at most.
+    /// Connects inputs with outputs that they request, each with one at most.
     fn arbitrate(&mut self, requests: &Requests, matches: &mut Vec<Match>);
 }
 
@@ -175,7 +175,7 @@ macro_rules! registry {
         }
 
         impl CrossbarArbiter {
-            /// Its state at the start of a run.
+            /// Arbiter at the start of a run.
             pub fn new(kind: &Arbitration, inputs: usize, outputs: usize) -> Self {
                 match kind {
                     $( Arbitration::$name(params) => CrossbarArbiter::$name(<$state as Arbiter>::new(params, inputs, outputs)), )*

@@ -1,4 +1,4 @@
-//! Marking by class: queues of some classes are marked by settings of their own, each by its own queue alone.
+//! Marking by class: queues of some classes have marking settings of their own, and are marked by their own length alone.
 
 use super::Marking;
 use crate::{PortSettings, Unit, PRIORITIES};
@@ -16,7 +16,7 @@ params! {
     }
 }
 
-/// Records what entries show to be wrong by themselves; `cx` is at their list.
+/// Records errors that entries show by themselves; `cx` is at their list.
 pub(crate) fn check(entries: &[ClassMarking], cx: &mut Cx) {
     for (i, entry) in entries.iter().enumerate() {
         cx.index(i, |cx| {
@@ -57,7 +57,7 @@ impl<'a> PortSettings<'a> {
         any.then(|| (0..queues).map(|queue| self.marking_of(queue as u8)).collect())
     }
 
-    /// The ways of marking at this port, each with the classes that are marked so, a bit for each.
+    /// Marking policies at this port, each with its classes, a bit for each.
     pub fn markings(&self) -> Vec<(u8, &'a Marking)> {
         let Some(queues) = self.marking_by_class() else { return vec![(u8::MAX, self.marking)] };
         let last = queues.len() - 1;
@@ -65,7 +65,7 @@ impl<'a> PortSettings<'a> {
         queues.into_iter().enumerate().map(|(queue, marking)| (classes(queue), marking)).collect()
     }
 
-    /// True if some packets are marked as those of the whole port: it has one queue, or a queue without an entry.
+    /// True if some packets are marked by the policy of the whole port: it has one queue, or a queue without an entry.
     pub fn marks_as_a_port(&self) -> bool {
         self.marking_by_class().is_none_or(|queues| queues.into_iter().any(|marking| std::ptr::eq(marking, self.marking)))
     }

@@ -6,11 +6,11 @@ use fanin_packet::{Ecn, Envelope};
 use fanin_params::{params, Cx};
 use fanin_units::{Bytes, Span, Time};
 
-/// By the control law.
+/// Reason of drops: the control law.
 const DROP: DropReason = DropReason("codel");
-/// By the control law, a packet that could be marked.
+/// Reason of marks: the control law, where the packet is ECN-capable and is marked instead of dropped.
 const MARK: MarkReason = MarkReason("codel");
-/// It had waited longer than `ce_threshold`.
+/// Reason of marks: the packet had waited longer than `ce_threshold`.
 const MARK_BY_WAIT: MarkReason = MarkReason("codel_ce_threshold");
 
 params! {
@@ -48,23 +48,23 @@ pub struct Codel {
     classes: Vec<Class>,
 }
 
-/// Names are those of RFC 8289 §5.2.
+/// State of the control law for one class, with the names of RFC 8289 §5.2.
 #[derive(Clone, Copy, Debug, Default)]
 struct Class {
-    /// When packets will have waited too long for an interval; none: the last one had not.
+    /// Time after which a packet may be dropped: an interval after waits reached the target; `None`: the last packet waited less.
     first_above: Option<Time>,
     dropping: bool,
-    /// When the next one is to be dropped, or would have been.
+    /// Time of the next drop of a series; after the series, the time at which its next drop was due.
     drop_next: Time,
     /// Packets dropped in this series: n.
     count: u32,
     /// `count` at the beginning of the series.
     lastcount: u32,
-    /// The packet before was dropped, and the next drop is not scheduled yet.
+    /// True if the previous packet was dropped and the next drop has no time yet.
     dropped: bool,
 }
 
-/// After a series so many intervals long ago the next one begins anew. Source: Linux codel_dequeue; RFC 8289 §5.5.
+/// Intervals since a drop series after which the next series starts anew. Source: Linux codel_dequeue; RFC 8289 §5.5.
 const FORGET: u64 = 16;
 
 impl Class {
@@ -112,7 +112,7 @@ impl Class {
         true
     }
 
-    /// A series begins.
+    /// Begins a series of drops.
     fn begin(&mut self, params: &CodelParams, now: Time) {
         let gained = self.count - self.lastcount;
         let soon = now < self.drop_next + params.interval * FORGET;

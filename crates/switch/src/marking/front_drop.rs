@@ -7,7 +7,7 @@ use fanin_packet::Envelope;
 use fanin_params::{params, Cx};
 use fanin_units::{Amount, Bytes};
 
-/// The queue had reached the limit when its turn came.
+/// The queue had reached the limit when the packet came to its head.
 const FRONT_DROP: DropReason = DropReason("front_drop");
 
 params! {
@@ -35,7 +35,7 @@ pub struct FrontDrop {
 impl Policy for FrontDrop {
     type Params = FrontDropParams;
 
-    /// A comparison with what ports count anyway.
+    /// Memory: none, as the queue is compared with counts that ports keep anyway.
     fn memory(_params: &FrontDropParams) -> Option<Bytes> {
         Some(Bytes(0))
     }

@@ -1,4 +1,4 @@
-//! Marking: whether a packet is marked for congestion.
+//! Marking: the policies by which a port marks packets for congestion.
 //!
 //! A policy is one file with its parameters, its state and its [`Policy`], one line in the registry below, and one page in
 //! docs/switch.
@@ -26,67 +26,68 @@ use fanin_units::{Amount, Bytes, Stream};
 
 /// A marking policy's state at one port.
 pub(crate) trait Policy: Sized {
-    /// Its parameters.
+    /// Parameters of the policy.
     type Params;
 
     /// The state at the start of a run.
     fn new(params: &Self::Params) -> Self;
 
-    /// Further settings that a scenario gets when the policy is tried there: the policy's own table, where not all of it is default, and what its authors
-    /// had set besides.
+    /// Further settings of a scenario in which the policy is tried: the policy's own table, where not all of it is default, and
+    /// settings of its authors.
     fn authors(_at: &Ground) -> Vec<Setting> {
         Vec::new()
     }
 
-    /// Memory that it takes at a port, in registers; `None`: not known.
+    /// Memory of the policy at one port, in registers; `None`: not known.
     fn memory(_params: &Self::Params) -> Option<Bytes> {
         None
     }
 
-    /// Records what single keys cannot show to be wrong.
+    /// Records errors that single keys cannot show.
     fn check(_params: &Self::Params, _cx: &mut Cx) {}
 
-    /// The amounts that it compares queues with.
+    /// Amounts with which the policy compares queues.
     fn amounts(_params: &Self::Params) -> Vec<Amount> {
         Vec::new()
     }
 
-    /// True if a packet is part of the queue that is compared, and a queue as long as the amount is long enough.
+    /// True if a packet counts in the queue that is compared, and a queue as long as the amount is long enough.
     fn counts_itself(_params: &Self::Params) -> bool {
         false
     }
 
-    /// True if it marks ECN-capable packets at all.
+    /// True if the policy marks ECN-capable packets at all.
     fn marks(_params: &Self::Params) -> bool {
         true
     }
 
-    /// True if it drops packets.
+    /// True if the policy drops packets.
     fn drops(_params: &Self::Params) -> bool {
         false
     }
 
-    /// True if it does nothing while the queue is below all of these amounts.
+    /// True if the policy does nothing while the queue is below all of its amounts.
     fn idle_below(_params: &Self::Params) -> bool {
         true
     }
 
-    /// A packet that admission has let pass is about to be queued.
+    /// Decides about a packet that admission has accepted and that is about to be queued.
     fn on_enqueue(&mut self, _view: &PortView, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         MarkVerdict::Pass
     }
 
-    /// Admission has refused a packet.
+    /// Learns of a packet that admission has refused.
     fn on_refused(&mut self, _view: &PortView, _p: &Envelope) {}
 
-    /// A packet has left the queue and is about to be sent: it can be marked, and is not dropped any more. Ports need no events
-    /// for that, so it may be asked later than it happens; `view.now` is the time when it did.
+    /// Decides about a packet that has left the queue and is about to be sent: it can be marked, and is not dropped any more.
+    /// Ports need no events for that, so it may be asked later than it happens; `view.now` is the time when it did.
     fn on_dequeue(&mut self, _view: &PortView, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         MarkVerdict::Pass
     }
 
-    /// A packet is at the head of its queue and the wire is free: it is sent, marked and sent, or dropped. A drop takes no time
-    /// on the wire, and the next packet is asked about at once. Asked of every packet, also where it has not waited.
+    /// Decides about a packet at the head of its queue when the wire is free: it is sent, marked and sent, or dropped. A drop
+    /// takes no time on the wire, and the next packet is asked about at once. Asked of every packet, also where it has not
+    /// waited.
     fn on_head(&mut self, _head: &Head, _p: &Envelope) -> MarkVerdict {
         MarkVerdict::Pass
     }
@@ -107,12 +108,12 @@ pub(crate) trait Policy: Sized {
         false
     }
 
-    /// True if it draws random numbers.
+    /// True if the policy draws random numbers.
     fn needs_rng(&self) -> bool {
         false
     }
 
-    /// The threshold, where the policy is nothing but "mark above it".
+    /// Threshold of a policy that does nothing but mark above it.
     fn simple_threshold(&self) -> Option<(Amount, At)> {
         None
     }
@@ -156,61 +157,62 @@ macro_rules! registry {
                 match marking { $( Marking::$name(params) => Marker::$name(<$state as Policy>::new(params)), )* }
             }
 
-            /// A packet that admission has let pass is about to be queued; `view` is the queue that it finds.
+            /// Decides about a packet that admission has accepted; `view` is the queue that it finds.
             #[inline(always)]
             pub fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
                 match self { $( Marker::$name(state) => state.on_enqueue(view, p, rng), )* }
             }
 
-            /// Admission has refused a packet; `view` is the queue that it found. Policies that average over arrivals see
-            /// it too.
+            /// Learns of a packet that admission has refused; `view` is the queue that it found. Policies that average over
+            /// arrivals see it too.
             #[inline]
             pub fn on_refused(&mut self, view: &PortView, p: &Envelope) {
                 match self { $( Marker::$name(state) => state.on_refused(view, p), )* }
             }
 
-            /// A packet has left the queue and is about to be sent; `view` is the queue that it leaves behind. Never a drop.
+            /// Decides about a packet that has left the queue and is about to be sent; `view` is the queue that it leaves behind.
+            /// Never a drop.
             #[inline(always)]
             pub fn on_dequeue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
                 match self { $( Marker::$name(state) => state.on_dequeue(view, p, rng), )* }
             }
 
-            /// A packet is at the head of its queue and the wire is free: whether it is sent, marked and sent, or dropped.
+            /// Decides about a packet at the head of its queue when the wire is free: it is sent, marked and sent, or dropped.
             #[inline]
             pub fn on_head(&mut self, head: &Head, p: &Envelope) -> MarkVerdict {
                 match self { $( Marker::$name(state) => state.on_head(head, p), )* }
             }
 
-            /// Whether [`Marker::on_enqueue`] has to be called.
+            /// True if [`Marker::on_enqueue`] has to be called.
             pub fn acts_at_enqueue(&self) -> bool {
                 match self { $( Marker::$name(state) => state.acts_at_enqueue(), )* }
             }
 
-            /// Whether [`Marker::on_dequeue`] has to be called.
+            /// True if [`Marker::on_dequeue`] has to be called.
             #[inline(always)]
             pub fn acts_at_dequeue(&self) -> bool {
                 match self { $( Marker::$name(state) => state.acts_at_dequeue(), )* }
             }
 
-            /// Whether [`Marker::on_head`] has to be called.
+            /// True if [`Marker::on_head`] has to be called.
             pub fn decides_at_head(&self) -> bool {
                 match self { $( Marker::$name(state) => state.decides_at_head(), )* }
             }
 
-            /// Whether it draws random numbers.
+            /// True if the policy draws random numbers.
             pub fn needs_rng(&self) -> bool {
                 match self { $( Marker::$name(state) => state.needs_rng(), )* }
             }
 
-            /// The threshold K, where the policy is nothing but "an ECN-capable packet is marked when the queue is above K":
-            /// the caller may then compare by itself.
+            /// Threshold K of a policy that does nothing but mark ECN-capable packets when the queue is above K: the caller may
+            /// then compare by itself.
             pub fn simple_threshold(&self) -> Option<(Amount, At)> {
                 match self { $( Marker::$name(state) => state.simple_threshold(), )* }
             }
         }
 
         impl Marking {
-            /// Each as it is tried on a scenario.
+            /// One trial for each marking policy.
             pub fn trials(at: &Ground) -> Vec<Trial> {
                 vec![$( {
                     let own = ("switch.marking".to_string(), format!("{:?}", $kind));
@@ -218,51 +220,52 @@ macro_rules! registry {
                 }, )*]
             }
 
-            /// Memory that it takes at a port; `None`: not known.
+            /// Memory of the policy at one port; `None`: not known.
             pub fn memory(&self) -> Option<Bytes> {
                 match self { $( Marking::$name(params) => <$state as Policy>::memory(params), )* }
             }
 
-            /// Records what single keys cannot show to be wrong.
+            /// Records errors that single keys cannot show.
             pub fn check(&self, cx: &mut Cx) {
                 match self { $( Marking::$name(params) => <$state as Policy>::check(params, cx), )* }
             }
 
-            /// Whether a queue as long as an amount is long enough for it: the packet is part of it.
+            /// True if the packet itself counts in the queue that is compared, and a queue as long as the threshold is long
+            /// enough.
             pub(crate) fn counts_itself(&self) -> bool {
                 match self { $( Marking::$name(params) => <$state as Policy>::counts_itself(params), )* }
             }
 
-            /// Whether ECN-capable packets are marked at all.
+            /// True if the policy marks ECN-capable packets at all.
             pub fn marks(&self) -> bool {
                 match self { $( Marking::$name(params) => <$state as Policy>::marks(params), )* }
             }
 
-            /// Whether packets are dropped.
+            /// True if the policy drops packets.
             pub fn drops(&self) -> bool {
                 match self { $( Marking::$name(params) => <$state as Policy>::drops(params), )* }
             }
 
-            /// What a threshold of this policy that no queue reaches means, for messages.
+            /// Text for messages: the consequence of a threshold of this policy that no queue reaches.
             pub fn out_of_reach(&self, threshold: Amount) -> String {
                 let idle = match self { $( Marking::$name(params) => <$state as Policy>::idle_below(params), )* };
                 let place = if self.counts_itself() { "above" } else { "not below" };
                 format!("{}: its threshold, {threshold}, is {place}", if idle { "never acts" } else { "acts without it" })
             }
 
-            /// The shortest queue that it marks at, of policies that do nothing below one.
+            /// Shortest queue at which the policy marks, if it does nothing below one.
             pub fn marks_from(&self) -> Option<Amount> {
                 let idle = match self { $( Marking::$name(params) => <$state as Policy>::idle_below(params), )* };
                 self.amounts().into_iter().filter(|_| idle && self.marks()).min_by_key(|amount| amount.count())
             }
 
-            /// The queue from which it marks every packet, of policies that do nothing below a shortest one.
+            /// Queue from which the policy marks every packet, if it does nothing below a shortest one.
             pub fn marks_all_from(&self) -> Option<Amount> {
                 let idle = match self { $( Marking::$name(params) => <$state as Policy>::idle_below(params), )* };
                 self.amounts().into_iter().filter(|_| idle && self.marks()).max_by_key(|amount| amount.count())
             }
 
-            /// The amounts without which it does not act: the shortest of a policy that does nothing below one, else each.
+            /// Amounts without which the policy does not act: the shortest of a policy that does nothing below one, else each.
             pub(crate) fn needs(&self) -> Vec<Amount> {
                 let idle = match self { $( Marking::$name(params) => <$state as Policy>::idle_below(params), )* };
                 let mut amounts = self.amounts();

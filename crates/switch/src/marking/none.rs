@@ -9,14 +9,14 @@ params! {
     pub struct NoMarking { }
 }
 
-/// Says nothing to any packet.
+/// State of no policy: every packet passes.
 #[derive(Clone, Debug)]
 pub struct Never;
 
 impl Policy for Never {
     type Params = NoMarking;
 
-    /// None.
+    /// Memory: none.
     fn memory(_params: &NoMarking) -> Option<Bytes> {
         Some(Bytes(0))
     }

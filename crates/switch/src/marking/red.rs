@@ -7,13 +7,13 @@ use fanin_params::{names, params, Cx};
 use fanin_units::{Amount, BitRate, Bytes, Span, Stream};
 use std::ops::Bound;
 
-/// By chance.
+/// Reason of marks by chance.
 const MARK_BY_CHANCE: MarkReason = MarkReason("red");
-/// The average queue is above the upper limit.
+/// Reason of marks: the average queue is above the upper limit.
 const MARK_FORCED: MarkReason = MarkReason("red_forced");
-/// By chance, a packet that could not be marked.
+/// Reason of drops by chance, of packets that could not be marked.
 const DROP_BY_CHANCE: DropReason = DropReason("red");
-/// The average queue is above the upper limit.
+/// Reason of drops: the average queue is above the upper limit.
 const DROP_FORCED: DropReason = DropReason("red_forced");
 
 names! {
@@ -75,12 +75,12 @@ pub struct Red {
     min: f64,
     max: f64,
     unit: Unit,
-    /// ln(1 − w_q)/s [1/ps]: what an idle time takes from ln avg. From the first idle time on, which gives the port's rate.
+    /// ln(1 − w_q)/s [1/ps]: the change of ln avg by an idle time. From the first idle time on, which gives the port's rate.
     forgets: Option<f64>,
-    /// 1 − w_q.
+    /// Weight 1 − w_q of the old average.
     keeps: f64,
     avg: f64,
-    /// Packets since the last mark while avg ≥ min, the arriving one counted; −1 below it.
+    /// Packets since the last mark while avg ≥ min, including the arriving one; −1 below min.
     count: i64,
 }
 

@@ -73,7 +73,8 @@ params! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlopeRegisters {
     registers: s_ecn::Registers,
-    /// Picoseconds, and what times are multiplied by instead of being divided by them: 2⁶⁴ over it, rounded up.
+    /// Picoseconds of a tick, and the factor by which times are multiplied instead of being divided by them: 2⁶⁴ over it, rounded
+    /// up.
     clock: u64,
     reciprocal: u64,
 }
@@ -84,7 +85,7 @@ pub type SlopeStep = s_ecn::Step;
 impl SlopeRegisters {
     /// Fraction bits of `sendable`, `added` and `sum`.
     pub const FRACTION: u32 = s_ecn::FRACTION;
-    /// The largest I [clocks].
+    /// Largest I, in clocks.
     pub const LONGEST: u64 = s_ecn::LONGEST;
 
     /// Registers of a port of `rate` before the first packet.
@@ -99,12 +100,12 @@ impl SlopeRegisters {
         SlopeRegisters { registers, clock, reciprocal: u64::MAX / clock + 1 }
     }
 
-    /// R [2⁻²⁰ B per clock].
+    /// Register R [2⁻²⁰ B per clock].
     pub fn rate(&self) -> u64 {
         self.registers.rate()
     }
 
-    /// The sum [2⁻²⁰ B].
+    /// Register of the sum [2⁻²⁰ B].
     #[cfg(test)]
     fn sum(&self) -> i64 {
         self.registers.sum()
@@ -116,7 +117,7 @@ impl SlopeRegisters {
         self.registers.on_arrival(self.clocks(now.ps()), wire, markable)
     }
 
-    /// Whole clocks in a time. The product is at most one too many, as the reciprocal is less than one too large.
+    /// Number of whole clocks in a time. The product is at most one too many, as the reciprocal is less than one too large.
     #[inline(always)]
     fn clocks(&self, ps: u64) -> u64 {
         let clocks = ((u128::from(ps) * u128::from(self.reciprocal)) >> 64) as u64;
@@ -128,11 +129,11 @@ impl SlopeRegisters {
 #[derive(Clone, Debug)]
 #[repr(u8)]
 enum Slope {
-    /// By registers, which the first packet makes: it gives the port's rate.
+    /// Register form before the first packet, which gives the port's rate and so makes the registers.
     First(SlopeParams, At),
     InRegisters(SlopeRegisters),
     InRegistersAtDequeue(SlopeRegisters),
-    /// With the last arrival.
+    /// Form by chance, with the time of the last arrival.
     ByChance(Option<Time>, At),
 }
 
@@ -184,7 +185,7 @@ impl SEcn {
         }
     }
 
-    /// By chance: whether an arrival of `wire` bytes `interval` after the one before earns a mark.
+    /// True if an arrival of `wire` bytes, `interval` after the one before, earns a mark by chance.
     #[inline(always)]
     fn by_chance(interval: Option<Span>, wire: u32, rate: BitRate, rng: &mut Stream) -> bool {
         // (P − R·I)/(R·I) is (T − I)/I, T being the time to send P.
@@ -193,7 +194,7 @@ impl SEcn {
         rng.unit() * (interval.ps() as f64) < (time - interval).ps() as f64
     }
 
-    /// Every arrival has to pass here that is the first, or whose mark another packet may get; `queue`: what it finds.
+    /// Handles the first arrival, and arrivals that may get the mark of another packet; `queue`: the queue that it finds.
     #[inline(never)]
     fn otherwise(&mut self, now: Time, rate: BitRate, wire: u32, queue: u64, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         let markable = p.ecn != Ecn::NotEct;
@@ -265,7 +266,7 @@ impl Policy for SEcn {
         params.k.into_iter().collect()
     }
 
-    /// Every arrival has to pass here.
+    /// Takes an arrival into the slope, and decides about its mark; the slope needs every arrival.
     #[inline(always)]
     fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         let (wire, queue) = (u32::from(p.frame) + u32::from(view.overhead), view.queue(self.unit));

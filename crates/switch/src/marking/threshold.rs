@@ -12,9 +12,9 @@ const ABOVE_K: MarkReason = MarkReason("threshold");
 names! {
     /// Time at which a packet is compared with the threshold.
     pub enum At {
-        /// On arrival, with the queue that it finds.
+        /// Arrival of the packet: the queue that it finds counts.
         "enqueue" => Enqueue,
-        /// On departure, with the queue that it leaves behind; the signal is fresher by the queueing delay. Source:
+        /// Departure of the packet: the queue that it leaves behind counts; the signal is fresher by the queueing delay. Source:
         /// ECN-tuning.
         "dequeue" => Dequeue,
     }
@@ -32,7 +32,7 @@ params! {
     }
 }
 
-/// Marks above K.
+/// State of threshold marking at one port.
 ///
 /// Source: DCTCP §3.1 (1). Packets that are not ECN-capable pass; a full buffer drops them. Deviation: none; "the queue
 /// occupancy" is what waits, so that K does not shift with the size of the packet on the wire.
@@ -64,7 +64,7 @@ impl Policy for Threshold {
         vec![("switch.marking.k", format!("\"{k} packets\""))]
     }
 
-    /// A comparison with what ports count anyway.
+    /// Memory: none, as the queue is compared with counts that ports keep anyway.
     fn memory(_params: &ThresholdParams) -> Option<Bytes> {
         Some(Bytes(0))
     }

@@ -1,4 +1,4 @@
-//! The interface of mechanisms: what each of them has. What only some have are capabilities (`capability.rs`).
+//! Interface of mechanisms: the members that every mechanism has. What only some have are capabilities (`capability.rs`).
 
 use super::{Arrival, Context, Dropped, Effects, Hooks, Message, Node, PortNo, Provides, Refused, Site, Verdict};
 use crate::Pause;
@@ -11,7 +11,7 @@ use fanin_units::{Amount, Bytes};
 /// Its line in the registry names its capabilities, which are traits of their own. No hook but those here and of these capabilities is
 /// called, and of these only the ones that [`Mechanism::hooks`] names.
 pub(crate) trait Mechanism: Provides + Sized {
-    /// Settings of a scenario.
+    /// Settings of the mechanism in a scenario.
     type Params: Param;
     /// Counters, which appear in the summary, the report and the reference.
     type Counts: Counters;
@@ -24,12 +24,12 @@ pub(crate) trait Mechanism: Provides + Sized {
         Claims::default()
     }
 
-    /// Memory at a switch besides the buffers of ports: registers, tables and queues of the mechanism; `None`: not known.
+    /// Memory of the mechanism at a switch besides the buffers of ports: registers, tables and queues; `None`: not known.
     fn memory(_params: &Self::Params, _site: &Site) -> Option<Bytes> {
         None
     }
 
-    /// Sizes that follow from the settings and a switch, each with a name; those of each port under the same one.
+    /// Sizes that follow from the settings and a switch, each with a name; those of ports have one name each.
     fn sizes(_params: &Self::Params, _site: &Site) -> Vec<(&'static str, Bytes)> {
         Vec::new()
     }
@@ -42,21 +42,21 @@ pub(crate) trait Mechanism: Provides + Sized {
     /// Reports problems that show only beside the rest of the scenario.
     fn check(_params: &Self::Params, _context: &Context<'_>, _cx: &mut Cx) {}
 
-    /// State at the start of a run; `None` at a switch where it does not run.
+    /// State at the start of a run; `None` at a switch where the mechanism does not run.
     fn new(params: &Self::Params, site: &Site) -> Option<Self>;
 
-    /// Hooks to run.
+    /// Hooks of the mechanism that the switch has to run.
     fn hooks(&self) -> Hooks;
 
-    /// Counters so far.
+    /// Counters of the mechanism so far.
     fn counts(&self) -> Self::Counts;
 
-    /// Reasons for which it acted and how often, where they are worth distinguishing.
+    /// Reasons for which the mechanism acted, each with its count, where they are worth distinguishing.
     fn by_reason(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 
-    /// A packet has reached the switch, its hop limit is counted, and it would leave by port `to`.
+    /// Decides about a packet that has reached the switch with hops left, and would leave by port `to`.
     fn on_route(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _to: PortNo, _fx: &mut Effects) -> Verdict {
         Verdict::Pass
     }
@@ -82,27 +82,28 @@ pub(crate) trait Mechanism: Provides + Sized {
 /// Properties of a mechanism that do not depend on its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
-    /// Signals that it sends to hosts.
+    /// Signals that the mechanism sends to hosts.
     pub signals: Signals,
     /// Messages between switches, and to hosts.
     pub messages: Option<Messages>,
-    /// Headers that it puts into frames, of which a frame has one at most.
+    /// Headers that the mechanism puts into frames, of which a frame has one at most.
     pub headers: Option<Headers>,
-    /// Largest values that it keeps besides counters ([`super::Peaks`]): the summary shows the largest of all switches.
+    /// Largest values that the mechanism keeps besides counters ([`super::Peaks`]): the summary shows the largest of all
+    /// switches.
     pub peaks: &'static [CounterDef],
-    /// True if it can keep packets from being dropped ([`Claims::lossless`]).
+    /// True if the mechanism can keep packets from being dropped ([`Claims::lossless`]).
     pub keeps_all: bool,
-    /// True if it can run at combined input- and output-queued switches: it takes no packets that ports refuse, and there ([`Site::combined`]) it
-    /// sends none past queues and moves none between them.
+    /// True if the mechanism can run at combined input- and output-queued switches: it takes no packets that ports refuse, and
+    /// there ([`Site::combined`]) it sends none past queues and moves none.
     pub at_combined: bool,
-    /// True if it lets ports write telemetry into frames, of transports that ask for it.
+    /// True if the mechanism lets ports write telemetry into frames, of transports that ask for it.
     pub telemetry: bool,
-    /// True if it sends packets to neighbours that send them back, of which it learns by `PortSite::back`.
+    /// True if the mechanism sends packets to neighbours that send them back, of which it learns by `PortSite::back`.
     pub returns: bool,
-    /// True if it records states of ports ([`super::Effect::State`]).
+    /// True if the mechanism records states of ports ([`super::Effect::State`]).
     pub states: bool,
-    /// Further settings that a scenario gets when the mechanism is tried there: what its authors had set, where that is no default.
-    /// What transports must be told of its signals, they say themselves.
+    /// Further settings of a scenario in which the mechanism is tried: those of its authors, where they are no defaults. What
+    /// transports must be told of its signals, they say themselves.
     pub authors: fn(&Ground) -> Vec<Setting>,
 }
 
@@ -126,12 +127,12 @@ impl Profile {
         self.headers.map_or(0, |headers| headers.bytes)
     }
 
-    /// True if messages of this EtherType are its own.
+    /// True if messages of this EtherType belong to the mechanism.
     pub fn owns(&self, ether_type: u16) -> bool {
         self.messages.is_some_and(|messages| messages.ether_types.contains(&ether_type))
     }
 
-    /// Pause frames, if its messages are such.
+    /// Pause frames, if the mechanism's messages are such.
     pub fn pauses(&self) -> Option<PauseFrames> {
         self.messages.and_then(|messages| messages.pauses)
     }
@@ -140,11 +141,11 @@ impl Profile {
 /// Messages of a mechanism.
 #[derive(Clone, Copy, Debug)]
 pub struct Messages {
-    /// EtherTypes of the messages, and those of frames that carry one behind a packet of IPv4 or IPv6.
+    /// EtherTypes of the messages, and of frames that carry one behind a packet of IPv4 or IPv6.
     pub ether_types: &'static [u16],
     /// Reads a message for the endpoint of the flow that it names.
     pub signal: fn(&[u8]) -> Signal,
-    /// Present where they are pause frames: for NICs, and not for endpoints.
+    /// Pause frames, where the messages are such: for NICs, and not for endpoints.
     pub pauses: Option<PauseFrames>,
 }
 
@@ -158,16 +159,17 @@ impl Messages {
 /// Pause frames on the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct PauseFrames {
-    /// Reads one; `None`: it is malformed.
+    /// Reads a pause frame; `None`: it is malformed.
     pub read: fn(&[u8]) -> Option<Pause>,
-    /// Writes the one by which a NIC asks its switch to pause.
+    /// Writes the pause frame by which a NIC asks its switch to pause.
     pub write: fn(&Pause) -> Message,
 }
 
 /// Headers that a mechanism puts into frames.
 #[derive(Clone, Copy, Debug)]
 pub struct Headers {
-    /// Bytes that they add to frames of all packets at most, EtherType included. Zero: they go only into frames that have room for them.
+    /// Bytes that headers of the mechanism add to a frame at most, EtherType included. Zero: they go only into frames that have
+    /// room for them.
     pub bytes: u16,
     /// Makes the header that hosts put into each frame that they send; switches without the mechanism forward it unchanged.
     pub of_host: Option<fn(&Sent) -> Shim>,
@@ -176,7 +178,7 @@ pub struct Headers {
 /// Facts about a packet that a host sends, for headers that hosts write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// Bytes that its end still has to send, the packet's payload included; zero for packets without payload.
+    /// Bytes that the sending end still has to send, the packet's payload included; zero for packets without payload.
     pub left: u64,
     /// Number of earlier transmissions of this payload.
     pub again: u32,
@@ -185,24 +187,24 @@ pub struct Sent {
 /// Properties of a mechanism that depend on its settings.
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
-    /// Classes whose packets it keeps from being dropped for want of room, a bit each.
+    /// Classes whose packets the mechanism keeps from being dropped for want of room, a bit each.
     pub lossless: u8,
-    /// Classes whose packets it may drop for want of room or by design, a bit each.
+    /// Classes whose packets the mechanism may drop for want of room or by design, a bit each.
     pub drops: u8,
-    /// Memory of a switch in which it counts packets.
+    /// Memory of a switch in which the mechanism counts packets.
     pub packet_memory: Option<Bytes>,
     /// Largest frame that may have a message at its end.
     pub largest_frame: Option<Bytes>,
-    /// Amounts among its settings, for the unit that they are in.
+    /// Amounts among the mechanism's settings, for the unit that they are in.
     pub amounts: Vec<Amount>,
-    /// Packets that it sends to neighbours which lie on no way to their destination, and may send them back.
+    /// Packets that the mechanism sends to neighbours which lie on no way to their destination, and may send them back.
     pub strays: Strays,
 }
 
 /// Packets that a mechanism sends by ports that do not lead to their destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strays {
-    /// None, or only where `PortSite::back` says that they come back ([`Profile::returns`]).
+    /// No packets, or only where `PortSite::back` says that they come back ([`Profile::returns`]).
     #[default]
     None,
     /// Packets for which a port has no room.

@@ -1,4 +1,4 @@
-//! Capabilities: what some mechanisms can do, each a trait of its own. The registry says which mechanism has which.
+//! Capabilities of mechanisms, each a trait of its own. The registry says which mechanism has which.
 //!
 //! A switch asks for one by its name, with what it wants of it: `mechanism.ranks(|m| m.rank(envelope, shim))`. That is a match over all
 //! mechanisms in which those without the capability are `None`. The trait object never leaves its arm, so that the call is static.
@@ -59,7 +59,7 @@ macro_rules! capabilities {
 }
 
 capabilities! {
-    /// Sends something of its own when the wire of a port is free.
+    /// Sends packets or messages of its own when the wire of a port is free.
     Sends => sends, sends_mut;
     /// Puts messages at the end of frames.
     Attaches => attaches, attaches_mut;
@@ -81,7 +81,7 @@ capabilities! {
     Clones => clones, clones_mut;
     /// Lets ports write telemetry into frames.
     Telemetry => telemetry, telemetry_mut;
-    /// Keeps largest values.
+    /// Keeps largest values besides counters.
     Peaks => peaks, peaks_mut;
     /// Has a queue at each port whose packets overtake all others.
     Overtakes => overtakes, overtakes_mut;
@@ -90,14 +90,14 @@ capabilities! {
 #[allow(clippy::single_component_path_imports)]
 pub(super) use provide;
 
-/// Sends something of its own when the wire of a port is free. With [`super::Hooks::TURN`].
+/// Sends packets or messages of its own when the wire of a port is free. With [`super::Hooks::TURN`].
 pub trait Sends {
-    /// The wire of a port is free. `data`: the scheduler has a packet that may be sent. Only run while something waits there, and for data
-    /// alone not always: then it answers `Pass`.
+    /// Takes the transmission opportunity of a port whose wire is free. `data`: the scheduler has a packet that may be sent. Only
+    /// run while something waits there, and for data alone not always: then it answers `Pass`.
     fn on_turn(&mut self, node: &mut dyn Node, port: PortNo, data: bool, fx: &mut Effects) -> Turn;
 
-    /// True if it has something to send at a port, by `on_turn` or [`Attaches::on_departure`]. It says so by [`super::Effect::Arm`] from the
-    /// first moment on: until then the port may do without departures as events.
+    /// True if the mechanism has something to send at a port, by `on_turn` or [`Attaches::on_departure`]. It says so by
+    /// [`super::Effect::Arm`] from the first moment on: until then the port may do without departures as events.
     fn waits(&self, _port: PortNo) -> bool {
         false
     }
@@ -105,11 +105,12 @@ pub trait Sends {
 
 /// Puts messages at the end of frames. With [`Sends`].
 pub trait Attaches {
-    /// The message that goes at the end of a frame whose first bit is about to leave a port. Only run while the mechanism waits there
+    /// Message for the end of a frame whose first bit is about to leave a port. Only run while the mechanism waits there
     /// ([`Sends::waits`]).
     fn on_departure(&mut self, port: PortNo, envelope: &Envelope) -> Option<Message>;
 
-    /// True if the message at the end of a frame that leaves by a port, or in one of its own, is lost on the link. The frame arrives.
+    /// True if the message that leaves by a port, at the end of a frame or in one of its own, is lost on the link. The frame
+    /// arrives.
     fn loses(&mut self, port: PortNo) -> bool;
 
     /// Messages that wait at this switch.
@@ -118,7 +119,7 @@ pub trait Attaches {
 
 /// Receives messages of its own kind. With [`super::Hooks::MESSAGES`].
 pub trait Listens {
-    /// A message of one of its EtherTypes has arrived.
+    /// Handles a message of one of the mechanism's EtherTypes that has arrived.
     fn on_message(&mut self, node: &mut dyn Node, from: PortNo, message: &Message, fx: &mut Effects);
 }
 
@@ -130,37 +131,37 @@ pub trait Timed {
 
 /// Holds packets back from ports ([`Verdict::Hold`]).
 pub trait Holds {
-    /// Packets that it holds.
+    /// Packets that the mechanism holds.
     fn held(&self) -> Vec<PacketId>;
 
-    /// True if it holds packets of a class for a port.
+    /// True if the mechanism holds packets of a class for a port.
     fn holds_for(&self, port: PortNo, class: u8) -> bool;
 }
 
 /// Counts packets in memory by the port that they came in by, from their wait here until they are gone.
 pub trait PacketMemory {
-    /// Another mechanism has taken a packet that was about to be enqueued at a port: it holds it, or has let it overtake. The packet waits,
-    /// whether the wire is free or not. Anything but `Pass` is `Drop`.
+    /// Counts a packet that another mechanism has taken before it was enqueued at a port, to hold it or let it overtake. The
+    /// packet waits, whether the wire is free or not. Anything but `Pass` is `Drop`.
     fn on_taken(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict;
 
-    /// A packet that came in by `from` leaves its virtual output queue and crosses to port `to`, at a combined input- and output-queued
-    /// switch. There `on_offer` is asked before it joins that queue, and marking decides when it has crossed. With
-    /// [`super::Hooks::CROSSING`].
+    /// Moves the count of a packet that came in by `from`, leaves its virtual output queue and crosses to port `to`, at a
+    /// combined input- and output-queued switch. There `on_offer` is asked before it joins that queue, and marking decides when
+    /// it has crossed. With [`super::Hooks::CROSSING`].
     fn on_crossing(&mut self, node: &mut dyn Node, packet: PacketId, from: PortNo, to: PortNo, fx: &mut Effects);
 
-    /// A packet has left its queue, or the wire of its port was free and its departures are events. `node.now()` is when it did; where
-    /// departures are no events this runs later, and nothing that the hook wants of others may depend on it ([`Node::next_departed`]). With
-    /// [`super::Hooks::DEPARTED`].
+    /// Ends the count of a packet that has left its queue, or that found the wire of its port free where departures are events.
+    /// `node.now()` is when it did; where departures are no events this runs later, and nothing that the hook wants of others may
+    /// depend on it ([`Node::next_departed`]). With [`super::Hooks::DEPARTED`].
     fn on_departed(&mut self, node: &mut dyn Node, packet: PacketId, fx: &mut Effects);
 
-    /// Shows `fetch` where it keeps what it knows of a packet that is about to be enqueued at a port, or to leave it: a line of memory each.
-    /// `from`: the port that the packet came in by, if it is about to be enqueued.
+    /// Shows `fetch` the memory in which the mechanism keeps what it knows of a packet that is about to be enqueued at a port, or
+    /// to leave it: a line each. `from`: the port that the packet came in by, if it is about to be enqueued.
     fn kept(&self, from: Option<PortNo>, port: PortNo, fetch: &dyn Fn(*const u8));
 
     /// Ports for which packets of a class wait that came in by port `from`.
     fn waits_behind(&self, from: PortNo, class: u8) -> Vec<PortNo>;
 
-    /// True if a class of a port that is paused for too long goes on all the same, so that no deadlock lasts.
+    /// True if a class of a port that is paused for too long is served all the same, so that no deadlock lasts.
     fn breaks_deadlocks(&self) -> bool;
 }
 
@@ -178,7 +179,8 @@ pub trait Ranks {
 
 /// Lets packets leave a queue to make room for others ([`Verdict::Displace`]).
 pub trait Displaces {
-    /// A packet of a queue has made room for another; `for_detoured`: for one that was detoured there, so that this one cannot be.
+    /// Decides about a packet of a queue that has made room for another. `for_detoured`: for one that was detoured there, so that
+    /// this one cannot be.
     fn on_displaced(
         &mut self,
         node: &mut dyn Node,
@@ -191,7 +193,7 @@ pub trait Displaces {
 
 /// Sends messages that are forwarded as packets are ([`super::Effect::Clone`]).
 pub trait Clones {
-    /// Such a message was dropped at this switch.
+    /// A message that this mechanism sent was dropped at this switch.
     fn on_lost(&mut self, shim: &Shim, reason: DropReason);
 }
 
@@ -201,7 +203,7 @@ pub trait Telemetry {
     fn records(&self) -> usize;
 }
 
-/// Keeps largest values.
+/// Keeps largest values besides counters.
 pub trait Peaks {
     /// Largest values so far, one for each of [`super::Profile::peaks`].
     fn peaks(&self) -> Vec<u64> {
@@ -216,13 +218,13 @@ pub trait Peaks {
 
 /// Has a queue at each port whose packets overtake all others ([`Verdict::Express`], [`Turn::Express`]). With [`Sends`].
 pub trait Overtakes {
-    /// Room and weight of that queue.
+    /// Room and weight of the express queue.
     fn express(&self) -> ExpressParams;
 
-    /// True if a packet goes straight onto an idle wire, waits in that queue, or is dropped where that has no room; any other passes. That
-    /// is all that the mechanism's `on_offer` does.
+    /// True if a packet is for the express queue: it goes straight onto an idle wire, waits in that queue, or is dropped where
+    /// that has no room. That is all that the mechanism's `on_offer` does.
     fn is_express(&self, envelope: &Envelope) -> bool;
 
-    /// Largest frame that may be such a packet.
+    /// Largest frame of a packet for the express queue.
     fn largest(&self) -> u16;
 }

@@ -1,4 +1,4 @@
-//! The rest of a scenario, as far as checks of mechanisms need it, and the checks that several of them share.
+//! Context of a mechanism's checks: the parts of a scenario that they need, and checks that several mechanisms share.
 
 use super::{names_it, Mechanisms, PortSite, Site};
 use crate::{Buffer, PortSettings, Scheduling, Switch};
@@ -8,7 +8,7 @@ use fanin_units::{Amount, Bytes, Span};
 
 /// The scenario around a set of mechanisms.
 pub struct Context<'a> {
-    /// The set itself: what others of it can do is asked here, by capability.
+    /// The set of mechanisms itself: checks ask here for the capabilities of the others.
     pub mechanisms: &'a Mechanisms,
     /// Settings of switches.
     pub switch: &'a Switch,
@@ -16,7 +16,7 @@ pub struct Context<'a> {
     pub ports: &'a [PortSettings<'a>],
     /// Frames of the traffic.
     pub frames: Frames,
-    /// Hosts.
+    /// Hosts around the switches.
     pub hosts: Hosts,
     /// Packets that hosts send.
     pub traffic: Traffic<'a>,
@@ -42,7 +42,7 @@ pub struct Frames {
 pub struct Hosts {
     /// True if NICs are queues, first in, first out.
     pub fifo_nics: bool,
-    /// True if hosts put packets in order before their transports see them.
+    /// True if hosts have a reordering buffer before their transports.
     pub puts_in_order: bool,
 }
 
@@ -62,9 +62,9 @@ pub struct Traffic<'a> {
 /// Nodes and routes; all empty where the topology could not be built.
 #[derive(Clone, Copy)]
 pub struct Network<'a> {
-    /// Sites of the switches that have these mechanisms.
+    /// Sites of the switches that have this set of mechanisms.
     pub sites: &'a [Site],
-    /// Names of those switches.
+    /// Names of the switches that have this set of mechanisms.
     pub switches: &'a [&'a str],
     /// All nodes by name, with true for switches.
     pub nodes: &'a [(&'a str, bool)],
@@ -81,25 +81,25 @@ pub struct Network<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct TransportInUse<'a> {
     pub name: &'a str,
-    /// Signals that it acts on.
+    /// Signals on which the transport acts.
     pub acts_on: Signals,
-    /// Signals that it could act on, each with the key that switches it on.
+    /// Signals on which the transport could act, each with the key that switches it on.
     pub keys: &'a [(Signals, &'a str)],
-    /// Bytes of its largest IP packet.
+    /// Bytes of the transport's largest IP packet.
     pub mtu: u16,
     /// Bytes of IP and transport header of a packet without data.
     pub headers: u16,
-    /// True if its packets may be marked, and it acts on marks.
+    /// True if the transport's packets may be marked, and it acts on marks.
     pub uses_ecn: bool,
-    /// Most payload that it hands to the NIC at once, and the key that says so; `None`: a packet.
+    /// Largest payload that the transport hands to the NIC at once, and the key that says so; `None`: a packet.
     pub burst: Option<(&'static str, Bytes)>,
-    /// Bytes of telemetry in its largest frame; zero where it asks for none.
+    /// Bytes of telemetry in the transport's largest frame; zero where it asks for none.
     pub telemetry: u16,
-    /// Retries after which its flows fail without a loss; `None`: nothing makes them fail.
+    /// Retries after which the transport's flows fail without a loss; `None`: nothing makes them fail.
     pub retries: Option<Retries>,
 }
 
-/// A timeout without progress, and how many in a row a flow survives.
+/// A timeout without progress, and the number of them in a row that a flow survives.
 #[derive(Clone, Copy, Debug)]
 pub struct Retries {
     /// Key of the timeout, the shortest of several.
@@ -107,7 +107,7 @@ pub struct Retries {
     pub timeout: Span,
     /// Exponent n of a timeout that doubles with each, if the key has that.
     pub exponent: Option<u32>,
-    /// Timeouts in a row with which it fails.
+    /// Timeouts in a row with which a flow fails.
     pub times: u32,
     /// Keys to raise for longer ones.
     pub raise: &'static str,
@@ -139,7 +139,7 @@ impl Context<'_> {
         self.ports.iter().any(|port| !matches!(port.scheduling, Scheduling::Fifo(_)))
     }
 
-    /// Queues of the port that has most of them.
+    /// Number of queues of the port that has most of them.
     pub(crate) fn most_queues(&self) -> usize {
         self.ports.iter().map(|port| port.scheduling.classes()).max().unwrap_or(1)
     }
@@ -172,7 +172,7 @@ impl Context<'_> {
         self.network.sites.iter().find_map(there)
     }
 
-    /// Shortest queues that ports mark at, each with the classes that it is of, a bit for each; of policies that mark nothing below one.
+    /// Shortest queues at which ports mark, each with its classes, a bit for each; of policies that mark nothing below one.
     pub(crate) fn marks_from(&self) -> Vec<(u8, Amount)> {
         let markings = self.ports.iter().flat_map(PortSettings::markings);
         markings.filter_map(|(classes, marking)| Some((classes, marking.marks_from()?))).collect()
@@ -195,7 +195,7 @@ impl Context<'_> {
         self.mechanisms.drop_any_of(self.traffic.classes)
     }
 
-    /// Warns where no transport in use acts on what the mechanism sends.
+    /// Warns where no transport in use acts on the signals that the mechanism sends.
     pub(crate) fn check_signals(&self, signals: Signals, what: &str, cx: &mut Cx) {
         if !self.traffic.is_complete || self.traffic.transports.iter().any(|t| t.acts_on.has(signals)) {
             return;

@@ -1,4 +1,4 @@
-//! DIBS: what finds no room at its port takes another one, at random. Source: DIBS.
+//! DIBS: a packet that finds no room at its port takes another port, at random. Source: DIBS.
 
 use super::{
     names_it, Claims, Context, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Profile, Refused, Site, Strays,
@@ -33,7 +33,7 @@ counters! {
     }
 }
 
-/// Separates its draws from those of other mechanisms.
+/// Separates the draws of DIBS from those of other mechanisms.
 const SALT: u32 = 3;
 
 /// DIBS at one switch.
@@ -41,7 +41,7 @@ const SALT: u32 = 3;
 pub struct Dibs {
     /// Ports that lead to switches.
     ports: Vec<PortNo>,
-    /// By port, for the packets that it refuses.
+    /// Random streams by port, for the packets that it refuses.
     draws: Vec<Stream>,
     counts: DibsCounts,
     reasons: BTreeMap<&'static str, u64>,

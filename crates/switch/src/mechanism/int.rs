@@ -32,7 +32,7 @@ counters! {
 #[derive(Debug)]
 pub struct Int {
     hops: usize,
-    /// By port, what it counts as in the path of a packet.
+    /// Number of each port in the path of a packet.
     ports: Vec<u16>,
     counts: IntCounts,
 }
@@ -50,7 +50,7 @@ impl Mechanism for Int {
     const PROFILE: Profile =
         Profile { headers: Some(Headers { bytes: 0, of_host: None }), at_combined: true, telemetry: true, ..Profile::PLAIN };
 
-    /// No memory: ports count anyway what they write.
+    /// Memory: none, as ports write counts that they keep anyway.
     fn memory(_params: &IntParams, _site: &Site) -> Option<Bytes> {
         Some(Bytes(0))
     }

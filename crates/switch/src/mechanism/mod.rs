@@ -1,4 +1,4 @@
-//! Mechanisms: what a switch does beyond forwarding, queueing and marking.
+//! Mechanisms: functions of a switch beyond forwarding, queueing and marking.
 //!
 //! A mechanism is a state machine at one switch. The switch runs its hooks along a packet's way: route → offer →
 //! refusal or departure → drop; when a port's wire is free; when a message of its own kind arrives; when its timer expires. A

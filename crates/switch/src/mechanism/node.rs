@@ -7,10 +7,10 @@ use fanin_units::Time;
 
 /// Questions of a hook to its switch.
 pub trait Node {
-    /// The present.
+    /// Present time.
     fn now(&self) -> Time;
 
-    /// The queue of a port.
+    /// View of a port's queue.
     fn view(&mut self, port: PortNo) -> PortView;
 
     /// True if the wire of a port is free, so that a packet would leave at once.
@@ -18,13 +18,14 @@ pub trait Node {
         self.view(port).is_idle()
     }
 
-    /// A packet that has left its queue, of which [`super::PacketMemory::on_departed`] has not been notified; none: it knows of all that have until now.
+    /// Next packet that has left its queue without [`super::PacketMemory::on_departed`] having been notified; `None`: there is
+    /// none up to now.
     fn next_departed(&mut self) -> Option<PacketId> {
         None
     }
 
-    /// True if the buffer of a port has room for a packet now, or its wire is free; always where buffers have no bounds. Marking may
-    /// still drop it.
+    /// True if the buffer of a port has room for a packet now, or its wire is free; always where buffers have no bounds. Marking
+    /// may still drop it.
     fn has_room(&mut self, _port: PortNo, _envelope: &Envelope) -> bool {
         true
     }
@@ -34,8 +35,8 @@ pub trait Node {
         false
     }
 
-    /// The port by which the switch would forward a packet now; `None` where it knows no way. Path choices that keep state
-    /// count it as a packet.
+    /// Port by which the switch would forward a packet now; `None` where it knows no way. Path choices that keep state count it
+    /// as a packet.
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo>;
 
     /// The ports by which the switch may forward a packet, all at equal cost.
@@ -43,15 +44,16 @@ pub trait Node {
         Vec::new()
     }
 
-    /// Frame bytes in this switch that came in by a port and have not left yet, those that mechanisms hold among them. A packet that
-    /// is being offered is none of them yet. At a combined switch those in its virtual output queues alone. Only known with
+    /// Frame bytes in this switch that came in by a port and have not left yet, including those that mechanisms hold. A packet
+    /// that is being offered is none of them yet. At a combined switch those in its virtual output queues alone. Only known with
     /// [`super::Hooks::INPUTS`].
     fn input_bytes(&self, _port: PortNo) -> u64 {
         0
     }
 
-    /// Frame bytes that are to leave by a port and may: in its queue, and at a combined switch in its virtual output queues and on the
-    /// crossbar, those of paused classes left out. Elsewhere only known of ports whose departures are events ([`super::Effect::Watch`]).
+    /// Frame bytes that may leave by a port: in its queue, and at a combined switch in its virtual output queues and on the
+    /// crossbar, without those of paused classes. Elsewhere only known of ports whose departures are events
+    /// ([`super::Effect::Watch`]).
     fn sendable_bytes(&self, _port: PortNo) -> u64 {
         0
     }
@@ -71,7 +73,7 @@ pub trait Node {
         false
     }
 
-    /// Note that the mechanism which counts packets in memory keeps with one, from its wait here until it is gone; zero: none.
+    /// Note on a packet by the mechanism that counts packets in memory, from the packet's wait here until it is gone; zero: none.
     fn note(&self, _packet: PacketId) -> u64 {
         0
     }

@@ -73,13 +73,13 @@ counters! {
     }
 }
 
-/// EtherType of the header of packets that were bounced, how often (1 B, at most 255) and a byte that is zero. It is not registered.
+/// EtherType of the header of bounced packets: number of bounces (1 B, at most 255) and a byte that is zero. Not registered.
 const BOUNCED: u16 = 0xA8F5;
-/// Its bytes.
+/// Bytes of the header of bounced packets.
 const HEADER_BYTES: u16 = 4;
 /// Hops that a packet must have left: two for the bounce, and the longest way of a folded Clos network from there.
 const LEAST_HOPS: u8 = 8;
-/// Separates its draws from those of other mechanisms.
+/// Separates the draws of PABO from those of other mechanisms.
 const SALT: u32 = 4;
 
 fn header(bounces: u8) -> Shim {
@@ -125,7 +125,7 @@ pub struct Pabo {
 #[derive(Debug)]
 struct Port {
     to_host: bool,
-    /// The far end runs PABO.
+    /// True if the switch at the far end runs PABO.
     aware: bool,
     draws: Stream,
 }
@@ -138,7 +138,8 @@ enum Upstream {
 }
 
 impl Pabo {
-    /// The switch that a packet came from; of one that was bounced to this switch, the one on the way to its source.
+    /// Port to the switch that a packet came from; for a packet that was bounced to this switch, the one on the way to its
+    /// source.
     ///
     /// Source: PABO §III (a bounced packet goes on upstream while queues are long there too). Deviation: a switch knows the way to the
     /// source from its routes; with several shortest paths that need not be the one that the packet took.
@@ -159,7 +160,7 @@ impl Pabo {
         }
     }
 
-    /// The port to bounce a packet to, if it is to be bounced at all.
+    /// Port to which a packet is bounced, if it is to be bounced at all.
     fn decide(&mut self, node: &mut dyn Node, p: &Arrival<'_>, to: PortNo, before: u8) -> bool {
         if !node.has_room(to, p.envelope) {
             return true;

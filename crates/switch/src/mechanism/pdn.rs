@@ -74,13 +74,13 @@ counters! {
 }
 
 impl NoticeCounts {
-    /// Those that never reach a host.
+    /// Notifications that never reach a host.
     pub fn stranded(&self) -> u64 {
         self.overflowed + self.next_hop_unaware + self.expired + self.lost
     }
 }
 
-/// Separates the draws of `loss` from those of other mechanisms.
+/// Separates the draws of PDN's `loss` from those of other mechanisms.
 const SALT: u32 = 1;
 
 /// Bytes of a notification: two addresses and ports, sequence number 4, length 2, type 1, operation 1. Source: PDN fig. 3 for
@@ -132,7 +132,7 @@ impl<M> Queue<M> {
         self.peak
     }
 
-    /// Queues a notification; false: it has no room and is lost.
+    /// Queues a notification; false: there is no room, and it is lost.
     pub(crate) fn push(&mut self, bounds: &Bounds, message: M) -> bool {
         let takes = bounds.takes(self.len());
         if takes {
@@ -181,7 +181,7 @@ pub struct Pdn {
     loss: f64,
     ip: IpVersion,
     ttl: u8,
-    /// By port; none where the next hop runs no PDN.
+    /// State of each port; `None` where the next hop runs no PDN.
     ports: Vec<Option<Port>>,
     counts: NoticeCounts,
 }

@@ -30,11 +30,11 @@ use rcc::{Control, Settings};
 use sar::{least, Flows, Severity};
 use std::collections::BTreeSet;
 
-/// Separates its draws from those of other mechanisms.
+/// Separates the draws of RCM from those of other mechanisms.
 const SALT: u32 = 5;
-/// A reserved buffer is almost full at this part of it. Source: RCM §3.1 ("almost full").
+/// Part of a reserved buffer above which it counts as almost full. Source: RCM §3.1 ("almost full").
 const ALMOST: (u64, u64) = (3, 4);
-/// States are recorded when the degree has changed by a step of the sampling table.
+/// Change of the degree, one step of the sampling table, at which states are recorded.
 const STEP: u8 = 8;
 
 /// Role of a port in its region. Source: RCM §3.2.
@@ -45,7 +45,7 @@ const EDGE: &str = "edge";
 /// An input queue with a degree above zero.
 const CONGESTED: &str = "congested";
 
-/// A port: the queue of packets that leave by it, and that of packets that came in by it.
+/// A port: the queue of packets that leave by it, and the queue of packets that came in by it.
 #[derive(Debug)]
 struct Port {
     /// True if a switch with RCM is at the far end.
@@ -53,21 +53,22 @@ struct Port {
     rate: BitRate,
     output: Detector,
     input: Detector,
-    /// The local degree: of the output queue at its last sample, or more of an input queue that has set the flag.
+    /// Local degree: of the output queue at its last sample, or more of an input queue that has set the flag.
     local: u8,
-    /// Of the output queue alone, and of input queues whose packets leave here, where those set the flag.
+    /// Degree of the output queue alone, and of input queues whose packets leave here, where those set the flag.
     own: u8,
     inputs: Vec<(PortNo, u8)>,
-    /// The degree heard from downstream, and the time that it counts until.
+    /// Degree heard from downstream, and the time until which it counts.
     remote: u8,
     until: Time,
-    /// That of the input queue; it is looked at again then. `notified`: the neighbour believes it.
+    /// Degree of the input queue, and the time of its next sample. `notified`: the upstream neighbour takes this port for
+    /// congested.
     arriving: u8,
     arriving_until: Time,
     notified: bool,
     recognise: Recognise,
     cam: Cam,
-    /// What was in the CAM when the output queue became congested, where that is what counts.
+    /// Flows that were in the CAM when the output queue became congested; used with [`Recognise::AtDetection`].
     recognised: Vec<Harmful>,
     named: Named,
     control: Control,
@@ -163,13 +164,13 @@ impl Port {
 /// Task at a time, at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
-    /// A notification may have ended.
+    /// A notification from downstream may have expired.
     Heard,
-    /// An input queue is looked at again.
+    /// An input queue is sampled again.
     Arriving,
-    /// The time of a window is over.
+    /// The window of a port expires.
     Window,
-    /// What is held for the port may go on: other events may be at this very instant.
+    /// Held packets of the port may leave, once all other events of this instant are over.
     Look,
 }
 
@@ -178,10 +179,10 @@ enum Task {
 pub struct Rcm {
     rcc: bool,
     sar: bool,
-    /// At a combined switch.
+    /// True if the switch is a combined input- and output-queued one.
     combined: bool,
     detect: Setting,
-    /// w.
+    /// Weight w of the degree from downstream.
     weight: u32,
     control: Settings,
     paces: bool,
@@ -209,7 +210,7 @@ impl Rcm {
         passed_on(at.local, at.heard(), self.weight)
     }
 
-    /// Records what a port is, where that has changed.
+    /// Records a port's role and degree, where they have changed.
     fn show(&mut self, port: PortNo, fx: &mut Effects) {
         let at = &self.ports[port.index()];
         let output = match at.state() {
@@ -229,7 +230,7 @@ impl Rcm {
         }
     }
 
-    /// Other port for a flow at a severely congested one.
+    /// Another port for a flow at a severely congested one.
     fn other_way(&mut self, node: &mut dyn Node, p: &Arrival<'_>, to: PortNo) -> Option<PortNo> {
         let (now, tuple, hash) = (node.now(), Tuple::of(p.envelope), p.envelope.hash);
         let at = &self.ports[to.index()];
@@ -255,7 +256,7 @@ impl Rcm {
     }
 }
 
-/// A queue as registers have it.
+/// Length of a queue as registers have it.
 fn bytes(queue: u64) -> u32 {
     u32::try_from(queue).unwrap_or(u32::MAX)
 }
@@ -359,7 +360,7 @@ impl Mechanism for Rcm {
         RcmCounts { windows: self.ports.iter().map(|port| port.control.windows).sum(), ..self.counts }
     }
 
-    /// Flows that were moved stay at their port; others leave one that keeps being congested.
+    /// Keeps flows that were moved at their port, and moves others away from a port that keeps being congested.
     fn on_route(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, _: &mut Effects) -> Verdict {
         if p.envelope.kind == Kind::Control {
             return Verdict::Pass;
@@ -411,7 +412,7 @@ impl Mechanism for Rcm {
         }
     }
 
-    /// Behind a link that is down there is no region, and no way for flows that were moved there.
+    /// Ends the congested region behind a link that goes down, and the use of the link by flows that were moved there.
     fn on_link(&mut self, _node: &mut dyn Node, port: PortNo, up: bool, fx: &mut Effects) {
         if up {
             return;

@@ -21,7 +21,7 @@ pub struct CountGroup {
 }
 
 impl CountGroup {
-    /// The group of these counters.
+    /// Group of these counters, with their values.
     pub fn of<C: Counters>(counts: &C) -> CountGroup {
         CountGroup { name: C::GROUP, doc: C::DOC, counters: C::defs().iter().zip(counts.values()).collect() }
     }
@@ -32,13 +32,13 @@ impl CountGroup {
 pub struct MechanismKind {
     /// Key among the scenario's mechanisms.
     pub key: &'static str,
-    /// Documentation of that key.
+    /// Documentation of the mechanism's key.
     pub(super) doc: &'static [&'static str],
     /// Properties that do not depend on settings.
     pub profile: &'static Profile,
-    /// Name of its group of counters.
+    /// Name of the mechanism's group of counters.
     pub group: &'static str,
-    /// Makes its counters, all zero.
+    /// Makes the mechanism's counters, all zero.
     pub(super) zero: fn() -> CountGroup,
 }
 
@@ -48,13 +48,13 @@ impl MechanismKind {
         (self.zero)()
     }
 
-    /// The mechanism whose messages have this EtherType.
+    /// Mechanism whose messages have this EtherType.
     fn that_owns(ether_type: u16) -> Option<&'static MechanismKind> {
         Mechanisms::ALL.iter().find(|kind| kind.profile.owns(ether_type))
     }
 }
 
-/// Mechanism with its settings, as set-up sees all of them alike.
+/// A mechanism with its settings, of whatever type, for set-up.
 pub(super) trait Set {
     fn kind(&self) -> &'static MechanismKind;
     fn claims(&self) -> Claims;
@@ -123,10 +123,10 @@ macro_rules! registry {
         } )*
 
         impl Mechanisms {
-            /// No mechanism runs.
+            /// The set without any mechanism.
             pub const NONE: Mechanisms = Mechanisms { $( $key: None, )* };
 
-            /// All that there are, in order of the registry.
+            /// All mechanisms, in order of the registry.
             pub const ALL: &'static [MechanismKind] = &[$( MechanismKind {
                 key: stringify!($key),
                 doc: &[$($doc),*],
@@ -135,7 +135,7 @@ macro_rules! registry {
                 zero: || CountGroup::of(&<<$state as Mechanism>::Counts as Default>::default()),
             }, )*];
 
-            /// Those with a table, in order of the registry.
+            /// Mechanisms with a table in the scenario, in the order of the registry.
             fn set(&self) -> Vec<Box<dyn Set + '_>> {
                 let mut kinds = Mechanisms::ALL.iter();
                 let mut found: Vec<Box<dyn Set + '_>> = Vec::new();
@@ -147,7 +147,7 @@ macro_rules! registry {
         }
 
         impl MechanismState {
-            /// Place in the registry.
+            /// Place of the mechanism in the registry.
             fn number(&self) -> usize {
                 enum Place { $( $name, )* }
                 match self { $( MechanismState::$name(_) => Place::$name as usize, )* }
@@ -178,9 +178,9 @@ fn keys(fits: impl Fn(&Profile) -> bool) -> Vec<&'static str> {
     Mechanisms::ALL.iter().filter(|kind| fits(kind.profile)).map(|kind| kind.key).collect()
 }
 
-/// The registry.
+/// Registry: look-up of mechanisms by key and by EtherType.
 impl Mechanisms {
-    /// Each mechanism as it is tried on a scenario, with its signals.
+    /// One trial for each mechanism, with the mechanism's signals.
     pub fn trials(at: &Ground) -> Vec<(Trial, Signals)> {
         let trial = |kind: &MechanismKind| {
             let own = (format!("switch.mechanisms.{}", kind.key), "{}".to_string());
@@ -220,14 +220,15 @@ impl Mechanisms {
         keys(|profile| profile.signals.has(signal))
     }
 
-    /// Signal in a message to a host, with the name of its mechanism's group of counters; `None` where no mechanism defines its EtherType.
+    /// Signal in a message to a host, with the name of the mechanism's group of counters; `None` where no mechanism defines its
+    /// EtherType.
     pub fn signal(control: &Control, length: u8) -> Option<(&'static str, Signal)> {
         let kind = MechanismKind::that_owns(control.ether_type)?;
         let messages = kind.profile.messages?;
         Some((kind.group, (messages.signal)(control.body(length))))
     }
 
-    /// Pause that a message asks of a host's NIC; `None`: it is for an endpoint, or nobody's.
+    /// Pause that a message asks of a host's NIC; `None`: the message is for an endpoint, or for nobody.
     pub fn pause(control: &Control, length: u8) -> Option<Pause> {
         let pauses = MechanismKind::that_owns(control.ether_type)?.profile.pauses()?;
         (pauses.read)(control.body(length))
@@ -240,7 +241,7 @@ impl Mechanisms {
     }
 }
 
-/// Mechanisms that are set.
+/// Questions to the set of mechanisms that a scenario enables.
 impl Mechanisms {
     fn profiles(&self) -> impl Iterator<Item = &'static MechanismKind> {
         self.set().into_iter().map(|set| set.kind()).collect::<Vec<_>>().into_iter()
@@ -250,7 +251,7 @@ impl Mechanisms {
         self.set().into_iter().map(|set| set.claims()).collect::<Vec<_>>().into_iter()
     }
 
-    /// Memory that those that run at a switch take there; `None`: that of one of them is not known.
+    /// Memory of the mechanisms that run at a switch; `None`: that of one of them is not known.
     pub fn memory(&self, site: &Site) -> Option<Bytes> {
         let mut sum = Bytes(0);
         for set in self.set().into_iter().filter(|set| set.runs_at(&site.name)) {
@@ -259,18 +260,18 @@ impl Mechanisms {
         Some(sum)
     }
 
-    /// Sizes of those that run at a switch, with the key of each ([`Mechanism::sizes`]).
+    /// Sizes of the mechanisms that run at a switch, with the key of each ([`Mechanism::sizes`]).
     pub fn sizes(&self, site: &Site) -> Vec<(&'static str, &'static str, Bytes)> {
         let at = self.set().into_iter().filter(|set| set.runs_at(&site.name));
         at.flat_map(|set| set.sizes(site).into_iter().map(move |(name, bytes)| (set.kind().key, name, bytes))).collect()
     }
 
-    /// States of those that run at a switch.
+    /// States of the mechanisms that run at a switch.
     pub fn at(&self, site: &Site) -> Vec<MechanismState> {
         self.set().into_iter().filter_map(|set| set.at(site)).collect()
     }
 
-    /// Keys of those that run at a switch of this name.
+    /// Keys of the mechanisms that run at a switch of this name.
     pub fn keys_at(&self, switch: &str) -> Vec<&'static str> {
         self.set().into_iter().filter(|set| set.runs_at(switch)).map(|set| set.kind().key).collect()
     }
@@ -287,13 +288,14 @@ impl Mechanisms {
         }
     }
 
-    /// True if one may drop packets of one of these classes for want of room or by design, or of any class.
+    /// True if a mechanism may drop packets of one of these classes for want of room or by design, or of any class.
     pub fn drop_any_of(&self, classes: &[u8]) -> bool {
         let mask = classes.iter().fold(0, |mask, class| mask | 1 << (*class).min(7));
         self.claims().any(|claims| claims.drops == u8::MAX || claims.drops & mask != 0)
     }
 
-    /// Keys of those that send packets by ports that do not lead to their destination. `refuse`: ports refuse packets for want of room.
+    /// Keys of the mechanisms that send packets by ports that do not lead to their destination. `refuse`: ports refuse packets
+    /// for want of room.
     pub(crate) fn that_stray(&self, refuse: bool) -> Vec<&'static str> {
         let strays = |strays| strays == Strays::Queued || refuse && strays == Strays::Refused;
         self.set().into_iter().filter(|set| strays(set.claims().strays)).map(|set| set.kind().key).collect()
@@ -325,12 +327,12 @@ impl Mechanisms {
         self.profiles().find_map(|kind| kind.profile.headers?.of_host)
     }
 
-    /// Amounts among all settings, for the unit that they are in.
+    /// Amounts among the settings of all mechanisms, for the unit that they are in.
     pub fn amounts(&self) -> Vec<Amount> {
         self.claims().flat_map(|claims| claims.amounts).collect()
     }
 
-    /// Keys of those that cannot run at combined input- and output-queued switches.
+    /// Keys of the mechanisms that cannot run at combined input- and output-queued switches.
     pub fn not_at_combined(&self) -> Vec<&'static str> {
         self.profiles().filter(|kind| !kind.profile.at_combined).map(|kind| kind.key).collect()
     }
@@ -340,22 +342,22 @@ impl Mechanisms {
         self.profiles().any(|kind| kind.profile.telemetry)
     }
 
-    /// True if one of them records states of ports.
+    /// True if a mechanism records states of ports.
     pub fn states(&self) -> bool {
         self.profiles().any(|kind| kind.profile.states)
     }
 
-    /// Classes whose packets they keep from being dropped for want of room, a bit each.
+    /// Classes whose packets mechanisms keep from being dropped for want of room, a bit each.
     pub fn lossless(&self) -> u8 {
         self.claims().fold(0, |all, claims| all | claims.lossless)
     }
 
-    /// Memory of a switch in which packets are counted; `None` where nothing counts them.
+    /// Memory of a switch in which packets are counted; `None` where no mechanism counts them.
     pub fn packet_memory(&self) -> Option<Bytes> {
         self.claims().filter_map(|claims| claims.packet_memory).min()
     }
 
-    /// Signals that they send to hosts.
+    /// Signals that the mechanisms send to hosts.
     pub fn signals(&self) -> Signals {
         self.profiles().fold(Signals::NONE, |all, kind| all.with(kind.profile.signals))
     }
@@ -367,12 +369,12 @@ fn counts_of<M: Mechanism>(state: &M) -> CountGroup {
 
 /// Hooks that each mechanism has.
 impl MechanismState {
-    /// Kind of the mechanism.
+    /// Entry of the mechanism in the registry.
     pub fn kind(&self) -> &'static MechanismKind {
         &Mechanisms::ALL[self.number()]
     }
 
-    /// Largest frame that a port has to ask it about before it enqueues it; zero where it wants to know of none.
+    /// Largest frame about which a port has to ask the mechanism before enqueueing; zero where it wants to know of none.
     pub fn offered_up_to(&self) -> u16 {
         match self.hooks().any(Hooks::BEFORE_PORTS) {
             true => self.overtakes(|m| m.largest()).unwrap_or(u16::MAX),
@@ -386,37 +388,37 @@ impl MechanismState {
         self.kind().profile.peaks.iter().zip(values).collect()
     }
 
-    /// Hooks to run.
+    /// Hooks of the mechanism that the switch has to run.
     pub fn hooks(&self) -> Hooks {
         dispatch!(self, m => m.hooks())
     }
 
-    /// Counters so far.
+    /// Counters of the mechanism so far.
     pub fn counts(&self) -> CountGroup {
         dispatch!(self, m => counts_of(&**m))
     }
 
-    /// Reasons for which it acted, and how often.
+    /// Reasons for which the mechanism acted, each with its count.
     pub fn by_reason(&self) -> Vec<(&'static str, u64)> {
         dispatch!(self, m => m.by_reason())
     }
 
-    /// See [`Mechanism::on_route`].
+    /// Runs [`Mechanism::on_route`].
     pub fn on_route(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, fx: &mut Effects) -> Verdict {
         dispatch!(self, m => m.on_route(node, p, to, fx))
     }
 
-    /// See [`Mechanism::on_offer`].
+    /// Runs [`Mechanism::on_offer`].
     pub fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
         dispatch!(self, m => m.on_offer(node, p, port, fx))
     }
 
-    /// See [`Mechanism::on_refusal`].
+    /// Runs [`Mechanism::on_refusal`].
     pub fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, fx: &mut Effects) -> Verdict {
         dispatch!(self, m => m.on_refusal(node, refused, fx))
     }
 
-    /// See [`Mechanism::on_drop`].
+    /// Runs [`Mechanism::on_drop`].
     pub fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
         dispatch!(self, m => m.on_drop(node, dropped, fx))
     }

@@ -1,4 +1,4 @@
-//! RIMM: packets for a port whose queue has reached α wait on a detour by a neighbour, and go on in order. Source: RIMM.
+//! RIMM: packets for a port whose queue has reached α take a detour by a neighbour, and go on in order. Source: RIMM.
 //!
 //! The state machines are those of [`fanin_dataplane::rimm`]; here are the headers, the messages and the choice of a port.
 
@@ -22,11 +22,11 @@ use fanin_params::{Cx, Ground, Setting};
 use fanin_units::{Bytes, Span, Time};
 use std::collections::BTreeMap;
 
-/// Hops that a packet must have left for a detour: two for it, and the longest way of a folded Clos network from there.
+/// Hops that a packet must have left for a detour: two for the detour, and the longest way of a folded Clos network from there.
 const LEAST_HOPS: u8 = 8;
 
 impl DropReason {
-    /// A message of RIMM whose neighbour would forward it by another way.
+    /// A RIMM message was dropped because its neighbour would forward it by another way.
     pub const NO_WAY_BACK: DropReason = DropReason("no_way_back");
 }
 
@@ -60,7 +60,7 @@ fn nanoseconds(span: Span) -> u32 {
 /// A port's registers.
 #[derive(Clone, Debug, Default)]
 struct Port {
-    /// True if it leads to a switch with RIMM.
+    /// True if the port leads to a switch with RIMM.
     aware: bool,
     detector: Detector,
     alert: Alert,
@@ -77,12 +77,12 @@ struct Away {
 #[derive(Debug)]
 pub struct Rimm {
     unit: Unit,
-    /// α in it.
+    /// α in `unit`.
     alpha: u32,
     by: AlertBy,
     /// `None`: packets have no numbers.
     until: Option<Until>,
-    /// [ns].
+    /// Setting `give_up` [ns].
     give_up: u32,
     /// Bounds of a pair's detour.
     bounds: Bounds,
@@ -98,20 +98,20 @@ pub struct Rimm {
     cell: u32,
     ttl: u8,
     ports: Vec<Port>,
-    /// By port, whether a packet for it comes back from the neighbour behind each; empty for one without detours.
+    /// True for each neighbour that sends a packet for a port back, by port and neighbour; empty for ports without detours.
     back: Vec<Vec<bool>>,
-    /// By port, the depth that the neighbour has last stated.
+    /// Depth that the neighbour has last stated, by port.
     qdm: Vec<Option<u16>>,
-    /// By hash; empty until the first detour.
+    /// Pairs of sequence numbers, by hash; empty until the first detour.
     pairs: Vec<Pair>,
-    /// By hash, the port of the pair's last detour; only with `neighbour` = per_flow.
+    /// Port of the pair's last detour, by hash; only with `neighbour` = per_flow.
     ways: Vec<PortNo>,
-    /// By packet.
+    /// Packets away on a detour, by packet.
     away: Vec<Away>,
     counts: RimmCounts,
     reasons: BTreeMap<Why, u64>,
     longest: Span,
-    /// [ns].
+    /// Longest time that a detour went on beside an idle port [ns].
     longest_idle: u32,
     most_detours: u64,
     most_out: u32,
@@ -122,7 +122,7 @@ impl Rimm {
         view.queue(self.unit)
     }
 
-    /// A header for packets to a switch with RIMM; the port writes the depth when the frame leaves.
+    /// Header for packets to a switch with RIMM; the port writes the depth when the frame leaves.
     fn shim(&self, ether_type: u16, rest: &[u8]) -> Shim {
         let mut body = [0; SHIM_BODY];
         body[2..2 + rest.len()].copy_from_slice(rest);
@@ -133,7 +133,7 @@ impl Rimm {
         self.shim(ether_type, &number.to_be_bytes())
     }
 
-    /// True if what would leave by `not` may come back from the neighbour behind a port.
+    /// True if a packet that would leave by `not` may come back from the neighbour behind a port.
     fn comes_back(&self, port: usize, not: PortNo) -> bool {
         self.back[not.index()].get(port).is_some_and(|back| *back)
     }
@@ -143,17 +143,17 @@ impl Rimm {
         !self.back[port.index()].is_empty()
     }
 
-    /// True if the neighbour behind a port, which has stated `depth`, may get what would leave by `not`.
+    /// True if the neighbour behind a port, which has stated `depth`, may get a packet that would leave by `not`.
     fn usable(&self, port: usize, depth: u16, not: PortNo) -> bool {
         self.comes_back(port, not) && depth < self.room && !self.ports[port].alert.is_on()
     }
 
-    /// The neighbour with the least depth that may get what would leave by `not`.
+    /// Port to the neighbour with the least depth that may get a packet that would leave by `not`.
     fn way(&self, not: PortNo) -> Option<PortNo> {
         least(&self.qdm, |port, depth| self.usable(port, depth, not)).map(|port| PortNo(port as u16))
     }
 
-    /// The port by which other packets of the pair are out.
+    /// Port by which other packets of the pair are out.
     fn kept(&self, hash: u32, not: PortNo) -> Option<PortNo> {
         let index = index(hash, self.hash_bits);
         let way = *self.ways.get(index).filter(|_| self.pairs[index].out() > 0)?;
@@ -167,7 +167,7 @@ impl Rimm {
         self.way(not).or_else(any)
     }
 
-    /// The port by which a packet that would leave by `to` takes its detour.
+    /// Port by which a packet that would leave by `to` takes its detour.
     fn detour(&self, p: &Arrival<'_>, to: PortNo) -> Result<PortNo, Why> {
         let frame = u64::from(p.envelope.frame - p.envelope.extra.shim() + NUMBER_BYTES);
         if frame > self.max_frame {
@@ -191,8 +191,8 @@ impl Rimm {
         *self.reasons.entry(why).or_default() += 1;
     }
 
-    /// State of a port: packets for it take detours now, it has not run empty since its alert; and, as the second, the alert has lasted
-    /// for so long that they take none.
+    /// State of a port's alert: packets for it take detours now; it has not run empty since its alert; and, as the second, the
+    /// alert has lasted so long that they take none.
     fn alert(&mut self, node: &mut dyn Node, to: PortNo) -> ((bool, bool), bool) {
         let now = clock(node.now());
         if self.by == AlertBy::AtOnce {
@@ -209,7 +209,7 @@ impl Rimm {
         ((detours, alert.is_busy()), alert.is_on() && !detours)
     }
 
-    /// The pair of a packet's flow, given up where its detour has come to a bound.
+    /// Pair of a packet's flow, given up where its detour has come to a bound.
     fn pair(&mut self, hash: u32, now: u32, (congested, busy): (bool, bool), until: Until) -> &mut Pair {
         if self.pairs.is_empty() {
             self.pairs.resize(1 << self.hash_bits, Pair::default());
@@ -303,8 +303,8 @@ impl Rimm {
         self.away[place] = Away { since: now, detours: 1 };
     }
 
-    /// Bits of registers: of a port its place in the QDM table, its detector and its alert; of a pair its numbers, clocks and port, and the
-    /// neighbour that it keeps.
+    /// Bits of registers: for each port its place in the QDM table, its detector and its alert; for each pair its numbers, clocks
+    /// and port, and the neighbour that it keeps.
     fn state_bytes(&self) -> u64 {
         const PORT: u64 = 16 + (2 + 16 + 32) + (3 + 16 + 32);
         let pair = match self.until {
@@ -504,7 +504,7 @@ impl Mechanism for Rimm {
             u64::from(dropped.envelope.kind != Kind::Control && dropped.envelope.extra.shim() == NUMBER_BYTES);
     }
 
-    /// Behind a link that is down there is no neighbour, until one states its depth again; and what waited at its egress is gone.
+    /// Forgets the neighbour behind a link that goes down until it states its depth again, and the queue at the link's egress.
     fn on_link(&mut self, node: &mut dyn Node, port: PortNo, up: bool, _fx: &mut Effects) {
         if !up {
             self.qdm[port.index()] = None;

@@ -4,7 +4,7 @@ use fanin_packet::Framing;
 use fanin_params::pattern;
 use fanin_units::{BitRate, Bytes, LinkId, Purpose, Span, Stream};
 
-/// A port of a switch: its place among the switch's links.
+/// A port of a switch, by its place among the switch's links.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct PortNo(pub u16);
 
@@ -20,7 +20,7 @@ pub struct PortSite {
     /// Outgoing link of the port, which names its random streams.
     pub link: LinkId,
     pub rate: BitRate,
-    /// Wire bytes of each frame besides its own.
+    /// Wire bytes of each frame besides the frame's own.
     pub overhead: u16,
     /// Name of the node at the far end.
     pub peer: String,
@@ -28,10 +28,10 @@ pub struct PortSite {
     pub to_host: bool,
     /// Keys of the mechanisms that run at the far end, if it is a switch.
     pub peer_runs: Vec<&'static str>,
-    /// Ports whose neighbours send back whatever leaves by this one: their only shortest paths to its hosts lead over this switch. Empty
-    /// unless a mechanism here asks for it (`Profile::returns`).
+    /// Ports whose neighbours send back whatever leaves by this one: their only shortest paths to this port's hosts lead over
+    /// this switch. Empty unless a mechanism here asks for it (`Profile::returns`).
     pub back: Vec<PortNo>,
-    /// Propagation there and back, and what both ends take from a last bit until they act on the frame.
+    /// Propagation there and back, and the time that both ends take from a frame's last bit until they act on it.
     pub round_trip: Span,
 }
 
@@ -44,11 +44,11 @@ pub struct Site {
     pub framing: Framing,
     /// Bytes of each frame behind the IP packet: room for stamps.
     pub trailer: u16,
-    /// Switches that a packet or message may cross.
+    /// Largest number of switches that a packet or message may cross.
     pub ttl: u8,
     /// Bytes of a buffer cell.
     pub cell: u32,
-    /// No frame of the traffic is larger, whatever switches put into it.
+    /// Upper bound on the frames of the traffic, whatever switches put into them.
     pub largest_frame: Bytes,
     /// Largest frame with a message at its end, at whatever switch; zero without such frames.
     pub attached_frame: Bytes,

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 pub struct Bench {
     pub now: Time,
     pub ports: u16,
-    /// When the wires are free.
+    /// Time at which the wires are free.
     pub free_at: Time,
     /// Packets that wait at each port.
     pub queue: u32,
     /// Ports without room.
     pub full: Vec<PortNo>,
-    /// Ports with other queues.
+    /// Ports with queues of other lengths.
     pub queues: Vec<(PortNo, u32)>,
     /// Bytes that express queues have room for.
     pub express_room: u16,
@@ -62,7 +62,7 @@ impl Node for Bench {
         self.waiting.get(place).copied()
     }
 
-    /// A full port has room for what leaves.
+    /// True: the bench's full port has room once others leave.
     fn has_room_without(&mut self, _port: PortNo, envelope: &Envelope, frames: &[u16]) -> bool {
         frames.iter().map(|frame| u32::from(*frame)).sum::<u32>() >= u32::from(envelope.frame)
     }

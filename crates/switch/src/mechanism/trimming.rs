@@ -18,8 +18,8 @@ names! {
     pub enum Cut {
         /// The arriving packet.
         "arriving" => Arriving,
-        /// The arriving packet or, with equal probability, the last one in the queue, whose place it takes: so that not
-        /// always the same flow is late. Source: NDP §3.1.
+        /// The arriving packet or, with equal probability, the last one in the queue, whose place the arriving one takes: so that
+        /// it is not always the same flow that is late. Source: NDP §3.1.
         "either" => Either,
     }
 }
@@ -56,25 +56,25 @@ impl DropReason {
     pub const HEADERS_FULL: DropReason = DropReason("headers_full");
 }
 
-/// Separates its draws from those of other mechanisms.
+/// Separates the draws of trimming from those of other mechanisms.
 const SALT: u32 = 2;
 
 /// Trimming at one switch.
 #[derive(Debug)]
 pub struct Trimming {
     cut: Cut,
-    /// With the trailer.
+    /// Framing with the trailer.
     framing: Framing,
     trailer: u16,
     headers: ExpressParams,
-    /// By port, whose payload is cut off.
+    /// Random streams by port, which decide whose payload is cut off.
     coins: Vec<Stream>,
     counts: TrimCounts,
     reasons: BTreeMap<&'static str, u64>,
 }
 
 impl Trimming {
-    /// Frame bytes of a packet's headers alone, with those that switches have put before them.
+    /// Frame bytes of a packet's headers alone, including headers that switches have put before them.
     fn header_frame(&self, e: &Envelope) -> u16 {
         self.framing.frame(u16::from(e.header)) + e.extra.shim()
     }
@@ -118,7 +118,7 @@ impl Mechanism for Trimming {
 
     const PROFILE: Profile = Profile { signals: Signals::TRIMMED, ..Profile::PLAIN };
 
-    /// The queues of headers.
+    /// Memory: the express queues of all ports.
     fn memory(params: &TrimmingParams, site: &Site) -> Option<Bytes> {
         Some(Bytes(params.headers.get() * site.ports.len() as u64))
     }
@@ -180,9 +180,9 @@ impl Mechanism for Trimming {
         }
     }
 
-    /// Where a packet finds no room, it takes the place of the last one of its class with one chance in two, which loses its
-    /// payload instead; only where both can be trimmed and are of the same size, so that neither buffer nor scheduler see a
-    /// difference. Source: NDP §3.1. Deviation: the paper does not speak of packets of different sizes.
+    /// Trims a refused packet. With [`Cut::Either`], in one of two cases the last packet of its class is trimmed in its stead:
+    /// only where both can be trimmed and have the same size, so that neither buffer nor scheduler sees a difference. Source: NDP
+    /// §3.1. Deviation: the paper does not speak of packets of different sizes.
     fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, fx: &mut Effects) -> Verdict {
         if !self.is_trimmable(refused.packet.envelope) {
             return Verdict::Pass;
@@ -207,7 +207,7 @@ impl Mechanism for Trimming {
 }
 
 impl Overtakes for Trimming {
-    /// The longest headers that there can be.
+    /// Largest frame of headers alone.
     fn largest(&self) -> u16 {
         self.framing.frame(u16::from(u8::MAX)) + LONGEST_SHIM + self.trailer
     }

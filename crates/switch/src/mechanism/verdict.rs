@@ -1,4 +1,4 @@
-//! Packets at hooks, and what mechanisms answer.
+//! Packets at hooks, and the answers of mechanisms.
 
 use super::PortNo;
 use crate::{DropReason, PortView};
@@ -8,7 +8,7 @@ use fanin_units::Time;
 /// A message of a mechanism: alone in a frame, or at the end of another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Message {
-    /// Addresses: a node on the way takes it as its own and may send it on. `header` is the length of the body.
+    /// Headers of the message: a node on the way takes it as its own and may send it on. `header` is the length of the body.
     pub envelope: Envelope,
     pub control: Control,
 }
@@ -20,7 +20,7 @@ impl Message {
     }
 }
 
-/// Bytes of a frame with nothing in it but a message of `body` bytes.
+/// Bytes of a frame with nothing but a message of `body` bytes.
 pub fn message_frame(framing: &Framing, body: u8) -> u16 {
     (framing.header + u16::from(body)).max(framing.min_frame)
 }
@@ -31,14 +31,14 @@ pub struct Arrival<'a> {
     /// Handle of the packet where it waits.
     pub id: PacketId,
     pub envelope: &'a mut Envelope,
-    /// The port that it came in by; `None` where the switch itself made or held it.
+    /// Port by which the packet came in; `None` where the switch itself made or held it.
     pub from: Option<PortNo>,
-    /// The header in its frame, of a switch or of its host; there is one at most. [`Arrival::set_shim`] changes it.
+    /// Header in the packet's frame, of a switch or of its host; there is one at most. [`Arrival::set_shim`] changes it.
     pub shim: &'a mut Option<Shim>,
 }
 
 impl Arrival<'_> {
-    /// Puts a header into the frame in the place of the one before it, or takes that off.
+    /// Puts a header into the frame in place of the one before, or takes that off.
     pub fn set_shim(&mut self, shim: Option<Shim>) {
         self.envelope.set_shim(shim.as_ref());
         *self.shim = shim;
@@ -53,7 +53,8 @@ pub enum Verdict {
     Drop(DropReason),
     /// The packet goes onto the wire of its port at once, which must be free. Not at route.
     Send,
-    /// The mechanism keeps the packet: it sends it when its turn at a port is there, or by [`Effect::Forward`]. Only at offer.
+    /// The mechanism holds the packet: it sends it at a transmission opportunity of a port, or by [`Effect::Forward`]. Only at
+    /// offer.
     Hold,
     /// The packet waits in the express queue of its port, which has room for it and is not idle ([`super::Overtakes`]). Not at route.
     Express,
@@ -76,7 +77,7 @@ pub struct Refused<'a> {
     pub reason: DropReason,
     /// True if there is no room; else marking drops it.
     pub room: bool,
-    /// True if it was detoured to this port: it is dropped if there is no room: a packet is detoured once at a switch.
+    /// True if the packet was detoured to this port: without room it is dropped, as a packet is detoured once at a switch.
     pub detoured: bool,
 }
 
@@ -96,9 +97,9 @@ pub struct Dropped<'a> {
 pub enum Turn {
     /// The mechanism sends nothing: the scheduler is next.
     Pass,
-    /// A packet that it holds. Not at a combined switch, where it has to cross.
+    /// A packet that the mechanism holds. Not at a combined switch, where it has to cross.
     Packet(PacketId),
-    /// The first of the express queue, if it is their turn ([`super::Overtakes`]).
+    /// The first packet of the express queue, if that queue may send now ([`super::Overtakes`]).
     Express,
     /// A message in a frame of its own.
     Message(Message),
@@ -107,33 +108,33 @@ pub enum Turn {
 /// Wish of a mechanism besides its verdict, carried out in order after the hook.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Effect {
-    /// A packet that the mechanism holds is offered to a port, as if it had been routed there.
+    /// Enqueues a packet that the mechanism holds at a port, as if it had been routed there.
     Forward { packet: PacketId, port: PortNo },
     /// A packet that the mechanism holds is dropped.
     Drop { packet: PacketId, port: PortNo, reason: DropReason },
-    /// Something of the mechanism waits at a port: [`super::Sends::on_turn`] runs when its wire is free, and
-    /// [`super::Attaches::on_departure`] for each frame until nothing waits any more.
+    /// Asks for a port's transmission opportunities, as something of the mechanism waits there: [`super::Sends::on_turn`] runs
+    /// when its wire is free, and [`super::Attaches::on_departure`] for each frame until nothing waits any more.
     Arm(PortNo),
-    /// A message leaves by a port in a frame of its own, before everything that waits there but earlier ones. A pause frame leaves before
-    /// these, too, and says what one says that waits.
+    /// Sends a message by a port in a frame of its own, before everything that waits there but earlier ones. A pause frame leaves
+    /// before these, too, and says what one says that waits.
     Emit { port: PortNo, message: Message },
-    /// [`super::Timed::on_timer`] runs then. Earlier timers stay.
+    /// Runs [`super::Timed::on_timer`] at this time. Earlier timers stay.
     Timer(Time),
-    /// Departures of a port are events while packets wait there, so that [`super::Watches::on_egress`] runs for each of them.
+    /// Makes departures of a port events while packets wait there, so that [`super::Watches::on_egress`] runs for each of them.
     Watch(PortNo),
     /// A packet that the mechanism has just held for a port waits behind what is held for that port: the policy that marks at enqueue
     /// decides about it as if all of that were in the port's queue, or what is of the packet's class where classes have policies of their
     /// own. It drops none of them, and is not asked again when the packet joins that queue.
     Mark { packet: PacketId, port: PortNo },
-    /// From now on these classes of a port wait, a bit for each, and all others may send. The frame on the wire is not interrupted.
+    /// Pauses these classes of a port, a bit for each, and lets all others send. The frame on the wire is not interrupted.
     Gate { port: PortNo, closed: u8 },
-    /// What waits in the queues of these classes of a port is dropped, a bit for each; the classes are paused.
+    /// Drops all packets in the queues of these classes of a port, a bit for each; the classes are paused.
     Flush { port: PortNo, classes: u8, reason: DropReason },
-    /// For the record: the neighbour at a port is to pause a class from now on, mostly for packets that wait at `behind`.
+    /// For the record: the neighbour at a port is asked to pause a class, mostly for packets that wait at `behind`.
     /// `held_up`: that class of `behind` has been paused itself since its queue was last empty.
     Asks { port: PortNo, class: u8, behind: Option<PortNo>, held_up: bool },
-    /// For the record: what the mechanism makes of a port from now on. `about`: which side of it; `state` and `degree`: what it says
-    /// of that. Rows of states.parquet ([`super::Profile::states`]).
+    /// For the record: the state of a port from now on, as the mechanism sees it. `about`: side of the port; `state` and
+    /// `degree`: the state. Rows of states.parquet ([`super::Profile::states`]).
     State { port: PortNo, about: &'static str, state: &'static str, degree: u32 },
     /// A message that is forwarded as packets are: the headers of `packet`, and `shim`. It joins the queue of a port as a
     /// packet does, and may be dropped wherever a packet may ([`super::Clones::on_lost`]).
@@ -144,7 +145,7 @@ pub enum Effect {
 /// Wishes of the mechanisms whose hooks run.
 #[derive(Clone, Debug, Default)]
 pub struct Effects {
-    /// Each with the number of its mechanism at the switch.
+    /// Effects, each with the number of its mechanism at the switch.
     pub list: Vec<(u8, Effect)>,
     /// Number of the mechanism whose hook runs.
     pub mechanism: u8,

@@ -60,16 +60,16 @@ counters! {
 }
 
 impl DropReason {
-    /// It made room for a packet whose flow has less left to send.
+    /// Reason of drops that make room for a packet whose flow has less left to send.
     pub const DISPLACED: DropReason = DropReason("displaced");
 }
 
-/// EtherType of the header of hosts: bytes left (4 B), how often this was sent before (1 B, at most 255), a byte that is zero. It is not
-/// registered.
+/// EtherType of the header of hosts: bytes left (4 B), earlier transmissions of the packet (1 B, at most 255), and a byte that is
+/// zero. Not registered.
 const LEFT: u16 = 0xA8F8;
-/// Its bytes. Source: Vertigo, its simulator (an option of IP of 8 bytes).
+/// Bytes of the header of hosts. Source: Vertigo, its simulator (an option of IP of 8 bytes).
 const HEADER_BYTES: u16 = 8;
-/// Separates its draws from those of other mechanisms.
+/// Separates the draws of Vertigo from those of other mechanisms.
 const SALT: u32 = 5;
 
 fn header(sent: &Sent) -> Shim {
@@ -93,15 +93,16 @@ pub struct Vertigo {
     serve: ServeBy,
     /// Ports that lead to switches.
     ports: Vec<PortNo>,
-    /// By port, for the packets that it refuses.
+    /// Random streams by port, for the packets that it refuses.
     draws: Vec<Stream>,
     counts: VertigoCounts,
     reasons: BTreeMap<&'static str, u64>,
 }
 
 impl Vertigo {
-    /// The port of those drawn that has the shortest queue, the first that was drawn of several. Source: Vertigo, its simulator (ports to
-    /// switches, the one that the packet came by among them). Deviation: the port that refuses is none of them.
+    /// Port with the shortest queue among those that are drawn; of several, the one that was drawn first. Source: Vertigo, its
+    /// simulator (ports to switches, the one that the packet came by among them). Deviation: the port that refuses is none of
+    /// them.
     fn draw(&mut self, node: &mut dyn Node, refuses: PortNo) -> Option<PortNo> {
         let mut others: Vec<PortNo> = self.ports.iter().copied().filter(|port| *port != refuses).collect();
         let draws = &mut self.draws[refuses.index()];
@@ -121,8 +122,8 @@ impl Vertigo {
         Some(Verdict::Detour(to))
     }
 
-    /// Lets packets with more left than `rank` make room for one at a port, those with most left first, of equal ones the last that came;
-    /// false where they cannot. Source: Vertigo, its simulator.
+    /// Makes room for a packet at a port by packets with more left than `rank`: those with most left go first, of equal ones the
+    /// last that came; false where they are not enough. Source: Vertigo, its simulator.
     fn make_room(&self, node: &mut dyn Node, port: PortNo, e: &Envelope, rank: u32, fx: &mut Effects) -> bool {
         let mut frames = Vec::new();
         let mut places = Vec::new();
@@ -260,7 +261,7 @@ impl Ranks for Vertigo {
 }
 
 impl Displaces for Vertigo {
-    /// It is deflected, unless the one that it made room for was.
+    /// Deflects a displaced packet, or drops it if it made room for a packet that had been deflected.
     fn on_displaced(
         &mut self,
         node: &mut dyn Node,

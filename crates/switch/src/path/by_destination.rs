@@ -11,8 +11,8 @@ params! {
     pub struct ByDestinationParams { }
 }
 
-/// No state. Source: RIMM §IV, whose basic forwarding is that of P4's tutorials: one next hop for each destination address. Which one
-/// a table names is open: here in turn.
+/// State of the choice by destination: none. Source: RIMM §IV, whose basic forwarding is that of P4's tutorials: one next hop for
+/// each destination address. Which one a table names is open: here in turn.
 #[derive(Clone, Debug)]
 pub struct ByDestination;
 

@@ -18,10 +18,10 @@ params! {
     }
 }
 
-/// A link that a packet compares: what waits there, whether its wire is busy, and its number.
+/// A link that a packet compares: bytes that wait there, true if its wire is busy, and its number.
 type Candidate = (u64, bool, u32);
 
-/// The memory of a switch.
+/// State of DRILL at one switch: the remembered links.
 ///
 /// Source: DRILL §3.2. Deviation: a switch has one forwarding engine, which all ports share, and sees each packet in the queue as soon
 /// as it has joined it; the paper has an engine for each line card or so, each with a memory of its own, and counts a packet when all
@@ -32,7 +32,7 @@ pub struct Drill {
     m: usize,
     /// Numbers of the best links of the last comparison, best first.
     best: Vec<u32>,
-    /// What the present packet compares; here so that nothing is allocated.
+    /// Links that are compared for the present packet; kept between packets so that nothing is allocated.
     candidates: Vec<(Candidate, usize)>,
     /// The places drawn so far, ascending.
     drawn: Vec<usize>,
@@ -66,7 +66,7 @@ impl Chooser for Drill {
 
     const PER_PACKET: bool = true;
 
-    /// The links that it remembers, each by a number of 16 bits.
+    /// Memory: the links that are remembered, each by a number of 16 bits.
     fn memory(params: &DrillParams) -> Option<Bytes> {
         Some(Bytes(2 * u64::from(params.m)))
     }

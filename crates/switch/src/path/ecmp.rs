@@ -20,7 +20,7 @@ pub fn ecmp(hash: u32, switch_seed: u32, n: usize) -> usize {
     reduce(mix32(hash ^ switch_seed), n)
 }
 
-/// No state.
+/// State of ECMP: none.
 #[derive(Clone, Debug)]
 pub struct ByHash;
 

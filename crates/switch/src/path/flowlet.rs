@@ -20,12 +20,13 @@ params! {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     last: Time,
-    /// The draw rather than the link, so that destinations with different numbers of links may share an entry.
+    /// Draw that chooses a link, kept instead of the link so that destinations with different numbers of links may share an
+    /// entry.
     draw: u32,
     used: bool,
 }
 
-/// The flowlet table of a switch, made when the first packet has a choice.
+/// Flowlet table of a switch, made when the first packet has a choice.
 ///
 /// Source: LetFlow §3 (a new flowlet takes a path at random). Deviation: pauses are measured exactly, not by an age bit
 /// that a timer clears.

@@ -1,4 +1,5 @@
-//! Hashes. They stand for the hash units of switches, of which vendors say little but that they spread well.
+//! Hashes of flows, by which path choices and tables spread them. They stand for the hash units of switches, of which vendors say
+//! little but that they spread well.
 
 /// Mixes 32 bits: a bijection in which every input bit moves every output bit about half of the time.
 /// Source: lowbias32.

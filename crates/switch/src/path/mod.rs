@@ -22,32 +22,32 @@ use fanin_packet::Envelope;
 use fanin_params::{choice, Ground, Setting, Trial};
 use fanin_units::{Bytes, HostId, Stream, Time};
 
-/// The links that a packet may take: what a path choice may see of them.
+/// Links that a packet may take, as a path choice sees them.
 pub trait Links {
     /// Number of links.
     fn count(&self) -> usize;
 
-    /// The number of one of them, which no other link has.
+    /// Number of one of the links, which no other link has.
     fn number(&self, i: usize) -> u32;
 
-    /// The queue of its port.
+    /// Queue of a link's port.
     fn queue(&mut self, i: usize) -> PortView;
 }
 
 /// A path-choice policy's state at one switch.
 pub(crate) trait Chooser: Sized {
-    /// Its parameters.
+    /// Parameters of the policy.
     type Params;
 
-    /// Packets of a flow take several paths, whatever the time between them, so they may overtake each other.
+    /// True if packets of a flow take several paths, whatever the time between them, so that they may overtake each other.
     const PER_PACKET: bool = false;
 
-    /// Further settings that a scenario gets when the path choice is tried there: those of its authors.
+    /// Further settings of a scenario in which the path choice is tried: those of its authors.
     fn authors(_at: &Ground) -> Vec<Setting> {
         Vec::new()
     }
 
-    /// Memory that it takes at a switch; `None`: not known.
+    /// Memory of the policy at one switch; `None`: not known.
     fn memory(_params: &Self::Params) -> Option<Bytes> {
         None
     }
@@ -55,14 +55,14 @@ pub(crate) trait Chooser: Sized {
     /// The state at the start of a run.
     fn new(params: &Self::Params) -> Self;
 
-    /// The link that packets to `dst` with this hash of their 5-tuple take, now and later, if nothing else decides it: one of `0..n`. Routes
-    /// are settled by it when flows start.
+    /// Link that packets to `dst` with this hash of their 5-tuple take, now and later, if nothing else decides it: one of `0..n`.
+    /// Routes are settled by it when flows start.
     #[inline(always)]
     fn foresee(&self, _dst: HostId, _hash: u32, _n: usize, _switch_seed: u32) -> Option<usize> {
         None
     }
 
-    /// One of the links.
+    /// Chooses one of the links for a packet; gives its index.
     fn pick(&mut self, now: Time, p: &Envelope, links: &mut impl Links, switch_seed: u32, rng: &mut Stream) -> usize;
 }
 
@@ -76,7 +76,7 @@ macro_rules! registry {
         }
 
         impl PathChoice {
-            /// Each as it is tried on a scenario.
+            /// One trial for each path choice.
             pub fn trials(at: &Ground) -> Vec<Trial> {
                 vec![$( {
                     let own = ("switch.routing".to_string(), format!("{:?}", $kind));
@@ -84,12 +84,12 @@ macro_rules! registry {
                 }, )*]
             }
 
-            /// Packets of a flow take several paths, whatever the time between them.
+            /// True if packets of a flow take several paths, whatever the time between them.
             pub fn per_packet(&self) -> bool {
                 match self { $( PathChoice::$name(_) => <$state as Chooser>::PER_PACKET, )* }
             }
 
-            /// Memory that it takes at a switch; `None`: not known.
+            /// Memory of the path choice at one switch; `None`: not known.
             pub fn memory(&self) -> Option<Bytes> {
                 match self { $( PathChoice::$name(params) => <$state as Chooser>::memory(params), )* }
             }
@@ -107,7 +107,7 @@ macro_rules! registry {
                 match choice { $( PathChoice::$name(params) => PathChooser::$name(<$state as Chooser>::new(params)), )* }
             }
 
-            /// The link that packets to `dst` with this hash take, if nothing else decides it.
+            /// Link that packets to `dst` with this hash take, if nothing else decides it.
             #[inline(always)]
             pub fn foresee(&self, dst: HostId, hash: u32, n: usize, switch_seed: u32) -> Option<usize> {
                 match self { $( PathChooser::$name(state) => state.foresee(dst, hash, n, switch_seed), )* }

@@ -1,4 +1,4 @@
-//! Envelope spraying in turn.
+//! Round-robin packet spraying.
 
 use super::hash::{mix32, reduce};
 use super::{Chooser, Links};

@@ -15,7 +15,7 @@ params! {
     }
 }
 
-/// The active list, the deficit counters and the sizes of what waits.
+/// State of deficit round robin: the active list, the deficit counters and the sizes of waiting packets.
 ///
 /// Source: DRR: a class that gets its first packet joins the end of the active list with no deficit; a
 /// visit to the head of the list adds its quantum and sends while the deficit covers the first packet; then the class moves
@@ -29,7 +29,7 @@ pub struct Drr {
     active: VecDeque<usize>,
     /// True if the head of the active list has had this visit's quantum.
     visiting: bool,
-    /// Classes that send nothing, a bit for each: they are not in the active list.
+    /// Closed classes, a bit for each: they send nothing and are not in the active list.
     closed: u8,
 }
 
@@ -38,7 +38,7 @@ pub struct Drr {
 struct Turn {
     /// Position in the active list.
     at: usize,
-    /// Rounds of visits up to and including the one that sends; 0 when the present visit goes on.
+    /// Rounds of visits up to and including the visit that sends; 0 when the present visit goes on.
     rounds: u64,
 }
 
@@ -74,7 +74,7 @@ impl Drr {
         }
     }
 
-    /// Who sends next, and after how many rounds.
+    /// Class that sends next, and the rounds of visits until then; `None`: no class has packets to send.
     fn turn(&self) -> Option<Turn> {
         let head = *self.active.front()?;
         if self.visiting && self.first(head) <= self.deficit[head] {
@@ -89,7 +89,7 @@ impl Drr {
 }
 
 impl Drr {
-    /// The first packet of `class`, whose turn it is, leaves; `charge`: what its deficit pays.
+    /// Removes the first packet of `class`, which is next; `charge`: bytes that its deficit pays.
     #[inline]
     fn leaves(&mut self, class: usize, charge: u16) {
         let Some(Turn { at, rounds }) = self.turn() else { return };
@@ -155,7 +155,8 @@ impl Discipline for Drr {
         }
     }
 
-    /// A class that closes leaves the active list and forgets its deficit, as one that is empty; one that opens joins the end.
+    /// Closes and opens classes: one that closes leaves the active list and forgets its deficit, as an empty one does; one that
+    /// opens joins the end.
     fn gate(&mut self, closed: u8) {
         let changed = std::mem::replace(&mut self.closed, closed) ^ closed;
         for class in 0..self.queues.len() {
@@ -188,8 +189,8 @@ impl Discipline for Drr {
         self.leaves(class, 0);
     }
 
-    /// Alone, a class is visited as often as its bytes need: after `sent` of them ⌈`sent`/quantum⌉ times, and the last visit
-    /// goes on.
+    /// Sets the state of a class that has sent alone: it was visited as often as its bytes need, ⌈`sent`/quantum⌉ times, and the
+    /// last visit goes on.
     fn resume(&mut self, class: usize, sent: u64, frames: &[u16]) {
         frames.iter().for_each(|frame| self.enqueue(class, *frame));
         if sent > 0 {

@@ -1,4 +1,4 @@
-//! A queue that leaves before those of the scheduler, so many packets for each of theirs: what a mechanism may ask ports for.
+//! Express queue of a port, served before those of the scheduler in a fixed ratio: mechanisms can ask for it.
 
 use fanin_packet::PacketId;
 use fanin_units::Bytes;
@@ -7,13 +7,13 @@ use std::collections::VecDeque;
 /// Room and weight of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExpressParams {
-    /// Room for what waits there.
+    /// Room of the queue.
     pub room: Bytes,
-    /// Packets of the queue that leave for each other one while both wait.
+    /// Packets of the queue that leave for each packet of another queue while both wait.
     pub ratio: u32,
 }
 
-/// The queue of one port, and whose turn it is.
+/// Express queue of one port, and its share of the transmission opportunities.
 ///
 /// While departures of the port are no events, its packets stand before the others where those wait, and are only counted here. That
 /// is their order as long as none of the others would have its turn between them ([`Express::goes_before`],
@@ -21,11 +21,11 @@ pub struct ExpressParams {
 #[derive(Clone, Debug)]
 pub struct Express {
     params: ExpressParams,
-    /// While departures are events: those that wait, in order.
+    /// Waiting packets in order, kept here only while departures are events.
     waiting: VecDeque<(PacketId, u16)>,
     packets: u32,
     bytes: u64,
-    /// Its packets that have left since the last other one did, while others waited.
+    /// Packets of this queue that have left since the last one of another queue did, while others waited.
     served: u32,
     peak: u64,
 }
@@ -41,13 +41,13 @@ impl Express {
         self.bytes + u64::from(frame) <= self.params.room.get()
     }
 
-    /// Packets that wait.
+    /// Packets of this queue that wait.
     #[inline(always)]
     pub fn packets(&self) -> u32 {
         self.packets
     }
 
-    /// Frame bytes that wait.
+    /// Frame bytes of this queue that wait.
     #[inline(always)]
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -58,7 +58,7 @@ impl Express {
         Bytes(self.peak)
     }
 
-    /// A frame has joined it, and stands where the caller keeps it.
+    /// Counts a frame that has joined the queue, and stands where the caller keeps it.
     #[inline]
     pub fn join(&mut self, frame: u16) {
         self.packets += 1;
@@ -66,19 +66,19 @@ impl Express {
         self.peak = self.peak.max(self.bytes);
     }
 
-    /// One more packet would leave before all others that wait now.
+    /// True if one more packet would leave before all others that wait now.
     #[inline]
     pub fn goes_before(&self) -> bool {
         self.served + self.packets < self.params.ratio
     }
 
-    /// All that wait would leave before another packet that comes now.
+    /// True if all packets that wait would leave before another packet that comes now.
     #[inline]
     pub fn all_go_before(&self) -> bool {
         self.served + self.packets <= self.params.ratio
     }
 
-    /// The first of its packets has left. `others`: others wait.
+    /// Records that the first packet of the queue has left. `others`: packets of other queues wait.
     #[inline]
     pub fn left(&mut self, frame: u16, others: bool) {
         self.packets -= 1;
@@ -86,30 +86,30 @@ impl Express {
         self.served += u32::from(others);
     }
 
-    /// Another packet has left.
+    /// Records that a packet of another queue has left.
     #[inline]
     pub fn other_left(&mut self) {
         self.served = 0;
     }
 
-    /// Nothing of it waits, and what has left counts for nothing any more.
+    /// True if no packet of the queue waits, and its share of departures starts anew.
     #[inline]
     pub fn is_over(&self) -> bool {
         self.packets == 0 && self.served == 0
     }
 
-    /// From now on this packet, the first that is not here yet of those that wait, stands here.
+    /// Appends a packet that waits to those that are kept here.
     pub fn keep(&mut self, packet: PacketId, frame: u16) {
         self.waiting.push_back((packet, frame));
     }
 
-    /// A packet joins it while departures are events.
+    /// Appends a packet to the queue while departures are events.
     pub fn push(&mut self, packet: PacketId, frame: u16) {
         self.join(frame);
         self.keep(packet, frame);
     }
 
-    /// The one of its packets that leaves next, if it is their turn. `others`: others wait.
+    /// Takes the next packet of the queue, if the queue may send now. `others`: packets of other queues wait.
     pub fn pop(&mut self, others: bool) -> Option<PacketId> {
         if self.waiting.is_empty() || (others && self.served >= self.params.ratio) {
             self.served = 0; // another leaves, or nothing waits

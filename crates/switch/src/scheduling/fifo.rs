@@ -8,7 +8,7 @@ params! {
     pub struct FifoParams { }
 }
 
-/// One queue.
+/// State of first in, first out: one queue.
 #[derive(Clone, Debug)]
 pub struct Fifo {
     packets: u32,

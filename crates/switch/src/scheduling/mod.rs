@@ -1,4 +1,5 @@
-//! Scheduling: whose packet is next. State machines over classes and sizes; the caller holds the packets.
+//! Scheduling: the disciplines that choose the class of the next packet. State machines over classes and sizes; the caller holds
+//! the packets.
 
 mod drr;
 mod express;
@@ -17,51 +18,51 @@ use fanin_params::{choice, Cx};
 /// The most classes that a port has. Source: IEEE 802.1Q §6.9.3 (eight priorities).
 pub const MAX_CLASSES: usize = 8;
 
-/// A scheduling discipline among classes. In which order the packets of a class leave is the caller's: he knows their places.
+/// A scheduling discipline among classes. The order within a class is up to the caller, who keeps its packets.
 pub(crate) trait Discipline: Sized {
-    /// Its parameters.
+    /// Parameters of the discipline.
     type Params;
 
     /// The state of a port without packets.
     fn new(params: &Self::Params) -> Self;
 
-    /// Records what single keys cannot show to be wrong.
+    /// Records errors that single keys cannot show.
     fn check(_params: &Self::Params, _cx: &mut Cx) {}
 
-    /// Number of classes that it distinguishes.
+    /// Number of classes that the discipline distinguishes.
     fn classes(params: &Self::Params) -> usize;
 
-    /// The same, of this port.
+    /// Number of classes that the discipline has at this port.
     fn queues(&self) -> usize;
 
     /// A packet has joined the queue of `class`.
     fn enqueue(&mut self, class: usize, frame: u16);
 
-    /// The packet that has joined the queue of `class` last stands at a place before its end.
+    /// Moves the packet that has joined the queue of `class` last to a place before its end.
     fn moved(&mut self, _class: usize, _place: usize) {}
 
-    /// The packet of `frame` bytes at a place of the queue of `class` has left it otherwise than by its turn.
+    /// Removes the packet of `frame` bytes at a place of the queue of `class`, which has left it out of order.
     fn removed(&mut self, class: usize, place: usize, frame: u16);
 
-    /// The class whose first packet is next.
+    /// Class whose first packet is next.
     fn next(&self) -> Option<usize>;
 
-    /// From now on these classes send nothing, as if nothing of them waited; the others send. A bit for each class.
+    /// Closes these classes: they send nothing, as if nothing of them waited, and the others send. A bit for each class.
     fn gate(&mut self, closed: u8);
 
-    /// The first packet of `class`, which is what `next` said, has left.
+    /// Removes the first packet of `class`, which `next` gave, as it has been sent.
     fn dequeued(&mut self, class: usize, frame: u16);
 
-    /// The same of a packet that was dropped instead: it takes nothing of what the class may send.
+    /// Records that the first packet of `class` was dropped instead of sent: nothing is charged to the class.
     fn dropped(&mut self, class: usize, frame: u16) {
         self.dequeued(class, frame);
     }
 
-    /// Nothing of `class` waits any more, which sends nothing now ([`Discipline::gate`]).
+    /// Records that all packets of `class`, which is closed ([`Discipline::gate`]), have left otherwise.
     fn flush(&mut self, class: usize);
 
-    /// The state of a port without packets becomes that of one at which only `class` has had packets since it was last empty:
-    /// `sent` bytes of them have left, these frames wait. The same as by `enqueue` and `dequeued` of each.
+    /// Takes over a port at which only `class` has had packets since it was last empty: `sent` bytes of them have left, these
+    /// frames wait. The same as by `enqueue` and `dequeued` of each.
     fn resume(&mut self, class: usize, _sent: u64, frames: &[u16]) {
         frames.iter().for_each(|frame| self.enqueue(class, *frame));
     }
@@ -89,7 +90,7 @@ macro_rules! registry {
                 match scheduling { $( Scheduling::$name(params) => Scheduler::$name(<$state as Discipline>::new(params)), )* }
             }
 
-            /// Number of classes that it distinguishes.
+            /// Number of classes of the scheduler.
             #[inline]
             pub fn classes(&self) -> usize {
                 match self { $( Scheduler::$name(state) => state.queues(), )* }
@@ -101,7 +102,7 @@ macro_rules! registry {
                 usize::from(class).min(self.classes() - 1)
             }
 
-            /// A packet of `frame` bytes has joined the queue of `class`.
+            /// Adds a packet of `frame` bytes that has joined the queue of `class`.
             ///
             /// # Panics
             /// When there is no such class; see [`Scheduler::class_of`].
@@ -110,57 +111,58 @@ macro_rules! registry {
                 match self { $( Scheduler::$name(state) => state.enqueue(class, frame), )* }
             }
 
-            /// The packet that has joined the queue of `class` last stands at a place before its end.
+            /// Moves the packet that has joined the queue of `class` last to a place before its end.
             pub fn moved(&mut self, class: usize, place: usize) {
                 match self { $( Scheduler::$name(state) => state.moved(class, place), )* }
             }
 
-            /// The packet of `frame` bytes at a place of the queue of `class` has left it otherwise than by its turn.
+            /// Removes the packet of `frame` bytes at a place of the queue of `class`, which has left it out of order.
             pub fn removed(&mut self, class: usize, place: usize, frame: u16) {
                 match self { $( Scheduler::$name(state) => state.removed(class, place, frame), )* }
             }
 
-            /// From now on these classes send nothing, and all others do; a bit for each class.
+            /// Closes these classes, a bit for each: they send nothing, and all others do.
             pub fn gate(&mut self, closed: u8) {
                 match self { $( Scheduler::$name(state) => state.gate(closed), )* }
             }
 
-            /// The class whose first packet is next; none when nothing waits that may be sent.
+            /// Class whose first packet is next; `None` when nothing waits that may be sent.
             #[inline]
             pub fn next(&self) -> Option<usize> {
                 match self { $( Scheduler::$name(state) => state.next(), )* }
             }
 
-            /// The first packet of `class` was dropped at the head of its queue; `class` is what [`Scheduler::next`] said.
+            /// Removes the first packet of `class`, which [`Scheduler::next`] gave and which was dropped at the head of its
+            /// queue.
             pub fn dropped(&mut self, class: usize, frame: u16) {
                 match self { $( Scheduler::$name(state) => state.dropped(class, frame), )* }
             }
 
-            /// All that waits of `class` was dropped; the class is closed ([`Scheduler::gate`]).
+            /// Removes all packets of `class`, which were dropped; the class is closed ([`Scheduler::gate`]).
             pub fn flush(&mut self, class: usize) {
                 match self { $( Scheduler::$name(state) => state.flush(class), )* }
             }
 
-            /// The first packet of `class` has left; `class` is what [`Scheduler::next`] said, `frame` its size.
+            /// Removes the first packet of `class`, which [`Scheduler::next`] gave and which has been sent; `frame`: its size.
             #[inline]
             pub fn dequeued(&mut self, class: usize, frame: u16) {
                 match self { $( Scheduler::$name(state) => state.dequeued(class, frame), )* }
             }
 
-            /// The state of a port without packets becomes that of one at which only `class` has had packets since it was last
-            /// empty: `sent` bytes of them have left, these frames wait.
+            /// Takes over a port at which only `class` has had packets since it was last empty: `sent` bytes of them have left,
+            /// these frames wait.
             pub fn resume(&mut self, class: usize, sent: u64, frames: &[u16]) {
                 match self { $( Scheduler::$name(state) => state.resume(class, sent, frames), )* }
             }
         }
 
         impl Scheduling {
-            /// Number of classes that it distinguishes.
+            /// Number of classes of the scheduler.
             pub fn classes(&self) -> usize {
                 match self { $( Scheduling::$name(params) => <$state as Discipline>::classes(params), )* }
             }
 
-            /// Records what single keys cannot show to be wrong.
+            /// Records errors that single keys cannot show.
             pub fn check(&self, cx: &mut Cx) {
                 match self { $( Scheduling::$name(params) => <$state as Discipline>::check(params, cx), )* }
             }

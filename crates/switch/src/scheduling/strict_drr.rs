@@ -16,7 +16,7 @@ params! {
     }
 }
 
-/// Both machines. A visit of deficit round robin that a strict class interrupts goes on afterwards.
+/// State of both disciplines at one port. A visit of deficit round robin that a strict class interrupts goes on afterwards.
 #[derive(Clone, Debug)]
 pub struct StrictDrr {
     strict: Strict,

@@ -18,18 +18,18 @@ use fanin_params::{Cx, Node, Param, Problem, Severity};
 /// Role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The same in each row of a case: how the mechanism is set.
+    /// Setting of the mechanism, constant within a case.
     Setting,
-    /// What it is given.
+    /// Input of the mechanism in this row.
     Input,
-    /// What it has computed or keeps.
+    /// Value that the mechanism has computed or keeps.
     Register,
-    /// What it decides.
+    /// Decision of the mechanism.
     Output,
 }
 
 impl Role {
-    /// As documents write it.
+    /// Name of the role in documents.
     pub const fn name(self) -> &'static str {
         match self {
             Role::Setting => "setting",
@@ -40,7 +40,7 @@ impl Role {
     }
 }
 
-/// A column: whole numbers of so many bits.
+/// A column: whole numbers of a width in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     pub name: &'static str,
@@ -61,7 +61,7 @@ impl Column {
         Column { name, role, bits, signed: true, unit, about }
     }
 
-    /// Whether `value` has room in it.
+    /// True if `value` fits into the column.
     pub fn holds(&self, value: i128) -> bool {
         let magnitude = self.bits - u32::from(self.signed);
         let low = if self.signed { -(1i128 << magnitude) } else { 0 };
@@ -69,10 +69,10 @@ impl Column {
     }
 }
 
-/// Rows that start from a mechanism as it is before the first packet.
+/// Rows that start from the mechanism's state before the first packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequence {
-    /// Which case, for example `pairs`.
+    /// Name of the case, for example `pairs`.
     pub case: &'static str,
     /// One value for each setting.
     pub settings: Vec<i64>,
@@ -84,7 +84,7 @@ pub struct Sequence {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vectors {
     pub mechanism: &'static str,
-    /// Every case that was asked for, and what it is for.
+    /// Every case that was asked for, with its purpose.
     pub cases: Vec<(&'static str, String)>,
     pub settings: &'static [Column],
     pub columns: &'static [Column],
@@ -96,7 +96,7 @@ macro_rules! registry {
         /// Every mechanism that has vectors.
         pub const VECTORS: &[&str] = &[$($name),*];
 
-        /// The vectors of the mechanism `name`, by its parameters.
+        /// Test vectors of the mechanism `name`, by its parameters.
         ///
         /// # Errors
         /// An unknown mechanism; everything that is wrong with the parameters.

@@ -144,7 +144,7 @@ impl Pattern {
         }
     }
 
-    /// Sends as a port does: asks for the transmission opportunity, and a packet that gets it departs.
+    /// Sends as a port does: asks for the transmission opportunity; a packet that gets it departs.
     fn priority(&mut self) {
         for i in 0..120_u32 {
             if i % 3 < 2 {
@@ -226,7 +226,7 @@ fn events(case: Case, params: &PdnVectorParams, bounds: Bounds) -> Vec<Event> {
     p.events
 }
 
-/// Notification as its port keeps it: the bytes behind the addresses and ports, and the hops that it has left.
+/// Notification in the queue of a port: the bytes behind addresses and ports, and its hops left.
 type Notice = ([u8; FIELDS], u8);
 
 struct Port {
@@ -235,7 +235,7 @@ struct Port {
     kind: u8,
     empty: u16,
     first_ttl: u8,
-    /// None where the next hop runs no PDN.
+    /// Queue of notifications; `None` where the next hop runs no PDN.
     queue: Option<Queue<Notice>>,
 }
 
@@ -251,7 +251,7 @@ impl Port {
         }
     }
 
-    /// The row of an event, without its step.
+    /// Row of an event, without its step.
     fn row(&mut self, event: Event) -> Vec<i64> {
         let mut inputs = [0_i64; 9];
         let (mut fate, mut sends, mut size, mut sent) = (NONE, 0, 0, None);

@@ -223,7 +223,7 @@ struct Port {
 }
 
 impl Port {
-    /// The row of an event, without its step.
+    /// Row of an event, without its step.
     fn row(&mut self, event: Event) -> Vec<i64> {
         let (mut inputs, mut sample, mut turned) = ([0_i64; 9], [0_i64; 7], false);
         inputs[4] = -1;

@@ -142,7 +142,7 @@ struct Tape<'a> {
     params: &'a RimmVectorParams,
     switch: Switch,
     rng: Stream,
-    /// [ns].
+    /// Present time [ns].
     clock: u64,
     out: Vec<Out>,
     crossing: u16,
@@ -189,7 +189,7 @@ impl Tape<'_> {
         self.row(&event, 0, false);
     }
 
-    /// The next message about a port: above α or below it.
+    /// Adds a row with the next message about a port: above α or below it.
     fn alert(&mut self, port: u16, on: bool) {
         self.crossing = self.crossing.wrapping_add(1);
         let depth = if on { self.params.alpha.get() } else { self.params.alpha.get() - 1 };
@@ -213,7 +213,7 @@ impl Tape<'_> {
         }
     }
 
-    /// Packet `i` of those that are out is back.
+    /// Brings packet `i` of those that are out back.
     fn back(&mut self, i: usize, heard: u16, ttl: u8) {
         if i >= self.out.len() {
             return; // nobody had room for it
@@ -226,7 +226,7 @@ impl Tape<'_> {
         }
     }
 
-    /// One after the other in any order, until none is out.
+    /// Brings packets back one after the other in any order, until none is out.
     fn all_back(&mut self) {
         let most = 40 * self.out.len();
         for _ in 0..most {
@@ -560,7 +560,7 @@ fn sequence(case: Case, params: &RimmVectorParams, flowlet: bool) -> Sequence {
     Sequence { case: case.name(), settings, rows: tape.rows }
 }
 
-/// Every case with both ends of a detour.
+/// Vectors of every case, each with detours that end when drained and with detours that end by a flowlet gap.
 pub(super) fn vectors(params: &RimmVectorParams) -> Vectors {
     let fanin_params::Schema::Names(names) = Case::schema() else { unreachable!("`names!` gives names") };
     let about = |case: &Case| names.values.iter().find(|(name, _)| *name == case.name()).map(|(_, doc)| doc.clone());

@@ -88,7 +88,7 @@ const FULL: u16 = 1518;
 const OVERHEAD: u16 = 20;
 
 struct Arrival {
-    /// After the one before.
+    /// Time since the arrival before.
     gap: Span,
     frame: u16,
     ecn: Ecn,
@@ -110,7 +110,7 @@ impl Pattern {
         self.arrivals.push(Arrival { gap: Span::from_ps(gap), frame, ecn });
     }
 
-    /// `n` full frames at equal distances, at so many tenths of the rate.
+    /// Adds `n` full frames at equal distances, at so many tenths of the rate.
     fn even(&mut self, n: usize, tenths: u64) {
         let gap = self.time(FULL) * 10 / tenths;
         (0..n).for_each(|_| self.push(gap, FULL, Ecn::Ect0));
@@ -195,7 +195,7 @@ fn arrivals(case: Case, params: &SEcnVectorParams, rate: BitRate) -> Vec<Arrival
     p.arrivals
 }
 
-/// A FIFO port without end of buffer, its marking policy, and the rows of what happens there.
+/// A FIFO port with an unlimited buffer, its marking policy, and the rows of its events.
 struct Port {
     now: Time,
     rate: BitRate,
@@ -203,7 +203,7 @@ struct Port {
     /// R, I, … of [`SlopeRegisters`] before the first packet.
     fresh: SlopeRegisters,
     free_at: Time,
-    /// When it starts, its number, the packet.
+    /// Waiting packets: start of transmission, number, headers.
     waiting: VecDeque<(Time, u32, Envelope)>,
     queue: u64,
     k: u64,

@@ -110,7 +110,7 @@ operation! {
     }
 }
 operation! {
-    /// All-gather around a ring: every rank gets the share of each.
+    /// All-gather around a ring: every rank gets the shares of all ranks.
     pub struct AllGather {
         /// Largest message: the data that a rank sends in one step is cut into messages of at most this size, each forwarded
         /// as soon as it has arrived. One message per step if absent.

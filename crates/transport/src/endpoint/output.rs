@@ -31,7 +31,7 @@ pub(super) struct Next {
 enum FastNext {
     New(Next),
     Nothing,
-    /// Not decided: not on the fast path, or the receive window is short.
+    /// The next segment is not decided: the endpoint is off the fast path, or the receive window is short.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! pcap. Source: pcap.
+//! Reader of pcap files. Source: pcap.
 
 use super::{Capture, CaptureError, Clock, Found, Interface, Trouble, LARGEST_BLOCK, ZEROS};
 use crate::headers::LinkType;
@@ -8,7 +8,7 @@ use std::io::Read;
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 
-/// Files that are often met in the place of a capture, by their first bytes.
+/// Files that are often given instead of a capture, by their first bytes.
 const STRANGERS: [(&[u8], &str); 8] = [
     (&[0x1f, 0x8b], "it is compressed with gzip: unpack it first"),
     (&[0x28, 0xb5, 0x2f, 0xfd], "it is compressed with zstd: unpack it first"),
@@ -55,7 +55,7 @@ impl<R: Read> Capture<R> {
         Ok(())
     }
 
-    /// The next record.
+    /// Reads the next record.
     pub(super) fn legacy_record(&mut self) -> Result<Option<Found>, CaptureError> {
         match self.source.begin(RECORD_HEADER)? {
             0 => return Ok(None),

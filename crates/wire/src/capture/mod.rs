@@ -12,16 +12,16 @@ use fanin_telemetry::Stamp;
 use source::Source;
 use std::io::Read;
 
-/// Largest block or packet of a file; more is damage, or not what is read here.
+/// Size of the largest block or packet of a file; more is damage, or a format that is not read here.
 pub const LARGEST_BLOCK: u64 = 16 << 20;
 
 /// Interfaces of all sections of a file together.
 pub const MOST_INTERFACES: usize = 1 << 16;
 
-/// Words of a file that ends in zeros, as one does whose end was not on the disk when the power failed.
+/// Text about a file that ends in zeros, as one does whose end was not on the disk when the power failed.
 pub const ZEROS: &str = "zeros in the place of the next packet";
 
-/// The file's format.
+/// Format of a capture file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Pcap,
@@ -31,7 +31,7 @@ pub enum Format {
 /// Reason that a capture cannot be read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// The file ends within a block, as that of a capture that was killed does, or goes on in zeros; all before it has been read.
+    /// The file ends within a block, as that of a killed capture does, or goes on in zeros; all before it has been read.
     Truncated,
     /// The content of a block contradicts the format.
     Malformed,
@@ -41,7 +41,7 @@ pub enum Trouble {
     Io,
 }
 
-/// An error, and where in the file it is.
+/// An error, and its place in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureError {
     pub trouble: Trouble,
@@ -60,7 +60,7 @@ impl std::fmt::Display for CaptureError {
 
 impl std::error::Error for CaptureError {}
 
-/// Direction of a frame, seen from where it was captured.
+/// Direction of a frame, seen from the place of capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     In,
@@ -73,13 +73,13 @@ pub struct Interface {
     pub link: LinkType,
     /// Empty where the file gives none.
     pub name: String,
-    /// Speed [bit/s].
+    /// Speed of the interface [bit/s].
     pub speed: Option<u64>,
     /// Bytes of frame check sequence at the end of each frame, where the file says.
     pub fcs: Option<u8>,
     /// Bytes that are kept of each frame at most, where the file says.
     pub snap: Option<u32>,
-    /// Frames that the capturing side says it lost.
+    /// Frames that the capturing side reports as lost.
     pub lost: u64,
     clock: Clock,
 }
@@ -89,7 +89,7 @@ pub struct Interface {
 struct Clock {
     /// `if_tsresol`: a power of ten, or of two with the highest bit set; negative.
     resolution: u8,
-    /// Seconds to add.
+    /// Seconds to add to the interface's times.
     offset: i64,
 }
 
@@ -125,24 +125,24 @@ pub struct Skipped {
 /// A captured frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Byte offset of its block or record in the file.
+    /// Byte offset of the frame's block or record in the file.
     pub offset: u64,
     /// Index of the interface in [`Capture::interfaces`].
     pub interface: usize,
     pub link: LinkType,
     /// Picoseconds since the epoch: 1970-01-01 00:00 UTC, or the start of a simulation.
     pub time_ps: i128,
-    /// Bytes that it had on the wire, as far as the capturing side saw them.
+    /// Bytes that the frame had on the wire, as far as the capturing side saw them.
     pub length: u32,
-    /// The bytes that were kept.
+    /// Bytes of the frame that were kept.
     pub data: &'a [u8],
-    /// Bytes of frame check sequence among them, where the file says.
+    /// Bytes of frame check sequence in the frame, where the file says.
     pub fcs: Option<u8>,
     pub direction: Option<Direction>,
 }
 
 impl Frame<'_> {
-    /// True if not all of its bytes were kept.
+    /// True if not all bytes of the frame were kept.
     pub fn is_cut(&self) -> bool {
         self.data.len() < self.length as usize
     }
@@ -152,7 +152,7 @@ impl Frame<'_> {
         Headers::parse_cut(self.link, self.data, self.length as usize)
     }
 
-    /// The outermost headers of IP: those of a tunnel where the packet is in one.
+    /// Outermost headers of IP: those of a tunnel where the packet is in one.
     pub fn outer_headers(&self) -> Option<Headers> {
         Headers::outermost(self.link, self.data, self.length as usize)
     }
@@ -162,7 +162,7 @@ impl Frame<'_> {
         Cooked::of(self.link, self.data)?.interface
     }
 
-    /// Bytes of frame check sequence at its end: as the file says, or where it does not, 4 if they are the right ones.
+    /// Bytes of frame check sequence at the frame's end: as the file says, or where it does not, 4 if they are the right ones.
     pub fn check_sequence(&self) -> u8 {
         self.fcs.unwrap_or_else(|| {
             let whole = self.link == LinkType::Ethernet && !self.is_cut();
@@ -175,7 +175,7 @@ impl Frame<'_> {
         })
     }
 
-    /// The stamp at its end, if there is one: after the datagram that `headers` describe, before the frame check sequence
+    /// Stamp at the frame's end, if there is one: after the datagram that `headers` describe, before the frame check sequence
     /// where that was captured. A frame that was cut has none.
     pub fn stamp(&self, headers: &Headers) -> Option<Stamp> {
         if self.link != LinkType::Ethernet || self.is_cut() {
@@ -199,12 +199,12 @@ impl Frame<'_> {
         whole && headers.tcp.is_some() && headers.end > self.end_of_data()
     }
 
-    /// The drop notification at its end, if there is one that can be read; a frame that was cut has none. Source: PDN §IV.
+    /// Drop notification at the frame's end, if there is one that can be read; a frame that was cut has none. Source: PDN §IV.
     pub fn notice(&self) -> Option<Notice> {
         self.notification()?.ok()
     }
 
-    /// Drop notification of the frame, where it says that it carries one, or why that cannot be read.
+    /// Drop notification of the frame, where its EtherType promises one, or the reason for which that cannot be read.
     pub fn notification(&self) -> Option<Result<Notice, BadNotice>> {
         let start = self.carrier()?;
         Some(if self.is_cut() {
@@ -214,7 +214,7 @@ impl Frame<'_> {
         })
     }
 
-    /// True if there is no packet in it: padding and a drop notification, or the notification alone.
+    /// True if the frame carries no packet: padding and a drop notification, or the notification alone.
     pub fn is_notice_only(&self) -> bool {
         let Some(start) = self.carrier() else { return false };
         // An IP packet begins with its version.
@@ -234,8 +234,9 @@ impl Frame<'_> {
         self.data.len().saturating_sub(usize::from(self.check_sequence()))
     }
 
-    /// Bytes that it takes in a queue: on Ethernet with frame check sequence and padding, which most captures lack, and without
-    /// a drop notification, which is attached to it when it has left its queue. Of a cooked frame from an Ethernet, the same.
+    /// Bytes that the frame takes in a queue: on Ethernet with frame check sequence and padding, which most captures lack, and
+    /// without a drop notification, which is attached when the frame has left its queue. Of a cooked frame from an Ethernet, the
+    /// same.
     pub fn frame_bytes(&self) -> u32 {
         match self.link {
             LinkType::Ethernet => {
@@ -351,12 +352,12 @@ impl<R: Read> Capture<R> {
         }))
     }
 
-    /// The file's format.
+    /// Format of the file.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// The interfaces found so far, those of all sections one after another.
+    /// Interfaces found so far, those of all sections one after another.
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
     }

@@ -1,4 +1,4 @@
-//! pcapng. Source: pcapng.
+//! Reader of pcapng files. Source: pcapng.
 
 use super::{Capture, CaptureError, Clock, Direction, Found, Interface, Trouble, LARGEST_BLOCK, MOST_INTERFACES, ZEROS};
 use crate::headers::LinkType;
@@ -9,18 +9,18 @@ use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{parse_block_be, parse_block_le};
 use std::io::Read;
 
-/// Type and length.
+/// Bytes of a block's type and length.
 const BLOCK_HEADER: usize = 8;
-/// Type and both lengths.
+/// Bytes of the smallest block: type and both lengths.
 const SMALLEST_BLOCK: u64 = 12;
-/// Packet block, in files of old; pcap-parser does not know it.
+/// Type of packet blocks in files of old; pcap-parser does not know it.
 const PB_MAGIC: u32 = 2;
 /// Bytes of a packet block before the packet, and of an enhanced one, each with the block's header.
 const PACKET_AT: usize = 28;
 /// Characters of an interface's name that are kept.
 const NAME: usize = 256;
 
-/// `pcap-parser` calls the names of options by what they mean in one kind of block.
+/// Codes of options, for which `pcap-parser` has names by their meaning in one kind of block.
 mod code {
     pub const END: u16 = 0;
     pub const IF_NAME: u16 = 2;
@@ -48,7 +48,7 @@ impl<R: Read> Capture<R> {
         self.block().map(|_| ())
     }
 
-    /// The next packet.
+    /// Reads the next packet.
     pub(super) fn next_packet(&mut self) -> Result<Option<Found>, CaptureError> {
         loop {
             match self.source.begin(BLOCK_HEADER)? {
@@ -77,7 +77,7 @@ impl<R: Read> Capture<R> {
         }
     }
 
-    /// A block whose type and length have been read.
+    /// Reads a block whose type and length have been read.
     fn block(&mut self) -> Result<Meaning, CaptureError> {
         let mut kind = self.u32_at(0);
         if kind == SHB_MAGIC {

@@ -3,13 +3,13 @@
 use super::{CaptureError, Trouble};
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
-/// Bytes read ahead.
+/// Number of bytes that are read ahead.
 const AHEAD: usize = 256 << 10;
 
-/// A reader that knows where it is.
+/// A reader that knows its place in the file.
 pub(super) struct Source<R> {
     reader: BufReader<R>,
-    /// Bytes of the present block, from its first on.
+    /// Bytes of the present block from its first one.
     buffer: Vec<u8>,
     /// Offset of the present block.
     offset: u64,
@@ -24,7 +24,7 @@ impl<R: Read> Source<R> {
         Source { reader: BufReader::with_capacity(AHEAD, reader), buffer: Vec::new(), offset: 0, next: 0, block: 0 }
     }
 
-    /// Begins a block with its first `n` bytes; returns how many there are.
+    /// Begins a block with its first `n` bytes; returns the number of bytes that there are.
     pub fn begin(&mut self, n: usize) -> Result<usize, CaptureError> {
         self.offset = self.next;
         self.block += 1;
@@ -32,8 +32,8 @@ impl<R: Read> Source<R> {
         self.more(n)
     }
 
-    /// Reads the present block up to its `n`-th byte; returns how many there are. Memory grows with what is really there, not
-    /// with what a length field claims.
+    /// Reads the present block up to its `n`-th byte; returns the number of bytes that there are. Memory grows with what is
+    /// really there, not with what a length field claims.
     pub fn more(&mut self, n: usize) -> Result<usize, CaptureError> {
         while self.buffer.len() < n {
             let there = match self.reader.fill_buf() {
@@ -100,7 +100,7 @@ impl<R: Read> Source<R> {
         CaptureError { trouble, offset: self.offset, block: self.block, what: what.into() }
     }
 
-    /// The file ends within the present block, of which `n` bytes were to be there.
+    /// Error: the file ends within the present block, which should have `n` bytes.
     pub fn truncated(&self, n: u64) -> CaptureError {
         let there = self.next - self.offset;
         self.error(Trouble::Truncated, format!("the file ends after {there} of {n} bytes"))

@@ -24,7 +24,7 @@ const ZSTD_WINDOW: u32 = 25;
 /// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// None that can be read.
+    /// A type that cannot be read.
     None,
     Bool,
     /// Numbers of so many bytes.
@@ -37,7 +37,7 @@ pub enum Kind {
     Text {
         wide: bool,
     },
-    /// Texts here and there.
+    /// Texts that are pointed into several buffers (views).
     Views,
 }
 
@@ -60,7 +60,7 @@ pub struct Part {
 pub struct Places {
     pub rows: u64,
     pub nodes: Vec<u64>,
-    /// Missing values by field; those that are not counted are not 0.
+    /// Number of missing values of each field; unless they were not counted, 0 means none.
     pub nulls: Vec<i64>,
     pub buffers: Vec<Part>,
     pub variadic: Vec<usize>,
@@ -68,7 +68,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Of a RecordBatch with this body; every buffer lies in it.
+    /// Reads the layout of a RecordBatch with this body; every buffer lies in it.
     pub fn of(header: &Flat<'_>, body: Part) -> Walked<Self> {
         let rows = u64::try_from(header.long(0)?).map_err(|_| Broken)?;
         let (mut nodes, mut nulls) = (Vec::new(), Vec::new());
@@ -90,7 +90,7 @@ impl Places {
     }
 }
 
-/// Why a column cannot be read, in words.
+/// Result with the reason, in words, for which a column cannot be read.
 type Outcome<T> = Result<T, String>;
 
 /// A part of a file as a stream.
@@ -148,7 +148,7 @@ impl Stream {
         }
     }
 
-    /// Reads so many bytes; memory grows with those that are there.
+    /// Reads `count` bytes; memory grows with those that are there.
     fn take(&mut self, count: usize, out: &mut Vec<u8>) -> Outcome<()> {
         out.clear();
         if matches!(self, Stream::Plain(slice) if slice.part.length < count as u64) {
@@ -185,7 +185,7 @@ impl Stream {
         Ok(out)
     }
 
-    /// Passes over so many bytes.
+    /// Skips `count` bytes.
     fn skip(&mut self, count: u64) -> Outcome<()> {
         let mut scratch = Vec::new();
         let mut left = count;
@@ -227,14 +227,14 @@ impl Bits {
     }
 }
 
-/// Texts that are pointed into.
+/// Buffers of texts into which views point.
 struct Pointed {
     file: Arc<File>,
     codec: Codec,
     parts: Vec<Part>,
     held: BTreeMap<usize, Bytes>,
     size: usize,
-    /// How often each buffer was read.
+    /// Number of times that each buffer was read.
     reads: BTreeMap<usize, u32>,
 }
 
@@ -289,7 +289,7 @@ pub struct BatchColumn {
 }
 
 impl BatchColumn {
-    /// Of the buffers `own` of the batch; `valid` are those that say which values are there.
+    /// Column in the buffers `own` of the batch; `valid` are those that say which values are there.
     ///
     /// # Errors
     /// They are not those of the kind.
@@ -321,7 +321,7 @@ impl BatchColumn {
         Ok(BatchColumn { valid: checks, data, kind, there: Vec::new(), scratch: Vec::new() })
     }
 
-    /// Bytes of its largest buffer that are still to be read.
+    /// Bytes of the column's largest buffer that are still to be read.
     pub fn left(&self) -> u64 {
         match &self.data {
             Data::Bool(bits) => bits.stream.left(),
@@ -330,7 +330,7 @@ impl BatchColumn {
         }
     }
 
-    /// Finds out which of the next rows have a value; gives how many.
+    /// Finds out which of the next rows have a value; gives their number.
     fn check(&mut self, rows: usize) -> Outcome<usize> {
         let there = &mut self.there;
         there.clear();
@@ -413,7 +413,7 @@ impl BatchColumn {
         Ok(())
     }
 
-    /// Reads all rows as the texts of a dictionary, behind those that it has.
+    /// Reads all rows as texts of a dictionary, behind those that it has.
     ///
     /// # Errors
     /// The buffers are damaged, or the dictionary is too large.
@@ -443,7 +443,7 @@ impl BatchColumn {
     }
 }
 
-/// Puts what `value` makes of each row's bytes into `out`, of rows that are there.
+/// Puts the result of `value` for each row's bytes into `out`, of rows that have a value.
 #[inline]
 fn each<const N: usize, T>(bytes: &[u8], there: Option<&[bool]>, out: &mut Vec<T>, mut value: impl FnMut([u8; N]) -> T) {
     out.clear();

@@ -8,12 +8,12 @@ pub struct Broken;
 
 pub type Walked<T> = Result<T, Broken>;
 
-/// A table somewhere in bytes.
+/// A FlatBuffers table at some place in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Flat<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Where the table of its fields' places is, and how long that is.
+    /// Place of the table of field offsets (vtable), and its length.
     fields: usize,
     length: usize,
 }
@@ -43,7 +43,7 @@ impl<'a> Flat<'a> {
         Ok(Flat { bytes, at, fields, length })
     }
 
-    /// Where a field's value is; None where the table lacks it.
+    /// Place of a field's value; `None`: the table lacks it.
     fn field(&self, id: usize) -> Walked<Option<usize>> {
         let entry = 4 + 2 * id;
         if entry + 2 > self.length {
@@ -53,7 +53,7 @@ impl<'a> Flat<'a> {
         Ok((offset > 0).then(|| self.at.saturating_add(offset)))
     }
 
-    /// Where a field points to.
+    /// Place that a field points to; `None`: the table lacks it.
     fn target(&self, id: usize) -> Walked<Option<usize>> {
         let Some(at) = self.field(id)? else { return Ok(None) };
         let target = u32_at(self.bytes, at)?.checked_add(at).ok_or(Broken)?;

@@ -1,4 +1,4 @@
-//! Arrow IPC, files and streams: what the messages hold, as columns.
+//! Arrow IPC, files and streams: the messages' content as columns.
 //!
 //! A file is read by its footer; one that lacks it, because it was cut short, as the stream that it contains. Whole buffers are never
 //! held, however long a record batch is, but for those of texts that are pointed into.
@@ -34,7 +34,7 @@ const METADATA_LIMIT: u64 = 16 << 20;
 
 const MAGIC: &[u8; 6] = b"ARROW1";
 
-/// Arrow files and streams.
+/// Format of Arrow files and streams.
 pub struct Arrow;
 
 impl Format for Arrow {
@@ -61,19 +61,19 @@ impl Format for Arrow {
 
 /// An Arrow file or stream that is being read.
 pub struct ArrowFile {
-    /// As messages call it.
+    /// Name of the file in messages.
     path: PathBuf,
     file: Arc<File>,
     len: u64,
-    /// Where the next message begins.
+    /// Place at which the next message begins.
     at: u64,
     whole_file: bool,
-    /// Where the messages begin that are still to come, if a footer says it.
+    /// Places at which the messages begin that are still to come, if a footer lists them.
     blocks: Option<VecDeque<u64>>,
     schema: Schema,
     dictionaries: BTreeMap<i64, Dictionary>,
     batch: Vec<BatchColumn>,
-    /// Record batches so far.
+    /// Number of record batches so far.
     batches: u64,
     left: u64,
     over: bool,
@@ -137,7 +137,7 @@ impl ArrowFile {
         Ok(this)
     }
 
-    /// The footer of a file; None of a stream, or where the file lacks it.
+    /// Footer of a file; `None` for a stream, or where the file lacks it.
     fn footer(&self) -> std::io::Result<Option<Vec<u8>>> {
         let mut tail = [0; 10];
         if !self.whole_file || self.len < 8 + 10 {
@@ -235,7 +235,7 @@ impl ArrowFile {
         self.schema.leaves[index].unzoned
     }
 
-    /// The columns of these indices, to be filled.
+    /// Columns of these indices, to be filled.
     ///
     /// # Errors
     /// Everything that cannot be read.
@@ -375,7 +375,7 @@ impl ArrowFile {
     }
 }
 
-/// Where dictionaries and record batches begin, as a footer says; each is there once.
+/// Places of dictionaries and record batches, as a footer lists them; each is there once.
 fn blocks(footer: &Flat<'_>) -> Walked<VecDeque<u64>> {
     let mut all = VecDeque::new();
     for id in [2, 3] {
@@ -392,7 +392,7 @@ fn blocks(footer: &Flat<'_>) -> Walked<VecDeque<u64>> {
 }
 
 impl Codec {
-    /// How the buffers of a batch are compressed.
+    /// Compression of the buffers of a batch.
     pub fn of(header: &Flat<'_>) -> Walked<Self> {
         let Some(compression) = header.table(3)? else { return Ok(Codec::None) };
         match (compression.byte(0, 0)?, compression.byte(1, 0)?) {

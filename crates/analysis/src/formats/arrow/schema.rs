@@ -1,4 +1,4 @@
-//! The schema of an Arrow file or stream: which columns there are, and which buffers each record batch has for them.
+//! Schema of an Arrow file or stream: its columns, and the buffers that each record batch has for them.
 //!
 //! The format: Arrow columnar format 1.5, "Buffer Listing for Each Layout"; Schema.fbs.
 
@@ -8,10 +8,10 @@ use crate::formats::columns::MAX_COLUMNS;
 use crate::formats::mapping::Unit;
 use std::collections::BTreeMap;
 
-/// Fields inside each other, at most.
+/// Largest depth of fields inside each other.
 const DEPTH: usize = 64;
 
-/// Fields of a schema, with those of lists and structures.
+/// Largest number of fields of a schema, including those of lists and structures.
 const FIELDS: usize = 4 * MAX_COLUMNS;
 
 /// Buffers of a field in each record batch.
@@ -26,15 +26,15 @@ pub struct Node {
 #[derive(Clone, Debug)]
 pub struct Leaf {
     pub name: String,
-    /// Of the values; of a dictionary's numbers where there is one.
+    /// Kind of the values; where there is a dictionary, of the numbers that point into it.
     pub kind: Kind,
     pub node: usize,
-    /// Structures around it, whose values are missing too where it is.
+    /// Structures around the field: where one of them is missing, the field's value is missing too.
     pub above: Vec<usize>,
     pub dictionary: Option<i64>,
     pub declared: Option<Unit>,
     pub unzoned: bool,
-    /// Why it cannot be read.
+    /// Reason for which the column cannot be read.
     pub refused: Option<String>,
 }
 
@@ -46,13 +46,13 @@ pub struct Schema {
     pub leaves: Vec<Leaf>,
     /// Notes of the writer.
     pub notes: BTreeMap<String, String>,
-    /// Of dictionaries, the kind of their texts.
+    /// Kind of the texts of each dictionary, by its id.
     pub texts: BTreeMap<i64, Kind>,
     pub big_endian: bool,
 }
 
 impl Schema {
-    /// Of a Schema table in metadata of this version.
+    /// Reads a Schema table in metadata of this version.
     pub fn of(schema: &Flat<'_>, version: i16) -> Walked<Self> {
         let mut this = Schema { big_endian: schema.short(0, 0)? != 0, ..Schema::default() };
         for note in schema.tables(2)? {
@@ -185,7 +185,7 @@ fn of_type(id: u8, kind: Option<&Flat<'_>>, leaf: &mut Leaf) -> Walked<Kind> {
     }
 }
 
-/// As Arrow calls its types.
+/// Arrow's name of a type.
 fn name_of(id: u8) -> &'static str {
     const NAMES: [&str; 27] = [
         "None",

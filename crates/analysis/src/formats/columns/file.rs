@@ -1,4 +1,4 @@
-//! Files of columns: facts that their schema and first rows show, and how they are opened.
+//! Files of columns: facts from their schema and first rows, and their opening.
 
 use super::mapped::{steps, MappedTable};
 use super::Table;

@@ -1,4 +1,4 @@
-//! Tables with mapped columns: what those in text have in common with files of columns, and the latter.
+//! Tables with mapped columns: code that text and files of columns share, and the reader of the latter.
 
 use crate::display::count;
 use crate::formats::columns::Table;
@@ -15,7 +15,7 @@ use fanin_units::Time;
 /// Longest queue [bytes]: a switch has no terabyte of buffer.
 const QUEUE_LIMIT: u128 = 1_000_000_000_000;
 
-/// Largest frame [bytes]: what a capture of segmented sends can hold.
+/// Largest frame [bytes]: the most that a capture of segmented sends can hold.
 const FRAME_LIMIT: u128 = 1 << 24;
 
 /// A queue in bytes.
@@ -105,7 +105,7 @@ pub fn wrong(role: Role, unit: Unit, error: NumberError) -> Problem {
     Problem::new(message).accepted(accepted)
 }
 
-/// True if a packet brought nothing: by its payload where that is known, else because it opens a connection.
+/// True if a packet brought no payload: by its length where that is known, else because it opens a connection.
 pub fn is_without_data(payload: Option<u32>, opens: bool) -> bool {
     payload.map_or(opens, |bytes| bytes == 0)
 }
@@ -122,7 +122,7 @@ pub fn steps(unit: Unit) -> u64 {
 pub struct MappedTable {
     table: Table,
     bound: Vec<Bound>,
-    /// The port of all rows where no column names it.
+    /// Port of all rows where no column names it.
     port: Option<String>,
     /// Flow numbers stand for themselves, as in a result.
     own_flows: bool,
@@ -143,14 +143,14 @@ struct Rows {
     flags: Vec<u8>,
     /// Payload where it is known.
     payload: Vec<Option<u32>>,
-    /// True if it opens a connection, where that is known.
+    /// True if the packet opens a connection, where that is known.
     opens: Vec<Option<bool>>,
     skip: Vec<bool>,
-    /// For the columns above, before they are brought into their type.
+    /// Buffer for the columns above, before they are brought into their type.
     wide: Vec<u64>,
 }
 
-/// Rows that were passed over because they lack what makes a record.
+/// Rows that were passed over because they lack a value that a record needs.
 #[derive(Default)]
 pub struct Missing {
     pub rows: u64,
@@ -172,7 +172,7 @@ impl Missing {
 }
 
 impl MappedTable {
-    /// Reads a table so.
+    /// Opens a reader of a table with these columns.
     ///
     /// # Errors
     /// Columns that cannot be read.

@@ -19,7 +19,7 @@ pub const MAX_COLUMNS: usize = 10_000;
 
 /// Values of a column, those that are there.
 pub enum Values {
-    /// Of a column that has not been read.
+    /// No values: the column has not been read.
     None,
     Bool(Vec<bool>),
     Int32(Vec<i32>),
@@ -31,7 +31,7 @@ pub enum Values {
     Placed(Vec<i64>, Shared),
 }
 
-/// Makes the values those of a kind, and gives what holds them.
+/// Gives the values of a column as those of one kind, to be filled.
 macro_rules! of_kind {
     ($($name:ident: $kind:ident, $type:ty;)*) => {
         $(pub fn $name(&mut self) -> &mut Vec<$type> {
@@ -56,7 +56,7 @@ impl Values {
         texts: Text, ByteArray;
     }
 
-    /// Makes the values places in a dictionary, and gives what holds them.
+    /// Makes the values of a column places in a dictionary, and gives these to be filled.
     pub fn places(&mut self, texts: &Shared) -> &mut Vec<i64> {
         match self {
             Values::Placed(_, shared) => *shared = texts.clone(),
@@ -83,14 +83,15 @@ impl Values {
 
 /// One column that is read.
 pub struct Chosen {
-    /// In the file.
+    /// Index of the column in the file.
     pub index: usize,
     pub name: String,
     pub unsigned: bool,
     pub max_definition: i16,
-    /// Of the current batch.
+    /// Values of the current batch.
     pub values: Values,
-    /// Of the current batch; a value is there where its level is `max_definition`. Empty where none can be missing.
+    /// Definition levels of the current batch: a value is there where its level is `max_definition`. Empty where none can be
+    /// missing.
     pub levels: Vec<i16>,
 }
 
@@ -157,7 +158,7 @@ impl Table {
         }
     }
 
-    /// A note that its writer left in the file, such as `fanin.schema`.
+    /// Note that the file's writer left in it, such as `fanin.schema`.
     pub fn note(&self, key: &str) -> Option<String> {
         of_source!(self, file => file.note(key))
     }
@@ -302,7 +303,7 @@ impl Table {
         }
     }
 
-    /// As [`Table::numbers`], of dates in text.
+    /// Calls `each` with the dates of a column, as [`Table::numbers`] does with numbers.
     pub fn dates(&self, chosen: usize, mut each: impl FnMut(usize, Option<Result<(u128, bool), NumberError>>)) {
         if self.is_text(chosen) {
             self.texts(chosen, |row, v| each(row, v.map(from_date)));
@@ -335,8 +336,8 @@ impl Table {
         }
     }
 
-    /// Puts what `look_up` makes of each row's text into `out`, and `blank` where there is none, of which `absent` learns the row. Of a
-    /// dictionary's text it is asked once. Gives the first row whose text it refuses, and why.
+    /// Puts the result of `look_up` for each row's text into `out`, and `blank` where there is none, of which `absent` learns the
+    /// row. Of a dictionary's text it is asked once. Gives the first row whose text it refuses, and why.
     pub fn names<E>(
         &self,
         chosen: usize,

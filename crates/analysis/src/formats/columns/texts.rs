@@ -1,4 +1,4 @@
-//! Texts of a Parquet column by where they stand: a dictionary's text is parsed once, not once for each row that has it.
+//! Texts of a Parquet column by their place: a dictionary's text is parsed once, not once for each row that has it.
 //!
 //! Before the `parquet` crate decodes a page of texts, they are replaced by whole numbers: each by its place in the texts of the column
 //! chunk so far. What is decoded then are numbers, without a reference count for each row.
@@ -11,7 +11,7 @@ use parquet::errors::Result;
 use parquet::schema::types::{ColumnDescriptor, Type as SchemaType};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Texts of a page, at most: the memory for their places is bounded by the largest page then.
+/// Largest size of a page with texts: it bounds the memory for their places.
 const MOST: usize = 1 << 23;
 
 /// The name of a text that has not been asked for.
@@ -20,17 +20,17 @@ const UNKNOWN: u32 = u32::MAX - 1;
 /// Texts of a column chunk: of its dictionary, and of the pages that have texts of their own.
 #[derive(Default)]
 pub struct Texts {
-    /// Where each begins, and its bytes: texts behind their lengths, as Parquet writes them. The dictionary comes first.
+    /// Begin of each page, and its bytes: texts behind their lengths, as Parquet writes them. The dictionary comes first.
     pages: Vec<(i64, Bytes)>,
     /// True if the first page is a dictionary.
     dictionary: bool,
-    /// Of the dictionary's texts, by their places in words of 4 B: a text takes one at least, for its length.
+    /// Names of the dictionary's texts, by their places in words of 4 B: a text takes one at least, for its length.
     names: Vec<u32>,
     end: i64,
 }
 
 impl Texts {
-    /// The text at a place; nothing at one that there is not.
+    /// Text at a place; empty where there is none.
     pub fn get(&self, place: i64) -> &[u8] {
         let page = self.pages.iter().rev().find(|(begin, _)| *begin <= place);
         let text = page.and_then(|(begin, bytes)| {
@@ -40,7 +40,7 @@ impl Texts {
         text.unwrap_or_default()
     }
 
-    /// Result of `look_up` for the text at a place, which it is not asked again for a dictionary's.
+    /// Result of `look_up` for the text at a place; for a dictionary's text it is called once.
     #[inline(always)]
     pub fn name(&mut self, place: i64, look_up: impl FnOnce(&[u8]) -> u32) -> u32 {
         let word = place as usize / 4;
@@ -122,7 +122,7 @@ impl Dictionary {
         self.texts = Shared(Arc::new(Mutex::new(Texts { pages: vec![(0, bytes)], dictionary: true, names, end })));
     }
 
-    /// Where the text of a number is.
+    /// Place of the text of a number.
     pub fn place(&self, number: usize) -> Option<i64> {
         self.places.get(number).copied()
     }

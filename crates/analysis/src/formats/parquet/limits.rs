@@ -113,9 +113,9 @@ impl Walk<'_> {
         }
     }
 
-    /// The type of the elements of a list or a map, of which each takes a byte at least, so that a walk ends with its bytes whatever
-    /// counts it is given. Booleans are refused: Parquet has no list of them here, and the `parquet` crate reads such as if they
-    /// took no bytes, 2^31 of them out of nothing.
+    /// Type of the elements of a list or a map: each takes a byte at least, so that a walk ends with its bytes whatever counts it
+    /// is given. Booleans are refused: Parquet has no list of them here, and the `parquet` crate reads such as if they took no
+    /// bytes, 2^31 of them out of nothing.
     fn element(kind: u8) -> Walked<u8> {
         if kind <= 2 {
             Err(Broken)
@@ -124,7 +124,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Shows each field of a structure: its number, its type, and the walk, in front of its value; false: it is to be skipped.
+    /// Shows each field of a structure to `see`: its number, its type, and the walk, in front of its value; false: the value is
+    /// to be skipped.
     fn fields(&mut self, depth: usize, mut seen: impl FnMut(i64, u8, &mut Self) -> Walked<bool>) -> Walked<()> {
         let mut id = 0_i64;
         loop {
@@ -187,12 +188,12 @@ fn check_footer(metadata: &[u8]) -> std::result::Result<(), &'static str> {
     Ok(())
 }
 
-/// A file of which only what is there is read.
+/// A file from which only existing bytes are read.
 #[derive(Clone)]
 pub struct Guarded {
     file: Arc<File>,
     len: u64,
-    /// Pages are compressed with gzip, whose decoder does not stop at the size that a page says.
+    /// True if pages are compressed with gzip, whose decoder does not stop at the size that a page gives.
     gzip: bool,
 }
 
@@ -216,7 +217,7 @@ impl Guarded {
         Ok(guarded)
     }
 
-    /// For the pages of a column that are compressed so.
+    /// The guard for pages of a column with this compression.
     pub fn for_codec(&self, codec: Compression) -> Guarded {
         Guarded { gzip: matches!(codec, Compression::GZIP(_)), ..self.clone() }
     }
@@ -328,7 +329,7 @@ impl Checked {
     }
 }
 
-/// Bytes of a page in front of its values, as it says: they may be more than it has.
+/// Bytes of a page in front of its values, as the page gives them: they may be more than it has.
 #[allow(deprecated)] // Old files have such levels.
 pub fn levels(page: &Page, max_definition: i16) -> usize {
     match page {
@@ -346,7 +347,7 @@ pub fn levels(page: &Page, max_definition: i16) -> usize {
     }
 }
 
-/// A delta encoding says itself how many values it has; the decoder of texts allocates for them.
+/// Checks the number of values that a delta encoding gives itself: the decoder of texts allocates for them.
 fn check_delta(buf: &[u8], from: usize, num_values: u32, encoding: Encoding) -> Result<()> {
     match encoding {
         Encoding::DELTA_BYTE_ARRAY => {

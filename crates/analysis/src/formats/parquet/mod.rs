@@ -21,7 +21,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Parquet files.
+/// Format of Parquet files.
 pub struct Parquet;
 
 impl Format for Parquet {
@@ -72,13 +72,13 @@ enum Reader {
 
 /// A Parquet file that is being read.
 pub struct ParquetFile {
-    /// As messages call it.
+    /// Name of the file in messages.
     path: PathBuf,
     file: Guarded,
     metadata: Arc<ParquetMetaData>,
-    /// Of the current row group.
+    /// Readers of the columns of the current row group.
     readers: Vec<Reader>,
-    /// The next row group.
+    /// Index of the next row group.
     group: usize,
     /// Rows of the current one that are still to come.
     left: u64,
@@ -112,7 +112,7 @@ impl ParquetFile {
         u64::try_from(self.metadata.file_metadata().num_rows()).unwrap_or(0)
     }
 
-    /// A note that its writer left in the file, such as `fanin.schema`.
+    /// Note that the file's writer left in it, such as `fanin.schema`.
     pub fn note(&self, key: &str) -> Option<String> {
         let notes = self.metadata.file_metadata().key_value_metadata()?;
         notes.iter().find(|kv| kv.key == key).and_then(|kv| kv.value.clone())
@@ -337,7 +337,7 @@ fn damaged(path: &Path, message: &str) -> Problem {
     Problem::new(format!("is damaged: {message}")).file(path)
 }
 
-/// Calls into the `parquet` crate; what panics there is damage of the file.
+/// Calls into the `parquet` crate; a panic there is reported as damage of the file.
 fn guarded<T>(path: &Path, call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Problem> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => Ok(value),

@@ -15,7 +15,7 @@ const LINE_LIMIT: usize = 1 << 20;
 /// Bytes that are read at once.
 const CHUNK: usize = 1 << 17;
 
-/// Values of a record that are told apart; of a record with more it is only known that it has more.
+/// Number of values of a record that are told apart; of a record with more it is only known that it has more.
 pub const MAX_VALUES: usize = 10_001;
 
 /// Text that is being read, and the values of its present record.
@@ -26,7 +26,7 @@ pub struct Lines {
     /// Bytes that have been read; those still to be used begin at `at`.
     buffer: Vec<u8>,
     at: usize,
-    /// All has been read, and ends in a line feed.
+    /// True if all has been read, and ends in a line feed.
     ended: bool,
     /// The last byte that has been read.
     last: u8,
@@ -50,7 +50,7 @@ fn equal(word: u64, eight: u64) -> u64 {
 }
 
 impl Lines {
-    /// Of an input that its gauge calls cut, an unfinished last line is left out.
+    /// Lines of an input. Where its gauge says that it was cut, an unfinished last line is left out.
     pub fn new(input: Box<dyn BufRead + Send>, delimiter: u8, gauge: Arc<Gauge>) -> Self {
         let quotes = ReaderBuilder::new().delimiter(delimiter).comment(Some(b'#')).build();
         Lines {
@@ -124,14 +124,14 @@ impl Lines {
         }
     }
 
-    /// A line has been used.
+    /// Passes over a line that has been used.
     #[inline(always)]
     fn pass(&mut self, to: usize) {
         self.at = to;
         self.line += 1;
     }
 
-    /// Finds the values of the line at `at` as if there were no quotes; gives its end, where it is there.
+    /// Finds the values of the line at `at` as if there were no quotes; gives its end, if that has been read.
     #[inline]
     fn split(&mut self) -> Option<usize> {
         if self.quote < self.at {
@@ -176,7 +176,7 @@ impl Lines {
         None
     }
 
-    /// Reads on behind what is still to be used, until there is more or all has been read.
+    /// Reads on behind the bytes that are still to be used, until there is more or all has been read.
     #[cold]
     fn more(&mut self) -> std::io::Result<()> {
         if self.buffer.len() - self.at > LINE_LIMIT {
@@ -210,7 +210,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Takes carriage returns out of what has been read.
+    /// Takes carriage returns out of the bytes that have been read.
     fn drop_returns(&mut self, begin: usize) {
         let Some(first) = memchr::memchr(b'\r', &self.buffer[begin..]) else { return };
         let mut kept = begin + first;

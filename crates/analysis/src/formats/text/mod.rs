@@ -1,4 +1,4 @@
-//! Tables in text, whatever stands around the values: from the texts of a row to its record, and what is wrong with them.
+//! Tables in text, whatever stands around the values: from the texts of a row to its record, and errors in them.
 
 pub mod lines;
 
@@ -19,7 +19,7 @@ use std::io::BufRead;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why a row cannot be had.
+/// Reason for which a row cannot be had.
 pub enum RowError {
     /// The row is wrong, and the next one may be right.
     Row(Problem),
@@ -45,7 +45,7 @@ impl NewDrops {
         (more <= MOST_DROPS).then_some(more)
     }
 
-    /// Hands a record over with so many drops: its own, and more of the same moment.
+    /// Hands a record over with its drops: its own, and more of the same moment.
     pub fn push(record: &mut Record, drops: u64, (port, row): (u32, u32), batch: &mut Batch) {
         if drops > 0 {
             record.flags |= DROPPED;
@@ -107,7 +107,7 @@ impl Bad {
 pub struct MappedText<R> {
     path: PathBuf,
     rows: R,
-    /// By index of a bound column.
+    /// Names of bound columns, by index.
     names: Vec<String>,
     bound: Vec<Bound>,
     notes: Vec<String>,
@@ -126,9 +126,9 @@ pub struct MappedText<R> {
 
 /// Origin of a table in text.
 pub struct Origins {
-    /// As messages call the file.
+    /// Name of the file in messages.
     pub path: PathBuf,
-    /// Its length [bytes].
+    /// Length of the file [bytes].
     pub size: u64,
     pub packing: Packing,
     pub gauge: Arc<Gauge>,
@@ -190,7 +190,7 @@ impl<R: Rows> MappedText<R> {
         &self.bound
     }
 
-    /// Reads the first `most` rows: the earliest time in them [ps on the trace's clock], and the units of time and queue where the
+    /// Reads the first `most` rows: their earliest time [ps on the trace's clock], and the units of time and queue where the
     /// first row has a whole number.
     pub fn look(&mut self, most: usize) -> (Option<u128>, [Option<Unit>; 2]) {
         let find = |role: Role| self.bound.iter().copied().find(|b| b.role == role);
@@ -300,7 +300,7 @@ impl<R: Rows> MappedText<R> {
     }
 }
 
-/// A time on the trace's own clock [ps], and whether it says its zone or needs none.
+/// A time on the trace's own clock [ps], and true if it gives its zone or needs none.
 #[inline]
 fn time_of(unit: Unit, text: &[u8]) -> Result<(u128, bool), NumberError> {
     if unit == Unit::Iso {
@@ -311,7 +311,7 @@ fn time_of(unit: Unit, text: &[u8]) -> Result<(u128, bool), NumberError> {
 }
 
 impl<R: Rows> TraceReader for MappedText<R> {
-    /// After the first wrong value there are no more records: the rest is read for what else is wrong.
+    /// Reads the next records. After the first wrong value there are no more: the rest is read for further errors.
     fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
         batch.clear();
         std::mem::take(&mut self.notes).into_iter().for_each(|note| context.note(format!("{}: {note}", self.path.display())));

@@ -8,9 +8,9 @@ use fanin_params::{Cx, Param};
 use fanin_units::{Amount, BitRate, Bytes, Span};
 use std::cmp::Reverse;
 
-/// Memory for what a link can deliver from the moment on at which a switch wants its neighbour to pause, the packet that made it so
-/// included: while the PFC frame waits for one frame that is being sent, is sent itself, crosses the link, until the neighbour has sent
-/// the frame that it has begun, and that has crossed the link. Source: IEEE 802.1Q Annex N.
+/// Memory for everything that a link can deliver after a switch has decided to pause its neighbour, including the packet that
+/// made it decide: while the PFC frame waits for a frame that is being sent, is sent itself, and crosses the link, until the
+/// neighbour's present frame has been sent and has crossed the link. Source: IEEE 802.1Q Annex N.
 ///
 /// Either frame may have a message at its end, or be a message alone. Where a switch adds more to a frame than the link's gap is long,
 /// what arrives takes more memory than it took time on the link.
@@ -18,7 +18,7 @@ pub(super) fn needed(params: &PfcParams, site: &Site, port: &PortSite) -> u64 {
     needed_by(params.max_frame.get(), params, site, port)
 }
 
-/// A PFC frame at a switch.
+/// Frame bytes of a PFC frame at a switch.
 fn pause_frame(site: &Site) -> u64 {
     u64::from(message_frame(&site.framing, BODY as u8))
 }
@@ -41,7 +41,7 @@ fn warn(cx: &mut Cx, message: impl Into<String>, suggestion: &str) {
     cx.warn(None, message, None).suggestion = Some(suggestion.to_string());
 }
 
-/// Reports what is wrong or not as it seems, all at once.
+/// Reports errors and doubtful settings, all at once.
 pub(super) fn check(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
     classes(params, context, cx);
     what_drops(params, context, cx);
@@ -69,7 +69,7 @@ pub(super) fn check(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
 /// Number of links that are named.
 const LISTED: usize = 4;
 
-/// A list such as `3, 4 and 7`.
+/// Text of a list, such as `3, 4 and 7`.
 fn listed(all: &[impl ToString]) -> String {
     let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
     match texts.split_last() {
@@ -167,7 +167,8 @@ fn neighbours(_params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
     }
 }
 
-/// A frame that asks again leaves after half of the time, and may wait for a full frame and take its own time then.
+/// Checks that `quanta` suffice: a frame that asks again leaves after half of the time, and may wait for a full frame and take
+/// its own time then.
 fn quanta(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
     let late = |site: &Site| {
         let gap = site.ports.iter().map(|port| u64::from(port.overhead)).max().unwrap_or(0);
@@ -181,7 +182,7 @@ fn quanta(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
     }
 }
 
-/// The largest frame of the traffic, as far as it could be read.
+/// Largest frame of the traffic, as far as it could be read.
 fn of_traffic(context: &Context<'_>) -> Option<u64> {
     let packets = context.traffic.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry));
     let largest = packets.chain((context.traffic.datagram > 0).then_some(context.traffic.datagram)).max()?;
@@ -205,7 +206,8 @@ fn fixed(params: &PfcParams, site: &Site) -> u64 {
     memory::fixed(params, site.ports.iter().map(|port| params.headroom_at(site, port)))
 }
 
-/// Memory that a port and class keep for what comes after XOFF, memory that is shared, and what one port and class hold when they reach XOFF, alone at a switch.
+/// Memory that a port and class keep for frames after XOFF, memory that is shared, and the most that one port and class hold when
+/// they reach XOFF, alone at a switch.
 pub(super) fn sizes(params: &PfcParams, site: &Site) -> Vec<(&'static str, Bytes)> {
     let pool = memory::common(params, fixed(params, site));
     let xoff = params.reserved.get() + xoff_alone(params, pool);
@@ -213,7 +215,7 @@ pub(super) fn sizes(params: &PfcParams, site: &Site) -> Vec<(&'static str, Bytes
     headroom.chain([("pool", Bytes(pool)), ("xoff", Bytes(xoff))]).collect()
 }
 
-/// Share that one port and class have of the pool when they reach XOFF, alone at a switch; bytes of the pool.
+/// Share of the pool that one port and class have when they reach XOFF, alone at a switch; bytes of the pool.
 fn xoff_alone(params: &PfcParams, pool: u64) -> u64 {
     match &params.xoff {
         Xoff::Static(xoff) => xoff.bytes.get().min(pool),
@@ -244,7 +246,7 @@ fn memory_of_switches(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
     thresholds(params, context, (site, memory::common(params, fixed)), cx);
 }
 
-/// XOFF and XON beside the pool, and beside what ports may hold.
+/// Checks XOFF and XON against the pool, and against the amounts that ports may hold.
 fn thresholds(params: &PfcParams, context: &Context<'_>, (site, pool): (&Site, u64), cx: &mut Cx) {
     if let Xoff::Static(xoff) = &params.xoff {
         if xoff.bytes.get() > pool {
@@ -281,7 +283,8 @@ fn thresholds(params: &PfcParams, context: &Context<'_>, (site, pool): (&Site, u
     }
 }
 
-/// XOFF is also what a lossy class may hold where it has no pool of its own: less than a frame, and none may ever wait.
+/// Checks lossy classes without a pool of their own, for which XOFF is a limit as well: with less than a frame, none may ever
+/// wait.
 fn other_classes(params: &PfcParams, context: &Context<'_>, highest: u64, cx: &mut Cx) {
     let lossy: Vec<u8> =
         context.traffic.classes.iter().copied().filter(|class| params.lossless() >> (class & 7) & 1 == 0).collect();
@@ -318,7 +321,7 @@ fn virtual_output_queues(params: &PfcParams, context: &Context<'_>, (xoff, voq):
     cx.key("xoff", |cx| cx.error(None, message, Some(accepted)).severity);
 }
 
-/// XOFF below what one end hands to its NIC at once: wherever two of these meet, a neighbour is paused.
+/// Warns of an XOFF below the burst that one end hands to its NIC at once: wherever two of these meet, a neighbour is paused.
 fn pauses_for_a_burst(context: &Context<'_>, xoff: u64, cx: &mut Cx) {
     let bursts = context.traffic.transports.iter().filter_map(|transport| Some((transport.name, transport.burst?)));
     let Some((name, (key, bytes))) = bursts.max_by_key(|(_, (_, bytes))| *bytes).filter(|(_, (_, bytes))| bytes.get() > xoff)
@@ -333,7 +336,8 @@ fn pauses_for_a_burst(context: &Context<'_>, xoff: u64, cx: &mut Cx) {
     cx.key("xoff", |cx| warn(cx, message, &suggestion));
 }
 
-/// XOFF that comes before the first mark, whatever inputs a queue is from: no control that works by marks can keep it away.
+/// Warns of an XOFF that comes before the first mark, whatever inputs a queue is from: no control that works by marks can keep it
+/// away.
 fn pauses_before_marks(params: &PfcParams, context: &Context<'_>, (site, pool): (&Site, u64), cx: &mut Cx) {
     let inputs = site.ports.len().saturating_sub(1) as u64;
     let most = inputs * params.reserved.get()
@@ -359,15 +363,15 @@ fn pauses_before_marks(params: &PfcParams, context: &Context<'_>, (site, pool): 
     cx.key("xoff", |cx| warn(cx, message, "switch.marking with lower thresholds, or a higher XOFF"));
 }
 
-/// Time that a packet and its acknowledgment may take without a loss: each waits behind all that the switches on its way can hold, at the
-/// rate of the slowest port. `None` where there are no ports.
+/// Longest time that a packet and its acknowledgment may take without a loss: each waits behind all packets that the switches on
+/// its way can hold, at the rate of the slowest port. `None` where there are no ports.
 fn longest_wait(params: &PfcParams, context: &Context<'_>) -> Option<(Span, BitRate)> {
     let ports = context.network.sites.iter().flat_map(|site| &site.ports);
     let slowest = ports.map(|port| port.rate).min()?;
     Some((slowest.time_to_send(params.memory).saturating_mul(2 * u64::from(context.network.longest_path)), slowest))
 }
 
-/// Flows that fail by time while they only wait for pauses.
+/// Warns of flows that fail by time while they only wait for pauses.
 fn retries(params: &PfcParams, context: &Context<'_>, cx: &mut Cx) {
     let Some((wait, slowest)) = longest_wait(params, context) else { return };
     let us = |span: Span| Span::from_us(span.ps().div_ceil(Span::from_us(1).ps()));

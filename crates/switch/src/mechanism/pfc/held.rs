@@ -6,18 +6,18 @@ use fanin_packet::PacketId;
 /// A packet that takes memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
-    /// Port that the packet came in by, and the one that it waits for.
+    /// Port that the packet came in by, and the port that it waits for.
     pub port: PortNo,
     pub output: PortNo,
     pub class: u8,
     /// More than none.
     pub bytes: u16,
-    /// True once it has crossed to its port, and takes no memory of its input any more.
+    /// True once the packet has crossed to its port, and takes no memory of its input any more.
     pub crossed: bool,
 }
 
 impl Held {
-    /// Note that its switch keeps with a packet; `None`: it takes no memory.
+    /// Note of a packet; `None`: the packet takes no memory.
     pub(super) fn of(node: &dyn Node, packet: PacketId) -> Option<Held> {
         let note = node.note(packet);
         (note != 0).then_some(Held {
@@ -29,7 +29,7 @@ impl Held {
         })
     }
 
-    /// Keeps it with a packet.
+    /// Keeps the note with a packet.
     pub(super) fn keep(self, node: &mut dyn Node, packet: PacketId) {
         let Held { port, output, class, bytes, crossed } = self;
         debug_assert!(bytes > 0, "packet {packet} has no bytes");
@@ -37,7 +37,7 @@ impl Held {
         node.set_note(packet, port | output << 16 | bytes << 32 | class << 48 | u64::from(crossed) << 56);
     }
 
-    /// A packet takes no memory any more; `None`: it did not take any.
+    /// Takes the note off a packet that takes no memory any more; `None`: it took none.
     pub(super) fn take(node: &mut dyn Node, packet: PacketId) -> Option<Held> {
         let held = Held::of(node, packet)?;
         node.set_note(packet, 0);

@@ -11,7 +11,7 @@ struct Ingress {
     /// Bytes of reservation and pool.
     used: u64,
     headroom: u64,
-    /// Frame bytes by the port that they wait for, as far as any have.
+    /// Frame bytes by the port that they wait for, up to the last port that has any.
     outputs: Vec<u64>,
 }
 
@@ -20,7 +20,7 @@ struct Ingress {
 struct Pool {
     bytes: u64,
     used: u64,
-    /// α, where a share of what is free decides; else a fixed amount.
+    /// α, where a share of the free memory is the threshold; else `None`, and it is fixed.
     alpha: Option<f64>,
     fixed: u64,
 }
@@ -33,15 +33,15 @@ impl Pool {
     }
 }
 
-/// Nobody is to pause, and all is accepted, while no more than `used` is taken of the common pool, and by no lossless class of a port more
-/// than `each`.
+/// Bounds below which no class is to be paused and every packet is accepted: bytes taken of the common pool, and bytes of each
+/// lossless class of a port.
 #[derive(Clone, Copy, Debug, Default)]
 struct Calm {
     used: u64,
     each: u64,
 }
 
-/// No packet has waited for a port before.
+/// Notes the first packet that waits for an output port.
 #[cold]
 fn waits_first(outputs: &mut Vec<u64>, output: PortNo, bytes: u64) {
     outputs.resize(output.index() + 1, 0);
@@ -55,10 +55,10 @@ pub(super) struct Memory {
     lossless: u8,
     reserved: u64,
     xon_gap: u64,
-    /// By port, of each lossless class.
+    /// Headroom of each lossless class, by port.
     headroom: Vec<u64>,
     ingress: Vec<[Ingress; PRIORITIES]>,
-    /// The common pool, and that of other classes where they have one of their own.
+    /// The common pool, and the pool of other classes, where they have one of their own.
     pools: [Pool; 2],
     split: bool,
     used: u64,
@@ -113,7 +113,7 @@ impl Memory {
         self.lossless >> class & 1 != 0
     }
 
-    /// The pool of a class.
+    /// Number of the pool of a class.
     fn pool(&self, class: u8) -> usize {
         usize::from(self.split && !self.is_lossless(class))
     }
@@ -135,8 +135,9 @@ impl Memory {
         self.used = self.used + used - before;
     }
 
-    /// Takes room for a packet that is about to wait where it is plain that it is accepted, nobody is to pause, now or as packets leave,
-    /// and the memory is no fuller than it ever was. Packets that have left and are not known of only make that truer. Else nothing changes.
+    /// Takes room for a packet that is about to wait where it plainly is accepted, no neighbour is to pause, now or as packets
+    /// leave, and the memory is no fuller than ever before. Packets that have left and are not known of only make that truer.
+    /// Else nothing changes.
     #[inline]
     pub(super) fn take_calmly(&mut self, held: Held) -> bool {
         let Held { port, output, class, bytes, .. } = held;
@@ -172,8 +173,8 @@ impl Memory {
         fits && self.find_calm(self.pools[0].used + of_common, largest)
     }
 
-    /// Finds how much more may be taken before anybody may have to pause, where so much is used of the common pool and one lossless class
-    /// of a port takes so much of it at most. False where somebody may have to soon.
+    /// Finds how much more may be taken before a neighbour may have to pause, where `used` is taken of the common pool and
+    /// `largest` by one lossless class of a port at most. False where somebody may have to soon.
     fn find_calm(&mut self, used: u64, largest: u64) -> bool {
         let pool = self.pools[0];
         let most = used + (pool.bytes - pool.bytes.min(used)) / 8;
@@ -190,13 +191,13 @@ impl Memory {
         used.map(|used| self.shared(used)).max().unwrap_or(0)
     }
 
-    /// True if nobody is to pause by far: no class of a port takes half of what it may.
+    /// True if no neighbour is close to a pause: no class of a port takes half of what it may.
     pub(super) fn is_low(&mut self) -> bool {
         let largest = self.largest();
         2 * largest < self.pools[0].threshold() && self.find_calm(self.pools[0].used, largest)
     }
 
-    /// A packet is about to wait.
+    /// Takes room for a packet that is about to wait.
     ///
     /// # Errors
     /// There is no room for it.
@@ -232,7 +233,7 @@ impl Memory {
         }
     }
 
-    /// A packet has left.
+    /// Gives back the room of a packet that has left.
     pub(super) fn release(&mut self, held: Held) {
         let Held { port, output, class, bytes, .. } = held;
         let bytes = u64::from(bytes);
@@ -262,13 +263,13 @@ impl Memory {
         }
     }
 
-    /// The ports for which packets wait that came in by `port`, with their bytes.
+    /// Ports for which packets wait that came in by `port`, with their bytes.
     pub(super) fn outputs(&self, port: PortNo, class: u8) -> impl Iterator<Item = (PortNo, u64)> + '_ {
         let outputs = &self.ingress[port.index()][usize::from(class)].outputs;
         (0..).map(PortNo).zip(outputs.iter().copied()).filter(|(_, bytes)| *bytes > 0)
     }
 
-    /// The one for which most of it waits; the first of several.
+    /// Output port for which most packets of an input's class wait; the first of several.
     pub(super) fn mostly_for(&self, port: PortNo, class: u8) -> Option<PortNo> {
         self.outputs(port, class).max_by_key(|(to, bytes)| (*bytes, std::cmp::Reverse(*to))).map(|(to, _)| to)
     }
@@ -281,7 +282,7 @@ impl Memory {
 
 #[cfg(test)]
 impl Memory {
-    /// Bytes of the common pool, what is used of it, and in all.
+    /// Size of the common pool, bytes taken of it, and bytes taken in all.
     pub(super) fn in_use(&self) -> (u64, u64, u64) {
         (self.pools[0].bytes, self.pools[0].used, self.used)
     }

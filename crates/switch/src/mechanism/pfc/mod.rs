@@ -154,7 +154,7 @@ impl DropReason {
     pub const WATCHDOG: DropReason = DropReason("pfc_watchdog");
 }
 
-/// A PFC frame's body. Source: IEEE 802.3 §31B.3 and Annex 31A.
+/// Body of a PFC frame with this request. Source: IEEE 802.3 §31B.3 and Annex 31A.
 fn body(pause: &Pause) -> [u8; BODY] {
     let mut body = [0; BODY];
     body[..2].copy_from_slice(&PFC.to_be_bytes());
@@ -166,14 +166,14 @@ fn body(pause: &Pause) -> [u8; BODY] {
     body
 }
 
-/// A PFC frame, as its sender makes it.
+/// PFC frame with this request, as its sender makes it.
 fn message(pause: &Pause) -> Message {
     let bytes = body(pause);
     let envelope = Envelope { header: bytes.len() as u8, ttl: 1, kind: Kind::Control, ..Envelope::default() };
     Message { envelope, control: Control::new(MAC_CONTROL, &bytes) }
 }
 
-/// Request of a PFC frame; `None`: it is none.
+/// Request of a PFC frame; `None`: the body is no PFC frame.
 fn read(body: &[u8]) -> Option<Pause> {
     let body: &[u8; BODY] = body.get(..BODY)?.try_into().ok()?;
     if u16::from_be_bytes([body[0], body[1]]) != PFC {
@@ -187,7 +187,7 @@ fn read(body: &[u8]) -> Option<Pause> {
     Some(pause)
 }
 
-/// A port and the link that comes in there.
+/// A port, and its link in the other direction.
 #[derive(Debug)]
 struct Port {
     rate: BitRate,
@@ -209,38 +209,38 @@ struct Port {
 /// Task at a time, at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
-    /// A pause of its own may end.
+    /// A pause of the port's own may end.
     Gate,
     /// A frame is ready to leave.
     Send,
     /// Pauses are asked for again.
     Refresh,
-    /// The watchdog looks whether a pause has lasted too long, or a storm is over.
+    /// The watchdog checks for a pause that has lasted too long, or a storm that is over.
     Watch,
 }
 
-/// True if packets are seen to leave when they do.
+/// Precision with which departures are seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exact {
-    /// Not before somebody asks: what is known to wait is too much by what has left meanwhile.
+    /// Departures are not seen until a value is asked for: until then, packets that have left count as waiting.
     No,
-    /// While somebody pauses or is close to it; after so many packets more that is looked at again.
+    /// Departures are events while a class is paused or close to it; after this many packets that is checked again.
     For(u32),
     Always,
 }
 
-/// Packets that have to wait until it is looked at again whether departures must be events.
+/// Number of waiting packets after which it is checked again that departures must be events.
 const LOOK: u32 = 64;
 
 /// PFC at one switch.
 #[derive(Debug)]
 pub struct Pfc {
     params: PfcParams,
-    /// The watchdog's, where there is one.
+    /// Times of the watchdog, where there is one.
     patience: Option<Patience>,
     ports: Vec<Port>,
     memory: Memory,
-    /// Departures are events, as somebody may have to pause or to go on at that instant; always, or for how many more packets at least.
+    /// Precision with which departures are seen: as events, if a class may have to pause or to go on at that instant.
     exact: Exact,
     tasks: BTreeSet<(Time, u16, Task)>,
     counts: PfcCounts,
@@ -391,7 +391,7 @@ impl Pfc {
         Verdict::Pass
     }
 
-    /// A packet waits for a port where it is seen to leave.
+    /// Counts a packet that waits for a port where its departure is seen at once.
     #[inline(never)]
     fn wait_exactly(&mut self, port: PortNo, fx: &mut Effects) {
         fx.push(Effect::Watch(port));
@@ -433,7 +433,7 @@ impl Pfc {
     }
 }
 
-/// The memory is counted where packets come in, so ports have no bounds of their own.
+/// Settings of authors: ports have no bounds of their own, as memory is counted where packets come in.
 fn authors(_at: &Ground) -> Vec<Setting> {
     vec![("switch.buffer", "\"unlimited\"".to_string())]
 }
@@ -451,7 +451,7 @@ impl Mechanism for Pfc {
         ..Profile::PLAIN
     };
 
-    /// Other classes may be dropped; with a watchdog all.
+    /// Claims: all classes but the lossless ones may be dropped; with a watchdog, all may.
     fn claims(params: &PfcParams) -> Claims {
         let lossless = params.lossless();
         Claims {
@@ -536,7 +536,7 @@ impl Mechanism for Pfc {
         self.gone(node, dropped.packet, fx);
     }
 
-    /// Neither end of a link that is down pauses the other. When it works again, who has too much in memory asks anew.
+    /// Ends the pauses of a link that goes down, in both directions. When it works again, who has too much in memory asks anew.
     fn on_link(&mut self, node: &mut dyn Node, port: PortNo, up: bool, fx: &mut Effects) {
         let now = node.now();
         self.settle(node, fx);
@@ -579,7 +579,7 @@ impl PacketMemory for Pfc {
         }
     }
 
-    /// A packet that has crossed counts at its input no longer.
+    /// Ends the count of a packet at its input, when it has crossed.
     fn on_crossing(&mut self, node: &mut dyn Node, packet: PacketId, _from: PortNo, _to: PortNo, fx: &mut Effects) {
         if let Some(held) = Held::of(node, packet) {
             Held { crossed: true, ..held }.keep(node, packet);

@@ -1,4 +1,4 @@
-//! The storm watchdog: a class that is paused for too long is served, or dropped, all the same, until its pauses have been over for a
+//! Storm watchdog: a class that is paused for too long is served, or dropped, all the same, until it has not been paused for a
 //! while. Source: PFC-watchdog.
 
 use crate::Patience;
@@ -29,7 +29,7 @@ params! {
 }
 
 impl Watchdog {
-    /// Its times.
+    /// Detection and restoration times of the watchdog.
     pub(super) fn patience(&self) -> Patience {
         Patience { detection: self.detection, restoration: self.restoration }
     }

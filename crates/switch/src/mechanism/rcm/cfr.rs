@@ -4,7 +4,7 @@ use crate::mechanism::PortNo;
 use fanin_packet::{Envelope, Side};
 use fanin_units::{FlowId, HostId, Time};
 
-/// A flow in one direction: what stands for its 5-tuple.
+/// A flow in one direction, identified by the fields that stand for its 5-tuple.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Tuple {
     pub src: HostId,
@@ -19,7 +19,7 @@ impl Tuple {
     }
 }
 
-/// A harmful flow, and the port that it was last seen to come in by.
+/// A harmful flow, and the port by which it was last seen to come in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Harmful {
     pub tuple: Tuple,
@@ -45,7 +45,7 @@ impl Cam {
         Cam { entries: Vec::new(), depth: depth as usize, next: 0, hits: hits as usize, period, left: i64::from(period) }
     }
 
-    /// A packet passes. True where its flow is written.
+    /// Counts a packet that passes the port. True where its flow is written.
     pub(super) fn pass(&mut self, p: &Envelope, from: PortNo) -> bool {
         self.left -= i64::from(p.frame);
         if self.left > 0 {
@@ -65,7 +65,7 @@ impl Cam {
         self.entries.iter().filter(|entry| entry.tuple == *tuple).nth(self.hits - 1).is_some()
     }
 
-    /// The harmful flows in it, each once: where it came in last is its latest entry.
+    /// Harmful flows in the CAM, each once, with the input port of its latest entry.
     pub(super) fn flows(&self) -> Vec<Harmful> {
         let mut found: Vec<Harmful> = Vec::new();
         let n = self.entries.len();
@@ -85,7 +85,7 @@ impl Cam {
 /// Source: RCM §3.2.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
-    /// Each with the time until which it counts.
+    /// Harmful flows, each with the time until which it counts.
     entries: Vec<(Harmful, Time)>,
     most: usize,
 }
@@ -95,7 +95,7 @@ impl Named {
         Named { entries: Vec::new(), most: most as usize }
     }
 
-    /// Named until then. With no room the one whose time ends first makes place.
+    /// Names a flow harmful until a time. With no room the one whose time ends first makes place.
     pub(super) fn name(&mut self, tuple: Tuple, until: Time) {
         if let Some((_, end)) = self.entries.iter_mut().find(|(entry, _)| entry.tuple == tuple) {
             *end = until;
@@ -110,7 +110,7 @@ impl Named {
         self.entries.push((Harmful { tuple, from: None }, until));
     }
 
-    /// Those whose time is over are harmful no longer.
+    /// Removes harmful flows whose time is over.
     pub(super) fn expire(&mut self, now: Time) {
         self.entries.retain(|(_, end)| *end > now);
     }
@@ -123,7 +123,7 @@ impl Named {
         self.entries.iter().any(|(entry, _)| entry.tuple == *tuple)
     }
 
-    /// A packet of one of them came in by a port.
+    /// Notes the input port of a packet, if its flow is named harmful.
     pub(super) fn seen(&mut self, tuple: &Tuple, from: PortNo) {
         if let Some((entry, _)) = self.entries.iter_mut().find(|(entry, _)| entry.tuple == *tuple) {
             entry.from = Some(from);

@@ -1,21 +1,21 @@
-//! RCC at a combined input- and output-queued switch: what is held waits at its input, and joins its virtual output queue when its window
-//! permits. Source: RCM §3.4, §4.1 (the switch).
+//! RCC at a combined input- and output-queued switch: a held packet waits at its input, and joins its virtual output queue when
+//! its window permits. Source: RCM §3.4, §4.1 (the switch).
 
 use super::cfr::Tuple;
 use super::Rcm;
 use crate::mechanism::{Arrival, Effect, Effects, Node, PortNo, Verdict};
 
-/// So many of the largest frames on their way to a wire keep it busy: one crosses while another waits for it.
+/// Number of largest frames on their way to a wire that keep it busy: one crosses while another waits for it.
 const FRAMES: u64 = 2;
 
 impl Rcm {
-    /// True if harmful flows have to leave an output to what is on its way there.
+    /// True if an output has enough frames on the way to it to keep its wire busy without harmful flows.
     fn is_busy(&self, sendable: u64) -> bool {
         sendable >= FRAMES * u64::from(self.control.bounds.floor)
     }
 
-    /// A packet of a harmful flow, or of one of which packets are held, at a combined switch: it joins its virtual output queue where its
-    /// window permits and nothing waits before it.
+    /// Decides about a packet of a harmful flow, or of a flow with held packets, at a combined switch: it joins its virtual
+    /// output queue where its window permits and nothing waits before it.
     pub(super) fn control_crossing(
         &mut self,
         node: &mut dyn Node,
@@ -43,7 +43,8 @@ impl Rcm {
         Verdict::Hold
     }
 
-    /// What is held for a port and may go on does so: within its window, or where the wire would lack packets.
+    /// Releases held packets of a port into their virtual output queues, as many as its window allows or its wire needs to stay
+    /// busy.
     pub(super) fn let_cross(&mut self, node: &mut dyn Node, port: PortNo, fx: &mut Effects) {
         let (now, paces) = (node.now(), self.paces(port));
         let mut sendable = node.sendable_bytes(port);

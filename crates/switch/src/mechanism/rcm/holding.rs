@@ -1,11 +1,11 @@
-//! RCC at a port: packets of harmful flows are held, and go on within their window. Source: RCM §3.4.
+//! RCC at a port: packets of harmful flows are held, and released within their window. Source: RCM §3.4.
 
 use super::cfr::Tuple;
 use super::{Port, Rcm, Task};
 use crate::mechanism::{Arrival, Effect, Effects, Node, PortNo, Verdict};
 use fanin_units::{Bytes, Time};
 
-/// Packets of a flow in the queue of a port, which leave before those of it that are held.
+/// Packets of a flow in the queue of a port, which leave before the held packets of that flow.
 pub(super) fn queued(node: &mut dyn Node, port: PortNo, class: u8, tuple: &Tuple) -> u32 {
     let places = 0..node.waiting(port, class);
     let waits = |place| node.waiting_at(port, class, place).is_some_and(|(other, _)| Tuple::of(&other) == *tuple);
@@ -13,14 +13,14 @@ pub(super) fn queued(node: &mut dyn Node, port: PortNo, class: u8, tuple: &Tuple
 }
 
 impl Rcm {
-    /// True if what may go on joins the queue of its class, from where the scheduler takes it: at a combined switch, and where a port has
-    /// several classes. Elsewhere it leaves past the queue.
+    /// True if released packets join the queue of their class, from which the scheduler takes them: at a combined switch, and
+    /// where a port has several classes. Elsewhere it leaves past the queue.
     pub(super) fn joins(&self, node: &mut dyn Node, port: PortNo) -> bool {
         self.combined || node.queues(port) > 1
     }
 
-    /// What is held at a port that paces no longer need not wait for the time of its window. Not while a packet is being held, which
-    /// could leave before it is counted where it came in.
+    /// Ends the wait for the window at a port that no longer paces. Not to be called while a packet is being held, which could
+    /// leave before it is counted where it came in.
     pub(super) fn wake(&mut self, port: PortNo, fx: &mut Effects) {
         let control = &self.ports[port.index()].control;
         if control.is_stalled() && !self.paces(port) {
@@ -29,8 +29,8 @@ impl Rcm {
         }
     }
 
-    /// What is held of flows that are harmful no longer joins the queue: of those that the neighbour downstream does not name, and of all
-    /// when the congestion is over. At a root what is held stays harmful, whatever its CAM has been overwritten by.
+    /// Releases held packets of flows that are harmful no longer into the queue: flows that the neighbour downstream does not
+    /// name, or all flows when the congestion is over. At a root, held flows stay harmful even when overwritten in its CAM.
     pub(super) fn let_go(&mut self, port: PortNo, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if at.control.is_empty() {
@@ -44,12 +44,12 @@ impl Rcm {
         }
     }
 
-    /// True if harmful flows of a port do not take what others leave.
+    /// True if harmful flows of a port do not use what others leave.
     pub(super) fn paces(&self, port: PortNo) -> bool {
         self.paces && self.ports[port.index()].remote > 0
     }
 
-    /// When the window of a port is over by time.
+    /// Time at which the window of a port expires; `None`: no window is open.
     pub(super) fn window_ends(&self, port: PortNo) -> Option<Time> {
         let at = &self.ports[port.index()];
         at.control.window().map(|w| at.control.since + at.rate.time_to_send(Bytes(u64::from(w))))
@@ -90,7 +90,7 @@ impl Rcm {
         Verdict::Hold
     }
 
-    /// A packet is held. It may be marked for what waits before it, as one that joins the queue: end-to-end control goes on.
+    /// Holds a packet. It may be marked for what waits before it, as one that joins the queue: end-to-end control goes on.
     pub(super) fn hold(
         &mut self,
         now: Time,
@@ -106,14 +106,14 @@ impl Rcm {
         self.counts.held_bytes += u64::from(frame);
     }
 
-    /// What is held may go on as soon as all that happens at this instant has.
+    /// Schedules the release of held packets of a port for the end of this instant, after all its other events.
     pub(super) fn look_soon(&mut self, port: PortNo, fx: &mut Effects) {
         if self.tasks.insert((Time::ZERO, port.0, Task::Look)) {
             fx.push(Effect::Timer(Time::ZERO));
         }
     }
 
-    /// What is held goes on when the time of the window is over.
+    /// Schedules the release of held packets of a port for the time when its window expires.
     pub(super) fn wait_for_window(&mut self, port: PortNo, fx: &mut Effects) {
         if let Some(end) = self.window_ends(port) {
             self.at(end, port, Task::Window, fx);

@@ -7,13 +7,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// EtherType of a notification; the paper names none.
 pub(super) const NOTIFICATION: u16 = 0xA8F9;
-/// What, degree 1, port 2.
+/// Bytes before the flows of a notification: kind of frame (1 B), degree (1 B), port (2 B).
 const HEAD: usize = 4;
-/// The last frame of a notification, mostly the only one; and one with flows that did not fit into that.
+/// Kind of frame: the last of a notification, mostly the only one; `MORE`: another follows, with flows that did not fit.
 const LAST: u8 = 1;
 const MORE: u8 = 2;
 
-/// Flows that one frame has room for: each two addresses and two ports.
+/// Number of flows that one frame has room for: each two addresses and two ports.
 const fn room(ip: IpVersion) -> usize {
     (CONTROL_BODY - HEAD) / ip.tuple() as usize
 }
@@ -21,7 +21,7 @@ const fn room(ip: IpVersion) -> usize {
 /// Content of a notification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Notification {
-    /// Another frame with flows of the same notification follows.
+    /// True if another frame with flows of the notification follows.
     pub more: bool,
     /// F_b'; zero: the congestion is over.
     pub degree: u8,
@@ -73,7 +73,7 @@ pub(super) fn messages(ip: IpVersion, degree: u8, port: PortNo, flows: &[Tuple])
     parts.map(|(part, number)| frame(if number == frames { LAST } else { MORE }, part)).collect()
 }
 
-/// Notification in a frame; `None`: there is none, or it is damaged.
+/// Notification in a frame; `None`: there is none, or the frame is damaged.
 pub(super) fn read(ip: IpVersion, body: &[u8]) -> Option<Notification> {
     let (head, rest) = body.split_first_chunk::<HEAD>()?;
     let each = ip.tuple() as usize;

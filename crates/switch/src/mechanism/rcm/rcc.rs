@@ -1,4 +1,4 @@
-//! RCC: harmful flows of a congested port share a window, and wait beyond their part of it. Source: RCM §3.4.
+//! RCC: harmful flows of a congested port share a window, and wait beyond their share of it. Source: RCM §3.4.
 
 use super::cfr::{Harmful, Tuple};
 use crate::PRIORITIES;
@@ -11,7 +11,8 @@ use std::collections::{BTreeSet, VecDeque};
 #[derive(Clone, Debug)]
 enum Phase {
     Off,
-    /// What harmful flows and others have sent since congestion was detected, harmful flows that have not sent yet, and the degree.
+    /// Measurement of bytes of harmful flows and of others since congestion was detected; `missing`: harmful flows that have not
+    /// sent yet.
     Measuring {
         harmful: u32,
         others: u32,
@@ -26,7 +27,7 @@ enum Phase {
 struct HeldFlow {
     tuple: Tuple,
     held: u32,
-    /// Packets of it in the port's queue, which leave first.
+    /// Packets of the flow in the port's queue, which leave first.
     queued: u32,
 }
 
@@ -42,9 +43,9 @@ struct Held {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub bounds: Bounds,
-    /// Each degree reduces what is left of W_c, not what was measured.
+    /// True if each degree reduces the remaining W_c, not the one that was measured.
     pub again: bool,
-    /// Of held bytes: above it W_c is what was measured.
+    /// Bytes of held packets above which harmful flows may use W_c as it was measured.
     pub reserved: u64,
 }
 
@@ -54,24 +55,24 @@ pub(super) struct Peaks {
     pub bytes: u64,
     /// Longest that a packet was held.
     pub longest: u64,
-    /// Most bytes that the port sent while a packet was the first of those it held and might go.
+    /// Most bytes that the port sent while a held packet was the first and free to go.
     pub head: u64,
 }
 
-/// The control of one output port, with its part of the reserved buffer.
+/// Control of one output port, with its part of the reserved buffer.
 #[derive(Clone, Debug)]
 pub(super) struct Control {
     phase: Phase,
     held: [VecDeque<Held>; PRIORITIES],
     bytes: u64,
     flows: Vec<HeldFlow>,
-    /// Nothing that is held may leave until a window, a pause or the queue ahead ends.
+    /// True if no held packet may leave until a window, a pause or the queue ahead ends.
     stalled: bool,
-    /// The one that leaves now, and in which share.
+    /// The held packet that leaves now, and the share in which it counts.
     leaving: Option<(PacketId, Share)>,
-    /// At a combined switch, packets that were counted when they were let go, and have not left yet.
+    /// Packets that were counted when they were released, and have not left yet; only at a combined switch.
     counted: BTreeSet<PacketId>,
-    /// Start of the window.
+    /// Start of the present window.
     pub since: Time,
     /// Bytes sent since the first packet that is held became that.
     head: u64,
@@ -108,12 +109,12 @@ impl Control {
         }
     }
 
-    /// The congestion is over.
+    /// Ends the control, as the congestion is over.
     pub(super) fn end(&mut self) {
         self.phase = Phase::Off;
     }
 
-    /// Packets of flows that are harmful no longer, in order: they are held no longer.
+    /// Releases packets of flows that are harmful no longer, in order.
     pub(super) fn let_go(&mut self, is_harmful: impl Fn(&Tuple) -> bool) -> Vec<PacketId> {
         let over: Vec<Tuple> = self.flows.iter().map(|flow| flow.tuple).filter(|tuple| !is_harmful(tuple)).collect();
         if over.is_empty() {
@@ -155,7 +156,7 @@ impl Control {
         }
     }
 
-    /// True if packets of a flow are held, so that its next ones have to be.
+    /// True if packets of a flow are held, so that its next packets have to be held too.
     pub(super) fn holds(&self, tuple: &Tuple) -> bool {
         self.bytes > 0 && self.flows.iter().any(|flow| flow.tuple == *tuple && flow.held > 0)
     }
@@ -165,7 +166,7 @@ impl Control {
         !self.held[usize::from(class).min(PRIORITIES - 1)].is_empty()
     }
 
-    /// W, where windows run.
+    /// Size W of the window, where windows run.
     pub(super) fn window(&self) -> Option<u32> {
         match &self.phase {
             Phase::Running(window) => Some(window.whole()),
@@ -173,7 +174,7 @@ impl Control {
         }
     }
 
-    /// The window's time is over, whatever was sent of it.
+    /// Starts a new window, whatever was sent of the last.
     pub(super) fn restart(&mut self, now: Time) {
         if let Phase::Running(window) = &mut self.phase {
             window.restart();
@@ -182,7 +183,7 @@ impl Control {
         (self.since, self.stalled) = (now, false);
     }
 
-    /// A packet is kept. `queued`: packets of its flow in the port's queue.
+    /// Takes a packet to hold. `queued`: packets of its flow in the port's queue.
     pub(super) fn hold(
         &mut self,
         now: Time,
@@ -202,8 +203,8 @@ impl Control {
         self.peaks.bytes = self.peaks.bytes.max(self.bytes);
     }
 
-    /// The share in which a packet of a harmful flow may leave now; `None`: it waits. `data`: others have something to send. `paces`: what
-    /// harmful flows may not send nobody sends.
+    /// Share of the window in which a packet of a harmful flow may leave now; `None`: it has to wait. `data`: others have
+    /// something to send. `paces`: what harmful flows may not send nobody sends.
     fn share(&self, settings: &Settings, (data, paces): (bool, bool)) -> Option<Share> {
         let full = self.bytes > settings.reserved;
         match &self.phase {
@@ -214,7 +215,7 @@ impl Control {
         }
     }
 
-    /// At a combined switch, where nothing is held: whether a packet of a harmful flow goes on at once. It is counted then.
+    /// True if a packet of a harmful flow goes on at once, at a combined switch where nothing is held. It is counted then.
     pub(super) fn passes(
         &mut self,
         now: Time,
@@ -227,7 +228,8 @@ impl Control {
         share.is_some()
     }
 
-    /// At a combined switch: the packet that is to cross next, and its frame; see [`Control::turn`]. It is counted now, not when it leaves.
+    /// Releases the next packet to cross at a combined switch, and gives it with its frame bytes; see [`Control::turn`]. It is
+    /// counted now, not when it leaves.
     pub(super) fn release(
         &mut self,
         now: Time,
@@ -246,7 +248,7 @@ impl Control {
         Some(packet)
     }
 
-    /// A packet counts in the window from now on, before it has left.
+    /// Counts a packet in the window before it has left.
     fn count(&mut self, now: Time, (id, frame): (PacketId, u16), share: Share) {
         let Phase::Running(window) = &mut self.phase else { return };
         self.counted.insert(id);
@@ -290,7 +292,7 @@ impl Control {
         None
     }
 
-    /// A packet is no longer held.
+    /// Removes a packet that is held no longer.
     fn forget(&mut self, held: &Held) {
         self.bytes -= u64::from(held.frame);
         if let Some(place) = self.flows.iter().position(|flow| flow.tuple == held.tuple) {
@@ -364,8 +366,8 @@ impl Control {
         }
     }
 
-    /// A packet was dropped: one that was held, one of the queue, or one that had not come so far. True where it was held. `queued`: packets of
-    /// its flow that are in the port's queue now, before those that are held.
+    /// Handles the drop of a packet: one that was held, one of the queue, or one that had not come so far. True where it was
+    /// held. `queued`: packets of its flow that are in the port's queue now, before those that are held.
     pub(super) fn dropped(&mut self, id: PacketId, tuple: &Tuple, queued: impl FnOnce() -> u32) -> bool {
         self.counted.remove(&id);
         for class in 0..PRIORITIES {
@@ -387,17 +389,17 @@ impl Control {
         self.bytes > 0 && !self.stalled
     }
 
-    /// Nothing goes on until something leaves.
+    /// Stops further releases until a packet has left.
     pub(super) fn stall(&mut self) {
         self.stalled = true;
     }
 
-    /// What it waited for may be over.
+    /// Ends a stall: the held packets may be able to leave now.
     pub(super) fn wake(&mut self) {
         self.stalled = false;
     }
 
-    /// True if what is held waits for something else than the wire.
+    /// True if held packets wait for something other than the wire.
     pub(super) fn is_stalled(&self) -> bool {
         self.bytes > 0 && self.stalled
     }

@@ -1,4 +1,4 @@
-//! CRD: queues are sampled, and neighbours upstream hear of congestion and of the flows that cause it. Source: RCM §3.2.
+//! CRD: queues are sampled, and upstream neighbours are notified of congestion and of the flows that cause it. Source: RCM §3.2.
 
 use super::cfr::Tuple;
 use super::{bytes, message, LocalFlag, Rcm, Task};
@@ -7,7 +7,7 @@ use fanin_dataplane::rcm::passed_on;
 use fanin_units::Time;
 
 impl Rcm {
-    /// A degree above zero of an output port, its own or one that it has heard.
+    /// Handles a degree above zero of an output port, its own or one that it has heard of.
     pub(super) fn congested(&mut self, now: Time, port: PortNo, degree: u8, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if self.rcc {
@@ -21,7 +21,7 @@ impl Rcm {
         }
     }
 
-    /// The control of a port ends with its congestion, and what is held of flows that are not harmful.
+    /// Ends the control of a port with its congestion, and releases held packets of flows that are not harmful.
     pub(super) fn calm(&mut self, port: PortNo, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if !at.is_congested() && at.control.is_on() {
@@ -31,7 +31,7 @@ impl Rcm {
         self.show(port, fx);
     }
 
-    /// Samples the output queue of a port, with what is held for it.
+    /// Samples the output queue of a port, including what is held for it.
     pub(super) fn sample_output(&mut self, node: &mut dyn Node, port: PortNo, frame: u16, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if !at.output.is_due(frame) {
@@ -49,7 +49,7 @@ impl Rcm {
         self.calm(port, fx);
     }
 
-    /// Samples the queue of what came in by a port. The packet leaves by `to`.
+    /// Samples the queue of packets that came in by a port. The packet leaves by `to`.
     pub(super) fn sample_input(&mut self, node: &mut dyn Node, (port, to): (PortNo, PortNo), frame: u16, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if !at.input.is_due(frame) {
@@ -69,7 +69,7 @@ impl Rcm {
         self.set_arriving(node.now(), port, degree, fx);
     }
 
-    /// An input queue is congested no longer: outputs whose flag it has set lose that.
+    /// Takes the flag of an input queue that is congested no longer from the outputs where it was set.
     fn input_is_calm(&mut self, input: PortNo, fx: &mut Effects) {
         for port in (0..self.ports.len() as u16).map(PortNo) {
             let at = &mut self.ports[port.index()];
@@ -80,7 +80,7 @@ impl Rcm {
         }
     }
 
-    /// The degree of an input queue: the neighbour there hears of it.
+    /// Sets the degree of an input queue, and notifies the neighbour there.
     pub(super) fn set_arriving(&mut self, now: Time, port: PortNo, degree: u8, fx: &mut Effects) {
         let again = now + self.expiry / 2;
         let at = &mut self.ports[port.index()];
@@ -135,7 +135,7 @@ impl Rcm {
         }
     }
 
-    /// Nothing was heard from downstream for too long.
+    /// Forgets a degree from downstream that has expired.
     pub(super) fn forget(&mut self, now: Time, port: PortNo, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if at.remote == 0 {
@@ -151,7 +151,8 @@ impl Rcm {
         self.wake(port, fx);
     }
 
-    /// Nothing has arrived at an input queue for a while: where it is still too long, the neighbour is notified again.
+    /// Samples an input queue at which nothing has arrived for a while: where it is still too long, the neighbour is notified
+    /// again.
     pub(super) fn look_again(&mut self, node: &mut dyn Node, port: PortNo, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         let (degree, until) = (at.arriving, at.arriving_until);

@@ -6,17 +6,17 @@ use crate::path::{mix32, reduce};
 use fanin_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// True if a port keeps getting severe notifications.
+/// Record of severe notifications at one port, which tells if they keep coming.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Severity {
-    /// When the latest came, as many as it takes.
+    /// Times of the latest severe notifications, at most as many as must come in time for flows to be moved.
     latest: VecDeque<Time>,
-    /// Until then flows are moved away.
+    /// End of the time during which flows are moved away.
     until: Time,
 }
 
 impl Severity {
-    /// A severe notification, or a severe sample: true where it is one of as many as it takes.
+    /// Notes a severe notification, or a severe sample; true where enough of them have come in time.
     pub(super) fn note(&mut self, now: Time, count: u32, within: Span) -> bool {
         self.latest.push_back(now);
         if self.latest.len() > count as usize {
@@ -42,7 +42,7 @@ struct Moved {
     last: Time,
 }
 
-/// Flows that were moved, by their hash: each place has one.
+/// Flows that were moved, in a table by their hash: each place has one.
 #[derive(Clone, Debug)]
 pub(super) struct Flows {
     places: Vec<Option<Moved>>,
@@ -60,7 +60,7 @@ impl Flows {
         reduce(mix32(hash), self.most)
     }
 
-    /// The port of a flow that was moved; it stays there until it has paused.
+    /// Port of a flow that was moved; the flow stays there until it has paused.
     pub(super) fn port(&mut self, now: Time, hash: u32, tuple: &Tuple) -> Option<PortNo> {
         if self.used == 0 {
             return None;
@@ -76,7 +76,7 @@ impl Flows {
         Some(moved.port)
     }
 
-    /// Moves a flow; false where its place is taken by another that has not paused.
+    /// Moves a flow; false where its place in the table is taken by another that has not paused.
     pub(super) fn set(&mut self, now: Time, hash: u32, tuple: Tuple, port: PortNo) -> bool {
         if self.places.is_empty() {
             self.places = vec![None; self.most];
@@ -90,7 +90,7 @@ impl Flows {
         true
     }
 
-    /// No flow leaves by this port any more.
+    /// Forgets all flows that were moved to this port.
     pub(super) fn leave(&mut self, port: PortNo) {
         for place in self.places.iter_mut().filter(|place| place.is_some_and(|moved| moved.port == port)) {
             *place = None;

@@ -164,7 +164,7 @@ pub(super) const PEAKS: &[CounterDef] = &[
     ),
 ];
 
-/// W is measured over so many bytes at least, where frames are no larger than half of it.
+/// Bytes over which W is measured at least, where frames are no larger than half of it.
 const WINDOW: Bytes = Bytes(16_000);
 
 const FOR_RCC: &str = "rcc = true, or no such key";
@@ -210,7 +210,7 @@ impl RcmParams {
         }
     }
 
-    /// Queue lengths beside the room that there is.
+    /// Checks queue lengths against the room that there is.
     fn check_queues(&self, context: &Context<'_>, cx: &mut Cx) {
         let bytes = |buffer: &Amount| match buffer {
             Amount::Bytes(bytes) => Some(*bytes),
@@ -263,7 +263,7 @@ impl RcmParams {
         self.max_frame.unwrap_or(site.largest_frame)
     }
 
-    /// The least W.
+    /// Least number of bytes over which W is measured, at a switch.
     pub(super) fn least_window(&self, site: &Site) -> Bytes {
         self.least(self.floor(site))
     }

@@ -15,11 +15,11 @@ pub(super) const ANSWER: u16 = 0xA8F4;
 pub(super) const DEPTH_BYTES: u16 = 4;
 pub(super) const NUMBER_BYTES: u16 = 8;
 
-/// Content of a frame's header besides the depth.
+/// Content of a RIMM header besides the depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     Nothing,
-    /// The number of a packet that its sender detours; that is back.
+    /// Number of a packet that its sender detours; that is back.
     Detour(u32),
     Return(u32),
     Message,
@@ -27,7 +27,7 @@ pub(super) enum Said {
     Answer(u16, u16, u32),
 }
 
-/// The sender's depth, and what else the header says; `None` where it is none of RIMM's.
+/// Depth of the sender, and the rest of the header; `None` where it is none of RIMM's.
 pub(super) fn read(shim: &Shim) -> Option<(u16, Said)> {
     let (depth, rest) = shim.body().split_first_chunk::<2>()?;
     let said = match (shim.ether_type, rest) {

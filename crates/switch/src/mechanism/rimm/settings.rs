@@ -1,4 +1,4 @@
-//! RIMM's parameters, what is checked of them, and what it counts.
+//! Parameters of RIMM, their checks, and its counters.
 
 use super::header::NUMBER_BYTES;
 use crate::config::MIN_FRAME;
@@ -20,13 +20,14 @@ names! {
 }
 
 names! {
-    /// Begin of the time after which a pair of sequence numbers is given up.
+    /// Start of the time after which a pair of sequence numbers is given up.
     pub enum GiveUpWhen {
-        /// The last release of one of its packets and, with `release` = drained, the last packet that met a port which has not run empty
-        /// since its alert: what counts is how long the detour stands still, and how long it goes on beside an idle port.
+        /// Last progress of the detour: the last release of one of the pair's packets and, with `release` = drained, the last
+        /// packet that met a port which has not run empty since its alert. The time runs while the detour stands still, or goes
+        /// on beside an idle port.
         "stalled" => Stalled,
-        /// The begin of the detour, whether the burst goes on or not: the letter of the paper, "packet detouring lasts longer than a
-        /// user-defined period of time". It ends each burst of more than 1 ms, out of order.
+        /// Start of the detour, even while the burst goes on: the paper to the letter ("packet detouring lasts longer than a
+        /// user-defined period of time"). The detour of each burst of more than 1 ms ends, out of order.
         "outstanding" => Outstanding,
     }
 }
@@ -34,11 +35,11 @@ names! {
 names! {
     /// Ports whose packets take detours.
     pub enum Detours {
-        /// Ports whose packets come back from some neighbour, and by such neighbours only: their shortest paths to what is behind the port
-        /// lead over this switch alone. In a leaf–spine network these are the ports of leaves to hosts. Source: RIMM §III-A.1
-        /// ("guaranteed to return").
+        /// Ports with neighbours that send their packets back, by such neighbours only: all shortest paths of such a neighbour to
+        /// the hosts behind the port lead over this switch. In a leaf–spine network these are the ports of leaves to hosts.
+        /// Source: RIMM §III-A.1 ("guaranteed to return").
         "returning" => Returning,
-        /// All, by any neighbour, also where it knows another way: packets that take it are out of order.
+        /// All ports, by any neighbour, even one that knows another way: packets that take that way are out of order.
         "all" => All,
     }
 }
@@ -46,10 +47,10 @@ names! {
 names! {
     /// Interval at which a neighbour is chosen.
     pub enum Neighbour {
-        /// Anew for each detour of each packet. Source: RIMM §III-A.2.
+        /// A choice for each detour of each packet. Source: RIMM §III-A.2.
         "per_packet" => PerPacket,
-        /// Once for all packets of a pair that are out together, as long as the neighbour has room. Deviation: not in the
-        /// paper.
+        /// One choice for all packets of a pair that are on detours together, as long as the neighbour has room. Deviation: not
+        /// in the paper.
         "per_flow" => PerFlow,
     }
 }
@@ -59,7 +60,7 @@ names! {
     pub enum Hops {
         /// Two hops per detour, as any other path; a packet with fewer than eight left takes no detour.
         "spent" => Spent,
-        /// None: the switch restores the two hops when the packet is back. `give_up` alone ends its detour.
+        /// No hops: the switch restores the two hops when the packet is back. Only `give_up` ends its detour.
         "restored" => Restored,
     }
 }
@@ -85,7 +86,7 @@ params! {
 choice! {
     /// Condition that ends the detour of a flow after the alert.
     pub enum Release {
-        /// Return of all its packets.
+        /// Return of all packets of the flow.
         "drained" => Drained(DrainedParams),
         /// A pause of the flow.
         "flowlet" => Flowlet(FlowletGap),
@@ -94,7 +95,7 @@ choice! {
     }
 }
 
-/// Default of `longest`: the paper's bursts of 5 MB take 8 ms at its rates.
+/// Default of `longest`: the paper's bursts of 5 MB take 8 ms at the paper's rates.
 const LONGEST: Span = Span::from_ms(10);
 /// Default of `repeat`.
 const REPEAT: Span = Span::from_us(100);
@@ -106,32 +107,31 @@ params! {
     pub struct RimmParams {
         /// α: depth of a queue from which its packets take detours. Source: RIMM §IV (20,000 of 24,000 cells).
         pub alpha: Amount = Amount::Cells(20_000);
-        /// Way by which the ingress learns of it.
+        /// Way by which the ingress learns that a queue has reached α.
         pub alert: AlertBy = AlertBy::Message;
-        /// Traffic class of messages; if absent, that of the packet whose headers the message copies, so that it waits among
-        /// packets of that class. Deviation: the paper does not say.
+        /// Traffic class of messages; if absent, the class of the packet whose headers the message copies, so that the message
+        /// waits among packets of that class. Deviation: the paper does not say.
         pub message_class: Option<u8>, in 0u8..=7u8;
         /// Interval at which the message about a queue that stays above α is repeated, as it may have been lost. Deviation: the
         /// paper repeats none.
         pub repeat: Span = REPEAT, in Span::from_us(1)..=Span::from_ms(4_000);
         /// Condition that ends the detour of a flow after the alert.
         pub release: Release = Release::Drained(DrainedParams {});
-        /// Duration from which an alert counts as congestion: packets that are out are released, and the port has no detours
-        /// until the next alert. A pair of sequence numbers is given up after an equal wait (`give_up_when`): new packets go on,
-        /// and those that are out as soon as they come back and the alert is off.
-        /// Source: RIMM §III-B, §V (1 ms).
+        /// Time after which an alert counts as congestion: packets on detours are released, and the port has no detours until the
+        /// next alert. A pair of sequence numbers is given up after an equal time (`give_up_when`): its new packets take no
+        /// detour, and those on detours go on as soon as they are back and the alert is off. Source: RIMM §III-B, §V (1 ms).
         pub give_up: Span = Span::from_ms(1), in Span::from_us(1)..=Span::from_ms(4_000);
-        /// Begin of the time after which a pair is given up.
+        /// Start of the time after which a pair of sequence numbers is given up (`give_up`).
         pub give_up_when: GiveUpWhen = GiveUpWhen::Stalled;
-        /// Duration of a pair's detour, from its first packet (Sa leaves Sf), after which it is given up whatever alerts go on; the pair
+        /// Longest detour of a pair, from its first packet (Sa leaves Sf): then the pair is given up regardless of alerts, and
         /// has no detours until the alert is off. Deviation: the paper's 1 ms is shorter than its own bursts of 5 MB.
         pub longest: Span = LONGEST, in Span::from_us(1)..=Span::from_ms(4_000);
         /// Ports whose packets take detours.
         pub detours: Detours = Detours::Returning;
         /// Interval at which the neighbour with the least depth is chosen.
         pub neighbour: Neighbour = Neighbour::PerPacket;
-        /// Depth from which a neighbour gets no detours; a header states 65,535 cells at most. Deviation: the paper has no
-        /// bound, as this default.
+        /// Depth from which a neighbour gets no detours; a header states 65,535 cells at most. Deviation: the paper has no bound;
+        /// this default is the largest depth that a header can state.
         pub room: Bytes = ROOM, in Bytes(1)..;
         /// Number of hash bits that select a flow's pair of sequence numbers: flows that agree in them share a pair. Source:
         /// RIMM §III-B (12).
@@ -194,7 +194,7 @@ counters! {
     }
 }
 
-/// Largest values besides.
+/// Largest values that RIMM keeps besides its counters.
 pub(super) const PEAKS: &[CounterDef] = &[
     CounterDef::step("longest_detour_ps", "From a packet's first detour until it went on [ps]."),
     CounterDef::step("longest_idle_ps", "Longest time for which the detour of a pair went on after its port had run empty [ps]."),
@@ -205,7 +205,7 @@ pub(super) const PEAKS: &[CounterDef] = &[
 ];
 
 impl RimmParams {
-    /// Reports what single parameters cannot show to be wrong.
+    /// Reports errors that single parameters cannot show.
     pub(super) fn check(&self, context: &Context<'_>, cx: &mut Cx) {
         let full = context
             .traffic
@@ -399,7 +399,7 @@ pub(super) fn five_sixths(amount: Amount) -> Amount {
     }
 }
 
-/// A buffer's amount in the unit of another, where there is such a thing: as many as it has room for.
+/// Amount of a buffer in the unit of another amount, where the conversion makes sense.
 pub(super) fn in_unit_of(other: Amount, buffer: Amount, cell: u32) -> Amount {
     match (other, buffer) {
         (Amount::Bytes(_), Amount::Cells(n)) => Amount::Bytes(n.saturating_mul(u64::from(cell))),

@@ -1,4 +1,4 @@
-//! RIMM at one switch without a network, its registers in view: for test vectors.
+//! RIMM at one switch without a network, with its registers in view: for test vectors.
 
 use super::header::{ANSWER, DEPTH, DETOUR, RETURN};
 use super::{index, Arrival, Effect, Effects, Mechanism, Node, Pair, PortNo, PortView, Rimm, RimmParams, Site, Verdict};
@@ -6,7 +6,7 @@ use crate::mechanism::{PortSite, Watches};
 use fanin_packet::{Envelope, Framing, Shim};
 use fanin_units::{BitRate, LinkId, Time};
 
-/// What happens to the switch.
+/// Event at the switch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Event {
     pub kind: u8,
@@ -27,18 +27,18 @@ impl Event {
     pub const BACK: u8 = 3;
 }
 
-/// What it has made of the registers.
+/// Registers of the switch after an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers {
     pub above: bool,
     pub crossings: u16,
     pub on: bool,
     pub over: bool,
-    /// Index, and the pair.
+    /// Index of the packet's register pair, and its content.
     pub pair: (usize, Pair),
     pub given_up: bool,
     pub message: bool,
-    /// Of a packet: 0 goes on, 1 detour, 2 release, 3 late, 4 again, 5 let go, 6 stays.
+    /// Fate of a packet: 0 goes on, 1 detour, 2 release, 3 late, 4 again, 5 let go, 6 stays.
     pub action: u8,
     pub way: Option<u16>,
     pub attached: u32,
@@ -99,7 +99,7 @@ impl Switch {
         Switch(rimm)
     }
 
-    /// No neighbour has been heard.
+    /// Forgets the depths of all neighbours.
     pub fn forget(&mut self) {
         self.0.qdm.fill(None);
     }

@@ -71,7 +71,7 @@ python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and r
 	.ci/timed "site" $(MAKE) --no-print-directory site
 	.ci/timed "Python tests" $(BIN)/python -m pytest -q --numprocesses auto --dist loadfile --deselect tests/linux/test_against_kernel.py
 
-install-%: ## install chromium, iverilog, node, tshark, valgrind, verilator or yosys, which some tests need, as root on Debian
+install-%: ## install bpf, chromium, iverilog, node, tshark, valgrind, verilator or yosys, which some tests need, as root on Debian
 	.ci/optional install $*
 
 # Sanitizer coverage is a part of the stable compiler; libFuzzer is C++ that its crate compiles.
@@ -135,6 +135,15 @@ linux-test: $(VENV)/.built $(VENV)/.dev ## compare with the kernel of this machi
 linux-docs: $(VENV)/.built ## tables and plots of the pages on the Linux kernel from the runs that make linux-test left in out/linux
 	$(BIN)/python tests/linux/campaign.py --from out/linux/kernel.json --docs --reference
 
+.PHONY: linux-demo
+linux-demo: $(VENV)/.built $(VENV)/.dev ## S-ECN beside DCTCP on this machine's TCP, by BPF: root, two CPUs, clang, libbpf, three minutes; into out/linux-demo
+	$(BIN)/python tests/linux/demo.py --measure $(ARGS)
+
+.PHONY: bpf
+bpf: ## compile the BPF programs of dataplane/linux and what loads them, into target/bpf
+	$(MAKE) -s -C dataplane/linux OUT=$(CARGO_TARGET_DIR)/bpf
+	@echo "$(CARGO_TARGET_DIR)/bpf/fanin-bpf"
+
 .PHONY: rtl-synth
 rtl-synth: ## LUTs and flip-flops of the RTL by yosys, held against those of docs/dataplanes.md; ARGS=--write writes them
 	$(PYTHON) dataplane/rtl/synth.py $(ARGS)
@@ -144,7 +153,7 @@ sweep-kills: $(VENV)/.built $(VENV)/.dev ## kill a sweep at KILLS=100 random mom
 	FANIN_SWEEP_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -q tests/python/test_sweep.py -k killed_at_any_time
 
 .PHONY: statistics
-statistics: $(VENV)/.built $(VENV)/.dev ## tables of docs/statistics.md: coverage, false verdicts and the stop rule on stored seeds; three quarters of an hour
+statistics: $(VENV)/.built $(VENV)/.dev ## tables of docs/statistics.md: coverage, false verdicts, races and the stop rule on stored seeds; an hour
 	$(BIN)/python tests/python/simulated.py 400
 
 .PHONY: site

@@ -5382,6 +5382,13 @@ class Engine(Table):
     Default: "auto".
     """
 
+    threads: int | None = None
+    """Threads of the run: with several, the network is divided among them. A run whose results could depend on it stays on one thread,
+    and the manifest says why. 0: as many as pay on this machine. No part of the scenario's hash. See docs/parallel.md.
+
+    Default: 1. Accepted: from 0 to 64.
+    """
+
     max_events: int | None = None
     """Event limit: the run ends after this many events, marked partial.
 

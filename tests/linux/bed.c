@@ -96,7 +96,7 @@ static long long number(const char *key) { return strtoll(text(key), NULL, 10); 
 
 static int flows;
 static int sender_ns[FLOWS];
-static u64 size, delay, gap, limit;
+static u64 size, delay, gap, limit, first;
 static int port;
 static const char *control;
 static struct in_addr receiver_ip;
@@ -391,7 +391,7 @@ int main(int argc, char **argv) {
   signal(SIGTERM, on_term);
   mlockall(MCL_CURRENT);
   flows = (int)number("flows"), size = (u64)number("size"), delay = (u64)number("delay"), port = (int)number("port");
-  gap = (u64)number("gap"), limit = (u64)number("limit"), control = text("control");
+  gap = (u64)number("gap"), first = (u64)number("first"), limit = (u64)number("limit"), control = text("control");
   inet_pton(AF_INET, text("receiver_ip"), &receiver_ip);
   int switch_ns = (int)number("switch_ns"), receiver_ns = (int)number("receiver_ns");
   const char *list = text("sender_ns");
@@ -419,6 +419,8 @@ int main(int argc, char **argv) {
   int one = 1;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   struct sockaddr_in l = {.sin_family = AF_INET, .sin_port = htons((u16)port)};
+  /* DCTCP needs both ends: its receiver says exactly which packets had CE. */
+  if (setsockopt(listener, IPPROTO_TCP, TCP_CONGESTION, control, (socklen_t)strlen(control))) fail("congestion control %s", control);
   if (bind(listener, (struct sockaddr *)&l, sizeof l) || listen(listener, FLOWS)) fail("listen");
 
   pthread_t line_thread, receiver_thread, sampler_thread;
@@ -428,14 +430,14 @@ int main(int argc, char **argv) {
   for (int f = 0; f < flows; f++) sockets[f] = open_flow(f);
   sleep_until(now() + 20000000);
 
-  /* The barrier: the first window of every flow, then the rest in turns, so that copying delays nobody's start. */
+  /* The barrier: the first bytes of every flow, then the rest in turns, so that copying delays nobody's start. */
   pthread_create(&sampler_thread, NULL, sampler, NULL);
   u64 start = now() + 5000000;
   sleep_until(start);
   for (int f = 0; f < flows; f++) {
     while (now() < start + (u64)f * gap) {}
     started[f] = now();
-    push(f, 10 * 1448);
+    push(f, first);
   }
   bool more = true;
   for (u64 upto = CHUNK; more; upto += CHUNK) {

@@ -105,8 +105,9 @@ class LackingError(RuntimeError):
 class Setting:
     """What a run is: bytes, bit/s and seconds.
 
-    `delay` is that of the delay line, nearly all of the RTT; flows start at least `gap` after each other. `receivers`: the
-    receiving ends are sampled too, which locks their sockets for a moment.
+    `delay` is that of the delay line, nearly all of the RTT; flows start at least `gap` after each other, each with `first`
+    bytes, and get the rest when all have started. `receivers`: the receiving ends are sampled too, which locks their sockets for
+    a moment.
     """
 
     flows: int
@@ -116,6 +117,7 @@ class Setting:
     delay: float
     buffer: int
     gap: float = 0
+    first: int = 14_480
     receivers: bool = False
 
 
@@ -341,9 +343,18 @@ class Bed:
         command(self.switch, "tc", "class", "add", "dev", "port", "parent", "1:", "classid", "1:1", "htb", *htb)
         command(self.switch, "tc", "qdisc", "add", "dev", "port", "parent", "1:1", "handle", "2:", "bfifo", "limit", str(buffer))
 
-    def run(self, setting: Setting, limit_s: float = 60) -> Run:
-        """One experiment."""
-        self.shape(setting.rate, setting.buffer)
+    def spread(self) -> None:
+        """Have the second CPU carry what comes to the port, to the receiver and back to the delay line (RPS).
+
+        Else the delay line's thread does it on the first one, with all that an ACK sets off, which 300 Mb/s are too much for.
+        """
+        rps = "/sys/class/net/trunk1/queues/rx-0/rps_cpus"
+        command(self.switch, "unshare", "-m", "sh", "-c", f"mount -t sysfs sysfs /sys && echo 2 > {rps}")
+
+    def run(self, setting: Setting, limit_s: float = 60, *, keep_port: bool = False) -> Run:
+        """One experiment. `keep_port`: the port stays as `shape` left it, with what was attached since."""
+        if not keep_port:
+            self.shape(setting.rate, setting.buffer)
         out = self.work / "run"
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir(parents=True)
@@ -355,6 +366,7 @@ class Bed:
             "size": setting.size,
             "delay": round(setting.delay * 1e9),
             "gap": round(setting.gap * 1e9),
+            "first": setting.first,
             "port": self.port,
             "limit": round(limit_s * 1e9),
             "control": setting.control,

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -50,6 +51,14 @@ class Experiment:
     rtt: float
     buffer: int
     rate: int = 100_000_000
+
+    def switch(self) -> dict[str, Any]:
+        """What its switch has beside the buffer."""
+        return {}
+
+    def transport(self) -> dict[str, Any]:
+        """What its hosts have beside what all experiments share."""
+        return {"congestion_control": CONTROLS[self.control]}
 
     @property
     def name(self) -> str:
@@ -167,14 +176,14 @@ def scenario(experiment: Experiment, like: Outcome, folder: Path, run: int = 0) 
         "name": experiment.key,
         "topology": {"kind": "file", "path": "network.json"},
         "framing": {"header": "14B", "gap": "0B", "min_frame": "0B"},
-        "switch": {"buffer": {"kind": "static", "per_port": f"{experiment.buffer}B"}},
+        "switch": {"buffer": {"kind": "static", "per_port": f"{experiment.buffer}B"}, **experiment.switch()},
         "transport": {
             "kind": "tcp",
             "profile": "linux",
-            "congestion_control": CONTROLS[experiment.control],
             "clock_granularity": f"{TICK_US}us",
             "timer_ticks": True,
             "push": {"kind": "half_window", "writes": WRITES},
+            **experiment.transport(),
         },
         "traffic": [
             {

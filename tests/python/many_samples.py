@@ -58,25 +58,29 @@ def hall(rows: real_seeds.Values) -> tuple[real_seeds.Values, real_seeds.Values]
     return mean - undone(beyond) * error, mean - undone(-beyond) * error
 
 
-def flagged(rows: real_seeds.Values) -> Flags:
-    """Which rows have a mean that one or two values, or few that differ from the median, decide."""
+def flagged(rows: real_seeds.Values, full: float = math.inf) -> Flags:
+    """Which rows have a mean that one or two values, or few that differ from the median or are not at a limit, decide."""
     seeds = rows.shape[1]
     skew = moments(rows)[2]
     apart = np.abs(rows - np.median(rows, axis=1)[:, None]) > 1e-12 * np.abs(rows).max(axis=1)[:, None]
     others = apart.sum(axis=1)
     found: Flags = ((others > 0) & (others < min(intervals.TYPICAL, seeds // 2))) | (seeds < intervals.SKEWED * skew**2)
+    below = (rows < full).sum(axis=1)
+    found |= (below < intervals.TYPICAL) & (seeds - below >= intervals.FULL * seeds)
     return found
 
 
-def coverage(values: real_seeds.Values, seeds: int, samples: int, stream: int = 1) -> Coverage:
+def coverage(values: real_seeds.Values, seeds: int, samples: int, stream: int = 1, full: float = math.inf) -> Coverage:
     """How intervals did of the mean of one point, or of the differences of two rows, whatever the metric's number of seeds says."""
     draws = np.random.default_rng([stream, seeds])
     at = draws.integers(0, values.shape[-1], (samples, seeds))
     rows = values[..., at]
-    flags = flagged(rows) if values.ndim == 1 else np.logical_or.reduce([flagged(own) for own in (*rows, rows[1] - rows[0])])
     if values.ndim == 2:
-        values, rows = values[1] - values[0], rows[1] - rows[0]
+        flags = np.logical_or.reduce([flagged(own, full) for own in rows])
+        values, rows = (np.where((own >= full).all(axis=0), 0.0, own[1] - own[0]) for own in (values, rows))
+        flags = flags | flagged(rows)
     else:
+        flags = flagged(rows, full)
         flags = flags | (rows.min(axis=1) == rows.max(axis=1))  # equal values say nothing of others
     low, high = hall(rows)
     true = float(values.mean())

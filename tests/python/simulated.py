@@ -1,6 +1,6 @@
 """The simulation behind docs/statistics.md: how often intervals, verdicts and the stop rule are wrong on values of real runs.
 
-    python tests/python/simulated.py 400             # prints the tables of the page, in 45 minutes
+    python tests/python/simulated.py 400             # prints the tables of the page, in an hour
     python tests/python/simulated.py 4000 classes    # with how many seeds each metric is reliable, by the values that are chosen on
 
 Tables are measured on the values that no choice knew; see real_seeds.py. test_statistics_real.py holds a short form of it against
@@ -83,15 +83,20 @@ def cases(part: Part, metric: str, kind: str = "means") -> list[Values]:
     return [found for _, found in (real_seeds.varying if kind == "means" else real_seeds.pairs)(part, metric)]
 
 
+def full_of(metric: str) -> float:
+    """From which value on a metric is at the limit of what there can be, in all runs but those elsewhere."""
+    return tried.TRIED.full(metric)
+
+
 def covered(part: Part, metric: str, kind: str, seeds: int, samples: int) -> tuple[Coverage, Coverage]:
     """All points together, and the one that misses most often without a flag, measured anew."""
     total, worst, where = Coverage(), -1.0, None
     for values in cases(part, metric, kind):
-        found = many_samples.coverage(values, seeds, samples)
+        found = many_samples.coverage(values, seeds, samples, full=full_of(metric))
         total += found
         if found.firm >= samples // 10 and found.misses > worst:
             worst, where = found.misses, values
-    return total, Coverage() if where is None else many_samples.coverage(where, seeds, samples, 2)
+    return total, Coverage() if where is None else many_samples.coverage(where, seeds, samples, 2, full_of(metric))
 
 
 @cache
@@ -112,8 +117,13 @@ def elsewhere() -> Iterator[tuple[str, str, Values]]:
                 yield what, metric, values
 
 
-def coverage_elsewhere(what: str, metric: str, values: Values, seeds: int, samples: int, *, as_tried: bool = False) -> Coverage:
-    """How intervals do there as the package flags them, or as it would if these were like the runs that limits were chosen on."""
+def coverage_elsewhere(
+    what: str, metric: str, values: Values, seeds: int, samples: int, *, as_tried: bool = False, limits: bool = True
+) -> Coverage:
+    """How intervals do there as the package flags them.
+
+    Or as it would if these were like the runs that limits were chosen on, and if it did not look whether values are at a limit.
+    """
     known, runs = metrics.of(metric), real_seeds.elsewhere().filter(pl.col("what") == what)
     assert known is not None
     flows = 1.0 if known.counted is None else float(runs[known.counted].min())  # type: ignore[arg-type]
@@ -121,7 +131,8 @@ def coverage_elsewhere(what: str, metric: str, values: Values, seeds: int, sampl
     true, inside, firm, wrong = float(values.mean()), 0, 0, 0
     for at in np.random.default_rng([7, seeds]).integers(0, len(values), (samples, seeds)):
         cost = there.unseen_cost(metric, flows)
-        found = statistics.interval(values[at], seeds_needed=there.seeds(metric), unseen_cost=cost)
+        full = there.full(metric) if limits else math.inf
+        found = statistics.interval(values[at], seeds_needed=there.seeds(metric), full=full, unseen_cost=cost)
         held = holds(found.low, found.high, true)
         inside, firm, wrong = inside + held, firm + (found.flag is None), wrong + (found.flag is None and not held)
     return Coverage(samples, inside, firm, wrong)
@@ -134,7 +145,7 @@ def print_elsewhere(samples: int) -> None:
         cells, low = [], 1.0
         for as_tried in (True, False):
             for seeds in COUNTS:
-                found = coverage_elsewhere(what, metric, values, seeds, samples, as_tried=as_tried)
+                found = coverage_elsewhere(what, metric, values, seeds, samples, as_tried=as_tried, limits=not as_tried)
                 told = found.firm / samples
                 low = min(low, 1 - found.misses if as_tried and told >= 0.1 else 1.0)
                 cells.append("–" if told < 0.1 else f"{100 * (1 - found.misses):.0f} of {100 * told:.0f} %")
@@ -142,11 +153,113 @@ def print_elsewhere(samples: int) -> None:
             print(f"| {what} | `{metric}` | {' | '.join(cells)} |", flush=True)
 
 
+LARGEST: Final = "total.largest_queue_bytes"
+"""A metric that the buffer of a port bounds."""
+
+
+def at_limit() -> Iterator[tuple[str, Values]]:
+    """Runs in words, and their largest queues: all elsewhere whose buffer is that of the example, and those that are shown."""
+    for what in real_seeds.ELSEWHERE:
+        yield what, real_seeds.elsewhere().filter(pl.col("what") == what)[LARGEST].cast(pl.Float64).to_numpy()
+    for (hosts, load, k), values in real_seeds.varying("shown", LARGEST):
+        yield f"{hosts} hosts, load {load}, K = {k.split()[0]}", values
+
+
+def pressed(often: float) -> Values:
+    """Largest queues of which so many of 300 are at the limit: those of 1 spine with K = 200, drawn anew."""
+    values = dict(at_limit())["1 spine, oversubscribed twice, K = 200"]
+    draws, full = np.random.default_rng(11), full_of(LARGEST)
+    at = round(300 * often)
+    return np.concatenate([draws.choice(values[values >= full], at), draws.choice(values[values < full], 300 - at)])
+
+
+def limits_row(values: Values, samples: int) -> str:
+    """How intervals of a largest queue hold where many seeds are at the limit, without a look at that and with one."""
+    cells = []
+    for full in (math.inf, full_of(LARGEST)):
+        for seeds in COUNTS:
+            found = many_samples.coverage(values, seeds, samples, full=full)
+            told = 100 * found.firm / samples
+            cells.append("–" if told < 10 else f"{100 * (1 - found.misses):.0f} of {told:.0f} %")
+    return f"{100 * float((values >= full_of(LARGEST)).mean()):.0f} % | {' | '.join(cells)}"
+
+
+def print_limits(samples: int) -> None:
+    """Print how intervals of largest queues hold by how many seeds are at the limit."""
+    print(f"\nlimits, {samples} samples\n")
+    rows = sorted(at_limit(), key=lambda own: float((own[1] >= full_of(LARGEST)).mean()))
+    for what, values in [*rows, *((f"1 spine, K = 200, {100 * often:.0f} % at the limit", pressed(often)) for often in PRESSED)]:
+        print(f"| {what} | {limits_row(values, samples)} |", flush=True)
+
+
+PRESSED: Final = (0.8, 0.9, 0.97, 0.99)
+"""How many of the runs are at the limit, where that is drawn."""
+
+
+def shares_pairs() -> Iterator[Values]:
+    """Pairs of points, whether a run had a timeout in either: two rows of 0 and 1, all that are shown or chosen on or elsewhere."""
+    for part in real_seeds.FILES:
+        for _, both in real_seeds.pairs(part, "total.timeouts"):
+            yield (both > 0).astype(float)
+    runs = {what: real_seeds.elsewhere().filter(pl.col("what") == what).sort("seed") for what in real_seeds.ELSEWHERE}
+    for one, other in (list(runs)[:2], list(runs)[-2:]):
+        yield np.array([(runs[what]["total.timeouts"] > 0).cast(pl.Float64).to_numpy() for what in (one, other)])
+
+
+class Shares(NamedTuple):
+    """Of so many samples of shares: intervals that hold, and tables that are wrong where shares are equal; at the worst pair."""
+
+    samples: int
+    held: int
+    least: int
+    wrong: int
+    most: int
+
+
+@cache
+def shared(lower: int, higher: int, seeds: int) -> statistics.Difference:
+    """The difference of two shares of which so many seeds are yes in one variant alone: it depends on nothing else."""
+    base, other = np.zeros(seeds), np.zeros(seeds)
+    base[:lower], other[lower : lower + higher] = 1.0, 1.0
+    return statistics.difference_of_shares(base, other)
+
+
+def shares(seeds: int, samples: int) -> Shares:
+    """How shares of runs with timeouts are judged, on pairs of points; they are equal where a seed's two are swapped by chance."""
+    held, wrong = [], []
+    for at, both in enumerate(shares_pairs()):
+        draws = np.random.default_rng([12, at, seeds])
+        gaps = both[1] - both[0]
+        true, rows = float(gaps.mean()), gaps[draws.integers(0, gaps.size, (samples, seeds))]
+        swapped = rows * draws.choice([-1.0, 1.0], rows.shape)
+        sides = [
+            Counter(zip((own < 0).sum(axis=1).tolist(), (own > 0).sum(axis=1).tolist(), strict=True)) for own in (rows, swapped)
+        ]
+        ends = {pair: (shared(*pair, seeds).low, shared(*pair, seeds).high) for pair in sides[0]}
+        held.append(sum(count for pair, count in sides[0].items() if holds(*ends[pair], true)))
+        said = {pair: table([shared(*pair, seeds)])[0] for pair in sides[1]}
+        wrong.append(sum(count for pair, count in sides[1].items() if said[pair] not in ("not shown", "no difference")))
+    return Shares(samples * len(held), sum(held), min(held), sum(wrong), max(wrong))
+
+
+def print_shares(samples: int) -> None:
+    """Print how often intervals of differences of shares hold, and how often equal shares are told apart."""
+    print(f"\nshares, {20 * samples} samples of each pair\n")
+    for seeds in (2, 6, 10, 20, 40, statistics.RARE):
+        found = shares(seeds, 20 * samples)
+        held = f"{100 * found.held / found.samples:.1f}, at worst {100 * found.least / samples / 20:.1f}"
+        print(
+            f"| {seeds} | {held} | {share(found.wrong, found.samples)}, at worst {100 * found.most / samples / 20:.1f} |",
+            flush=True,
+        )
+
+
 def chosen(metric: str, kind: str, samples: int) -> int | None:
     """With how many seeds a metric is reliable, by what its intervals hold where limits are chosen; None: no number is enough."""
 
     def fits(counts: Sequence[int]) -> bool:
-        found = [many_samples.coverage(own, seeds, samples) for own in cases("chosen", metric, kind) for seeds in counts]
+        full = full_of(metric)
+        found = [many_samples.coverage(own, seeds, samples, full=full) for own in cases("chosen", metric, kind) for seeds in counts]
         return all(own.misses <= CHOSEN for own in found if own.firm >= samples // 10)
 
     classes = [needed for needed in WORDS if needed is not None]
@@ -157,15 +270,15 @@ TIMEOUT: Final = 10e9
 """What a timeout costs in all these runs at least [ps]: `transport.rto_min`."""
 
 
-def gap(base: Values, other: Values, needed: int | None, cost: float = 0.0) -> statistics.Difference:
-    """The difference of two variants, seed by seed; a run that no seed showed may cost so much."""
+def gap(base: Values, other: Values, needed: int | None, cost: float = 0.0, full: float = math.inf) -> statistics.Difference:
+    """The difference of two variants, seed by seed; a run that no seed showed may cost so much, and some may be at a limit."""
     pair = dict(enumerate(base.tolist())), dict(enumerate(other.tolist()))
-    return statistics.difference(*pair, seeds_needed=needed, rare_cost=cost)
+    return statistics.difference(*pair, seeds_needed=needed, rare_cost=cost, full=(full, full))
 
 
 def judged_as(metric: str, base: Values, other: Values) -> statistics.Difference:
     """The difference of two variants as `fanin compare` judges that of a metric."""
-    return gap(base, other, seeds_of(metric, "differences"), cost_of(metric, base, other))
+    return gap(base, other, seeds_of(metric, "differences"), cost_of(metric, base, other), full_of(metric))
 
 
 def flows_of(metric: str) -> float:
@@ -466,7 +579,7 @@ def classes_rows(kind: str, samples: int) -> Iterator[str]:
             total, worst = Coverage(), (-1.0, "", np.zeros(0))
             for metric in real_seeds.names():
                 for values in cases("shown", metric, kind) if seeds_of(metric, kind) == needed else ():
-                    found = many_samples.coverage(values, seeds, samples)
+                    found = many_samples.coverage(values, seeds, samples, full=full_of(metric))
                     total += found
                     if found.firm >= samples // 10 and found.misses > worst[0]:
                         worst = found.misses, metric, values
@@ -474,7 +587,7 @@ def classes_rows(kind: str, samples: int) -> Iterator[str]:
             if needed is None or needed > seeds:
                 yield f"{line}| 0 | – | – |"
                 continue
-            again = many_samples.coverage(worst[2], seeds, AGAIN * samples, 2)
+            again = many_samples.coverage(worst[2], seeds, AGAIN * samples, 2, full_of(worst[1]))
             held = share(again.firm - again.wrong, again.firm)
             yield f"{line}| {100 * total.firm / total.samples:.0f} | {100 * (1 - total.misses):.1f} | `{worst[1]}`: {held} |"
 
@@ -556,6 +669,12 @@ def print_looks(samples: int) -> None:
         print(row, flush=True)
 
 
+def _races(samples: int) -> None:
+    import races  # which needs this module
+
+    races.print_races(samples)
+
+
 def main(samples: int, *asked: str) -> None:
     """Print the tables that are asked for; all but the choice of classes if none is."""
     kinds: dict[str, Callable[[int], None]] = {
@@ -565,6 +684,9 @@ def main(samples: int, *asked: str) -> None:
         "looks": print_looks,
         "elsewhere": print_elsewhere,
         "one": print_one,
+        "limits": print_limits,
+        "shares": print_shares,
+        "races": _races,
     }
     for name, made in {**kinds, "classes": print_classes}.items():
         if name in (asked or kinds):

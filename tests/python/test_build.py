@@ -72,15 +72,15 @@ def test_tools_that_some_tests_need_are_reported_and_no_failure(tmp_path: Path) 
     machine = tools(tmp_path / "bin")
     done = optional(machine)
     assert done.returncode == 0
-    assert done.stdout.count("SKIPPED: ") == 7
+    assert done.stdout.count("SKIPPED: ") == 8
     assert "tests of the report in a browser: chromium is not installed" in done.stdout
     assert "make install-chromium   (apt-get install chromium chromium-driver)" in done.stdout
-    names = ["chromium", "tshark", "valgrind", "node", "iverilog", "verilator", "yosys"]
+    names = ["chromium", "tshark", "valgrind", "node", "iverilog", "verilator", "yosys", "bpf"]
     assert optional(machine, "absent").stdout.split() == names
 
 
 def test_tools_that_are_there_are_not_reported(tmp_path: Path) -> None:
-    others = dict.fromkeys(("tshark", "valgrind", "node", "iverilog", "vvp", "verilator", "yosys"), "")
+    others = dict.fromkeys(("tshark", "valgrind", "node", "iverilog", "vvp", "verilator", "yosys", "clang", "bpftool"), "")
     scripts = {"chromium": "", **others}
     assert optional(tools(tmp_path / "no driver", **scripts), "absent").stdout == "chromium\n"
     either = {"google-chrome": "", "chromedriver": "", **others}

@@ -401,7 +401,7 @@ def test_few_and_different_seeds_are_told(runs: Path) -> None:
     assert found.notes[-1] == "no run had a timeout; 3 seeds say that fewer than 63 % of runs do"
     cell = row(found, "fct/all.mean_ps").cells[1]
     assert cell.verdict == "not shown" and cell.seeds is not None and cell.seeds > 4
-    assert tables.verdict_text(cell) == f"not shown (plan ~{cell.seeds})", "with a tilde: they would show mostly alone"
+    assert tables.verdict_text(cell) == f"not shown (mostly: some {cell.seeds}?)", "such a mean takes 99"
     both = [fanin.load(runs / k / f"seed{seed}").summary["fct"][0]["mean_ps"] for k in ("k65", "k20") for seed in (2, 3)]
     assert cell.base is not None and cell.interval is not None and cell.difference is not None
     assert (cell.base.mean, cell.interval.mean) == pytest.approx((sum(both[:2]) / 2, sum(both[2:]) / 2))
@@ -530,7 +530,7 @@ def test_percentiles_of_all_flows_together_stand_beneath_the_mean_of_the_runs(ma
     assert tables.rule(made) == (
         f"{made.judged} differences judged together: where nothing differs, the chance that any is called better or worse is 5 % "
         "(exact tests by seed, Holm). Changes are of means, with 95 % intervals, of shares in percentage points; ~: not to be "
-        "relied on; a dash: not judged; docs/compare.md says what verdicts and plans mean. The p99 of fewer than 100 values is the "
+        "relied on; a dash: not judged; docs/compare.md says what verdicts mean. The p99 of fewer than 100 values is the "
         "largest one: of queries (21 here)."
     )
     one = made.frame.filter(pl.col("metric") == "fct/all.p99_ps", pl.col("variant") == made.variants[1].name)
@@ -661,6 +661,16 @@ def fake_sweep(monkeypatch: pytest.MonkeyPatch) -> Any:
     return FakeSweep
 
 
+def test_what_failed_as_a_whole_is_named(fake_sweep: Any) -> None:
+    """It is no variant, and nobody would miss it."""
+    given = fake_sweep()
+    hundred = pl.col("switch.marking.k") == "100"
+    given.runs = given.runs.with_columns(status=pl.when(hundred).then(pl.lit("failed")).otherwise(pl.col("status")))
+    found = fanin.compare(given, by="switch.marking.k")
+    assert [entry.name for entry in found.variants] == ["k=20", "k=65"]
+    assert found.warnings == ["k=65: 1 failed run is left out", "k=100: all 3 runs failed, so it is not compared"]
+
+
 def test_a_sweep_has_a_variant_for_each_value_of_an_axis(fake_sweep: Any, tmp_path: Path) -> None:
     found = fanin.compare(fake_sweep(), by="switch.marking.k")
     assert [(entry.name, entry.seeds) for entry in found.variants] == [("k=20", (1, 2, 3)), ("k=65", (1, 2)), ("k=100", (1, 2, 3))]
@@ -778,8 +788,8 @@ class TestInBrowser:
         drawn = dict(script(browser, names))
         assert drawn["cdf"] == drawn["slowdown-p99"] == ["k65", "k20"]
         assert {"fct-p50", "fct-p99", "queue", "throughput"} <= set(drawn)
-        shown = "return [...document.querySelectorAll('td.verdict.good')].map(c => c.textContent)"
-        assert script(browser, shown) == ["mostly better"] * 2
+        shown = "return [...document.querySelectorAll('td.verdict.good')].map(c => [c.firstChild.data, c.children[1].textContent])"
+        assert script(browser, shown) == [["mostly better", "mean: judged from 99 seeds on"]] * 2
         colors = "return ['h2', '.verdict.good'].map(s => getComputedStyle(document.querySelector(s)).color)"
         light = script(browser, colors)
         assert [entry for entry in script(browser, CONTRAST) if entry[0] < 4.5] == []

@@ -109,6 +109,52 @@ def test_means_that_are_not_to_be_relied_on_are_flagged() -> None:
     assert "4.9 % of runs may be missing" in stats.interval(steady[:60], seeds_needed=stats.RARE).note
 
 
+def test_values_at_a_limit_are_alike_for_the_mean() -> None:
+    """Buffers that are full by all but some bytes: what the mean is, the few other runs decide."""
+    full = [511_900.0 + at for at in range(91)]
+    some, few = [300e3 + 1e3 * at for at in range(20)], [300e3, 310e3]
+    assert stats.interval([*full, *few]).flag is None, "nobody said that there is a limit"
+    found = stats.interval([*full, *few], full=501_760.0)
+    assert (found.flag, found.median) == ("limit", 511_944.0) and "at the limit" in found.note
+    assert stats.interval([*full, *some], full=501_760.0).flag is None, "twenty others are enough"
+    assert stats.interval([512e3] * 20, full=501_760.0).flag == "limit" and stats.interval([512e3] * 20).flag == "rare"
+    assert stats.interval([*full[:6], *some[:4]], full=501_760.0).flag is None, "six of ten are not nearly all"
+    assert stats.interval([*full[:7], *some[:3]], full=501_760.0).flag == "limit"
+    assert stats.interval([*full[:8], *few[:1]], full=501_760.0).flag == "few"
+
+
+def test_seeds_of_which_both_are_at_a_limit_do_not_differ() -> None:
+    """By some bytes either way: they were "lower in 30, higher in 30", or mostly better."""
+    base = {seed: 511_900.0 + seed for seed in range(40)}
+    other = {seed: value - 10 for seed, value in base.items()} | {39: 300e3}
+    assert stats.verdicts([stats.difference(base, other)], ["lower"])[0].verdict == "mostly better"
+    found = stats.difference(base, other, full=(501_760.0, 501_760.0))
+    assert (found.lower, found.higher, found.flag, found.rare) == (1, 0, "limit", True)
+    assert stats.verdicts([found], ["lower"])[0].verdict == "not shown"
+    apart = stats.difference(base, {seed + 100: value for seed, value in other.items()}, full=(501_760.0, 501_760.0))
+    assert (apart.lower, apart.higher, apart.flag) == (40, 0, "limit")
+
+
+def test_shares_are_judged_by_mcnemars_test() -> None:
+    base = [1.0] * 3 + [0.0] * 17
+    other = [1.0] * 12 + [0.0] * 8
+    found = stats.difference_of_shares(base, other)
+    assert found.p_mean == found.p_most == found.p == pytest.approx(2 * 0.5**9)
+    assert (found.lower, found.higher, found.flag, found.share) == (0, 9, None, True)
+    assert found.mean == pytest.approx(0.45) and found.change == pytest.approx(3.0)
+    assert found.low is not None and found.high is not None and 0.15 < found.low < 0.25 and 0.6 < found.high < 0.7
+    assert stats.verdicts([found], ["lower"])[0].verdict == "worse"
+    six = stats.difference_of_shares([0.0] * 6, [1.0] * 6)
+    assert six.p == pytest.approx(2 * 0.5**6) and stats.verdicts([six], ["lower"])[0].verdict == "worse", "six seeds are enough"
+    few = stats.verdicts([stats.difference_of_shares([0.0] * 5, [1.0] * 5)], ["lower"])[0]
+    assert few.verdict == "not shown" and few.seeds is not None and 6 <= few.seeds <= 15
+    assert stats.difference_of_shares([0.0], [1.0]).p is None
+    apart = stats.difference_of_shares({1: 0, 2: 0, 3: 1, 4: 0}, {5: 1, 6: 3, 7: 1, 8: 1, 9: 2})
+    assert (apart.lower, apart.higher, apart.seeds, apart.paired) == (0, 15, 4, False)
+    # Fisher: of 9 runs with 6 timeouts four have one alone in 6 of 126 ways, and more on the other side would be less likely.
+    assert apart.p == pytest.approx(6 / 126, abs=1e-9) and apart.mean == 0.75 and apart.high == pytest.approx(0.981, abs=1e-3)
+
+
 def test_intervals_of_what_is_never_negative_begin_at_zero() -> None:
     assert stats.interval([1.0, 2.0]).low == 0.0
     low = stats.interval([-1.0, 2.0]).low

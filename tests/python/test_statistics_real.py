@@ -39,16 +39,19 @@ def test_the_networks_shown_are_none_of_those_chosen_on() -> None:
 @pytest.mark.parametrize("seeds", [10, 20, 99])
 def test_intervals_of_many_samples_are_those_of_the_package(kind: str, seeds: int) -> None:
     """The simulation makes many at once; of some it is seen that the package says the same."""
-    for metric in ("queries.p99_ps", "fct/all.mean_ps", "total.timeouts"):
-        values = simulated.cases("shown", metric, kind)[0]
+    for metric in ("queries.p99_ps", "fct/all.mean_ps", "total.timeouts", simulated.LARGEST):
+        values, full = simulated.cases("shown", metric, kind)[-1], simulated.full_of(metric)
         at = np.random.default_rng([1, seeds]).integers(0, values.shape[-1], (20, seeds))
-        true = float((values if kind == "means" else values[1] - values[0]).mean())
+        both = np.where((values >= full).all(axis=0), 0.0, values[1] - values[0]) if kind == "differences" else values
+        true = float(both.mean())
         said = [
-            statistics.interval(values[own]) if kind == "means" else gap(values[0][own], values[1][own], statistics.FEW)
+            statistics.interval(values[own], full=full)
+            if kind == "means"
+            else gap(values[0][own], values[1][own], statistics.FEW, full=full)
             for own in at
         ]
         firm = [own for own in said if own.flag is None]
-        found = many_samples.coverage(values, seeds, 20)
+        found = many_samples.coverage(values, seeds, 20, full=full)
         # An interval of what is never negative begins at zero, which holds no more and no fewer means.
         assert found.inside == sum(holds(own.low, own.high, true) for own in said)
         assert (found.firm, found.wrong) == (len(firm), sum(not holds(own.low, own.high, true) for own in firm))
@@ -65,7 +68,7 @@ def test_intervals_hold_or_are_flagged(kind: str) -> None:
             if needed is None or needed > seeds:
                 continue
             for values in simulated.cases("shown", metric, kind):
-                found = many_samples.coverage(values, seeds, samples)
+                found = many_samples.coverage(values, seeds, samples, full=simulated.full_of(metric))
                 firm[seeds][0] += found.firm
                 firm[seeds][1] += samples
                 if found.firm >= samples // 10:
@@ -175,12 +178,57 @@ def test_differences_that_are_there_are_found() -> None:
         assert found >= 25, metric
 
 
+# -- yes and no ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seeds", [6, 10, 20, 99])
+def test_shares_of_runs_with_timeouts_are_judged_with_any_number_of_seeds(seeds: int) -> None:
+    """McNemar's test is exact, and one of the share itself: no number of seeds is too small for it, and no run is rare to it."""
+    found = simulated.shares(seeds, 2000)
+    assert found.samples >= 2000 * 11
+    assert found.most / 2000 <= 0.05 + noise(2000, 0.05), "equal shares at the worst pair"
+    if seeds >= statistics.FEW:
+        assert found.least / 2000 >= 1 - LIMIT - noise(2000, LIMIT)
+
+
+def test_shares_that_differ_are_found_before_the_mean_is_judged() -> None:
+    """A quarter of the runs has a timeout and a tenth: forty seeds say which variant has more, and 99 nearly always."""
+    both = next(pair for pair in simulated.shares_pairs() if pair[1].mean() - pair[0].mean() > 0.2)
+    draws, told = np.random.default_rng(3), {40: 0, 99: 0}
+    for seeds in told:
+        for _ in range(100):
+            base, other = both[:, draws.integers(0, both.shape[1], seeds)]
+            told[seeds] += table([statistics.difference_of_shares(base, other)])[0] == "worse"
+    assert 30 <= told[40] <= 90 and told[99] >= 90, told
+
+
+# -- at a limit ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seeds", [10, 20, 99])
+def test_largest_queues_at_the_limit_hold_or_are_flagged(seeds: int) -> None:
+    """However many of the runs fill a buffer; their values differ by some bytes, so that no rule of equal values sees it."""
+    full, samples = simulated.full_of(simulated.LARGEST), 1000
+    assert full == 0.98 * 512e3
+    points = [*(values for _, values in simulated.at_limit()), *map(simulated.pressed, simulated.PRESSED)]
+    often = [float((values >= full).mean()) for values in points]
+    assert min(often) < 0.3 and max(often) > 0.98 and sum(own > 0.9 for own in often) >= 4
+    for values in points:
+        if float(np.median(values)) < 1e5:
+            continue  # eight hosts, of which few fill anything: not a matter of limits
+        found = many_samples.coverage(values, seeds, samples, full=full)
+        if found.firm >= samples // 10:
+            assert found.misses <= LIMIT + noise(found.firm, LIMIT), (float((values >= full).mean()), found)
+    before = many_samples.coverage(simulated.pressed(0.97), 20, samples)
+    assert before.firm >= samples // 4 and before.misses > 0.2, "it was called sure with twenty seeds, and was not"
+
+
 # -- elsewhere -----------------------------------------------------------------------------------------------------------
 
 
 def test_elsewhere_intervals_hold_or_are_flagged() -> None:
-    """Timeouts of 200 ms, CUBIC without marking, few flows: numbers of seeds that were chosen elsewhere say nothing here."""
-    samples = 200
+    """Timeouts of 200 ms, CUBIC without marking, few flows, the demo, one spine: numbers that were chosen elsewhere say nothing."""
+    samples = 120
     firm = dict.fromkeys(real_seeds.ELSEWHERE, 0)
     for what, metric, values in simulated.elsewhere():
         for seeds in simulated.COUNTS:
@@ -246,6 +294,29 @@ def test_few_flows_and_an_unknown_scenario_are_not_what_was_tried() -> None:
     assert few.seeds("queries.p95_ps") is None
     assert tried.of({}) == tried.UNKNOWN and tried.UNKNOWN.seeds("fct/all.p99_ps") is None
     assert tried.together([tried.TRIED, few]) == few and tried.TRIED.seeds("fct/all.p99_ps") == 10
+
+
+@pytest.mark.parametrize(
+    ("changes", "most"),
+    [
+        ({}, 512e3),
+        ({"switch.buffer": {"kind": "static", "per_port": "24000 cells"}}, 24000 * 80.0),
+        ({"switch.buffer": {"kind": "dynamic", "total": "4MB", "alpha": 1.0}}, 2e6),
+        ({"switch.buffer": {"kind": "static", "per_port": "300 packets"}}, math.inf),
+        ({"switch.buffer": "unlimited"}, math.inf),
+        ({"switch.mechanisms.trimming": {}}, math.inf),
+        ({"switch.except": [{"ports": ["leaf0->*"], "buffer": "1MB"}]}, math.inf),
+    ],
+)
+def test_how_much_may_wait_at_a_port_is_known(changes: dict[str, object], most: float) -> None:
+    """Where ports are alike, and nothing but their buffer holds packets."""
+    base = real_seeds.scenario_elsewhere("1 spine, oversubscribed twice, K = 65")
+    found = tried.of(settings(base.replace(changes).resolved))
+    assert found.port_bytes == most
+    assert found.full("total.largest_queue_bytes") == found.full("queue/to_hosts.p99_bytes") == pytest.approx(0.98 * most)
+    assert found.full("queue/from_hosts.max_bytes") == found.full("queries.p99_ps") == math.inf
+    other = tried.of(settings(base.replace({"switch.buffer.per_port": "100KB"}).resolved)) if not changes else found
+    assert tried.together([found, other]).port_bytes == (math.inf if not changes else most)
 
 
 def test_the_shortest_timeout_of_a_scenario_is_known() -> None:

@@ -24,9 +24,10 @@ import real_seeds
 from fanin import statistics
 from fanin.results import ResultError
 from fanin.results.folder import OutputError
+from fanin.results.progress import fraction as fraction_of
 from fanin.statistics import metrics
 from fanin.statistics.rows import MetricRow, rows, value_of
-from fanin.sweep import axes, estimate, plan, points, running
+from fanin.sweep import axes, estimate, plan, points, running, todo
 from fanin.sweep._worker import Outcome
 from fanin.sweep.progress import Progress, SweepState, remaining, span
 from fanin.sweep.store import LocalStore, StoreError, Writer, opened, run_schema
@@ -421,17 +422,24 @@ def test_progress_says_between_what_the_rest_takes() -> None:
 
 
 def test_a_dry_run_is_near_what_it_will_be_and_writes_nothing(whole: fanin.Sweep, tmp_path: Path) -> None:
-    found = estimate.estimate(plan.plan(plan.load(swept(**GRID))), tmp_path / "out")
+    many = {**GRID, "seeds": 30}
+    found = estimate.estimate(plan.plan(plan.load(swept(**many))), tmp_path / "out", jobs=1)
     assert not (tmp_path / "out").exists()
-    hops = whole.runs["packet_hops"].sum()
-    assert found.packet_hops[0] <= hops <= found.packet_hops[1]
-    assert (found.runs, found.before, found.points, found.seeds, found.pilot, found.cut) == (12, 0, 4, 3, 12, False)
-    written = sum(path.stat().st_size for path in Path(whole.path).rglob("*.parquet"))
+    done = run(tmp_path / "out", many)
+    assert found.packet_hops[0] <= done.runs["packet_hops"].sum() <= found.packet_hops[1] <= 1.5 * found.packet_hops[0]
+    assert (found.runs, found.before, found.points, found.seeds, found.pilot, found.cut) == (120, 0, 4, 30, 12, False)
+    written = sum(path.stat().st_size for path in Path(done.path).rglob("*.parquet"))
     assert found.bytes[0] <= written <= found.bytes[1]
     assert estimate.estimate(plan.plan(plan.load(swept(**GRID))), whole.path).before == 12
     facts = {name: (text, note) for name, text, note in estimate.estimate(plan.plan(plan.load(swept())), None).facts()}
     assert facts["Runs"] == ("1", "1 point × 1 seed") and facts["Time"][1] == "1 run at once"
     assert facts["Estimated"][1] == "one run says nothing of the spread"
+
+
+def test_a_store_knows_under_which_conditions_it_was_made(whole: fanin.Sweep) -> None:
+    made = plan.plan(plan.load(swept(**GRID)))
+    assert todo.conditions_of(whole) == made.conditions and made.conditions.outside
+    assert whole.document["conditions"]["port_bytes"] == made.conditions.port_bytes < 1e9
 
 
 def test_what_a_stop_rule_does_not_need_is_not_estimated(tmp_path: Path) -> None:
@@ -451,19 +459,46 @@ def test_what_a_stop_rule_does_not_need_is_not_estimated(tmp_path: Path) -> None
     assert estimate.estimate(plan.plan(plan.load(swept(**narrow))), tmp_path / "out").left == 12
 
 
-@pytest.mark.parametrize(("seeds", "most"), [(3, 1), (19, 1), (40, 4), (300, 16)])
-def test_a_pilot_costs_a_tenth_of_the_sweep_at_most(monkeypatch: pytest.MonkeyPatch, seeds: int, most: int) -> None:
-    """Once its runs have taken longer than a moment, which is none here; of fewer than ten runs it makes one."""
-    monkeypatch.setattr(estimate, "PILOT_FREE_S", 0.0)
-    found = estimate.estimate(plan.plan(plan.load(swept(seeds=seeds))), None)
-    assert (found.left, found.pilot) == (seeds, most)
+@pytest.mark.parametrize(
+    ("seeds", "jobs", "most"), [(3, 1, 1), (10, 1, 1), (19, 1, 1), (20, 1, 2), (40, 1, 4), (40, 2, 2), (300, 1, 16), (300, 10, 3)]
+)
+def test_a_pilot_costs_a_tenth_of_the_sweep_at_most(seeds: int, jobs: int, most: int) -> None:
+    """However short its runs are: they come one after the other, and those of the sweep some at once."""
+    found = estimate.estimate(plan.plan(plan.load(swept(seeds=seeds))), None, jobs=jobs)
+    assert (found.left, found.pilot, found.cut, found.jobs) == (seeds, most, False, jobs)
+    assert most <= seeds / 10 / jobs or seeds < 10, "a run that ends before anybody could ask how far it is"
+
+
+def long_runs(seeds: int) -> plan.Plan:
+    """Runs of half a second and more."""
+    return plan.plan(
+        plan.load({**swept(seeds=seeds), "traffic": [{"kind": "incast", "receiver": "h4", "size": "2GB"}], "duration": "6s"})
+    )
+
+
+@pytest.mark.parametrize("seeds", [2, 4])
+def test_of_fewer_than_ten_long_runs_the_pilot_runs_a_part_of_one(monkeypatch: pytest.MonkeyPatch, seeds: int) -> None:
+    """Until it is as far as a tenth of all of them: 20 % of one of two runs, seen within the tenth of a second between looks."""
+    shares: list[float] = []
+    known = fraction_of
+
+    def fraction(now: Any) -> float | None:
+        shares.append(known(now) or 0.0)
+        return shares[-1]
+
+    monkeypatch.setattr("fanin.results.progress.fraction", fraction)
+    found = estimate.estimate(long_runs(seeds), None, jobs=1)
+    assert (found.pilot, found.cut, found.left) == (1, True, seeds)
+    *before, last, told = shares
+    assert max(before, default=0.0) < 0.1 * seeds <= last == told < 1
+    slowest = max((later - sooner for sooner, later in zip([0.0, *before], [*before, last], strict=True)), default=0.0)
+    assert last < 0.1 * seeds + slowest + 1e-9
+    assert {name: text for name, text, _ in found.facts()}["Bytes"] == "–", "of no run is it known how large its rows are"
 
 
 def test_a_long_run_of_a_pilot_is_cut_off_and_extrapolated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimate, "PILOT_S", 0.0)
-    long = plan.plan(
-        plan.load({**swept(seeds=1), "traffic": [{"kind": "incast", "receiver": "h4", "size": "2GB"}], "duration": "6s"})
-    )
+    long = long_runs(1)
     found = estimate.estimate(long, None)
     assert found.cut
     text, base = long.text(long.runs[0]), str(long.base_dir)

@@ -12,8 +12,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
 import pytest
 
 import fanin
@@ -154,26 +152,3 @@ def test_the_indexes_of_a_job_do_each_run_once(tmp_path: Path) -> None:
     for index in range(TASKS):
         subprocess.run([program, option, text], env={**variables, "JOB_COMPLETION_INDEX": str(index)}, check=True, timeout=60)
     complete(tmp_path / "results" / "marking")
-
-
-def test_the_sql_of_the_page_counts_the_runs_of_the_plan_alone(tmp_path: Path) -> None:
-    """The query as it stands there, files aside, by Polars' SQL: a point that was withdrawn is stored, and not in the answer."""
-    base = fanin.Scenario.from_file(Path(__file__).parents[2] / "scenarios" / "demo.toml")
-    design = {"set": {"traffic[0].stop": "1ms", "traffic[1].stop": "1ms"}, "seeds": 2}
-    axes = {"switch.marking.k": ["20 packets", "65 packets"], "traffic[0].load": [0.2]}
-    for wanted in (axes, {**axes, "switch.marking.k": ["65 packets"]}):
-        fanin.sweep(base, tmp_path / "s", design={**design, "grid": wanted}, jobs=1, progress=False)
-    frames = {
-        "plan": pl.read_parquet(tmp_path / "s" / "plan.parquet"),
-        "runs": pl.concat(map(pl.read_parquet, sorted(tmp_path.glob("s/runs/*.parquet"))), how="diagonal_relaxed"),
-        "metrics": pl.concat(map(pl.read_parquet, sorted(tmp_path.glob("s/metrics/*.parquet"))), how="diagonal_relaxed"),
-    }
-    assert (frames["plan"].height, frames["runs"].height) == (2, 4)
-    query = block("The store", 1).removeprefix("sql\n")
-    query = re.sub(r"read_parquet\('out/marking/(\w+)[^)]*\)", r"\1", re.sub(r"--.*", "", query)).strip().rstrip(";")
-    assert "read_parquet" not in query
-    found = pl.SQLContext(frames).execute(query, eager=True)
-    expected = fanin.Sweep(tmp_path / "s").values("queries.p99_ps")["value"].to_numpy() / 1e9
-    assert found["switch.marking.k"].to_list() == ["65 packets"]
-    assert found["p99_ms"].to_list() == pytest.approx([float(np.mean(expected))])
-    assert found["median_ms"].to_list() == pytest.approx([float(np.median(expected))])

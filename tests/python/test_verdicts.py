@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from fanin import comparison
-from fanin.comparison import page, tables, variants
+from fanin.comparison import notes, page, tables, variants
 from fanin.statistics import tried
 
 
@@ -89,8 +90,78 @@ def test_a_mostly_says_in_how_many_seeds() -> None:
     (cell,) = made.rows[0].cells[1:]
     assert cell.verdict == "mostly better" and cell.difference is not None and cell.difference.mean < 0
     ((_, (_, rows)),) = tables.tables(made, 1)
-    assert [row[0] for row in rows] == ["goodput", "  lower in 20", "  higher in 80 of 100"]
-    assert "lower in 20, higher in 80 of 100; p = " in html.unescape(page.render(made))
+    assert [row[0] for row in rows] == ["goodput", "  lower in 20", "  higher in 80 of 100", *LAST_FLOW]
+    shown = html.unescape(page.render(made))
+    assert "lower in 20, higher in 80 of 100; p = " in shown and "mean: the flow that ends last decides it</small>" in shown
+    assert made.to_dict()["rows"][0]["variants"]["20"]["why"] == cell.why == "the flow that ends last decides it"
+
+
+LAST_FLOW = ["  mean: the flow", "  that ends last", "  decides it"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "seeds", "gap", "said"),
+    [
+        ("queries.p99_ps", 9, -1e8, "judged from 99 seeds on"),
+        ("fct/all.p50_ps", 9, -1e8, "judged from 10 seeds on"),
+        ("queries.p99_ps", 40, -1e8, "judged from 99 seeds on"),
+        ("queries.p99_ps", 100, -1e6, "runs that none showed may undo it"),
+        ("fct/<10KB.p99_ps", 100, -1e6, "few flows of this size in a run"),
+        ("fct/all.slowdown_p99", 100, -1e6, "rare runs decide it"),
+        ("fct/all.p50_ps", 100, -1e6, ""),
+    ],
+)
+def test_a_mostly_says_why_the_mean_is_not_judged(metric: str, seeds: int, gap: float, said: str) -> None:
+    base, other = invented("65", 2e9, 10e9), invented("20", 2e9, 10e9)
+    pair = [
+        replace(own, runs=tuple(replace(run, values={**run.values, metric: 1e9 + 1e6 * (run.seed % 7) + more}) for run in own.runs))
+        for own, more in ((base, 0.0), (other, gap))
+    ]
+    made = comparison.of([replace(own, runs=own.runs[:seeds]) for own in pair], metric=metric)
+    (cell,) = made.rows[0].cells[1:]
+    assert (cell.verdict == "mostly better", cell.why) == (bool(said), said)
+    ((_, (_, rows)),) = tables.tables(made, 1)
+    assert " ".join(line[0].strip() for line in rows).endswith(f"mean: {said}" if said else "median")
+
+
+def test_full_buffers_are_no_verdict_on_a_mean() -> None:
+    """Of forty runs of each variant thirty-eight fill 512 KB, by all but some bytes: they were told apart by these bytes."""
+    key = "total.largest_queue_bytes"
+    base, other = invented("65", 2e9, 0), invented("200", 2e9, 0)
+
+    def filled(of: variants.Variant, less: float, port_bytes: float) -> variants.Variant:
+        def bytes_of(seed: int) -> float:
+            return 400e3 + seed if seed < 2 else 511_990.0 - seed % 5 - less
+
+        return replace(
+            of,
+            runs=tuple(
+                replace(run, values={**run.values, key: bytes_of(run.seed)}, conditions=replace(tried.TRIED, port_bytes=port_bytes))
+                for run in of.runs[:40]
+            ),
+        )
+
+    made = comparison.of([filled(base, 0, 512e3), filled(other, 7, 512e3)], metric=key)
+    (row,) = made.rows
+    assert [cell.interval.flag for cell in row.cells if cell.interval is not None] == ["limit", "limit"]
+    gap = row.cells[1].difference
+    assert gap is not None and (gap.flag, gap.lower, gap.higher, row.cells[1].verdict) == ("limit", 0, 0, "equal")
+    assert "at the limit" in tables.interval_text(row.metric, row.cells[1])
+    unknown = comparison.of([filled(base, 0, math.inf), filled(other, 7, math.inf)], metric=key)
+    assert unknown.rows[0].cells[1].verdict == "mostly better", "what is not known to be a limit is none"
+    larger = comparison.of([filled(base, 60e3, 512e3), filled(other, 7, 512e3)], metric=key).rows[0].cells[1]
+    assert (larger.verdict, larger.why) == ("mostly worse", "the buffer was full in nearly all")
+
+
+def test_whether_runs_had_timeouts_is_judged_with_few_seeds() -> None:
+    base, other = invented("65", 2e9, 10e9), invented("20", 2e9, 10e9)
+    late = [replace(run, values={**run.values, "total.timed_out": float(run.seed < 9)}) for run in other.runs[:20]]
+    none = [replace(run, values={**run.values, "total.timed_out": 0.0}) for run in base.runs[:20]]
+    made = comparison.of([replace(base, runs=tuple(none)), replace(other, runs=tuple(late))], metric="total.timed_out")
+    (cell,) = made.rows[0].cells[1:]
+    assert (cell.verdict, cell.why) == ("worse", "") and cell.chance == pytest.approx(2 * 0.5**9)
+    assert cell.difference is not None and cell.difference.share and cell.difference.flag is None
+    assert re.fullmatch(r"\+45 points \[\+1\d(\.\d+)?, \+6\d(\.\d+)?\]", tables.change_text(made.rows[0].metric, cell))
 
 
 def shifted(gaps_ps: Callable[[int], float], metric: str = "queries.p99_ps", seeds: int = 100) -> comparison.Comparison:
@@ -171,4 +242,4 @@ def test_equal_runs_are_counted_beneath_a_mostly() -> None:
 
 def test_shares_of_runs_are_written_in_per_cent() -> None:
     shares = {0.0: "0", 0.0049: "0.49", 0.784: "78", 0.9949: "99", 0.996: "100", 1.0: "100"}
-    assert {share: comparison._percent(share) for share in shares} == shares
+    assert {share: notes.percent(share) for share in shares} == shares

@@ -16,6 +16,12 @@ impl<K: Ord + Copy> Default for Timers<K> {
     }
 }
 
+impl<K: Ord + Copy> Extend<(Time, K)> for Timers<K> {
+    fn extend<I: IntoIterator<Item = (Time, K)>>(&mut self, entries: I) {
+        self.heap.extend(entries.into_iter().map(Reverse));
+    }
+}
+
 impl<K: Ord + Copy> Timers<K> {
     /// Adds a timeout of `key` at `at`.
     pub fn push(&mut self, at: Time, key: K) {
@@ -31,6 +37,11 @@ impl<K: Ord + Copy> Timers<K> {
     /// Removes and returns the earliest entry, stale or not.
     pub fn pop(&mut self) -> Option<(Time, K)> {
         self.heap.pop().map(|Reverse(entry)| entry)
+    }
+
+    /// All entries, in no order.
+    pub fn into_entries(self) -> impl Iterator<Item = (Time, K)> {
+        self.heap.into_iter().map(|Reverse(entry)| entry)
     }
 
     /// Number of entries, stale ones included.

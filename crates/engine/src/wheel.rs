@@ -431,6 +431,35 @@ impl Wheel {
         unsafe { self.due.get_unchecked_mut(self.next..) }
     }
 
+    /// Time of the next event; [`Time::MAX`] if there is none.
+    pub fn next(&self) -> Time {
+        if let Some(event) = self.due.get(self.next) {
+            return event.time();
+        }
+        let far = self.far.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
+        let buckets = self.mask + 1;
+        let first = self.next_occupied(u64::MAX).and_then(|(_, begin)| {
+            let from = (begin - self.opened) >> self.shift;
+            // The bucket at which far events are fetched may be the first, and have none of its own.
+            (from..buckets).find_map(|further| {
+                let (begin, index) =
+                    (self.opened + (further << self.shift), ((self.start as u64 + further) & self.mask) as usize);
+                let line = &self.lines[index].0;
+                let events = match self.counts[index] {
+                    OVERFLOW => &self.overflow[line[0] as usize][..],
+                    count => &line[..usize::from(count)],
+                };
+                events.iter().map(|event| begin | event >> SLOT_BITS & self.width).min()
+            })
+        });
+        Time::from_ps(first.unwrap_or(u64::MAX).min(far))
+    }
+
+    /// Place of a slot's event among those of one time, before its slot decides.
+    pub fn place(&self, time: Time, slot: u32) -> u64 {
+        self.order.place(time.ps(), slot)
+    }
+
     /// True if no event is scheduled.
     pub fn is_empty(&self) -> bool {
         self.next == self.due.len() && self.far.is_empty() && self.has_no_lines()

@@ -315,6 +315,8 @@ impl Scenario {
     pub fn document(&self) -> Node {
         let mut document = self.doc.to_value().into();
         self.unused.iter().for_each(|path| remove(&mut document, path));
+        // How a run is carried out, not what is simulated.
+        remove(&mut document, "engine.threads");
         document
     }
 

@@ -400,6 +400,9 @@ params! {
         pub ties: Ties = Ties::Drawn;
         /// Event model of output ports.
         pub ports: PortModel = PortModel::Auto;
+        /// Threads of the run: with several, the network is divided among them. A run whose results could depend on it stays on one thread,
+        /// and the manifest says why. 0: as many as pay on this machine. No part of the scenario's hash. See docs/parallel.md.
+        pub threads: u32 = 1, in 0..=64;
         /// Event limit: the run ends after this many events, marked partial.
         pub max_events: Option<u64>, in 1u64..;
         /// Stall limit: the run is assumed to hang when this many events pass without simulated time moving on.

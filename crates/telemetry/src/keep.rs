@@ -5,7 +5,7 @@ use fanin_units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Largest number of records that wait for earlier ones to be decided upon.
-const HELD: usize = 1 << 16;
+pub const HELD: usize = 1 << 16;
 
 /// Number of waiting records from which it is worth looking for some that need not wait any longer.
 const BATCH: usize = 1 << 12;
@@ -256,6 +256,21 @@ impl<R> Keeper<R> {
     /// Numbers of records kept and not so far, for each port.
     pub fn rows(&self) -> impl Iterator<Item = KeptRows> + '_ {
         self.ports.iter().map(|port| port.rows)
+    }
+
+    /// Adds the counts of another, each of whose ports is counted there alone.
+    pub fn absorb(&mut self, other: &Keeper<R>) {
+        for (port, other) in self.ports.iter_mut().zip(&other.ports) {
+            port.rows.seen += other.rows.seen;
+            port.rows.kept += other.rows.kept;
+            port.rows.crossings += other.rows.crossings;
+            port.rows.cut_short += other.rows.cut_short;
+        }
+    }
+
+    /// The first record that waits for its turn.
+    pub fn first(&self) -> Option<&R> {
+        self.waiting.first_key_value().map(|(_, waiting)| &waiting.row)
     }
 
     /// Records in memory.

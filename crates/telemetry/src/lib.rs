@@ -7,6 +7,7 @@ mod causes;
 mod chunk;
 mod column;
 mod keep;
+mod moment;
 mod register;
 mod rows;
 mod table;
@@ -14,7 +15,8 @@ mod table;
 pub use causes::{Cause, Limit};
 pub use chunk::{Chunk, RowGroup};
 pub use column::{Cell, Name};
-pub use keep::{Keep, Keeper, KeptRows, RowNumber};
+pub use keep::{Keep, Keeper, KeptRows, RowNumber, HELD};
+pub use moment::{EventClock, Moment};
 pub use register::{Registers, Stamp, Unwrap};
 pub use rows::{
     CollectiveRow, DropRow, FlowRow, HopRow, HostRow, MessageRow, PauseRow, PortRow, QueryRow, QueueRow, RecordRow, SegmentRow,

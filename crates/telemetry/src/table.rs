@@ -1,6 +1,7 @@
 //! A table: discarded, kept, or streamed to a Parquet file a row group at a time.
 
 use crate::chunk::{Encoder, RowGroup};
+use crate::moment::{EventClock, Moment};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
@@ -58,6 +59,8 @@ pub trait Row: Sized {
 enum Output<R> {
     Discard,
     Keep(Vec<R>),
+    /// Rows wait for those of other worlds, each with its event.
+    Held(Arc<EventClock>, Vec<(Moment, R)>),
     File(Box<Stream<R>>),
 }
 
@@ -112,6 +115,19 @@ impl<R: Row> Table<R> {
     /// Keeps rows in memory, for tests and small runs.
     pub fn keep() -> Self {
         Table { output: Output::Keep(Vec::new()), rows: 0 }
+    }
+
+    /// Holds rows, each with the event of `clock` that has written it, until they are taken.
+    pub fn held(clock: Arc<EventClock>) -> Self {
+        Table { output: Output::Held(clock, Vec::new()), rows: 0 }
+    }
+
+    /// Takes the rows that are held of events up to a time \[ps\].
+    pub fn take_held(&mut self, until: u64) -> Vec<(Moment, R)> {
+        let Output::Held(_, rows) = &mut self.output else { return Vec::new() };
+        let (taken, left) = std::mem::take(rows).into_iter().partition(|(moment, _)| moment.time <= until);
+        *rows = left;
+        taken
     }
 
     /// Streams rows to `<folder>/<table>.parquet`.
@@ -179,6 +195,10 @@ impl<R: Row> Table<R> {
                 rows.push(row);
                 Ok(())
             }
+            Output::Held(clock, rows) => {
+                rows.push((clock.now(), row));
+                Ok(())
+            }
             Output::File(stream) => {
                 stream.rows.push(row);
                 if stream.rows.len() >= GROUP {
@@ -188,6 +208,19 @@ impl<R: Row> Table<R> {
                 }
             }
         }
+    }
+
+    /// Adds a row that belongs to an earlier event, where rows are held.
+    ///
+    /// # Errors
+    /// As [`Table::push`].
+    pub fn push_at(&mut self, moment: Moment, row: R) -> Result<(), TableError> {
+        if let Output::Held(_, rows) = &mut self.output {
+            self.rows += 1;
+            rows.push((moment, row));
+            return Ok(());
+        }
+        self.push(row)
     }
 
     /// Number of rows so far.

@@ -78,6 +78,11 @@ pub(crate) trait Generate: Send {
     /// Releases flow `index`, whose dependencies are complete.
     fn release(&mut self, _index: u64, _now: Time) {}
 
+    /// True if flows come after completions of others of the entry.
+    fn follows_completions(&self) -> bool {
+        self.job().is_some()
+    }
+
     /// True if no further flow will come, whatever completes.
     fn exhausted(&self) -> bool {
         self.next_start().is_none()

@@ -254,6 +254,10 @@ impl Generate for Rounds {
         }
     }
 
+    fn follows_completions(&self) -> bool {
+        matches!(self.pace, Pace::After(_))
+    }
+
     fn exhausted(&self) -> bool {
         self.left == 0 && self.pending.is_empty()
     }

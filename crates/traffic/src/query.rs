@@ -222,6 +222,10 @@ impl Generate for Queries {
         draft
     }
 
+    fn follows_completions(&self) -> bool {
+        self.aggregate.is_some()
+    }
+
     fn on_complete(&mut self, index: u64, now: Time) {
         let Some(result) = &self.aggregate else { return };
         let number = index / self.stride;

@@ -264,6 +264,12 @@ impl Traffic {
         lines
     }
 
+    /// True if any flow or entry starts after completions: then not all starts are known without the network.
+    pub fn follows_completions(&self) -> bool {
+        let entries = self.entries.iter();
+        self.dependencies.waiting().next().is_some() || entries.map(|entry| &entry.generate).any(|g| g.follows_completions())
+    }
+
     /// Number of flows, if known before the run.
     pub fn total_hint(&self) -> Option<u64> {
         self.entries.iter().map(|entry| entry.generate.total()).try_fold(0u64, |sum, total| Some(sum.saturating_add(total?)))

@@ -7,7 +7,7 @@ use fanin_packet::{Ecn, Envelope, Header, Kind, UdpHeader};
 use fanin_units::Time;
 
 /// Departure times of datagrams, with their payload bytes.
-type Departures = Box<dyn Iterator<Item = (Time, u32)>>;
+type Departures = Box<dyn Iterator<Item = (Time, u32)> + Send>;
 
 /// UDP endpoint: one end of a flow of datagrams.
 #[derive(Default)]
@@ -26,7 +26,7 @@ pub struct UdpEndpoint {
 
 impl UdpEndpoint {
     /// A source that sends datagrams at these times, in order, or later if the NIC is busy.
-    pub fn source(mut departures: Box<dyn Iterator<Item = (Time, u32)>>) -> Self {
+    pub fn source(mut departures: Box<dyn Iterator<Item = (Time, u32)> + Send>) -> Self {
         let next = departures.next();
         UdpEndpoint { departures: Some(departures), next, ..UdpEndpoint::default() }
     }

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fanin import _core, comparison
 from fanin import statistics as stats
 from fanin.best.candidates import AS_IT_IS, Candidate, Rejected, candidates
-from fanin.comparison import rare, variants
+from fanin.comparison import notes, rare, tables, variants
 from fanin.comparison.variants import Run, Variant
 from fanin.files import temporary
 from fanin.results import runner
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["SCHEMA", "Best", "Place", "best"]
 
 SCHEMA: Final = "best/2"
-SEEDS: Final = 64
-"""Seeds that a policy gets at most, unless it is told otherwise."""
+SEEDS: Final = 100
+"""Seeds that a policy gets at most, unless it is told otherwise: as many as a mean takes that timeouts decide."""
 
 ROUNDS: Final = 3
 """Rounds of the race at most; each looks with its share of the chance of a false verdict, so that all together keep it."""
@@ -75,7 +75,11 @@ class Place:
     incomplete : float
         Flows that did not end, mean over seeds.
     needs : int or None
-        Of how many new seeds a comparison would show the difference from the scenario as it is, where these do not.
+        Of how many new seeds a comparison might show the difference from the scenario as it is, where these do not.
+    why : str
+        Of what is better or worse in most runs alone: why the mean is not judged.
+    as_it_is : Interval or None
+        The metric of the scenario as it is, over the same seeds; None for that itself.
     """
 
     rank: int
@@ -90,6 +94,8 @@ class Place:
     others_change: Difference | None
     incomplete: float
     needs: int | None = None
+    why: str = ""
+    as_it_is: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,8 @@ class Best:
         All seeds; a policy that left the race early has the first of them.
     alpha : float
         Chance of a false verdict of one look; all rounds of the race together have 5 % at most.
+    notes : tuple of str
+        What is to be said of the metric that is ranked by: of rare runs, and of means that are not judged.
     """
 
     metric: Metric
@@ -121,6 +129,7 @@ class Best:
     others_are: str
     seeds: tuple[int, ...]
     alpha: float = stats.ALPHA
+    notes: tuple[str, ...] = ()
 
     @property
     def base(self) -> Place:
@@ -145,15 +154,23 @@ class Best:
             name = metric.name[:1].lower() + metric.name[1:]
             return f"Nothing that was tried comes out before the scenario as it is: {name} is {value}."
         equals = [place.name for place in self.places[1:] if place.rank == 1 and place.candidate is not None]
-        also = f"; {_seeds(self.seeds)} do not tell it from {_listed(equals)}" if equals else ""
+        also = f", not told from {_listed(equals)}" if equals else ""
         name = metric.name[:1].lower() + metric.name[1:]
+        moved = f"{name} is {value}, {_against(top.change, metric)} the scenario as it is"
         if top.verdict not in _BETTER:
-            few = "that is not shown" + (f"; a comparison of {top.needs:,} new seeds would" if top.needs else "")
-            return (
-                f"{top.name} comes out first, but {few}: {name} is {value}, {_against(top.change, metric)} the scenario as it is."
-            )
-        best = f"{top.name} does best{_HOW.get(top.verdict, '') if top.verdict else ''}"
-        return f"{best}{also}: {name} is {value}, {_against(top.change, metric)} the scenario as it is."
+            return f"{top.name} comes out first{also}, and that it is better is not shown{self._might(top)}: {moved}."
+        return f"{top.name} does best{_HOW.get(top.verdict, '') if top.verdict else ''}{also}: {moved}{self._unjudged(top)}."
+
+    def _might(self, top: Place) -> str:
+        """Return how many seeds might show the first one to be better, or are too few for its mean to be judged."""
+        needed = notes.needed(self.metric, *self.comparison.variants) if self.comparison.variants else None
+        if needed is not None and len(self.seeds) < needed:
+            return f" (a mean of this metric is judged from {needed} seeds on)"
+        return f" (some {tables.rounded(top.needs)} new seeds might)" if top.needs is not None else ""
+
+    def _unjudged(self, top: Place) -> str:
+        """Return why the mean of the first one is not judged, where that is so."""
+        return f"; its mean is not judged: {notes.sentence(top.why)}" if top.why else ""
 
     def _second(self) -> str:
         top = self.places[0]
@@ -177,24 +194,15 @@ class Best:
 
     def _third(self) -> str:
         tried = [place for place in self.places if place.candidate is not None]
-        verdicts = Counter(place.verdict for place in tried)
-        better, worse = (sum(verdicts[word] for word in words) for words in (_BETTER, _WORSE))
-        mostly = verdicts["mostly better"]
-        unclear = verdicts["not shown"] + verdicts["one seed"]
-        same = len(tried) - better - worse - unclear
-        average = verdicts["better on average"]
-        kinds = [f"{mostly} in most of the runs, while their mean is not known"] if mostly else []
-        kinds += [f"{average} on average, while most of the runs are not"] if average else []
-        most = f" ({'; '.join(kinds)})" if kinds else ""
-        told = f"Of {len(tried)} tried over {self.seeds_text}, {better} {_be(better)} better than the scenario as it is{most}"
-        rest = [f"{worse} worse"]
-        rest += [f"{same} make{'s' * (same == 1)} no difference"] if same else []
-        rest += [f"{unclear} {_be(unclear)} not shown to be either"] if unclear else []
+        verdicts = Counter(_TOLD.get(place.verdict or "one seed", "the same") for place in tried)
+        told = [f"{verdicts[words]} {words}" for words in dict.fromkeys(_TOLD.values()) if verdicts[words]]
         ran = sum(own.ran for own in self.rejected)
         out = len(self.rejected) - ran
         left = [f"{show.many(ran, 'policy', 'policies')} that ran {_be(ran)} not ranked"] if ran else []
         left += [f"{out} {'was' if out == 1 else 'were'} not tried"] if out else []
-        return f"{', '.join([told, *rest[:-1]])}, and {'; '.join([rest[-1], *left])}."
+        over = f"Of {len(tried)} tried over {self.seeds_text}, each against the scenario as it is over the same seeds"
+        counted = ", ".join(told)
+        return f"{'; '.join([f'{over}: {counted}', *left])}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it, in picoseconds, bytes and bits per second."""
@@ -211,6 +219,8 @@ class Best:
                 "to_best": found.to_best,
                 "seeds": found.interval.seeds,
                 "seeds_needed": found.needs,
+                "why": found.why,
+                "as_it_is": asdict(found.as_it_is) if found.as_it_is else None,
                 "others_bps": asdict(found.others) if found.others else None,
                 "others_change": asdict(found.others_change) if found.others_change else None,
                 "flows_incomplete": found.incomplete,
@@ -227,6 +237,7 @@ class Best:
             "seeds": list(self.seeds),
             "others": self.others_are,
             "text": self.text,
+            "notes": list(self.notes),
             "places": [place(found) for found in self.places],
             "rejected": [asdict(found) for found in self.rejected],
         }
@@ -290,7 +301,22 @@ def _refuse_unknown(asked: str | None) -> None:
 
 
 _BETTER: Final[tuple[Verdict, ...]] = ("better", "better on average", "mostly better")
+_FIRM: Final[tuple[Verdict, ...]] = ("better", "better on average")
 _WORSE: Final[tuple[Verdict, ...]] = ("worse", "worse on average", "mostly worse")
+_TOLD: Final[Mapping[str, str]] = {
+    "better": "better",
+    "better on average": "better on average, though most of the runs are not",
+    "mostly better": "better in most runs",
+    "worse": "worse",
+    "worse on average": "worse on average, though most of the runs are not",
+    "mostly worse": "worse in most runs",
+    "no difference": "without a difference",
+    "equal": "the same",
+    "not shown": "not shown to be either",
+    "one seed": "not shown to be either",
+}
+"""Verdicts as the text counts them."""
+
 _HOW: Final[Mapping[Verdict, str]] = {"mostly better": " in most runs", "better on average": " on average, though not in most runs"}
 
 _WITHOUT_DIRECTION: Final = "metric '{}': neither more nor less of it is better, so nothing can be ranked by it"
@@ -335,10 +361,13 @@ def _variants(done: Sweep, asked: Mapping[str, Scenario], failed: Mapping[str, s
 
 
 def _chosen(asked: str | None, found: Mapping[str, Any]) -> Metric:
-    """Return the metric that is ranked by: what the scenario's jobs or queries take, else the slowdown of all flows."""
+    """Return the metric that is ranked by: what the scenario's jobs or queries take, else the mean completion time of all flows.
+
+    Of each of them the mean is judged from some number of seeds on: not of the p99 of slowdowns, which rare runs decide.
+    """
     if asked is None:
         jobs = sorted(key for key in found if key.startswith("collective/") and key.endswith(".time_ps"))
-        asked = jobs[0] if jobs else "queries.p99_ps" if "queries.p99_ps" in found else "fct/all.slowdown_p99"
+        asked = jobs[0] if jobs else "queries.p99_ps" if "queries.p99_ps" in found else "fct/all.mean_ps"
     chosen = metrics.choose([asked], found)
     if len(chosen) > 1:
         raise ValueError(f"metric '{asked}': fits {len(chosen)} metrics, for example {chosen[0].key}; one is needed")
@@ -402,7 +431,8 @@ def best(  # noqa: PLR0913 (options by name)
         Runs of each at most, with the seeds from the scenario's own on: the same for all, so that all see the same traffic. A race
         gives most of them to those that may be best.
     metric : str, optional
-        The address of what is ranked by. If not given: the time of the first job, else the p99 of queries, else that of slowdowns.
+        The address of what is ranked by. If not given: the time of the first job, else the p99 of queries, else the mean completion
+        time of all flows.
     jobs : int, optional
         Simulations at once; as many as this process may use cores if not given.
     keep : path-like, optional
@@ -457,17 +487,17 @@ def best(  # noqa: PLR0913 (options by name)
 
 
 def _rounds(many: int, seeds: int) -> list[int]:
-    """Return after how many seeds the race is looked at: with the fewest that can show a rank, then with twice as many."""
-    counts = [min(seeds, exact.least(stats.ALPHA / ROUNDS / (many * (many - 1) / 2)))]
-    while counts[-1] < seeds and len(counts) < ROUNDS:
-        counts.append(min(seeds, 2 * counts[-1]))
-    return counts
+    """Return after how many seeds the race is looked at: with the fewest that can show a rank, halfway by ratio, and with all."""
+    fewest = min(seeds, exact.least(stats.ALPHA / ROUNDS / (many * (many - 1) / 2)))
+    halfway = round(math.sqrt(fewest * seeds))
+    return sorted({fewest, *([halfway] if seeds >= 2 * fewest else []), seeds})
 
 
 def _still_racing(found: Sequence[Variant], racing: Sequence[str], asked: str | None, alpha: float, many: int) -> list[str]:
-    """Return which policies get more seeds, the scenario as it is among them; none if all others are told from the first.
+    """Return which policies get more seeds, the scenario as it is among them; none if nothing more is to be told.
 
-    Of those that are not shown to be worse than the first the better half stays.
+    Of those that are not shown to be worse than the first the better half stays. The first stays until its mean is known to be
+    better than that of the scenario as it is, too.
     """
     metric = _chosen(asked, {key: value for run in found[0].runs for key, value in run.values.items()})
     there = [variant for variant in found if variant.name in racing and variant.values(metric.key)]
@@ -475,9 +505,10 @@ def _still_racing(found: Sequence[Variant], racing: Sequence[str], asked: str | 
     worse = _behind(there, order[0], metric, alpha, many)
     rivals = [variant.name for variant in order[1:] if variant.name not in worse]
     rivals = [name for name in rivals if not _alike(_by_name(there, name), order[0])]
-    if not rivals:
+    first = order[0].name
+    if not rivals and (first == AS_IT_IS or _verdicts(there, AS_IT_IS, metric, alpha)[first][1] in _FIRM):
         return []
-    stay = [order[0].name, *rivals[: max(1, (len(rivals) + 1) // 2)]]
+    stay = [first, *rivals[: max(1, (len(rivals) + 1) // 2)]]
     return stay if AS_IT_IS in stay else [AS_IT_IS, *stay]
 
 
@@ -498,6 +529,7 @@ def _behind(found: Sequence[Variant], first: Variant, metric: Metric, alpha: flo
             own.values(metric.key),
             seeds_needed=tried.together([first.conditions, own.conditions]).seeds_of_differences(metric.key),
             rare_cost=hidden,
+            full=(first.conditions.full(metric.key), own.conditions.full(metric.key)),
         )
         if own.name != first.name and own.values(metric.key)
         else None
@@ -554,16 +586,17 @@ def _ranked(
         raise ValueError("; ".join(["nothing that was tried can be ranked", *(f"{own.name}: {own.reason}" for own in lacking)]))
     by_name = {found.name: found for found in good}
     order = _order(named, metric, by_name)
-    against = _verdicts(named, AS_IT_IS, metric, alpha)
+    judged = comparison.of(named, base=AS_IT_IS, metric=metric.key, alpha=alpha)
+    against = {variant.name: cell for variant, cell in zip(judged.variants[1:], judged.rows[0].cells[1:], strict=True)}
     to_best = _verdicts(named, order[0].name, metric, alpha)
     rates = {found.name: _rates(found, chosen) for found in named}
     places: list[Place] = []
     first, rank = order[0], 1
     behind_first = _behind(named, first, metric, alpha, many)
     for number, found in enumerate(order, start=1):
-        own, (change, verdict, needs) = by_name.get(found.name), against.get(found.name, (None, None, None))
-        behind = to_best.get(found.name, (None, None, None))[1]
-        if found.name in behind_first or _incomplete(found) > _incomplete(first):
+        own, cell = by_name.get(found.name), against.get(found.name, comparison.Cell(None))
+        behind = to_best.get(found.name, (None, None))[1]
+        if found.name in behind_first or _leaves_more(found, first):
             first, rank = found, number
             behind_first = _behind(named, first, metric, alpha, many)
         rate, base_rate = rates[found.name], rates[AS_IT_IS]
@@ -576,26 +609,46 @@ def _ranked(
                 name=found.name,
                 part=own.part if own else "",
                 interval=interval,
-                change=change,
-                verdict=verdict,
+                change=cell.difference,
+                verdict=cell.verdict,
                 to_best=behind,
                 others=stats.interval(list(rate.values()), seeds_needed=stats.RARE) if rate else None,
                 others_change=stats.difference(base_rate, rate, seeds_needed=stats.RARE) if own and rate and base_rate else None,
                 incomplete=_incomplete(found),
-                needs=needs,
+                needs=cell.seeds,
+                why=cell.why,
+                as_it_is=cell.base,
             )
         )
     table = comparison.of(named, base=AS_IT_IS, alpha=alpha)
-    return Best(metric, tuple(places), (*rejected, *lacking), table, whose, seeds, alpha)
+    told = _notes(judged, [place.name for place in places if place.rank == 1])
+    return Best(metric, tuple(places), (*rejected, *lacking), table, whose, seeds, alpha, tuple(told))
+
+
+def _notes(judged: comparison.Comparison, best: Sequence[str]) -> list[str]:
+    """Return what is to be said of a ranking: of the scenario as it is, and of timeouts and means that moved of the first rank."""
+    places = [at for at, variant in enumerate(judged.variants) if at == 0 or variant.name in best]
+    named = [judged.variants[at] for at in places]
+    rows = [replace(row, cells=tuple(row.cells[at] for at in places)) for row in judged.rows]
+    told = [*notes.of_conditions(judged.variants[:1]), *notes.few(judged.variants, judged.rows, judged.alpha)]
+    return [*told, *notes.timeouts(named, rows), *notes.hidden(named, rows), *notes.averages(named, rows, judged.alpha)]
 
 
 def _by_name(named: Sequence[Variant], name: str) -> Variant:
     return next(found for found in named if found.name == name)
 
 
-def _incomplete(found: Variant) -> float:
-    counts = [found.values(f"total.flows_{state}").get(seed, 0.0) for state in ("incomplete", "aborted") for seed in found.seeds]
-    return sum(counts) / len(found.seeds)
+def _incomplete(found: Variant, seeds: Sequence[int] | None = None) -> float:
+    """Return how many flows did not end, mean over seeds: its own if none are given."""
+    counts = [found.values(f"total.flows_{state}") for state in ("incomplete", "aborted")]
+    over = found.seeds if seeds is None else seeds
+    return sum(own.get(seed, 0.0) for own in counts for seed in over) / len(over)
+
+
+def _leaves_more(found: Variant, than: Variant) -> bool:
+    """Whether one leaves more flows that did not end than another, over the seeds that both have."""
+    both = sorted(set(found.seeds) & set(than.seeds))
+    return bool(both) and _incomplete(found, both) > _incomplete(than, both)
 
 
 def _order(named: Sequence[Variant], metric: Metric, by_name: Mapping[str, Candidate]) -> list[Variant]:
@@ -605,7 +658,7 @@ def _order(named: Sequence[Variant], metric: Metric, by_name: Mapping[str, Candi
     leaves more flows unfinished comes last.
     """
     base = next(found for found in named if found.name == AS_IT_IS)
-    least, usual = _incomplete(base), base.values(metric.key)
+    usual = base.values(metric.key)
     sign = 1 if metric.better == "lower" else -1
 
     def gain(found: Variant) -> float:
@@ -616,21 +669,21 @@ def _order(named: Sequence[Variant], metric: Metric, by_name: Mapping[str, Candi
         own = by_name.get(found.name)  # none: the scenario as it is
         memory = 0 if own is None else own.memory_bytes
         cost = (own.header_bytes if own else 0, math.inf if memory is None else memory)
-        return _incomplete(found) > least, sign * gain(found), *cost
+        return _leaves_more(found, base), sign * gain(found), *cost
 
     return sorted(named, key=place)
 
 
 def _verdicts(
     named: Sequence[Variant], base: str, metric: Metric, alpha: float
-) -> dict[str, tuple[Difference | None, Verdict | None, int | None]]:
-    """Return difference and verdict of each from `base`, judged together, and how many seeds would show what is not shown."""
+) -> dict[str, tuple[Difference | None, Verdict | None]]:
+    """Return difference and verdict of each from `base`, judged together."""
     if len(named) < 2:
         return {}
     table = comparison.of(named, base=base, metric=metric.key, alpha=alpha)
     row = table.rows[0]
     pairs = zip(table.variants[1:], row.cells[1:], strict=True)
-    return {variant.name: (cell.difference, cell.verdict, cell.seeds) for variant, cell in pairs}
+    return {variant.name: (cell.difference, cell.verdict) for variant, cell in pairs}
 
 
 def _rates(found: Variant, chosen: Callable[[Any], Any] | None) -> dict[int, float]:

@@ -114,6 +114,15 @@ def run(
     scenario: ScenarioArgument,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="The result folder.", show_default=False)],
     settings: SetOption = None,
+    threads: Annotated[
+        str | None,
+        typer.Option(
+            "--threads",
+            metavar="N",
+            help="Threads among which the network is divided, or auto. They change no result.",
+            show_default=False,
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier result.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no table.")] = False,
     as_json: JsonOption = False,
@@ -121,7 +130,7 @@ def run(
 ) -> None:
     """Simulate a scenario and write its result folder."""
     with failures(scenario):
-        chosen = overridden(scenario, settings or [])
+        chosen = overridden(scenario, [*(settings or []), *_threads(threads)])
         check = chosen.check()
         if not quiet:
             for problem in check.warnings:
@@ -137,6 +146,11 @@ def run(
         typer.echo(json.dumps(result.summary))
     elif not quiet:
         show_summary(result)
+
+
+def _threads(asked: str | None) -> list[str]:
+    """Return the setting that ``--threads`` stands for."""
+    return [] if asked is None else [f"engine.threads={0 if asked == 'auto' else asked}"]
 
 
 def _as_error(problems: tuple[Problem, ...]) -> ScenarioError:

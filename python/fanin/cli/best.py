@@ -15,6 +15,7 @@ from fanin.cli.asked import end_like_ctrl_c, overridden
 from fanin.cli.failures import EXIT_INTERRUPTED, ends_in, failed, failures
 from fanin.cli.output import say
 from fanin.comparison import Cell, tables
+from fanin.comparison.notes import sentence
 from fanin.text import show, terminal
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def best(
     ] = None,
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, metavar="N", help="Runs of each at most; a race gives most to the best.")
-    ] = 64,
+    ] = 100,
     metric: Annotated[
         str | None, typer.Option("--metric", metavar="METRIC", help="Metric to rank by, for example fct/all.p99_ps.")
     ] = None,
@@ -114,7 +115,7 @@ def _style(verdict: Verdict | None) -> str:
 
 def _show(found: Best) -> None:
     out = terminal.console()
-    head = ["Policy", "Mean [interval]", "Seeds", "Change [interval]", "Verdict"]
+    head = ["Policy", "Mean [interval]", "As it is", "Seeds", "Change [interval]", "Verdict"]
     others = found.others_are if any(place.others for place in found.places) else ""
     if others:
         head.append("Others")
@@ -127,9 +128,11 @@ def _show(found: Best) -> None:
         told = "~: a number whose interval is not to be relied on, for rare runs may decide it or seeds are few; medians are safe"
         out.print(Text(told, style="dim"), soft_wrap=True)
     if any(place.needs is not None for place in found.places):
-        told = '"plan 24": a comparison of so many new seeds would show it; the same again with more --seeds is a second look'
+        told = f"{tables.EXTRAPOLATED}; the same again with more --seeds is a second look"
         out.print(Text(told, style="dim"), soft_wrap=True)
-    for note in found.comparison.notes[-2:]:
+    for why, names in _unjudged(found.places).items():
+        out.print(Text(f'"mostly" of {", ".join(names)}: {sentence(why)}', style="dim"), soft_wrap=True)
+    for note in found.notes:
         out.print(Text(f"note: {note}", style="dim"), soft_wrap=True)
     for own in (own for own in found.rejected if own.reason.startswith("failed")):
         say(f"{own.name} {own.reason}", "yellow")
@@ -137,6 +140,15 @@ def _show(found: Best) -> None:
         out.print(Text(f"not ranked: {', '.join(names)}: {reason}", style="dim"), soft_wrap=True)
     if any(not own.ran for own in found.rejected):
         out.print(Text("fanin best --list says why policies were not tried", style="dim"), soft_wrap=True)
+
+
+def _unjudged(places: Sequence[Place]) -> dict[str, list[str]]:
+    """Return what is better or worse in most runs alone, by the reason why its mean is not judged."""
+    names: dict[str, list[str]] = {}
+    for place in places:
+        if place.why:
+            names.setdefault(place.why, []).append(place.name)
+    return names
 
 
 def _idle(rejected: Sequence[Rejected]) -> dict[str, list[str]]:
@@ -156,6 +168,7 @@ def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
     row: list[terminal.Cell] = [
         Text(f"{place.rank} {place.name}", style="" if own else "bold"),
         f"{'~' * tables.flagged(interval)}{metric.text(interval.mean)}{spread}",
+        "" if place.as_it_is is None else tables.mean_text(metric, place.as_it_is),
         str(interval.seeds),
         _change(place, metric),
         Text(_verdict(place), style=_style(place.verdict)),

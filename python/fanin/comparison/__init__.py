@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fanin import _core
 from fanin import statistics as stats
-from fanin.comparison import rare, tables, variants
+from fanin.comparison import notes, rare, tables, variants
 from fanin.comparison.together import Together
 from fanin.comparison.variants import CompareError, Variant, meant
-from fanin.statistics import Difference, Direction, Interval, Pooled, Verdict, exact, metrics, tried
+from fanin.statistics import Difference, Direction, Interval, Pooled, Verdict, metrics
 from fanin.statistics.metrics import Metric
 from fanin.text import show
 
@@ -63,6 +63,8 @@ class Cell:
         The base's number over the seeds that `interval` is of; None of the base itself.
     base_pooled : Pooled or None
         The base's percentile of the flows of these seeds together.
+    why : str
+        Of ``mostly better`` and ``mostly worse``: why the mean is not judged, in a few words; else empty.
     """
 
     interval: Interval | None
@@ -73,6 +75,7 @@ class Cell:
     pooled: Pooled | None = None
     base: Interval | None = None
     base_pooled: Pooled | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,7 @@ class Comparison:
                 "pooled": asdict(found.pooled) if found.pooled else None,
                 "base": asdict(found.base) if found.base else None,
                 "base_pooled": asdict(found.base_pooled) if found.base_pooled else None,
+                "why": found.why,
             }
 
         facts = {"metric": row.metric.key, "name": row.metric.name, "unit": row.metric.unit, "better": row.metric.better}
@@ -310,9 +314,9 @@ def of(  # noqa: PLR0913 (all but one have a name)
     level = alpha / looks
     rows = _rows(ordered, chosen, lambda entry: bool(asked) or entry.headline, (confidence, level, margin))
     changes = variants.differing(ordered)
-    notes = [*_notes(ordered), *_few(ordered, rows, level), *_timeouts(ordered, rows), *_hidden(ordered, rows)]
-    notes += _averages(ordered, rows, level)
-    return Comparison(tuple(ordered), rows, changes, _warnings(ordered, changes), notes, confidence, alpha, margin, looks)
+    told = [*notes.of_seeds(ordered), *notes.of_conditions(ordered), *notes.few(ordered, rows, level)]
+    told += [*notes.timeouts(ordered, rows), *notes.hidden(ordered, rows), *notes.averages(ordered, rows, level)]
+    return Comparison(tuple(ordered), rows, changes, _warnings(ordered, changes), told, confidence, alpha, margin, looks)
 
 
 def _not_compared(problem: str, asked: Sequence[str]) -> str:
@@ -371,6 +375,8 @@ def _rows(
         cells[line][at] = replace(cells[line][at], **same_words)  # type: ignore[arg-type]
     for line, at in same:
         cells[line][at] = replace(cells[line][at], verdict="equal")
+    for line, at in places:
+        cells[line][at] = replace(cells[line][at], why=notes.why(chosen[line], found[0], found[at], cells[line][at]))
     return tuple(Row(metric, tuple(line)) for metric, line in zip(chosen, cells, strict=True))
 
 
@@ -426,6 +432,7 @@ def interval(
         confidence=confidence,
         seeds_needed=under.seeds(metric.key),
         limit=metric.limit,
+        full=under.full(metric.key),
         unseen_cost=under.unseen_cost(metric.key, min(counts.values(), default=1)),
     )
     return found if variant.seed_matters else replace(found, flag=None)  # what is the same in every run is exact
@@ -439,147 +446,21 @@ def _gap(metric: Metric, base: _Values, other: _Values, limits: tuple[float, flo
     (one, values), (two, own) = base, other
     if not values or not own:
         return None
-    needed = _needed(metric, one, two)
-    found = stats.difference(values, own, confidence=confidence, seeds_needed=needed, margin=margin, rare_cost=cost)
+    if metric.key == metrics.TIMED_OUT:
+        found = stats.difference_of_shares(values, own, confidence=confidence)
+        return found if one.seed_matters or two.seed_matters or found.p is None else _exact(found)
+    needed = notes.needed(metric, one, two)
+    full = one.conditions.full(metric.key), two.conditions.full(metric.key)
+    found = stats.difference(values, own, confidence=confidence, seeds_needed=needed, margin=margin, rare_cost=cost, full=full)
     if min(len(one.runs), len(two.runs)) > 1 and not one.seed_matters and not two.seed_matters:
-        chance = 0.0 if found.mean else 1.0
-        return replace(found, p_mean=chance, p_most=chance, flag=None)  # nothing is random in either: what differs, differs
+        return _exact(found)
     return found
 
 
-def _needed(metric: Metric, *found: Variant) -> int | None:
-    """Return with how many seeds the mean of a metric's differences between variants is reliable at the earliest."""
-    return tried.together(variant.conditions for variant in found).seeds_of_differences(metric.key)
-
-
-def _notes(found: Sequence[Variant]) -> list[str]:
-    """Return what is to be said of numbers of seeds."""
-    notes = []
-    for variant in found:
-        seeds = len(variant.runs)
-        if not variant.seed_matters:
-            notes.append(f"{variant.name}: the seed changes nothing, all {seeds} runs are the same; its numbers are exact")
-        elif seeds == 1:
-            notes.append(f"{variant.name}: one seed, so no interval, and no verdict; run more seeds")
-        elif seeds < stats.FEW:
-            notes.append(
-                f"{variant.name}: {seeds} seeds; fewer than {stats.FEW} have intervals that may hold the true value too seldom, "
-                'and no mean is judged: "mostly" is all that is said'
-            )
-    base = found[0]
-    for variant in found[1:]:
-        shared = set(base.seeds) & set(variant.seeds)
-        if not shared:
-            notes.append(f"{variant.name} and {base.name} have no seed in common: differences are not paired, and wider for it")
-        elif len(shared) < max(len(base.seeds), len(variant.seeds)):
-            common = f"{show.many(len(shared), 'seed')} in common, and are compared over {_these(len(shared))} alone"
-            left = [f"{len(own.seeds) - len(shared)} of {own.name}" for own in (variant, base) if len(own.seeds) > len(shared)]
-            notes.append(f"{variant.name} and {base.name} have {common}; left out: {' and '.join(left)}")
-    told: dict[str, list[str]] = {}
-    for variant in found:
-        if len(variant.runs) > 1 and variant.seed_matters and variant.conditions.note:
-            told.setdefault(variant.conditions.note, []).append(variant.name)
-    return notes + [f"{', '.join(names)}: {note}" for note, names in told.items()]
-
-
-def _these(seeds: int) -> str:
-    return "this one" if seeds == 1 else "these"
-
-
-def _few(found: Sequence[Variant], rows: Sequence[Row], alpha: float) -> list[str]:
-    """Say where there are too few seeds for anything to be shown."""
-    judged = [cell.difference for row in rows for cell in row.cells if cell.chance is not None and cell.difference is not None]
-    most = max((gap.seeds for gap in judged if gap.paired), default=0)
-    least = exact.least(alpha / max(1, len(set(judged))))
-    if not most or most >= least or not any(variant.seed_matters for variant in found):
-        return []
-    differences = show.many(len(set(judged)), "difference")
-    return [f"{most} seeds cannot show any of {differences} judged together: exact tests take {least}, all on one side"]
-
-
-def _timeouts(found: Sequence[Variant], rows: Sequence[Row]) -> list[str]:
-    """Say in how many runs there were timeouts, where a mean is not to be relied on for them."""
-    flagged = any(cell.interval is not None and cell.interval.flag == "rare" for row in rows for cell in row.cells)
-    counts = {variant.name: list(variant.values("total.timeouts").values()) for variant in found if len(variant.runs) > 1}
-    counts = {name: values for name, values in counts.items() if values}
-    if not flagged or not counts:
-        return []
-    if not any(any(values) for values in counts.values()):
-        seeds = min(map(len, counts.values()))
-        return [f"no run had a timeout; {seeds} seeds say that fewer than {100 * stats.unseen(seeds):.2g} % of runs do"]
-    told = []
-    for name, values in counts.items():
-        some = stats.share(values)
-        ends = "" if some.low is None or some.high is None else f", so {_percent(some.low)} to {_percent(some.high)} % of runs do"
-        told.append(f"{name} {sum(value > 0 for value in values)} of {len(values)}{ends}")
-    return [f"runs with timeouts: {'; '.join(told)}"]
-
-
-_SHIFT: Final = 3
-"""Metrics that a note lists where a mean moved and nothing is shown; of more, how many."""
-
-
-def _averages(found: Sequence[Variant], rows: Sequence[Row], alpha: float) -> list[str]:
-    """Say where a mean moved further than chance does, taken for itself, and the verdict does not say so."""
-    told: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        for variant, cell in zip(found[1:], row.cells[1:], strict=True):
-            gap = cell.difference
-            if gap is None or gap.p_mean is None or cell.chance is None or gap.p_mean > alpha or not gap.mean:
-                continue
-            against = gap.mean * (gap.higher - gap.lower) < 0
-            if not against and gap.p_most is not None and gap.p_most <= alpha:
-                continue  # most of the runs moved with it
-            needed = _needed(row.metric, found[0], variant)
-            if cell.verdict in ("mostly better", "mostly worse") and against:
-                why = "mostly"
-            elif cell.verdict != "not shown":
-                continue
-            elif gap.flag == "rare" and needed is not None and gap.seeds < needed:
-                why = f"{needed}"
-            else:
-                why = "few" if gap.flag == "few" else "flagged" if gap.rare else "others"
-            moved = f"{row.metric.name} {'higher' if gap.mean > 0 else 'lower'}: {tables.sides(gap)}"
-            told.setdefault((variant.name, why), []).append(moved)
-    return [_average_note(name, why, listed) for (name, why), listed in told.items()]
-
-
-def _average_note(name: str, why: str, listed: Sequence[str]) -> str:
-    shown = "; ".join(listed[:_SHIFT]) + (f"; and {len(listed) - _SHIFT} more" if len(listed) > _SHIFT else "")
-    moved = f"{name}: the mean moved ({shown})"
-    look = "read the median run, and in how many runs there was a timeout (total.timed_out)"
-    if why == "mostly":
-        return f"{moved}, and most of the runs that differ went the other way: the verdict is of these; {look}"
-    if why == "flagged":
-        return f"{moved}, but a few runs decide it, and that most of the runs did is not shown; {look}"
-    if why == "others":
-        return f"{moved}, by more than chance alone does to one number, but not to as many as are judged together: not shown"
-    judged = stats.FEW if why == "few" else why
-    return f"{moved}; that most of the runs did is not shown, and such a mean is judged from {judged} seeds on; {look}"
-
-
-def _percent(share: float) -> str:
-    """Return a share in per cent with two digits, all of them as 100."""
-    return "100" if share >= 0.995 else f"{100 * share:.2g}"
-
-
-def _hidden(found: Sequence[Variant], rows: Sequence[Row]) -> list[str]:
-    """Say of which differences runs that no seed showed could make up for the mean, so that it is not called better or worse."""
-    told = []
-    for row in rows:
-        gaps = [
-            cell.difference
-            for cell in row.cells
-            if cell.difference is not None and cell.verdict in ("mostly better", "mostly worse") and cell.difference.flag == "rare"
-        ]
-        if _needed(row.metric, *found) == stats.RARE and gaps and min(gap.seeds for gap in gaps) >= stats.RARE:
-            seeds = min(gap.seeds for gap in gaps)
-            missed, cost = 100 * stats.unseen(seeds, stats.UNSEEN), row.metric.text(rare.cost(row.metric, found))
-            told.append(
-                f"{row.metric.name}, mostly: {seeds} seeds may all have missed up to {missed:.2g} % of the runs; were these {cost} "
-                "worse, as the worst that was seen or as one timeout, the means could be equal"
-            )
-    return told
+def _exact(found: Difference) -> Difference:
+    """Return a difference of two variants in which nothing is random: what differs, differs."""
+    chance = 0.0 if found.mean else 1.0
+    return replace(found, p_mean=chance, p_most=chance, flag=None)
 
 
 def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]) -> list[str]:
@@ -598,6 +479,7 @@ def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]
     if partial:
         told.append(f"not complete: {', '.join(partial)}; totals and completion times are of what was simulated until then")
     told += [_left_out(variant) for variant in found if variant.failed]
+    told += [f"{lost}, so it is not compared" for lost in dict.fromkeys(lost for own in found for lost in own.failed_whole)]
     both = _shared_seeds(found)
     ends = {
         variant.name: [run.values.get("total.flows_until_ps", run.sim_ps) for run in variant.runs if run.seed in both]

@@ -39,13 +39,15 @@ _PATHS: Final = 4
 
 def _cell(row: Row, cell: Cell) -> dict[str, str]:
     chance = "" if cell.chance is None else f"p = {cell.chance:.3g} after Holm's correction"
+    told = [tables.sides_text(cell), chance]
     return {
         "mean": tables.mean_text(row.metric, cell.interval),
         "range": _range(row, cell),
         "change": tables.change_text(row.metric, cell),
         "verdict": tables.verdict_text(cell),
+        "why": cell.why,
         "tone": _TONES.get(cell.verdict or "", ""),
-        "chance": f"{sides}; {chance}" if (sides := tables.sides_text(cell)) else chance,
+        "chance": "; ".join(words for words in told if words),
     }
 
 
@@ -67,7 +69,7 @@ def _lines(row: Row) -> list[dict[str, Any]]:
     if any(cell.pooled for cell in row.cells):
         texts = [tables.together_texts(row, at) for at in range(1, len(row.cells))]
         ranges = [_runs(row, cell) for cell in row.cells]
-        empty = {"verdict": "", "tone": "", "chance": ""}
+        empty = {"verdict": "", "why": "", "tone": "", "chance": ""}
         cells = [{"mean": own[1], "range": where, "change": own[2], **empty} for own, where in zip(texts, ranges[1:], strict=True)]
         title = f"{row.metric.title}, {together.words(row.metric)}"
         lines.append({"title": title, "base": texts[0][0], "base_range": ranges[0], "cells": cells})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin.comparison import together
@@ -20,6 +21,7 @@ __all__ = [
     "interval_text",
     "moved",
     "plan_text",
+    "rounded",
     "sides",
     "sides_text",
     "signed",
@@ -92,7 +94,7 @@ def interval_text(metric: Metric, cell: Cell) -> str:
 def doubtful(found: Interval | Pooled | None) -> bool:
     """Return whether a few runs decide a mean, so that its median stands beneath it; not where all runs have the same value."""
     equal = isinstance(found, Interval) and found.least == found.most
-    return found is not None and found.flag in ("rare", "skewed") and not equal
+    return found is not None and found.flag in ("rare", "skewed", "limit") and not equal
 
 
 def flagged(found: Interval | Pooled | Difference | None) -> bool:
@@ -101,14 +103,30 @@ def flagged(found: Interval | Pooled | Difference | None) -> bool:
 
 
 def verdict_text(cell: Cell) -> str:
-    """Return what is said of a difference; a dash for the base. What is not shown has how many new seeds to plan behind it."""
+    """Return what is said of a difference, and of what is not shown how many new seeds might show it; a dash for the base."""
     return (cell.verdict or show.NOTHING) + (f" ({plan_text(cell)})" if cell.seeds is not None else "")
 
 
 def plan_text(cell: Cell) -> str:
-    """Return how many new seeds to plan for what is not shown; with a tilde where they would show "mostly" alone."""
+    """Return how many new seeds might show what is not shown, as these extrapolate, and whether they would show "mostly" alone."""
+    if cell.seeds is None:
+        return ""
     mostly = cell.difference is not None and cell.difference.rare
-    return "" if cell.seeds is None else f"plan {'~' * mostly}{cell.seeds:,}"
+    some = f"some {rounded(cell.seeds)}"
+    return f"mostly: {some}?" if mostly else f"{some} seeds?"
+
+
+def rounded(seeds: int) -> str:
+    """Return a number of seeds that was extrapolated: two digits, rounded up."""
+    step = 10 ** max(0, len(str(seeds)) - 2)
+    return f"{-(-seeds // step) * step:,}"
+
+
+EXTRAPOLATED: Final = (
+    '"some 40 seeds?": an extrapolation, so many new ones might show it, if all goes on as these say; where that is too many, one '
+    "named metric takes fewer (--metric), the median run may do, or it stays not shown"
+)
+"""What a number of new seeds is worth, for all who show one."""
 
 
 def shown(comparison: Comparison) -> list[tuple[str, list[Row]]]:
@@ -140,7 +158,8 @@ def tables(comparison: Comparison, at: int) -> list[tuple[str, tuple[list[str], 
             own = [[row.metric.title, *means, change_text(row.metric, cell), cell.verdict or show.NOTHING]]
             if any(doubtful(found) for found in pair(row, at)):
                 own.append(_medians(row, at))
-            own += [[f"  {words}", "", "", "", ""] for words in sides_text(cell).split(", ") if words]
+            told = [*sides_text(cell).split(", "), *textwrap.wrap(f"mean: {cell.why}" if cell.why else "", _WRAP)]
+            own += [[f"  {words}", "", "", "", ""] for words in told if words]
             if cell.seeds is not None:  # beneath the verdict
                 own += [["", "", "", "", ""]] if len(own) == 1 else []
                 own[1][-1] = plan_text(cell)
@@ -172,6 +191,9 @@ def sides(gap: Difference) -> str:
     told = [f"{way} in {count:,}" for way, count in (("lower", gap.lower), ("higher", gap.higher), ("equal", equal)) if count]
     return f"{', '.join(told)} of {f'{gap.seeds:,}' if gap.paired else 'all pairs of runs'}"
 
+
+_WRAP: Final = 18
+"""Characters of a line beneath a metric, so that tables have eighty columns."""
 
 _ONE_SIDED: Final = ("mostly better", "mostly worse", "better on average", "worse on average")
 
@@ -272,7 +294,7 @@ def _tests(comparison: Comparison) -> str:
 
 
 def rule(comparison: Comparison) -> str:
-    """Return how many differences were judged, how sure that is, and where words are explained: two sentences."""
+    """Return how many differences were judged, how sure that is, and what signs and numbers of seeds mean."""
     judged = comparison.judged
     if not judged and any(cell.verdict == "equal" for row in comparison.rows for cell in row.cells):
         return "Nothing was judged: what would be is equal in each run."
@@ -281,8 +303,10 @@ def rule(comparison: Comparison) -> str:
     chance, covers = f"{100 * comparison.alpha:.3g} %", f"{100 * comparison.confidence:.3g} %"
     looks = f", over all {comparison.looks} looks that are planned together" if comparison.looks > 1 else ""
     points = ", of shares in percentage points" if any(row.metric.unit == "share" for row in comparison.rows) else ""
+    planned = any(cell.seeds is not None for row in comparison.rows for cell in row.cells)
+    further = f" {EXTRAPOLATED}." if planned else ""
     return (
         f"{show.many(judged, 'difference')} judged together: where nothing differs, the chance that any is called better or "
         f"worse is {chance} ({_tests(comparison)}, Holm){looks}. Changes are of means, with {covers} intervals{points}; ~: not to "
-        f"be relied on; a dash: not judged; docs/compare.md says what verdicts and plans mean.{few_values(comparison)}"
+        f"be relied on; a dash: not judged; docs/compare.md says what verdicts mean.{few_values(comparison)}{further}"
     )

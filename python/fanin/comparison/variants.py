@@ -99,6 +99,8 @@ class Variant:
         Runs of a sweep that is not finished which are still to be made; with a stop rule, until it looks next.
     unfinished : tuple of str
         What else of that sweep is missing, a phrase each: variants of which no run has ended well, and what a stop rule may want.
+    failed_whole : tuple of str
+        What of that sweep is no variant, since all its runs failed, a phrase each.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Variant:
     failed: int = 0
     missing: int = 0
     unfinished: tuple[str, ...] = ()
+    failed_whole: tuple[str, ...] = ()
 
     @property
     def seeds(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from fanin import _core
 from fanin.files import temporary
@@ -30,6 +30,7 @@ def run(
     scenario: Scenario | Mapping[str, Any] | str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
     *,
+    threads: int | Literal["auto"] | None = None,
     progress: bool | ProgressCallback = True,
     overwrite: bool = False,
 ) -> Result:
@@ -44,6 +45,9 @@ def run(
         What to simulate.
     out : path-like, optional
         The result folder. If not given, a temporary one that is removed when Python ends.
+    threads : int or "auto", optional
+        Threads among which the network is divided, "auto" for as many as pay; if not given, those of the scenario
+        (``engine.threads``). They change no result. See docs/parallel.md.
     progress : bool or callable
         A bar, nothing, or a function that receives a `fanin.ProgressState` about ten times a second.
     overwrite : bool
@@ -68,6 +72,8 @@ def run(
         Ctrl-C.
     """
     chosen = as_scenario(scenario)
+    if threads is not None:
+        chosen = chosen.replace({"engine.threads": 0 if threads == "auto" else threads})
     text, kind = chosen.source()
     resolved = chosen.resolved  # raises: a wrong scenario must not cost an earlier result
     with contextlib.ExitStack() as stack:

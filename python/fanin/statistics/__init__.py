@@ -32,6 +32,7 @@ from fanin.statistics.judging import (
 )
 from fanin.statistics.means import about_mean, t_quantile
 from fanin.statistics.pooled import Pooled, pooled
+from fanin.statistics.shares import difference_of_shares
 
 __all__ = [
     "ALPHA",
@@ -52,6 +53,7 @@ __all__ = [
     "about_median",
     "about_share",
     "difference",
+    "difference_of_shares",
     "holm",
     "interval",
     "needed",

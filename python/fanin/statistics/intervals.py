@@ -56,8 +56,12 @@ SKEWED: Final = 2.0
 TYPICAL: Final = 10
 """Values other than the median that a mean needs: of many equal values few others decide it, as of timeouts."""
 
-Flag = Literal["few", "rare", "skewed"]
-"""Why the interval of a mean is not to be relied on: too few seeds for any; for a mean that rare runs decide; or for these."""
+FULL: Final = 0.7
+"""From this share of seeds at a limit on, those below it decide a mean, and have to be as many as `TYPICAL`."""
+
+Flag = Literal["few", "rare", "skewed", "limit"]
+"""Why the interval of a mean is not to be relied on: too few seeds for any; for a mean that rare runs decide; for these; or since
+nearly all of these are at a limit, such as a buffer that is full, and the few others decide it."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class Interval:
         Median, and the ends of its interval, which are two of the values; ends are None with fewer than six values, at 95 %.
     least, most : float
         Range of the values.
-    flag : {"few", "rare", "skewed"} or None
+    flag : {"few", "rare", "skewed", "limit"} or None
         Why the interval of the mean is not to be relied on.
     """
 
@@ -106,6 +110,8 @@ class Interval:
             )
         if self.flag == "skewed":
             return "few of the seeds decide this mean: the median says more"
+        if self.flag == "limit":
+            return "nearly all seeds are at the limit, where no more was possible: the few others decide this mean"
         return f"{self.seeds} seeds: the interval may hold the true mean too seldom" if self.flag == "few" else ""
 
 
@@ -151,7 +157,7 @@ def about_share(count: int, seeds: int, confidence: float = CONFIDENCE) -> tuple
     return low, high
 
 
-def unreliable(values: NDArray[np.float64], seeds_needed: int | None = FEW) -> Flag | None:
+def unreliable(values: NDArray[np.float64], seeds_needed: int | None = FEW, full: float = math.inf) -> Flag | None:
     """Return why the interval of the mean of some values is not to be relied on; None where nothing speaks against it.
 
     Parameters
@@ -160,6 +166,9 @@ def unreliable(values: NDArray[np.float64], seeds_needed: int | None = FEW) -> F
         One per seed.
     seeds_needed : int or None
         With how many seeds such a mean is reliable at the earliest: `FEW`; `SOME` or `RARE` where rare runs decide it; None: never.
+    full : float
+        From this value on a run is at the limit of what there can be, such as a buffer that is full. Such values are alike for the
+        mean, though they may differ by some bytes.
     """
     import numpy as np
 
@@ -168,6 +177,9 @@ def unreliable(values: NDArray[np.float64], seeds_needed: int | None = FEW) -> F
         return "rare"
     if seeds < FEW:
         return "few"
+    below = int((values < full).sum())
+    if below < TYPICAL and seeds - below >= FULL * seeds:
+        return "limit"
     middle = float(np.median(values))
     others = int((np.abs(values - middle) > 1e-12 * float(np.abs(values).max())).sum())
     if 0 < others < min(TYPICAL, seeds // 2) or seeds < SKEWED * skewness(values) ** 2:
@@ -175,12 +187,13 @@ def unreliable(values: NDArray[np.float64], seeds_needed: int | None = FEW) -> F
     return None
 
 
-def interval(
+def interval(  # noqa: PLR0913 (all but one have a name)
     values: Values,
     *,
     confidence: float = CONFIDENCE,
     seeds_needed: int | None = FEW,
     limit: float = math.inf,
+    full: float = math.inf,
     unseen_cost: float = 0.0,
 ) -> Interval:
     """Return mean and median of one value per seed, with their intervals.
@@ -198,6 +211,8 @@ def interval(
         As for `unreliable`.
     limit : float
         The largest value that there can be, such as 1 of a share: the interval of the mean does not reach beyond.
+    full : float
+        As for `unreliable`.
     unseen_cost : float
         How much a run may add to a value that none of the seeds showed, in the unit of the values. Where as many runs as all seeds
         may have missed could so move the mean by more than half of the interval, the mean is flagged as rare.
@@ -223,7 +238,8 @@ def interval(
     flag: Flag | None = None
     if low is not None and high is not None:
         hidden = unseen(len(found)) * unseen_cost if unseen_cost else 0.0
-        flag = "rare" if least == most else unreliable(found, seeds_needed)
+        equal: Flag = "limit" if least >= full else "rare"
+        flag = equal if least == most else unreliable(found, seeds_needed, full)
         flag = flag or ("rare" if hidden > (high - low) / 2 else None)
     return Interval(mean, low, high, len(found), float(np.median(found)), median_low, median_high, least, most, flag)
 

@@ -26,6 +26,7 @@ __all__ = [
     "Direction",
     "Judgement",
     "Verdict",
+    "by_seed",
     "difference",
     "hidden_mean",
     "holm",
@@ -94,10 +95,12 @@ class Difference:
         Chance of so many seeds on one side (sign test).
     p_margin : float or None
         Chance of these values where the means differ by the margin or more; None where that cannot be said.
-    flag : {"few", "rare", "skewed"} or None
+    flag : {"few", "rare", "skewed", "limit"} or None
         Why the mean is not to be relied on, as for `Interval`.
     gaps : tuple of float
         The differences by seed, in their order; empty without pairs.
+    share : bool
+        Whether each value is yes or no, so that the exact test of how many runs differ either way is that of the mean, too.
     """
 
     mean: float
@@ -115,6 +118,7 @@ class Difference:
     p_margin: float | None = None
     flag: Flag | None = None
     gaps: tuple[float, ...] = ()
+    share: bool = False
 
     @property
     def mostly(self) -> bool:
@@ -124,7 +128,7 @@ class Difference:
     @property
     def rare(self) -> bool:
         """Whether more seeds of these values would not tell more, for few of them decide the mean."""
-        return self.flag in ("rare", "skewed")
+        return self.flag in ("rare", "skewed", "limit")
 
     @property
     def p_average(self) -> float | None:
@@ -161,6 +165,7 @@ def difference(  # noqa: PLR0913 (all but two have a name)
     seeds_needed: int | None = FEW,
     margin: float = MARGIN,
     rare_cost: float = 0.0,
+    full: tuple[float, float] = (math.inf, math.inf),
 ) -> Difference:
     """Return how `other` differs from `base`, with its interval and its chances.
 
@@ -184,6 +189,9 @@ def difference(  # noqa: PLR0913 (all but two have a name)
     rare_cost : float
         How much a run may add to a value that none of the seeds showed, in the unit of the values. As many runs as all seeds may
         have missed (`UNSEEN`) could then make up for a mean difference that is small: such a mean is flagged as rare.
+    full : (float, float)
+        From which value on a run of `base`, and one of `other`, is at a limit, as for `interval`. A seed of which both are does not
+        differ.
 
     Raises
     ------
@@ -196,15 +204,15 @@ def difference(  # noqa: PLR0913 (all but two have a name)
         raise ValueError(f"margin: {margin} is out of range; accepted: above 0")
     if not 0 <= rare_cost < math.inf:
         raise ValueError(f"rare_cost: {rare_cost} is out of range; accepted: 0 or more")
-    base, other = _by_seed(base, other)
+    base, other = by_seed(base, other)
     shared = sorted(base.keys() & other.keys())
     first, second = (array([values[seed] for seed in shared or sorted(values)], "difference") for values in (base, other))
     if shared:
-        return _paired(first, second, confidence, seeds_needed, (margin, rare_cost))
-    return _unpaired(first, second, confidence, seeds_needed, rare_cost)
+        return _paired(first, second, _Asked(confidence, seeds_needed, margin, rare_cost, full))
+    return _unpaired(first, second, _Asked(confidence, seeds_needed, margin, rare_cost, full))
 
 
-def _by_seed(base: Mapping[int, float] | Values, other: Mapping[int, float] | Values) -> tuple[Mapping[int, float], ...]:
+def by_seed(base: Mapping[int, float] | Values, other: Mapping[int, float] | Values) -> tuple[Mapping[int, float], ...]:
     """Return values by seed; those of sequences have their places as seeds."""
     if isinstance(base, Mapping) and isinstance(other, Mapping):
         return base, other
@@ -219,20 +227,29 @@ def _by_seed(base: Mapping[int, float] | Values, other: Mapping[int, float] | Va
     return dict(enumerate(one.tolist())), dict(enumerate(two.tolist()))
 
 
-def _paired(
-    base: NDArray[np.float64],
-    other: NDArray[np.float64],
-    confidence: float,
-    seeds_needed: int | None,
-    allowed: tuple[float, float],
-) -> Difference:
-    """Return the difference of pairs; allowed are the margin, and what a run may cost that no seed showed."""
+class _Asked(NamedTuple):
+    """What `difference` was asked for."""
+
+    confidence: float
+    seeds_needed: int | None
+    margin: float
+    rare_cost: float
+    full: tuple[float, float]
+
+    def flag(self, base: NDArray[np.float64], other: NDArray[np.float64]) -> Flag | None:
+        """Return why one of the two has a mean that is not to be relied on: their difference is no more reliable."""
+        return unreliable(base, self.seeds_needed, self.full[0]) or unreliable(other, self.seeds_needed, self.full[1])
+
+
+def _paired(base: NDArray[np.float64], other: NDArray[np.float64], asked: _Asked) -> Difference:
     import numpy as np
+
+    confidence, full = asked.confidence, asked.full
 
     # What is left of equal values by rounding is no difference, and no spread.
     gaps = other - base
     rounding = 1e-12 * max(float(np.abs(base).max()), float(np.abs(other).max()))
-    gaps[np.abs(gaps) <= rounding] = 0.0
+    gaps[(np.abs(gaps) <= rounding) | ((base >= full[0]) & (other >= full[1]))] = 0.0
     seeds, mean = len(gaps), float(gaps.mean())
     sides = int((gaps < 0).sum()), int((gaps > 0).sum())
     change = float(other.mean() / base.mean() - 1) if float(base.mean()) > 0 else None
@@ -245,11 +262,9 @@ def _paired(
         left = (other - base * (1 + change)) / float(base.mean())  # the delta method
         left_low, left_high = estimated(left).ends(confidence)
         ends = _possible(other, change + left_low), change + left_high
-    # Pairs of values that rare runs decide are no more reliable than the values.
-    flag = next((found for found in (_flag(values, seeds_needed) for values in (gaps, base, other)) if found), None)
-    margin, rare_cost = allowed
-    hidden = hidden_mean(seeds, rare_cost)
-    within = None if flag is not None or not (base > 0).all() else _within(base, other, margin, hidden)
+    flag = asked.flag(base, other) or unreliable(gaps, asked.seeds_needed)
+    hidden = hidden_mean(seeds, asked.rare_cost)
+    within = None if flag is not None or not (base > 0).all() else _within(base, other, asked.margin, hidden)
     flag = flag or ("rare" if abs(mean) < hidden else None)
     chances = max(exact.sign_flip(gaps).both, known.chances().both), exact.sign_test(gaps).both
     return Difference(
@@ -267,10 +282,6 @@ def hidden_mean(seeds: int, rare_cost: float) -> float:
     return unseen(seeds, UNSEEN) * rare_cost
 
 
-def _flag(values: NDArray[np.float64], seeds_needed: int | None) -> Flag | None:
-    return unreliable(values, seeds_needed)
-
-
 def _within(base: NDArray[np.float64], other: NDArray[np.float64], margin: float, hidden: float) -> float:
     """Return the chance of values whose means are at least as near, where they differ by the margin: two one-sided tests.
 
@@ -285,15 +296,16 @@ def _within(base: NDArray[np.float64], other: NDArray[np.float64], margin: float
     )
 
 
-def _unpaired(
-    base: NDArray[np.float64], other: NDArray[np.float64], confidence: float, seeds_needed: int | None, rare_cost: float
-) -> Difference:
+def _unpaired(base: NDArray[np.float64], other: NDArray[np.float64], asked: _Asked) -> Difference:
     import numpy as np
     from scipy import stats
 
+    confidence, full = asked.confidence, asked.full
     seeds, mean = min(len(base), len(other)), float(other.mean() - base.mean())
     change = float(other.mean() / base.mean() - 1) if float(base.mean()) > 0 else None
     gaps = other[:, None] - base[None, :] if len(base) * len(other) <= 10**7 else np.zeros((0, 0))
+    if gaps.size and max(map(float, (base.max(), other.max()))) >= min(full):
+        gaps[(other >= full[1])[:, None] & (base >= full[0])[None, :]] = 0.0
     sides = int((gaps < 0).sum()), int((gaps > 0).sum())
     if seeds == 1:
         return Difference(mean, None, None, change, None, None, seeds, False, *sides, None, None)
@@ -310,8 +322,7 @@ def _unpaired(
         rng=np.random.default_rng(_DRAW),
     )
     ranks = stats.mannwhitneyu(other, base).pvalue if gaps.any() else 1.0
-    flag = next((found for found in (_flag(values, seeds_needed) for values in (base, other)) if found), None)
-    flag = flag or ("rare" if abs(mean) < hidden_mean(seeds, rare_cost) else None)
+    flag = asked.flag(base, other) or ("rare" if abs(mean) < hidden_mean(seeds, asked.rare_cost) else None)
     chances = min(1.0, max(float(told.pvalue), known.chances().both)), min(1.0, float(ranks))
     return Difference(mean, *known.ends(confidence), change, *ends, seeds, False, *sides, *chances, None, flag)
 
@@ -406,7 +417,9 @@ def _needs(found: Difference, level: float) -> int | None:
     """Return how many seeds would show a difference, or its mean: more than there are, since these do not."""
     if not found.gaps:
         return None
-    both = exact.needed(found.gaps, level, mean=not found.rare)
+    both = exact.needed(found.gaps, level, mean=not (found.rare or found.share))
+    if found.share:
+        return None if both is None else max(both, found.seeds + 1)
     alone = None if found.rare else exact.needed_on_average(found.gaps, level / ALONE)
     told = [both if both is None or found.rare else max(FEW, both), *([] if alone is None else [max(FEW, alone)])]
     seeds = min((own for own in told if own is not None), default=None)

@@ -99,6 +99,15 @@ class Metric:
         return FEW if self.key in FIRM_DIFFERENCES else RARE
 
     @property
+    def never(self) -> str:
+        """Why no number of seeds makes the mean of its differences sure, in a few words."""
+        if self.key in ("total.goodput_bps", "total.flows_until_ps"):
+            return "the flow that ends last decides it"
+        if self.key.startswith(("fct/1", "fct/<", "fct/>")):
+            return "few flows of this size in a run"
+        return "rare runs decide it"
+
+    @property
     def counted(self) -> str | None:
         """The address of how many times it is made of, where it is of flows or queries."""
         return _COUNTED.get(self.key.rpartition(".")[0])

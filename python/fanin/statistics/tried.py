@@ -50,6 +50,15 @@ _ACCEPTED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Settings of all these runs, by path without the places of lists; transports with names are as `transport`."""
 
+_BUFFER: Final = 512e3
+"""The most that waited at one of their ports [bytes]."""
+
+_AT_LIMIT: Final = 0.98
+"""From this share of a buffer on it is full: what is left may be too little for one more frame."""
+
+_QUEUES: Final = ("total.largest_queue_bytes", "queue/to_hosts.", "queue/between_switches.")
+"""Addresses of queues that a port's buffer bounds."""
+
 _NEEDED: Final = ("topology.kind", "transport.kind", "traffic.kind")
 """Paths without which nothing is known of a scenario."""
 
@@ -86,11 +95,18 @@ class Conditions:
         Shortest timeout of the transports, the longest of all of them [ps]; 0 where none has any, infinite where it is not known.
     few : bool
         Whether a run completed fewer flows or queries than were tried: then even medians over them vary too much.
+    port_bytes : float
+        The most that can wait at a port of a switch [bytes]; infinite where that is not known.
     """
 
     outside: tuple[str, ...] = ()
     timeout_ps: float = TIMEOUT_PS
     few: bool = False
+    port_bytes: float = math.inf
+
+    def full(self, key: str) -> float:
+        """Return from which value on a run is at the limit of a metric, for the buffer is full; infinite where it has none."""
+        return _AT_LIMIT * self.port_bytes if key.startswith(_QUEUES) else math.inf
 
     def seeds(self, key: str) -> int | None:
         """Return with how many seeds the mean of a metric is reliable at the earliest; None: with no number that people run."""
@@ -145,7 +161,7 @@ class Conditions:
         )
 
 
-TRIED: Final = Conditions()
+TRIED: Final = Conditions(port_bytes=_BUFFER)
 """Those that limits were chosen on."""
 
 UNKNOWN: Final = Conditions(("the scenario is not known",), math.inf)
@@ -188,7 +204,33 @@ def of(settings: Mapping[str, Any]) -> Conditions:
     timeout = timeout_ps(settings)
     if timeout > TIMEOUT_PS:
         outside.append(f"a timeout takes {show.duration(round(timeout))}, tried: {show.duration(round(TIMEOUT_PS))}")
-    return Conditions(tuple(dict.fromkeys(outside)), timeout)
+    return Conditions(tuple(dict.fromkeys(outside)), timeout, port_bytes=_port_bytes(settings))
+
+
+def _port_bytes(settings: Mapping[str, Any]) -> float:
+    """Return the most that can wait at a port of a switch [bytes]; infinite where ports differ or hold more than their buffer.
+
+    Of a shared buffer of B bytes one queue alone gets α of what it leaves free, so α·B / (1 + α).
+    """
+    own = {key: str(settings.get(f"switch.buffer.{key}")) for key in ("kind", "per_port", "total", "reserved")}
+    beside = any(path.startswith(("switch.mechanisms.", "switch.except[")) for path in settings)
+    if beside or settings.get("switch.architecture.kind") != "output_queued":
+        return math.inf
+    cell = _bytes(str(settings.get("switch.cell")), math.nan)
+    if own["kind"] == "static":
+        return _bytes(own["per_port"], cell)
+    alpha = settings.get("switch.buffer.alpha")
+    if own["kind"] != "dynamic" or not isinstance(alpha, int | float) or own["reserved"] != "None":
+        return math.inf
+    return _bytes(own["total"], cell) * alpha / (1 + alpha)
+
+
+def _bytes(amount: str, cell: float) -> float:
+    """Return an amount of buffer in bytes; infinite of packets, whose sizes are not known."""
+    found = re.fullmatch(r"([\d.]+) ?(\w+)", amount)
+    size = {**dict(show.SIZE_UNITS), "cells": cell}.get(found[2], math.inf) if found else math.inf
+    bytes_ = float(found[1]) * size if found else math.inf
+    return math.inf if math.isnan(bytes_) else bytes_
 
 
 def _oversubscribed(settings: Mapping[str, Any]) -> list[str]:
@@ -212,7 +254,13 @@ def together(found: Iterable[Conditions]) -> Conditions:
     if not every:
         return UNKNOWN
     outside = dict.fromkeys(phrase for own in every for phrase in own.outside)
-    return Conditions(tuple(outside), max(own.timeout_ps for own in every), any(own.few for own in every))
+    ports = {own.port_bytes for own in every}
+    return Conditions(
+        tuple(outside),
+        max(own.timeout_ps for own in every),
+        any(own.few for own in every),
+        ports.pop() if len(ports) == 1 else math.inf,
+    )
 
 
 def timeout_ps(settings: Mapping[str, Any]) -> float:

@@ -125,7 +125,8 @@ def _variants(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> list[Varia
             for run, value in frame.select("run", pl.col(column).cast(pl.Float64, strict=False)).drop_nulls().iter_rows():
                 numbers.setdefault(run, {})[key] = value
     kept = sweep.kept
-    found = []
+    found: list[Variant] = []
+    lost: list[str] = []
     to_do = _to_do(sweep, runs, by)
     more = ("and what its stop rule asks for then",) if to_do and "stop" in (sweep.document.get("sweep") or {}) else ()
     sizes = [next((name for name in runs.columns if name.startswith(f"{axis} [")), axis) for axis in by]
@@ -152,10 +153,16 @@ def _variants(sweep: Sweep, runs: pl.DataFrame, by: Sequence[str]) -> list[Varia
             )
             for row in ok.iter_rows(named=True)
         ]
-        if made:
+        if not made:
+            lost.append(
+                f"{_name(by, values)}: all {frame.height:,} runs failed"
+                if frame.height > 1
+                else f"{_name(by, values)}: its run failed"
+            )
+        else:
             found.append(Variant(_name(by, values), tuple(made), frame.height - ok.height, to_do.pop(values, 0)))
     rest = (*(f"{_name(by, values)} all {count:,}" for values, count in to_do.items()), *more)
-    return [replace(variant, unfinished=rest) for variant in found] if rest else found
+    return [replace(variant, unfinished=rest, failed_whole=tuple(lost)) for variant in found]
 
 
 def _name(by: Sequence[str], values: Sequence[Any]) -> str:

@@ -29,9 +29,8 @@ __all__ = ["Estimate", "estimate"]
 PILOT_RUNS: Final = 16
 PILOT_SHARE: Final = 0.1
 PILOT_S: Final = 10.0
-PILOT_FREE_S: Final = 0.5
-"""A pilot ends after so many runs, after this share of all that are left where they take longer than a moment, or after so long; a
-run that is under way then is extrapolated."""
+"""A pilot ends after so many runs, after this share of what all that are left take, some of them at once, or after so long; a run
+that is under way then is extrapolated. Where one run is more than that share, a part of it is run: as much as is a tenth of all."""
 
 Bounds = tuple[float, float]
 
@@ -91,11 +90,12 @@ class Estimate:
         by = f"by a pilot of {show.many(self.pilot, 'run')} in {self.pilot_s:.3g} s{cut}"
         spread = ("no run of it has ended well", "one run says nothing of the spread", "95 % bounds by its spread")
         estimated = ("Estimated", by, spread[min(self.pilot, 2)]) if self.left else ("Estimated", "nothing is left to run", "")
+        size = _bounds(self.bytes, show.size) if any(self.bytes) else show.NOTHING
         return [
             ("Runs", f"{self.left:,}", f"{show.many(self.points, 'point')} × {show.many(self.seeds, 'seed')}{before}"),
             ("Packet-hops", _bounds(self.packet_hops, show.count), most),
             ("Time", span(self.wall_s), f"{show.many(self.jobs, 'run')} at once"),
-            ("Bytes", _bounds(self.bytes, show.size), f"of the tables{' and result folders' if self.keep else ''}, on disk"),
+            ("Bytes", size, f"of the tables{' and result folders' if self.keep else ''}, on disk"),
             estimated,
         ]
 
@@ -144,7 +144,7 @@ def estimate(  # noqa: PLR0913 (options of the command, one each)
     left = Todo(made, numbers, have).at_most()
     at_once = min(at_most, max(1, len(left)))
     began = time.monotonic()
-    pilot = _Pilot(made, left, began, keep=keep)
+    pilot = _Pilot(made, left, began, PILOT_SHARE * len(left) / at_once, keep=keep)
     count = len(left)
     wall_s = _over(_sum_of(pilot.times, count), at_once)
     tables, folders = _bytes(made, pilot.metrics, count, wall_s), _sum_of(pilot.sizes, count)
@@ -167,9 +167,9 @@ def estimate(  # noqa: PLR0913 (options of the command, one each)
 
 
 class _Pilot:
-    """A few runs, made here."""
+    """A few runs, made here one after the other, as long as they are no more than a share of all, given as a number of runs."""
 
-    def __init__(self, made: Plan, numbers: Sequence[int], began: float, *, keep: bool) -> None:
+    def __init__(self, made: Plan, numbers: Sequence[int], began: float, share: float, *, keep: bool) -> None:
         self._base_dir, self._keep = str(made.base_dir), keep
         self.sizes: list[float] = []
         """Of result folders, where they are kept [bytes]."""
@@ -177,26 +177,25 @@ class _Pilot:
         self.times: list[float] = []
         self.metrics: list[tuple[str, list[MetricRow]]] = []
         self.cut = False
-        for count, at in enumerate(numbers[:PILOT_RUNS]):
-            if count >= max(1, int(PILOT_SHARE * len(numbers))) and time.monotonic() - began > PILOT_FREE_S:
-                return
+        for at in numbers[: min(PILOT_RUNS, max(1, int(share)))]:
             state: dict[str, Any] = {}
 
             def watch(now: dict[str, Any], state: dict[str, Any] = state) -> None:
                 state |= now
                 # The first run tells the least if it is ended early, so it has more time.
-                if time.monotonic() - began > PILOT_S and _progress.fraction(now):
+                done = _progress.fraction(now)
+                if done and (done >= share or time.monotonic() - began > PILOT_S):
                     raise _EndedError
 
             run = made.runs[at]
             try:
                 facts, metrics = self._run(made.text(run), watch)
             except _EndedError:
-                share = _progress.fraction(state) or 1.0
-                if not self.hops or share > 0.1:
+                done = _progress.fraction(state) or 1.0
+                if not self.hops or done > 0.1:
                     self.cut = True
-                    self.hops.append(state["packet_hops"] / share)
-                    self.times.append(state["wall_s"] / share)
+                    self.hops.append(state["packet_hops"] / done)
+                    self.times.append(state["wall_s"] / done)
                 return
             except KeyboardInterrupt:
                 raise
@@ -242,11 +241,14 @@ def _bytes(made: Plan, metrics: Sequence[tuple[str, list[MetricRow]]], count: in
     if not metrics:
         return 0.0, 0.0
     sizes = [len(_store.as_parquet(_store.metrics_frame(metrics[:n], "segment"))) for n in (1, len(metrics))]
-    slope = (sizes[1] - sizes[0]) / (len(metrics) - 1) if len(metrics) > 1 else sizes[0]
-    own = 2 * max(0.0, sizes[0] - slope)  # the table of runs is smaller
+    # Of one run it is not known how much of its table is of the run, and how much any table has.
+    slopes = [sizes[0] / 10, sizes[0]] if len(metrics) == 1 else [(sizes[1] - sizes[0]) / (len(metrics) - 1)] * 2
     row = 200.0  # key, hash and fingerprint are random digits; what else a run's row has is small
-    seconds = wall_s[1]
-    segments = max(1.0, count / _store.FLUSH_RUNS, min(count, seconds / _store.FLUSH_S))
+    segments = max(1.0, count / _store.FLUSH_RUNS, min(count, wall_s[1] / _store.FLUSH_S))
     plan = len(_store.as_parquet(made.frame()))
-    total = (max(slope, 0.0) + row) * count + own * segments + plan
-    return 0.6 * total, 1.2 * total
+    totals = [
+        # The table of runs is smaller than that of metrics: two of these at most for each segment.
+        (max(slope, 0.0) + row) * count + 2 * max(0.0, sizes[0] - slope) * segments + plan
+        for slope in slopes
+    ]
+    return 0.5 * totals[0], 1.2 * totals[-1]

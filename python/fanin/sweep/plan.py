@@ -287,6 +287,7 @@ def _planned(  # noqa: PLR0913 (two have a name)
         "conditions": {
             "outside": list(conditions.outside),
             "timeout_ps": conditions.timeout_ps if math.isfinite(conditions.timeout_ps) else None,
+            "port_bytes": conditions.port_bytes if math.isfinite(conditions.port_bytes) else None,
         },
     }
     return Plan(name, design, base.base_dir, points, runs, warnings, document, conditions)

@@ -67,7 +67,14 @@ def found(done: Sweep, made: Plan, metric: str) -> list[Found]:
         cost = under.unseen_cost(metric, min(counted, default=1))
         told.append(
             Found(
-                statistics.interval(own, confidence=confidence, seeds_needed=under.seeds(metric), limit=limit, unseen_cost=cost)
+                statistics.interval(
+                    own,
+                    confidence=confidence,
+                    seeds_needed=under.seeds(metric),
+                    limit=limit,
+                    full=under.full(metric),
+                    unseen_cost=cost,
+                )
                 if own
                 else None,
                 statistics.share(had, confidence=confidence) if had else None,
@@ -185,6 +192,8 @@ def tilde_notes(metric: str, every: Iterable[Found]) -> list[str]:
     told += dict.fromkeys(f"these are {under.note}" for _, under in shown if under.note)
     if "skewed" in flags:
         told.append("~: one or two of the seeds decide this mean; median and range say what was seen")
+    if "limit" in flags:
+        told.append("~: in nearly all seeds the buffer was full, so that the few others decide this mean")
     if "few" in flags:
         told.append(f"~: fewer than {FEW} seeds, whose intervals hold the true mean too seldom")
     return told
@@ -194,7 +203,7 @@ def _cells(known: metrics.Metric | None, one: Interval | None) -> list[str]:
     """Return seeds, mean, its interval, median and range; a mean that is not to be relied on has a tilde, and no interval."""
     if one is None:
         return ["0", *[show.NOTHING] * 4]
-    doubtful = one.flag in ("rare", "skewed")  # with few seeds the interval is there, and says something, if too seldom
+    doubtful = one.flag in ("rare", "skewed", "limit")  # with few seeds the interval is there, and says something, if too seldom
     none = one.low is None or one.high is None or doubtful
     ends = show.NOTHING if none else f"{_text(known, one.low)} to {_text(known, one.high)}"
     return [

@@ -43,8 +43,14 @@ class Seen(NamedTuple):
 
 def summary(values: Sequence[float], stop: Stop, flows: float = 1) -> Interval:
     """Return mean and median of a metric at a point, with their intervals; runs completed so many flows at the fewest."""
-    cost = stop.conditions.unseen_cost(stop.metric, flows)
-    return interval(values, confidence=stop.confidence, seeds_needed=stop.conditions.seeds(stop.metric), unseen_cost=cost)
+    under, metric = stop.conditions, stop.metric
+    return interval(
+        values,
+        confidence=stop.confidence,
+        seeds_needed=under.seeds(metric),
+        full=under.full(metric),
+        unseen_cost=under.unseen_cost(metric, flows),
+    )
 
 
 def narrow(found: Interval, stop: Stop) -> bool:
@@ -236,8 +242,8 @@ def conditions_of(sweep: Sweep) -> Conditions:
     told = sweep.document.get("conditions")
     if not isinstance(told, Mapping):  # written by an earlier version
         return UNKNOWN
-    timeout = told.get("timeout_ps")
-    return Conditions(tuple(told.get("outside") or ()), math.inf if timeout is None else float(timeout))
+    timeout, most = (math.inf if told.get(key) is None else float(told[key]) for key in ("timeout_ps", "port_bytes"))
+    return Conditions(tuple(told.get("outside") or ()), timeout, port_bytes=most)
 
 
 def pending(sweep: Sweep) -> list[str]:

@@ -157,7 +157,12 @@ def _tone(missing: int, failed: int | None = 0) -> Literal["plain", "good", "bad
 
 def _wall(manifest: Mapping[str, Any]) -> str:
     wall = manifest.get("wall_s")
-    return f"in {wall:.3g} s" if wall is not None else ""
+    if wall is None:
+        return ""
+    threads = manifest.get("threads") or {}
+    count, why = threads.get("count", 1), threads.get("why")
+    on = f" on {show.many(count, 'thread')}" if count > 1 or why else ""
+    return f"in {wall:.3g} s{on}{f': {why}' if why else ''}"
 
 
 def drops_text(summary: Mapping[str, Any]) -> str:

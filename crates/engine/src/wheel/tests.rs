@@ -106,6 +106,7 @@ proptest! {
                 prop_assert!(due.note == 0 || due.note == due.slot + 1);
                 due.note = due.slot + 1;
             }
+            prop_assert_eq!(wheel.next(), Time::from_ps(model.first().map_or(u64::MAX, |first| first.0)));
             let limit = now + reach;
             if let Some((time, due)) = pop(&mut wheel, known, Time::from_ps(limit)) {
                 prop_assert!(due.note == 0 || due.note == due.slot + 1);
@@ -148,6 +149,7 @@ proptest! {
             }
             // Stops on the way, as timers make them.
             for limit in [now + silence / 2, now + silence, u64::MAX] {
+                prop_assert_eq!(wheel.next(), Time::from_ps(model.first().map_or(u64::MAX, |first| first.0)));
                 while let Some((time, due)) = pop(&mut wheel, ahead, Time::from_ps(limit.min(now + 2 * silence))) {
                     let first = model.pop_first();
                     prop_assert_eq!(first, Some((time.ps(), places.order.place(time.ps(), due.slot), due.slot)));

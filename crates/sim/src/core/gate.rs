@@ -1,14 +1,16 @@
 //! Record of pauses: the classes of a port that were paused, the times, and the reasons.
 
 use super::Core;
-use fanin_switch::{Pause, PRIORITIES};
+use crate::ledger::kind;
+use fanin_packet::{Header, PacketId};
+use fanin_switch::{Mechanisms, Pause, PRIORITIES};
 use fanin_telemetry::PauseRow;
 use fanin_units::{LinkId, Span, Time};
 use std::collections::VecDeque;
 
 /// A neighbour's request for a pause, and its reason.
 #[derive(Clone, Copy, Debug)]
-struct Ask {
+pub struct Ask {
     /// Time since which the neighbour wants the pause.
     at: Time,
     /// Link for which most packets waited at the neighbour; `held_up`: that link's class had been paused since its queue was last
@@ -16,6 +18,9 @@ struct Ask {
     behind: Option<LinkId>,
     held_up: bool,
 }
+
+/// Pauses that a frame asks for, by class, with their reasons.
+pub type Asks = [Option<Ask>; PRIORITIES];
 
 /// The pauses of a port that may be paused, a switch's or a NIC.
 #[derive(Debug, Default)]
@@ -25,9 +30,9 @@ pub struct PortGate {
     obeys: bool,
     /// Pauses that the neighbour asks for, by class: the latest, those of frames on their way, in order, and those of the last
     /// frame that has arrived.
-    asks: [Option<Ask>; PRIORITIES],
-    on_the_way: VecDeque<[Option<Ask>; PRIORITIES]>,
-    arrived: [Option<Ask>; PRIORITIES],
+    asks: Asks,
+    on_the_way: VecDeque<Asks>,
+    arrived: Asks,
     /// A bit for each class that waits.
     pub closed: u8,
     /// Begin of the present pause of each class, its reason, and the frames that asked for it.
@@ -122,6 +127,20 @@ impl Core {
         let _ = if waited { gate.on_the_way.pop_back() } else { gate.on_the_way.pop_front() };
     }
 
+    /// The reasons of a frame with pauses that leaves by port `l` for a neighbour in another part.
+    pub fn export_pause(&mut self, l: LinkId, packet: PacketId) -> Option<Asks> {
+        let Header::Control(control) = self.pool.header(packet) else { return None };
+        Mechanisms::pause(control, self.pool[packet].header)?;
+        self.gate_of_neighbour(l).filter(|gate| gate.obeys)?.on_the_way.pop_front()
+    }
+
+    /// A frame with pauses is on its way from another part over link `l`.
+    pub fn import_pause(&mut self, l: LinkId, asks: Asks) {
+        if let Some(gate) = self.gate_of_neighbour(l) {
+            gate.on_the_way.push_back(asks);
+        }
+    }
+
     fn gate_of_neighbour(&mut self, l: LinkId) -> Option<&mut PortGate> {
         let back = self.gates.get(&l)?.reverse;
         self.gates.get_mut(&back)
@@ -136,7 +155,10 @@ impl Core {
                 last.push((*l, gate.pause(class)));
             }
         }
-        last.into_iter().for_each(|(l, pause)| self.write_pause(l, &pause, None));
+        for (l, pause) in last {
+            self.ledger.note_event(self.now, kind::END, [u64::from(l.0), pause.class as u64]);
+            self.write_pause(l, &pause, None);
+        }
     }
 
     fn write_pause(&mut self, l: LinkId, pause: &Ended, end: Option<Time>) {

@@ -412,6 +412,11 @@ impl Link {
         rings.at(self.place(self.head))
     }
 
+    /// The entry of a number between the first and the last in the ring.
+    pub fn at(&self, rings: Rings<'_>, number: u32) -> Entry {
+        rings.at(self.place(number))
+    }
+
     /// Hints that the entry which is next to arrive is read soon, where its ring does not stand beside the link.
     #[inline(always)]
     pub fn prefetch_long_ring(&self, rings: Rings<'_>) {

@@ -148,6 +148,12 @@ impl Links {
         (link, RingsMut { entries: blocks.cast(), places, of: PhantomData })
     }
 
+    /// Hints that a link is read soon, and its ring, if that stands beside it.
+    #[inline(always)]
+    pub fn prefetch(&self, l: LinkId) {
+        self.items().prefetch(l);
+    }
+
     /// A view of all links and rings in memory, for code that reads them often.
     #[inline(always)]
     pub fn items(&self) -> Items<'_> {
@@ -173,6 +179,23 @@ impl Links {
     pub fn start(&mut self, l: LinkId, start: Time, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
         let (link, rings) = self.with_room(l);
         link.start(rings, start, packet, frame, carry)
+    }
+
+    /// Puts a packet onto the wire of link `l` whose sender is elsewhere; true where it is the only one there: then its arrival must be scheduled.
+    pub fn import(&mut self, l: LinkId, entry: Entry) -> bool {
+        let (link, rings) = self.with_room(l);
+        let first = link.head == link.tail;
+        rings.write(link.place(link.tail), entry);
+        link.tail = link.tail.wrapping_add(1);
+        link.served = link.tail;
+        first
+    }
+
+    /// Takes the counters of a link that was used elsewhere; nothing is sent over it any more.
+    pub fn take_counters(&mut self, l: LinkId, used: &Link) {
+        let (base, mask) = (self[l].base, self[l].mask);
+        self[l] = *used;
+        (self[l].base, self[l].mask) = (base, mask);
     }
 
     /// A link whose ring has room for another packet, together with all rings to write to.

@@ -9,6 +9,7 @@ pub mod links;
 pub mod marking;
 pub mod message;
 pub mod network;
+pub mod part;
 pub mod pool;
 pub mod port;
 pub mod prefetch;
@@ -21,12 +22,13 @@ use fanin_engine::{Table, Timers, Wheel};
 use fanin_packet::{Packet, PacketId, Shim};
 use fanin_switch::{cells, DropReason, PortNo, PortView, SharedBuffer};
 use fanin_telemetry::{DropRow, Name, QueueRow, Stamp, TableError};
-use fanin_units::{Bytes, LinkId, Span, SwitchId, Time, WireClock};
+use fanin_units::{Bytes, HostId, LinkId, Span, SwitchId, Time, WireClock};
 use faults::Fault;
 use gate::PortGate;
 use held::Held;
 use link::flag;
 use links::Links;
+use part::Part;
 use pool::Pool;
 use port::Port;
 use std::collections::BTreeMap;
@@ -69,6 +71,8 @@ pub struct Core {
     pub failure: Option<TableError>,
     /// Reason why the run cannot go on; `None`: it can.
     pub stuck: Option<String>,
+    /// The part of the network that is simulated here; `None`: all of it.
+    pub part: Option<Box<Part>>,
 }
 
 impl Core {
@@ -133,6 +137,14 @@ impl Core {
     pub fn set_timer(&mut self, at: Time, key: TimerKey) {
         self.timers.push(at, key);
         self.barrier = self.barrier.min(at);
+    }
+
+    /// Notifies the host of the other end of a flow at a time, by its timer.
+    pub fn notify_peer(&mut self, at: Time, host: HostId, key: TimerKey) {
+        match self.part.as_deref_mut().filter(|part| !part.has_host(host)) {
+            Some(part) => part.set_timer(host, at, key),
+            None => self.set_timer(at, key),
+        }
     }
 
     /// Records the first table error; the run ends as soon as the inner loop does.

@@ -35,6 +35,25 @@ struct Inner {
     number: u32,
 }
 
+/// A packet that goes from one pool to another, with all that travels in its frame. Its parts are packed: thousands go at once.
+pub struct Carried {
+    envelope: Envelope,
+    route: Route,
+    header: Header,
+    number: u32,
+    /// Parts of a frame that few packets have.
+    besides: Option<Box<Besides>>,
+    /// The packet is a control message, alone in its frame or forwarded as packets are.
+    control: bool,
+}
+
+/// Headers of switches and a message in the frame of a packet that goes from one pool to another.
+struct Besides {
+    shim: Option<Shim>,
+    records: Option<[Record; MAX_HOPS]>,
+    message: Option<Packet>,
+}
+
 /// All packets that exist. The most recently freed place is used first: it is still in the cache.
 #[derive(Default)]
 pub struct Pool {
@@ -269,6 +288,60 @@ impl Pool {
         Stack::of(&shim, self.records.get(id as usize).copied()?)
     }
 
+    /// Takes a packet out, with all that travels in its frame.
+    pub fn lift(&mut self, id: PacketId) -> Carried {
+        debug_assert_eq!(self.note(id), 0, "packet {id} is still known where it was");
+        let extra = self[id].extra;
+        let besides = (extra.message() || extra.shim() > 0).then(|| {
+            let shim = self.shim(id);
+            let records = shim.and_then(|_| self.records.get(id as usize).copied());
+            let message = extra.message().then(|| {
+                let message = std::mem::replace(&mut self.messages[id as usize], NONE);
+                self.free_message(message)
+            });
+            Box::new(Besides { shim, records, message })
+        });
+        let control = self[id].kind == Kind::Control;
+        let (Outer { envelope, route }, Inner { header, number }) = (self.outer[id as usize], self.inner[id as usize]);
+        let carried = Carried { envelope, route, header, number, besides, control };
+        self.control -= u64::from(control);
+        self.free(id);
+        carried
+    }
+
+    /// Takes a packet in that another pool has let go.
+    pub fn land(&mut self, carried: Carried) -> PacketId {
+        let Carried { envelope, route, header, number, besides, control } = carried;
+        let id = self.take();
+        self.outer[id as usize] = Outer { envelope, route };
+        self.inner[id as usize] = Inner { header, number };
+        self.control += u64::from(control);
+        let Some(Besides { shim, records, message }) = besides.map(|besides| *besides) else { return id };
+        if let Some(shim) = shim {
+            self.keep_shim(id, shim);
+        }
+        if let Some(records) = records {
+            self.records.grow(id as usize + 1, Stack::EMPTY.places());
+            self.records[id as usize] = records;
+        }
+        if let Some(message) = message {
+            let message = self.take_message(&message);
+            self.messages.grow(id as usize + 1, NONE);
+            self.messages[id as usize] = message;
+        }
+        id
+    }
+
+    /// Takes copies of all packets in that exist in another pool, to be counted: nothing else is known of them here.
+    pub fn absorb(&mut self, other: &Pool) {
+        for other_id in other.existing() {
+            let id = self.take();
+            self.outer[id as usize] = other.outer[other_id as usize];
+            self.inner[id as usize] = other.inner[other_id as usize];
+        }
+        self.control += other.control;
+    }
+
     /// The shim in a packet's frame as it is on the wire: its EtherType, and the bytes behind that.
     #[inline(always)]
     pub fn shim_on_wire(&self, id: PacketId) -> Option<(u16, Vec<u8>)> {
@@ -318,6 +391,13 @@ impl Pool {
     pub fn prefetch_all(&self, id: PacketId) {
         prefetch(self.outer.as_ptr().wrapping_add(id as usize));
         self.prefetch_shim(id);
+    }
+
+    /// Hints that both parts of a packet are read soon.
+    #[inline(always)]
+    pub fn prefetch_whole(&self, id: PacketId) {
+        prefetch(self.outer.as_ptr().wrapping_add(id as usize));
+        prefetch(self.inner.as_ptr().wrapping_add(id as usize));
     }
 
     /// Hints that a packet is about to leave its queue.

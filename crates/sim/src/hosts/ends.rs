@@ -7,7 +7,7 @@ use crate::core::prefetch::{prefetch, prefetch_lines};
 use crate::core::route::Route;
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Side};
-use fanin_telemetry::Name;
+use fanin_telemetry::{Moment, Name};
 use fanin_traffic::FlowSpec;
 use fanin_transport::{AbortReason, Endpoint, Parameters, SignalCounts, Stats};
 use fanin_units::{FlowId, Span, Time};
@@ -168,6 +168,14 @@ pub struct Gone {
     pub report: EndReport,
 }
 
+/// An end that is gone, for the world that writes its flow's row.
+pub struct EndGone {
+    pub flow: FlowId,
+    pub side: Side,
+    pub at: Moment,
+    pub report: EndReport,
+}
+
 /// A flow under way, as the ledger knows it.
 pub struct OpenFlow {
     pub id: FlowId,
@@ -177,6 +185,10 @@ pub struct OpenFlow {
     pub base_rtt: Span,
     /// Reports of the flow's ends that are gone, by side.
     pub reports: [Option<EndReport>; 2],
+    /// Event at which the first of the flow's ends was gone.
+    pub first_gone: Moment,
+    /// The other end is in another part of the network, and the flow's row is written there.
+    pub written_elsewhere: bool,
 }
 
 impl End {
@@ -244,21 +256,29 @@ pub struct Ends {
     /// Number of ends that exist, including sinks.
     active: usize,
     sinks: usize,
+    /// Time at which the last end was gone.
+    last_gone: Time,
 }
 
 impl Ends {
-    /// Adds the ends of the next flow.
-    pub fn insert(&mut self, flow: OpenFlow, ends: [End; 2]) -> u32 {
+    /// Passes over the next flow: none of its ends is here.
+    pub fn skip(&mut self) {
+        self.of_flow.push(NONE);
+        self.forget_ended();
+    }
+
+    /// Adds the ends of the next flow: both, or the one that is here.
+    pub fn insert(&mut self, flow: OpenFlow, ends: [Option<End>; 2]) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
             self.slab.push(None);
             self.slab.push(None);
             self.flows.push(None);
             (self.flows.len() - 1) as u32
         });
-        self.active += 2;
         for (i, end) in ends.into_iter().enumerate() {
-            self.sinks += usize::from(end.kind == EndKind::Sink);
-            *self.slot_mut(place * 2 + i as u32) = Some(end);
+            self.active += usize::from(end.is_some());
+            self.sinks += usize::from(end.as_ref().is_some_and(|end| end.kind == EndKind::Sink));
+            *self.slot_mut(place * 2 + i as u32) = end;
         }
         self.flows[place as usize] = Some(Box::new(flow));
         self.of_flow.push(place);
@@ -324,25 +344,40 @@ impl Ends {
         Some(end.host())
     }
 
-    /// Takes out an end that is over. With the second end goes the flow.
-    pub fn remove(&mut self, id: EndId) -> Option<(Gone, Option<Box<OpenFlow>>)> {
+    /// Takes out an end that is over. With the second end goes the flow, or with the only one here where its row is written elsewhere.
+    pub fn remove(&mut self, id: EndId, at: Moment) -> Option<(Gone, Option<Box<OpenFlow>>)> {
         let slot = self.slot_mut(id);
         let end = slot.as_ref()?;
         let gone = Gone { flow: end.flow(), signals: end.protocol.signals(), report: end.report() };
         let sink = end.kind == EndKind::Sink;
         *slot = None;
         self.active -= 1;
+        self.last_gone = Time::from_ps(at.time);
         self.sinks -= usize::from(sink);
-        let flow = self.flows[id as usize >> 1].as_deref_mut()?;
-        flow.reports[(id & 1) as usize] = Some(gone.report.clone());
-        if flow.reports.iter().any(Option::is_none) {
-            return Some((gone, None));
-        }
-        let flow = self.flows[id as usize >> 1].take();
-        self.free.push(id >> 1);
-        self.of_flow[(gone.flow.0 - self.first) as usize] = NONE;
-        self.forget_ended();
+        let flow = self.report(id, gone.report.clone(), at);
         Some((gone, flow))
+    }
+
+    /// An end that is in another part of the network is gone: gives the flow, where this was the second.
+    pub fn gone_elsewhere(&mut self, end: EndGone) -> Option<Box<OpenFlow>> {
+        let id = self.place(end.flow, end.side)?;
+        self.report(id, end.report, end.at)
+    }
+
+    /// Keeps the report of an end that is gone. Gives the flow, if nothing more is to come of it here.
+    fn report(&mut self, id: EndId, report: EndReport, at: Moment) -> Option<Box<OpenFlow>> {
+        let place = id as usize >> 1;
+        let flow = self.flows[place].as_deref_mut()?;
+        flow.reports[(id & 1) as usize] = Some(report);
+        if flow.reports.iter().any(Option::is_none) && !flow.written_elsewhere {
+            flow.first_gone = at;
+            return None;
+        }
+        let flow = self.flows[place].take()?;
+        self.free.push(id >> 1);
+        self.of_flow[(flow.id.0 - self.first) as usize] = NONE;
+        self.forget_ended();
+        Some(flow)
     }
 
     /// Frees the records of flows that have ended, once all flows before them have.
@@ -360,6 +395,11 @@ impl Ends {
     /// Number of ends to which something may still happen; ends that only count datagrams are left out.
     pub fn active(&self) -> usize {
         self.active - self.sinks
+    }
+
+    /// Time at which the last end was gone; zero before.
+    pub fn last_gone(&self) -> Time {
+        self.last_gone
     }
 
     /// Ends that only count datagrams.

@@ -5,16 +5,16 @@
 //! idle network; an end leaves its host when it is over and knows that the other is. Nothing else passes between the two but
 //! packets.
 
-use super::ends::{side, End, EndId, EndKind, EndReport, NewEnd, OpenFlow};
+use super::ends::{side, End, EndGone, EndId, EndKind, EndReport, NewEnd, OpenFlow};
 use super::ideal::{crossing, Paths};
 use super::rules::SendControl;
 use super::{timer_key, Hosts, Progress, Ready, PEER_ABORTED, PEER_OVER};
 use crate::core::network::Network;
 use crate::core::Core;
-use crate::ledger::Input;
+use crate::ledger::{kind, Input};
 use fanin_packet::{Envelope, Kind, Side};
 use fanin_switch::five_tuple_hash;
-use fanin_telemetry::{FlowRow, Name};
+use fanin_telemetry::{FlowRow, Moment, Name};
 use fanin_traffic::{DatagramClock, FlowKind, FlowSpec, Traffic, Write};
 use fanin_transport::{AbortReason, Endpoint, Place, TransportParams, UdpEndpoint};
 use fanin_units::{Bytes, HostId, Purpose, Span, Stream, Time};
@@ -27,8 +27,12 @@ const UDP_HEADER: u16 = 8;
 impl Hosts {
     /// Starts a flow: makes its ends, and lets the initiator's application ask.
     pub fn start(&mut self, core: &mut Core, network: &impl Network, spec: FlowSpec) {
+        let here = [spec.src, spec.dst].map(|host| core.has_host(host));
+        if here == [false; 2] {
+            return self.ends.skip();
+        }
         [spec.src, spec.dst].iter().for_each(|host| self.catch_up(core, host.0));
-        core.ledger.totals.started += 1;
+        core.ledger.totals.started += u64::from(here[0]);
         let id = self.ends.next_flow();
         let mut ports = Stream::new(self.seed, Purpose::Ports, self.flow_key(&spec));
         // Ephemeral ports as Linux draws them; the server's port is fixed.
@@ -69,6 +73,9 @@ impl Hosts {
             let sends_data = side == data_side;
             let asked = sends_data && side == Side::Initiator;
             let (host, peer) = if sends_data { (spec.src, spec.dst) } else { (spec.dst, spec.src) };
+            if !core.has_host(host) {
+                return None;
+            }
             let sends = Envelope {
                 flow: id,
                 src: host,
@@ -81,7 +88,7 @@ impl Hosts {
                 kind: if datagrams { Kind::Datagram } else { Kind::Reliable },
                 ..Envelope::default()
             };
-            End::from(NewEnd {
+            Some(End::from(NewEnd {
                 protocol,
                 sends,
                 route: network.source_route(core, nic(host), &sends),
@@ -101,26 +108,34 @@ impl Hosts {
                     (false, _) => spec.first.unwrap_or(spec.size),
                 },
                 latency: latency(side),
-            })
+            }))
         });
         let (request, first) = (spec.request, spec.first);
         if first.is_some() {
             self.connections.insert((spec.entry, spec.index), id);
         }
-        let flow = OpenFlow { id, spec, data_side, ideal, base_rtt, reports: [None, None] };
+        let flow = OpenFlow {
+            id,
+            spec,
+            data_side,
+            ideal,
+            base_rtt,
+            reports: [None, None],
+            first_gone: Moment::default(),
+            written_elsewhere: !here[0],
+        };
         let place = self.ends.insert(flow, ends);
         let [initiator, responder] = [place << 1, place << 1 | 1];
         if core.ledger.observed {
             self.follow(core, initiator);
         }
         if datagrams {
-            if self.source_is_over(initiator) {
+            if self.ends.exists(initiator) && self.source_is_over(initiator) {
                 return self.end_source(core, initiator); // it has nothing to send
             }
         } else {
-            let end = &mut self.ends[initiator];
-            let cfg = &end.params;
-            if first.is_none() {
+            if let Some(end) = self.ends.get_mut(initiator).filter(|_| first.is_none()) {
+                let cfg = &end.params;
                 let bytes = if end.sends_data { end.size } else { request };
                 end.protocol.write(cfg, core.now, bytes);
                 end.protocol.close(cfg, core.now);
@@ -128,7 +143,9 @@ impl Hosts {
                     self.note_write(core, initiator, bytes);
                 }
             }
-            self.after_input(core, responder);
+            if self.ends.exists(responder) {
+                self.after_input(core, responder);
+            }
         }
         if self.ends.exists(initiator) {
             self.after_input(core, initiator);
@@ -314,7 +331,7 @@ impl Hosts {
         if !end.over {
             end.over = true;
             let key = timer_key(end.sends.dst.0, end.flow(), side(id).other(), PEER_OVER);
-            core.set_timer(core.now + end.latency, key);
+            core.notify_peer(core.now + end.latency, end.sends.dst, key);
         }
         let gone = self.ends[id].peer_over;
         if gone {
@@ -337,7 +354,7 @@ impl Hosts {
         let end = &mut self.ends[id];
         end.aborted = Some(reason);
         let key = timer_key(end.sends.dst.0, end.flow(), side(id).other(), PEER_ABORTED);
-        core.set_timer(core.now + end.latency, key);
+        core.notify_peer(core.now + end.latency, end.sends.dst, key);
         self.release(core, id);
     }
 
@@ -375,7 +392,7 @@ impl Hosts {
                 gate.held.retain(|r| *r != Ready::End(id));
             }
         }
-        let Some((end, flow)) = self.ends.remove(id) else { return };
+        let Some((end, flow)) = self.ends.remove(id, core.ledger.moment(core.now)) else { return };
         if let Some(headers) = self.headers.as_deref_mut() {
             headers.forget(end.flow, side(id));
         }
@@ -385,25 +402,55 @@ impl Hosts {
             if flow.spec.first.is_some() {
                 self.connections.remove(&(flow.spec.entry, flow.spec.index));
             }
-            core.ledger.totals.ended += u64::from(matches!(flow.spec.kind, FlowKind::Transfer));
-            self.record(core, &flow);
+            self.count_ended(core, &flow);
+            self.write_row(core, &flow, side(id), core.now);
+        }
+    }
+
+    /// Counts a flow that has ended, where its row is written.
+    fn count_ended(&self, core: &mut Core, flow: &OpenFlow) {
+        let counts = matches!(flow.spec.kind, FlowKind::Transfer) && !flow.written_elsewhere;
+        core.ledger.totals.ended += u64::from(counts);
+    }
+
+    /// An end of a flow that was opened here is gone in another part of the network; `by_itself`: not as the run has ended.
+    pub fn ended_elsewhere(&mut self, core: &mut Core, end: EndGone, by_itself: bool) {
+        let (side, at) = (end.side, end.at);
+        let Some(flow) = self.ends.gone_elsewhere(end) else { return };
+        if by_itself {
+            self.count_ended(core, &flow);
+        }
+        let at = at.max(flow.first_gone);
+        core.ledger.note_event(Time::from_ps(at.time), at.kind, at.place);
+        self.write_row(core, &flow, side, Time::from_ps(at.time));
+    }
+
+    /// Writes a flow's row, the last end of which is gone here, at a time; or reports that end to where the row is written.
+    fn write_row(&mut self, core: &mut Core, flow: &OpenFlow, side: Side, at: Time) {
+        match &flow.reports[side as usize] {
+            Some(report) if flow.written_elsewhere => {
+                let at = core.ledger.moment(at);
+                self.gone.push((flow.spec.src, EndGone { flow: flow.id, side, at, report: report.clone() }));
+            }
+            _ => self.record(core, flow, at),
         }
     }
 
     /// The run has ended: rows of flows that have not.
     pub fn wind_up(&mut self, core: &mut Core) {
         for id in self.ends.ids() {
-            let Some((end, flow)) = self.ends.remove(id) else { continue };
+            core.ledger.note_event(core.now, kind::END, [u64::from(self.ends[id].flow().0), 0]);
+            let Some((end, flow)) = self.ends.remove(id, core.ledger.moment(core.now)) else { continue };
             self.signals.add(&end.signals);
             self.reordering.add(&end.report.reordering);
             if let Some(flow) = flow {
-                self.record(core, &flow);
+                self.write_row(core, &flow, side(id), core.now);
             }
         }
     }
 
     /// Writes a flow's row.
-    fn record(&self, core: &mut Core, flow: &OpenFlow) {
+    fn record(&self, core: &mut Core, flow: &OpenFlow, at: Time) {
         let spec = &flow.spec;
         let [Some(first), Some(second)] = &flow.reports else { return };
         let (tx, rx): (&EndReport, &EndReport) =
@@ -423,7 +470,7 @@ impl Hosts {
         // An incomplete transfer lasts to the end of the run; datagrams that were lost do not, once all are sent.
         let until = match (status, datagrams && tx.ended) {
             ("complete", _) | (_, true) => rx.finish.unwrap_or(Time::ZERO),
-            _ => core.now,
+            _ => at,
         };
         core.ledger.tables.flows_until = core.ledger.tables.flows_until.max(until);
         let ledger = &mut core.ledger;

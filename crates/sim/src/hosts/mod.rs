@@ -24,7 +24,7 @@ pub mod tx_queue;
 use crate::core::message::message_of;
 use crate::core::Core;
 use crate::ledger::Input;
-use ends::{EndId, EndKind, Ends};
+use ends::{EndGone, EndId, EndKind, Ends};
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Framing, Header, Kind, PacketId, Side};
 use fanin_scenario::Notice;
@@ -32,7 +32,7 @@ use fanin_switch::{Mechanisms, Message, Patience};
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
 use fanin_transport::{Event, Parameters, SignalCounts};
-use fanin_units::{FlowId, LinkId, Span, Time};
+use fanin_units::{FlowId, HostId, LinkId, Span, Time};
 use header::Headers;
 pub use nic::{Host, Ready};
 use order::Reordering;
@@ -101,6 +101,8 @@ pub struct Hosts {
     pub signals: SignalCounts,
     /// Order of arrivals at ends that have ended.
     pub reordering: Reordering,
+    /// Ends that are gone of flows whose rows are written in other parts of the network, and the hosts that opened these.
+    pub gone: Vec<(HostId, EndGone)>,
     /// Packets between NIC and transport, where any may wait there.
     pub receivers: Option<Box<Receivers>>,
     /// Headers that hosts put into frames for switches, where these want them.
@@ -108,6 +110,19 @@ pub struct Hosts {
 }
 
 impl Hosts {
+    /// Adds the counts of the hosts of another part of the network.
+    pub fn absorb(&mut self, other: &mut Hosts) {
+        self.signals.add(&other.signals);
+        self.reordering.add(&other.reordering);
+        other.after_end.iter().for_each(|(group, n)| *self.after_end.entry(group).or_default() += n);
+        self.pause_counts.storms += other.pause_counts.storms;
+        self.pause_counts.storms_over += other.pause_counts.storms_over;
+        self.pause_counts.frames += other.pause_counts.frames;
+        if let (Some(ours), Some(theirs)) = (self.receivers.as_deref_mut(), other.receivers.as_deref()) {
+            ours.absorb(theirs);
+        }
+    }
+
     /// Packets that are made and not yet sent.
     pub fn waiting_packets(&self) -> u64 {
         let ready = self.hosts.iter().flat_map(|host| host.ready.iter());

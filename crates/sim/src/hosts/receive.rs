@@ -92,6 +92,12 @@ impl Receivers {
         self.hosts.iter().map(|waiting| (waiting.delayed.len() + waiting.ring.len() + early(waiting)) as u64).sum()
     }
 
+    /// Adds the counts of the hosts of another part of the network.
+    pub fn absorb(&mut self, other: &Receivers) {
+        self.waited += other.waited;
+        self.given_up += other.given_up;
+    }
+
     /// Counts of the reordering buffer, where there is one: packets that waited, gaps that were given up.
     pub fn put_in_order(&self) -> Option<(u64, u64)> {
         self.reorder.map(|_| (self.waited, self.given_up))

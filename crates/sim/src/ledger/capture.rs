@@ -97,7 +97,7 @@ impl Capturing {
             scenario.hash()
         );
         let mut file = match to {
-            Destination::Nowhere => return Ok(None),
+            Destination::Nowhere | Destination::Held(_) => return Ok(None),
             Destination::Memory => CaptureFile::keep(application, &comment, snap),
             Destination::Folder(folder) => CaptureFile::create(folder, application, &comment, snap)?,
         };

@@ -17,6 +17,11 @@ impl Fingerprint {
         self.0 = self.0.wrapping_add(values.into_iter().fold(0xcbf2_9ce4_8422_2325, fold));
     }
 
+    /// Adds all entities of another.
+    pub fn absorb(&mut self, other: Fingerprint) {
+        self.0 = self.0.wrapping_add(other.0);
+    }
+
     /// Adds the outcome of a flow.
     pub fn add_flow(&mut self, row: &FlowRow) {
         self.add([

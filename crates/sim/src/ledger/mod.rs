@@ -2,6 +2,7 @@
 
 mod capture;
 mod fingerprint;
+mod held_rows;
 mod messages;
 mod stamps;
 mod tables;
@@ -9,13 +10,14 @@ mod trace;
 
 pub use capture::Capturing;
 use capture::ShimBytes;
+pub use held_rows::{kind, HeldRows};
 pub use stamps::Stamps;
 pub use tables::{Aborted, Destination, Outcome, Tables, Wanted, SIZES, TABLES};
 pub use trace::{Input, Known, Seen, Trace};
 
 use fanin_packet::{Ecn, Packet, PacketId};
 use fanin_switch::{DropReason, MarkReason};
-use fanin_telemetry::{DropRow, Name, Stamp, StampRow, TableError};
+use fanin_telemetry::{DropRow, EventClock, Moment, Name, Stamp, StampRow, TableError};
 use fanin_units::{Bytes, LinkId, Time};
 
 /// Counts of a run.
@@ -45,6 +47,26 @@ pub struct Totals {
     pub started: u64,
     /// Flows ended: complete or aborted.
     pub ended: u64,
+}
+
+impl Totals {
+    /// Adds the counts of another part of the network.
+    pub fn add(&mut self, other: &Totals) {
+        let pairs: [(&mut u64, u64); 11] = [
+            (&mut self.packet_hops, other.packet_hops),
+            (&mut self.events, other.events),
+            (&mut self.sent, other.sent),
+            (&mut self.delivered, other.delivered),
+            (&mut self.stray, other.stray),
+            (&mut self.stray_trimmed, other.stray_trimmed),
+            (&mut self.stray_signals, other.stray_signals),
+            (&mut self.dropped, other.dropped),
+            (&mut self.dropped_signals, other.dropped_signals),
+            (&mut self.started, other.started),
+            (&mut self.ended, other.ended),
+        ];
+        pairs.into_iter().for_each(|(sum, n)| *sum += n);
+    }
 }
 
 /// Decision of a port's queue about a packet.
@@ -139,6 +161,26 @@ impl Ledger {
             marked: packet.envelope.ecn == Ecn::Ce,
         };
         self.tables.stamps.push(row)
+    }
+
+    /// Another event is handled from now on, which rows are to know where they are held.
+    #[inline]
+    pub fn note_event(&self, at: Time, kind: u64, place: [u64; 2]) {
+        if let Some(clock) = self.tables.clock.as_deref() {
+            clock.set(Moment { time: at.ps(), kind, place });
+        }
+    }
+
+    /// The event that is handled, where rows are held, or its time alone.
+    pub fn moment(&self, now: Time) -> Moment {
+        let clock = self.tables.clock.as_deref();
+        clock.map_or(Moment { time: now.ps(), ..Moment::default() }, EventClock::now)
+    }
+
+    /// Adds what the ledger of another part of the network holds.
+    pub fn absorb(&mut self, other: &mut Ledger) {
+        self.totals.add(&other.totals);
+        self.tables.absorb(&mut other.tables);
     }
 
     /// The fingerprint so far.

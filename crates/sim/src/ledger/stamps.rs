@@ -30,6 +30,13 @@ impl Stamps {
         self.of[packet as usize] = stamp;
     }
 
+    /// Takes the stamp of a packet that leaves this world.
+    pub fn take(&mut self, packet: PacketId) -> Stamp {
+        let stamp = self.of(packet);
+        self.clear(packet);
+        stamp
+    }
+
     pub fn clear(&mut self, packet: PacketId) {
         if (packet as usize) < self.of.len() {
             self.of[packet as usize] = Stamp::EMPTY;

@@ -5,14 +5,15 @@ use super::fingerprint::Fingerprint;
 use fanin_packet::PacketId;
 use fanin_switch::DropReason;
 use fanin_telemetry::{
-    CollectiveRow, DropRow, FlowRow, HopRow, HostRow, Keep, Keeper, KeptRows, MessageRow, Name, PauseRow, PortRow, QueryRow,
-    QueueRow, Row, RowNumber, SegmentRow, StampRow, StateRow, Table, TableError, VoqRow,
+    CollectiveRow, DropRow, EventClock, FlowRow, HopRow, HostRow, Keep, Keeper, KeptRows, MessageRow, Moment, Name, PauseRow,
+    PortRow, QueryRow, QueueRow, Row, RowNumber, SegmentRow, StampRow, StateRow, Table, TableError, VoqRow,
 };
 use fanin_traffic::{CollectiveJob, Query};
 use fanin_transport::AbortReason;
 use fanin_units::{Bytes, Span, Time};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Names of all tables.
 pub const TABLES: [&str; 14] = [
@@ -67,15 +68,18 @@ pub struct Tables {
     pub datagram_sums: DatagramSums,
     /// Time at which the last flow ended: all its data had arrived, or its transport or the run gave it up.
     pub flows_until: Time,
-    /// The first flows that were aborted.
-    pub aborted: Vec<Aborted>,
+    /// The first flows that were aborted, each with its event where rows are held.
+    pub aborted: Vec<(Moment, Aborted)>,
+    /// The event that is handled, where rows are held.
+    pub clock: Option<Arc<EventClock>>,
     pub fingerprint: Fingerprint,
     groups: Vec<Name>,
     /// Names in `states`, which rows share.
     names: BTreeMap<&'static str, Name>,
     answers: Vec<Answers>,
     /// Rows of watched ports on their way to the table.
-    keeper: Keeper<QueueRow>,
+    /// Each with its event, where rows are held.
+    keeper: Keeper<(Moment, QueueRow)>,
     /// Row of each packet at a watched port that marks or drops at dequeue, while the packet waits and its fate is open.
     open: BTreeMap<PacketId, (u32, RowNumber)>,
 }
@@ -127,6 +131,27 @@ pub struct FlowSums {
     pub timeouts: u64,
 }
 
+impl DatagramSums {
+    fn add(&mut self, other: &DatagramSums) {
+        self.flows += other.flows;
+        self.sent += other.sent;
+        self.received += other.received;
+        self.delivered += other.delivered;
+    }
+}
+
+impl FlowSums {
+    fn add(&mut self, other: &FlowSums) {
+        self.complete += other.complete;
+        self.incomplete += other.incomplete;
+        self.aborted += other.aborted;
+        self.delivered += other.delivered;
+        self.packets_sent += other.packets_sent;
+        self.retransmits += other.retransmits;
+        self.timeouts += other.timeouts;
+    }
+}
+
 /// Answers that a query has received, and the time of the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Answers {
@@ -140,6 +165,8 @@ pub enum Destination<'a> {
     Nowhere,
     /// Tables are kept in memory.
     Memory,
+    /// Held, each row with its event, for those of other parts of the network.
+    Held(Arc<EventClock>),
     /// Tables are Parquet files in this folder.
     Folder(&'a Path),
 }
@@ -176,6 +203,7 @@ impl Tables {
                 _ if !on => Ok(Table::discard()),
                 Destination::Nowhere => Ok(Table::discard()),
                 Destination::Memory => Ok(Table::keep()),
+                Destination::Held(clock) => Ok(Table::held(clock.clone())),
                 Destination::Folder(folder) => Table::file(folder),
             }
         }
@@ -202,6 +230,10 @@ impl Tables {
             datagram_sums: DatagramSums::default(),
             flows_until: Time::ZERO,
             aborted: Vec::new(),
+            clock: match destination {
+                Destination::Held(clock) => Some(clock.clone()),
+                _ => None,
+            },
             fingerprint: Fingerprint::default(),
             groups,
             names: BTreeMap::new(),
@@ -226,7 +258,8 @@ impl Tables {
     pub fn flow_aborted(&mut self, row: &FlowRow, reason: AbortReason) {
         if self.aborted.len() < ABORTED {
             let (src, dst) = (row.src.clone(), row.dst.clone());
-            self.aborted.push(Aborted { flow: row.flow, src, dst, size: row.size_bytes, reason });
+            let moment = self.clock.as_deref().map(EventClock::now).unwrap_or_default();
+            self.aborted.push((moment, Aborted { flow: row.flow, src, dst, size: row.size_bytes, reason }));
         }
     }
 
@@ -323,6 +356,30 @@ impl Tables {
         Ok(())
     }
 
+    /// Adds what the tables of another part of the network have counted; rows are no part of it.
+    pub fn absorb(&mut self, other: &mut Tables) {
+        for (all, more) in self.outcomes.iter_mut().zip(&mut other.outcomes) {
+            all.append(more);
+        }
+        other.drop_counts.iter().for_each(|(reason, n)| *self.drop_counts.entry(reason).or_default() += n);
+        self.mark_counts.append(&mut other.mark_counts);
+        self.sums.add(&other.sums);
+        self.datagram_sums.add(&other.datagram_sums);
+        self.flows_until = self.flows_until.max(other.flows_until);
+        self.aborted.append(&mut other.aborted);
+        self.aborted.sort_by_key(|(moment, _)| *moment);
+        self.aborted.truncate(ABORTED);
+        self.keeper.absorb(&other.keeper);
+        self.fingerprint.absorb(other.fingerprint);
+        if self.answers.len() < other.answers.len() {
+            self.answers.resize(other.answers.len(), Answers::default());
+        }
+        for (all, more) in self.answers.iter_mut().zip(&other.answers) {
+            all.count += more.count;
+            all.last = all.last.max(more.last);
+        }
+    }
+
     /// Counts a drop that no port made.
     pub fn count_drop(&mut self, reason: DropReason) {
         *self.drop_counts.entry(reason.name()).or_default() += 1;
@@ -354,7 +411,9 @@ impl Tables {
     fn queue_kept(&mut self, port: u32, row: QueueRow, later: Option<PacketId>) -> Result<(), TableError> {
         let found = (Time::from_ps(row.time_ps), Bytes(row.queue_bytes));
         let queues = &mut self.queues;
-        let number = self.keeper.push(port as usize, found, (row, later.is_some()), &mut |row| queues.push(row))?;
+        let moment = self.clock.as_deref().map(EventClock::now).unwrap_or_default();
+        let number =
+            self.keeper.push(port as usize, found, ((moment, row), later.is_some()), &mut |(at, row)| queues.push_at(at, row))?;
         if let Some(packet) = later {
             self.open.insert(packet, (port, number));
         }
@@ -366,17 +425,17 @@ impl Tables {
     pub fn queue_dequeued(&mut self, packet: PacketId, marked: bool, dropped: Option<bool>) -> Result<(), TableError> {
         let Some((port, number)) = self.open.remove(&packet) else { return Ok(()) };
         let queues = &mut self.queues;
-        let settle = |row: &mut QueueRow| {
+        let settle = |(_, row): &mut (Moment, QueueRow)| {
             row.marked |= marked;
             (row.dropped, row.at_head) = (dropped.is_some(), dropped == Some(true));
         };
-        self.keeper.close(port as usize, number, settle, &mut |row| queues.push(row))
+        self.keeper.close(port as usize, number, settle, &mut |(at, row)| queues.push_at(at, row))
     }
 
     /// Changes the row of a packet, which stays open.
     pub fn queue_changed(&mut self, packet: PacketId, change: impl FnOnce(&mut QueueRow)) {
         if let Some((port, number)) = self.open.get(&packet) {
-            self.keeper.change(*port as usize, *number, change);
+            self.keeper.change(*port as usize, *number, |(_, row)| change(row));
         }
     }
 
@@ -384,7 +443,13 @@ impl Tables {
     pub fn settle(&mut self) -> Result<(), TableError> {
         self.open.clear();
         let queues = &mut self.queues;
-        self.keeper.finish(&mut |row| queues.push(row))
+        self.keeper.finish(&mut |(at, row)| queues.push_at(at, row))
+    }
+
+    /// Records of watched ports that wait for what becomes of them, or of those before them: how many, and the time of the first's event.
+    pub fn open_records(&self) -> (usize, Time) {
+        let first = self.keeper.first().map_or(Time::MAX, |(moment, _)| Time::from_ps(moment.time));
+        (self.keeper.held(), first)
     }
 
     /// Choice of the records of watched ports that are kept.

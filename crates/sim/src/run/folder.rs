@@ -3,6 +3,7 @@
 use super::setup;
 use super::summary::summary;
 use crate::ledger::{Destination, Totals, TABLES};
+use crate::run::parts::{self, Division, Order};
 use crate::world::{Pause, World};
 use fanin_params::Problem;
 use fanin_scenario::Scenario;
@@ -225,10 +226,11 @@ fn run_inside(
     ballast: Ballast,
 ) -> Result<Outcome, RunError> {
     let working = folder.join(WORKING);
-    let mut world = setup::world(scenario, &Destination::Folder(&working))?;
+    let (mut world, driven) = simulate(scenario, &Destination::Folder(&working), observer)?;
     let mut wound_up = false;
-    let ended = drive(&mut world, observer).and_then(|ended| {
+    let ended = driven.and_then(|(ended, threads)| {
         wound_up = true;
+        manifest.insert("threads".into(), threads);
         finish(&mut world).map(|(summary, rows)| (ended, summary, rows))
     });
     drop(ballast);
@@ -274,8 +276,8 @@ fn run_inside(
 /// See [`RunError`]; nothing is written that could fail.
 pub fn summarize(scenario: Scenario, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
     let hash = scenario.hash();
-    let mut world = setup::world(&scenario.unrecorded(), &Destination::Nowhere)?;
-    let (interrupted, stuck) = drive(&mut world, observer)?;
+    let (mut world, driven) = simulate(&scenario.unrecorded(), &Destination::Nowhere, observer)?;
+    let ((interrupted, stuck), _) = driven?;
     let (summary, _) = finish(&mut world)?;
     if let Some(stuck) = stuck.or_else(|| world.traffic.failures().first().cloned()) {
         return Err(RunError::Stuck(stuck));
@@ -322,6 +324,41 @@ fn write_partial(folder: &Path, manifest: &mut Map<String, Value>, reason: &str)
     manifest.insert("status".into(), json!("partial"));
     manifest.insert("reason".into(), json!(reason));
     write_json(folder, "manifest.json", manifest)
+}
+
+/// The end of a run: whether the observer stopped it, why it got stuck, if it did; and what the manifest says of its threads.
+type Driven = Result<((bool, Option<String>), Value), TableError>;
+
+/// Simulates a scenario, on as many threads as it asks for.
+fn simulate(
+    scenario: &Scenario,
+    destination: &Destination<'_>,
+    observer: &mut dyn Observer,
+) -> Result<(World, Driven), RunError> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let parts::Chosen { threads, mut why } = parts::choose(scenario, cores);
+    let mut world = setup::world(scenario, destination)?;
+    if threads > 1 {
+        let division = Division::balanced(scenario, threads);
+        match parts::run_parts(&mut world, scenario, &division, Order::Threads(threads), observer) {
+            Ok(Ok(interrupted)) => {
+                let threads = json!({ "count": division.parts.min(threads) });
+                return Ok((world, Ok(((interrupted, None), threads))));
+            }
+            Ok(Err(undivided)) => {
+                why = Some(undivided.0);
+                world = setup::world(scenario, destination)?;
+            }
+            Err(RunError::Write { path, cause }) => return Ok((world, Err(TableError { path, cause }))),
+            Err(error) => return Err(error),
+        }
+    }
+    let driven = drive(&mut world, observer);
+    let threads = match why {
+        Some(why) => json!({ "count": 1, "why": why }),
+        None => json!({ "count": 1 }),
+    };
+    Ok((world, driven.map(|ended| (ended, threads))))
 }
 
 /// Runs a world to its end. Gives whether the observer stopped it, and why it got stuck, if it did.

@@ -5,6 +5,7 @@ mod collectives;
 pub mod counters;
 pub mod folder;
 pub mod inspect;
+pub mod parts;
 pub mod setup;
 mod summary;
 mod watched;

@@ -24,7 +24,7 @@ use crate::hosts::tx_queue::TxQueue;
 use crate::hosts::{Host, Hosts};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trace, Wanted};
 use crate::world::sample::Samples;
-use crate::world::World;
+use crate::world::{World, DEADLOCK_PERIOD};
 use fanin_engine::{Ahead, Ties, Timers, Wheel};
 use fanin_packet::Framing;
 use fanin_scenario::{notices, Nic, Notice, PauseWatchdog, PortModel, Sampling, Scenario, Telemetry};
@@ -99,6 +99,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         Sampling::Off => Samples::every(Span::MAX, links.len()),
     };
     let ledger = ledger(scenario, destination, &traffic, (samples.are_on(), gates.is_empty(), combined))?;
+    let pausable = !gates.is_empty();
     let mut timers = Timers::default();
     let hosts = hosts(scenario, &traffic, &gates, &mut timers);
     let fib = fib(topology, scenario.routes());
@@ -128,6 +129,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             ledger,
             failure: None,
             stuck: None,
+            part: None,
         },
         fabric: Fabric {
             fib,
@@ -156,11 +158,14 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         prefetches,
         stop: scenario.stop().unwrap_or(Time::MAX),
         next_app: Time::ZERO,
+        idle_timer: Time::ZERO,
+        wound_up: false,
+        windows: [Time::ZERO; 2],
         left: 0,
         samples,
         standstill: (Time::ZERO, 0),
         looked: Time::ZERO,
-        looked_at: 0,
+        next_look: if pausable { Time::ZERO + DEADLOCK_PERIOD } else { Time::MAX },
         stall_events: engine.stall_events,
         max_events: engine.max_events.unwrap_or(u64::MAX),
     })
@@ -269,6 +274,7 @@ fn hosts(scenario: &Scenario, traffic: &Traffic, gates: &BTreeMap<LinkId, PortGa
         progress: Vec::new(),
         connections: BTreeMap::new(),
         after_end: BTreeMap::new(),
+        gone: Vec::new(),
         signals: SignalCounts::default(),
         receivers: Receivers::new(&doc.host, topology.hosts.len(), scenario.seed()),
         headers: host_headers(scenario),

@@ -273,7 +273,7 @@ pub(crate) fn summary(
             "incomplete": sums.incomplete,
             "aborted": sums.aborted,
         },
-        "aborted": recorder.aborted.iter().map(aborted).collect::<Vec<_>>(),
+        "aborted": recorder.aborted.iter().map(|(_, flow)| aborted(flow)).collect::<Vec<_>>(),
         "fct": fct(outcomes),
         "queries": query_times,
         "collectives": jobs.iter().map(|job| collectives::job(job, &recorder.group(job.entry))).collect::<Vec<_>>(),

@@ -5,6 +5,7 @@
 //! numbered in order of creation by the topology, flows in order of their start, so no order depends on when an event was set.
 
 mod fetch;
+pub(crate) mod part;
 pub(crate) mod sample;
 
 use crate::core::gate::PortGate;
@@ -13,12 +14,12 @@ use crate::core::port::Owner;
 use crate::core::Core;
 use crate::fabric::Fabric;
 use crate::hosts::Hosts;
-use crate::ledger::Totals;
+use crate::ledger::{kind, Totals};
 use fanin_packet::Kind;
 use fanin_switch::DropReason;
 use fanin_telemetry::TableError;
 use fanin_traffic::{FlowSpec, Traffic};
-use fanin_units::{LinkId, SwitchId, Time};
+use fanin_units::{LinkId, Span, SwitchId, Time};
 use sample::Samples;
 use std::collections::BTreeMap;
 
@@ -48,18 +49,24 @@ pub struct World {
     pub(crate) samples: Samples,
     /// Number of events handled without time moving on, at the last check.
     pub(crate) standstill: (Time, u64),
-    /// Time of the last check for a deadlock of pauses, and the events until then.
+    /// Times of the last check for a deadlock of pauses and of the next one; [`Time::MAX`] where nothing can be paused.
     pub(crate) looked: Time,
-    pub(crate) looked_at: u64,
+    pub(crate) next_look: Time,
     /// Number of events without time moving on after which the run is taken to hang.
     pub(crate) stall_events: u64,
     pub(crate) max_events: u64,
+    /// Time of the last timer for which no end was left here; only kept where the network is divided.
+    pub(crate) idle_timer: Time,
+    /// Everything is brought up to the end of the run, and in the tables.
+    pub(crate) wound_up: bool,
+    /// Ends of the last two windows; only kept where the network is divided.
+    pub(crate) windows: [Time; 2],
     /// Events that the inner loop may still handle. Here and not in a register, of which it has too few.
     pub(crate) left: u64,
 }
 
-/// Events after which paused ports are looked at again.
-const DEADLOCK_EVENTS: u64 = 1 << 18;
+/// Time between two checks for a deadlock of pauses: far longer than a pause that nobody renews, 65,535 quanta or 34 ms at 1 Gb/s.
+pub(crate) const DEADLOCK_PERIOD: Span = Span::from_ms(100);
 
 impl World {
     /// Moves on by at most about `budget` events.
@@ -92,6 +99,11 @@ impl World {
         self.core.ledger.totals
     }
 
+    /// The fingerprint so far.
+    pub fn fingerprint(&self) -> u64 {
+        self.core.ledger.fingerprint()
+    }
+
     /// Packets that exist now: queued, held by a mechanism, on a wire, or waiting at a NIC. At any moment
     /// sent = delivered + stray + dropped + in flight, where `sent` counts what NICs have sent. Frames with nothing but a
     /// control message in them are no packets.
@@ -110,7 +122,8 @@ impl World {
         let informed = self.informed.first_key_value().map_or(Time::MAX, |((at, ..), _)| *at);
         let wake = self.traffic.next_wake().unwrap_or(Time::MAX);
         self.next_app = self.traffic.next_start().unwrap_or(Time::MAX).min(informed).min(wake).min(present);
-        self.core.barrier = self.core.timers.next().min(self.next_app).min(self.samples.next).min(self.stop);
+        let others = self.core.timers.next().min(self.next_app).min(self.samples.next).min(self.stop);
+        self.core.barrier = others.min(self.next_look);
     }
 
     /// True where applications have something to hear of at the present instant.
@@ -124,8 +137,11 @@ impl World {
         if self.core.barrier != found || self.applications_are_next() {
             self.find_barrier();
         }
-        let barrier = self.core.barrier;
         let timers = self.core.timers.next();
+        let barrier = timers.min(self.next_app).min(self.samples.next).min(self.stop);
+        if self.next_look < barrier && (barrier < Time::MAX || !self.core.wheel.is_empty()) {
+            return self.look_for_deadlock();
+        }
         let drained = self.hosts.ends.sinks() == 0 || (self.core.wheel.is_empty() && !self.hosts.holds_packets());
         if self.hosts.ends.active() == 0 && self.next_app == Time::MAX && self.stop == Time::MAX && drained {
             self.hosts.finish_turns(&mut self.core, barrier);
@@ -139,7 +155,8 @@ impl World {
         if barrier >= self.stop && timers > barrier && self.next_app > barrier && self.samples.next > barrier {
             self.core.now = self.stop;
             self.hosts.catch_up_all(&mut self.core);
-            return Some(self.deadlock(true).map_or(Pause::Done, |deadlock| self.stuck(&deadlock)));
+            let half = Time::from_ps(self.core.now.ps() / 2);
+            return Some(self.deadlock(half).map_or(Pause::Done, |deadlock| self.stuck(&deadlock)));
         }
         self.core.now = barrier;
         self.core.ledger.totals.events += 1;
@@ -156,6 +173,7 @@ impl World {
     /// The first timer is due: of a host's end, or of a mechanism at a switch.
     fn timeout(&mut self) {
         let Some((at, (node, key))) = self.core.timers.pop() else { return };
+        self.core.ledger.note_event(at, kind::TIMER, [u64::from(node), key]);
         match node.checked_sub(self.fabric.hosts) {
             None => self.hosts.timeout(&mut self.core, node, at, key),
             Some(s) => self.fabric.timeout(&mut self.core, SwitchId(s), key),
@@ -184,14 +202,14 @@ impl World {
             spec.start = spec.start.max(self.hosts.informed_at(&self.core, &self.fabric, &spec));
             let key = (spec.start, spec.entry, spec.index);
             if spec.start == now && self.informed.first_key_value().is_none_or(|(first, _)| key < *first) {
-                return self.hosts.start(&mut self.core, &self.fabric, spec);
+                return self.start(spec);
             }
             self.informed.insert(key, spec);
         }
         let informed = self.informed.first_key_value().is_some_and(|((at, ..), _)| *at == now);
         if informed {
             if let Some((_, spec)) = self.informed.pop_first() {
-                return self.hosts.start(&mut self.core, &self.fabric, spec);
+                return self.start(spec);
             }
         }
         if starts {
@@ -200,6 +218,12 @@ impl World {
         let (hosts, core, fabric) = (&self.hosts, &self.core, &self.fabric);
         self.traffic.wake(now, |host, known| hosts.notified_at(core, fabric, host, known));
         self.write_messages();
+    }
+
+    /// Starts a flow.
+    fn start(&mut self, spec: FlowSpec) {
+        self.core.ledger.note_event(self.core.now, kind::APPLICATION, [u64::from(spec.entry), spec.index]);
+        self.hosts.start(&mut self.core, &self.fabric, spec);
     }
 
     /// Writes the messages that ranks of jobs have decided to send.
@@ -218,27 +242,35 @@ impl World {
         } else if all - events > self.stall_events {
             return self.stuck("simulated time stands still");
         }
-        if let Some(deadlock) = self.deadlock(false) {
-            return self.stuck(&deadlock);
-        }
         if all >= self.max_events {
             return self.stuck(&format!("max_events ({}) is reached", self.max_events));
         }
         Pause::Budget
     }
 
-    /// Ports that wait for each other: a paused port leads to a switch with a paused port, and so on in a circle, and none of them has been
-    /// open since the circle was looked for before; `end`: or for half of the run.
-    fn deadlock(&mut self, end: bool) -> Option<String> {
-        let events = self.core.ledger.totals.events;
-        if !end && events - self.looked_at < DEADLOCK_EVENTS {
+    /// Looks for a deadlock of pauses at a fixed time, for which all else has happened.
+    fn look_for_deadlock(&mut self) -> Option<Pause> {
+        let before = std::mem::replace(&mut self.looked, self.next_look);
+        self.next_look = self.next_look.saturating_add(DEADLOCK_PERIOD);
+        if !self.pauses_last(before) {
             return None;
         }
-        let before = std::mem::replace(&mut self.looked, self.core.now);
-        self.looked_at = events;
+        self.core.now = self.looked;
+        let deadlock = self.deadlock(before)?;
+        Some(self.stuck(&deadlock))
+    }
+
+    /// True where any port has been paused since a time at the latest: without one there is no deadlock.
+    pub(crate) fn pauses_last(&self, since: Time) -> bool {
+        self.core.gates.values().any(|gate| gate.closed != 0 && gate.closed_since() <= since)
+    }
+
+    /// Names the ports that wait for each other: a paused port leads to a switch with a paused port, and so on in a circle, and none of them has
+    /// been open since a time.
+    fn deadlock(&mut self, before: Time) -> Option<String> {
         let circle = self.fabric.circle_of_pauses(&mut self.core)?;
         let since = circle.iter().filter_map(|l| self.core.gates.get(l)).map(PortGate::closed_since).max()?;
-        if since > if end { Time::from_ps(self.core.now.ps() / 2) } else { before } {
+        if since > before {
             return None;
         }
         let names: Vec<String> = circle.iter().map(|l| self.core.ports[*l].name.to_string()).collect();
@@ -398,21 +430,26 @@ impl World {
 #[no_mangle]
 #[inline(never)]
 pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
-    if world.prefetches {
-        run_loop::<true>(world, budget);
-    } else {
-        run_loop::<false>(world, budget);
+    match (world.prefetches, world.core.ledger.tables.clock.is_some()) {
+        (true, false) => run_loop::<true, false>(world, budget),
+        (false, false) => run_loop::<false, false>(world, budget),
+        (true, true) => run_loop::<true, true>(world, budget),
+        (false, true) => run_loop::<false, true>(world, budget),
     }
 }
 
-/// The loop with or without fetching ahead, which would take registers from networks that go without. `budget` is one event at least.
+/// The loop with or without fetching ahead, which would take registers from networks that go without. `HELD`: rows are to know the event that
+/// writes them. `budget` is one event at least.
 #[inline(never)]
-fn run_loop<const FETCHES: bool>(world: &mut World, budget: u64) {
+fn run_loop<const FETCHES: bool, const HELD: bool>(world: &mut World, budget: u64) {
     world.left = budget;
     while let Some((time, due)) = world.core.wheel.pop_until::<FETCHES>(world.core.barrier) {
         world.core.now = time;
         if FETCHES {
             world.prefetch();
+        }
+        if HELD {
+            world.core.ledger.note_event(time, kind::SLOT, [u64::from(due.slot), 0]);
         }
         world.handle(due.slot as usize);
         world.left -= 1;

@@ -6,6 +6,7 @@ use crate::core::port::{Owner, Port};
 use crate::core::Core;
 use crate::fabric::combined::Sampled;
 use crate::hosts::ends::Ends;
+use crate::ledger::kind;
 use fanin_engine::Table;
 use fanin_switch::PortNo;
 use fanin_telemetry::{PortRow, VoqRow};
@@ -58,7 +59,7 @@ impl World {
         let last = core.now >= self.stop;
         if last || sent || samples.quiet_since != Some(events - 1) {
             let mut quiet = true;
-            for l in core.links.ids() {
+            for l in core.links.ids().filter(|l| core.has_port(*l)).collect::<Vec<_>>() {
                 if core.links[l].flags & flag::GENERAL != 0 && core.links[l].is_followed() {
                     // Headers and control frames are in no row while they wait, and leave without an event.
                     core.catch_up(l);
@@ -82,6 +83,10 @@ impl World {
     /// Rows of the virtual output queues in which something has happened.
     fn sample_inputs(&mut self) {
         for s in (0..self.fabric.crossbars.len() as u32).map(SwitchId) {
+            if self.core.part.as_deref().is_some_and(|part| !part.has_switch(s)) {
+                continue;
+            }
+            self.core.ledger.note_event(self.core.now, kind::SAMPLE, [u64::from(s.0), 0]);
             for Sampled { input, output, depth } in self.fabric.crossbars[s].sample() {
                 let row = VoqRow {
                     time_ps: self.core.now.ps(),
@@ -108,7 +113,7 @@ impl World {
     /// whole: sampling is the last thing that happens at an instant.
     fn last_sample(&mut self) {
         let core = &mut self.core;
-        for l in core.links.ids() {
+        for l in core.links.ids().filter(|l| core.has_port(*l)).collect::<Vec<_>>() {
             if self.samples.last_row[l] != core.now {
                 write_row(core, l);
             }
@@ -116,7 +121,16 @@ impl World {
     }
 
     /// Brings everything up to the end: last sample, flows that did not end, port counters into the fingerprint.
+    /// Does nothing where it has been done.
     pub(crate) fn wind_up(&mut self) {
+        if !self.wound_up {
+            self.wind_up_part();
+            self.add_ports_to_fingerprint();
+        }
+    }
+
+    /// Brings everything that is here up to the end: last sample, flows that did not end.
+    pub(crate) fn wind_up_part(&mut self) {
         if let Some(capture) = &mut self.core.ledger.tables.capture {
             capture.settle(self.core.now);
         }
@@ -135,6 +149,12 @@ impl World {
             let result = core.ledger.tables.follow(None, Some(row), None);
             core.check(result);
         }
+    }
+
+    /// Adds the counters of all ports to the fingerprint, and the totals.
+    pub(crate) fn add_ports_to_fingerprint(&mut self) {
+        self.wound_up = true;
+        let core = &mut self.core;
         let fingerprint = &mut core.ledger.tables.fingerprint;
         for ((l, port), link) in (0..).zip(core.ports.iter()).zip(core.links.iter()) {
             let [bytes, packets] = port.sent(link);
@@ -171,6 +191,7 @@ impl World {
 
 /// Writes a row with everything that has happened at a port since its last row.
 fn write_row(core: &mut Core, l: LinkId) {
+    core.ledger.note_event(core.now, kind::SAMPLE, [u64::from(l.0), 0]);
     core.catch_up(l);
     let (queue_bytes, queue_packets) = core.standing(l);
     let time_ps = core.now.ps();

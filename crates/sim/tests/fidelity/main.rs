@@ -26,6 +26,7 @@ mod ipv6;
 mod lossless;
 mod nic;
 mod order;
+mod parts;
 mod pauses;
 mod pfc;
 mod ports;

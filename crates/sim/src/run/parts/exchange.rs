@@ -1,0 +1,132 @@
+//! Exchange between the parts of a network after each window: packets, timers, ends that are gone, and states.
+
+use super::barrier::Apart;
+use crate::core::part::Mail;
+use crate::hosts::ends::EndGone;
+use crate::ledger::{HeldRows, Totals};
+use crate::world::part::{Status, WORDS};
+use crate::world::World;
+use fanin_units::Time;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Parts of a division at most: each has a bit of a word.
+pub const MOST_PARTS: usize = 64;
+
+/// Mail of one part for another.
+#[derive(Default)]
+struct Post {
+    mail: Mail,
+    gone: Vec<EndGone>,
+}
+
+/// A part's state after a window, and for which parts it has mail, as a bit for each.
+#[derive(Default)]
+struct Board([AtomicU64; WORDS + 1]);
+
+/// Post and states of two windows, by turns: what is read after one is written again after the next but one, when all have read it.
+pub struct Exchange {
+    parts: usize,
+    post: [Vec<Apart<Mutex<Post>>>; 2],
+    /// Written by their part before a barrier, and read by all behind it.
+    boards: [Vec<Apart<Board>>; 2],
+    /// By part, rows that are complete, and its counts, from time to time.
+    seen: Vec<Mutex<(HeldRows, Totals)>>,
+    /// The run shall end, as its observer wishes or a table cannot be written. The first part says so with its state.
+    pub end: AtomicBool,
+}
+
+impl Exchange {
+    pub fn new(parts: usize) -> Exchange {
+        debug_assert!(parts <= MOST_PARTS, "{parts} parts");
+        let post = || (0..parts * parts).map(|_| Apart::default()).collect();
+        let boards = || (0..parts).map(|_| Apart::default()).collect();
+        Exchange {
+            parts,
+            post: [post(), post()],
+            boards: [boards(), boards()],
+            seen: (0..parts).map(|_| Mutex::default()).collect(),
+            end: AtomicBool::new(false),
+        }
+    }
+
+    fn post(&self, turn: usize, from: usize, to: usize) -> MutexGuard<'_, Post> {
+        lock(&self.post[turn][from * self.parts + to].0)
+    }
+
+    /// Hands over what a part has for others, and its state.
+    pub fn publish(&self, turn: usize, number: usize, world: &mut World) {
+        // One part alone says it, or some would know before others.
+        let interrupted = number == 0 && self.end.load(Ordering::Relaxed);
+        let status = Status { interrupted, ..world.status() };
+        let mut mail = 0u64;
+        for (to, end) in world.take_gone() {
+            self.post(turn, number, to as usize).gone.push(end);
+            mail |= 1 << to;
+        }
+        if let Some(part) = world.core.part.as_deref_mut() {
+            part.earliest = Time::MAX;
+            for (to, out) in part.out.iter_mut().enumerate().filter(|(_, out)| !out.is_empty()) {
+                // What comes back is empty, and its room is used again.
+                std::mem::swap(&mut self.post(turn, number, to).mail, out);
+                mail |= 1 << to;
+            }
+        }
+        self.write(turn, number, &status, mail);
+    }
+
+    /// Says that a part cannot go on.
+    pub fn give_up(&self, turn: usize, number: usize) {
+        self.write(turn, number, &Status { stuck: true, ..Status::default() }, 0);
+    }
+
+    fn write(&self, turn: usize, number: usize, status: &Status, mail: u64) {
+        let words = status.to_words().into_iter().chain([mail]);
+        self.boards[turn][number].0 .0.iter().zip(words).for_each(|(cell, word)| cell.store(word, Ordering::Relaxed));
+    }
+
+    /// Takes what others have for a part.
+    pub fn collect(&self, turn: usize, number: usize, world: &mut World) {
+        for from in 0..self.parts {
+            if self.boards[turn][from].0 .0[WORDS].load(Ordering::Relaxed) >> number & 1 == 0 {
+                continue;
+            }
+            let mut post = self.post(turn, from, number);
+            world.receive(&mut post.mail);
+            world.receive_ends(std::mem::take(&mut post.gone), true);
+        }
+    }
+
+    /// Reads the states of all parts.
+    pub fn read(&self, turn: usize, states: &mut Vec<Status>) {
+        let status =
+            |board: &Apart<Board>| Status::from_words(std::array::from_fn(|i: usize| board.0 .0[i].load(Ordering::Relaxed)));
+        states.clear();
+        states.extend(self.boards[turn].iter().map(status));
+    }
+
+    /// Hands over the counts of a part, and its rows that are complete, as are those of all others: of events of windows before the last, as
+    /// ends that are gone elsewhere are reported one window later, and before the first record that is open.
+    pub fn hand_over(&self, number: usize, world: &mut World, states: &[Status]) {
+        let open = states.iter().map(|state| state.first_open).min().unwrap_or(Time::MAX);
+        let until = world.window_before().min(Time::from_ps(open.ps().saturating_sub(1)));
+        let mut seen = lock(&self.seen[number]);
+        seen.0.append(world.take_rows(until));
+        seen.1 = world.totals();
+    }
+
+    /// Takes the rows that parts have handed over, and the sum of their counts.
+    pub fn take(&self) -> (HeldRows, Totals) {
+        let (mut rows, mut totals) = (HeldRows::default(), Totals::default());
+        for part in &self.seen {
+            let mut seen = lock(part);
+            rows.append(std::mem::take(&mut seen.0));
+            totals.add(&seen.1);
+        }
+        (rows, totals)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,42 @@
+//! The parts of a run that has ended, put together: one world, as if it had simulated the whole network.
+
+use crate::world::World;
+use fanin_params::Counters;
+use fanin_units::{LinkId, SwitchId};
+
+/// Moves what parts know of their nodes into a world in which nothing has happened. All are wound up.
+pub fn gather(whole: &mut World, parts: Vec<World>) {
+    for mut part in parts {
+        take_nodes(whole, &mut part);
+        whole.core.ledger.absorb(&mut part.core.ledger);
+        for (l, fault) in &part.core.faults {
+            if let Some(known) = whole.core.faults.get_mut(l) {
+                known.counts.add(&fault.counts);
+            }
+        }
+        whole.hosts.absorb(&mut part.hosts);
+        whole.core.pool.absorb(&part.core.pool);
+        whole.core.now = part.core.now;
+        whole.traffic = part.traffic;
+    }
+}
+
+fn take_nodes(whole: &mut World, part: &mut World) {
+    for l in (0..whole.core.links.len() as u32).map(LinkId) {
+        if part.core.has_port(l) {
+            std::mem::swap(&mut whole.core.ports[l], &mut part.core.ports[l]);
+            whole.core.links.take_counters(l, &part.core.links[l]);
+            if let Some(gate) = part.core.gates.remove(&l) {
+                whole.core.gates.insert(l, gate);
+            }
+        }
+    }
+    for s in (0..whole.fabric.switches.len() as u32).map(SwitchId) {
+        if part.core.part.as_deref().is_some_and(|part| part.has_switch(s)) {
+            std::mem::swap(&mut whole.fabric.switches[s], &mut part.fabric.switches[s]);
+            if !whole.fabric.crossbars.is_empty() {
+                std::mem::swap(&mut whole.fabric.crossbars[s], &mut part.fabric.crossbars[s]);
+            }
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The parts of a run on threads, or one after the other.
+
+use super::barrier::{Barrier, Breaks};
+use super::division::Division;
+use super::exchange::{Exchange, MOST_PARTS};
+use super::gather::gather;
+use super::steps::{next, Step};
+use crate::ledger::Destination;
+use crate::run::folder::{Control, Observer, Progress, RunError};
+use crate::run::setup;
+use crate::world::part::Status;
+use crate::world::World;
+use fanin_scenario::{Keep, Scenario};
+use fanin_units::{Purpose, Stream, Time};
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+
+/// The order in which parts are moved.
+#[derive(Clone, Copy, Debug)]
+pub enum Order {
+    /// On so many threads at once.
+    Threads(usize),
+    /// One after the other, in an order drawn anew for each step: for tests.
+    Shuffled(u64),
+}
+
+/// Reason for a run that is not divided, or has to be done by one world.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Undivided(pub String);
+
+/// Steps between two looks at what parts have recorded and at the world outside.
+const LOOK: u64 = 64;
+
+/// Parts, each with its number and its world.
+type Share = Vec<(usize, World)>;
+
+/// Simulates a scenario in parts, and winds `whole` up, a world of it in which nothing has happened: it has all that it would have simulated
+/// itself. Gives whether the observer stopped the run, or why one world has to do it; rows may have been written then.
+///
+/// # Errors
+/// When a part cannot be built or a table cannot be written.
+pub fn run_parts(
+    whole: &mut World,
+    scenario: &Scenario,
+    division: &Division,
+    order: Order,
+    observer: &mut dyn Observer,
+) -> Result<Result<bool, Undivided>, RunError> {
+    if let Some(why) = asks_for_one(scenario).or_else(|| stays_whole(whole, division)) {
+        return Ok(Err(Undivided(why.to_string())));
+    }
+    let exchange = Exchange::new(division.parts);
+    let recorded = whole.core.ledger.tables.flows.is_on();
+    let run = Run { scenario, division, exchange: &exchange, stop: whole.stop, recorded };
+    let mut caller = Caller { whole, observer };
+    let (last, mut parts) = match order {
+        Order::Shuffled(seed) => in_turn(run, &mut caller, seed)?,
+        Order::Threads(threads) => on_threads(run, &mut caller, threads)?,
+    };
+    if let Some(error) = whole.core.failure.take() {
+        return Err(error.into());
+    }
+    match last {
+        Step::GiveUp(why) => Ok(Err(Undivided(why.to_string()))),
+        Step::End { at, barrier, interrupted } => {
+            parts.sort_by_key(|(number, _)| *number);
+            let mut worlds: Vec<World> = parts.into_iter().map(|(_, world)| world).collect();
+            let ends = worlds.iter_mut().map(|world| world.end_part(barrier));
+            let now = at.or_else(|| ends.max()).unwrap_or(Time::ZERO);
+            let half = Time::from_ps(now.ps() / 2);
+            if at.is_some() && !interrupted && worlds.iter().any(|world| world.pauses_last(half)) {
+                return Ok(Err(Undivided("a pause that lasts, as in a deadlock".to_string())));
+            }
+            wind_up(&mut worlds, now, whole, &exchange)?;
+            gather(whole, worlds);
+            whole.add_ports_to_fingerprint();
+            Ok(Ok(interrupted))
+        }
+        Step::Run(..) | Step::Sample(_) => unreachable!("the parts stopped before the end"),
+    }
+}
+
+/// Brings all parts up to the end, and their last rows into the tables.
+fn wind_up(worlds: &mut [World], now: Time, whole: &mut World, exchange: &Exchange) -> Result<(), RunError> {
+    let (mut rows, _) = exchange.take();
+    for world in worlds.iter_mut() {
+        world.core.now = now;
+        world.wind_up_part();
+        world.core.ledger.tables.settle()?;
+    }
+    for number in 0..worlds.len() {
+        for (to, end) in worlds[number].take_gone() {
+            worlds[to as usize].receive_ends(vec![end], false);
+        }
+    }
+    worlds.iter_mut().for_each(|world| rows.append(world.take_rows(Time::MAX)));
+    Ok(rows.write(&mut whole.core.ledger.tables)?)
+}
+
+/// Reason for a scenario that is simulated by one world, if there is one.
+fn asks_for_one(scenario: &Scenario) -> Option<&'static str> {
+    let doc = scenario.doc();
+    let telemetry = &doc.telemetry;
+    if !telemetry.hosts.is_empty() {
+        Some("telemetry.hosts follows packets through the whole network")
+    } else if telemetry.capture.is_some() {
+        Some("telemetry.capture writes one file")
+    } else if !scenario.watched().is_empty() && !matches!(telemetry.keep, Keep::All(_)) {
+        Some("telemetry.keep chooses among records")
+    } else if doc.engine.max_events.is_some() {
+        Some("engine.max_events counts the events of the whole network")
+    } else {
+        None
+    }
+}
+
+/// Reason for a world that is not divided, if there is one.
+fn stays_whole(world: &World, division: &Division) -> Option<&'static str> {
+    if world.traffic.follows_completions() {
+        Some("traffic that starts after completions")
+    } else if division.parts < 2 {
+        Some("one switch, or links without delay: nothing to divide")
+    } else if division.parts > MOST_PARTS {
+        Some("more parts than 64")
+    } else {
+        None
+    }
+}
+
+/// Facts of a run that all threads share.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    scenario: &'a Scenario,
+    division: &'a Division,
+    exchange: &'a Exchange,
+    stop: Time,
+    /// Rows go to tables.
+    recorded: bool,
+}
+
+/// The calling thread's own: the tables, and the observer of the run.
+struct Caller<'a> {
+    whole: &'a mut World,
+    observer: &'a mut dyn Observer,
+}
+
+impl Run<'_> {
+    /// Builds a part.
+    fn build(&self, number: usize) -> Result<World, RunError> {
+        let destination = if self.recorded { Destination::Held(Arc::default()) } else { Destination::Nowhere };
+        let mut world = setup::world(self.scenario, &destination)?;
+        world.become_part(&self.division.hosts, &self.division.switches, number as u32, self.division.parts);
+        Ok(world)
+    }
+
+    /// Does a step in one part, which has its mail then.
+    fn act(&self, step: Step, (turn, count): (usize, u64), number: usize, world: &mut World, states: &[Status]) {
+        self.exchange.collect(turn, number, world);
+        match step {
+            Step::Run(start, end) => world.run_window(start, end),
+            Step::Sample(at) => world.sample_at(at),
+            Step::End { .. } | Step::GiveUp(_) => {}
+        }
+        if count % LOOK == 0 {
+            self.exchange.hand_over(number, world, states);
+        }
+        self.exchange.publish(1 - turn, number, world);
+    }
+}
+
+impl Caller<'_> {
+    /// Writes the rows that parts have handed over, and asks the observer; the run ends early if it shall.
+    fn look(&mut self, run: Run<'_>, states: &[Status]) {
+        let (rows, totals) = run.exchange.take();
+        let written = rows.write(&mut self.whole.core.ledger.tables);
+        let now = states.iter().map(|state| state.now).max().unwrap_or(Time::ZERO);
+        let stop = (run.stop < Time::MAX).then_some(run.stop);
+        let progress = Progress { now, stop, totals, flows: self.whole.traffic.total_hint() };
+        let goes_on = written.is_ok() && self.observer.progress(&progress) == Control::Continue;
+        if let Err(error) = written {
+            self.whole.core.failure = Some(error);
+        }
+        if !goes_on {
+            run.exchange.end.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+fn in_turn(run: Run<'_>, caller: &mut Caller<'_>, seed: u64) -> Result<(Step, Share), RunError> {
+    let mut draws = Stream::new(seed, Purpose::Ties, 1);
+    let built = (0..run.division.parts).map(|number| Ok((number, run.build(number)?)));
+    let mut share = built.collect::<Result<Share, RunError>>()?;
+    share.iter_mut().for_each(|(number, world)| run.exchange.publish(0, *number, world));
+    let mut states = Vec::new();
+    for count in 1u64.. {
+        let turn = (count % 2) as usize ^ 1;
+        run.exchange.read(turn, &mut states);
+        let step = next(&states, run.division.window, run.stop);
+        for i in (1..share.len()).rev() {
+            share.swap(i, draws.below(i as u64 + 1) as usize);
+        }
+        share.iter_mut().for_each(|(number, world)| run.act(step, (turn, count), *number, world, &states));
+        if step.is_last() {
+            return Ok((step, share));
+        }
+        if count % LOOK == 0 {
+            caller.look(run, &states);
+        }
+    }
+    unreachable!("a run without end")
+}
+
+/// The work of one thread: some of the parts, from the beginning to the last step. `caller`: on the thread that called.
+fn work(
+    run: Run<'_>,
+    mut caller: Option<&mut Caller<'_>>,
+    numbers: &[usize],
+    barrier: &Barrier,
+) -> Result<(Step, Share), RunError> {
+    let _breaks = Breaks(barrier);
+    let (mut share, mut error) = (Share::new(), None);
+    for number in numbers {
+        match run.build(*number) {
+            Ok(mut world) => {
+                run.exchange.publish(0, *number, &mut world);
+                share.push((*number, world));
+            }
+            Err(why) => {
+                run.exchange.give_up(0, *number);
+                error = Some(why);
+            }
+        }
+    }
+    let mut states = Vec::new();
+    for count in 1u64.. {
+        let turn = (count % 2) as usize ^ 1;
+        barrier.wait();
+        run.exchange.read(turn, &mut states);
+        let step = next(&states, run.division.window, run.stop);
+        share.iter_mut().for_each(|(number, world)| run.act(step, (turn, count), *number, world, &states));
+        if step.is_last() {
+            return error.map_or(Ok((step, share)), Err);
+        }
+        // What was handed over a while ago: the others go on meanwhile.
+        if let Some(caller) = caller.as_deref_mut().filter(|_| count % LOOK == LOOK / 2) {
+            caller.look(run, &states);
+        }
+    }
+    unreachable!("a run without end")
+}
+
+fn on_threads(run: Run<'_>, caller: &mut Caller<'_>, threads: usize) -> Result<(Step, Share), RunError> {
+    let parts = run.division.parts;
+    let threads = threads.clamp(1, parts);
+    let barrier = Barrier::new(threads);
+    let shares: Vec<Vec<usize>> = (0..threads).map(|t| (t..parts).step_by(threads).collect()).collect();
+    std::thread::scope(|scope| {
+        let barrier = &barrier;
+        let mut others = Vec::new();
+        for numbers in &shares[1..] {
+            let name = format!("parts {numbers:?} of the network");
+            let spawned = std::thread::Builder::new().name(name).spawn_scoped(scope, move || work(run, None, numbers, barrier));
+            others.push(spawned.expect("the system gives threads"));
+        }
+        let (step, mut all) = work(run, Some(caller), &shares[0], barrier)?;
+        for other in others {
+            let (_, share) = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            all.extend(share);
+        }
+        Ok((step, all))
+    })
+}

@@ -1,0 +1,111 @@
+"""One run on several threads: the same bytes, an honest manifest, and errors that say what is accepted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import fanin
+from fanin.cli import app
+
+pytestmark = pytest.mark.native
+
+FABRIC: dict[str, Any] = {
+    "seed": 3,
+    "duration": "2ms",
+    "topology": {
+        "kind": "leaf_spine",
+        "leaves": 4,
+        "hosts_per_leaf": 4,
+        "spines": 2,
+        "host_link": {"rate": "10Gbps", "delay": "1us"},
+        "uplink": {"rate": "40Gbps", "delay": "2us"},
+    },
+    "switch": {
+        "buffer": {"kind": "dynamic", "total": "60KB", "alpha": 1.0},
+        "marking": {"kind": "threshold", "k": "20 packets", "at": "dequeue"},
+    },
+    "transport": {"kind": "tcp", "congestion_control": "dctcp", "rto_min": "1ms", "rto_initial": "1ms"},
+    "traffic": [
+        {"kind": "poisson", "sizes": "web-search", "load": 0.6},
+        {"kind": "query", "fanout": 8, "size": "20KB", "per_second": 2000},
+    ],
+    "telemetry": {"sample": "20us", "queues": ["*->h3", "leaf0->*"]},
+}
+COLLECTIVE = {**FABRIC, "traffic": [{"kind": "collective", "operations": [{"kind": "all_reduce", "size": "100KB"}]}]}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "manifest.json"}
+
+
+def test_all_files_are_the_same_bytes_and_the_manifest_but_for_what_it_cost(tmp_path: Path) -> None:
+    results = {n: fanin.run(FABRIC, tmp_path / str(n), threads=n, progress=False) for n in (1, 2, 3, 4)}
+    expected = files(tmp_path / "1")
+    assert {"flows.parquet", "queries.parquet", "ports.parquet", "queues.parquet", "drops.parquet", "summary.json"} <= set(expected)
+    assert results[1].summary["drops"] > 0 and results[1].summary["marks"] > 0
+    for n in (2, 3, 4):
+        assert files(tmp_path / str(n)) == expected
+        manifest, one = dict(results[n].manifest), dict(results[1].manifest)
+        assert manifest.pop("threads") == {"count": n}
+        for key in ("threads", "wall_s", "cpu_s", "events"):
+            manifest.pop(key, None)
+            one.pop(key)
+        assert manifest == one
+
+
+def test_what_stays_on_one_thread_says_why(tmp_path: Path) -> None:
+    result = fanin.run(COLLECTIVE, tmp_path / "out", threads=4, progress=False)
+    why = "traffic that starts after completions"
+    assert result.manifest["threads"] == {"count": 1, "why": why}
+    shown = CliRunner().invoke(app, ["run", str(scenario(tmp_path, COLLECTIVE)), "-o", str(tmp_path / "two"), "--threads", "2"])
+    assert shown.exit_code == 0
+    assert f"on 1 thread: {why}" in " ".join(shown.output.split())
+
+
+def scenario(folder: Path, document: dict[str, Any]) -> Path:
+    path = folder / "scenario.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def test_the_command_takes_a_number_or_auto(tmp_path: Path) -> None:
+    path = scenario(tmp_path, FABRIC)
+    for asked in ("2", "auto"):
+        done = CliRunner().invoke(app, ["run", str(path), "-o", str(tmp_path / asked), "--threads", asked, "-q"])
+        assert done.exit_code == 0, done.output
+    assert fanin.load(tmp_path / "2").manifest["threads"]["count"] == 2
+    chosen = fanin.load(tmp_path / "auto").manifest["threads"]
+    assert chosen["count"] >= 1
+    assert files(tmp_path / "2") == files(tmp_path / "auto")
+
+
+@pytest.mark.parametrize(("asked", "accepted"), [("65", "0 to 64"), ("-1", "0 to 64"), ("many", "an integer from 0 to 64")])
+def test_other_numbers_are_refused_with_what_is_accepted(tmp_path: Path, asked: str, accepted: str) -> None:
+    done = CliRunner().invoke(app, ["run", str(scenario(tmp_path, FABRIC)), "-o", str(tmp_path / "out"), f"--threads={asked}"])
+    said = " ".join(done.output.split())
+    assert done.exit_code == 2
+    assert "engine.threads" in said and accepted in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_threads_are_no_part_of_the_resolved_scenario() -> None:
+    one, many = fanin.Scenario(FABRIC), fanin.Scenario({**FABRIC, "engine": {"threads": 4}})
+    assert one.resolved == many.resolved
+    assert "threads" not in one.resolved["engine"]
+
+
+def test_an_interrupted_run_says_so_and_keeps_what_there_is(tmp_path: Path) -> None:
+    def stop(state: fanin.ProgressState) -> None:
+        raise KeyboardInterrupt
+
+    long = {**FABRIC, "duration": "200ms", "telemetry": {"sample": "off"}}
+    with pytest.raises(KeyboardInterrupt):
+        fanin.run(long, tmp_path / "out", threads=2, progress=stop)
+    result = fanin.load(tmp_path / "out")
+    assert (result.manifest["status"], result.manifest["reason"]) == ("partial", "interrupted")
+    assert 0 < result.manifest["sim_ps"] < 200e9

@@ -36,7 +36,7 @@ test: ## every test there is on this machine, and what each part of them took
 rust-test: doctor ## unit tests, lints, walk-throughs
 	.ci/timed "rustfmt" cargo fmt --all --check
 	.ci/timed "Rust tests: build" cargo test --workspace --quiet --no-run
-	.ci/timed "Rust tests: run" cargo test --workspace --quiet --no-fail-fast
+	PROPTEST_RNG_SEED=2026 .ci/timed "Rust tests: run" cargo test --workspace --quiet --no-fail-fast
 	.ci/timed "clippy" cargo clippy --workspace --all-targets --quiet -- -D warnings
 	.ci/timed "macOS, Windows: check" .ci/portable
 	.ci/timed "walk-throughs" $(PYTHON) .ci/drills
@@ -45,7 +45,15 @@ MUTANTS ?= crates/dataplane/src/*.rs
 
 .PHONY: mutants
 mutants: ## put mistakes into MUTANTS=GLOB and list those that the crate's own tests do not notice (docs/dev/mutants.md)
-	.ci/mutants '$(MUTANTS)'
+	.ci/mutants $(foreach glob,$(MUTANTS),'$(glob)')
+
+.PHONY: mutants-changed
+mutants-changed: ## those in the lines that differ from SINCE=main, for WITHIN=180 seconds
+	.ci/mutants --changed '$(or $(SINCE),main)' --within $(or $(WITHIN),180)
+
+.PHONY: soak
+soak: ## property tests of the simulator with other cases each time, CASES=1000 of each; SOAK=rcm: those whose names have that
+	FANIN_SOAK=$(or $(CASES),1000) cargo test --quiet -p fanin-sim --test fidelity $(SOAK)
 
 .PHONY: drills
 drills: ## apply the walk-throughs of CONTRIBUTING.md to a copy of the project and test it

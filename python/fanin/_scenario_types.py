@@ -1410,6 +1410,14 @@ Recognise: TypeAlias = Literal["now", "at_detection"]
 """
 
 
+LocalFlag: TypeAlias = Literal["output", "either"]
+"""Queues that set the local flag of an output port, which makes it a root.
+
+- `output`: The output queue alone.
+- `either`: The input queues, too: one that is sampled as congested sets the flag of the output by which the sampled packet
+"""
+
+
 Decrease: TypeAlias = Literal["each", "measured"]
 """Value of W_c to which a congestion degree applies.
 
@@ -1486,6 +1494,12 @@ class RcmParams(Table):
     """State of the CAM that counts: the present one, or that at the detection of congestion.
 
     Default: "now".
+    """
+
+    local_flag: LocalFlag | None = None
+    """Queues that make a port the root of a region.
+
+    Default: "output".
     """
 
     cam_period: Size | None = None
@@ -5302,6 +5316,13 @@ class Telemetry(Table):
     Default: [].
     """
 
+    messages: Sequence[str] | None = None
+    """Flows whose messages alone are recorded, in `messages.parquet`: when each was written, sent, delivered and
+    acknowledged. Named as in `hosts`, whose flows are recorded in any case; `*` stands for anything.
+
+    Default: [].
+    """
+
     keep: Keep | None = None
     """Rule that selects the records of `queues` to be kept.
 
@@ -5530,6 +5551,7 @@ __all__ = [
     "Cut",
     "TrimmingParams",
     "Recognise",
+    "LocalFlag",
     "Decrease",
     "WhenIdle",
     "RcmParams",

@@ -91,3 +91,14 @@ def test_messages_add_up_to_their_flows(dcqcn: fanin.Result) -> None:
         assert row["size_bytes"] == row["size_bytes_of_flow"]
         assert (row["delivered_ps"], row["acked_ps"]) == (row["finish_ps"], row["acked_ps_of_flow"])
         assert row["packets"] == row["packets_sent"]
+
+
+def test_messages_of_all_flows_without_their_packets(tmp_path: Path, dcqcn: fanin.Result) -> None:
+    asked = fanin.Scenario(dcqcn.scenario).replace({"telemetry.hosts": None, "telemetry.messages": ["*"]})
+    result = fanin.run(asked, tmp_path / "out", progress=False)
+    assert result.messages.equals(dcqcn.messages)
+    assert result.messages.height == 16
+    assert not {path.stem for path in result.path.glob("*.parquet")} & {"hosts", "segments", "hops"}
+    assert result.manifest["fingerprint"] == dcqcn.manifest["fingerprint"]
+    with pytest.raises(ValueError, match=r"this run followed no flow; set telemetry.hosts"):
+        result.explain(0)

@@ -318,7 +318,7 @@ def test_a_reason_explains(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("registry")
 def test_json(tmp_path: Path) -> None:
-    keys = ["name", "paper", "fanin", "low", "high", "unit", "ok", "note", "calibrated"]
+    keys = ["name", "paper", "fanin", "low", "high", "unit", "ok", "note", "calibrated", "one_sided"]
     one = call("reproduce", "test/off", "-o", tmp_path / "one", "--json", "--short")
     assert one.stderr == ""
     document = json.loads(one.stdout)
@@ -419,6 +419,9 @@ def test_a_defect_of_a_figure_is_no_failed_run(monkeypatch: pytest.MonkeyPatch, 
 def test_a_row_says_what_was_set_for_it() -> None:
     held = reproduce.Row(name="x", paper=25, fanin=24.8, low=20, high=30, calibrated="cam_period")
     assert reproduce.cells(held)[-2:] == ["calibrated", "set for it: cam_period"]
-    assert held.to_dict()["calibrated"] == "cam_period"
+    assert held.to_dict()["calibrated"] == "cam_period" and not held.one_sided
+    words = reproduce.Row(name="x", paper="recovers", fanin=18.8, low=17)
+    assert reproduce.cells(words)[-2:] == ["yes, one-sided", ""] and words.to_dict()["one_sided"]
+    assert reproduce.cells(reproduce.Row(name="x", paper="< 1", fanin=2, high=1, note="why"))[-2:] == ["no, one-sided", "why"]
     missed = reproduce.Row(name="x", paper=25, fanin=50, low=20, high=30, note="why", calibrated="cam_period")
     assert reproduce.cells(missed)[-2:] == ["no", "why; set for it: cam_period"]

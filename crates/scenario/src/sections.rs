@@ -299,6 +299,11 @@ params! {
 pub const STAMP_BYTES: u16 = 8;
 
 impl Telemetry {
+    /// True if messages of some flows are recorded.
+    pub fn follows_messages(&self) -> bool {
+        !self.hosts.is_empty() || !self.messages.is_empty()
+    }
+
     /// Bytes of each frame behind the IP packet and its padding.
     pub fn trailer(&self) -> u16 {
         self.registers.as_ref().map_or(0, |_| STAMP_BYTES)
@@ -347,6 +352,9 @@ params! {
         /// their packets in `segments.parquet` and `hops.parquet`. Names of traffic entries, of hosts (all flows from or to
         /// them), ids and numbers of flows; `*` stands for anything. See docs/explain.md.
         pub hosts: Vec<String> = Vec::new();
+        /// Flows whose messages alone are recorded, in `messages.parquet`: when each was written, sent, delivered and
+        /// acknowledged. Named as in `hosts`, whose flows are recorded in any case; `*` stands for anything.
+        pub messages: Vec<String> = Vec::new();
         /// Rule that selects the records of `queues` to be kept.
         pub keep: Keep = Keep::All(KeepAll {});
         /// Stamps, by which a real switch would report queues: watched ports write a stamp into each packet, receivers read

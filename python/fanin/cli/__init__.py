@@ -292,7 +292,8 @@ _SINKS: Final[dict[Format, Callable[[pl.LazyFrame, Path], Any]]] = {
 _ABSENT: Final = {
     "queues": "this run watched no port; telemetry.queues names them",
     "ports": "this run took no samples; telemetry.sample sets how often",
-    **dict.fromkeys(("hosts", "messages", "segments", "hops"), "this run followed no flow; telemetry.hosts names them"),
+    **dict.fromkeys(("hosts", "segments", "hops"), "this run followed no flow; telemetry.hosts names them"),
+    "messages": "this run followed no flow's messages; telemetry.messages names them, or telemetry.hosts",
     "collectives": 'no traffic of this run was a job; a [[traffic]] entry of kind "collective" is one',
     "pauses": "no switch of this run could pause its neighbours; switch.mechanisms.pfc turns that on",
     "states": "no mechanism of this run records what it makes of ports; switch.mechanisms.rcm does",

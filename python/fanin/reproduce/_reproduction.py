@@ -65,7 +65,7 @@ class Reproduction:
         """Paper beside Fanin, a row each: columns as in ``rows.json``, ``paper`` as text."""
         text, number = pl.String(), pl.Float64()
         types: dict[str, pl.DataType] = {"name": text, "paper": text, "fanin": number, "low": number, "high": number}
-        types |= {"unit": text, "ok": pl.Boolean(), "note": text, "calibrated": text}
+        types |= {"unit": text, "ok": pl.Boolean(), "note": text, "calibrated": text, "one_sided": pl.Boolean()}
         records = [row.to_dict() | {"paper": None if row.paper is None else str(row.paper)} for row in self.found]
         return pl.DataFrame(records, schema=types)
 
@@ -201,6 +201,8 @@ def cells(row: Row) -> list[str]:
     else:
         within = f"{number(row.low)} … {number(row.high)}"
     verdict = "no" if not row.ok else "calibrated" if row.calibrated else "yes"
+    if row.one_sided:
+        verdict += ", one-sided"
     notes = [row.note] if row.note else []
     notes += [f"set for it: {row.calibrated}"] if row.calibrated else []
     return [row.name, number(row.paper), number(row.fanin), within, row.unit, verdict, "; ".join(notes)]

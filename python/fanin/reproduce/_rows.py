@@ -66,6 +66,11 @@ class Row:
         return above and below and math.isfinite(self.fanin)
 
     @property
+    def one_sided(self) -> bool:
+        """Whether it is bound on one side alone, as the paper has words for it or nothing: any value beyond that holds."""
+        return self.low is None or self.high is None
+
+    @property
     def failed(self) -> bool:
         """Whether it is neither `ok` nor explained."""
         return not self.ok and not self.note
@@ -82,6 +87,7 @@ class Row:
             "ok": self.ok,
             "note": self.note,
             "calibrated": self.calibrated,
+            "one_sided": self.one_sided,
         }
 
 

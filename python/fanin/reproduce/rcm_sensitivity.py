@@ -32,6 +32,7 @@ PARTS: Final[dict[str, dict[str, Any] | None]] = {
 
 POINTS: Final[dict[str, dict[str, Any]]] = {
     "nothing rerouted": {"sar": False},
+    "input queues set the local flag, too": {"local_flag": "either"},
     "flows set at detection": {"recognise": "at_detection"},
     "harmful from three places on": {"cam_hits": 3},
     "a degree takes half of W_c once": {"decrease": "measured"},

@@ -20,7 +20,19 @@ from fanin.statistics import about_share
 
 FINER: Final = "RCM, flows set at detection, CAM written per 1 KB"
 """The reading with a CAM of the last 8 KB: found by trying depths and periods until it held at nearly all starts."""
-READINGS: Final[dict[str, dict[str, Any]]] = {RCM: {}, READ: READING, FINER: READING | {"cam_period": "1KB"}}
+FLAG: Final[dict[str, Any]] = {"local_flag": "either"}
+"""Input queues set the local flag, too (§3.2)."""
+FLAGGED: Final = {
+    RCM: "RCM, input queues set the flag, too",
+    FINER: "flows set at detection, per 1 KB, input queues set the flag, too",
+}
+READINGS: Final[dict[str, dict[str, Any]]] = {
+    RCM: {},
+    READ: READING,
+    FINER: READING | {"cam_period": "1KB"},
+    FLAGGED[RCM]: FLAG,
+    FLAGGED[FINER]: READING | {"cam_period": "1KB"} | FLAG,
+}
 
 SPAN_NS: Final = 10_000
 """Starts are drawn from this time, several of the trains in which five flows share a port."""
@@ -65,8 +77,8 @@ def fig6_starts(context: Context) -> Findings:
     table = frame(jobs, context.runs(jobs, start_run)).drop("seed")
     table = table.with_columns(holds=pl.struct("burst_gbps", "others_gbps").map_elements(holds, pl.Boolean))
     found = shares(table)
-    notes = {RCM: CAM, READ: CHANCE, FINER: CHANCE}
-    calibrated = {FINER: "cam_period, with cam_hits"}
+    notes = {RCM: CAM, READ: CHANCE, FINER: CHANCE, FLAGGED[RCM]: CAM, FLAGGED[FINER]: CHANCE}
+    calibrated = dict.fromkeys((FINER, FLAGGED[FINER]), "cam_period, with cam_hits")
     rows = [
         Row(
             name=f"{row['variant']}: share of starts at which fig. 6 holds",

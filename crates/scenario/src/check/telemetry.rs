@@ -54,7 +54,7 @@ fn hosts_only(wanted: &str, why: &str, cx: &mut Cx) {
     cx.error(Some(&node), format!("{is}, where {why}"), Some("ports of switches".to_string()));
 }
 
-/// Checks that each pattern of `telemetry.hosts` matches a host, an entry or a flow. Ids in files are not looked up, nor is
+/// Checks that each pattern of `telemetry.hosts` and `telemetry.messages` matches a host, an entry or a flow. Ids in files are not looked up, nor is
 /// the number of flows known.
 pub(super) fn followed(parts: &Parts, network: &Network, traffic: &Traffic, cx: &mut Cx) {
     let Some(telemetry) = &parts.telemetry else { return };
@@ -67,10 +67,12 @@ pub(super) fn followed(parts: &Parts, network: &Network, traffic: &Traffic, cx: 
     let hosts = network.host_infos();
     let names: Vec<&str> =
         traffic.entry_names().chain(ids.iter().map(String::as_str)).chain(hosts.iter().map(|host| host.name)).collect();
-    for (i, wanted) in telemetry.hosts.iter().enumerate() {
+    let hosts = telemetry.hosts.iter().enumerate().map(|(i, wanted)| ("hosts", i, wanted));
+    let messages = telemetry.messages.iter().enumerate().map(|(i, wanted)| ("messages", i, wanted));
+    for (key, i, wanted) in hosts.chain(messages) {
         let number = !wanted.is_empty() && wanted.bytes().all(|byte| byte.is_ascii_digit() || byte == b'*');
         if !number && !from_file && !names.iter().any(|name| pattern::fits(wanted, name)) {
-            cx.key("telemetry", |cx| cx.key("hosts", |cx| cx.index(i, |cx| unknown(&FLOW, wanted, &names, cx))));
+            cx.key("telemetry", |cx| cx.key(key, |cx| cx.index(i, |cx| unknown(&FLOW, wanted, &names, cx))));
         }
     }
 }

@@ -346,13 +346,14 @@ fn a_transport_that_does_not_exist() {
 #[test]
 fn flows_that_are_none() {
     let accepted = "accepted: names and patterns such as \"h*\"";
-    let found = wrong(&[], "[telemetry]\nhosts = [\"h9\", \"rack*\", \"h1\", \"17\", \"*\"]\n");
+    let found = wrong(&[], "[telemetry]\nhosts = [\"h9\", \"rack*\", \"h1\", \"17\", \"*\"]\nmessages = [\"h2\", \"h8\"]\n");
     let expected = [
         "telemetry.hosts[0], line 14: \"h9\" is no flow, traffic entry or host",
         "telemetry.hosts[1], line 14: \"rack*\" matches no flow, traffic entry or host",
+        "telemetry.messages[1], line 15: \"h8\" is no flow, traffic entry or host",
     ];
     assert!(expected.iter().all(|text| found.contains(&format!("{text}; {accepted}"))), "{found}");
-    assert_eq!(found.lines().count(), 2, "{found}");
+    assert_eq!(found.lines().count(), 3, "{found}");
 }
 
 #[test]

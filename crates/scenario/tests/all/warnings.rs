@@ -51,6 +51,20 @@ fn a_threshold_above_the_buffer() {
     assert!(!changed(&[("\"65 packets\"", "\"511KB\"")], "").contains("never acts"));
 }
 
+/// RED with a highest threshold above the output queue of a combined switch marks from its lowest on, so it acts; one whose lowest is
+/// above it does not.
+#[test]
+fn red_acts_where_its_lowest_threshold_is_reached() {
+    let text = |min: &str| {
+        format!(
+            "[topology]\nkind = \"leaf_spine\"\nleaves = 2\nhosts_per_leaf = 9\nspines = 2\n[switch]\narchitecture = {{ kind = \"combined\", voq = \"200KB\", output = \"100KB\" }}\nmarking = {{ kind = \"red\", min = \"{min}\", max = \"2000KB\", max_p = 0.5, weight = 1.0, gentle = false, hard_drop = false, drop_others = false, spacing = \"geometric\" }}\nmechanisms.pfc = {{ memory = \"32MB\", xoff = {{ kind = \"static\", bytes = \"60KB\" }} }}\n[transport]\nkind = \"roce\"\ncongestion_control = \"dcqcn\"\n[[traffic]]\nkind = \"flows\"\nflows = [{{ src = \"h1\", dst = \"h0\", size = \"100MB\" }}]\n"
+        )
+    };
+    assert!(!warnings(&text("5KB")).contains("never acts"), "{}", warnings(&text("5KB")));
+    let never = warnings(&text("150KB"));
+    assert!(never.contains("switch.marking, line 8: never acts: its threshold, 150KB, is not below"), "{never}");
+}
+
 #[test]
 fn a_threshold_above_what_one_queue_may_take_of_a_shared_buffer() {
     let dynamic = "{ kind = \"dynamic\", total = \"1MB\", alpha = 1.0 }";

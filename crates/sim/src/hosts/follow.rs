@@ -1,5 +1,5 @@
-//! Followed flows: reports of their endpoints to the ledger's trace. Off the hot path: without `telemetry.hosts` nothing here is
-//! called.
+//! Followed flows: reports of their endpoints to the ledger's trace. Off the hot path: without `telemetry.hosts` and
+//! `telemetry.messages` nothing here is called.
 
 use super::ends::{side, EndId};
 use super::{Hosts, Ready};
@@ -105,9 +105,9 @@ impl Hosts {
         let (now, envelope) = (core.now, core.pool[packet]);
         let ledger = &mut core.ledger;
         let trace = ledger.trace.as_deref_mut()?;
-        let row = trace.received(now, packet, &envelope)?;
-        trace.begin(now, envelope.flow.0, envelope.to, Input::Arrival(row.packet));
-        let result = ledger.tables.follow(None, Some(row), None);
+        let (number, row) = trace.received(now, packet, &envelope)?;
+        trace.begin(now, envelope.flow.0, envelope.to, Input::Arrival(number));
+        let result = ledger.tables.follow(None, row, None);
         core.check(result);
         Some((envelope.flow, envelope.to))
     }

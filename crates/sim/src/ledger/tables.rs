@@ -186,8 +186,9 @@ pub struct Wanted {
     /// Samples of virtual output queues.
     pub voqs: bool,
     pub stamps: bool,
-    /// Tables of followed flows.
+    /// Tables of followed flows, and messages, which are recorded of other flows, too.
     pub hosts: bool,
+    pub messages: bool,
     /// Number of ports whose packets are recorded, and the choice of the records that are kept.
     pub watched: usize,
     pub keep: Keep,
@@ -218,7 +219,7 @@ impl Tables {
             voqs: table(tables.voqs, destination)?,
             stamps: table(tables.stamps, destination)?,
             hosts: table(tables.hosts, destination)?,
-            messages: table(tables.hosts, destination)?,
+            messages: table(tables.messages, destination)?,
             segments: table(tables.hosts, destination)?,
             hops: table(tables.hosts, destination)?,
             capture: None,

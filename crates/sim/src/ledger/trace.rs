@@ -1,5 +1,5 @@
 //! Trace of followed flows (`telemetry.hosts`): actions of their senders, their packets, and the packets' ways through the
-//! network.
+//! network. Of others (`telemetry.messages`) messages alone are recorded.
 //!
 //! A packet is sent because something has happened at its host: a packet has arrived, a timer has expired, the application has
 //! written. Hosts report each such input before and after the endpoint has handled it, and each packet that it sends. Nothing is
@@ -75,6 +75,8 @@ struct Ready {
 /// One end of a followed flow.
 #[derive(Debug)]
 struct End {
+    /// True if rows are written of more than its messages.
+    in_full: bool,
     /// True if the end sends data, so that rows of its state are written.
     sends_data: bool,
     /// State of the endpoint as it was last seen, and as it stands in the last row.
@@ -100,6 +102,8 @@ struct End {
 /// A packet on its way.
 #[derive(Debug)]
 struct Journey {
+    /// Its flow is followed in full: rows are written of it.
+    in_full: bool,
     row: SegmentRow,
     to: Side,
     /// Time at which the packet came to the port at which it is.
@@ -119,6 +123,8 @@ pub struct Seen {
 /// Trace of followed flows: states of their endpoints, their messages, their packets, and the hops of these.
 pub struct Trace {
     wanted: Vec<String>,
+    /// Flows whose messages alone are wanted.
+    wanted_messages: Vec<String>,
     flows: BTreeMap<u32, [End; 2]>,
     /// Messages that applications have written, by flow.
     pub(super) messages: BTreeMap<u32, Messages>,
@@ -136,24 +142,27 @@ pub struct Known<'a> {
 }
 
 impl Trace {
-    /// Follows flows that fit one of `wanted`; `None` where nothing is wanted.
-    pub fn new(wanted: &[String]) -> Option<Box<Self>> {
+    /// Follows flows that fit one of `wanted`, and the messages of those that fit one of `messages`; `None` where nothing is wanted.
+    pub fn new(wanted: &[String], messages: &[String]) -> Option<Box<Self>> {
         let trace = || Trace {
             wanted: wanted.to_vec(),
+            wanted_messages: messages.to_vec(),
             flows: BTreeMap::new(),
             messages: BTreeMap::new(),
             journeys: Vec::new(),
             packets: 0,
         };
-        (!wanted.is_empty()).then(|| Box::new(trace()))
+        (!wanted.is_empty() || !messages.is_empty()).then(|| Box::new(trace()))
     }
 
     /// Follows a flow from its beginning, if it is wanted: by number, id, traffic entry or host. `sends_data`: by side.
     pub fn start(&mut self, flow: &Known<'_>, sends_data: [bool; 2]) {
         let number = flow.number.to_string();
         let names = [Some(number.as_str()), flow.id, Some(flow.group), Some(flow.hosts[0]), Some(flow.hosts[1])];
-        if self.wanted.iter().any(|wanted| names.iter().flatten().any(|name| pattern::fits(wanted, name))) {
-            self.flows.insert(flow.number, sends_data.map(End::new));
+        let is_in = |list: &[String]| list.iter().any(|wanted| names.iter().flatten().any(|name| pattern::fits(wanted, name)));
+        let in_full = is_in(&self.wanted);
+        if in_full || is_in(&self.wanted_messages) {
+            self.flows.insert(flow.number, sends_data.map(|sends_data| End::new(sends_data, in_full)));
         }
     }
 
@@ -205,7 +214,7 @@ impl Trace {
             let cause = end.cause(now, true, false);
             end.made.insert(*packet, (now, cause));
         }
-        let row = end.row(now, flow, host, seen);
+        let row = end.in_full.then(|| end.row(now, flow, host, seen)).flatten();
         (end.state, end.stats, end.handling) = (seen.state, seen.stats, None);
         row
     }
@@ -245,7 +254,9 @@ impl Trace {
         if !seen.ready {
             end.ready = None;
         }
-        let restarted = end.handling.is_none() && end.state.zip(seen.state).is_some_and(|(old, new)| old.cwnd != new.cwnd);
+        let in_full = end.in_full;
+        let restarted =
+            in_full && end.handling.is_none() && end.state.zip(seen.state).is_some_and(|(old, new)| old.cwnd != new.cwnd);
         end.state = seen.state;
         let sends_data = end.sends_data;
         let row = restarted.then(|| end.row(now, flow, host, seen)).flatten();
@@ -281,13 +292,13 @@ impl Trace {
             armed_packet: cause.armed.and_then(|armed| armed.packet),
             limit: limit.map_or("", Limit::name).into(),
         };
-        self.journeys[place] = Some(Box::new(Journey { row: row_of_packet, to: side.other(), at: now, held: None }));
+        self.journeys[place] = Some(Box::new(Journey { in_full, row: row_of_packet, to: side.other(), at: now, held: None }));
         row
     }
 
     /// Records that a packet has crossed a link: it was on the wire from `left - tx` until `left`.
     pub fn crossed(&mut self, now: Time, id: PacketId, port: &Name, [start, left]: [u64; 2]) -> Option<HopRow> {
-        let journey = self.journeys.get_mut(id as usize)?.as_deref_mut()?;
+        let journey = self.journeys.get_mut(id as usize)?.as_deref_mut().filter(|journey| journey.in_full)?;
         let held = journey.held.take();
         let row = HopRow {
             packet: journey.row.packet,
@@ -320,13 +331,13 @@ impl Trace {
         }
     }
 
-    /// Ends the way of a packet that has reached its host; gives its row, which the caller completes.
-    pub fn received(&mut self, now: Time, id: PacketId, envelope: &Envelope) -> Option<SegmentRow> {
+    /// Ends the way of a packet that has reached its host; gives its number, and its row where the flow is followed in full.
+    pub fn received(&mut self, now: Time, id: PacketId, envelope: &Envelope) -> Option<(u64, Option<SegmentRow>)> {
         let mut journey = self.journeys.get_mut(id as usize)?.take()?;
         journey.row.received_ps = Some(now.ps());
         journey.row.marked = envelope.ecn == Ecn::Ce;
         journey.row.trimmed = envelope.trimmed;
-        Some(journey.row)
+        Some((journey.row.packet, journey.in_full.then_some(journey.row)))
     }
 
     /// Ends the way of a packet that was dropped; gives its row.
@@ -338,12 +349,13 @@ impl Trace {
         }
         (journey.row.dropped_at, journey.row.dropped_ps) = (Some(port.clone()), Some(now.ps()));
         journey.row.trimmed = packet.envelope.trimmed;
-        Some(journey.row)
+        journey.in_full.then_some(journey.row)
     }
 
     /// Rows of packets that are still on their way when the run ends, in order of sending.
     pub fn on_the_way(&mut self) -> Vec<SegmentRow> {
-        let mut rows: Vec<SegmentRow> = self.journeys.drain(..).flatten().map(|journey| journey.row).collect();
+        let in_full = self.journeys.drain(..).flatten().filter(|journey| journey.in_full);
+        let mut rows: Vec<SegmentRow> = in_full.map(|journey| journey.row).collect();
         rows.sort_unstable_by_key(|row| row.packet);
         rows
     }
@@ -359,8 +371,9 @@ impl Tables {
 }
 
 impl End {
-    fn new(sends_data: bool) -> Self {
+    fn new(sends_data: bool, in_full: bool) -> Self {
         End {
+            in_full,
             sends_data,
             state: None,
             written: None,

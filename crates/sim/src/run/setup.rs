@@ -203,6 +203,7 @@ fn ledger(
         voqs: samples && combined,
         stamps: registers.is_some(),
         hosts: !telemetry.hosts.is_empty(),
+        messages: telemetry.follows_messages(),
         watched: watched.len(),
         keep: keep(&telemetry.keep),
     };
@@ -210,7 +211,7 @@ fn ledger(
     tables.capture = Capturing::new(scenario, &scenario.doc().framing.of_packets(), destination)?;
     Ok(Ledger {
         observed: observes(telemetry),
-        trace: Trace::new(&telemetry.hosts),
+        trace: Trace::new(&telemetry.hosts, &telemetry.messages),
         tables,
         totals: Totals::default(),
         stamps: registers.map(|registers| Box::new(Stamps::new(registers))),
@@ -404,7 +405,7 @@ fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(SwitchId, u16)>) {
 
 /// True if packets are recorded where they are sent and delivered.
 fn observes(telemetry: &Telemetry) -> bool {
-    telemetry.registers.is_some() || telemetry.capture.is_some() || !telemetry.hosts.is_empty()
+    telemetry.registers.is_some() || telemetry.capture.is_some() || telemetry.follows_messages()
 }
 
 /// Links with the ports that feed them, the ingress port of the switch at each link's end, and the pauses of ports that may be

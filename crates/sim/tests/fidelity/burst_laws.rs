@@ -10,13 +10,7 @@ use proptest::sample::select;
 use std::collections::BTreeMap;
 
 fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        max_shrink_iters: 100,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(20_18),
-        ..ProptestConfig::default()
-    }
+    property(cases, 20_18)
 }
 
 /// A burst that is to be made.

@@ -344,7 +344,7 @@ impl Line {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(property(40, 20_30))]
     /// On any fabric, with losses and marks: every rank receives exactly the bytes of its collective, all complete, no rank of a ring
     /// sends a block on before it has it, and a run is the same again and with other ports.
     #[test]

@@ -230,7 +230,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(property(60, 20_30))]
 
     /// With PFC nothing is lost, whatever the traffic, speedup and arbiter, and everything ends.
     #[test]

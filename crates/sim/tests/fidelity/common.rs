@@ -4,6 +4,7 @@ use fanin_scenario::Scenario;
 use fanin_sim::{world, Destination, Kept, Pause, PortNow, Totals, World};
 use fanin_telemetry::FlowRow;
 use fanin_units::{Span, Time};
+use proptest::test_runner::{Config, RngSeed};
 use std::path::Path;
 
 /// Picoseconds in a second.
@@ -11,6 +12,19 @@ pub const SECOND: f64 = 1e12;
 /// Frame bytes of a full segment, and the wire bytes that it occupies.
 pub const FRAME: u64 = 1518;
 pub const WIRE: u64 = 1538;
+
+/// Cases of a property: the same ones each time, or, with `FANIN_SOAK=N`, N others (`make soak`).
+pub fn property(cases: u32, seed: u64) -> Config {
+    let soak: Option<u32> = std::env::var("FANIN_SOAK").ok().map(|text| text.parse().expect("FANIN_SOAK: a number of cases"));
+    Config {
+        cases: soak.unwrap_or(cases),
+        failure_persistence: None,
+        max_shrink_iters: 100,
+        max_global_rejects: 1_024.max(100 * soak.unwrap_or(cases)),
+        rng_seed: soak.map_or(RngSeed::Fixed(seed), |_| RngSeed::Random),
+        ..Config::default()
+    }
+}
 
 /// A validated scenario.
 pub fn scenario(text: &str) -> Scenario {

@@ -9,13 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        max_shrink_iters: 200,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(20_26),
-        ..ProptestConfig::default()
-    }
+    property(cases, 20_26)
 }
 
 /// Runs a scenario with or without fetching ahead.

@@ -279,13 +279,7 @@ fn rimm() -> impl Strategy<Value = String> {
 }
 
 fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        max_shrink_iters: 100,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(20_14),
-        ..ProptestConfig::default()
-    }
+    property(cases, 20_14)
 }
 
 proptest! {

@@ -109,3 +109,35 @@ fn ports_whose_packets_would_go_astray_have_no_detours() {
     println!("all: {} drops, {:#}", all.1.drops.len(), all.0);
     assert!(number(&all.0, "astray") > 1_000 && all.1.drops.len() > plain.drops.len());
 }
+
+/// HyStart ends the burst's slow start before the queue is full where a NIC serves its flows in turn; where it is one queue, delay at the
+/// host hides the network's from HyStart. α is 1.6 MB. Figures of docs/papers/rimm.md.
+#[test]
+fn delay_at_the_host_hides_a_queue_from_hystart() {
+    for (nic, lost, share) in [("fifo", 65, 1.2), ("fair", 0, 0.42)] {
+        let (_, kept) = play("rimm-hystart.toml", &[("nic = \"fifo\"", &format!("nic = \"{nic}\""))]);
+        let largest = kept.queues.iter().map(|row| row.queue_bytes).max().expect("records");
+        assert_eq!(kept.drops.len(), lost, "{nic}");
+        assert!((largest as f64 / 1.6e6 - share).abs() < 0.01, "{nic}: {largest} B");
+    }
+}
+
+/// Why RIMM's burst is complete in three quarters of forwarding's time with these hosts: detours keep its window whole, and hold the
+/// background's packets, so that the burst's round trips are shorter and its share of the line larger. The background pays: it is sent
+/// 1,400 segments again, and ends later.
+#[test]
+fn with_hystart_and_one_queue_the_burst_gains_what_the_background_loses() {
+    let short = [("400MB", "120MB"), ("1560ms", "400ms")];
+    let rimm = [&short[..], &[("[switch.mechanisms.rimm]\nalpha = \"20000 cells\"\nneighbour = \"per_flow\"\n", "")]].concat();
+    let (with, without) = (play("rimm-linux-hosts.toml", &short).1, play("rimm-linux-hosts.toml", &rimm).1);
+    let ratio = |group: &str, from_us: u64| {
+        let took = |kept: &Kept| (end_us(kept, group) - from_us) as f64;
+        took(&with) / took(&without)
+    };
+    println!("burst {}, background {}", ratio("burst", 60_500), ratio("background", 0));
+    assert!((0.70..0.76).contains(&ratio("burst", 60_500)), "{}", ratio("burst", 60_500));
+    assert!((1.01..1.04).contains(&ratio("background", 0)), "{}", ratio("background", 0));
+    assert!(with.flows.iter().chain(&without.flows).all(|flow| flow.timeouts == 0));
+    let again = |kept: &Kept| kept.flows.iter().find(|flow| flow.group.to_string() == "background").expect("it").retransmits;
+    assert!((1_000..2_000).contains(&again(&with)) && again(&without) < 30, "{} and {}", again(&with), again(&without));
+}

@@ -382,7 +382,7 @@ mod random {
     use std::path::Path;
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(property(150, 20_30))]
 
         /// In any network, with any buffer, scheduler, marking and transport: every notification is accounted for, every packet
         /// too, twice the same is the same, and notifications that are ignored change no transport's decision.

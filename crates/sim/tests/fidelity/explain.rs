@@ -1,6 +1,6 @@
 //! `fanin explain`: the parts of any flow's time add up to it, and say what a closed form or the scenario says.
 
-use super::common::{run, Ran, WIRE};
+use super::common::{property, run, Ran, WIRE};
 use super::random::{classes, fifo, Random};
 use fanin_analysis::explain::{explain, Explanation, Hop, Kind, Pause, Records, Segment};
 use fanin_scenario::Scenario;
@@ -47,13 +47,7 @@ fn nothing_is_unknown(random: &Random) -> Result<(), TestCaseError> {
 }
 
 pub fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        max_shrink_iters: 100,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(20_26),
-        ..ProptestConfig::default()
-    }
+    property(cases, 20_26)
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! Headroom suffices wherever a pause may have to wait: behind frames of any size, behind notifications, inside bursts. Scenarios that
 //! lost packets once, and random fabrics.
 
-use crate::common::run_in_steps_of;
+use crate::common::{property, run_in_steps_of};
 use crate::pfc::balance;
 use fanin_scenario::Scenario;
 use fanin_sim::{Kept, World};
@@ -179,13 +179,7 @@ fn tight(text: &str, folder: &Path) -> Scenario {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 48,
-        failure_persistence: None,
-        max_shrink_iters: 40,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(30_30),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(property(48, 30_30))]
 
     /// Nothing of a lossless class is ever lost: RCM with tables of any depth, telemetry, drop notifications, either version of IP, packets
     /// of 256 to 9,000 bytes with any gap between them, bursts, links of any rate and length, one class or all.

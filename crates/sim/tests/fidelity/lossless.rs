@@ -91,13 +91,7 @@ fn traffic() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 60,
-        failure_persistence: None,
-        max_shrink_iters: 60,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(20_31),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(property(60, 20_31))]
 
     /// With the headroom that links need nothing of a lossless class is ever dropped, under any control, and pauses end: all bytes arrive,
     /// jobs complete. Packets are somewhere at any time, a run is the same again, and so it is where all departures are events.

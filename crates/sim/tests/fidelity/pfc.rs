@@ -361,7 +361,7 @@ pub fn fabric() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    #![proptest_config(property(12, 20_30))]
 
     /// With its own headroom nothing is lost, whatever the traffic, and everything ends.
     #[test]

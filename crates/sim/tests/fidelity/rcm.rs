@@ -276,7 +276,7 @@ fn results_do_not_depend_on_how_ports_are_simulated() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(property(100, 20_30))]
     /// Whatever is sent and however RCM is set: with PFC nothing is lost, everything arrives, nothing stays held, and all regions end.
     #[test]
     fn lossless_stays_lossless(
@@ -285,6 +285,7 @@ proptest! {
         flows in proptest::collection::vec((0_u32..16, 0_u32..16, 20_u32..=100, 20_u32..400), 2..16),
         when_idle in select(vec!["send", "wait"]),
         decrease in select(vec!["each", "measured"]),
+        flag in select(vec!["output", "either"]),
         sar in any::<bool>(),
         classes in any::<bool>(),
         reserved in 10_u32..400,
@@ -296,7 +297,7 @@ proptest! {
     ) {
         let architecture = architecture.replace("output = \"100KB\"", &format!("output = \"{output}\", speedup = {speedup}"));
         let rcm = format!(
-            "mechanisms.rcm = {{ when_idle = \"{when_idle}\", decrease = \"{decrease}\", sar = {sar}, reserved = \"{reserved}KB\", loss = {loss:.1}, unaware = [{unaware}] }}"
+            "mechanisms.rcm = {{ when_idle = \"{when_idle}\", decrease = \"{decrease}\", local_flag = \"{flag}\", sar = {sar}, reserved = \"{reserved}KB\", loss = {loss:.1}, unaware = [{unaware}] }}"
         );
         let scheduling = if classes { "scheduling = { kind = \"strict\", classes = 2 }" } else { "" };
         let traffic: String = flows.iter().enumerate().filter(|(_, (src, dst, ..))| src != dst).map(|(i, (src, dst, gbps, kb))| {

@@ -1,6 +1,6 @@
 //! Order of arrival as receivers count it, against the definitions of RFC 4737 on the trace of every packet.
 
-use super::common::{run, Ran};
+use super::common::{property, run, Ran};
 use super::random::{classes, fifo, Random};
 use fanin_scenario::Scenario;
 use proptest::prelude::*;
@@ -63,13 +63,7 @@ fn as_defined(random: &Random) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 60,
-        failure_persistence: None,
-        max_shrink_iters: 100,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(20_27),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(property(60, 20_27))]
 
     #[test]
     fn order_is_counted_as_defined_at_fifo_ports(random in fifo()) {

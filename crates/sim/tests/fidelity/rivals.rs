@@ -206,13 +206,7 @@ fn rivals() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 220,
-        failure_persistence: None,
-        max_shrink_iters: 100,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(20_17),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(property(220, 20_17))]
 
     /// In any network, with any buffer, scheduler, marking, path choice and transport: every packet is accounted for after each step and
     /// crosses no more switches than it may, twice the same is the same, and ports whose departures are always events give the same bits.

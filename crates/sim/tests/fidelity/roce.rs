@@ -6,6 +6,7 @@ use fanin_telemetry::{FlowRow, SegmentRow};
 use fanin_units::{Span, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
+use std::collections::BTreeSet;
 
 pub fn star(hosts: u32, more: &str) -> String {
     format!(
@@ -221,6 +222,31 @@ fn followed_queue_pairs_name_their_messages() {
     }
 }
 
+/// Messages of all flows without the rest of what is recorded of followed ones: the same rows, of queue pairs and of TCP beside losses,
+/// no row of packets but of the flow that is followed, and the same result. Tolerance: none.
+#[test]
+fn messages_are_recorded_of_flows_that_are_not_followed() {
+    let roce = "kind = \"roce\"\nmessage = \"64KiB\"\n[switch]\nbuffer = { kind = \"static\", per_port = \"60KB\" }\n";
+    let tcp = "kind = \"tcp\"\n[switch]\nbuffer = { kind = \"static\", per_port = \"60KB\" }\n";
+    let incast = "[[traffic]]\nkind = \"incast\"\nreceiver = \"h4\"\nsize = \"200KB\"\n";
+    for transport in [roce, tcp] {
+        let of = |telemetry: &str| run(&star(5, &format!("{telemetry}\n[transport]\n{transport}{incast}")));
+        let (followed, alone, mixed) =
+            (of("hosts = [\"*\"]"), of("messages = [\"*\"]"), of("hosts = [\"h2\"]\nmessages = [\"h1\", \"h2\"]"));
+        assert!(alone.kept.flows.iter().any(|flow| flow.retransmits > 0));
+        let rows = |ran: &Ran| ran.kept.messages.iter().map(|row| format!("{row:?}")).collect::<Vec<_>>();
+        assert!(rows(&followed).len() >= 4 && rows(&alone) == rows(&followed));
+        assert_eq!((alone.kept.hosts.len(), alone.kept.segments.len(), alone.kept.hops.len()), (0, 0, 0));
+        assert_eq!(format!("{:?}", alone.kept.flows), format!("{:?}", followed.kept.flows));
+        let of_h2 = |src: &str| src == "h2";
+        let h2 = followed.kept.flows.iter().find(|flow| of_h2(&flow.src.to_string())).expect("a sender").flow;
+        let segments = |ran: &Ran| ran.kept.segments.iter().filter(|row| row.flow == h2).count();
+        assert!(segments(&mixed) == segments(&followed) && mixed.kept.segments.len() == segments(&mixed));
+        let senders: BTreeSet<String> = mixed.kept.messages.iter().map(|row| row.src.to_string()).collect();
+        assert_eq!(senders, ["h1", "h2"].map(String::from).into());
+    }
+}
+
 /// The rate of a followed queue pair over time: the line's at first, less after each notification that reduces it, more by timers of the
 /// control; between two rows it stays what it is.
 #[test]
@@ -258,7 +284,7 @@ fn a_rate_that_a_timer_raises_is_no_wait_for_the_application() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(property(48, 20_30))]
     /// Any control and repair over any fabric: all bytes arrive, once; ports with events for departures give the same bits; where classes
     /// are lossless nothing is dropped.
     #[test]

@@ -1,6 +1,6 @@
 //! Samples: a row that is not there would be all zeros, and nothing else is missing.
 
-use super::common::{make, run};
+use super::common::{make, property, run};
 use super::random::{classes, fifo, Random};
 use fanin_scenario::Scenario;
 use fanin_sim::{Pause, PortNow};
@@ -110,7 +110,7 @@ fn accepted(random: &Random) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_global_rejects: 10_000, ..ProptestConfig::with_cases(60) })]
+    #![proptest_config(property(60, 20_30))]
 
     /// The table, filled with zeros, is what a look after each event finds, for every port at every sample; between the first
     /// and the last sample no row is all zeros. Tolerance: none.

@@ -11,13 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        max_shrink_iters: 200,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(20_27),
-        ..ProptestConfig::default()
-    }
+    property(cases, 20_27)
 }
 
 fn accepted(text: &str) -> bool {

@@ -346,7 +346,7 @@ mod random {
     use std::path::Path;
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(property(150, 20_30))]
 
         /// In any network, with any buffer, scheduler, marking and transport: every trimmed packet, every NACK and every packet is
         /// accounted for, datagrams are not trimmed, twice the same is the same, and so it is whether ports are watched or not, and whether

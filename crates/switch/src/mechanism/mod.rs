@@ -39,7 +39,7 @@ pub use node::Node;
 pub use pabo::{Exponential, Growth, Linear, PaboCounts, PaboParams};
 pub use pdn::{NoticeCounts, Operations, PdnParams};
 pub use pfc::{DynamicXoff, LossyPool, PfcCounts, PfcParams, StaticXoff, StormAction, Watchdog, Xoff};
-pub use rcm::{Decrease, RcmCounts, RcmParams, Recognise, WhenIdle};
+pub use rcm::{Decrease, LocalFlag, RcmCounts, RcmParams, Recognise, WhenIdle};
 pub use registry::{CountGroup, MechanismKind};
 pub use rimm::{
     AlertBy, DrainedParams, FlowletGap, GiveUpWhen, Hops, Neighbour, Release, RimmCounts, RimmParams, UnorderedParams,

@@ -540,6 +540,37 @@ mod tests {
         assert_eq!((pdn.counts.expired, pdn.messages()), (1, 1));
     }
 
+    /// A notification goes back as a packet of the flow would, with all hops before it.
+    #[test]
+    fn a_notification_is_addressed_to_the_sender() {
+        let mut pdn = Pdn::new(&params(), &Site { ttl: 9, ..site(&["h0", "h1"]) }).unwrap();
+        assert_eq!(pdn.messages(), 0);
+        drops(&mut pdn, [1, 2]);
+        assert_eq!(pdn.messages(), 2);
+        let Turn::Message(message) = pdn.on_turn(&mut bench(2), PortNo(0), false, &mut Effects::default()) else {
+            panic!("a notification")
+        };
+        let expected = Envelope {
+            flow: FlowId(7),
+            src: HostId(1),
+            dst: HostId(0),
+            hash: 9,
+            reverse_hash: 5,
+            header: 20,
+            ttl: 9,
+            to: Envelope::default().to.other(),
+            kind: Kind::Control,
+            ..Envelope::default()
+        };
+        assert_eq!((message.envelope, pdn.messages()), (expected, 1));
+    }
+
+    #[test]
+    fn four_ways_to_be_stranded_add_up() {
+        let counts = NoticeCounts { overflowed: 1, next_hop_unaware: 10, expired: 100, lost: 1_000, ..NoticeCounts::default() };
+        assert_eq!(counts.stranded(), 1_111);
+    }
+
     #[test]
     fn losses_are_drawn_for_each_link_and_counted() {
         let mut pdn = Pdn::new(&PdnParams { loss: 0.25, ..params() }, &site(&["h0", "h1"])).unwrap();

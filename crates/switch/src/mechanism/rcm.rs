@@ -15,7 +15,7 @@ mod region;
 mod sar;
 mod settings;
 
-pub use settings::{Decrease, RcmCounts, RcmParams, Recognise, WhenIdle};
+pub use settings::{Decrease, LocalFlag, RcmCounts, RcmParams, Recognise, WhenIdle};
 
 use super::{
     names_it, Arrival, Context, Dropped, Effect, Effects, Holds, Hooks, Listens, Mechanism, Message, Messages, Node, Peaks,
@@ -53,8 +53,12 @@ struct Port {
     rate: BitRate,
     output: Detector,
     input: Detector,
-    /// Degree of the output queue at its last sample; degree heard from downstream, and the time until which that counts.
+    /// Local degree: of the output queue at its last sample, or more of an input queue that has set the flag.
     local: u8,
+    /// Degree of the output queue alone, and of input queues whose packets leave here, where those set the flag.
+    own: u8,
+    inputs: Vec<(PortNo, u8)>,
+    /// Degree heard from downstream, and the time until which it counts.
     remote: u8,
     until: Time,
     /// Degree of the input queue, and the time of its next sample. `notified`: the upstream neighbour takes this port for
@@ -108,12 +112,35 @@ impl Port {
         }
     }
 
-    /// The degree of the output queue. With the first the port recognises flows.
-    fn set_local(&mut self, degree: u8) {
+    /// The degree of the output queue.
+    fn set_own(&mut self, degree: u8) {
+        self.own = degree;
+        self.set_local();
+    }
+
+    /// The degree of an input queue, of which a packet leaves here.
+    fn set_input(&mut self, input: PortNo, degree: u8) {
+        self.inputs.retain(|(other, _)| *other != input);
+        if degree > 0 {
+            self.inputs.push((input, degree));
+        }
+        self.set_local();
+    }
+
+    /// With the first degree the port recognises flows.
+    fn set_local(&mut self) {
+        let degree = self.inputs.iter().fold(self.own, |most, (_, degree)| most.max(*degree));
         if self.local == 0 && degree > 0 && self.recognise == Recognise::AtDetection {
             self.recognised = self.cam.flows();
         }
         self.local = degree;
+    }
+
+    /// Nothing waits for the port any more.
+    fn clear_local(&mut self) {
+        (self.local, self.own) = (0, 0);
+        self.inputs.clear();
+        self.output.clear();
     }
 
     /// True if a flow is harmful here: named from downstream, or else recognised by the port itself.
@@ -159,6 +186,7 @@ pub struct Rcm {
     weight: u32,
     control: Settings,
     paces: bool,
+    local_flag: LocalFlag,
     expiry: Span,
     severe: (u32, u32, Span),
     loss: f64,
@@ -272,6 +300,8 @@ impl Mechanism for Rcm {
                 output: Detector::new(detect.interval(0, draws.next_u32())),
                 input: Detector::new(detect.interval(0, draws.next_u32())),
                 local: 0,
+                own: 0,
+                inputs: Vec::new(),
                 remote: 0,
                 until: Time::ZERO,
                 arriving: 0,
@@ -303,6 +333,7 @@ impl Mechanism for Rcm {
                 reserved: params.reserved.get(),
             },
             paces: params.when_idle == WhenIdle::Wait,
+            local_flag: params.local_flag,
             expiry: params.expiry,
             severe: (params.severe_degree, params.severe_count, params.severe_within),
             loss: params.loss,
@@ -353,7 +384,7 @@ impl Mechanism for Rcm {
                 at.named.seen(&Tuple::of(p.envelope), from);
             }
             self.sample_output(node, port, p.envelope.frame, fx);
-            self.sample_input(node, from, p.envelope.frame, fx);
+            self.sample_input(node, (from, port), p.envelope.frame, fx);
         }
         if self.rcc {
             self.control(node, p, port, fx)
@@ -388,9 +419,9 @@ impl Mechanism for Rcm {
         }
         self.moved.leave(port);
         let at = &mut self.ports[port.index()];
-        (at.local, at.remote, at.notified) = (0, 0, false);
+        (at.remote, at.notified) = (0, false);
         at.named.clear();
-        at.output.clear();
+        at.clear_local();
         self.calm(port, fx);
         self.wake(port, fx);
     }
@@ -472,8 +503,7 @@ impl Watches for Rcm {
         let at = &mut self.ports[port.index()];
         // Samples are taken of arrivals, and the last of them may have left.
         if at.local > 0 && at.control.is_empty() && node.view(port).queue_packets == 0 {
-            at.local = 0;
-            at.output.clear();
+            at.clear_local();
             self.calm(port, fx);
         }
     }

@@ -380,3 +380,90 @@ fn the_watchdog_may_send_what_stays_paused() {
     assert!(!s.effects.iter().any(|effect| matches!(effect, Effect::Gate { closed: 8, .. })));
     assert_eq!((s.pfc.counts().storms, s.pfc.counts().dropped_watchdog), (1, 0));
 }
+
+/// Classes above the seventh count as the seventh, wherever they come from; a class that there is not is lossless nowhere.
+#[test]
+fn a_class_too_high_is_the_highest() {
+    assert_eq!(PfcParams { classes: vec![3, 8, 200], ..params(3_000) }.lossless(), 1 << 3);
+    let mut s = Switch::new(&PfcParams { classes: vec![7], ..params(3_000) });
+    (0..6).for_each(|id| assert_eq!(s.packet(id, 0, 200), Verdict::Pass));
+    assert_eq!((s.sent.as_slice(), s.pfc.memory.in_use().2), ([(PortNo(0), pause(7, 100))].as_slice(), 6_000));
+    // One that a mechanism holds takes memory as others do.
+    let (mut envelope, mut shim) = (Envelope { frame: 1_000, class: 9, ..Envelope::default() }, None);
+    let verdict = s.run(|pfc, node, fx| {
+        let mut arrival = Arrival { id: 6, envelope: &mut envelope, from: Some(PortNo(1)), shim: &mut shim };
+        pfc.on_taken(node, &mut arrival, PortNo(2), fx)
+    });
+    assert_eq!((verdict, s.pfc.memory.in_use().2, s.pfc.waits_behind(PortNo(1), 7)), (Verdict::Pass, 7_000, vec![PortNo(2)]));
+    (0..7).for_each(|id| s.leaves(id));
+    assert_eq!((s.pfc.memory.in_use().2, s.pfc.waits_behind(PortNo(1), 7)), (0, vec![]));
+}
+
+/// A circle of pauses ends where a watchdog drops what waits, and not without.
+#[test]
+fn a_watchdog_breaks_deadlocks() {
+    assert!(!Switch::new(&params(3_000)).pfc.breaks_deadlocks());
+    assert!(watched(StormAction::Drop).pfc.breaks_deadlocks());
+}
+
+/// Packets come and leave at random, of a lossless class and another, to a memory that is asked the short way first, as a switch does, and
+/// to one that is not; exactly, once somebody may have to pause, until that is far. Both decide alike and hold the same; where the short way was enough nobody is to pause. It is enough for most packets
+/// where little waits.
+#[test]
+fn the_short_way_decides_as_the_long_one() {
+    let xoffs = [Xoff::Static(StaticXoff { bytes: Bytes(5_000) }), Xoff::Dynamic(DynamicXoff { alpha: 0.5 })];
+    for (xoff, lossy, most, least_calm) in [
+        (xoffs[0].clone(), None, 12, 9_500),
+        (xoffs[1].clone(), None, 40, 4_200),
+        (xoffs[0].clone(), Some(LossyPool { memory: Bytes(20_000), alpha: 1.0 }), 12, 8_600),
+        (xoffs[1].clone(), Some(LossyPool { memory: Bytes(9_000), alpha: 2.0 }), 120, 250),
+    ] {
+        let params = PfcParams { xoff, lossy, memory: Bytes(60_000), ..params(3_000) };
+        let [mut short, mut long] = [0; 2].map(|_| Memory::new(&params, vec![3_000; 3]));
+        let at = site(&["h0"]);
+        let (mut waiting, mut draws, mut calm, mut asked, mut exact) = (Vec::new(), at.stream(77, &at.ports[0]), 0, 0, false);
+        for step in 0..20_000_u32 {
+            // The queue grows and shrinks over and over.
+            let draw = draws.next_u32();
+            if draw % most < waiting.len() as u32 && !waiting.is_empty() || step % 4_000 > 3_800 && !waiting.is_empty() {
+                let held = waiting.swap_remove(draws.next_u32() as usize % waiting.len());
+                short.release(held);
+                long.release(held);
+            } else {
+                let [port, output] = [draw >> 8, draw >> 12].map(|bits| PortNo((bits % 3) as u16));
+                let class = if draw >> 20 & 3 == 0 { 1 } else { 3 };
+                let held = Held { port, output, class, bytes: 64 + (draws.next_u32() % 1_455) as u16, crossed: false };
+                asked += 1;
+                exact &= step % 16 != 0 || !short.is_low();
+                let quick = !exact && short.take_calmly(held);
+                calm += u32::from(quick);
+                let decided = if quick {
+                    Ok(())
+                } else {
+                    exact |= !exact && !short.becomes_calm(held);
+                    short.take(held)
+                };
+                assert_eq!(decided, long.take(held), "{held:?}");
+                if decided.is_ok() {
+                    waiting.push(held);
+                }
+                let pauses = |memory: &Memory| (0..3).any(|port| memory.wants_pause(PortNo(port), 3, false));
+                assert!(!(quick && pauses(&long)), "{held:?} was taken the short way, and somebody has to pause");
+            }
+            assert_eq!((short.in_use(), short.lossy_in_use(), short.peaks()), (long.in_use(), long.lossy_in_use(), long.peaks()));
+            for (port, class) in [(0, 1), (1, 1), (2, 3)] {
+                assert!(short.outputs(PortNo(port), class).eq(long.outputs(PortNo(port), class)));
+            }
+        }
+        assert!((least_calm..least_calm + 500).contains(&calm), "{calm} of {asked} the short way");
+    }
+}
+
+/// Each lossless class has its headroom at each port, and each class its reservation: 3 ports of 2 · 3 kB and 8 · 1 kB.
+#[test]
+fn what_is_fixed_of_the_memory_counts_classes_and_ports() {
+    let two = PfcParams { classes: vec![3, 4], ..params(3_000) };
+    assert_eq!(memory::fixed(&two, [3_000; 3].into_iter()), 3 * (2 * 3_000 + 8 * 1_000));
+    let own = PfcParams { lossy: Some(LossyPool { memory: Bytes(20_000), alpha: 1.0 }), ..two };
+    assert_eq!(memory::common(&own, 42_000), 200_000 - 42_000 - 20_000);
+}

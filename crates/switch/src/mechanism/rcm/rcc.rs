@@ -408,3 +408,132 @@ impl Control {
         self.held.iter().flatten().map(|held| held.id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fanin_packet::Envelope;
+    use fanin_units::{FlowId, Span};
+
+    const SETTINGS: Settings =
+        Settings { bounds: Bounds { least: 6_000, most: 12_000, floor: 1_500 }, again: true, reserved: 4_000 };
+
+    fn tuple(flow: u32) -> Tuple {
+        Tuple::of(&Envelope { flow: FlowId(flow), ..Envelope::default() })
+    }
+
+    fn at(ns: u64) -> Time {
+        Time::ZERO + Span::from_ns(ns)
+    }
+
+    fn sent(control: &mut Control, id: PacketId, frame: u16, flow: u32) -> bool {
+        control.sent(at(u64::from(id)), &SETTINGS, (id, frame), &tuple(flow), (flow == 1, false))
+    }
+
+    fn hold(control: &mut Control, id: PacketId, frame: u16, flow: u32) {
+        control.hold(at(u64::from(id)), (id, 0, frame), tuple(flow), || 0);
+    }
+
+    /// The wire is free while the queue has a packet: what is held and leaves.
+    fn turn(control: &mut Control) -> Option<PacketId> {
+        control.turn(at(100), &SETTINGS, (true, false), |_| false)
+    }
+
+    /// Flow 1 alone has sent 6 kB, W; the largest degree leaves it 3 kB of them.
+    fn running() -> Control {
+        let mut control = Control::new();
+        control.on_degree(63, true, vec![Harmful { tuple: tuple(1), from: None }]);
+        for id in 0..4 {
+            assert!(control.is_on() && !control.is_running() && control.is_open() && control.window().is_none());
+            assert!(!sent(&mut control, id, 1_500, 1));
+        }
+        assert_eq!((control.is_running(), control.window(), control.since), (true, Some(6_000), at(3)));
+        control
+    }
+
+    /// Two frames of the harmful flow use its 3 kB up, and two of another end the window: the next begins open.
+    #[test]
+    fn a_window_is_used_up_and_begins_anew() {
+        let mut control = running();
+        assert!(control.is_open());
+        assert!(!sent(&mut control, 4, 1_500, 1) && control.is_open());
+        assert!(!sent(&mut control, 5, 1_500, 1) && !control.is_open());
+        assert!(!sent(&mut control, 6, 1_500, 2) && !control.is_open());
+        assert!(sent(&mut control, 7, 1_500, 2) && control.is_open());
+        assert_eq!((control.windows, control.since), (1, at(7)));
+        control.restart(at(9));
+        assert_eq!((control.windows, control.since), (2, at(9)));
+        control.end();
+        assert!(!control.is_on() && control.is_open() && control.window().is_none());
+    }
+
+    /// Beyond W_c what is held waits for the queue, until more is held than `reserved`: then the measured share counts.
+    #[test]
+    fn a_full_reserve_has_the_measured_share() {
+        for (last, leaves) in [(999, None), (1_000, None), (1_001, Some(10))] {
+            let mut control = running();
+            (4..6).for_each(|id| assert!(!sent(&mut control, id, 1_500, 1)));
+            [(10, 1_500), (11, 1_500), (12, last)].into_iter().for_each(|(id, frame)| hold(&mut control, id, frame, 1));
+            assert_eq!((control.bytes(), turn(&mut control)), (3_000 + u64::from(last), leaves), "4,000 B are reserved");
+            // Where the queue has nothing it leaves in any case, unless the port paces.
+            let idle = |paces| control.clone().turn(at(100), &SETTINGS, (false, paces), |_| false);
+            assert!(idle(false).is_some() && idle(true).is_some() == (leaves.is_some() && last > 4_000));
+        }
+    }
+
+    /// A flow is held as long as one of its packets is, also where another one's are; classes apart.
+    #[test]
+    fn flows_and_classes_that_are_held() {
+        let mut control = running();
+        assert!(control.is_empty() && !control.holds(&tuple(1)) && !control.holds_class(0));
+        hold(&mut control, 10, 1_500, 1);
+        hold(&mut control, 11, 500, 2);
+        assert!(control.holds(&tuple(1)) && control.holds(&tuple(2)) && !control.holds(&tuple(3)));
+        assert!(control.holds_class(0) && !control.holds_class(1));
+        assert_eq!((turn(&mut control), control.holds(&tuple(1)), control.holds(&tuple(2))), (Some(10), false, true));
+        assert_eq!((turn(&mut control), control.holds(&tuple(2)), control.is_empty()), (Some(11), false, true));
+        assert_eq!(control.peaks.bytes, 2_000);
+        assert_eq!(control.peaks.longest, Span::from_ns(90).ps(), "from 10 to 100 ns");
+    }
+
+    /// What is sent while a packet is the first of those held, in bytes: of others' frames 2.5 kB here, none of its own flow before it.
+    #[test]
+    fn bytes_before_the_first_that_is_held() {
+        let mut control = running();
+        control.hold(at(4), (10, 0, 1_500), tuple(1), || 1);
+        sent(&mut control, 5, 1_000, 1);
+        assert_eq!(control.head, 1_000, "the last of its own that was queued: from here on it is the first");
+        sent(&mut control, 6, 1_000, 2);
+        sent(&mut control, 7, 500, 2);
+        assert_eq!((control.head, turn(&mut control)), (2_500, Some(10)));
+        assert_eq!((control.peaks.head, control.head), (2_500, 0));
+    }
+
+    /// At a combined switch a packet that is let go counts at once, and not again when it leaves; one that is dropped counts no more.
+    #[test]
+    fn a_packet_that_crosses_counts_once() {
+        let mut control = running();
+        assert!(!control.has_counted());
+        for id in [10, 11] {
+            assert!(control.passes(at(10), &SETTINGS, (id, 1_500), (true, false)));
+        }
+        assert!(control.has_counted() && !control.is_open(), "3 kB of W_c");
+        assert!(!control.passes(at(10), &SETTINGS, (12, 1_500), (true, false)));
+        sent(&mut control, 10, 1_500, 1);
+        assert!(control.has_counted());
+        assert!(!control.dropped(11, &tuple(1), || 0) && !control.has_counted());
+        assert!(!sent(&mut control, 13, 1_500, 2) && sent(&mut control, 14, 1_500, 2), "3 of 6 kB were counted");
+    }
+
+    /// Dropped is what is held, once; a drop of the queue changes how many leave before it.
+    #[test]
+    fn drops_of_what_is_held() {
+        let mut control = running();
+        control.hold(at(4), (10, 0, 1_500), tuple(1), || 2);
+        control.hold(at(4), (11, 1, 1_500), tuple(2), || 0);
+        assert_eq!(turn(&mut control), Some(11), "of another class; two frames of flow 1 leave before its own");
+        assert!(!control.dropped(99, &tuple(1), || 0) && control.bytes() == 1_500);
+        assert!(control.dropped(10, &tuple(1), || 0));
+        assert!(control.is_empty() && !control.dropped(10, &tuple(1), || 0));
+    }
+}

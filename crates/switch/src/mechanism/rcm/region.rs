@@ -1,7 +1,7 @@
 //! CRD: queues are sampled, and upstream neighbours are notified of congestion and of the flows that cause it. Source: RCM §3.2.
 
 use super::cfr::Tuple;
-use super::{bytes, message, Rcm, Task};
+use super::{bytes, message, LocalFlag, Rcm, Task};
 use crate::mechanism::{Effect, Effects, Node, PortNo};
 use fanin_dataplane::rcm::passed_on;
 use fanin_units::Time;
@@ -40,7 +40,7 @@ impl Rcm {
         let queue = node.view(port).queue_bytes + at.control.bytes();
         let draw = at.draws.next_u32();
         let sample = at.output.sample(&self.detect, bytes(queue), draw);
-        at.set_local(sample.lasting(at.local));
+        at.set_own(sample.lasting(at.own));
         self.counts.samples += 1;
         if sample.degree > 0 {
             self.counts.congested += 1;
@@ -49,8 +49,8 @@ impl Rcm {
         self.calm(port, fx);
     }
 
-    /// Samples the queue of packets that came in by a port.
-    pub(super) fn sample_input(&mut self, node: &mut dyn Node, port: PortNo, frame: u16, fx: &mut Effects) {
+    /// Samples the queue of packets that came in by a port. The packet leaves by `to`.
+    pub(super) fn sample_input(&mut self, node: &mut dyn Node, (port, to): (PortNo, PortNo), frame: u16, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if !at.input.is_due(frame) {
             return;
@@ -61,7 +61,23 @@ impl Rcm {
         let degree = sample.lasting(at.arriving);
         self.counts.samples += 1;
         self.counts.congested += u64::from(sample.degree > 0);
+        if self.local_flag == LocalFlag::Either && sample.degree > 0 {
+            self.ports[to.index()].set_input(port, sample.degree);
+            self.congested(node.now(), to, sample.degree, fx);
+            self.calm(to, fx);
+        }
         self.set_arriving(node.now(), port, degree, fx);
+    }
+
+    /// Takes the flag of an input queue that is congested no longer from the outputs where it was set.
+    fn input_is_calm(&mut self, input: PortNo, fx: &mut Effects) {
+        for port in (0..self.ports.len() as u16).map(PortNo) {
+            let at = &mut self.ports[port.index()];
+            if at.inputs.iter().any(|(other, _)| *other == input) {
+                at.set_input(input, 0);
+                self.calm(port, fx);
+            }
+        }
     }
 
     /// Sets the degree of an input queue, and notifies the neighbour there.
@@ -76,8 +92,11 @@ impl Rcm {
                 self.at(again, port, Task::Arriving, fx);
             }
             self.notify(port, degree, fx);
-        } else if std::mem::take(&mut at.notified) {
-            self.send(port, 0, &[], fx);
+        } else {
+            if std::mem::take(&mut at.notified) {
+                self.send(port, 0, &[], fx);
+            }
+            self.input_is_calm(port, fx);
         }
         self.show(port, fx);
     }

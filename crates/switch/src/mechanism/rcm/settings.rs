@@ -28,6 +28,18 @@ names! {
 }
 
 names! {
+    /// Queues that set the local flag of an output port, which makes it a root.
+    pub enum LocalFlag {
+        /// The output queue alone.
+        "output" => Output,
+        /// The input queues, too: one that is sampled as congested sets the flag of the output by which the sampled packet
+        /// leaves, with its degree. Source: RCM §3.2 ("firstly detected in an input queue, the port will set its local
+        /// congestion flag").
+        "either" => Either,
+    }
+}
+
+names! {
     /// Use of idle transmission time when harmful flows have used up W_c and no other flow has anything to send.
     pub enum WhenIdle {
         /// Harmful flows send: no port idles while a packet waits.
@@ -62,6 +74,8 @@ params! {
         pub cam_hits: u32 = 1, in 1..=256;
         /// State of the CAM that counts: the present one, or that at the detection of congestion.
         pub recognise: Recognise = Recognise::Now;
+        /// Queues that make a port the root of a region.
+        pub local_flag: LocalFlag = LocalFlag::Output;
         /// Bytes that pass a port between two updates of its CAM.
         pub cam_period: Bytes = Bytes(8_000), in Bytes(64)..=Bytes(1_000_000_000);
         /// Lifetime of a notification without news.
@@ -265,6 +279,8 @@ impl RcmParams {
         let (tuple, cam) = (8 * u64::from(site.framing.ip.tuple()), u64::from(self.cam));
         // left, before, degree; local, remote, arriving, notified, and two times.
         let detection = 2 * (2 * REGISTER + 6) + 3 * 6 + 1 + 2 * REGISTER;
+        // The degree of each input queue that has set the flag.
+        let inputs = if self.local_flag == LocalFlag::Either { 6 * site.ports.len() as u64 } else { 0 };
         // The CAM with its next place and the bytes until then; named flows, each with the port that it comes in by and a time.
         let recognition = cam * (tuple + PORT) + 8 + REGISTER + cam * (tuple + PORT + REGISTER);
         // W, W_c as it is and as measured, used, used_c, since; harmful flows that have not sent; for each held flow its packets here and in
@@ -273,7 +289,7 @@ impl RcmParams {
         // Times of the latest severe degrees, and until when.
         let severity = if self.sar { (u64::from(self.severe_count) + 1) * REGISTER } else { 0 };
         let moved = if self.sar { u64::from(self.moved_flows) * (tuple + PORT + REGISTER) } else { 0 };
-        let ports = site.ports.len() as u64 * (detection + recognition + control + severity);
+        let ports = site.ports.len() as u64 * (detection + inputs + recognition + control + severity);
         Bytes((ports + moved).div_ceil(Bytes(1).bits()))
     }
 }

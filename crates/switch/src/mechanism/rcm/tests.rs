@@ -1,6 +1,8 @@
 //! Tests of RCM at one switch: a port whose queue and wire are played by hand.
 
+mod local_flag;
 mod older_frames;
+mod results;
 
 use super::*;
 use crate::mechanism::testing::site;

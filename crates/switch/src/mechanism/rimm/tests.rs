@@ -561,3 +561,89 @@ fn in_bytes(amount: Amount) -> Bytes {
         other => panic!("{other}"),
     }
 }
+
+/// What a frame has in front of it when it leaves: to a neighbour with RIMM what it came with, or a depth where that fits; to any other
+/// nothing, and messages do not go there.
+#[test]
+fn headers_follow_what_the_far_end_understands() {
+    let shim = |kind: u16| {
+        let rest = match kind {
+            DEPTH => 0,
+            DETOUR | RETURN => 4,
+            _ => 8,
+        };
+        Shim::new(kind, &[&[0, 9][..], &[1; 8][..rest]].concat(), 80)
+    };
+    let offered = |port: PortNo, kind: Option<u16>, frame: u16| {
+        let mut s = Switch::new(&[("max_frame", text("1522B"))]);
+        let mut shim = kind.map(shim);
+        let mut envelope = Envelope { frame, ..Envelope::default() };
+        envelope.set_shim(shim.as_ref());
+        let mut p = Arrival { id: 1, envelope: &mut envelope, from: Some(SWITCHES[2]), shim: &mut shim };
+        let verdict = s.rimm.on_offer(&mut s.node, &mut p, port, &mut Effects::default());
+        (verdict, shim.map(|shim| shim.ether_type), s.rimm.counts.astray)
+    };
+    let dropped = Verdict::Drop(DropReason::NO_WAY_BACK);
+    for kind in [MESSAGE, ANSWER] {
+        assert_eq!(offered(SWITCHES[0], Some(kind), 1_000), (Verdict::Pass, Some(kind), 0));
+        assert_eq!(offered(HOST, Some(kind), 1_000).0, dropped);
+    }
+    for (kind, astray) in [(DETOUR, 1), (RETURN, 1), (DEPTH, 0)] {
+        assert_eq!(offered(SWITCHES[0], Some(kind), 1_000), (Verdict::Pass, Some(kind), 0));
+        assert_eq!(offered(HOST, Some(kind), 1_000), (Verdict::Pass, None, astray));
+    }
+    assert_eq!(offered(SWITCHES[0], None, 1_518), (Verdict::Pass, Some(DEPTH), 0), "1522 B with it");
+    assert_eq!(offered(SWITCHES[0], None, 1_519), (Verdict::Pass, None, 0));
+    assert_eq!(offered(HOST, None, 1_000), (Verdict::Pass, None, 0));
+}
+
+/// A packet with a number that is dropped was away; one with a depth alone was not, nor was a message.
+#[test]
+fn drops_of_packets_that_were_away_are_counted() {
+    let mut s = Switch::new(&[]);
+    let mut counted = |kind: Kind, shim: Option<Shim>| {
+        let mut envelope = Envelope { kind, ..Envelope::default() };
+        envelope.set_shim(shim.as_ref());
+        let dropped = Dropped { packet: 1, envelope: &envelope, reference: None, reason: DropReason::BUFFER_FULL };
+        s.rimm.on_drop(&mut s.node, &dropped, &mut Effects::default());
+        s.rimm.counts.dropped_away
+    };
+    let depth = || Some(Shim::new(DEPTH, &[0, 9], 80));
+    let data = Envelope::default().kind;
+    assert_eq!([counted(data, None), counted(data, depth()), counted(Kind::Control, returned(1))], [0; 3]);
+    assert_eq!([counted(data, returned(1)), counted(data, depth()), counted(data, returned(2))], [1, 1, 2]);
+}
+
+/// Without a neighbour to go around by again a packet goes on: let go where its number was out, late where it was not.
+#[test]
+fn what_cannot_go_around_again_goes_on() {
+    let mut s = Switch::new(&[]);
+    s.hear(SWITCHES[0], 0);
+    s.message(HOST, 1, 20_000);
+    (0..3).for_each(|id| assert!(matches!(s.packet(id, 7, SWITCHES[2], HOST, None).verdict, Verdict::Detour(_))));
+    s.rimm.on_link(&mut s.node, SWITCHES[0], false, &mut Effects::default());
+    // Its header says that the neighbour is there, but with no room.
+    let full = |number: u32| Some(Shim::new(RETURN, &[&u16::MAX.to_be_bytes()[..], &number.to_be_bytes()].concat(), 80));
+    let mut back = |number: u32| {
+        assert_eq!(s.packet(PacketId::from(number), 7, SWITCHES[0], HOST, full(number)).verdict, Verdict::Pass);
+        (s.rimm.counts.let_go, s.rimm.counts.late, s.rimm.counts.released)
+    };
+    assert_eq!([back(1), back(0), back(9)], [(1, 0, 0), (2, 0, 0), (2, 1, 0)], "9 was never out");
+}
+
+/// The amounts that its settings name are held against buffers and marks.
+#[test]
+fn alpha_is_claimed() {
+    let claims = Rimm::claims(&params(&[("alpha", text("5000B"))]));
+    assert_eq!(claims.amounts, [Amount::Bytes(5_000)]);
+}
+
+/// By hand: 117 bits of each of four ports, and of each pair 177 bits, 210 with gaps between flowlets, none without numbers.
+#[test]
+fn memory_is_that_of_ports_and_pairs() {
+    let site = site(&["s1", "s2", "s3", "h0"]);
+    for (release, pair) in [("drained", 177), ("flowlet", 210), ("unordered", 0)] {
+        let settings = params(&[("release", text(release)), ("hash_bits", Value::Int(5))]);
+        assert_eq!(Rimm::memory(&settings, &site), Some(Bytes((4 * 117 + 32 * pair as u64).div_ceil(8))), "{release}");
+    }
+}

@@ -102,7 +102,7 @@ struct End {
 /// A packet on its way.
 #[derive(Debug)]
 struct Journey {
-    /// Its flow is followed in full: rows are written of it.
+    /// True where the flow is followed in full: rows are written of it.
     in_full: bool,
     row: SegmentRow,
     to: Side,

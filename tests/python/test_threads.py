@@ -67,6 +67,20 @@ def test_what_stays_on_one_thread_says_why(tmp_path: Path) -> None:
     assert f"on 1 thread: {why}" in " ".join(shown.output.split())
 
 
+@pytest.mark.parametrize(
+    ("telemetry", "why"),
+    [
+        ({"hosts": ["h3"]}, "telemetry.hosts and telemetry.messages follow packets through the whole network"),
+        ({"messages": ["h3"]}, "telemetry.hosts and telemetry.messages follow packets through the whole network"),
+        ({"capture": {"hosts": ["h3"]}}, "telemetry.capture writes one file"),
+        ({"queues": ["*->h3"], "keep": {"kind": "last", "records": 9}}, "telemetry.keep chooses among records"),
+    ],
+)
+def test_records_of_the_whole_network_keep_a_run_on_one_thread(telemetry: dict[str, Any], why: str) -> None:
+    short = {**FABRIC, "duration": "100us", "telemetry": telemetry}
+    assert fanin.run(short, threads=2, progress=False).manifest["threads"] == {"count": 1, "why": why}
+
+
 def scenario(folder: Path, document: dict[str, Any]) -> Path:
     path = folder / "scenario.json"
     path.write_text(json.dumps(document), encoding="utf-8")

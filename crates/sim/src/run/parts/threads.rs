@@ -101,8 +101,8 @@ fn wind_up(worlds: &mut [World], now: Time, whole: &mut World, exchange: &Exchan
 fn asks_for_one(scenario: &Scenario) -> Option<&'static str> {
     let doc = scenario.doc();
     let telemetry = &doc.telemetry;
-    if !telemetry.hosts.is_empty() {
-        Some("telemetry.hosts follows packets through the whole network")
+    if telemetry.follows_messages() {
+        Some("telemetry.hosts and telemetry.messages follow packets through the whole network")
     } else if telemetry.capture.is_some() {
         Some("telemetry.capture writes one file")
     } else if !scenario.watched().is_empty() && !matches!(telemetry.keep, Keep::All(_)) {

@@ -10,7 +10,7 @@ const DEFAULTS = { top: 5 }; // as the command line has it
 export class Refused extends Error {}
 
 /**
- * Analysis of files made of a module. Of each file `read(file, from, to)` gives bytes; `progress(done, records)` hears how far it is, and
+ * Analysis of files made of a module or its bytes. Of each file `read(file, from, to)` gives bytes; `progress(done, records)` hears how far it is, and
  * ends it where it returns false.
  */
 export async function analysis(source, read, progress) {

@@ -1,8 +1,16 @@
 // The page that analyses captures: files are dropped or chosen, a worker reads them, and the answer is the page that the command line writes.
+import { Absent, compile } from "../playground/engine.js";
 import { settingsOf, commandOf, FIELDS, FLAGS } from "./options.js";
 
 const root = document.getElementById("fanin-analyze");
 const folder = new URL(".", import.meta.url);
+const json = async (name) => {
+  const response = await fetch(new URL(name, folder));
+  if (!response.ok) throw new Error(`${name}: the server says ${response.status}`);
+  return response.json();
+};
+// All that an analysis needs: fetched once, so that the next one needs no server.
+const program = Promise.all([compile(new URL("analyze.wasm", folder)), json("parts.json")]);
 
 const element = (tag, attributes = {}, ...children) => {
   const made = document.createElement(tag);
@@ -16,7 +24,8 @@ const element = (tag, attributes = {}, ...children) => {
 const megabytes = (bytes) => `${(bytes / 1e6).toLocaleString("en-US", { maximumFractionDigits: 2 })} MB`;
 
 let files = []; // { name, blob, behind }
-let running = null;
+let running = null; // the worker, while it is at work
+let worker = null;
 let result = null;
 let address = null;
 
@@ -27,7 +36,7 @@ const list = element("ul", { class: "an-files" });
 const chooser = element("input", { type: "file", id: "an-chooser", multiple: true, onchange: () => { add(chooser.files); chooser.value = ""; } });
 const drop = element("label", { class: "an-drop", for: "an-chooser" }, element("b", {}, "Drop a capture or a table here"), element("span", {}, "or click to choose: pcap, pcapng, CSV, TSV, JSON lines, Parquet, Arrow"), chooser);
 const run = element("button", { class: "pg-run", type: "button", disabled: true, onclick: start }, "Analyse");
-const stop = element("button", { type: "button", disabled: true, onclick: () => halt("stopped") }, "Stop");
+const stop = element("button", { type: "button", disabled: true, onclick: () => { ready(); halt("stopped"); } }, "Stop");
 const command = element("code", { class: "an-command" });
 const kept = element("div", { class: "pg-bar", hidden: true },
   element("button", { type: "button", onclick: () => save("html") }, "Save this page"),
@@ -79,7 +88,6 @@ function draw() {
 }
 
 function halt(words) {
-  running?.terminate();
   running = null;
   stop.disabled = true;
   bar.hidden = true;
@@ -87,20 +95,36 @@ function halt(words) {
   say();
 }
 
-function start() {
+// A worker that waits for files.
+function ready() {
+  worker?.terminate();
+  worker = new Worker(new URL("worker.js", folder), { type: "module" });
+  worker.onmessage = ({ data }) => heard(data);
+  worker.onerror = (event) => halt(`the program could not be started: ${event.message || "a file of the site is missing"}`);
+}
+
+async function start() {
+  if (running) ready();
   halt("");
   problems.replaceChildren();
   const [paths, behind] = sides();
-  running = new Worker(new URL("worker.js", folder), { type: "module" });
-  running.onmessage = ({ data }) => heard(data);
-  running.onerror = (event) => halt(`the program could not be loaded: ${event.message || "a file of the site is missing"}`);
-  running.postMessage({ files: files.map(({ name, blob }) => ({ name, blob })), settings: settingsOf(paths, behind, given()) });
+  const mine = worker;
+  running = mine;
   stop.disabled = false;
   run.disabled = true;
   bar.hidden = false;
   bar.value = 0;
   state.textContent = "reading";
+  const asked = { files: files.map(({ name, blob }) => ({ name, blob })), settings: settingsOf(paths, behind, given()) };
+  try {
+    const [module, parts] = await program;
+    if (running === mine) mine.postMessage({ module, parts, ...asked });
+  } catch (error) {
+    if (running === mine) halt(unloaded(error));
+  }
 }
+
+const unloaded = (error) => (error instanceof Absent ? "This copy of the site was built without the program: use fanin analyze." : `the program could not be loaded: ${error.message}`);
 
 function heard({ what, done, records, report, html, text, milliseconds }) {
   if (what === "progress") {
@@ -162,8 +186,8 @@ async function begin() {
     element("div", {}, command, state, bar, problems, kept),
     frame);
   draw();
-  const there = await fetch(new URL("analyze.wasm", folder), { method: "HEAD" });
-  if (!there.ok) halt("This copy of the site was built without the program: use fanin analyze.");
+  ready();
+  await program.catch((error) => halt(unloaded(error)));
 }
 
 begin();

@@ -1,17 +1,16 @@
-// A worker that analyses files which the page was given: their bytes go into this browser's memory and nowhere else. To stop an analysis, the
-// page ends the worker.
+// A worker that analyses files which the page was given: their bytes go into this browser's memory and nowhere else. With them
+// come the program's module and the parts of its page. To stop an analysis, the page ends the worker.
 import { analysis, Refused } from "./analysis.js";
 
 const EVERY = 100; // [ms] between two words on how far it is
 
-self.onmessage = async ({ data: { files, settings } }) => {
+self.onmessage = async ({ data: { module, parts, files, settings } }) => {
   const reader = new FileReaderSync();
   const begin = performance.now();
   let told = 0;
   try {
-    const parts = await (await fetch(new URL("parts.json", import.meta.url))).json();
     const read = (file, from, to) => new Uint8Array(reader.readAsArrayBuffer(files[file].blob.slice(from, to)));
-    const made = await analysis(fetch(new URL("analyze.wasm", import.meta.url)), read, (done, records) => {
+    const made = await analysis(module, read, (done, records) => {
       const now = performance.now();
       if (now - told >= EVERY) {
         told = now;

@@ -1,12 +1,24 @@
 // The engine in a WebAssembly module: requests and answers are JSON, in the module's memory (crates/web).
 
-/** Engine made of the bytes of a module, or of a response that carries them; `imports` makes of its memory what the module imports. */
+/** The site was built without the program. */
+export class Absent extends Error {}
+
+/** Module of a file of the site: workers are given it, so that they need no server. */
+export async function compile(address) {
+  const response = await fetch(address);
+  if (response.status === 404) throw new Absent(`${address} is not there`);
+  if (!response.ok) throw new Error(`${address}: the server says ${response.status}`);
+  const named = (response.headers.get("Content-Type") || "").startsWith("application/wasm"); // some servers do not know the kind of file
+  return named ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer());
+}
+
+/** Engine made of a module or of its bytes; `imports` makes of its memory what the module imports. */
 export async function load(source, imports = () => ({})) {
   const exported = {};
   const needs = { page: imports(() => exported.memory.buffer) };
-  const made = source instanceof Uint8Array ? await WebAssembly.instantiate(source, needs) : await WebAssembly.instantiateStreaming(source, needs);
-  Object.assign(exported, made.instance.exports);
-  const { memory, fanin_open, fanin_room, fanin_call, fanin_answer_bytes } = made.instance.exports;
+  const made = await WebAssembly.instantiate(source instanceof Uint8Array ? await WebAssembly.compile(source) : source, needs);
+  Object.assign(exported, made.exports);
+  const { memory, fanin_open, fanin_room, fanin_call, fanin_answer_bytes } = made.exports;
   const page = fanin_open();
 
   /** Answer to a request; an answer with an error is thrown. */

@@ -1,10 +1,12 @@
 // The playground: choices or a text, a run in a worker, the queue that came out, and what the analysis says of it.
 import { applies, defaults, KNOBS, scenario } from "./scenario.js";
+import { Absent, compile } from "./engine.js";
 import { pack, unpack } from "./link.js";
 import { suggest } from "./suggest.js";
 
 const root = document.getElementById("fanin-playground");
 const folder = new URL(".", import.meta.url);
+const engine = compile(new URL("fanin.wasm", folder));
 const COLORS = ["#1f6feb", "#d9822b"];
 
 const element = (tag, attributes = {}, ...children) => {
@@ -41,7 +43,9 @@ class Variant {
 
 let variants = [new Variant()];
 let shown = 0;
-let running = null;
+let turn = 0; // of runs
+let running = null; // the turn that goes on
+let runner = null;
 let checker = null;
 
 const state = element("p", { class: "pg-state", role: "status" });
@@ -59,7 +63,8 @@ const back = element("button", { type: "button", onclick: () => { variants[shown
 function worker(onmessage) {
   const made = new Worker(new URL("worker.js", folder), { type: "module" });
   made.onmessage = ({ data }) => onmessage(data);
-  made.onerror = (event) => halt(`the engine could not be loaded: ${event.message || "fanin.wasm is missing"}`);
+  made.onerror = (event) => halt(`the engine could not be started: ${event.message || "worker.js is missing"}`);
+  engine.then((module) => made.postMessage({ what: "module", module }), () => {}); // begin() says what is wrong
   return made;
 }
 
@@ -110,7 +115,7 @@ function say(found) {
 }
 
 function halt(words) {
-  running?.terminate();
+  if (running !== null) runner.postMessage({ what: "stop" });
   running = null;
   run.disabled = false;
   stop.disabled = true;
@@ -120,9 +125,12 @@ function halt(words) {
 async function start() {
   run.disabled = true;
   stop.disabled = false;
+  const mine = ++turn;
+  running = mine;
   history.replaceState(null, "", `#${await pack(variants.map((variant) => variant.toml))}`);
   variants.forEach((variant) => { variant.result = null; });
-  running = worker(heard);
+  if (running !== mine) return;
+  runner ??= worker(heard);
   next();
 }
 
@@ -130,10 +138,11 @@ function next() {
   const i = variants.findIndex((variant) => variant.result === null);
   if (i === -1) return halt("");
   state.textContent = variants.length > 1 ? `running ${"AB"[i]}` : "running";
-  running.postMessage({ id: i, what: "run", text: variants[i].toml });
+  runner.postMessage({ id: i, turn: running, what: "run", text: variants[i].toml });
 }
 
-function heard({ id, what, answer, error, milliseconds }) {
+function heard({ id, turn: heardOf, what, answer, error, milliseconds }) {
+  if (heardOf !== running) return; // it was stopped
   const name = variants.length > 1 ? `${"AB"[id]}: ` : "";
   if (what === "failed") halt(`${name}${error}`);
   if (what === "refused") { shown = id; halt(`${name}the scenario cannot be run`); draw(); }
@@ -251,9 +260,14 @@ async function begin() {
       state, chart, tables),
   );
   draw();
-  const there = await fetch(new URL("fanin.wasm", folder), { method: "HEAD" });
-  if (there.ok) start();
-  else halt("This copy of the site was built without the engine.");
+  try {
+    await engine;
+  } catch (error) {
+    run.disabled = true;
+    state.textContent = error instanceof Absent ? "This copy of the site was built without the engine." : `the engine could not be loaded: ${error.message}`;
+    return;
+  }
+  start();
 }
 
 begin();

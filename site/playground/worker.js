@@ -1,33 +1,51 @@
-// A worker that checks and runs scenarios, so that the page stays responsive; to stop a run, the page ends the worker.
+// A worker that checks and runs scenarios, so that the page stays responsive. The page gives it the engine's module, and ends no worker: a run
+// stops when it is told to, and so a page that was loaded once needs no server.
 import { load } from "./engine.js";
 
 const EVENTS = 150_000; // between two looks at a run: some tens of milliseconds
 const POINTS = 4_000;
 
-const ready = load(fetch(new URL("fanin.wasm", import.meta.url)));
+let given;
+const module = new Promise((resolve) => { given = resolve; });
+let checker = null;
+let current = null; // the run that goes on
 
-self.onmessage = async ({ data: { id, what, text } }) => {
+// Lets messages come in.
+const { port1, port2 } = new MessageChannel();
+const pause = () => new Promise((resolve) => { port1.onmessage = resolve; port2.postMessage(null); });
+
+async function run(id, turn, text) {
+  const call = await load(await module); // one that holds nothing of an earlier run
+  const told = (what, answer, more = {}) => self.postMessage({ id, turn, what, answer, ...more });
+  const begin = performance.now();
+  const started = call({ do: "start", scenario: text });
+  if (started.hash === null) return told("refused", started);
+  for (;;) {
+    const now = call({ do: "advance", events: EVENTS });
+    told("progress", now);
+    if (now.done) break;
+    await pause();
+    if (current !== turn) return undefined;
+  }
+  const ran = performance.now();
+  const answer = call({ do: "finish", points: POINTS });
+  return told("finished", answer, { milliseconds: { run: ran - begin, all: performance.now() - begin } });
+}
+
+self.onmessage = async ({ data: { id, turn, what, text, module: compiled } }) => {
+  if (what === "module") given(compiled);
+  if (what === "stop") current = null;
   try {
-    const call = await ready;
     if (what === "check") {
-      self.postMessage({ id, what, answer: call({ do: "check", scenario: text }) });
-      return;
+      checker ??= load(await module);
+      self.postMessage({ id, what, answer: (await checker)({ do: "check", scenario: text }) });
     }
-    const begin = performance.now();
-    const started = call({ do: "start", scenario: text });
-    if (started.hash === null) {
-      self.postMessage({ id, what: "refused", answer: started });
-      return;
+    if (what === "run") {
+      current = turn;
+      await run(id, turn, text);
     }
-    for (;;) {
-      const now = call({ do: "advance", events: EVENTS });
-      self.postMessage({ id, what: "progress", answer: now });
-      if (now.done) break;
-    }
-    const ran = performance.now();
-    const answer = call({ do: "finish", points: POINTS });
-    self.postMessage({ id, what: "finished", answer, milliseconds: { run: ran - begin, all: performance.now() - begin } });
   } catch (error) {
-    self.postMessage({ id, what: "failed", error: String(error.message || error) });
+    if (what === "check") checker = null;
+    self.postMessage({ id, turn, what: "failed", error: String(error.message || error) });
   }
 };

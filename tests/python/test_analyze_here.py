@@ -21,7 +21,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 import fanin
 from fanin.analysis.answer import answer
 from test_report import browser, needs_browser, script
-from test_site import HTML, NODE, build, served
+from test_site import HTML, NODE, Served, build, served
 
 __all__ = ["browser", "build", "served"]
 
@@ -261,4 +261,25 @@ def test_a_capture_is_analysed_in_the_page(
     assert sent
     assert all(request["url"].startswith((served, "data:", "blob:")) for request in sent), sent
     assert {Path(request["url"]).name for request in sent if request["url"].endswith(".wasm")} == {"analyze.wasm"}
-    assert {request["method"] for request in sent} <= {"GET", "HEAD"}, "something is sent"
+    assert {request["method"] for request in sent} == {"GET"}, "something is sent"
+
+
+@pytest.mark.browser
+@needs_browser[1]
+def test_another_file_needs_no_server(browser: webdriver.Chrome, capture: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.pcap"
+    other.write_bytes(gzip.decompress((CAPTURES / "drops-before.pcap.gz").read_bytes()))
+    said = "return document.querySelector('#fanin-analyze .pg-state').textContent"
+    command = "return document.querySelector('.an-command').textContent"
+    with Served() as address:
+        browser.get(f"{address}/analyze-here.html")
+        WebDriverWait(browser, 30).until(lambda driver: driver.find_elements(By.ID, "an-rate"))
+        browser.find_element(By.ID, "an-rate").send_keys("100Mbps")
+        browser.find_element(By.ID, "an-chooser").send_keys(str(capture))
+        WebDriverWait(browser, 60).until(lambda driver: "on this machine" in driver.execute_script(said))
+    for path in (other, capture):
+        browser.find_element(By.CSS_SELECTOR, ".an-files button").click()
+        browser.find_element(By.ID, "an-chooser").send_keys(str(path))
+        assert script(browser, command) == f"fanin analyze {path.name} --rate 100Mbps"
+        size = f"{path.stat().st_size / 1e6:.2f}".rstrip("0")
+        WebDriverWait(browser, 60).until(lambda driver, size=size: driver.execute_script(said).startswith(f"{size} MB in"))  # type: ignore[misc]

@@ -12,6 +12,7 @@ import subprocess
 import threading
 import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
@@ -140,13 +141,23 @@ class Quiet(SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
+class Served(AbstractContextManager[str]):
+    """The site at an address, until it is stopped."""
+
+    def __enter__(self) -> str:
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(HTML)))
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def __exit__(self, *_: object) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
 @pytest.fixture(scope="module")
 def served() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(HTML)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    with Served() as address:
+        yield address
 
 
 def finished(browser: webdriver.Chrome) -> dict[str, list[str]]:
@@ -243,6 +254,40 @@ def test_all_pages_fit_a_phone_and_a_screen(browser: webdriver.Chrome, served: s
         wrong += browser.execute_async_script(WIDE, pages[begin : begin + 12], [1280, 390])
     assert wrong == []
     assert [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []  # type: ignore[no-untyped-call]
+
+
+@needs_engine
+@pytest.mark.browser
+@needs_browser[1]
+def test_the_playground_needs_no_server_once_it_is_loaded(browser: webdriver.Chrome) -> None:
+    """Runs, a stopped run and checks; a run after another has a memory of its own, and so the same fingerprint."""
+    with Served() as address:
+        browser.get(f"{address}/playground.html")
+        before = finished(browser)["fingerprint"]
+    marking = "const s = document.getElementById('pg-marking'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))"
+    state = "return document.querySelector('.pg-state').textContent"
+    browser.execute_script(marking, "none")
+    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    without = finished(browser)
+    assert without["packets marked"] == ["0"]
+    assert without["fingerprint"] != before
+    value = "const s = document.getElementById(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event('input'))"
+    browser.execute_script(value, "pg-size", "100MB")
+    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    WebDriverWait(browser, 30, 0.05).until(lambda driver: "packet-hops" in driver.execute_script(state))
+    browser.find_element(By.CSS_SELECTOR, ".pg-run + button").click()
+    assert script(browser, state) == "stopped"
+    browser.execute_script(value, "pg-size", "256KB")
+    browser.execute_script(marking, "threshold")
+    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    assert finished(browser)["fingerprint"] == before
+    script(
+        browser,
+        "const t = document.querySelector('#fanin-playground textarea');"
+        "t.value = t.value.replace('incast', 'incats'); t.dispatchEvent(new Event('input'))",
+    )
+    words = "return document.querySelector('.pg-problems').textContent"
+    WebDriverWait(browser, 30).until(lambda driver: "did you mean" in driver.execute_script(words))
 
 
 @needs_engine

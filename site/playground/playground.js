@@ -36,6 +36,19 @@ class Variant {
     this.result = null;
   }
 
+  /** One of a link: by its choices, where these still make its text. */
+  static of(entry) {
+    if (typeof entry === "string") return new Variant(entry === scenario(defaults()) ? null : entry);
+    const made = new Variant(entry.text);
+    const values = { ...made.values, ...entry.values };
+    if (scenario(values) === entry.text) Object.assign(made, { text: null, values });
+    return made;
+  }
+
+  get linked() {
+    return this.text ?? { text: this.toml, values: this.values };
+  }
+
   get toml() {
     return this.text ?? scenario(this.values);
   }
@@ -59,6 +72,7 @@ const tabs = element("div", { class: "pg-bar" });
 const run = element("button", { class: "pg-run", type: "button", onclick: start }, "Run");
 const stop = element("button", { type: "button", disabled: true, onclick: () => halt("stopped") }, "Stop");
 const back = element("button", { type: "button", onclick: () => { variants[shown].text = null; draw(); } }, "Back to choices");
+const byHand = element("p", { class: "pg-by-hand" }, "Edited as text: these choices are not in force.");
 
 function worker(onmessage) {
   const made = new Worker(new URL("worker.js", folder), { type: "module" });
@@ -78,14 +92,22 @@ function draw() {
   );
   knobs.replaceChildren(...KNOBS.filter((knob) => applies(knob, variant.values)).flatMap((knob) => {
     const changed = (event) => { variant.values[knob.name] = event.target.value; variant.result = null; if (knob.choices) draw(); else text(); };
-    const common = { id: `pg-${knob.name}`, disabled: variant.text !== null, title: knob.title || null };
+    const common = { id: `pg-${knob.name}`, title: knob.title || null };
     const input = knob.choices
       ? element("select", { ...common, onchange: changed }, ...knob.choices.map((choice) => element("option", { value: choice, selected: choice === variant.values[knob.name] }, choice)))
       : element("input", { ...common, pattern: knob.pattern || null, value: variant.values[knob.name], oninput: changed });
     return [element("label", { for: `pg-${knob.name}` }, knob.label), input];
   }));
-  back.hidden = variant.text === null;
+  apart();
   text();
+}
+
+// Says that choices are out of force, where the text was edited.
+function apart() {
+  const byText = variants[shown].text !== null;
+  knobs.querySelectorAll("input, select").forEach((input) => { input.disabled = byText; });
+  back.hidden = !byText;
+  byHand.hidden = !byText;
 }
 
 function text() {
@@ -95,9 +117,8 @@ function text() {
 
 function edited() {
   const variant = variants[shown];
-  const first = variant.text === null;
   Object.assign(variant, { text: editor.value, result: null });
-  if (first) { knobs.querySelectorAll("input, select").forEach((input) => { input.disabled = true; }); back.hidden = false; }
+  apart();
   check();
 }
 
@@ -127,7 +148,7 @@ async function start() {
   stop.disabled = false;
   const mine = ++turn;
   running = mine;
-  history.replaceState(null, "", `#${await pack(variants.map((variant) => variant.toml))}`);
+  history.replaceState(null, "", `#${await pack(variants.map((variant) => variant.linked))}`);
   variants.forEach((variant) => { variant.result = null; });
   if (running !== mine) return;
   runner ??= worker(heard);
@@ -238,7 +259,7 @@ function analysis({ i, result }) {
 async function copy(what) {
   const toml = variants[shown].toml;
   const words = {
-    link: async () => `${location.origin}${location.pathname}#${await pack(variants.map((variant) => variant.toml))}`,
+    link: async () => `${location.origin}${location.pathname}#${await pack(variants.map((variant) => variant.linked))}`,
     TOML: async () => toml,
     command: async () => `cat > fan-in.toml <<'END'\n${toml}END\nfanin run fan-in.toml -o out/fan-in --report`,
     Python: async () => `import fanin\n\nresult = fanin.run(fanin.Scenario.from_toml(r'''\n${toml}'''))\nprint(result.fingerprint, result.summary["drops"])`,
@@ -248,12 +269,12 @@ async function copy(what) {
 }
 
 async function begin() {
-  const texts = location.hash.length > 1 ? await unpack(location.hash) : null;
-  if (texts) variants = texts.map((words) => new Variant(words));
+  const linked = location.hash.length > 1 ? await unpack(location.hash) : null;
+  if (linked) variants = linked.map(Variant.of);
   root.replaceChildren(
     element("div", {},
       tabs,
-      element("fieldset", {}, element("legend", {}, "Choices"), knobs),
+      element("fieldset", {}, element("legend", {}, "Choices"), byHand, knobs),
       element("fieldset", {}, element("legend", {}, "Scenario"), element("div", { class: "pg-editor" }, editor, offered), problems, back)),
     element("div", {},
       element("div", { class: "pg-bar" }, run, stop, "Copy as", ...["link", "TOML", "command", "Python"].map((what) => element("button", { type: "button", onclick: () => copy(what) }, what))),

@@ -259,6 +259,45 @@ def test_all_pages_fit_a_phone_and_a_screen(browser: webdriver.Chrome, served: s
 @needs_engine
 @pytest.mark.browser
 @needs_browser[1]
+def test_choices_stay_in_force_when_a_page_is_opened_again(browser: webdriver.Chrome, served: str) -> None:
+    """Loaded anew, from a link and as B; a text that was edited, or comes from a page's experiment, is said to be one."""
+    by_text = "return [document.getElementById('pg-marking').disabled, !document.querySelector('.pg-by-hand').hidden]"
+    browser.get(f"{served}/index.html")
+    browser.get(f"{served}/playground.html")
+    finished(browser)
+    change = "const s = document.getElementById(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event(arguments[2]))"
+    browser.execute_script(change, "pg-senders", "7", "input")
+    browser.execute_script(change, "pg-marking", "codel", "change")
+    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    before = finished(browser)["fingerprint"]
+    link = browser.current_url
+    browser.refresh()
+    assert finished(browser)["fingerprint"] == before
+    values = "return ['senders', 'marking'].map((name) => document.getElementById(`pg-${name}`).value)"
+    assert (script(browser, by_text), script(browser, values)) == ([False, False], ["7", "codel"])
+    edit = "const t = document.querySelector('#fanin-playground textarea'); t.value += '# mine'; t.dispatchEvent(new Event('input'))"
+    script(browser, edit)
+    assert script(browser, by_text) == [True, True]
+    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    assert finished(browser)["fingerprint"] == before
+    browser.refresh()
+    finished(browser)
+    assert script(browser, by_text) == [True, True]
+    script(browser, "[...document.querySelectorAll('button')].find(b => b.textContent === 'Back to choices').click()")
+    assert script(browser, by_text) == [False, False]
+    browser.get(f"{served}/index.html")
+    browser.get(link)
+    finished(browser)
+    assert (script(browser, by_text), script(browser, values)) == ([False, False], ["7", "codel"])
+    browser.get(f"{served}/switch/s-ecn.html")
+    browser.find_element(By.LINK_TEXT, "Try it in your browser").click()
+    finished(browser)
+    assert script(browser, by_text) == [True, True]
+
+
+@needs_engine
+@pytest.mark.browser
+@needs_browser[1]
 def test_the_playground_needs_no_server_once_it_is_loaded(browser: webdriver.Chrome) -> None:
     """Runs, a stopped run and checks; a run after another has a memory of its own, and so the same fingerprint."""
     with Served() as address:

@@ -259,6 +259,25 @@ def test_all_pages_fit_a_phone_and_a_screen(browser: webdriver.Chrome, served: s
 @needs_engine
 @pytest.mark.browser
 @needs_browser[1]
+def test_an_incast_is_answered_at_once(browser: webdriver.Chrome, served: str) -> None:
+    """Twenty senders, from the click to the table and the curve: what the page says of it (site/playground.md), with room for a busy machine."""
+    browser.get(f"{served}/index.html")
+    browser.get(f"{served}/playground.html")
+    finished(browser)
+    assert script(browser, "return document.getElementById('pg-senders').value") == "20"
+    click = (
+        "const [done] = arguments; const [run, begin] = [document.querySelector('.pg-run'), performance.now()]; run.click();"
+        "const look = () => (run.disabled ? requestAnimationFrame(look) : done(performance.now() - begin)); look();"
+    )
+    took = sorted(float(browser.execute_async_script(click)) for _ in range(5))  # type: ignore[no-untyped-call]
+    print("from click to answer [ms]:", [round(ms) for ms in took])
+    assert 1 < took[2] < 3_000, took
+    assert script(browser, "return document.querySelectorAll('#fanin-playground .u-over').length") >= 1
+
+
+@needs_engine
+@pytest.mark.browser
+@needs_browser[1]
 def test_choices_stay_in_force_when_a_page_is_opened_again(browser: webdriver.Chrome, served: str) -> None:
     """Loaded anew, from a link and as B; a text that was edited, or comes from a page's experiment, is said to be one."""
     by_text = "return [document.getElementById('pg-marking').disabled, !document.querySelector('.pg-by-hand').hidden]"

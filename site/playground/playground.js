@@ -1,13 +1,14 @@
 // The playground: choices or a text, a run in a worker, the queue that came out, and what the analysis says of it.
 import { applies, defaults, KNOBS, scenario } from "./scenario.js";
 import { Absent, compile } from "./engine.js";
+import { Curves, Looks } from "./curves.js";
 import { pack, unpack } from "./link.js";
 import { suggest } from "./suggest.js";
 
 const root = document.getElementById("fanin-playground");
 const folder = new URL(".", import.meta.url);
 const engine = compile(new URL("fanin.wasm", folder));
-const COLORS = ["#1f6feb", "#d9822b"];
+const EVERY = 100; // [ms] between two drawings of a run that goes on
 
 const element = (tag, attributes = {}, ...children) => {
   const made = document.createElement(tag);
@@ -25,8 +26,8 @@ const scaled = (value, units) => {
   return `${digits(value / size)} ${unit}`;
 };
 const bytes = (value) => scaled(value, [["MB", 1e6], ["KB", 1e3], ["B", 1]]);
-const time = (ps) => (!Number.isFinite(ps) ? "–" : scaled(ps, [["s", 1e12], ["ms", 1e9], ["us", 1e6], ["ns", 1e3], ["ps", 1]]));
-const rate = (bps) => scaled(bps, [["Gb/s", 1e9], ["Mb/s", 1e6], ["Kb/s", 1e3], ["b/s", 1]]);
+const time = (ps) => (!Number.isFinite(ps) ? "–" : scaled(ps, [["s", 1e12], ["ms", 1e9], ["µs", 1e6], ["ns", 1e3], ["ps", 1]]));
+const rate = (bps) => scaled(bps, [["Gb/s", 1e9], ["Mb/s", 1e6], ["kb/s", 1e3], ["b/s", 1]]);
 
 /** A scenario: by choices until its text is edited. */
 class Variant {
@@ -34,6 +35,7 @@ class Variant {
     this.values = defaults();
     this.text = text;
     this.result = null;
+    this.looks = null; // at its last run
   }
 
   /** One of a link: by its choices, where these still make its text. */
@@ -63,6 +65,7 @@ let checker = null;
 
 const state = element("p", { class: "pg-state", role: "status" });
 const chart = element("div", { class: "pg-chart" });
+const curves = new Curves(chart, { bytes, time, rate });
 const tables = element("div");
 const problems = element("ul", { class: "pg-problems" });
 const editor = element("textarea", { spellcheck: "false", "aria-label": "Scenario", oninput: edited });
@@ -149,7 +152,7 @@ async function start() {
   const mine = ++turn;
   running = mine;
   history.replaceState(null, "", `#${await pack(variants.map((variant) => variant.linked))}`);
-  variants.forEach((variant) => { variant.result = null; });
+  variants.forEach((variant) => Object.assign(variant, { result: null, looks: new Looks() }));
   if (running !== mine) return;
   runner ??= worker(heard);
   next();
@@ -168,6 +171,7 @@ function heard({ id, turn: heardOf, what, answer, error, milliseconds }) {
   if (what === "failed") halt(`${name}${error}`);
   if (what === "refused") { shown = id; halt(`${name}the scenario cannot be run`); draw(); }
   if (what === "progress") {
+    look(variants[id], answer);
     const port = answer.ports[0];
     state.textContent = `${name}${time(answer.now_ps)} simulated, ${digits(answer.packet_hops)} packet-hops${port ? `; ${port.name}: ${bytes(port.queue_bytes)} now, ${digits(port.drops)} dropped, ${digits(port.marks)} marked` : ""}`;
   }
@@ -184,41 +188,31 @@ const script = new Promise((resolve, reject) => {
     element("script", { src: new URL("uPlot.min.js", folder).href, onload: resolve, onerror: () => reject(new Error("uPlot.min.js is missing")) }),
   );
 });
-let plot = null;
 
 async function show() {
   const done = variants.map((variant, i) => ({ i, result: variant.result })).filter(({ result }) => result !== null);
   tables.replaceChildren();
-  plot?.destroy();
-  plot = null;
-  if (done.length === 0) return;
-  tables.append(numbers(done), ...done.map(analysis));
+  if (done.length > 0) tables.append(numbers(done), ...done.map(analysis));
   await script;
-  curves(done);
+  draws();
 }
 
-function curves(done) {
-  const drawn = done.filter(({ result }) => result.ports.length > 0);
-  if (drawn.length === 0) {
-    chart.textContent = "No port is watched: name some in telemetry.queues.";
-    return;
-  }
-  chart.textContent = "";
-  const points = drawn.map(({ result }) => {
-    const { time_ps: at, queue_bytes: queue, dropped } = result.ports[0].queue;
-    return [at.map((ps) => ps / 1e6), queue.map((b) => b / 1e3), queue.map((b, n) => (dropped[n] > 0 ? b / 1e3 : null))];
-  });
-  const ink = getComputedStyle(chart).color;
-  const axis = { stroke: ink, grid: { stroke: "#8884", width: 1 }, ticks: { stroke: "#8884", width: 1 } };
-  const label = ({ i, result }) => `${variants.length > 1 ? `${"AB"[i]}: ` : ""}${result.ports[0].port}`;
-  const series = drawn.flatMap((entry) => [
-    { label: label(entry), stroke: COLORS[entry.i], width: 1.2, spanGaps: true, value: (_, kb) => (kb === null ? "–" : bytes(kb * 1e3)) },
-    { label: "dropped", stroke: "#c62828", paths: () => null, points: { show: true, size: 4, fill: "#c62828", width: 0 }, value: () => "" },
-  ]);
-  const size = () => ({ width: Math.max(280, chart.clientWidth), height: 300 });
-  const x = { label: "time", value: (_, us) => (us === null ? "–" : time(us * 1e6)) };
-  plot = new uPlot({ ...size(), series: [x, ...series], scales: { x: { time: false } }, axes: [{ ...axis, label: "time, us" }, { ...axis, label: "queue, KB", size: 60 }] }, uPlot.join(points), chart);
-  window.onresize = () => plot?.setSize(size());
+function draws() {
+  const begun = variants.map(({ looks, result }, i) => ({ i, looks, result })).filter(({ looks }) => looks?.rows.length > 0);
+  if (begun.length === 0) return curves.clear();
+  const name = ({ i, looks }) => `${variants.length > 1 ? `${"AB"[i]}: ` : ""}${looks.port}: `;
+  curves.draw(begun.map((run) => ({ i: run.i, name: name(run), looks: run.looks, queue: run.result?.ports[0]?.queue })));
+}
+
+let drawn = 0;
+function look(variant, answer) {
+  const port = answer.ports[0];
+  if (!port) return;
+  variant.looks.port = port.name;
+  variant.looks.add(answer.now_ps, port, answer.done);
+  if (performance.now() - drawn < EVERY || !window.uPlot) return;
+  drawn = performance.now();
+  draws();
 }
 
 const table = (caption, head, rows) => element("div", { class: "pg-scroll" }, element("table", {},

@@ -2,7 +2,7 @@
 // stops when it is told to, and so a page that was loaded once needs no server.
 import { load } from "./engine.js";
 
-const EVENTS = 150_000; // between two looks at a run: some tens of milliseconds
+const [FIRST, MORE, MOST] = [2_000, 1.02, 150_000]; // events between two looks at a run: few at first, at last some tens of milliseconds of them
 const POINTS = 4_000;
 
 let given;
@@ -20,8 +20,8 @@ async function run(id, turn, text) {
   const begin = performance.now();
   const started = call({ do: "start", scenario: text });
   if (started.hash === null) return told("refused", started);
-  for (;;) {
-    const now = call({ do: "advance", events: EVENTS });
+  for (let events = FIRST; ; events = Math.min(events * MORE, MOST)) {
+    const now = call({ do: "advance", events: Math.round(events) });
     told("progress", now);
     if (now.done) break;
     await pause();

@@ -184,7 +184,7 @@ def test_the_playground_runs_and_is_linked(browser: webdriver.Chrome, served: st
     text = script(browser, "return document.querySelector('#fanin-playground textarea').value")
     native = fanin.run(fanin.Scenario.from_toml(text), tmp_path / "out", progress=False)
     assert table["fingerprint"] == [native.fingerprint]
-    assert script(browser, "return document.querySelectorAll('#fanin-playground .u-over').length") == 1
+    assert script(browser, "return document.querySelectorAll('#fanin-playground .u-over').length") == 2
     assert script(browser, "return document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
     # B with another marking, then the same from its link
     script(browser, "[...document.querySelectorAll('.pg-bar button')].find(b => b.textContent.startsWith('Add B')).click()")
@@ -257,10 +257,30 @@ def test_all_pages_fit_a_phone_and_a_screen(browser: webdriver.Chrome, served: s
 
 
 @needs_engine
+@pytest.mark.skipif(NODE is None, reason="node is not installed: make install-node")
+def test_looks_at_a_run_add_up_to_what_came_of_it() -> None:
+    """Many looks and few: the port sends as fast as its link most of the time, never faster, and the last look is the end."""
+    program = [NODE or "", str(ROOT / "tests" / "python" / "looks.mjs"), str(ENGINE)]
+    done = subprocess.run(program, capture_output=True, text=True, check=True, timeout=60)
+    found = json.loads(done.stdout)
+    assert [entry["events"] for entry in found] == [20, 5_000]
+    for entry in found:
+        assert entry["port"]["tx_bytes"] > 20 * 256_000
+        assert 9.7e9 < sorted(entry["rate"])[len(entry["rate"]) // 2] < max(entry["rate"]) < 10.2e9
+        assert min(entry["rate"]) >= 0
+        assert entry["last"][2:] == [entry["port"][key] for key in ("tx_bytes", "drops", "marks")]
+        assert entry["last"][4] > 100
+        assert entry["times"] == sorted(set(entry["times"]))
+    many, few = (len(entry["times"]) for entry in found)
+    assert 500 <= many <= 1_000
+    assert 3 <= few < 100
+
+
+@needs_engine
 @pytest.mark.browser
 @needs_browser[1]
 def test_an_incast_is_answered_at_once(browser: webdriver.Chrome, served: str) -> None:
-    """Twenty senders, from the click to the table and the curve: what the page says of it (site/playground.md), with room for a busy machine."""
+    """Twenty senders, from the click to table and curves, as site/playground.md has it, with room for a busy machine."""
     browser.get(f"{served}/index.html")
     browser.get(f"{served}/playground.html")
     finished(browser)
@@ -272,7 +292,38 @@ def test_an_incast_is_answered_at_once(browser: webdriver.Chrome, served: str) -
     took = sorted(float(browser.execute_async_script(click)) for _ in range(5))  # type: ignore[no-untyped-call]
     print("from click to answer [ms]:", [round(ms) for ms in took])
     assert 1 < took[2] < 3_000, took
-    assert script(browser, "return document.querySelectorAll('#fanin-playground .u-over').length") >= 1
+    assert script(browser, "return document.querySelectorAll('#fanin-playground .u-over').length") == 2
+
+
+@needs_engine
+@pytest.mark.browser
+@needs_browser[1]
+def test_parameters_are_there_where_they_have_an_effect(browser: webdriver.Chrome, served: str) -> None:
+    browser.get(f"{served}/index.html")
+    browser.get(f"{served}/playground.html")
+    finished(browser)
+    shown = "return [...document.querySelectorAll('.pg-knobs [id]')].map((knob) => knob.id.slice(3))"
+    text = "return document.querySelector('#fanin-playground textarea').value"
+    change = "const s = document.getElementById(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event(arguments[2]))"
+    network = ["senders", "size", "jitter", "rate", "delay"]
+    assert script(browser, shown) == [*network, "buffer", "marking", "k", "control", "help"]
+    browser.execute_script(change, "pg-marking", "red", "change")
+    assert script(browser, shown) == [*network, "buffer", "marking", "red_min", "red_max", "red_chance", "control", "help"]
+    browser.execute_script(change, "pg-red_chance", "0.4", "input")
+    assert 'marking = { kind = "red", min = "20 packets", max = "60 packets", max_p = 0.4, ' in script(browser, text)
+    browser.execute_script(change, "pg-marking", "s_ecn", "change")
+    browser.execute_script(change, "pg-slope_k", "32KB", "input")
+    assert 'marking = { kind = "s_ecn", k = "32KB" }' in script(browser, text)
+    browser.execute_script(change, "pg-control", "RoCEv2: dcqcn", "change")
+    assert script(browser, shown) == [*network, "marking", "slope_k", "control", "increase", "cnp"]
+    browser.execute_script(change, "pg-cnp", "5us", "input")
+    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    table = finished(browser)
+    assert table["packets dropped"] == ["0"]
+    assert table["unfinished flows"] == ["0"]
+    assert int(table["packets marked"][0].replace(",", "")) > 100
+    words = "return document.querySelector('.pg-problems').textContent"
+    assert script(browser, words) == ""
 
 
 @needs_engine
@@ -294,7 +345,7 @@ def test_choices_stay_in_force_when_a_page_is_opened_again(browser: webdriver.Ch
     assert finished(browser)["fingerprint"] == before
     values = "return ['senders', 'marking'].map((name) => document.getElementById(`pg-${name}`).value)"
     assert (script(browser, by_text), script(browser, values)) == ([False, False], ["7", "codel"])
-    edit = "const t = document.querySelector('#fanin-playground textarea'); t.value += '# mine'; t.dispatchEvent(new Event('input'))"
+    edit = "const t = document.querySelector('#fanin-playground textarea'); t.value += '#'; t.dispatchEvent(new Event('input'))"
     script(browser, edit)
     assert script(browser, by_text) == [True, True]
     browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
@@ -333,6 +384,10 @@ def test_the_playground_needs_no_server_once_it_is_loaded(browser: webdriver.Chr
     browser.execute_script(value, "pg-size", "100MB")
     browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
     WebDriverWait(browser, 30, 0.05).until(lambda driver: "packet-hops" in driver.execute_script(state))
+    curves = "return document.querySelectorAll('#fanin-playground .u-over').length"
+    script(browser, "document.querySelector('.pg-chart').replaceChildren()")
+    WebDriverWait(browser, 10, 0.05).until(lambda driver: driver.execute_script(curves) == 2)  # they are drawn while it goes on
+    assert not script(browser, "return document.querySelector('.pg-run + button').disabled")
     browser.find_element(By.CSS_SELECTOR, ".pg-run + button").click()
     assert script(browser, state) == "stopped"
     browser.execute_script(value, "pg-size", "256KB")

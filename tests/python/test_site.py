@@ -289,7 +289,7 @@ def test_an_incast_is_answered_at_once(browser: webdriver.Chrome, served: str) -
         "const [done] = arguments; const [run, begin] = [document.querySelector('.pg-run'), performance.now()]; run.click();"
         "const look = () => (run.disabled ? requestAnimationFrame(look) : done(performance.now() - begin)); look();"
     )
-    took = sorted(float(browser.execute_async_script(click)) for _ in range(5))  # type: ignore[no-untyped-call]
+    took = sorted(float(browser.execute_async_script(click)) for _ in range(5))
     print("from click to answer [ms]:", [round(ms) for ms in took])
     assert 1 < took[2] < 3_000, took
     assert script(browser, "return document.querySelectorAll('#fanin-playground .u-over').length") == 2

@@ -35,7 +35,8 @@ class Variant {
     this.values = defaults();
     this.text = text;
     this.result = null;
-    this.looks = null; // at its last run
+    this.ran = null; // the text of its last run
+    this.looks = null; // at it
   }
 
   /** One of a link: by its choices, where these still make its text. */
@@ -75,6 +76,7 @@ const tabs = element("div", { class: "pg-bar" });
 const run = element("button", { class: "pg-run", type: "button", onclick: start }, "Run");
 const stop = element("button", { type: "button", disabled: true, onclick: () => halt("stopped") }, "Stop");
 const back = element("button", { type: "button", onclick: () => { variants[shown].text = null; draw(); } }, "Back to choices");
+const [choices, written] = [element("legend"), element("legend")];
 const byHand = element("p", { class: "pg-by-hand" }, "Edited as text: these choices are not in force.");
 
 function worker(onmessage) {
@@ -101,8 +103,16 @@ function draw() {
       : element("input", { ...common, pattern: knob.pattern || null, value: variant.values[knob.name], oninput: changed });
     return [element("label", { for: `pg-${knob.name}` }, knob.label), input];
   }));
+  choices.textContent = variants.length > 1 ? `Choices of ${"AB"[shown]}` : "Choices";
+  written.textContent = variants.length > 1 ? `Scenario ${"AB"[shown]}` : "Scenario";
   apart();
   text();
+}
+
+// Greys what is shown where it is of another text than the one that would run.
+function old() {
+  const changed = variants.some((variant) => variant.ran !== null && variant.ran !== variant.toml);
+  [chart, tables].forEach((shown) => shown.classList.toggle("pg-old", changed));
 }
 
 // Says that choices are out of force, where the text was edited.
@@ -115,6 +125,7 @@ function apart() {
 
 function text() {
   editor.value = variants[shown].toml;
+  old();
   check();
 }
 
@@ -122,6 +133,7 @@ function edited() {
   const variant = variants[shown];
   Object.assign(variant, { text: editor.value, result: null });
   apart();
+  old();
   check();
 }
 
@@ -152,7 +164,8 @@ async function start() {
   const mine = ++turn;
   running = mine;
   history.replaceState(null, "", `#${await pack(variants.map((variant) => variant.linked))}`);
-  variants.forEach((variant) => Object.assign(variant, { result: null, looks: new Looks() }));
+  variants.forEach((variant) => Object.assign(variant, { result: null, ran: variant.toml, looks: new Looks() }));
+  old();
   if (running !== mine) return;
   runner ??= worker(heard);
   next();
@@ -258,8 +271,13 @@ async function copy(what) {
     command: async () => `cat > fan-in.toml <<'END'\n${toml}END\nfanin run fan-in.toml -o out/fan-in --report`,
     Python: async () => `import fanin\n\nresult = fanin.run(fanin.Scenario.from_toml(r'''\n${toml}'''))\nprint(result.fingerprint, result.summary["drops"])`,
   };
-  await navigator.clipboard.writeText(await words[what]());
-  state.textContent = `${what} copied`;
+  const copied = await words[what]();
+  try {
+    await navigator.clipboard.writeText(copied);
+    state.textContent = `${what} copied`;
+  } catch {
+    state.textContent = `${what} not copied: browsers let a page do that only over https or from this machine`;
+  }
 }
 
 async function begin() {
@@ -268,8 +286,8 @@ async function begin() {
   root.replaceChildren(
     element("div", {},
       tabs,
-      element("fieldset", {}, element("legend", {}, "Choices"), byHand, knobs),
-      element("fieldset", {}, element("legend", {}, "Scenario"), element("div", { class: "pg-editor" }, editor, offered), problems, back)),
+      element("fieldset", {}, choices, byHand, knobs),
+      element("fieldset", {}, written, element("div", { class: "pg-editor" }, editor, offered), problems, back)),
     element("div", {},
       element("div", { class: "pg-bar" }, run, stop, "Copy as", ...["link", "TOML", "command", "Python"].map((what) => element("button", { type: "button", onclick: () => copy(what) }, what))),
       state, chart, tables),

@@ -329,6 +329,36 @@ def test_parameters_are_there_where_they_have_an_effect(browser: webdriver.Chrom
 @needs_engine
 @pytest.mark.browser
 @needs_browser[1]
+def test_what_was_shown_is_grey_when_choices_change(browser: webdriver.Chrome, served: str) -> None:
+    """And whose choices are shown is said; a page that may not copy says so."""
+    browser.get(f"{served}/index.html")
+    browser.get(f"{served}/playground.html")
+    finished(browser)
+    grey = "return [...document.querySelectorAll('.pg-old')].length"
+    legends = "return [...document.querySelectorAll('#fanin-playground legend')].map((legend) => legend.textContent)"
+    change = "const s = document.getElementById(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event(arguments[2]))"
+    assert (script(browser, grey), script(browser, legends)) == (0, ["Choices", "Scenario"])
+    browser.execute_script(change, "pg-k", "20 packets", "input")
+    assert script(browser, grey) == 2
+    browser.execute_script(change, "pg-k", "65 packets", "input")
+    assert script(browser, grey) == 0
+    script(browser, "[...document.querySelectorAll('.pg-bar button')].find(b => b.textContent.startsWith('Add B')).click()")
+    assert (script(browser, grey), script(browser, legends)) == (0, ["Choices of B", "Scenario B"])
+    browser.execute_script(change, "pg-marking", "none", "change")
+    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    finished(browser)
+    curves = "return [...document.querySelectorAll('.u-legend .u-label')].map((label) => label.textContent)"
+    assert {"A: switch0->h20: queue", "B: switch0->h20: queue", "B: switch0->h20: sent"} <= set(script(browser, curves))
+    assert script(browser, grey) == 0
+    script(browser, "Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
+    script(browser, "[...document.querySelectorAll('.pg-bar button')].find(b => b.textContent === 'TOML').click()")
+    state = "return document.querySelector('.pg-state').textContent"
+    WebDriverWait(browser, 10).until(lambda driver: "TOML not copied" in driver.execute_script(state))
+
+
+@needs_engine
+@pytest.mark.browser
+@needs_browser[1]
 def test_choices_stay_in_force_when_a_page_is_opened_again(browser: webdriver.Chrome, served: str) -> None:
     """Loaded anew, from a link and as B; a text that was edited, or comes from a page's experiment, is said to be one."""
     by_text = "return [document.getElementById('pg-marking').disabled, !document.querySelector('.pg-by-hand').hidden]"

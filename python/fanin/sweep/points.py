@@ -191,7 +191,7 @@ def tilde_notes(metric: str, every: Iterable[Found]) -> list[str]:
         told.append("~: one timeout that no seed showed could move this mean by more than its interval is wide")
     told += dict.fromkeys(f"these are {under.note}" for _, under in shown if under.note)
     if "skewed" in flags:
-        told.append("~: one or two of the seeds decide this mean; median and range say what was seen")
+        told.append("~: few of the seeds differ from the rest, and decide this mean; median and range say what was seen")
     if "limit" in flags:
         told.append("~: in nearly all seeds the buffer was full, so that the few others decide this mean")
     if "few" in flags:

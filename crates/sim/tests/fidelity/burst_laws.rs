@@ -137,11 +137,11 @@ impl Seen {
         (0..self.rows.len()).rev().find(|&i| self.fan_in(i) && self.nth[i] <= 3 * self.window).expect("a second round")
     }
 
-    /// a / R.
+    /// Largest a / R that n arrivals within a span may have: n in all of it. The least has one fewer.
     fn arrival(&self) -> f64 {
         let first: Vec<usize> = (0..self.rows.len()).filter(|&i| self.fan_in(i) && self.nth[i] <= self.window).collect();
         let span = self.rows[*first.last().expect("some")].time_ps - self.rows[first[0]].time_ps;
-        (first.len() - 1) as f64 * self.frame_ps as f64 / span as f64
+        first.len() as f64 * self.frame_ps as f64 / span as f64
     }
 }
 

@@ -269,3 +269,8 @@ def test_values_that_were_replaced_leave_the_lines_of_the_others() -> None:
     changed = base.replace({"transport.sack": False}).replace({"transport.rto_max": "1ms", "traffic[0].receiver": "h9"})
     found = {problem.path: problem.line for problem in changed.check().errors}
     assert found == {"transport.loss_detection": 7, "transport.rto_min": 8, "traffic[0].receiver": None, "transport.rto_initial": 4}
+
+
+def test_a_path_is_no_document() -> None:
+    with pytest.raises(TypeError, match=r"'demo\.toml' is no document; accepted: a mapping; for a file, Scenario\.from_file"):
+        fanin.Scenario("demo.toml")  # type: ignore[arg-type]

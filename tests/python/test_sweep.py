@@ -556,6 +556,7 @@ def test_the_command_shows_what_came_out_and_which_points_are_too_wide(tmp_path:
     status, out, said = finished(command("sweep", file, "-o", tmp_path / "wide"))
     assert "did not reach" not in said
     assert [line.split()[-1] for line in out.splitlines() if re.match(r" \d+ packets ", line)] == ["yes", "yes"]
+    assert "95 % of the median" in " ".join(out.split()), "the interval that decided"
 
 
 @pytest.mark.parametrize(

@@ -123,3 +123,17 @@ def test_an_interrupted_run_says_so_and_keeps_what_there_is(tmp_path: Path) -> N
     result = fanin.load(tmp_path / "out")
     assert (result.manifest["status"], result.manifest["reason"]) == ("partial", "interrupted")
     assert 0 < result.manifest["sim_ps"] < 200e9
+
+
+def test_runs_of_a_sweep_may_have_threads_and_are_the_same(tmp_path: Path) -> None:
+    design = {"seeds": 2, "grid": {"switch.marking.k": ["10 packets", "20 packets"]}}
+    one = fanin.sweep(FABRIC, tmp_path / "one", design=design, jobs=2, progress=False)
+    two = fanin.sweep(FABRIC, tmp_path / "two", design=design, threads_per_run=2, keep=True, progress=False)
+    columns = ["run", "status", "scenario_hash", "fingerprint"]
+    assert two.runs.select(columns).sort("run").equals(one.runs.select(columns).sort("run"))
+    kept = [fanin.load(folder) for folder in sorted((tmp_path / "two" / "results").iterdir())]
+    assert [result.manifest["threads"] for result in kept] == [{"count": 2}] * 4
+    done = CliRunner().invoke(app, ["sweep", "x.toml", "-o", str(tmp_path / "out"), "--threads-per-run", "65"])
+    assert done.exit_code == 2
+    with pytest.raises(ValueError, match="threads per run: 65 is out of range; accepted: 1 to 64"):
+        fanin.sweep(FABRIC, tmp_path / "three", design=design, threads_per_run=65, progress=False)

@@ -631,7 +631,8 @@ def _notes(judged: comparison.Comparison, best: Sequence[str]) -> list[str]:
     named = [judged.variants[at] for at in places]
     rows = [replace(row, cells=tuple(row.cells[at] for at in places)) for row in judged.rows]
     told = [*notes.of_conditions(judged.variants[:1]), *notes.few(judged.variants, judged.rows, judged.alpha)]
-    return [*told, *notes.timeouts(named, rows), *notes.hidden(named, rows), *notes.averages(named, rows, judged.alpha)]
+    told += notes.timeouts(named, rows, judged.variants)
+    return [*told, *notes.hidden(named, rows), *notes.averages(named, rows, judged.alpha)]
 
 
 def _by_name(named: Sequence[Variant], name: str) -> Variant:

@@ -44,6 +44,9 @@ def sweep(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the scenario at all points.")
     ] = None,
     jobs: Annotated[int | None, typer.Option("-j", "--jobs", metavar="N", help="Worker processes; one for each core.")] = None,
+    threads_per_run: Annotated[
+        int | None, typer.Option("--threads-per-run", metavar="N", help="Threads of each run: for few and large ones.")
+    ] = None,
     shard: Annotated[
         str | None, typer.Option("--shard", metavar="I/N", help="Only the I-th of N parts; others may run at the same time.")
     ] = None,
@@ -67,6 +70,7 @@ def sweep(
         part = running.parsed_shard(shard)
         options: dict[str, Any] = {"jobs": jobs, "shard": part, "dask": dask, "retry_failed": retry_failed, "keep": keep}
         made = _plan.plan(_plan.load(source), dict(as_setting(setting) for setting in settings or []))
+        made = running.with_threads(made, threads_per_run)
         if not quiet:
             for problem in made.warnings:
                 say_problem(problem, source)

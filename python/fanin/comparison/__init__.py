@@ -491,7 +491,7 @@ def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]
         means = "goodput and queues are means until then, and one late flow dilutes both"
         told.append(f"last flows end at different times: {listed}; {means}")
     told += _unfinished(found)
-    told += _equal(found, keys)
+    told += _equal(found, changes)
     return told
 
 
@@ -542,13 +542,15 @@ def _unfinished(found: Sequence[Variant]) -> list[str]:
     return [f"numbers of {what} differ: {listed}; completion times leave out flows that did not end"]
 
 
-def _equal(found: Sequence[Variant], keys: Sequence[str]) -> list[str]:
-    """Variants that gave the same runs."""
+def _equal(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]) -> list[str]:
+    """Variants that gave the same runs as the first, and what differs between the two."""
     told = []
-    for variant in found[1:]:
+    for at, variant in enumerate(found[1:], 1):
         pairs = {run.seed: run.fingerprint for run in found[0].runs}
         same = [pairs.get(run.seed) == run.fingerprint != "" for run in variant.runs]
         if all(same):
-            what = f"what differs has no effect here ({', '.join(keys[:3])})" if keys else "nothing differs between them"
+            own = [key for key, values in changes if values[at] != values[0]]
+            more = f" and {len(own) - 3} more" if len(own) > 3 else ""
+            what = f"what differs has no effect here ({', '.join(own[:3])}{more})" if own else "nothing differs between them"
             told.append(f"{variant.name} and {found[0].name} gave the same runs, by their fingerprints: {what}")
     return told

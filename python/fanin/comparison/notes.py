@@ -32,7 +32,7 @@ def why(metric: Metric, base: Variant, other: Variant, cell: Cell) -> str:
     if gap.flag == "limit":
         return "the buffer was full in nearly all"
     if gap.flag == "skewed":
-        return "one or two seeds decide it"
+        return "few seeds differ from the rest, and decide it"
     if least is None:
         return metric.never
     return f"judged from {least} seeds on" if gap.seeds < least else "runs that none showed may undo it"
@@ -106,16 +106,26 @@ def few(found: Sequence[Variant], rows: Sequence[Row], alpha: float) -> list[str
     return [f"{most} seeds cannot show any of {differences} judged together: exact tests take {least}, all on one side"]
 
 
-def timeouts(found: Sequence[Variant], rows: Sequence[Row]) -> list[str]:
-    """Say in how many runs there were timeouts, where a mean is not to be relied on for them."""
+def timeouts(found: Sequence[Variant], rows: Sequence[Row], others: Sequence[Variant] = ()) -> list[str]:
+    """Say in how many runs there were timeouts, where a mean is not to be relied on for them; of others only if they had any."""
     flagged = any(cell.interval is not None and cell.interval.flag == "rare" for row in rows for cell in row.cells)
     counts = {variant.name: list(variant.values("total.timeouts").values()) for variant in found if len(variant.runs) > 1}
     counts = {name: values for name, values in counts.items() if values}
     if not flagged or not counts:
         return []
-    if not any(any(values) for values in counts.values()):
+    had = {other.name: list(other.values("total.timeouts").values()) for other in (*found, *others)}
+    had = {name: values for name, values in had.items() if any(values)}
+    if not any(name in counts for name in had):
         seeds = min(map(len, counts.values()))
-        return [f"no run had a timeout; {seeds} seeds say that fewer than {100 * stats.unseen(seeds):.2g} % of runs do"]
+        unseen = f"{seeds} seeds say that fewer than {100 * stats.unseen(seeds):.2g} % of runs do"
+        if not had:
+            return [f"no run had a timeout; {unseen}"]
+        named = [f"{name} {sum(value > 0 for value in values)} of {len(values)}" for name, values in had.items()]
+        more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+        return [
+            f"no run of {' or '.join(counts)} had a timeout; {unseen}",
+            f"runs of others with timeouts: {'; '.join(named[:_NAMED])}{more}",
+        ]
     told = []
     for name, values in counts.items():
         some = stats.share(values)

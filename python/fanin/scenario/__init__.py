@@ -141,6 +141,8 @@ class Scenario:
     __slots__ = ("_base_dir", "_changed", "_data", "_origin", "_text")
 
     def __init__(self, document: Mapping[str, Any] | None = None, *, base_dir: str | os.PathLike[str] = ".", **tables: Any) -> None:
+        if isinstance(document, str | os.PathLike):
+            raise TypeError(f"{document!r} is no document; accepted: a mapping; for a file, Scenario.from_file")
         merged = {**(document or {}), **tables}
         if _is_too_deep(merged):
             raise ValueError(f"the scenario {_TOO_DEEP}")

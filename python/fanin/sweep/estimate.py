@@ -129,7 +129,7 @@ def estimate(  # noqa: PLR0913 (options of the command, one each)
     """
     from fanin.sweep import running
 
-    at_most = running.workers(jobs, dask)
+    at_most = running.workers(jobs, dask, made.threads or 1)
     numbers = running.mine(made, shard)
     have: Mapping[str, Seen | None] = {}
     if out is not None:

@@ -91,10 +91,17 @@ class Plan:
     document: Mapping[str, Any]
     conditions: tried.Conditions = tried.UNKNOWN
     """Under which its points are simulated: what is outside of what numbers of seeds were tried on at any of them."""
+    threads: int | None = None
+    """Threads of each run; None: those of the scenario. No part of what is simulated, nor of the keys of runs."""
 
     def text(self, run: Run) -> str:
         """Return the scenario of a run as JSON."""
-        return self.points[run.point].with_seed(run.seed)
+        text = self.points[run.point].with_seed(run.seed)
+        if self.threads is None:
+            return text
+        document = json.loads(text)
+        document.setdefault("engine", {})["threads"] = self.threads
+        return json.dumps(document)
 
     @property
     def axes(self) -> Sequence[str]:

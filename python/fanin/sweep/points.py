@@ -152,7 +152,9 @@ def table(done: Sweep, made: Plan, metric: str, most: int) -> tuple[list[str], l
     confidence = CONFIDENCE if stop is None else stop.confidence
     labelled = any(planned.point.label for planned in made.points)
     what = metric if known is None else f"{known.name} ({metric})"
-    head = [*(["Point"] if labelled else made.axes or ["Point"]), "Seeds", what, f"{100 * confidence:.3g} %", "Median", "Range"]
+    median = stop is not None and stop.statistic == "median"
+    sure = f"{100 * confidence:.3g} %{' of the median' if median else ''}"
+    head = [*(["Point"] if labelled else made.axes or ["Point"]), "Seeds", what, sure, "Median", "Range"]
     every = found(done, made, metric)
     timed = any(one.timed_out is not None for one in every)
     head += ["Timeouts"] if timed else []
@@ -162,7 +164,7 @@ def table(done: Sweep, made: Plan, metric: str, most: int) -> tuple[list[str], l
     for at, (planned, one) in enumerate(zip(made.points[:most], every, strict=False)):
         values = [_value(planned.point.values.get(axis)) for axis in made.axes] or ["all"]
         rows.append([planned.point.label or ", ".join(values)] if labelled else values)
-        rows[-1] += _cells(known, one.interval)
+        rows[-1] += _cells(known, one.interval, median=median)
         if timed:
             rows[-1].append(show.NOTHING if one.timed_out is None else f"{100 * one.timed_out.mean:.0f} %")
         if stop is not None:
@@ -191,7 +193,7 @@ def tilde_notes(metric: str, every: Iterable[Found]) -> list[str]:
         told.append("~: one timeout that no seed showed could move this mean by more than its interval is wide")
     told += dict.fromkeys(f"these are {under.note}" for _, under in shown if under.note)
     if "skewed" in flags:
-        told.append("~: one or two of the seeds decide this mean; median and range say what was seen")
+        told.append("~: few of the seeds differ from the rest, and decide this mean; median and range say what was seen")
     if "limit" in flags:
         told.append("~: in nearly all seeds the buffer was full, so that the few others decide this mean")
     if "few" in flags:
@@ -199,13 +201,17 @@ def tilde_notes(metric: str, every: Iterable[Found]) -> list[str]:
     return told
 
 
-def _cells(known: metrics.Metric | None, one: Interval | None) -> list[str]:
-    """Return seeds, mean, its interval, median and range; a mean that is not to be relied on has a tilde, and no interval."""
+def _cells(known: metrics.Metric | None, one: Interval | None, *, median: bool) -> list[str]:
+    """Return seeds, mean, its interval or that of the median, median and range.
+
+    A mean that is not to be relied on has a tilde, and no interval.
+    """
     if one is None:
         return ["0", *[show.NOTHING] * 4]
     doubtful = one.flag in ("rare", "skewed", "limit")  # with few seeds the interval is there, and says something, if too seldom
-    none = one.low is None or one.high is None or doubtful
-    ends = show.NOTHING if none else f"{_text(known, one.low)} to {_text(known, one.high)}"
+    low, high = (one.median_low, one.median_high) if median else (one.low, one.high)
+    none = low is None or high is None or (doubtful and not median)
+    ends = show.NOTHING if none else f"{_text(known, low)} to {_text(known, high)}"
     return [
         str(one.seeds),
         f"{'~' * (one.flag is not None)}{_text(known, one.mean)}",

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +28,9 @@ from fanin.sweep.workers import Item, OneByOne, Pool
 
 __all__ = ["Shard", "execute", "known", "mine", "parsed_shard", "refuse_keep", "sweep", "workers"]
 
+_MOST_THREADS: Final = 64
+"""Threads that a run can have at most."""
+
 Shard = tuple[int, int]
 """Part of a sweep, from 1, and number of parts."""
 
@@ -37,6 +41,7 @@ def sweep(  # noqa: PLR0913 (options of the command, one each)
     *,
     design: Mapping[str, Any] | None = None,
     jobs: int | None = None,
+    threads_per_run: int | None = None,
     shard: str | None = None,
     dask: str | None = None,
     retry_failed: bool = False,
@@ -54,7 +59,9 @@ def sweep(  # noqa: PLR0913 (options of the command, one each)
     design : mapping, optional
         The ``[sweep]`` table, or what replaces entries of it: ``{"grid": {"switch.marking.k": [...]}, "seeds": 5}``.
     jobs : int, optional
-        Worker processes; as many as this process may use cores if not given.
+        Worker processes; as many as this process may use cores if not given, divided by `threads_per_run`.
+    threads_per_run : int, optional
+        Threads of each run (see docs/parallel.md): for few and large runs. No result depends on it.
     shard : str, optional
         ``"2/8"``: only the second eighth of the runs; several processes so share a sweep and a store.
     dask : str, optional
@@ -80,10 +87,23 @@ def sweep(  # noqa: PLR0913 (options of the command, one each)
     KeyboardInterrupt
         Ctrl-C; what had ended until then is in the store.
     """
-    made = _plan.plan(_plan.load(source, design))
+    made = with_threads(_plan.plan(_plan.load(source, design)), threads_per_run)
     return execute(
         made, out, jobs=jobs, shard=parsed_shard(shard), dask=dask, retry_failed=retry_failed, keep=keep, progress=progress
     )
+
+
+def with_threads(made: Plan, threads: int | None) -> Plan:
+    """Return a plan whose runs are on so many threads each.
+
+    Raises
+    ------
+    ValueError
+        It is out of range.
+    """
+    if threads is not None and not 1 <= threads <= _MOST_THREADS:
+        raise ValueError(f"threads per run: {threads} is out of range; accepted: 1 to {_MOST_THREADS}")
+    return made if threads is None else replace(made, threads=threads)
 
 
 def parsed_shard(text: str | None) -> Shard:
@@ -109,7 +129,7 @@ def execute(  # noqa: PLR0913 (as `sweep`)
     ended: Callable[[Planned, Outcome], None] | None = None,
 ) -> Sweep:
     """Run what of a plan is not in the store yet; see `sweep`. `ended` is told of each run, and may end all by an exception."""
-    at_once = workers(jobs, dask)
+    at_once = workers(jobs, dask, made.threads or 1)
     store = _store.opened(out)
     refuse_keep(store, keep=keep)
     writer_name = f"{shard[0]}of{shard[1]}"
@@ -141,8 +161,8 @@ def execute(  # noqa: PLR0913 (as `sweep`)
     return Sweep(out)
 
 
-def workers(jobs: int | None, dask: str | None) -> int:
-    """Return how many runs this machine makes at once.
+def workers(jobs: int | None, dask: str | None, threads: int = 1) -> int:
+    """Return how many runs this machine makes at once, of so many threads each.
 
     Raises
     ------
@@ -157,7 +177,7 @@ def workers(jobs: int | None, dask: str | None) -> int:
         raise ValueError("jobs is for this machine, and with dask a cluster does the work; accepted: one of the two")
     if jobs is not None and jobs > 1:
         system.needs_posix(f"jobs = {jobs}, more than one run at once,")
-    return jobs or (cores() if system.POSIX else 1)
+    return jobs or (max(1, cores() // threads) if system.POSIX else 1)
 
 
 def refuse_keep(store: Store, *, keep: bool) -> None:

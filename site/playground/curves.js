@@ -38,7 +38,7 @@ export class Looks {
   }
 }
 
-/** Draws runs into a place: `{ i, name, looks, queue }` each, where `queue` is what every packet met, once the run has ended. */
+/** Draws runs into a place: `{ i, letter, name, looks, queue }` each, where `queue` is what every packet met, once the run has ended. */
 export class Curves {
   constructor(place, words) {
     Object.assign(this, { place, words, plots: [] });
@@ -72,10 +72,10 @@ export class Curves {
       { label: "dropped", stroke: "#c62828", paths: () => null, points: { show: true, size: 4, fill: "#c62828", width: 0 }, value: () => "" },
     ]);
     const sent = runs.map(({ looks }) => [us(looks.column(0)), looks.rate.map((bps) => bps / 1e9), looks.column(4), looks.column(3)]);
-    const ofRate = runs.flatMap(({ i, name }) => [
+    const ofRate = runs.flatMap(({ i, name, letter }) => [
       { label: `${name}sent`, stroke: COLORS[i], width: 1.2, spanGaps: true, value: shown((gbps) => rate(gbps * 1e9)) },
-      { label: `${name}marked`, scale: "packets", stroke: COLORS[i], dash: [6, 4], width: 1, spanGaps: true, value: shown(String) },
-      { label: `${name}dropped`, scale: "packets", stroke: "#c62828", dash: i ? [2, 3] : [], width: 1, spanGaps: true, value: shown(String) },
+      { label: `${letter}marked`, scale: "packets", stroke: COLORS[i], dash: [6, 4], width: 1, spanGaps: true, value: shown(String) },
+      { label: `${letter}dropped`, scale: "packets", stroke: "#c62828", dash: i ? [2, 3] : [], width: 1, spanGaps: true, value: shown(String) },
     ]);
     const right = { scale: "packets", side: 1, size: 60, label: "packets so far", grid: { show: false } };
     this.clear();

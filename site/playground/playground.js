@@ -213,8 +213,10 @@ async function show() {
 function draws() {
   const begun = variants.map(({ looks, result }, i) => ({ i, looks, result })).filter(({ looks }) => looks?.rows.length > 0);
   if (begun.length === 0) return curves.clear();
-  const name = ({ i, looks }) => `${variants.length > 1 ? `${"AB"[i]}: ` : ""}${looks.port}: `;
-  curves.draw(begun.map((run) => ({ i: run.i, name: name(run), looks: run.looks, queue: run.result?.ports[0]?.queue })));
+  curves.draw(begun.map(({ i, looks, result }) => {
+    const letter = variants.length > 1 ? `${"AB"[i]}: ` : "";
+    return { i, letter, name: `${letter}${looks.port}: `, looks, queue: result?.ports[0]?.queue };
+  }));
 }
 
 let drawn = 0;

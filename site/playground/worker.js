@@ -2,7 +2,7 @@
 // stops when it is told to, and so a page that was loaded once needs no server.
 import { load } from "./engine.js";
 
-const [FIRST, MORE, MOST] = [2_000, 1.02, 150_000]; // events between two looks at a run: few at first, at last some tens of milliseconds of them
+const [FIRST, MORE, MOST] = [50, 1.02, 150_000]; // events between two looks at a run: few at first, at last some tens of milliseconds of them
 const POINTS = 4_000;
 
 let given;

@@ -281,5 +281,5 @@ def test_another_file_needs_no_server(browser: webdriver.Chrome, capture: Path, 
         browser.find_element(By.CSS_SELECTOR, ".an-files button").click()
         browser.find_element(By.ID, "an-chooser").send_keys(str(path))
         assert script(browser, command) == f"fanin analyze {path.name} --rate 100Mbps"
-        size = f"{path.stat().st_size / 1e6:.2f}".rstrip("0")
+        size = f"{path.stat().st_size / 1e6:.2f}".rstrip("0").rstrip(".")
         WebDriverWait(browser, 60).until(lambda driver, size=size: driver.execute_script(said).startswith(f"{size} MB in"))  # type: ignore[misc]

@@ -56,10 +56,13 @@ impl World {
         let (core, samples) = (&mut self.core, &mut self.samples);
         // The event that calls this is the only one since a sample without rows.
         let events = core.ledger.totals.events;
-        let last = core.now >= self.stop;
+        let (last, divided) = (core.now >= self.stop, core.part.is_some());
         if last || sent || samples.quiet_since != Some(events - 1) {
             let mut quiet = true;
-            for l in core.links.ids().filter(|l| core.has_port(*l)).collect::<Vec<_>>() {
+            for l in core.links.ids() {
+                if divided && !core.has_port(l) {
+                    continue;
+                }
                 if core.links[l].flags & flag::GENERAL != 0 && core.links[l].is_followed() {
                     // Headers and control frames are in no row while they wait, and leave without an event.
                     core.catch_up(l);
@@ -113,8 +116,8 @@ impl World {
     /// whole: sampling is the last thing that happens at an instant.
     fn last_sample(&mut self) {
         let core = &mut self.core;
-        for l in core.links.ids().filter(|l| core.has_port(*l)).collect::<Vec<_>>() {
-            if self.samples.last_row[l] != core.now {
+        for l in core.links.ids() {
+            if core.has_port(l) && self.samples.last_row[l] != core.now {
                 write_row(core, l);
             }
         }

@@ -340,13 +340,6 @@ def test_a_number_that_runs_have_and_no_comparison_is_told_apart_from_one_that_t
     )
 
 
-def test_a_table_of_unpaired_runs_does_not_speak_of_tests_by_seed(runs: Path) -> None:
-    apart = fanin.compare({"a": f"{runs}/k65/seed[123456]", "b": f"{runs}/k20/seed[789]"}, metric="fct/all.p50_ps")
-    assert "(permutation and rank tests of unpaired runs, Holm)" in tables.rule(apart)
-    together = fanin.compare({"a": f"{runs}/k65/seed[123456]", "b": f"{runs}/k20/seed[123456]"}, metric="fct/all.p50_ps")
-    assert "(exact tests by seed, Holm)" in tables.rule(together)
-
-
 def test_looks_share_the_chance_and_seeds_choose_new_runs(runs: Path, tmp_path: Path) -> None:
     given = [runs / "k65", runs / "k20"]
     every = fanin.compare(given, metric="fct/all.p50_ps")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import fanin
-from fanin.comparison import notes
+from fanin.comparison import notes, tables
 from fanin.comparison.variants import Variant
 from test_compare import runs, variant
 
@@ -41,3 +41,10 @@ def test_nobody_says_that_no_run_had_a_timeout_where_others_had(runs: Path) -> N
         f"no run of k65 or k20 had a timeout; {unseen}",
         "runs of others with timeouts: newreno 11 of 12",
     ]
+
+
+def test_a_table_of_unpaired_runs_does_not_speak_of_tests_by_seed(runs: Path) -> None:
+    apart = fanin.compare({"a": f"{runs}/k65/seed[123456]", "b": f"{runs}/k20/seed[789]"}, metric="fct/all.p50_ps")
+    assert "(permutation and rank tests of unpaired runs, Holm)" in tables.rule(apart)
+    together = fanin.compare({"a": f"{runs}/k65/seed[123456]", "b": f"{runs}/k20/seed[123456]"}, metric="fct/all.p50_ps")
+    assert "(exact tests by seed, Holm)" in tables.rule(together)

@@ -19,7 +19,7 @@ KEPT = 1 << 20
 
 
 def pair(folder: Path, packets: int, *, shuffled: bool) -> list[str]:
-    """Write full frames of 64 flows before a port of 10 Gb/s that drops every hundredth, the first one before anything leaves, and behind it."""
+    """Write frames of 64 flows before and behind a port that drops every hundredth; the first one before anything leaves."""
     rng = np.random.default_rng(1)
     number = np.arange(packets)
     came = np.cumsum(rng.integers(1_230, 2_000, packets))
@@ -28,7 +28,7 @@ def pair(folder: Path, packets: int, *, shuffled: bool) -> list[str]:
     for name, late, kept in (("before", 0, number), ("behind", 4_000, number[number % 100 > 0])):
         order = np.argsort(kept + rng.integers(0, 3_000, len(kept))) if shuffled else np.arange(len(kept))
         paths.append(str(folder / f"{name}.pcap"))
-        with open(paths[-1], "wb") as file:
+        with Path(paths[-1]).open("wb") as file:
             file.write(np.array([0xA1B23C4D, 0x00040002, 0, 0, 100, 1], "<u4").tobytes())
             for at in range(0, len(kept), 1 << 16):
                 one = kept[order[at : at + (1 << 16)]]

@@ -157,7 +157,7 @@ statistics: $(VENV)/.built $(VENV)/.dev ## tables of docs/statistics.md: coverag
 	$(BIN)/python tests/python/simulated.py 400
 
 .PHONY: site
-site: $(VENV)/.dev ## the documentation with the engine in it, into target/site/html
+site: $(VENV)/.built $(VENV)/.dev ## the documentation with the engine in it, into target/site/html
 	$(BIN)/python site/build.py $(CARGO_TARGET_DIR)/site $$(.ci/engine)
 
 .PHONY: site-serve

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import importlib.util
+import inspect
 import json
 import re
 import shutil
@@ -85,6 +86,34 @@ def test_the_reference_is_split_and_keeps_its_anchors(build: ModuleType) -> None
     links = "[a](../scenario.md#pfcparams) [b](../scenario.md)\n"
     lines = build.rewritten(links, ROOT / "docs" / "switch" / "x.md", "switch/x.md", set())
     assert "".join(lines) == "[a](../scenario/mechanisms.md#pfcparams) [b](../scenario.md)\n"
+
+
+@pytest.mark.native
+def test_each_public_name_of_the_package_has_its_entry(build: ModuleType) -> None:
+    """With its parts, parameters and errors; names and pages that docstrings mention are links."""
+    pages: dict[str, str] = build.api.pages()
+    assert sorted(build.api.WHERE) == sorted(fanin.__all__)
+    for name in fanin.__all__:
+        page = pages[f"api/{build.api.WHERE[name]}.md"]
+        assert page.count(f"\n## {name} {{ #{name.strip('_')} }}\n") == 1
+        assert f"](api/{build.api.WHERE[name]}.md#{name.strip('_')}) |" in pages["api.md"]
+    for thing in (fanin.Result, fanin.Scenario, fanin.Sweep, fanin.Analysis, fanin.Comparison):
+        page = pages[f"api/{build.api.WHERE[thing.__name__]}.md"]
+        public = {name for name in dir(thing) if not name.startswith("_") and inspect.isroutine(getattr(thing, name))}
+        assert len(public) >= 3
+        assert [name for name in public if f"\n### {thing.__name__}.{name} {{ #" not in page] == []
+    run = pages["api/runs.md"].split("\n## run {")[1].split("\n## ")[0]
+    assert 'threads: int | Literal["auto"] | None = None,' in run.replace("'", '"')
+    for parameter in inspect.signature(fanin.run).parameters:
+        assert f"| `{parameter}` | *" in run
+    assert "| `OutputError` | The folder cannot be used" in run
+    assert "[`fanin.ProgressState`](#ProgressState)" in run
+    assert "[parallel](../parallel.md)" in run
+    assert "### Result.flows { #Result.flows }\n\n```python\n.flows: pl.DataFrame\n" in pages["api/runs.md"]
+    assert "### sweep.sweep {" in pages["api/comparisons.md"]
+    assert "### statistics.interval {" in pages["api/statistics.md"]
+    assert all(200 < len(page.split()) < 4_000 for page in pages.values())
+    assert "doctest" not in "".join(pages.values())
 
 
 def test_dead_links_and_loads_from_elsewhere_are_found(build: ModuleType, tmp_path: Path) -> None:

@@ -87,5 +87,6 @@ export class Curves {
       plot(300, [{ label: "queue, KB", size: 60 }], ofQueue, queues),
       plot(200, [{ label: "sent, Gb/s", size: 60 }, right], ofRate, sent),
     ];
+    this.place.plots = this.plots; // for tests
   }
 }

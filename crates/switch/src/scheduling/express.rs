@@ -153,7 +153,7 @@ mod tests {
         let mut q = queue(12_144, 2);
         (0..6).map(PacketId).for_each(|id| q.push(id, 64));
         let left: Vec<_> = [false, false, false, true, true, true].map(|data| q.pop(data)).into();
-        assert_eq!(left, [0, 1, 2, 3, 4].map(|id| Some(PacketId(id))));
+        assert_eq!(left, [Some(0), Some(1), Some(2), Some(3), Some(4), None].map(|id| id.map(PacketId)));
         assert_eq!(q.pop(true), Some(PacketId(5))); // the other has left
     }
 

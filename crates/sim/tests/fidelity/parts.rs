@@ -216,6 +216,20 @@ fn links_without_delay_are_not_cut() {
     assert_eq!(why.0, "one switch, or links without delay: nothing to divide");
 }
 
+#[test]
+fn a_run_in_which_only_samples_are_left_is_given_up() {
+    // A connection of the job is given up, and a rank waits for what it would have brought.
+    let text = FOLLOWING.replace("duration = \"400us\"\n", "").replace("total = \"60KB\"", "total = \"9KB\"");
+    let text = text.replace("sample = \"20us\"", "sample = \"5ms\"");
+    let text = text
+        .replace("size = \"20KB\"", "size = \"900KB\"")
+        .replace("rto_min = \"200us\"", "rto_min = \"200us\"\nrto_initial = \"300us\"\nrto_max = \"1ms\"\nmax_retries = 1");
+    let scenario = Scenario::from_toml(&text, Path::new(".")).expect("valid");
+    assert!(whole(&scenario).is_none());
+    let why = divided(&scenario, &Division::balanced(&scenario, 2), Order::Shuffled(1)).expect_err("no end");
+    assert_eq!(why.0, "nothing is left to happen");
+}
+
 /// Stops a run when it is asked for the third time.
 struct Impatient(u32);
 

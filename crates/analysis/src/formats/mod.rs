@@ -45,6 +45,7 @@ pub const FORMATS: &[&dyn Format] = &[
     // Streams of telemetry; sFlow also in captures, of which it is what the first packet carries.
     &feeds::sflow::SFLOW,
     &feeds::lanz::STREAM,
+    &feeds::ipfix::SONIC,
     // Captures.
     &capture::Pcap,
     &capture::PcapNg,

@@ -4,7 +4,7 @@
 //! openconfig-interfaces (`out-octets`, `out-pkts`, `out-unicast-pkts`, `out-discards`) and openconfig-qos (`transmit-octets`,
 //! `transmit-pkts`, `dropped-pkts`, `max-queue-len` in bytes).
 
-use super::{no_columns, Decode, Feed, Streamed};
+use super::{no_columns, Decode, Feed, Most, Streamed};
 use crate::counters::{Look, Value};
 use crate::formats::mapping::Mapping;
 use crate::input::problem::Problem;
@@ -29,27 +29,6 @@ fn is_gnmi(start: &[u8]) -> bool {
 fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
     no_columns(mapping, "what gnmic prints")?;
     Ok(Box::new(Gnmi::default()))
-}
-
-/// Largest queue so far, as a switch tells it, and true once it has fallen: then it is of each interval.
-#[derive(Clone, Copy, Debug, Default)]
-struct Most {
-    last: Option<u64>,
-    falls: bool,
-}
-
-impl Most {
-    /// The largest queue of the interval that ends: a value that stays is no news, unless the switch begins each interval anew.
-    fn of_interval(&mut self, value: u64) -> Option<u64> {
-        let last = self.last.replace(value);
-        self.falls |= last.is_some_and(|last| value < last);
-        match last {
-            // It may be of any time before.
-            None => None,
-            Some(last) if value == last && !self.falls => None,
-            Some(_) => Some(value),
-        }
-    }
 }
 
 /// The look that is being collected of a port: its parts may come in several messages of one time.

@@ -4,6 +4,7 @@
 //! sockets and pipes: an input that has nothing yet ends a batch, not the stream.
 
 pub mod gnmi;
+pub mod ipfix;
 pub mod lanz;
 pub mod sflow;
 pub mod timed;
@@ -311,6 +312,27 @@ impl TraceReader for Reader {
         self.decoder.finish(&mut notes);
         notes.into_iter().for_each(|note| context.note(format!("{file}: {note}")));
         context.notes.extend(self.gauge.note(self.packing, &file));
+    }
+}
+
+/// Largest queue so far, as a switch tells it, and true once it has fallen: then it is of each interval.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Most {
+    last: Option<u64>,
+    falls: bool,
+}
+
+impl Most {
+    /// The largest queue of the interval that ends: a value that stays is no news, unless the switch begins each interval anew.
+    pub fn of_interval(&mut self, value: u64) -> Option<u64> {
+        let last = self.last.replace(value);
+        self.falls |= last.is_some_and(|last| value < last);
+        match last {
+            // It may be of any time before.
+            None => None,
+            Some(last) if value == last && !self.falls => None,
+            Some(_) => Some(value),
+        }
     }
 }
 

@@ -399,3 +399,104 @@ fn gnmi_events_and_messages_are_counters_of_queues() {
     let said = failure(&folder.file("cut.json", &stream[..stream.len() - 2]), None);
     assert!(said.contains("document 4: is no JSON: EOF"), "{said}");
 }
+
+/// An IPFIX message of domain 7 with one set (RFC 7011).
+fn ipfix(set: u16, body: &[u8]) -> Vec<u8> {
+    let lengths = [(20 + body.len()) as u16, (4 + body.len()) as u16].map(u16::to_be_bytes);
+    [&[0, 10][..], &lengths[0], &[0; 8], &[0, 0, 0, 7], &set.to_be_bytes(), &lengths[1], body].concat()
+}
+
+/// A field of a template: element, length, and SAI object type and statistic (SONiC's high-frequency telemetry, §7.2.2).
+fn field(element: u16, length: u16, sai: Option<(u16, u16)>) -> Vec<u8> {
+    let bit = if sai.is_some() { 0x8000 } else { 0 };
+    let mut field = [(element | bit).to_be_bytes(), length.to_be_bytes()].concat();
+    if let Some((kind, statistic)) = sai {
+        field.extend([kind.to_be_bytes(), statistic.to_be_bytes()].concat());
+    }
+    field
+}
+
+fn template(id: u16, fields: &[Vec<u8>]) -> Vec<u8> {
+    ipfix(2, &[&id.to_be_bytes()[..], &(fields.len() as u16).to_be_bytes(), &fields.concat()].concat())
+}
+
+#[test]
+fn sonic_records_are_read_by_their_templates() {
+    // Ports and a queue in one template (MIXED), a placeholder of 4 bytes, counters of 8, 4 and 2 bytes.
+    let fields = [
+        field(325, 8, None),
+        field(0, 4, Some((0, 0))),
+        field(2, 8, Some((1, 9))),
+        field(2, 2, Some((1, 12))),
+        field(5, 4, Some((1, 9))),
+        field(7, 4, Some((21, 0x19))),
+        field(7, 8, Some((21, 1))),
+        field(9, 8, Some((24, 1))),
+    ];
+    let record = |us: u64, counts: (u64, u16, u32), queue: (u32, u64)| {
+        let time = 1_700_000_000_000_000_000 + us * 1_000;
+        let parts = [&time.to_be_bytes()[..], &[0xde, 0xad, 0xbe, 0xef], &counts.0.to_be_bytes(), &counts.1.to_be_bytes()];
+        let more = [&counts.2.to_be_bytes()[..], &queue.0.to_be_bytes(), &queue.1.to_be_bytes(), &[0; 8]];
+        [parts.concat(), more.concat()].concat()
+    };
+    let stream = [
+        ipfix(300, &record(0, (1, 1, 1), (1, 1))),
+        template(300, &fields),
+        ipfix(300, &[record(100, (1_000, 65_535, u32::MAX - 99), (500, 10)), record(200, (9_000, 2, 300), (7_000, 30))].concat()),
+        template(300, &fields),
+        ipfix(300, &record(300, (9_000, 2, 300), (7_000, 70))),
+    ]
+    .concat();
+    let (found, notes) = intervals(&stream, "hft.bin", None);
+    let told: Vec<_> =
+        found.iter().map(|(port, i)| (port.as_str(), i.length() / 1_000_000, i.sent, i.dropped, i.watermark)).collect();
+    assert_eq!(
+        told,
+        [
+            ("port 2", 100, Some(8_000), Some(3), None),
+            ("port 5", 100, Some(400), None, None),
+            ("queue 7", 100, Some(20), None, Some(7_000)),
+            ("port 2", 100, Some(0), Some(0), None),
+            ("port 5", 100, Some(0), None, None),
+            ("queue 7", 100, Some(40), None, None),
+        ]
+    );
+    let said = notes.join("\n");
+    assert!(said.contains("sets of template 300, which was not told before: 1") && said.contains("object type 24"), "{said}");
+    assert!(said.contains("3 records in 5 messages"), "{said}");
+}
+
+#[test]
+fn sonic_times_may_be_of_two_elements() {
+    let fields = [field(322, 4, None), field(325, 4, None), field(1, 8, Some((1, 9)))];
+    let record =
+        |seconds: u32, ns: u32, octets: u64| [&seconds.to_be_bytes()[..], &ns.to_be_bytes(), &octets.to_be_bytes()].concat();
+    let data = [record(1_700_000_000, 999_999_000, 5), record(1_700_000_001, 1_000, 9)].concat();
+    let stream = [template(256, &fields), ipfix(256, &data)].concat();
+    let (found, _) = intervals(&stream, "hft.bin", None);
+    assert_eq!(
+        found.iter().map(|(port, i)| (port.as_str(), i.length(), i.sent)).collect::<Vec<_>>(),
+        [("port 1", 2_000_000, Some(4))]
+    );
+}
+
+#[test]
+fn sonic_messages_that_lie_say_where() {
+    let folder = Folder::new();
+    let good = template(256, &[field(325, 8, None), field(1, 8, Some((1, 9)))]);
+    let untimed = [template(257, &[field(1, 8, Some((1, 9)))]), ipfix(257, &[0; 8])].concat();
+    let mut long = good.clone();
+    long[18] = 0xff;
+    for (bytes, said) in [
+        (
+            [&good[..], &[0, 9, 0, 20], &[0; 16]].concat(),
+            "message 2: 'version 9, 20 bytes' is no header of an IPFIX message; accepted: version 10",
+        ),
+        ([&good[..], &long].concat(), "message 2: '65300' is no length of a set"),
+        (untimed, "message 2: '257' has no time in its records; accepted: element 325 of 8 bytes, or 322 and 325"),
+        (template(256, &[field(82, u16::MAX, None)]), "template 256: '82' has a field of variable length"),
+    ] {
+        let text = failure(&folder.file("hft.bin", &bytes), None);
+        assert!(text.contains(said), "{said}\nin\n{text}");
+    }
+}

@@ -86,7 +86,7 @@ def test_lanz_tells_what_is_above_its_threshold_in_segments(truth: pl.DataFrame)
     assert above.max() < 480
     assert found["dropped_packets"].to_list() == known["drops"].to_list()
     assert all(burst["direct"] == [] and burst["flows"] == 0 for burst in analysis.document["ports"][0]["bursts"])
-    with pytest.raises(fanin.AnalysisError, match="counts segments, and the table does not say how large they are"):
+    with pytest.raises(fanin.TraceError, match="counts segments, and the table does not say how large they are"):
         fanin.analyze(TRACES / "lanz.csv", rate="10Gbps")
 
 

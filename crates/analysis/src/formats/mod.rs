@@ -54,6 +54,7 @@ pub const FORMATS: &[&dyn Format] = &[
     &feeds::timed::SNMP,
     &feeds::timed::ETHTOOL,
     &feeds::gnmi::GNMI,
+    &feeds::millisampler::MILLISAMPLER,
     &tc::Tc,
     &json::JsonLines,
     &csv::Csv,

@@ -6,6 +6,7 @@
 pub mod gnmi;
 pub mod ipfix;
 pub mod lanz;
+pub mod millisampler;
 pub mod sflow;
 pub mod timed;
 

@@ -500,3 +500,26 @@ fn sonic_messages_that_lie_say_where() {
         assert!(text.contains(said), "{said}\nin\n{text}");
     }
 }
+
+#[test]
+fn runs_of_millisampler_are_milliseconds_of_a_host() {
+    let run = r#"{"rack_id": 1156, "server_hostname": 106088, "sampling_freq": 1000, "egressBytes": [1, 1, 1, 1, 1],
+        "burst_result": {"ingress": {"1650000000123456": [{"Position": 1, "Length": 2}]}}, "ingressBytes": [100000, 1500000, 1200000, null, 90000]}"#;
+    let (found, notes) = intervals(run.as_bytes(), "run.txt", None);
+    let told: Vec<_> = found.iter().map(|(port, i)| (port.as_str(), i.length() / 1_000_000_000, i.sent, i.state)).collect();
+    let port = "rack 1156 host 106088";
+    assert_eq!(told[0], (port, 1, Some(100_000), State::Known));
+    assert_eq!(told[3], (port, 1, None, State::Gap));
+    assert_eq!((told.len(), told[4]), (5, (port, 1, Some(90_000), State::Known)));
+    assert!(
+        notes[0].contains("2022-04-15") && notes.iter().any(|note| note.contains("the data set labels 1 bursts")),
+        "{notes:?}"
+    );
+    let folder = Folder::new();
+    let told = report(&folder.file("run.txt", run), r#"{"rate": "12500Mbps"}"#).unwrap();
+    let burst = &told.ports[0].bursts[0];
+    assert_eq!((told.ports[0].bursts_found, burst.records, burst.open), (1, 2, true));
+    let other = run.replace("\"sampling_freq\": 1000", "\"sampling_freq\": 100");
+    let said = failure(&folder.file("other.txt", &other), None);
+    assert!(said.contains("document 1: sampling_freq: '100' is in no unit that is known; accepted: 1 (ms), or 1000"), "{said}");
+}

@@ -82,7 +82,10 @@ impl<R: Rows> CountedText<R> {
                 Role::Marks => value(text).map(|value| look.marked = Some(value)),
                 Role::Interval => from_text(text, steps(unit)).and_then(|ps| match ps {
                     0 => Err(NumberError::Negative),
-                    1..=LONGEST => Ok(look.span = Some(Span::from_ps(ps as u64))),
+                    1..=LONGEST => {
+                        look.span = Some(Span::from_ps(ps as u64));
+                        Ok(())
+                    }
                     _ => Err(NumberError::TooLarge),
                 }),
                 Role::Speed => whole(text, steps(unit)).map(|bps| speed = (bps > 0).then_some(BitRate(bps))),

@@ -100,7 +100,7 @@ fn lanz_streams_tell_congestions_in_bytes_by_their_own_segments() {
 #[test]
 fn lanz_streams_without_their_beginning_have_no_unit() {
     let folder = Folder::new();
-    let path = folder.file("lanz.bin", &congestion(146_591_697_107_546, 7, 1, &[]));
+    let path = folder.file("lanz.bin", congestion(146_591_697_107_546, 7, 1, &[]));
     let said = failure(&path, None);
     assert!(said.contains("message 1: '7' counts segments, and no configuration before says how large they are"), "{said}");
     assert!(said.contains("capture the stream from its beginning"), "{said}");
@@ -110,7 +110,7 @@ fn lanz_streams_without_their_beginning_have_no_unit() {
     let long = [config(), varint(1 << 30)].concat();
     let said = failure(&folder.file("long.bin", &long), None);
     assert!(said.contains("'1073741824' is no length of a LANZ message; accepted: up to 1048576 bytes"), "{said}");
-    let said = failure(&folder.file("broken.bin", &[config(), framed(&[0x12, 0x05, 0x08])].concat()), None);
+    let said = failure(&folder.file("broken.bin", [config(), framed(&[0x12, 0x05, 0x08])].concat()), None);
     assert!(said.contains("message 2: is no LANZ message"), "{said}");
 }
 
@@ -212,7 +212,7 @@ fn sflow_tells_counters_who_talked_and_drops() {
         datagram(6, 4_000, &[counters(1_250_000_000, 25)]),
     ];
     let folder = Folder::new();
-    let told = report(&folder.file("sflow.bin", &datagrams.concat()), "{\"sort\": false}").unwrap();
+    let told = report(&folder.file("sflow.bin", datagrams.concat()), "{\"sort\": false}").unwrap();
     let port = &told.ports[0];
     assert_eq!((port.port.as_str(), port.rate_bps, port.bursts_found), ("10.0.0.1 if 7", Some(10_000_000_000), 1));
     let burst = &port.bursts[0];
@@ -232,7 +232,7 @@ fn drops_that_sflow_tells_are_of_a_flow_and_have_a_reason() {
         datagram(3, 3_000, &[counters(250_000_000, 9)]),
     ];
     let folder = Folder::new();
-    let told = report(&folder.file("sflow.bin", &datagrams.concat()), r#"{"rate": "10Gbps"}"#).unwrap();
+    let told = report(&folder.file("sflow.bin", datagrams.concat()), r#"{"rate": "10Gbps"}"#).unwrap();
     let port = &told.ports[0];
     // Two of a queue; the counter is the same drops again, and the ACL is no queue.
     assert_eq!((port.dropped, port.bursts_found), (Some(2), 1));

@@ -54,8 +54,11 @@ pub fn all(path: &Path, mapping: Option<&str>) -> Result<Everything, Problems> {
     Ok((records, ports, context.notes))
 }
 
-/// Readings of a file of counters with their ports, and notes.
-pub fn readings(path: &Path, mapping: Option<&str>) -> Result<(Vec<(String, Reading)>, Vec<String>), Problems> {
+/// Readings with the names of their ports, and notes.
+pub type Told = (Vec<(String, Reading)>, Vec<String>);
+
+/// Readings of a file of counters.
+pub fn readings(path: &Path, mapping: Option<&str>) -> Result<Told, Problems> {
     let mapping = mapping.map(|m| Mapping::read(m).unwrap());
     let sources = [Source::find(&Place::of(path), mapping.as_ref())?];
     let mut context = Context { origin: origin(&sources), ..Context::default() };

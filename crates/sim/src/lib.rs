@@ -6,12 +6,14 @@
 //! happens and decides nothing; `world` moves all of them and takes samples; `run` begins and ends it. Mechanisms and transports are called
 //! by their seams.
 //!
-//! Modules here know each other in one direction only: `ledger`, then `core`, then `fabric` and `hosts`, then `world`, then `run`.
+//! Modules here know each other in one direction only: `ledger`, then `core`, then `fabric`, `hosts` and `outside` (blocks that decide in
+//! the place of a policy), then `world`, then `run`.
 
 mod core;
 mod fabric;
 mod hosts;
 mod ledger;
+mod outside;
 mod run;
 mod world;
 

@@ -2,15 +2,16 @@
 
 import sys
 
-from fanin.cosim import ARRIVAL, DEPARTURE, MARK, PASS, Packet, Start, serve
+from fanin.cosim import ARRIVAL, DEPARTURE, MARK, PASS, Decide, Packet, Start, serve
 
 LONGEST = (1 << 24) - 1
 
 
-def s_ecn(start: Start):  # noqa: ANN201 -- a page shows this file
+def s_ecn(start: Start) -> Decide:
     k, credit, clock = start.setting("k", 1 << 32), start.setting("credit", 1538), start.setting("clock_ps", 8000)
     rates = {port.number: (port.rate_bps * clock << 20) // 8_000_000_000_000 for port in start.ports.values()}
-    last, sums, owed = {}, dict.fromkeys(rates, 0), dict.fromkeys(rates, 0)
+    last: dict[int, int] = {}
+    sums, owed = dict.fromkeys(rates, 0), dict.fromkeys(rates, 0)
 
     def decide(packet: Packet) -> int:
         port, capable, slope = packet.port, packet.ecn != 0, False

@@ -163,6 +163,7 @@ class Comparison:
         return f"line {self.found.answered + 1 + bool(self.at)} of its output"
 
     def header(self, line: bytes) -> None:
+        """Take the names of the columns that the target answers."""
         names = [name.strip() for name in line.decode("utf-8", "replace").split(",")]
         unknown = [name for name in names if name not in self.known]
         accepted = ", ".join(self.known)
@@ -179,6 +180,7 @@ class Comparison:
         self.at = [self.columns.index(name) for name in names]
 
     def line(self, line: bytes) -> None:
+        """Take the next line of the target's output."""
         line = line.rstrip(b"\r")
         if not self.at:
             self.header(line)
@@ -195,6 +197,7 @@ class Comparison:
         self.found.answered += 1
 
     def compare(self, number: int, index: int, row: list[int], answered: list[int]) -> None:
+        """Hold the answer to row `index` of sequence `number` against the reference's."""
         if number != self.last[0]:
             self.last, self.recent = (number, False), []
         same = all(row[at] == value for at, value in zip(self.at, answered, strict=True))

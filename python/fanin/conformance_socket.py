@@ -10,8 +10,22 @@ from typing import Any
 
 from fanin import vectors
 from fanin.conformance import Comparison, Conformance, FailedError, found_in
-from fanin.cosim import ARRIVAL, DEPARTURE, HELLO, MAGIC, MARK, PASS, PORT, REPLY, REQUEST, VERSION, WELCOME, CosimError
-from fanin.cosim import received, text_of
+from fanin.cosim import (
+    ARRIVAL,
+    DEPARTURE,
+    HELLO,
+    MAGIC,
+    MARK,
+    PASS,
+    PORT,
+    REPLY,
+    REQUEST,
+    VERSION,
+    WELCOME,
+    CosimError,
+    received,
+    text_of,
+)
 from fanin.files import system
 
 __all__ = ["conform_socket"]
@@ -72,9 +86,7 @@ class _Client:
         value = dict(zip(self.columns, row, strict=True))
         moment = DEPARTURE if value["departure"] else ARRIVAL
         queue, time_ps, ecn = value["queue"], value["time_ps"], value["ecn"]
-        stream.sendall(
-            REQUEST.pack(index, time_ps, time_ps, queue, 0, 0, 0, 0, 0, 0, value["frame"], 0, moment, ecn, 0, 64)
-        )
+        stream.sendall(REQUEST.pack(index, time_ps, time_ps, queue, 0, 0, 0, 0, 0, 0, value["frame"], 0, moment, ecn, 0, 64))
         place = f"sequence {number}, row {index}"
         frame = received(stream, REPLY.size)
         if not frame:
@@ -85,6 +97,10 @@ class _Client:
         # A mark of a packet that is not ECN-capable is none, as in a run.
         self.comparison.compare(number, index, list(row), [int(decision == MARK and ecn != 0)])
         self.found.answered += 1
+
+
+def _done(found: Conformance) -> str:
+    return f"{found.answered:,} of {found.rows:,} rows were answered"
 
 
 def conform_socket(
@@ -124,12 +140,12 @@ def conform_socket(
     except (FailedError, CosimError) as error:
         found.failure = str(error)
     except TimeoutError:
-        found.failure = f"it did not answer within {timeout_s:g} s: {found.answered:,} of {found.rows:,} rows were answered (--timeout gives it longer)"
+        found.failure = f"it did not answer within {timeout_s:g} s: {_done(found)} (--timeout gives it longer)"
     except (BrokenPipeError, ConnectionResetError):
-        found.failure = f"it closed the connection: {found.answered:,} of {found.rows:,} rows were answered"
+        found.failure = f"it closed the connection: {_done(found)}"
     except OSError as error:
         if found.answered:
-            found.failure = f"it ended: {error.strerror}: {found.answered:,} of {found.rows:,} rows were answered"
+            found.failure = f"it ended: {error.strerror}: {_done(found)}"
         else:
             raise OSError(error.errno, f"{error.strerror} (start the block first, which makes this socket)", str(path)) from error
     return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ __all__ = [
     "REFUSAL",
     "Connection",
     "CosimError",
+    "Decide",
     "Listener",
     "Packet",
     "Port",
@@ -181,13 +183,21 @@ class Listener:
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             if self.path.is_socket() and probe.connect_ex(str(path)) != 0:
                 self.path.unlink()
-        self.socket.bind(str(path))
-        self.socket.listen()
+        try:
+            self.socket.bind(str(path))
+            self.socket.listen()
+        except OSError:
+            self.socket.close()
+            raise
 
     def accept(self) -> Connection:
         """Wait for a run."""
         stream, _ = self.socket.accept()
-        return Connection(stream, self.name, self.version)
+        try:
+            return Connection(stream, self.name, self.version)
+        except BaseException:
+            stream.close()
+            raise
 
     def __enter__(self) -> Listener:
         return self
@@ -197,9 +207,7 @@ class Listener:
         self.path.unlink(missing_ok=True)
 
 
-def serve(
-    path: str | Path, block: Callable[[Start], Decide], *, name: str, version: str = "", runs: int | None = None
-) -> None:
+def serve(path: str | Path, block: Callable[[Start], Decide], *, name: str, version: str = "", runs: int | None = None) -> None:
     """Decide about the packets of one run after the other.
 
     Parameters
@@ -214,7 +222,8 @@ def serve(
         Number of runs after which it returns; None: none.
     """
     with Listener(path, name, version) as listener:
-        print("ready", flush=True)
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
         while runs is None or runs > 0:
             with listener.accept() as run:
                 decide = block(run.start)

@@ -32,7 +32,18 @@ class Marker:
 
     async def reset(self) -> None:
         dut, start = self.dut, self.start
-        for name in ("clk", "in_valid", "dep_valid", "in_port", "dep_port", "in_length", "in_ect", "dep_ect", "in_queue", "dep_queue"):
+        for name in (
+            "clk",
+            "in_valid",
+            "dep_valid",
+            "in_port",
+            "dep_port",
+            "in_length",
+            "in_ect",
+            "dep_ect",
+            "in_queue",
+            "dep_queue",
+        ):
             getattr(dut, name).value = 0
         dut.now.value = 0
         dut.rate.value = (self.port.rate_bps * self.clock_ps << 20) // 8_000_000_000_000

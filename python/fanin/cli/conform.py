@@ -17,7 +17,11 @@ from fanin.text import terminal
 
 __all__ = ["EXAMPLES", "conform_"]
 
-EXAMPLES: Final = ("fanin conform s-ecn ./s_ecn", "fanin conform s-ecn --socket fanin.sock", "fanin conform pdn --case bounds --timeout 600 python3 model.py")
+EXAMPLES: Final = (
+    "fanin conform s-ecn ./s_ecn",
+    "fanin conform s-ecn --socket fanin.sock",
+    "fanin conform pdn --case bounds --timeout 600 python3 model.py",
+)
 
 
 def _rows_up_to(found: Conformance, first: Difference) -> tuple[list[str], list[list[str | Text]]]:
@@ -76,7 +80,9 @@ def conform_(
     mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help="The mechanism, for example s-ecn.", show_default=False)],
     target: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TARGET...]", help="The program and its arguments, after -- if it has options.", show_default=False),
+        typer.Argument(
+            metavar="[TARGET...]", help="The program and its arguments, after -- if it has options.", show_default=False
+        ),
     ] = None,
     socket: Annotated[
         str | None,
@@ -104,7 +110,7 @@ def conform_(
             found = conform(mechanism, target or [], given, timeout_s=timeout)
         else:
             found = conform_socket(mechanism, socket, given, timeout_s=timeout)
-        named = socket if target is None or socket is not None else target[0]
+        named = socket or (target or [""])[0]
     if as_json:
         typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:

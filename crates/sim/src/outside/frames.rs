@@ -144,14 +144,14 @@ pub fn reply(number: u64, moment: Moment, frame: &[u8; REPLY]) -> Result<Answer,
         (0, _) => Ok(Answer::Pass),
         (1, Moment::Arrival | Moment::Departure) => Ok(Answer::Mark),
         (2, Moment::Arrival) => Ok(Answer::Drop),
-        (1, _) => Err(format!("marks in its answer to request {number}, about a packet that is dropped already; accepted: 0 (pass)")),
+        (1, _) => {
+            Err(format!("marks in its answer to request {number}, about a packet that is dropped already; accepted: 0 (pass)"))
+        }
         (2, Moment::Departure) => {
             Err(format!("drops in its answer to request {number} a packet that is being sent; accepted: 0 (pass), 1 (mark)"))
         }
         (2, _) => Err(format!("drops in its answer to request {number} a packet that is dropped already; accepted: 0 (pass)")),
-        (other, _) => {
-            Err(format!("answered request {number} with decision {other}; accepted: 0 (pass), 1 (mark), 2 (drop)"))
-        }
+        (other, _) => Err(format!("answered request {number} with decision {other}; accepted: 0 (pass), 1 (mark), 2 (drop)")),
     }
 }
 

@@ -43,6 +43,18 @@ pub fn asks(scenario: &Scenario) -> bool {
     !asking(scenario).is_empty()
 }
 
+/// Policies that ask a block, by their paths in the document, each once: for who cannot have one.
+pub fn asked_at(scenario: &Scenario) -> Vec<String> {
+    let mut places: Vec<String> = Vec::new();
+    for (_, _, params) in asking(scenario) {
+        let place = place(scenario, params);
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
+}
+
 impl Blocks {
     /// Connects to the blocks of a scenario. Policies with the same parameters have one.
     ///
@@ -71,7 +83,7 @@ impl Blocks {
                 }
                 Err(message) => problems.push(Problem {
                     severity: Severity::Error,
-                    path: place(scenario, params),
+                    path: place(scenario, params) + ".socket",
                     line: None,
                     value: Some(format!("{:?}", params.socket)),
                     message,
@@ -118,17 +130,16 @@ impl Blocks {
     }
 }
 
-/// Place of the parameters in the document, for messages.
+/// Path of the policy with these parameters in the document.
 fn place(scenario: &Scenario, params: &OutsideParams) -> String {
     let switch = &scenario.doc().switch;
     let is = |marking: Option<&Marking>| marking.and_then(Marking::outside) == Some(params);
     let class = switch.class_marking.iter().position(|entry| is(Some(&entry.marking)));
     let except = switch.except.iter().position(|entry| is(entry.marking.as_ref()));
     match (is(Some(&switch.marking)), except, class) {
-        (true, ..) => "switch.marking.socket".to_string(),
-        (_, Some(i), _) => format!("switch.except[{i}].marking.socket"),
-        (_, _, Some(i)) => format!("switch.class_marking[{i}].marking.socket"),
-        _ => "switch.marking.socket".to_string(),
+        (false, Some(i), _) => format!("switch.except[{i}].marking"),
+        (false, None, Some(i)) => format!("switch.class_marking[{i}].marking"),
+        _ => "switch.marking".to_string(),
     }
 }
 
@@ -162,7 +173,9 @@ impl Connection {
         let hello = frames::hello(seed, (params.departures, params.refusals), &params.settings, ports);
         let mut answer = [0; frames::WELCOME];
         let exchanged = stream.send(&hello).and_then(|()| stream.receive(&mut answer));
-        exchanged.map_err(|fault| format!("the block there {} its first frame", fault.about(params.timeout, "sent", frames::WELCOME)))?;
+        exchanged.map_err(|fault| {
+            format!("the block there {} its first frame", fault.about(params.timeout, "sent", frames::WELCOME))
+        })?;
         let (name, version) = frames::welcome(&answer).map_err(|what| format!("the block there {what}"))?;
         let has = format!("{name} {version}").trim_end().to_string();
         if let Some(wanted) = params.block.as_ref().filter(|wanted| **wanted != has) {
@@ -176,9 +189,8 @@ impl Connection {
         let number = self.requests;
         let mut answer = [0; frames::REPLY];
         let exchanged = self.stream.send(&frames::request(number, question)).and_then(|()| self.stream.receive(&mut answer));
-        exchanged.map_err(|fault| {
-            format!("{} its answer to request {number}", fault.about(self.timeout, "gave", frames::REPLY))
-        })?;
+        exchanged
+            .map_err(|fault| format!("{} its answer to request {number}", fault.about(self.timeout, "gave", frames::REPLY)))?;
         self.requests += 1;
         frames::reply(number, question.moment, &answer)
     }
@@ -289,7 +301,8 @@ mod stream {
 
     impl Stream {
         pub fn open(_: &OutsideParams) -> Result<Stream, String> {
-            Err("cannot be connected to: there are no Unix sockets here; run it by the command fanin on Linux or macOS".to_string())
+            Err("cannot be connected to: there are no Unix sockets here; run it by the command fanin on Linux or macOS"
+                .to_string())
         }
 
         pub fn send(&mut self, _: &[u8]) -> Result<(), Fault> {

@@ -112,7 +112,11 @@ fn a_threshold_outside_gives_the_bytes_of_the_one_inside() {
         ("dequeue", 1, ""),
         ("dequeue", 1, "[engine]\nports = \"explicit\""),
         ("enqueue", 0, "buffer = { kind = \"dynamic\", total = \"60KB\", alpha = 1.0 }"),
-        ("enqueue", 0, "scheduling = { kind = \"strict\", classes = 2 }\nclass_marking = [{ classes = [1], marking = \"none\" }]"),
+        (
+            "enqueue",
+            0,
+            "scheduling = { kind = \"strict\", classes = 2 }\nclass_marking = [{ classes = [1], marking = \"none\" }]",
+        ),
     ] {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let inside = scenario(&format!("{{ kind = \"threshold\", k = \"20000B\", at = \"{at}\" }}"), more);
@@ -236,7 +240,10 @@ fn a_block_that_fails_ends_the_run_with_a_partial_result_that_says_why() {
         let text = error.to_string();
         assert!(matches!(error, RunError::Stuck(_)), "{text}");
         let place = "the run cannot go on: nobody decides about packets at port ";
-        assert!(text.starts_with(place) && text.contains(&format!(": the block 'faulty 2.1' at {} {says}", socket.display())), "{text}");
+        assert!(
+            text.starts_with(place) && text.contains(&format!(": the block 'faulty 2.1' at {} {says}", socket.display())),
+            "{text}"
+        );
         let manifest: Value = serde_json::from_slice(&std::fs::read(folder.path().join("manifest.json")).unwrap()).unwrap();
         assert_eq!(manifest["status"], "partial");
         assert!(text.ends_with(manifest["reason"].as_str().unwrap()));

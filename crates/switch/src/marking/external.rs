@@ -204,14 +204,7 @@ mod tests {
     }
 
     fn params(departures: bool, refusals: bool) -> OutsideParams {
-        OutsideParams {
-            socket: "x".into(),
-            settings: String::new(),
-            block: None,
-            departures,
-            refusals,
-            timeout: Span::from_s(1),
-        }
+        OutsideParams { socket: "x".into(), settings: String::new(), block: None, departures, refusals, timeout: Span::from_s(1) }
     }
 
     fn attached(script: &[Option<Answer>], departures: bool, refusals: bool) -> (Marker, Arc<Mutex<Script>>) {

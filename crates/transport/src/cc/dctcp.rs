@@ -1,7 +1,7 @@
 //! Data Center TCP. Source: RFC 8257.
 
 use super::{newreno::RenoControl, Ack, Congestion, Controller, NewReno, Window};
-use crate::config::{EcnEcho, EctOn, Profile, Tcp};
+use crate::config::{EcnEcho, EctOn, Profile, Tcp, WindowRules};
 use fanin_params::{Ground, Setting};
 use fanin_units::{BitRate, Bytes};
 
@@ -17,6 +17,9 @@ fanin_params::params! {
     }
 }
 
+/// Value of alpha = 1 in Linux, which has it in ten bits. Source: Linux DCTCP_MAX_ALPHA.
+const ONE: f64 = 1024.0;
+
 /// DCTCP state of a connection: alpha, and the counters of the present observation window.
 #[derive(Clone, Debug)]
 #[repr(C)] // what each ACK counts comes first
@@ -28,6 +31,8 @@ pub struct DctcpControl {
     alpha: f64,
     g: f64,
     min_window: u32,
+    /// Alpha and reductions in whole numbers, as in Linux.
+    whole: bool,
 }
 
 impl DctcpControl {
@@ -43,6 +48,7 @@ impl DctcpControl {
             window_end: 0,
             reno: RenoControl::new(&NewReno {}),
             min_window: params.min_window,
+            whole: false,
         }
     }
 
@@ -62,11 +68,33 @@ impl DctcpControl {
     fn end_of_window(&mut self, nxt: u64) {
         if self.bytes_acked > 0 {
             let marked = self.bytes_marked as f64 / self.bytes_acked as f64;
-            self.alpha = self.alpha * (1.0 - self.g) + self.g * marked;
+            self.alpha = match self.whole {
+                true => self.whole_alpha(marked),
+                false => self.alpha * (1.0 - self.g) + self.g * marked,
+            };
         }
         self.window_end = nxt;
         self.bytes_acked = 0;
         self.bytes_marked = 0;
+    }
+}
+
+impl DctcpControl {
+    /// Alpha after a window of which the share M was marked, in units of 1/1024: both products are rounded down, and a decay that would be
+    /// less than one unit takes all that is left. Source: Linux tcp_dctcp.c dctcp_update_alpha.
+    fn whole_alpha(&self, marked: f64) -> f64 {
+        let before = self.alpha * ONE;
+        let decay = libm::floor(before * self.g);
+        let left = if decay > 0.0 { before - decay } else { 0.0 };
+        (left + libm::floor(ONE * self.g * marked)).min(ONE) / ONE
+    }
+
+    /// The window after a reduction: cwnd − cwnd·alpha/2, in segments with the product rounded down. Source: Linux tcp_dctcp.c
+    /// dctcp_ssthresh.
+    fn whole_segments(&self, w: &Window) -> u64 {
+        let segments = w.cwnd / u64::from(w.mss);
+        let taken = (segments * (self.alpha * ONE) as u64) >> 11;
+        (segments - taken) * u64::from(w.mss)
     }
 }
 
@@ -89,6 +117,13 @@ impl Controller for DctcpControl {
         }
     }
 
+    fn fit(&mut self, tcp: &Tcp) {
+        self.whole = tcp.window_rules == WindowRules::Linux;
+        if self.whole {
+            self.alpha = libm::floor(self.alpha * ONE) / ONE;
+        }
+    }
+
     /// Grows the window as RFC 5681 does, and counts marked bytes. Source: RFC 8257 §3.3 steps 1 to 4.
     #[inline(always)]
     fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
@@ -108,9 +143,13 @@ impl Controller for DctcpControl {
         self.reno.halve(w, event);
     }
 
-    /// Reduces the window for marks: cwnd = cwnd·(1 − alpha/2), ssthresh with it. Source: RFC 8257 §3.3 step 9.
+    /// Reduces the window for marks: cwnd = cwnd·(1 − alpha/2), ssthresh with it; with the window rules of Linux in whole segments. Source:
+    /// RFC 8257 §3.3 step 9; Linux dctcp_ssthresh.
     fn on_ecn(&mut self, w: &mut Window, _: &Congestion) {
-        let reduced = libm::floor(w.cwnd as f64 * (1.0 - self.alpha / 2.0)) as u64;
+        let reduced = match self.whole {
+            true => self.whole_segments(w),
+            false => libm::floor(w.cwnd as f64 * (1.0 - self.alpha / 2.0)) as u64,
+        };
         w.cwnd = reduced.max(w.segments(self.min_window)).min(w.cwnd);
         w.ssthresh = w.cwnd;
     }
@@ -141,6 +180,42 @@ mod tests {
         }
         c.on_ack(&mut w, &ack(5001, 9001, false)); // 4 bytes in 1000s acked, 2 marked
         assert_eq!(c.alpha, 0.75 * 0.75 + 0.25 * 0.5);
+    }
+
+    /// The kernel's own arithmetic, written as it has it, beside ours: any window, any alpha, any share of marks.
+    #[test]
+    fn with_the_rules_of_linux_alpha_and_reductions_are_whole_numbers() {
+        let mut c = DctcpControl::new(&Dctcp { g: 0.0625, initial_alpha: 1.0, min_window: 2 });
+        c.whole = true;
+        let (mut alpha, mut seen, mut cut) = (1024u32, std::collections::BTreeSet::new(), 0);
+        for step in 0u32..4_000 {
+            let delivered = 1 + step * 7 % 23;
+            let marked = if step / 500 % 2 == 1 { 0 } else { step * 5 % (delivered + 1) };
+            let decay = alpha >> 4;
+            alpha -= if decay == 0 { alpha } else { decay };
+            if marked > 0 {
+                alpha = (alpha + (marked << 6) / delivered).min(1024);
+            }
+            (c.bytes_acked, c.bytes_marked) = (u64::from(delivered) * 1448, u64::from(marked) * 1448);
+            c.end_of_window(0);
+            assert_eq!(c.alpha * ONE, f64::from(alpha), "step {step}");
+            seen.insert(alpha);
+            for segments in 1u32..60 {
+                let mut w = Window { cwnd: u64::from(segments) * 1448 + u64::from(step % 1448), ssthresh: Window::INFINITE, mss: 1448 };
+                let before = w.cwnd;
+                let event = Congestion { now: Time::ZERO, flight: 0, from_cwnd: true, nxt: 0, after_ecn: false, first: true };
+                c.on_ecn(&mut w, &event);
+                let expected = (segments - (segments * alpha >> 11)).max(2);
+                assert_eq!(w.cwnd, (u64::from(expected) * 1448).min(before), "{segments} segments, alpha {alpha}");
+                cut += u32::from(expected < segments);
+            }
+        }
+        assert!(seen.contains(&0) && seen.len() > 100 && cut > 50_000, "{} values of alpha, {cut} reductions", seen.len());
+        // A window of four loses nothing until alpha is a half.
+        for (alpha, left) in [(511.0, 4), (512.0, 3), (1023.0, 3), (1024.0, 2)] {
+            c.alpha = alpha / ONE;
+            assert_eq!(c.whole_segments(&Window { cwnd: 4 * 1448, ssthresh: 0, mss: 1448 }), left * 1448);
+        }
     }
 
     #[test]

@@ -147,7 +147,10 @@ impl Controller for DctcpControl {
     /// RFC 8257 §3.3 step 9; Linux dctcp_ssthresh.
     fn on_ecn(&mut self, w: &mut Window, _: &Congestion) {
         let reduced = match self.whole {
-            true => self.whole_segments(w),
+            true => {
+                self.reno.count_anew();
+                self.whole_segments(w)
+            }
             false => libm::floor(w.cwnd as f64 * (1.0 - self.alpha / 2.0)) as u64,
         };
         w.cwnd = reduced.max(w.segments(self.min_window)).min(w.cwnd);

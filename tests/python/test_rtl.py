@@ -239,7 +239,15 @@ RCM_SETTINGS: dict[str, dict[str, object]] = {
     "default": {},
     "measured": {"decrease": "measured", "seed": 2, "w": 0.3, "w_q": 0},
     "wide": {"q_eq": "100MB", "sample": "1GB", "w_q": 64, "window_max": "1GB", "window_min": "1MB", "seed": 3},
-    "narrow": {"q_eq": "1B", "sample": "64B", "window_min": "128B", "window_max": "128B", "max_frame": "9018B", "w": 1.0, "seed": 4},
+    "narrow": {
+        "q_eq": "1B",
+        "sample": "64B",
+        "window_min": "128B",
+        "window_max": "128B",
+        "max_frame": "9018B",
+        "w": 1.0,
+        "seed": 4,
+    },
 }
 
 

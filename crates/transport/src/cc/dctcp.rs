@@ -1,9 +1,20 @@
 //! Data Center TCP. Source: RFC 8257.
 
 use super::{newreno::RenoControl, Ack, Congestion, Controller, NewReno, Window};
-use crate::config::{EcnEcho, EctOn, Profile, Tcp, WindowRules};
-use fanin_params::{Ground, Setting};
+use crate::config::{EcnEcho, EctOn, Profile, Tcp};
+use fanin_params::{names, Ground, Setting};
 use fanin_units::{BitRate, Bytes};
+
+names! {
+    /// Arithmetic of DCTCP's alpha and reductions.
+    pub enum DctcpArithmetic {
+        /// Alpha as a real number, windows in bytes. Source: RFC 8257 §3.3.
+        "exact" => Exact,
+        /// Alpha in units of 1/1024 and windows in whole segments, all products rounded down; a reduction begins to count anew towards
+        /// the next increase. Source: Linux dctcp_update_alpha, dctcp_ssthresh, tcp_init_cwnd_reduction.
+        "linux" => Linux,
+    }
+}
 
 fanin_params::params! {
     /// DCTCP congestion control. Source: RFC 8257 §3.3, §4.
@@ -14,6 +25,9 @@ fanin_params::params! {
         pub initial_alpha: f64 = 1.0, in 0.0..=1.0;
         /// Smallest window in segments to which marks reduce. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2 has 1.
         pub min_window: u32 = 2, in 1..=64;
+        /// Arithmetic of alpha and reductions. Below ten segments they differ: a window of four of Linux loses nothing until alpha is
+        /// a half. See docs/linux-dataplane.md.
+        pub arithmetic: DctcpArithmetic = DctcpArithmetic::Exact;
     }
 }
 
@@ -40,15 +54,16 @@ impl DctcpControl {
     pub(super) const COUNTED: usize = std::mem::offset_of!(DctcpControl, alpha);
 
     pub fn new(params: &Dctcp) -> Self {
+        let whole = params.arithmetic == DctcpArithmetic::Linux;
         DctcpControl {
             g: params.g,
-            alpha: params.initial_alpha,
+            alpha: if whole { libm::floor(params.initial_alpha * ONE) / ONE } else { params.initial_alpha },
             bytes_acked: 0,
             bytes_marked: 0,
             window_end: 0,
             reno: RenoControl::new(&NewReno {}),
             min_window: params.min_window,
-            whole: false,
+            whole,
         }
     }
 
@@ -117,13 +132,6 @@ impl Controller for DctcpControl {
         }
     }
 
-    fn fit(&mut self, tcp: &Tcp) {
-        self.whole = tcp.window_rules == WindowRules::Linux;
-        if self.whole {
-            self.alpha = libm::floor(self.alpha * ONE) / ONE;
-        }
-    }
-
     /// Grows the window as RFC 5681 does, and counts marked bytes. Source: RFC 8257 §3.3 steps 1 to 4.
     #[inline(always)]
     fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
@@ -143,7 +151,7 @@ impl Controller for DctcpControl {
         self.reno.halve(w, event);
     }
 
-    /// Reduces the window for marks: cwnd = cwnd·(1 − alpha/2), ssthresh with it; with the window rules of Linux in whole segments. Source:
+    /// Reduces the window for marks: cwnd = cwnd·(1 − alpha/2), ssthresh with it; in the arithmetic of Linux in whole segments. Source:
     /// RFC 8257 §3.3 step 9; Linux dctcp_ssthresh.
     fn on_ecn(&mut self, w: &mut Window, _: &Congestion) {
         let reduced = match self.whole {
@@ -167,6 +175,8 @@ mod tests {
     use super::*;
     use fanin_units::Time;
 
+    const EXACT: Dctcp = Dctcp { g: 0.0625, initial_alpha: 1.0, min_window: 2, arithmetic: DctcpArithmetic::Exact };
+
     fn ack(una: u64, nxt: u64, ece: bool) -> Ack {
         Ack { acked: 1000, delivered: 1000, credit: 1000, ece, una, nxt, slow_start_limit: 1, ..Ack::default() }
     }
@@ -174,7 +184,7 @@ mod tests {
     #[test]
     fn alpha_follows_the_marked_fraction_window_by_window() {
         let mut w = Window { cwnd: 4000, ssthresh: 4000, mss: 1000 };
-        let mut c = DctcpControl::new(&Dctcp { g: 0.25, initial_alpha: 1.0, min_window: 2 });
+        let mut c = DctcpControl::new(&Dctcp { g: 0.25, ..EXACT });
         c.on_ack(&mut w, &ack(1001, 4001, false)); // the first ACK ends the empty first window: M = 0
         assert_eq!(c.alpha, 0.75);
         for i in 2..=4 {
@@ -187,9 +197,8 @@ mod tests {
 
     /// The kernel's own arithmetic, written as it has it, beside ours: any window, any alpha, any share of marks.
     #[test]
-    fn with_the_rules_of_linux_alpha_and_reductions_are_whole_numbers() {
-        let mut c = DctcpControl::new(&Dctcp { g: 0.0625, initial_alpha: 1.0, min_window: 2 });
-        c.whole = true;
+    fn in_the_arithmetic_of_linux_alpha_and_reductions_are_whole_numbers() {
+        let mut c = DctcpControl::new(&Dctcp { arithmetic: DctcpArithmetic::Linux, ..EXACT });
         let (mut alpha, mut seen, mut cut) = (1024u32, std::collections::BTreeSet::new(), 0);
         for step in 0u32..4_000 {
             let delivered = 1 + step * 7 % 23;
@@ -204,7 +213,8 @@ mod tests {
             assert_eq!(c.alpha * ONE, f64::from(alpha), "step {step}");
             seen.insert(alpha);
             for segments in 1u32..60 {
-                let mut w = Window { cwnd: u64::from(segments) * 1448 + u64::from(step % 1448), ssthresh: Window::INFINITE, mss: 1448 };
+                let mut w =
+                    Window { cwnd: u64::from(segments) * 1448 + u64::from(step % 1448), ssthresh: Window::INFINITE, mss: 1448 };
                 let before = w.cwnd;
                 let event = Congestion { now: Time::ZERO, flight: 0, from_cwnd: true, nxt: 0, after_ecn: false, first: true };
                 c.on_ecn(&mut w, &event);
@@ -214,6 +224,17 @@ mod tests {
             }
         }
         assert!(seen.contains(&0) && seen.len() > 100 && cut > 50_000, "{} values of alpha, {cut} reductions", seen.len());
+        // What was counted towards an increase before a reduction is gone after it.
+        let mut w = Window { cwnd: 8 * 1448, ssthresh: 8 * 1448, mss: 1448 };
+        let event = Congestion { now: Time::ZERO, flight: 0, from_cwnd: true, nxt: 0, after_ecn: false, first: true };
+        (c.alpha, c.bytes_acked) = (0.0, 0);
+        let acked = |acked| Ack { acked, delivered: acked, credit: acked, grow: true, slow_start_limit: 1, ..Ack::default() };
+        c.on_ack(&mut w, &acked(7 * 1448));
+        c.on_ecn(&mut w, &event);
+        c.on_ack(&mut w, &acked(7 * 1448));
+        assert_eq!(w.cwnd, 8 * 1448);
+        c.on_ack(&mut w, &acked(1448));
+        assert_eq!(w.cwnd, 9 * 1448);
         // A window of four loses nothing until alpha is a half.
         for (alpha, left) in [(511.0, 4), (512.0, 3), (1023.0, 3), (1024.0, 2)] {
             c.alpha = alpha / ONE;
@@ -224,7 +245,7 @@ mod tests {
     #[test]
     fn the_window_shrinks_by_half_of_alpha_with_a_floor() {
         let mut w = Window { cwnd: 100_000, ssthresh: Window::INFINITE, mss: 1000 };
-        let mut c = DctcpControl::new(&Dctcp { g: 0.0625, initial_alpha: 0.5, min_window: 2 });
+        let mut c = DctcpControl::new(&Dctcp { initial_alpha: 0.5, ..EXACT });
         let event = Congestion { now: Time::ZERO, flight: 100_000, from_cwnd: false, nxt: 0, after_ecn: false, first: true };
         c.on_ecn(&mut w, &event);
         assert_eq!((w.cwnd, w.ssthresh), (75_000, 75_000));

@@ -2239,6 +2239,14 @@ class Cubic(Table):
     """
 
 
+DctcpArithmetic: TypeAlias = Literal["exact", "linux"]
+"""Arithmetic of DCTCP's alpha and reductions.
+
+- `exact`: Alpha as a real number, windows in bytes. Source: RFC 8257 §3.3.
+- `linux`: Alpha in units of 1/1024 and windows in whole segments, all products rounded down; a reduction begins to count anew towards
+"""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Dctcp(Table):
     """DCTCP congestion control. Source: RFC 8257 §3.3, §4."""
@@ -2261,6 +2269,13 @@ class Dctcp(Table):
     """Smallest window in segments to which marks reduce. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2 has 1.
 
     Default: 2. Accepted: from 1 to 64.
+    """
+
+    arithmetic: DctcpArithmetic | None = None
+    """Arithmetic of alpha and reductions. Below ten segments they differ: a window of four of Linux loses nothing until alpha is
+    a half. See docs/linux-dataplane.md.
+
+    Default: "exact".
     """
 
 
@@ -5631,6 +5646,7 @@ __all__ = [
     "NewReno",
     "Reno",
     "Cubic",
+    "DctcpArithmetic",
     "Dctcp",
     "CongestionControl",
     "InitialWindow",

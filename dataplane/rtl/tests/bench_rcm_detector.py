@@ -17,8 +17,9 @@ def ceiling(n: int, d: int) -> int:
     return -(-n // d)
 
 
-async def detector(dut: Any, seed: int, q_eq: int, w_q: int, sample: int, w: int) -> int:
+async def detector(dut: Any, seed: int, settings: tuple[int, int, int, int]) -> int:
     """Random arrivals against a model; the number of samples."""
+    q_eq, w_q, sample, w = settings
     draw = random.Random(seed)
     idle = {"in_valid": 0, "in_frame": 0, "in_queue": 0, "in_draw": 0, "in_remote_valid": 0, "in_remote": 0}
     await (reset if seed else start)(dut, {"q_eq": q_eq, "w_q": w_q, "sample": sample, "w": w}, idle)
@@ -64,6 +65,6 @@ async def detector(dut: Any, seed: int, q_eq: int, w_q: int, sample: int, w: int
 @cocotb.test
 async def arrivals_in_each_clock_are_all_counted(dut: Any) -> None:
     for seed, settings in enumerate(((26_000, 2, 30_000, 128), (1, 0, 64, 0), (100_000, 64, 2_000_000, 256), (5_000, 1, 900, 77))):
-        q_eq, w_q, sample, w = settings
-        samples = await detector(dut, seed, q_eq, w_q, sample, w)
+        sample = settings[2]
+        samples = await detector(dut, seed, settings)
         assert (1 if sample > 100_000 else 20) < samples < CLOCKS // 120, samples

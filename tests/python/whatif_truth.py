@@ -50,7 +50,10 @@ class Case:
         hosts = [f"h{n}" for n in range(self.senders)]
         nodes = [{"id": name, "kind": "host"} for name in [*hosts, "to"]] + [{"id": f"s{n}", "kind": "switch"} for n in range(3)]
         links = [{"a": name, "b": "s0", "rate": "10Gbps", "delay": "1us"} for name in hosts]
-        links += [{"a": "s0", "b": "s1", "rate": "400Gbps", "delay": "1us"}, {"a": "s1", "b": "s2", "rate": "1Gbps", "delay": "96us"}]
+        links += [
+            {"a": "s0", "b": "s1", "rate": "400Gbps", "delay": "1us"},
+            {"a": "s1", "b": "s2", "rate": "1Gbps", "delay": "96us"},
+        ]
         links += [{"a": "s2", "b": "to", "rate": "10Gbps", "delay": "1us"}]
         (folder / "network.json").write_text(json.dumps({"nodes": nodes, "links": links}), encoding="utf-8")
         switch: dict[str, Any] = {"buffer": {"kind": "static", "per_port": self.buffer}}
@@ -88,6 +91,9 @@ CASES: Final = (
     Case("RTO_min is too long", 48, "30KB", "32KB", "time", NEWRENO),
     Case("nothing helps", 8, "400KB", "4MB", "time", NEWRENO),
 )
+
+_BEFORE: Final = 5
+"""Samples of an idle port before the run."""
 
 Trace = tuple[list[Any], dict[str, Any]]
 """What `whatif` is given: sources and options."""
@@ -137,14 +143,18 @@ def _series(result: fanin.Result, every_ps: int, *, largest: bool) -> tuple[Any,
     records = _records(result)
     times, queue = sampled(records, RATE * 1518 / 1538, every_ps, 0.3, largest=largest)
     lost = records.filter(pl.col("dropped"))["time_ps"].to_numpy()
-    return times, queue, np.searchsorted(lost, times, side="right")
+    # A series begins before the burst: its first sample is where drops are counted from.
+    before = np.arange(_BEFORE) * every_ps
+    dropped = np.searchsorted(lost, times, side="right")
+    empty = np.zeros(_BEFORE)
+    return np.concatenate([before, times + _BEFORE * every_ps]), np.concatenate([empty, queue]), np.concatenate([empty, dropped])
 
 
 def _sampled(every_ps: int, *, largest: bool) -> Callable[[Case, fanin.Result, Path], Trace]:
     def write(case: Case, result: fanin.Result, folder: Path) -> Trace:
         times, queue, lost = _series(result, every_ps, largest=largest)
         path = folder / "samples.csv"
-        rows = [f"{at // 1000},{round(held)},{drops}" for at, held, drops in zip(times, queue, lost, strict=True)]
+        rows = [f"{at // 1000},{round(held)},{int(drops)}" for at, held, drops in zip(times, queue, lost, strict=True)]
         path.write_text("\n".join(["time_ns,queue_bytes,drops", *rows]) + "\n", encoding="utf-8")
         columns = "time=time_ns:ns,queue=queue_bytes:B,dropped=drops:total"
         return [path], {"columns": columns, "known": case.configured, "largest": largest}
@@ -290,17 +300,15 @@ def main(names: Sequence[str]) -> None:
         for case in CASES:
             row = tried(case, source)
             rows.append(row)
-            told = row.found.missed or [row.found.text[:110]]
-            print(f"{source}: {case.name}: {row.verdict} ({row.took_s:.1f} s): {'; '.join(told)}", file=sys.stderr)
+            told = "; ".join(row.found.missed) or row.found.text[:110]
+            print(f"{source}: {case.name}: {row.verdict} ({row.took_s:.1f} s): {told}", file=sys.stderr, flush=True)
     print(table(rows))
     count = Counter(row.verdict for row in rows)
     judged = [row.agree for row in rows if row.found.answered]
     agree, settings = (sum(own[at] for own in judged) for at in (0, 1))
     false = sum(len(row.claimed) for row in rows)
-    print(
-        f"\n{count['right']} right, {count['wrong']} wrong, {count['unsure']} not sure, {count['no answer']} no answer, of {len(rows)}; "
-        f"{agree} of {settings} settings judged as they are, {false} said to help that do not."
-    )
+    counted = ", ".join(f"{count[verdict]} {verdict}" for verdict in ("right", "wrong", "unsure", "no answer"))
+    print(f"\nOf {len(rows)}: {counted}. {agree} of {settings} settings judged as they are, {false} said to help that do not.")
 
 
 if __name__ == "__main__":

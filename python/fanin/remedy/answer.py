@@ -346,7 +346,7 @@ class WhatIf:
         return target
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write ``whatif.json`` and ``whatif.md`` into a folder, and ``remedy.toml`` where there is one; return what was written."""
+        """Write ``whatif.json``, ``whatif.md``, ``model.toml`` and, where there is one, ``remedy.toml``; return the files."""
         from fanin.remedy import page
 
         out = Path(folder)

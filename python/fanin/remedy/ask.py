@@ -168,7 +168,7 @@ def _checked(goal: str | None, below: str | None, members: int, jobs: int | None
         wrong.append("goal: peak takes a queue to stay below: --below 200KB")
     if goal in ("drops", "time") and below is not None:
         wrong.append(f"below: has no effect with goal {goal}; accepted: goal peak")
-    if not LEAST <= members <= 1000:  # noqa: PLR2004
+    if not LEAST <= members <= 1000:
         wrong.append(f"members: {members} is out of range; accepted: {LEAST} to 1000")
     if jobs is not None and jobs < 1:
         wrong.append(f"jobs: {jobs} is out of range; accepted: 1 or more")
@@ -261,7 +261,9 @@ class _Asking:
         )
         frame = round(1518 * 8e12 / series.wire_bps)
         uncertain = Uncertain(reading.RATE, (0.95, 1.05), frame)
-        return Model(tuple(watched(own, "left->right", view) for own in variants), "left->right", view, measured, uncertain, how, unsure), bench
+        return Model(
+            tuple(watched(own, "left->right", view) for own in variants), "left->right", view, measured, uncertain, how, unsure
+        ), bench
 
     # -- the ensemble -----------------------------------------------------------------------------------------------
 
@@ -400,7 +402,7 @@ def _variants(chosen: Sequence[Scenario], every: Sequence[Scenario]) -> list[str
         own, all_ = ({str(_at(scenario.resolved, path)) for scenario in some} for some in (chosen, every))
         if len(all_) > 1:
             listed = sorted(own)
-            shown = f"{len(listed)} between {listed[0]} and {listed[-1]}" if len(listed) > 4 else " or ".join(listed)  # noqa: PLR2004
+            shown = f"{len(listed)} between {listed[0]} and {listed[-1]}" if len(listed) > 4 else " or ".join(listed)
             words.append(f"{name}: {shown}, which of {len(all_)} that were tried give back the trace (--set pins it)")
     return words
 

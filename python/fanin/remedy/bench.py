@@ -115,7 +115,10 @@ class Bench:
         store = self.folder / f"runs{self.rounds}"
         seeds = list(dict.fromkeys(own.seed for own in asked.values()))
         made = plan.of_scenarios(
-            "whatif", {label: own.scenario for label, own in asked.items()}, {label: own.changes for label, own in asked.items()}, seeds
+            "whatif",
+            {label: own.scenario for label, own in asked.items()},
+            {label: own.changes for label, own in asked.items()},
+            seeds,
         )
         runs = [run for run in made.runs if run.seed == asked[str(made.points[run.point].point.label)].seed]
         made = replace(made, runs=runs, document={**made.document, "planned": len(runs)})
@@ -187,4 +190,3 @@ def _behind(folder: Path, port: str) -> Seen:
 def rate_bps(scenario: Scenario, port: str) -> float:
     """Return the speed of a model's port for frames: that of the wire, less preamble and gap of full frames [b/s]."""
     return wire_bps(scenario, port) * 1518 / 1538
-

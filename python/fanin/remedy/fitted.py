@@ -217,13 +217,14 @@ def fit(bench: Bench, series: Series, wanted: int, seed: int) -> tuple[list[Scen
             f"fan-in {number}.{at}": (own, own.scenario(series.wire_bps, series.known, 1000 * number + at))
             for at, own in enumerate(dict.fromkeys(asked))
         }
-        runs = {
-            label: Asked(watched(scenario, bench.port, bench.view), 1, draws.random()) for label, (_, scenario) in made.items()
-        }
+        runs = {label: Asked(watched(scenario, bench.port, bench.view), 1, draws.random()) for label, (_, scenario) in made.items()}
         looked = bench.run(runs, f"fits a fan-in, round {number + 1} of {_ROUNDS + 1}", look=True)
         for label, found in looked.items():
             if not found.error:
                 tried.append((distance(series, found, bench.view.slack_ps), *made[label], found))
         tried.sort(key=lambda entry: entry[0])
     good = [scenario for far, _, scenario, _ in tried if far <= 1]
-    return good[:wanted], [(far, scenario, found) for far, _, scenario, found in tried]
+    # Not the nearest alone, which are children of one: those within the bounds are equally good.
+    if len(good) > wanted:
+        good = draws.sample(good, wanted)
+    return good, [(far, scenario, found) for far, _, scenario, found in tried]

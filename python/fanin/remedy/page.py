@@ -38,7 +38,7 @@ def markdown(found: WhatIf) -> str:
     if found.replays:
         head = ("Buffer", "Drops", "Longest queue")
         cells = [[show.size(own.buffer_bytes), f"{own.dropped:,}", show.size(own.peak_bytes)] for own in found.replays]
-        said = "Open loop: the measured arrivals through other buffers. Senders do not react in it: it says what a buffer would have held."
+        said = "Open loop: the measured arrivals through other buffers. No sender reacts: it says what a buffer would have held."
         lines += ["## The arrivals as they were", "", said, "", *_table(head, cells), ""]
     if found.rejected:
         lines += ["## Not tried", "", *(f"* {own.name}: {own.reason}" for own in found.rejected), ""]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -241,7 +240,7 @@ def _every(times: Any) -> int:
     import numpy as np
 
     gaps = np.diff(times)
-    if len(gaps) < 4 or not np.median(gaps):  # noqa: PLR2004 (no series has fewer)
+    if len(gaps) < 4 or not np.median(gaps):
         raise ValueError(f"{show.many(len(times), 'sample')} of the queue: too few to hold a model against; accepted: 5 or more")
     return int(np.median(gaps))
 
@@ -411,7 +410,7 @@ def _tolerance(port: dict[str, Any], analysis: Analysis) -> float:
     given = analysis.document["settings"]["rate_tolerance"]
     low, high = port["rate_low_bps"], port["rate_high_bps"]
     if low and high:
-        return max(RATE, (high - low) / 2 / port["rate_bps"])
+        return max(RATE, float(high - low) / 2 / float(port["rate_bps"]))
     return RATE if given is None else float(given)
 
 
@@ -426,5 +425,3 @@ def of_result(analysis: Analysis, port: dict[str, Any], shown: tuple[View, seen.
     name = str(port["port"])
     how = "the result's own scenario, of which nothing is uncertain but the seed"
     return Model((watched(scenario, name, view),), name, view, found, Uncertain(0.0, (1.0, 1.0), 0), how, ())
-
-

@@ -49,7 +49,7 @@ def period(text: str) -> int | None:
 def _round(size: float) -> int:
     """Return a size with two digits."""
     digits = max(0, len(str(int(size))) - 2)
-    return round(size / 10**digits) * 10**digits
+    return int(round(size / 10**digits) * 10**digits)
 
 
 def _trial(kind: str, part: str, about: str, *settings: tuple[str, str]) -> dict[str, Any]:

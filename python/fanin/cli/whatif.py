@@ -50,7 +50,7 @@ def whatif(
     goal: Annotated[
         str | None,
         typer.Option(
-            "--goal", metavar="drops|peak|time", help="What is asked for; drops if there were any, else the time of the last data."
+            "--goal", metavar="drops|peak|time", help="What is asked for; drops if there were any, else the end of the last flow."
         ),
     ] = None,
     below: Annotated[str | None, typer.Option("--below", metavar="SIZE", help="A queue to stay below: the goal is peak.")] = None,

@@ -32,14 +32,14 @@ Outcome = Literal["remedy", "nothing", "unsure", "no answer"]
 """What an answer comes to; ``unsure``: a setting holds in a part of the ensemble that is too small to name it as a remedy."""
 
 Goal = Literal["drops", "peak", "time"]
-"""What is asked for: nine of ten drops gone; the longest queue below a size; the last data a fifth earlier."""
+"""What is asked for: nine of ten drops gone; the longest queue below a size; the last flow's end a fifth earlier."""
 
 HEAD: Final = (
     "Setting",
     "Holds in",
     "Drops removed [interval]",
     "Longest queue",
-    "Last data [interval]",
+    "Last flow ends [interval]",
     "Mean completion",
     "Marks",
 )
@@ -62,7 +62,7 @@ class Remedy:
     share : Interval
         Share of the ensemble in which it holds, with its exact interval.
     change : Difference
-        Change of what is asked for: drops, the longest queue [bytes] or the time of the last data [ps].
+        Change of what is asked for: drops, the longest queue [bytes] or the end of the last flow [ps].
     removed : Interval or None
         Drops removed as a share of those without it, by member; None where none has drops.
     dropped : Interval
@@ -70,7 +70,7 @@ class Remedy:
     peak_bytes : Interval
         Longest queue at the port [bytes].
     last : Difference
-        Change of the time of the last data [ps].
+        Change of the end of the last flow [ps].
     mean_time : Difference
         Change of the mean completion time of flows [ps].
     verdict : Verdict or None
@@ -237,7 +237,7 @@ class WhatIf:
         did = {
             "drops": f"would have removed {_removed(best)} of the drops",
             "peak": f"would have brought the longest queue to {_spread(best.peak_bytes, show.size)}",
-            "time": f"would have brought the last data {_earlier(best.last)}",
+            "time": f"would have ended the last flow {_earlier(best.last)}",
         }[self.goal]
         return f"{best.name} {did}: it holds {sure}{least}."
 
@@ -246,7 +246,7 @@ class WhatIf:
             return []
         words = []
         if self.goal != "time":
-            words.append(f"the last data comes {_earlier(best.last)}")
+            words.append(f"the last flow ends {_earlier(best.last)}")
         if self.goal != "drops":
             words.append(f"drops: {_spread(best.dropped, _count)}")
         if self.goal != "peak":
@@ -374,7 +374,7 @@ def goal_words(goal: Goal, below: float | None) -> str:
     return {
         "drops": "removes nine of ten drops",
         "peak": f"brings the longest queue below {show.size(below or 0)} without more drops",
-        "time": "brings the last data a fifth earlier",
+        "time": "ends the last flow a fifth earlier",
     }[goal]
 
 

@@ -50,7 +50,7 @@ _REMOVED: Final = 0.1
 """Drops that may be left, as a share of those without the setting."""
 
 _EARLIER: Final = 0.8
-"""Time of the last data, as a share of that without the setting."""
+"""End of the last flow, as a share of that without the setting."""
 
 _ASKED: Final[Mapping[Goal, str]] = {"drops": "all_drops", "peak": "peak", "time": "until_ps"}
 """Goal → the metric that it is about."""
@@ -99,7 +99,7 @@ def whatif(  # noqa: PLR0913 (options by name)
     known : mapping, optional
         Settings of the model that are known, path → value: ``{"switch.buffer.per_port": "512KB"}``.
     goal : {"drops", "peak", "time"}, optional
-        What is asked for: nine of ten drops gone, the longest queue below `below`, the last data a fifth earlier. If not given:
+        What is asked for: nine of ten drops gone, the longest queue below `below`, the last flow's end a fifth earlier. If not given:
         the queue with `below`, else drops where there were any, else the time.
     below : str, optional
         A queue, ``"200KB"``.
@@ -226,7 +226,7 @@ class _Asking:
         if len(model.variants) == 1 and not others:
             return model
         chosen = good or [scenario for _, scenario in near[:2]]
-        words = _variants(chosen, [*model.variants, *others])
+        words = _variants(chosen, [*model.variants, *others], near=bool(good))
         return replace(model, variants=tuple(chosen), unsure=(*_without_control(model.unsure), *words))
 
     def _near(self, model: Model, variants: Sequence[Scenario], bench: Bench) -> list[tuple[float, Scenario]]:
@@ -257,7 +257,7 @@ class _Asking:
         senders = sorted(len(scenario.to_dict()["traffic"][0]["flows"]) for scenario in variants)
         unsure = (
             f"senders: {senders[0]} to {senders[-1]}, for samples of a queue name none; sizes, starts and first windows likewise",
-            *_variants(variants, [scenario for _, scenario, _ in tried]),
+            *_variants(variants, [scenario for _, scenario, _ in tried], near=bool(good)),
         )
         frame = round(1518 * 8e12 / series.wire_bps)
         uncertain = Uncertain(reading.RATE, (0.95, 1.05), frame)
@@ -389,8 +389,9 @@ def _plain(scenario: Scenario) -> Scenario:
     return scenario.replace({"telemetry": None}) if "capture" in telemetry else scenario
 
 
-def _variants(chosen: Sequence[Scenario], every: Sequence[Scenario]) -> list[str]:
-    """Return in words which of the settings in which variants differ were kept."""
+def _variants(chosen: Sequence[Scenario], every: Sequence[Scenario], *, near: bool) -> list[str]:
+    """Return in words which of the settings in which variants differ were kept; `near`: since they give back the trace."""
+    why = "which give back the trace" if near else "which come nearest"
     paths = {
         "congestion control": ("transport", "congestion_control", "kind"),
         "first window": ("transport", "initial_window"),
@@ -403,7 +404,7 @@ def _variants(chosen: Sequence[Scenario], every: Sequence[Scenario]) -> list[str
         if len(all_) > 1:
             listed = sorted(own)
             shown = f"{len(listed)} between {listed[0]} and {listed[-1]}" if len(listed) > 4 else " or ".join(listed)
-            words.append(f"{name}: {shown}, which of {len(all_)} that were tried give back the trace (--set pins it)")
+            words.append(f"{name}: {shown}, {why}, of {len(all_)} that were tried (--set pins it)")
     return words
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin.analysis.port_scenario import draft
+from fanin.analysis.settings import DECLARED
 from fanin.remedy import seen
 from fanin.remedy.fitted import Series
 from fanin.remedy.model import Model, Uncertain, port_of, ports, replaced, watched, wire_bps
@@ -84,7 +85,7 @@ def analysed(source: Any, settings: Given) -> Analysis:
     gone = [own for own in (*paths, *behind) if not Path(own).exists()]
     if gone:
         raise ValueError(f"{path}: what it was made from is not there: {', '.join(gone)}; accepted: the trace itself")
-    return analyze(paths, **{**kept, **({"behind": behind} if behind else {}), **settings})
+    return analyze(paths, **{**kept, **({"behind": behind} if behind else {}), **_chosen(settings)})
 
 
 def _report(source: Any) -> tuple[Path, dict[str, Any]] | None:
@@ -111,6 +112,15 @@ def _report(source: Any) -> tuple[Path, dict[str, Any]] | None:
     return (path, document) if own else None
 
 
+def _chosen(settings: Given) -> dict[str, Any]:
+    """Return settings that are not what they are if nobody gives them: the others are the report's."""
+    return {
+        name: value
+        for name, value in settings.items()
+        if name not in DECLARED or value not in (DECLARED[name][1].default, DECLARED[name][1].option)
+    }
+
+
 def _beside(path: str, report: Path) -> str:
     """Return a path as the report has it, or beside the report where it is not there."""
     beside = report.parent / path
@@ -121,7 +131,7 @@ def _settings(kept: Given) -> dict[str, Any]:
     """Return the settings of a report as `fanin.analyze` takes them."""
     found: dict[str, Any] = {}
     for name, value in kept.items():
-        if value in (None, [], False) and name != "fcs":
+        if value is None or value == [] or (value is False and name != "fcs"):
             continue
         base, _, unit = name.rpartition("_")
         if unit in ("ps", "bytes") and base:

@@ -1,4 +1,4 @@
-"""What ``fanin whatif`` promises of a burst of this machine's kernel, and what the kernel does when the setting is changed for real.
+"""Promises of ``fanin whatif`` on a burst of this machine's kernel, and what the kernel does when the setting is changed for real.
 
     python tests/linux/whatif.py [OUT.json]        # root, a minute; docs/whatif.md has a run of it
 

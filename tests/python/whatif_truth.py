@@ -180,6 +180,7 @@ INPUTS: Final[Mapping[str, tuple[str, Callable[[Case, fanin.Result, Path], Trace
     "behind": ("one capture behind the port", single),
     "samples": ("samples each 100 µs", _sampled(10**8, largest=False)),
     "slow": ("samples each 1 ms", _sampled(10**9, largest=False)),
+    "quick": ("watermarks each 100 µs", _sampled(10**8, largest=True)),
     "largest": ("watermarks each 1 ms", _sampled(10**9, largest=True)),
     "tc": ("tc -s -j each 1 ms", tc),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Final, Unpack
 
@@ -84,7 +85,7 @@ def whatif(
         _check(bursts, scenario, out, to_scenario, force=force)
         pinned = dict(as_setting(text) for text in known or [])
         end_like_ctrl_c()
-        shown = not quiet and not as_json
+        shown = not quiet and not as_json and sys.stderr.isatty()
         found = ask(
             [str(path) for path in bursts],
             scenario=scenario,

@@ -234,6 +234,8 @@ class WhatIf:
         sure = f"in {best.holds} of {best.members} members of the ensemble"
         low = best.share.low
         least = "" if low is None else f" (so in at least {_percent(low)} of what the trace allows)"
+        if len(set(self.members)) == 1:
+            least = " (which all do the same, so that their number says nothing)"
         did = {
             "drops": f"would have removed {_removed(best)} of the drops",
             "peak": f"would have brought the longest queue to {_spread(best.peak_bytes, show.size)}",
@@ -260,7 +262,7 @@ class WhatIf:
             words.append(f"{show.size(best.memory_bytes)} more memory at a switch")
         if best.unfinished:
             words.append(f"{show.many(round(best.unfinished, 1), 'flow')} did not end")
-        return [f"What it costs: {'; '.join(words)}."]
+        return [f"What comes with it: {'; '.join(words)}."]
 
     def _others(self, best: Remedy | None) -> list[str]:
         also = [own.name for own in self.remedies if own.sure and own is not best]

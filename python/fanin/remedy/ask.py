@@ -99,8 +99,8 @@ def whatif(  # noqa: PLR0913 (options by name)
     known : mapping, optional
         Settings of the model that are known, path → value: ``{"switch.buffer.per_port": "512KB"}``.
     goal : {"drops", "peak", "time"}, optional
-        What is asked for: nine of ten drops gone, the longest queue below `below`, the last flow's end a fifth earlier. If not given:
-        the queue with `below`, else drops where there were any, else the time.
+        What is asked for: nine of ten drops gone, the longest queue below `below`, the last flow's end a fifth earlier. If not
+        given: the queue with `below`, else drops where there were any, else the time.
     below : str, optional
         A queue, ``"200KB"``.
     only : sequence of str
@@ -279,7 +279,7 @@ class _Asking:
                 scenario, seed, phase = drawn(variant, model.uncertain, 0 if number == 0 else number, self.seed)
                 asked[f"draw {number}"] = Asked(scenario, seed, phase)
             looked = bench.run(asked, "holds draws of the model against what was measured", look=True)
-            every += [_Member(label, asked[label], looked.get(label, Looked({}, error="did not run"))) for label in asked]
+            every += [_Member(label, asked[label], looked[label]) for label in asked]
             good = [own for own in every if self._far(model, own) <= 1]
             if len(good) >= self.members or (not good and len(every) >= _FUTILE * self.members):
                 break
@@ -351,8 +351,7 @@ class _Asking:
         base = {at: own.looked.values for at, own in enumerate(members)}
         made: list[Remedy] = []
         for own in able:
-            # A setting that a member has already changes nothing there.
-            runs = {at: looked.get(_label(own, at), Looked(base[at])) for at in range(len(members))}
+            runs = {at: looked[_label(own, at)] for at in range(len(members))}
             wrong = next((run.error for run in runs.values() if run.error), "")
             if wrong:
                 failed.append(Rejected(own.name, own.part, f"failed: {wrong}", ran=True))
@@ -391,7 +390,7 @@ def _plain(scenario: Scenario) -> Scenario:
 
 def _variants(chosen: Sequence[Scenario], every: Sequence[Scenario], *, near: bool) -> list[str]:
     """Return in words which of the settings in which variants differ were kept; `near`: since they give back the trace."""
-    why = "which give back the trace" if near else "which come nearest"
+    why = "by what gives back the trace" if near else "by what comes nearest"
     paths = {
         "congestion control": ("transport", "congestion_control", "kind"),
         "first window": ("transport", "initial_window"),
@@ -404,7 +403,7 @@ def _variants(chosen: Sequence[Scenario], every: Sequence[Scenario], *, near: bo
         if len(all_) > 1:
             listed = sorted(own)
             shown = f"{len(listed)} between {listed[0]} and {listed[-1]}" if len(listed) > 4 else " or ".join(listed)
-            words.append(f"{name}: {shown}, {why}, of {len(all_)} that were tried (--set pins it)")
+            words.append(f"{name}: {shown}, of {len(all_)} that were tried, {why} (--set pins it)")
     return words
 
 

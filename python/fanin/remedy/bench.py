@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +12,9 @@ from fanin.remedy.seen import Seen, View, behind, sampled
 from fanin.sweep import plan, running
 from fanin.text import show
 
+_KEY_DIGITS: Final = 32
+"""Digits of the hash of a scenario that are the key of its point in a sweep."""
+
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
     from fanin.scenario import Scenario
     from fanin.sweep.frames import Sweep
+    from fanin.sweep.plan import Plan
 
 __all__ = ["Asked", "Bench", "Looked"]
 
@@ -120,24 +124,28 @@ class Bench:
             {label: own.changes for label, own in asked.items()},
             seeds,
         )
-        runs = [run for run in made.runs if run.seed == asked[str(made.points[run.point].point.label)].seed]
+        wanted = _wanted(made, asked)
+        runs = [run for run in made.runs if (run.point, run.seed) in wanted]
         made = replace(made, runs=runs, document={**made.document, "planned": len(runs)})
         done = running.execute(made, store, jobs=self.jobs, keep=look, progress=False)
-        return self._read(done, asked, look=look)
+        first = {str(planned.point.label): number for number, planned in enumerate(made.points)}
+        labels = {(label, seed): wanted[at, seed] for label, at in first.items() for seed in seeds if (at, seed) in wanted}
+        return self._read(done, asked, labels, look=look)
 
-    def _read(self, done: Sweep, asked: Mapping[str, Asked], *, look: bool) -> dict[str, Looked]:
+    def _read(
+        self, done: Sweep, asked: Mapping[str, Asked], wanted: Mapping[tuple[str, int], Sequence[str]], *, look: bool
+    ) -> dict[str, Looked]:
+        """Return what came of each label; `wanted` are those of a run, by the label of its point and its seed."""
         values = self._values(done)
         found: dict[str, Looked] = {}
         kept = done.kept if look else {}
-        for row in done.runs.select("run", "label", "status", "error").iter_rows(named=True):
-            label = row["label"]
-            if row["status"] != "ok":
-                found[label] = Looked({}, error=str(row["error"]).splitlines()[0])
-                continue
-            looked = Looked(values[row["run"]])
-            if look:
-                looked = self._looked(kept[row["run"]], looked, asked[label])
-            found[label] = looked
+        for row in done.runs.select("run", "label", "seed", "status", "error").iter_rows(named=True):
+            for label in wanted[row["label"], row["seed"]]:
+                if row["status"] != "ok":
+                    found[label] = Looked({}, error=str(row["error"]).splitlines()[0])
+                    continue
+                looked = Looked(values[row["run"]])
+                found[label] = self._looked(kept[row["run"]], looked, asked[label]) if look else looked
         return found
 
     def _values(self, done: Sweep) -> dict[str, dict[str, float]]:
@@ -170,6 +178,19 @@ class Bench:
         scaled = records.with_columns(records["queue_bytes"] / self.view.scale, records["frame_bytes"] / self.view.scale)
         queue = sampled(scaled, rate / self.view.scale, self.view.every_ps, own.phase, largest=self.view.kind == "largest")
         return replace(looked, seen=seen, queue=queue)
+
+
+def _wanted(made: Plan, asked: Mapping[str, Asked]) -> dict[tuple[int, int], list[str]]:
+    """Return which labels a run is of, by its point and its seed: scenarios that simulate the same are one point."""
+    at = {str(planned.point.label): number for number, planned in enumerate(made.points)}
+    keys = {planned.key: number for number, planned in enumerate(made.points)}
+    found: dict[tuple[int, int], list[str]] = {}
+    for label, own in asked.items():
+        point = at.get(label)
+        if point is None:
+            point = keys[str(own.scenario.replace({"seed": 0}).check().hash)[:_KEY_DIGITS]]
+        found.setdefault((point, own.seed), []).append(label)
+    return found
 
 
 def queues(folder: Path, port: str) -> pl.DataFrame:

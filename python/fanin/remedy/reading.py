@@ -425,12 +425,23 @@ def _tolerance(port: dict[str, Any], analysis: Analysis) -> float:
 
 
 def of_result(analysis: Analysis, port: dict[str, Any], shown: tuple[View, seen.Seen], known: Given) -> Model:
-    """Return a result's own scenario as the model of its port: nothing but the seed is uncertain."""
+    """Return a result's own scenario as the model of its port: nothing but the seed is uncertain.
+
+    Raises
+    ------
+    ValueError
+        It cannot be run again, as where it reads files that are elsewhere.
+    """
     from fanin.scenario import Scenario
 
     folder = Path(analysis.document["sources"][0]["path"])
     document = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["scenario"]
     scenario = replaced(Scenario(document, base_dir=folder), known)
+    if not scenario.check().ok:
+        problem = scenario.check().errors[0]
+        raise ValueError(
+            f"{folder}: its scenario cannot be run from there: {problem}; accepted: the scenario itself, --scenario FILE"
+        )
     view, found = shown
     name = str(port["port"])
     how = "the result's own scenario, of which nothing is uncertain but the seed"

@@ -275,8 +275,8 @@ def test_draws_are_of_what_is_uncertain_alone() -> None:
         assert 0 <= phase < 1
         link = own["topology.bottleneck"]
         rates.append(int(str(link["rate"])[:-4]))
-        trips.append(period(str(link["delay"])))
-        starts.append(period(str(own["traffic[0].flows[0].start"])))
+        trips.append(period(str(link["delay"])) or 0)
+        starts.append(period(str(own["traffic[0].flows[0].start"])) or 0)
         assert own["traffic[0].flows[0].size"] == "9KB"
     assert 980_000 <= min(rates) < 985_000
     assert 1_015_000 < max(rates) <= 1_020_000

@@ -227,11 +227,14 @@ class Row:
         """Settings that are said to help and do not."""
         return [own.name for own in self.found.remedies if own.sure and not self.truth[own.name]]
 
-    def cells(self) -> list[str]:
+    def cell(self) -> str:
+        """Return the verdict, the answer, and how many settings are judged as they are."""
         found = self.found
-        best = found.best.name if found.best is not None else found.outcome if found.answered else "–"
-        agree = "–" if not found.answered else "{} of {}".format(*self.agree)
-        return [self.source, self.case, best, self.verdict, agree, ", ".join(self.claimed) or "–"]
+        if not found.answered:
+            return self.verdict
+        best = found.best.name if found.best is not None else "nothing"
+        said = self.verdict if self.verdict == "unsure" else f"{self.verdict}: {best}"
+        return f"{said} ({self.agree[0]} of {self.agree[1]})"
 
 
 def metrics(scenario: Scenario) -> dict[str, float]:
@@ -284,12 +287,13 @@ def tried(case: Case, source: str, *, members: int = 8, only: Sequence[str] = ()
         return Row(case.name, words, found, true_ones(scenario, case, found), took)
 
 
-HEAD: Final = ("Input", "What was hidden", "Answer", "Right?", "Settings judged as they are", "Said to help, and does not")
-
-
 def table(rows: Sequence[Row]) -> str:
-    lines = [HEAD, ["---"] * len(HEAD), *(row.cells() for row in rows)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    """Return a row for each input and a column for each case, as Markdown."""
+    cells = {(row.source, row.case): row.cell() for row in rows}
+    sources = list(dict.fromkeys(row.source for row in rows))
+    head = ["", *(case.name for case in CASES)]
+    lines = [head, ["---"] * len(head), *([source, *(cells[source, case.name] for case in CASES)] for source in sources)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main(names: Sequence[str]) -> None:
@@ -309,7 +313,12 @@ def main(names: Sequence[str]) -> None:
     agree, settings = (sum(own[at] for own in judged) for at in (0, 1))
     false = sum(len(row.claimed) for row in rows)
     counted = ", ".join(f"{count[verdict]} {verdict}" for verdict in ("right", "wrong", "unsure", "no answer"))
-    print(f"\nOf {len(rows)}: {counted}. {agree} of {settings} settings judged as they are, {false} said to help that do not.")
+    print(
+        f"\nOf {len(rows)}: {counted}. {agree} of {settings} settings are judged as they are; {false} are said to help and do not."
+    )
+    for row in rows:
+        if row.claimed:
+            print(f"* {row.source}, {row.case}: {', '.join(row.claimed)}")
 
 
 if __name__ == "__main__":

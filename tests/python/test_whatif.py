@@ -130,6 +130,20 @@ def test_a_model_that_does_something_else_gives_no_answer(tmp_path: Path) -> Non
     assert [path.name for path in found.write(tmp_path / "out")] == ["whatif.json", "whatif.md", "model.toml"]
 
 
+def test_a_model_may_be_given(tmp_path: Path) -> None:
+    before, behind = (CAPTURES / f"incast-{side}.pcap.gz" for side in ("before", "behind"))
+    fanin.analyze(before, behind=behind, **HTB).to_scenario(tmp_path / "port.toml")
+    found = incast(scenario=tmp_path / "port.toml", only=("buffer × 4", "pacing"))
+    assert found.model.how == "the scenario that was given, at its port left->right"
+    assert found.helps == ("buffer × 4",)
+    own = whatif_truth.metrics(found.base, "left->right")
+    assert 310 <= own["dropped"] <= 380
+    with pytest.raises(ValueError, match=r"--at left->wrong: the scenario has no such port of a switch; accepted: left->"):
+        incast(scenario=tmp_path / "port.toml", at="left->wrong")
+    with pytest.raises(ValueError, match=r"at: 'left->right' is a port of a scenario, and none is given"):
+        incast(at="left->right")
+
+
 def test_the_command_writes_what_it_says(tmp_path: Path) -> None:
     trace = [CAPTURES / "incast-before.pcap.gz", "--behind", CAPTURES / "incast-behind.pcap.gz"]
     port = ["--rate", "100Mbps", "--overhead", "0B", "--no-fcs", "--buffer", "512KB"]

@@ -237,15 +237,16 @@ class Row:
         return f"{said} ({self.agree[0]} of {self.agree[1]})"
 
 
-def metrics(scenario: Scenario) -> dict[str, float]:
+def metrics(scenario: Scenario, port: str = PORT) -> dict[str, float]:
+    """Return what `whatif` judges by, of a scenario that is run."""
     text, kind = scenario.source()
     summary = _core.summarize(text, kind, str(scenario.base_dir), None)["summary"]
-    port = next(own for own in summary["ports"] if own["port"] == PORT)
+    own = next(found for found in summary["ports"] if found["port"] == port)
     unfinished = summary["flows"]["incomplete"] + summary["flows"]["aborted"]
     return {
-        "dropped": port["drops"],
+        "dropped": own["drops"],
         "all_drops": summary["drops"],
-        "peak": port["max_bytes"],
+        "peak": own["max_bytes"],
         "until_ps": summary["flows_until_ps"],
         "incomplete": unfinished,
     }

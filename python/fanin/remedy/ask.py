@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from fanin import statistics as stats
 from fanin.analysis.settings import Settings, described
 from fanin.best.candidates import Candidate, Rejected, candidates
+from fanin.files import temporary
 from fanin.remedy import open_loop, reading
 from fanin.remedy.answer import Goal, Remedy, WhatIf
 from fanin.remedy.bench import Asked, Bench, Looked
@@ -136,7 +136,7 @@ def whatif(  # noqa: PLR0913 (options by name)
     if kind == "behind" and analysis.document["transfers"] is None:
         analysis = reading.analysed(source, {**given, "transfers": True})
         port = analysis.port(port["port"])
-    folder = Path(tempfile.mkdtemp(prefix="fanin-whatif-"))
+    folder = temporary.folder()
     try:
         own = None if scenario is None else runner.as_scenario(scenario)
         asking = _Asking(analysis, port, kind, dict(known or {}), members, seed, folder, jobs, told_of)

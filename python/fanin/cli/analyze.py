@@ -14,7 +14,7 @@ from fanin.analysis.settings import DECLARED, Settings
 from fanin.cli.failures import ends_in, failures
 from fanin.cli.output import reading, show_analysis, show_port_scenario
 
-__all__ = ["EXAMPLES", "analyze"]
+__all__ = ["EXAMPLES", "analyze", "with_settings"]
 
 EXAMPLES = (
     "fanin analyze switch7.csv --rate 10Gbps --columns 'time=ts_ns:ns,queue=qlen:cells(208B)'",
@@ -22,7 +22,7 @@ EXAMPLES = (
 )
 
 
-def _with_settings(command: Callable[..., None]) -> Callable[..., None]:
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each setting of an analysis, after its first argument."""
     first, *own = inspect.signature(command, eval_str=True).parameters.values()
     options = []
@@ -38,7 +38,7 @@ def _with_settings(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@_with_settings
+@with_settings
 def analyze(
     traces: Annotated[
         list[Path],

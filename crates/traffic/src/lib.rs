@@ -65,5 +65,5 @@ pub use pattern::{AllToAll, Permutation};
 pub use poisson::{HotSpot, PoissonTraffic};
 pub use query::{Aggregate, QueryTraffic};
 pub use sizes::{published, Cdf, ExponentialSize, FixedSize, Probability, Published, SizeFile, Sizes, UniformSize};
-pub use spec::{DatagramClock, DatagramSpec, FlowKind, FlowSpec, Query, RateCounts};
+pub use spec::{Completion, DatagramClock, DatagramSpec, FlowKind, FlowSpec, Query, RateCounts};
 pub use traffic::Traffic;

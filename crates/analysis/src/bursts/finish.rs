@@ -218,6 +218,7 @@ impl PortAnalyzer {
                 gap_ps: self.gaps.report(),
             },
             estimate: None,
+            counted: None,
             notes,
             bursts: closed.into_iter().map(|c| c.named(&self.lookup)).collect(),
         }

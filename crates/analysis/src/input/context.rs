@@ -6,7 +6,7 @@ use crate::input::notices::Notices;
 use crate::input::number::{date, NumberError};
 use crate::input::problem::Problem;
 use crate::{FlowInfo, FlowLookup, Sender, NO_FLOW};
-use fanin_units::{Span, Time};
+use fanin_units::{BitRate, Span, Time};
 use fanin_wire::{Frame, Headers, LinkType, FCS};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -328,6 +328,8 @@ pub struct Context {
     pub without_fcs: bool,
     /// Bytes by frame that take time on the wire and no room in the queue.
     pub overhead: u64,
+    /// Speed of the ports, where the user gave it.
+    pub rate: Option<BitRate>,
     /// True if the user gave a round trip, which overrides those of captures.
     pub rtt_given: bool,
     /// Findings that contradict the trace.

@@ -2,7 +2,9 @@
 
 use super::context::Context;
 use super::problem::Problems;
+use crate::counters::Reading;
 use crate::{Record, Sample};
+use fanin_units::Time;
 
 /// Rows that a reader hands over at once, at most.
 pub const BATCH: usize = 1 << 14;
@@ -29,10 +31,12 @@ pub trait TraceReader: Send {
     fn finish(&mut self, context: &mut Context);
 }
 
-/// Records with their ports, in the order of the file.
+/// Records with their ports, in the order of the file; or readings of counters.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub records: Vec<Record>,
+    /// Readings of counters and their ports; where there are any, there are no records.
+    pub readings: Vec<(u32, Reading)>,
     /// Port of each record: its index in `Ports`.
     pub ports: Vec<u32>,
     /// The first row of the batch, counted from 0.
@@ -57,7 +61,21 @@ impl Batch {
         sample.records().for_each(|record| self.packet(record, port, row));
     }
 
+    /// Number of records or readings.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.records.len().max(self.readings.len())
+    }
+
+    /// Time of a record or a reading, by which files are merged.
+    #[inline]
+    pub fn time(&self, index: usize) -> Option<Time> {
+        let reading = || self.readings.get(index).map(|(_, reading)| reading.time());
+        self.records.get(index).map(|record| record.time).or_else(reading)
+    }
+
     pub fn clear(&mut self) {
+        self.readings.clear();
         self.records.clear();
         self.ports.clear();
         self.rows.clear();

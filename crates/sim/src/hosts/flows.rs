@@ -187,7 +187,7 @@ impl Hosts {
         }
         let cfg = &self.transports[usize::from(spec.transport)].1;
         let mut draws = Stream::new(self.seed, Purpose::Transport, self.flow_key(spec));
-        Endpoint::pair(cfg, place, core.now, &mut draws)
+        Endpoint::pair(cfg, place, spec.start, &mut draws)
     }
 
     /// Completion time on an idle network, and the round trip of a full packet and its answer; for datagrams, of one without
@@ -246,27 +246,36 @@ impl Hosts {
         core.barrier = core.now;
     }
 
-    /// Tells applications of messages that have arrived, and of messages that are acknowledged, in the order of their
-    /// connections.
+    /// Notifies applications of messages that have arrived, and of messages that are acknowledged, in the order of their
+    /// connections; they write what follows from that.
     pub fn tell(&mut self, core: &mut Core, traffic: &mut Traffic) {
         let mut progress = std::mem::take(&mut self.progress);
         progress.sort_unstable();
         for Progress { conn, at_sender, total } in progress {
+            core.ledger.note_event(core.now, kind::PROGRESS, [u64::from(conn.0), conn.1 << 1 | u64::from(at_sender)]);
             if at_sender {
                 traffic.acknowledged(conn, total, core.now);
-                continue;
+            } else {
+                let mark = traffic.arrived(conn, total, core.now);
+                if let Some(id) = self.connections.get(&conn).and_then(|flow| self.ends.of(*flow, Side::Responder)) {
+                    let end = &mut self.ends[id];
+                    end.mark = mark.min(end.size);
+                    end.listen();
+                }
             }
-            let mark = traffic.arrived(conn, total, core.now);
-            if let Some(id) = self.connections.get(&conn).and_then(|flow| self.ends.of(*flow, Side::Responder)) {
-                let end = &mut self.ends[id];
-                end.mark = mark.min(end.size);
-                end.listen();
-            }
+            self.write_messages(core, traffic);
+        }
+    }
+
+    /// Writes the messages that ranks of jobs have decided to send.
+    pub fn write_messages(&mut self, core: &mut Core, traffic: &mut Traffic) {
+        while let Some(message) = traffic.pop_write() {
+            self.write(core, &message);
         }
     }
 
     /// An application writes a message.
-    pub fn write(&mut self, core: &mut Core, message: &Write) {
+    fn write(&mut self, core: &mut Core, message: &Write) {
         let Some(flow) = self.connections.get(&(message.entry, message.index)).copied() else { return };
         let Some(id) = self.ends.of(flow, Side::Initiator) else { return };
         self.catch_up(core, self.ends[id].host());

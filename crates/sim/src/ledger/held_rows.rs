@@ -11,10 +11,13 @@ pub mod kind {
     pub const SLOT: u64 = 0;
     pub const ARRIVAL: u64 = 1;
     pub const TIMER: u64 = 2;
-    pub const APPLICATION: u64 = 3;
-    pub const SAMPLE: u64 = 4;
+    /// News of a connection of a job, the start of a flow, and a rank of a job that goes on by itself.
+    pub const PROGRESS: u64 = 3;
+    pub const START: u64 = 4;
+    pub const RANK: u64 = 5;
+    pub const SAMPLE: u64 = 6;
     /// The end of the run.
-    pub const END: u64 = 5;
+    pub const END: u64 = 7;
 }
 
 type Held<R> = Vec<(Moment, R)>;

@@ -336,8 +336,8 @@ fn simulate(
     observer: &mut dyn Observer,
 ) -> Result<(World, Driven), RunError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let parts::Chosen { threads, mut why } = parts::choose(scenario, cores);
     let mut world = setup::world(scenario, destination)?;
+    let parts::Chosen { threads, mut why } = parts::choose(scenario, &world.traffic, cores);
     if threads > 1 {
         let division = Division::balanced(scenario, threads);
         match parts::run_parts(&mut world, scenario, &division, Order::Threads(threads), observer) {

@@ -7,6 +7,7 @@ use fanin_sim::{
 };
 use fanin_units::{Span, Time};
 use proptest::prelude::*;
+use proptest::sample::select;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::path::Path;
 
@@ -120,6 +121,73 @@ fn workloads_come_to_the_same() {
     }
 }
 
+/// A job, rounds of incasts, queries with results and flows after others, on four leaves.
+const FOLLOWING: &str = r#"
+seed = 5
+duration = "400us"
+[topology]
+kind = "leaf_spine"
+leaves = 4
+hosts_per_leaf = 4
+spines = 2
+host_link = { rate = "10Gbps", delay = "500ns" }
+uplink = { rate = "40Gbps", delay = "1us" }
+[switch]
+buffer = { kind = "dynamic", total = "60KB", alpha = 1.0 }
+[transport]
+kind = "tcp"
+rto_min = "200us"
+[[traffic]]
+kind = "collective"
+ranks = ["h0", "h5", "h10", "h15", "h1", "h6"]
+iterations = 2
+operations = [{ kind = "all_reduce", size = "20KB" }, { kind = "all_to_all", size = "9KB" }]
+[[traffic]]
+name = "rounds"
+kind = "incast"
+receiver = "h3"
+size = "3KB"
+request = "100B"
+repetitions = 4
+gap = "0ns"
+[[traffic]]
+kind = "incast"
+receiver = "h12"
+size = "2KB"
+jitter = "1us"
+repetitions = 5
+gap = "700ns"
+[[traffic]]
+kind = "query"
+per_second = 200000.0
+count = 20
+fanout = 3
+size = "2KB"
+aggregate = { size = "1KB" }
+[[traffic]]
+kind = "permutation"
+size = "10KB"
+after = ["rounds"]
+[telemetry]
+sample = "20us"
+queues = ["*"]
+keep = { kind = "around", above = "9KB", before = "5us", after = "5us" }
+"#;
+
+#[test]
+fn what_follows_completions_comes_to_the_same_on_threads() {
+    let scenario = Scenario::from_toml(FOLLOWING, Path::new(".")).expect("valid");
+    let expected = whole(&scenario).expect("an end");
+    let queries = expected.kept.queries.iter().filter(|query| query.finish_ps.is_some()).count();
+    assert!(queries > 20 && expected.kept.flows.len() > 150, "{queries} queries, {} flows", expected.kept.flows.len());
+    for (parts, order) in [(2, Order::Threads(2)), (4, Order::Threads(3)), (4, Order::Shuffled(1))] {
+        let division = Division::balanced(&scenario, parts);
+        let found = divided(&scenario, &division, order).unwrap_or_else(|why| panic!("{parts} parts: {why:?}"));
+        assert_eq!((found.totals, found.now), (expected.totals, expected.now), "{parts} parts, {order:?}");
+        assert!(found.kept == expected.kept, "{parts} parts, {order:?}: {}", difference(&found.kept, &expected.kept));
+    }
+}
+
 #[test]
 fn parts_are_of_about_the_same_work_and_pods_stay_together() {
     for (name, parts) in [("W2-128", 4), ("W2-432", 6), ("W2-1024", 16)] {
@@ -180,24 +248,81 @@ fn a_divided_run_is_stopped_by_its_observer_and_keeps_what_there_is() {
     }
 }
 
-/// Runs a random scenario under random divisions; the number of parts of those that were divided.
-fn compare(random: &Random, draws: &[u32], ends: bool) -> Result<Vec<usize>, TestCaseError> {
+/// Traffic that starts after completions, as text to be added to a scenario: rounds, results of queries, chains, entries after entries.
+fn following() -> impl Strategy<Value = String> {
+    let rounds = (select(vec!["0B", "300B"]), select(vec!["0ns", "200ns", "3us"]), 0..2u32, 0..6u8, any::<bool>()).prop_map(
+        |(request, gap, jitter, host, datagrams)| {
+            let rounds = format!(
+                "kind = \"incast\"\nname = \"rounds\"\nreceiver = \"h{host}\"\nsize = \"4KB\"\nrepetitions = 4\ngap = \"{gap}\"\n\
+                 request = \"{request}\"\njitter = \"{jitter}us\"\n"
+            );
+            let others = "[[traffic]]\nkind = \"incast\"\nreceiver = \"h2\"\nsenders = [\"h0\", \"h5\"]\nsize = \"300B\"\nrequest = \"50B\"\n\
+                          repetitions = 9\ngap = \"0ns\"\n";
+            let source = "[[traffic]]\nkind = \"cbr\"\nname = \"source\"\nsrc = \"h1\"\ndst = \"h4\"\nrate = \"3Gbps\"\npacket = \"700B\"\n\
+                          size = \"7KB\"\n[[traffic]]\nkind = \"permutation\"\nsize = \"3KB\"\nafter = [\"source\"]\n";
+            format!("[[traffic]]\n{rounds}{}", if datagrams { source } else { others })
+        },
+    );
+    let queries = (1..4u32, select(vec!["0ns", "2us"]), select(vec!["0B", "100B"])).prop_map(|(fanout, delay, request)| {
+        format!(
+            "[[traffic]]\nkind = \"query\"\nper_second = 400000.0\ncount = 30\nfanout = {fanout}\nsize = \"900B\"\nrequest = \"{request}\"\n\
+             aggregate = {{ size = \"500B\", delay = \"{delay}\" }}\n"
+        )
+    });
+    let chain = (select(vec!["0ns", "100ns", "1500ns"]), select(vec!["800B", "20KB"]), 0..3u32).prop_map(|(delay, size, start)| {
+        format!(
+            "[[traffic]]\nkind = \"flows\"\nname = \"chain\"\nstart = \"{start}us\"\nflows = [\n\
+             {{ id = \"a\", src = \"h0\", dst = \"h5\", size = \"{size}\" }},\n\
+             {{ id = \"b\", src = \"h3\", dst = \"h1\", size = \"{size}\" }},\n\
+             {{ id = \"c\", src = \"h5\", dst = \"h0\", size = \"{size}\", after = [\"a\"], delay = \"{delay}\" }},\n\
+             {{ id = \"d\", src = \"h1\", dst = \"h4\", size = \"{size}\", after = [\"a\", \"b\"] }},\n\
+             {{ id = \"e\", src = \"h2\", dst = \"h1\", size = \"{size}\", after = [\"b\"], delay = \"{delay}\" }},\n\
+             {{ src = \"h4\", dst = \"h3\", size = \"100B\", after = [\"c\", \"d\", \"e\"] }},\n\
+             ]\n[[traffic]]\nkind = \"incast\"\nname = \"then\"\nreceiver = \"h3\"\nsize = \"2KB\"\nafter = [\"a\", \"b\"]\ndelay = \"{delay}\"\n\
+             [[traffic]]\nkind = \"collective\"\nranks = [\"h1..h4\"]\niterations = 2\nafter = [\"then\", \"chain\"]\n\
+             operations = [{{ kind = \"all_reduce\", size = \"9001B\" }}]\n"
+        )
+    });
+    prop_oneof![4 => Just(String::new()), 2 => rounds.clone(), 2 => queries.clone(), 2 => chain.clone(), 1 => (rounds, queries, chain).prop_map(|(a, b, c)| a + &b + &c)]
+}
+
+/// Numbers of parts of divided runs, and kinds of their traffic; zero and why not for those that were not divided.
+type Compared = Vec<(usize, String)>;
+
+/// Runs a random scenario under random divisions.
+fn compare(random: &Random, following: &str, draws: &[u32], ends: bool) -> Result<Compared, TestCaseError> {
     let recorded = draws[1] % 2 == 0;
-    let text = random.with("auto", recorded).replace("\nhosts = [\"*\"]", "");
+    let text = random.with("auto", recorded).replace("\nhosts = [\"*\"]", "").replacen(
+        "[[traffic]]",
+        &format!("{following}[[traffic]]"),
+        1,
+    );
     let text = if ends { text.replace("duration = \"4ms\"\n", "") } else { text };
-    let Ok(scenario) = Scenario::from_toml(&text, Path::new(".")) else { return Ok(Vec::new()) };
+    let keep = match draws[2] % 4 {
+        0 => "queues = [\"*\"]\nkeep = { kind = \"last\", records = 30 }",
+        1 => "queues = [\"*\"]\nkeep = { kind = \"around\", above = \"4KB\", before = \"7us\", after = \"3us\", records = 20 }",
+        _ => "queues = [\"*\"]",
+    };
+    let text = text.replace("queues = [\"*\"]", keep);
+    let Ok(scenario) = Scenario::from_toml(&text, Path::new(".")) else { return Ok(Compared::new()) };
     let switches = scenario.topology().switch_count();
-    let mut compared = Vec::new();
+    let mut compared = Compared::new();
     for (i, most) in [2u32, 8].into_iter().enumerate() {
         let of = (0..switches).map(|s| draws[(s + i) % draws.len()] % most).collect();
         let division = Division::of_switches(&scenario, of);
-        let Ok(found) = divided(&scenario, &division, Order::Shuffled(u64::from(draws[0]))) else { continue };
+        let found = match divided(&scenario, &division, Order::Shuffled(u64::from(draws[0]))) {
+            Ok(found) => found,
+            Err(Undivided(why)) => {
+                compared.push((0, why));
+                continue;
+            }
+        };
         let Some(expected) = whole(&scenario) else {
             return Err(TestCaseError::fail(format!("only the divided run ended\n{text}")));
         };
         let totals = [(found.totals, found.now), (expected.totals, expected.now)];
         prop_assert!(found == expected, "{division:?}: {}\n{totals:?}\n{text}", difference(&found.kept, &expected.kept));
-        compared.push(division.parts);
+        compared.push((division.parts, if following.is_empty() { String::new() } else { "follows".to_string() }));
     }
     Ok(compared)
 }
@@ -207,19 +332,23 @@ fn compare(random: &Random, draws: &[u32], ends: bool) -> Result<Vec<usize>, Tes
 #[test]
 fn random_scenarios_come_to_the_same() {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
-    let strategy = (prop_oneof![fifo(), classes(), combined()], prop::collection::vec(any::<u32>(), 6), any::<bool>());
+    let random = prop_oneof![fifo(), classes(), combined()];
+    let strategy = (random, following(), prop::collection::vec(any::<u32>(), 6), any::<bool>());
     let mut runner = TestRunner::new_with_rng(
         Config { cases, max_shrink_iters: 200, ..Config::default() },
         TestRng::deterministic_rng(RngAlgorithm::ChaCha),
     );
-    let divided = std::cell::RefCell::new(Vec::new());
-    let outcome = runner.run(&strategy, |(random, draws, ends)| {
-        divided.borrow_mut().extend(compare(&random, &draws, ends)?);
+    let compared = std::cell::RefCell::new(Compared::new());
+    let outcome = runner.run(&strategy, |(random, following, draws, ends)| {
+        compared.borrow_mut().extend(compare(&random, &following, &draws, ends)?);
         Ok(())
     });
     outcome.unwrap_or_else(|why| panic!("{why}"));
-    let divided = divided.into_inner();
-    // A third of the scenarios have traffic that follows completions, and one switch has nothing to divide.
-    assert!(divided.len() >= cases as usize / 3, "{} of {cases} were divided", divided.len());
-    assert!([2, 3, 4].iter().all(|parts| divided.contains(parts)), "{divided:?}");
+    let mut counts = std::collections::BTreeMap::<_, usize>::new();
+    compared.into_inner().into_iter().for_each(|kind| *counts.entry(kind).or_default() += 1);
+    println!("{counts:#?}");
+    let divided =
+        |follows: &str| counts.iter().filter(|((parts, why), _)| *parts > 1 && why == follows).map(|(_, n)| n).sum::<usize>();
+    assert!(divided("") >= cases as usize / 4 && divided("follows") >= cases as usize / 3, "of {cases}: {counts:?}");
+    assert!([2, 3, 4].iter().all(|parts| counts.contains_key(&(*parts, "follows".to_string()))), "{counts:?}");
 }

@@ -62,13 +62,15 @@ def watch(
     no_page: Annotated[bool, typer.Option("--no-page", help="Serve no page and no metrics.")] = False,
     gap: Annotated[
         str | None,
-        typer.Option("--gap", metavar="TIME", help="Records of a port that are further apart: unknown between; ten samples if not given."),
+        typer.Option(
+            "--gap", metavar="TIME", help="Records of a port that are further apart: unknown between; ten samples if not given."
+        ),
     ] = None,
     stall: Annotated[str, typer.Option("--stall", metavar="TIME", help="A source without bytes for this long is stalled.")] = "5s",
     cell: Annotated[str, typer.Option("--cell", metavar="TIME", help="Time in a column of the strip; it has 240.")] = "1s",
     retire: Annotated[
         str, typer.Option("--retire", metavar="TIME", help="A port without records for this long gives its memory back.")
-    ] = "1h",
+    ] = "3600s",
     keep: Annotated[int, typer.Option("--keep", metavar="N", min=1, max=1_000_000, help="Bursts that are remembered.")] = 1000,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no bursts and no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print each burst as a JSON object in a line of its own.")] = False,
@@ -186,7 +188,7 @@ def _summary(hub: Hub) -> None:
     for source in hub.sources:
         report = hub.reports.get(source.name, {})
         refused = report.get("refused", 0)
-        said = f"{source.name}: {show.count(source.counts.bytes)}B read"
+        said = f"{source.name}: {show.size(source.counts.bytes)} read"
         said += f", {show.many(refused, 'row')} refused" if refused else ""
         say(said)
         for problem in report.get("problems") or []:

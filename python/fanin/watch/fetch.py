@@ -366,12 +366,16 @@ def _udp(host: str, port: int) -> Fetch:
             receiver.bind((host, port))
             receiver.settimeout(NAP)
             source.opened()
+            count = 0
             while not source.stopping.is_set():
                 try:
                     data = receiver.recv(_DATAGRAM)
                 except TimeoutError:
                     source.counts.lost = _lost(receiver)
                     continue
+                count += 1
+                if count % 1024 == 0:
+                    source.counts.lost = _lost(receiver)
                 try:
                     source.push(data if data.endswith(b"\n") else data + b"\n")
                 except TraceError as error:

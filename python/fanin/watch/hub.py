@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -45,6 +46,10 @@ _STATE_WORDS: Final[dict[State, str]] = {
     "ended": "the end",
     "refused": "cannot be read",
 }
+
+
+Cell = tuple[int, int | None, int, int, int]
+"""What is known of a port in a stretch of time: its number, largest queue or None, records, bytes, dropped packets."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ class Port:
     report : mapping
         Its counts, as the core has them.
     cells : deque
-        What is known by stretch of time: number, largest queue or None, records, bytes, dropped packets. No entry: nothing is known.
+        What is known by stretch of time, of those that are over. No entry: nothing is known.
     ended : deque
         Ends of bursts [s], and their durations [s].
     """
@@ -100,16 +105,25 @@ class Port:
     source: str
     name: str
     report: dict[str, Any] = field(default_factory=dict)
-    cells: deque[tuple[int, int | None, int, int, int]] = field(default_factory=lambda: deque(maxlen=COLUMNS))
+    cells: deque[Cell] = field(default_factory=lambda: deque(maxlen=COLUMNS))
     ended: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_ENDED))
+
+    def known_cells(self) -> Iterator[Cell]:
+        """Return the stretches of which something is known, the one that is open included."""
+        yield from self.cells
+        if (cell := self.report.get("cell")) is not None:
+            yield tuple(cell)
 
     def recent_peak(self, last: int, columns: int) -> int | None:
         """Return the largest queue of the last stretches up to `last`; None: none is known."""
-        return max((queue for number, queue, *_ in self.cells if queue is not None and last - columns < number <= last), default=None)
+        return max(
+            (queue for number, queue, *_ in self.known_cells() if queue is not None and last - columns < number <= last),
+            default=None,
+        )
 
     def recent_drops(self, last: int) -> int:
         """Return how many packets were dropped in the strip that ends with `last`."""
-        return sum(dropped for number, _, _, _, dropped in self.cells if last - COLUMNS < number <= last)
+        return sum(dropped for number, _, _, _, dropped in self.known_cells() if last - COLUMNS < number <= last)
 
     def in_bursts(self, end_s: float, seconds: float) -> float:
         """Return how long it was in bursts in the `seconds` before a time [s]."""
@@ -186,11 +200,11 @@ class Hub:
         for port in report["ports"]:
             self._port(source, port["port"]).report = port
         self.cells_lost += taken["cells_lost"]
-        for name, *cell in taken["cells"]:
-            self._port(source, name).cells.append((cell[0], cell[1], cell[2], cell[3], cell[4]))
+        for name, cell in taken["cells"]:
+            self._port(source, name).cells.append(tuple(cell))
         for gap in taken["gaps"]:
             self.gaps.append({"source": source.name, **gap})
-        for one in taken["bursts"]:
+        for one in sorted(taken["bursts"], key=lambda one: (one["origin_s"] + one["burst"]["end_ps"] / 1e12, one["port"])):
             self.found += 1
             burst = Burst(self.found, source.name, one["port"], one["origin_s"], one["burst"])
             self.bursts.append(burst)
@@ -237,7 +251,17 @@ class Hub:
                 "found": self.found,
                 "cell_s": self.cell_s,
                 "sources": [self._source_row(source, now) for source in self.sources],
-                "head": ["Port", "State", "Queue now", "Largest, lately", "Largest", "Bursts", "In bursts, lately", "Drops", "Gaps"],
+                "head": [
+                    "Port",
+                    "State",
+                    "Queue now",
+                    "Largest, lately",
+                    "Largest",
+                    "Bursts",
+                    "In bursts, lately",
+                    "Drops",
+                    "Gaps",
+                ],
                 "ports": [self._port_row(port, now) for port in ports],
                 "strips": [self._strip(port) for port in ports[:_STRIPS]],
                 "columns": COLUMNS,
@@ -252,7 +276,7 @@ class Hub:
     def _source_row(self, source: Source, now: float) -> dict[str, Any]:
         state, since = source.state(now)
         report = self.reports.get(source.name, {})
-        said = [f"{show.count(source.counts.bytes)}B read"]
+        said = [f"{show.size(source.counts.bytes)} read"]
         said += [f"{show.many(report['refused'], 'row')} refused"] if report.get("refused") else []
         said += [show.many(source.counts.lost, "datagram") + " lost"] if source.counts.lost else []
         problems = [source.problem] if source.problem else list(report.get("problems") or [])[-1:]
@@ -283,7 +307,7 @@ class Hub:
                 show.size(port.recent_peak(last, RECENT)),
                 show.size(report.get("peak_bytes")),
                 show.count(report.get("bursts")),
-                f"{port.in_bursts(seconds, COLUMNS * self.cell_s) / window:.2%}" if port.cells or inside else show.NOTHING,
+                f"{port.in_bursts(seconds, COLUMNS * self.cell_s) / window:.2%}" if port.report.get("records") else show.NOTHING,
                 show.count(report.get("dropped")),
                 late,
             ],
@@ -295,13 +319,13 @@ class Hub:
         return f"{show.count(report['gaps'])}, {show.duration(report['gap_ps'])}" if report.get("gaps") else "0"
 
     def _first(self, port: Port) -> float:
-        return port.cells[0][0] * self.cell_s if port.cells else float("inf")
+        return next((number * self.cell_s for number, *_ in port.known_cells()), float("inf"))
 
     def _strip(self, port: Port) -> dict[str, Any]:
         """Return a row of the strip: level by stretch, -1 where nothing is known; and where packets were dropped."""
         _, last = self.latest(port.source)
         level, drops, queue = [-1] * COLUMNS, [0] * COLUMNS, False
-        for number, most, _, arrived, dropped in port.cells:
+        for number, most, _, arrived, dropped in port.known_cells():
             place = COLUMNS - 1 - (last - number)
             if 0 <= place < COLUMNS:
                 queue = queue or most is not None

@@ -53,9 +53,13 @@ class _State(Collector):
         up = GaugeMetricFamily("fanin_source_alive", "1 while records of a source come, 0 while they do not", labels=["source"])
         last = GaugeMetricFamily("fanin_source_last_seconds", "When bytes of a source came last", labels=["source"])
         read = CounterMetricFamily("fanin_source_bytes", "Bytes that were read of a source", labels=["source"])
-        refused = CounterMetricFamily("fanin_source_refused_rows", "Rows of a source that are wrong and were passed over", labels=["source"])
+        refused = CounterMetricFamily(
+            "fanin_source_refused_rows", "Rows of a source that are wrong and were passed over", labels=["source"]
+        )
         opened = CounterMetricFamily("fanin_source_opened", "Files or connections of a source that were opened", labels=["source"])
-        lost = CounterMetricFamily("fanin_source_lost_datagrams", "Datagrams of a source that the kernel dropped", labels=["source"])
+        lost = CounterMetricFamily(
+            "fanin_source_lost_datagrams", "Datagrams of a source that the kernel dropped", labels=["source"]
+        )
         lasted = HistogramMetricFamily("fanin_burst_duration_seconds", "Durations of bursts", labels=["source"])
         peaks = HistogramMetricFamily("fanin_burst_peak_bytes", "Largest queues of bursts", labels=["source"])
         for source in hub.sources:
@@ -81,10 +85,16 @@ class _State(Collector):
                 if (value := port.report.get(key)) is not None:
                     family.add_metric([port.source, port.name], value * scale)
             families.append(family)
-        queue = GaugeMetricFamily("fanin_port_queue_bytes", "Queue of a port by its last record; absent while it is unknown", labels=_OF_PORT)
-        lately = GaugeMetricFamily("fanin_port_recent_peak_bytes", "Largest queue of a port of late; absent if unknown", labels=_OF_PORT)
+        queue = GaugeMetricFamily(
+            "fanin_port_queue_bytes", "Queue of a port by its last record; absent while it is unknown", labels=_OF_PORT
+        )
+        lately = GaugeMetricFamily(
+            "fanin_port_recent_peak_bytes", "Largest queue of a port of late; absent if unknown", labels=_OF_PORT
+        )
         peak = GaugeMetricFamily("fanin_port_peak_bytes", "Largest queue of a port since the start", labels=_OF_PORT)
-        inside = GaugeMetricFamily("fanin_port_in_burst", "1 while a burst is open at a port; absent while that is unknown", labels=_OF_PORT)
+        inside = GaugeMetricFamily(
+            "fanin_port_in_burst", "1 while a burst is open at a port; absent while that is unknown", labels=_OF_PORT
+        )
         for port in ports:
             self._queue(port, now, queue, lately, peak, inside)
         return [*families, queue, lately, peak, inside]
@@ -109,7 +119,9 @@ class _State(Collector):
         fired = CounterMetricFamily("fanin_alerts", "Alerts of a rule", labels=["rule"])
         for rule, count in webhook.fired.items():
             fired.add_metric([rule], count)
-        sent = CounterMetricFamily("fanin_webhook_posts", "Alerts by what became of them: sent, failed, left out", labels=["outcome"])
+        sent = CounterMetricFamily(
+            "fanin_webhook_posts", "Alerts by what became of them: sent, failed, left out", labels=["outcome"]
+        )
         for outcome, count in webhook.outcomes().items():
             sent.add_metric([outcome], count)
         waiting = GaugeMetricFamily("fanin_webhook_waiting", "Alerts that wait to be sent")

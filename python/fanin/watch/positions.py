@@ -77,7 +77,9 @@ class Positions:
             document = json.loads(path.read_text(encoding="utf-8"))
             if document["schema"] != _SCHEMA:
                 raise ValueError(f"schema is {document['schema']!r}")
-            read = {source: {name: Place(**place) for name, place in there.items()} for source, there in document["sources"].items()}
+            read = {
+                source: {name: Place(**place) for name, place in there.items()} for source, there in document["sources"].items()
+            }
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"--state {path}: is no state of fanin watch ({error}); name another file") from None
         self._places = read
@@ -105,5 +107,3 @@ class Positions:
         if text != self._written:
             files.write_text(self._path, text)
             self._written = text
-
-

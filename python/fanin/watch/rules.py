@@ -6,7 +6,7 @@ import difflib
 import fnmatch
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -99,7 +99,7 @@ class Rules:
             for rule in self.rules:
                 key = (rule.name, burst.source, burst.port)
                 if rule.holds(burst) and self._open.pop(key, None) != (burst.origin_s, burst.report["start_ps"]):
-                    yield from self._alert(rule, burst.source, burst.port, lambda burst=burst: _of_burst(burst))
+                    yield from self._alert(rule, burst.source, burst.port, _of_burst(burst))
         for port in list(hub.ports.values()):
             since, peak = port.report.get("open_since_ps"), port.report.get("open_peak_bytes")
             if since is None or peak is None:
@@ -116,14 +116,14 @@ class Rules:
                         "peak_bytes": peak,
                         "open": True,
                     }
-                    yield from self._alert(rule, port.source, port.name, lambda facts=facts: facts)
+                    yield from self._alert(rule, port.source, port.name, facts)
 
-    def _alert(self, rule: Rule, source: str, port: str, facts: Callable[[], dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def _alert(self, rule: Rule, source: str, port: str, facts: dict[str, Any]) -> Iterator[dict[str, Any]]:
         key, now = (rule.name, source, port), time.monotonic()
         if now - self._last.get(key, float("-inf")) < rule.pause_s:
             return
         self._last[key] = now
-        yield {"schema": "alert/1", "rule": rule.name, "source": source, "port": port, **facts()}
+        yield {"schema": "alert/1", "rule": rule.name, "source": source, "port": port, **facts}
 
 
 def _of_burst(burst: Burst) -> dict[str, Any]:
@@ -166,7 +166,9 @@ class _Reading:
     def __init__(self) -> None:
         self.problems: list[dict[str, Any]] = []
 
-    def say(self, path: str, message: str, *, value: Any = None, accepted: str | None = None, suggestion: str | None = None) -> None:
+    def say(
+        self, path: str, message: str, *, value: Any = None, accepted: str | None = None, suggestion: str | None = None
+    ) -> None:
         shown = None if value is None else repr(value)
         problem = {"severity": "error", "path": path, "line": None, "value": shown}
         self.problems.append({**problem, "message": message, "accepted": accepted, "suggestion": suggestion})
@@ -215,12 +217,12 @@ class _Reading:
                 return None
         number = isinstance(value, int | float) and not isinstance(value, bool)
         right = {
-            "name": lambda: isinstance(value, str) and value.strip() != "",
-            "share": lambda: number and 0 < value <= 1,
-            "drops": lambda: number and isinstance(value, int) and value >= 1,
-            "ports": lambda: isinstance(value, list) and value != [] and all(isinstance(name, str) for name in value),
+            "name": isinstance(value, str) and value.strip() != "",
+            "share": number and 0 < value <= 1,
+            "drops": number and isinstance(value, int) and value >= 1,
+            "ports": isinstance(value, list) and value != [] and all(isinstance(name, str) for name in value),
         }[key]
-        if not right():
+        if not right:
             self.say(path, "cannot be used", value=value, accepted=accepted)
             return None
         return value

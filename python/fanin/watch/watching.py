@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ class Choices:
     gap: str | None = None
     cell: str = "1s"
     stall: str = "5s"
-    retire: str = "1h"
+    retire: str = "3600s"
     keep: int = 1000
 
 
@@ -92,6 +93,7 @@ class Watch:
         except ValueError as error:
             raise ValueError(f"--stall: '{choices.stall}' {error}; accepted: a time, for example 5s") from None
         self._choices = choices
+        self._stopping = threading.Event()
         self._positions = Positions(choices.state)
         sources = []
         for name in given:
@@ -99,7 +101,7 @@ class Watch:
             shown = "stdin" if name == "-" else name
             text = json.dumps({**{key: value for key, value in settings.items() if value is not None}, "paths": [shown]})
             live = _core.Live(shown, text, choices.gap, choices.cell, choices.retire)
-            sources.append(Source(name, live, fetch, once=choices.once, patience=patience))
+            sources.append(Source(shown, live, fetch, once=choices.once, patience=patience))
         self.hub = Hub(sources, cell_s=_core.quantity("time", choices.cell) / 1e12, keep=choices.keep)
         self.webhook = Webhook(choices.rules.webhook) if choices.rules is not None else None
 
@@ -117,8 +119,8 @@ class Watch:
         try:
             for source in self.hub.sources:
                 source.start()
-            while not self._is_over() and (end is None or time.monotonic() < end):
-                time.sleep(TURN)
+            while not (self._is_over() or self._stopping.is_set() or (end is not None and time.monotonic() >= end)):
+                self._stopping.wait(TURN)
                 self._turn(told)
         finally:
             for source in self.hub.sources:
@@ -128,6 +130,10 @@ class Watch:
             self._turn(told)
             if self.webhook is not None:
                 self.webhook.close(_PATIENCE)
+
+    def stop(self) -> None:
+        """Let `run` return soon."""
+        self._stopping.set()
 
     def _is_over(self) -> bool:
         """Whether there is nothing to wait for."""

@@ -46,7 +46,7 @@ class Webhook:
         self._thread: threading.Thread | None = None
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
         if url is not None:
-            self._thread = threading.Thread(target=self._run, name="watch webhook", daemon=True)
+            self._thread = threading.Thread(target=self._run, args=(url,), name="watch webhook", daemon=True)
             self._thread.start()
 
     def post(self, alert: dict[str, Any]) -> None:
@@ -74,19 +74,18 @@ class Webhook:
             self._stopping.set()
             self._thread.join(timeout=seconds)
 
-    def _run(self) -> None:
+    def _run(self, url: str) -> None:
         while not (self._stopping.is_set() and self._queue.empty()):
             try:
                 alert = self._queue.get(timeout=0.2)
             except queue.Empty:
                 continue
-            self._outcomes["sent" if self._send(json.dumps(alert).encode()) else "failed"] += 1
+            self._outcomes["sent" if self._send(url, json.dumps(alert).encode()) else "failed"] += 1
 
-    def _send(self, body: bytes) -> bool:
-        assert self._url is not None
+    def _send(self, url: str, body: bytes) -> bool:
         pause = _PAUSE[0]
         for attempt in range(_TRIES):
-            request = urllib.request.Request(self._url, data=body, method="POST", headers={"Content-Type": "application/json"})  # noqa: S310 (http and https only: `rules` checks it)
+            request = urllib.request.Request(url, data=body, method="POST", headers={"Content-Type": "application/json"})  # noqa: S310 (http and https only: `rules` checks it)
             try:
                 with self._opener.open(request, timeout=_TIMEOUT) as answer:
                     answer.read(1)

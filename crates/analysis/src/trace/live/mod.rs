@@ -16,16 +16,18 @@ pub use port::{Cell, Gap, PortCounts};
 
 use self::pipe::{OneStream, Pipe};
 use self::port::LivePort;
+use super::counted::PortSink;
+use super::estimate::Buffer;
 use super::{detection, By, Options, Source};
-use crate::formats::has_values;
+use crate::formats::{has_values, is_schema};
 use crate::input::at::Shelf;
 use crate::input::context::{Context, Origin, Refused, SharedFlows, SECOND};
 use crate::input::facts::Facts;
 use crate::input::file::Place;
 use crate::input::problem::{Problem, Problems};
 use crate::input::reader::{Batch, TraceReader};
-use crate::{Burst, Fates, PortAnalyzer, Record, Settings};
-use fanin_units::{Span, Time};
+use crate::{Burst, Fates, Settings};
+use fanin_units::{Bytes, Span, Time};
 use serde_json::{json, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,6 +36,8 @@ use std::sync::Arc;
 const LOOK: usize = 1_000;
 /// Bytes that are inspected at most before a stream is refused.
 const START: usize = 4 << 20;
+/// Bytes of one record, or behind the end of a stream, at most.
+const MOST_WAITING: usize = 256 << 20;
 /// Askings after which the beginning of a slow stream must do.
 const PATIENCE: u32 = 8;
 /// Flows that are remembered until there is a moment without bursts, and at most; those of each port count.
@@ -71,10 +75,9 @@ struct Known {
 }
 
 /// Beginnings of files that are no streams of rows.
-const NO_ROWS: [(&[u8], &str); 10] = [
+const NO_ROWS: [(&[u8], &str); 9] = [
     (b"PAR1", "Parquet"),
-    (b"ARROW1", "Arrow"),
-    (&[0xff, 0xff, 0xff, 0xff], "Arrow"),
+    (b"ARROW1", "an Arrow file, not a stream"),
     (&[0xd4, 0xc3, 0xb2, 0xa1], "a capture"),
     (&[0xa1, 0xb2, 0xc3, 0xd4], "a capture"),
     (&[0x4d, 0x3c, 0xb2, 0xa1], "a capture"),
@@ -131,6 +134,7 @@ impl Live {
         let settings = Settings { max_bursts: options.settings.max_bursts.min(HELD_BURSTS), ..options.settings.clone() };
         let context = Context {
             overhead: settings.overhead.get(),
+            rate: settings.rate,
             rtt_given: settings.rtt.is_some(),
             refused: Some(Refused::default()),
             ..Context::default()
@@ -167,14 +171,15 @@ impl Live {
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Problems> {
         self.pipe.push(bytes);
         if self.reader.is_none() {
-            let (lines, _) = self.pipe.lines(LOOK);
-            if lines < LOOK && self.pipe.waiting() < START {
+            let (lines, _) = self.pipe.units(LOOK);
+            // Of Arrow: the schema, perhaps a dictionary, and a record batch.
+            let most = if self.pipe.is_arrow() { 3 } else { LOOK };
+            if lines < most && self.pipe.waiting() < START {
                 return Ok(());
             }
             self.inspect()?;
         }
-        self.read();
-        Ok(())
+        self.read()
     }
 
     /// Goes on with what there is, if the stream is slow: called a few times a second.
@@ -186,7 +191,7 @@ impl Live {
             return Ok(());
         }
         self.askings += 1;
-        let (lines, first) = self.pipe.lines(2);
+        let (lines, first) = self.pipe.units(2);
         // A table needs its names and a row.
         let enough = lines > 1 || (lines == 1 && first.trim_ascii_start().starts_with(b"{"));
         if !enough || self.askings < 2 {
@@ -199,8 +204,7 @@ impl Live {
             Err(_) if grows || self.askings < PATIENCE => Ok(()),
             other => {
                 other?;
-                self.read();
-                Ok(())
+                self.read()
             }
         }
     }
@@ -212,8 +216,7 @@ impl Live {
     pub fn reopen(&mut self) -> Result<(), Problems> {
         self.pipe.end();
         let unread = self.reader.is_none() && self.pipe.waiting() > 0;
-        let inspected = if unread { self.inspect() } else { Ok(()) };
-        self.read();
+        let inspected = if unread { self.inspect() } else { Ok(()) }.and_then(|()| self.read());
         if let Some(mut reader) = self.reader.take() {
             reader.finish(&mut self.context);
             // A file each hour for years: the notes of the last ones do.
@@ -245,7 +248,7 @@ impl Live {
 
     /// Remembers the first line of a file that is read on from a later place.
     pub fn remember_header(&mut self, line: &[u8]) {
-        if !has_values(line) {
+        if is_schema(line) || !has_values(line) {
             self.header = line.to_vec();
         }
     }
@@ -255,13 +258,15 @@ impl Live {
         self.safe
     }
 
+    /// Finds out the format; nothing happens while there is no record yet.
     fn inspect(&mut self) -> Result<(), Problems> {
-        let (_, first) = self.pipe.lines(1);
+        let (_, first) = self.pipe.units(1);
         if let Some((_, what)) = NO_ROWS.iter().find(|(start, _)| self.pipe.starts_with(start)) {
             let problem = Problem::new(format!("is {what}, which cannot be read as it comes")).file(&self.name);
             return Err(problem.suggestion("fanin analyze reads it when it is complete").into());
         }
-        if !self.header.is_empty() && first != self.header && has_values(&first) {
+        let headless = if self.pipe.is_arrow() { !is_schema(&first) } else { first != self.header && has_values(&first) };
+        if !self.header.is_empty() && headless && self.added == 0 {
             self.pipe.put_first(&self.header);
             self.added = self.header.len() as u64;
         }
@@ -271,12 +276,15 @@ impl Live {
         let by = detection(&self.options, &source)?;
         let [source] = source;
         let facts = source.facts().clone();
+        if facts.first.is_none() {
+            return Ok(());
+        }
         if self.ports.is_empty() {
             self.context.origin = Origin::of(facts.first.unwrap_or(0));
         }
         self.pipe.go_on();
         self.reader = Some(source.open(&mut self.context)?);
-        if facts.kind == "csv" && !has_values(&first) {
+        if (facts.kind == "csv" && !has_values(&first)) || (facts.kind == "arrow" && is_schema(&first)) {
             self.header = first;
         }
         self.known = Some(Arc::new(Known { facts, by }));
@@ -284,25 +292,35 @@ impl Live {
     }
 
     /// Reads all that has come.
-    fn read(&mut self) {
-        let (Some(mut reader), Some(known)) = (self.reader.take(), self.known.clone()) else { return };
+    ///
+    /// # Errors
+    /// The stream is damaged so that it cannot go on.
+    fn read(&mut self) -> Result<(), Problems> {
+        let (Some(mut reader), Some(known)) = (self.reader.take(), self.known.clone()) else { return Ok(()) };
         self.pipe.was_blocked();
         let mut failures = 0;
         loop {
             let before = self.pipe.read();
             let more = reader.next(&mut self.context, &mut self.batch);
             let ended = matches!(more, Ok(false));
-            if let (Err(problems), Some(refused)) = (more, &mut self.context.refused) {
-                refused.add(1, problems);
+            self.take_batch(&known);
+            if let Err(problems) = more {
                 // A reader that does not pass over what it refuses would do so for ever.
                 failures = if self.pipe.read() == before { failures + 1 } else { 0 };
-            } else {
-                failures = 0;
+                if failures > LOOK {
+                    return Err(problems);
+                }
+                if let Some(refused) = &mut self.context.refused {
+                    refused.add(1, problems);
+                }
             }
-            self.take_batch(&known);
-            if ended || failures > LOOK || self.pipe.was_blocked() {
+            if ended || self.pipe.was_blocked() {
                 break;
             }
+        }
+        if self.pipe.waiting() > MOST_WAITING {
+            let problem = Problem::new(format!("goes on with {MOST_WAITING} bytes that are no whole record"));
+            return Err(problem.file(&self.name).into());
         }
         if reader.is_between() {
             self.safe = self.pipe.read().saturating_sub(self.added);
@@ -311,6 +329,7 @@ impl Live {
         if self.latest > LATE || self.flows() > FLOWS.0 {
             self.renew(&known);
         }
+        Ok(())
     }
 
     fn take_batch(&mut self, known: &Known) {
@@ -332,7 +351,28 @@ impl Live {
                 *slot = Slot::Watched(Box::new(port.after(std::mem::take(counts))));
             }
             let Slot::Watched(port) = slot else { continue };
-            take(port, record, *place, (&self.watching, self.context.origin), (&mut self.cells, &mut self.cells_lost));
+            if record.time.ps() >= port.cell_ends {
+                next_cell(port, record.time, *place, (&self.watching, self.context.origin), (&mut self.cells, &mut self.cells_lost));
+            }
+            port.take(record);
+        }
+        for (place, reading) in &self.batch.readings {
+            let time = reading.time();
+            if time > to {
+                continue;
+            }
+            self.latest = self.latest.max(time.ps());
+            let slot = &mut self.ports[*place as usize];
+            if let Slot::Retired(counts) = slot {
+                let name = &self.context.ports.names()[*place as usize];
+                let port = port_of(name, known, &self.options, &self.watching, &self.context);
+                *slot = Slot::Watched(Box::new(port.after(std::mem::take(counts))));
+            }
+            let Slot::Watched(port) = slot else { continue };
+            if time.ps() >= port.cell_ends {
+                next_cell(port, time, *place, (&self.watching, self.context.origin), (&mut self.cells, &mut self.cells_lost));
+            }
+            port.take_reading(reading);
         }
         self.batch.clear();
     }
@@ -388,8 +428,8 @@ impl Live {
             for burst in port.bursts(fates) {
                 self.bursts.push(json!({ "port": name, "origin_s": origin_s, "burst": told(&burst) }));
             }
-            for Gap { from, to } in port.gaps.drain(..) {
-                self.gaps.push(json!({ "port": name, "origin_s": origin_s, "from_ps": from, "to_ps": to }));
+            for Gap { from, to, why } in port.gaps.drain(..) {
+                self.gaps.push(json!({ "port": name, "origin_s": origin_s, "from_ps": from, "to_ps": to, "why": why }));
             }
             if gone {
                 self.cells.extend(port.close_cell().map(|cell| (place as u32, cell)));
@@ -404,10 +444,7 @@ impl Live {
         self.takings += 1;
         let names = self.context.ports.names();
         let cells = std::mem::take(&mut self.cells);
-        let cell = |(place, cell): &(u32, Cell)| {
-            let Cell { number, queue, records, bytes, dropped } = *cell;
-            json!([names[*place as usize], number, queue, records, bytes, dropped])
-        };
+        let cell = |(place, cell): &(u32, Cell)| json!([names[*place as usize], cell.told()]);
         json!({
             "bursts": std::mem::take(&mut self.bursts),
             "gaps": std::mem::take(&mut self.gaps),
@@ -438,9 +475,11 @@ impl Live {
                 "late": counts.late,
                 "gaps": counts.gaps,
                 "gap_ps": counts.gap_ps,
+                "unknown_ps": counts.unknown_ps,
                 "bursts": counts.bursts,
                 "burst_ps": counts.burst_ps,
                 "queue_bytes": now.and_then(|port| port.queue),
+                "cell": now.and_then(|port| port.open_cell()).map(|cell| cell.told()),
                 "last_ps": now.map(|port| port.last),
                 "open_since_ps": open.map(|open| open.0),
                 "open_peak_bytes": open.map(|open| open.1),
@@ -461,39 +500,39 @@ impl Live {
     }
 }
 
-/// Hands a record to its port, after the cell before it has ended.
-#[inline]
-fn take(
+/// Ends the cell of a port before a time, and opens the one that the time is in.
+#[cold]
+fn next_cell(
     port: &mut LivePort,
-    record: &Record,
+    time: Time,
     place: u32,
     (watching, origin): (&Watching, Origin),
     (cells, lost): (&mut Vec<(u32, Cell)>, &mut u64),
 ) {
-    let now = record.time.ps();
-    if now >= port.cell_ends {
-        if let Some(cell) = port.close_cell() {
-            if cells.len() < HELD_CELLS {
-                cells.push((place, cell));
-            } else {
-                *lost += 1;
-            }
+    if let Some(cell) = port.close_cell() {
+        if cells.len() < HELD_CELLS {
+            cells.push((place, cell));
+        } else {
+            *lost += 1;
         }
-        let (zero, width) = (u128::from(origin.seconds()) * SECOND, u128::from(watching.cell.ps().max(1)));
-        let number = (zero + u128::from(now)) / width;
-        port.cell.number = u64::try_from(number).unwrap_or(u64::MAX);
-        port.cell_ends = u64::try_from((number + 1) * width - zero).unwrap_or(u64::MAX);
     }
-    port.take(record);
+    let (zero, width) = (u128::from(origin.seconds()) * SECOND, u128::from(watching.cell.ps().max(1)));
+    let number = (zero + u128::from(time.ps())) / width;
+    port.cell.number = u64::try_from(number).unwrap_or(u64::MAX);
+    port.cell_ends = u64::try_from((number + 1) * width - zero).unwrap_or(u64::MAX);
 }
 
-fn analyzer_of(name: &str, known: &Known, options: &Options, context: &Context) -> PortAnalyzer {
+fn analyzer_of(name: &str, known: &Known, options: &Options, context: &Context) -> PortSink {
     let Facts { speed, tick, unit, .. } = known.facts;
     let mut settings = Settings { tick, unit, ..options.detecting(known.by) };
     if settings.rate.is_none() && known.by == By::Rate {
         (settings.rate, settings.rate_of_result) = (speed, speed.is_some());
     }
-    PortAnalyzer::new(&settings, name, context.flows.lookup())
+    let buffer = match options.buffer {
+        Some(Buffer::Bytes(bytes)) => Some(Bytes(bytes)),
+        _ => None,
+    };
+    PortSink::new(&settings, buffer, name, context.flows.lookup())
 }
 
 fn port_of(name: &str, known: &Known, options: &Options, watching: &Watching, context: &Context) -> LivePort {

@@ -1,9 +1,13 @@
 //! A stream as a file of which more comes: at first its beginning, to be inspected, then each whole line once.
 
+use crate::formats::message_length;
 use crate::input::at::{Files, Found, ReadAt};
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Beginning of an Arrow stream.
+const ARROW: [u8; 4] = [0xff; 4];
 
 /// Bytes that have come and have not been used.
 #[derive(Debug, Default)]
@@ -13,8 +17,10 @@ struct Held {
     used: usize,
     /// Bytes of the stream before `bytes`.
     before: u64,
-    /// Bytes up to the end of the last line, in `bytes`.
+    /// Bytes up to the end of the last line or message, in `bytes`.
     whole: usize,
+    /// True for an Arrow stream: its units are messages, which the reader lets go, not lines.
+    arrow: bool,
     /// True while the beginning is inspected: what is read stays.
     inspecting: bool,
     ended: bool,
@@ -48,9 +54,23 @@ impl Pipe {
             held.before += used as u64;
         }
         if let Some(feed) = memchr::memrchr(b'\n', bytes) {
-            held.whole = held.bytes.len() + feed + 1;
+            if !held.arrow {
+                held.whole = held.bytes.len() + feed + 1;
+            }
         }
         held.bytes.extend_from_slice(bytes);
+        if held.before == 0 && held.bytes.starts_with(&ARROW) && !held.arrow {
+            (held.arrow, held.whole) = (true, 0);
+        }
+        while held.arrow {
+            let Some(length) = message_length(&held.bytes[held.whole..]) else { break };
+            held.whole += length;
+        }
+    }
+
+    /// True for an Arrow stream.
+    pub fn is_arrow(&self) -> bool {
+        self.held().arrow
     }
 
     /// Puts a line in front of all bytes; nothing of the stream may have been used.
@@ -64,7 +84,9 @@ impl Pipe {
     pub fn end(&self) {
         let mut held = self.held();
         held.ended = true;
-        held.whole = held.bytes.len();
+        if !held.arrow {
+            held.whole = held.bytes.len();
+        }
     }
 
     /// Ends the inspection: from now on each byte is read once.
@@ -95,10 +117,17 @@ impl Pipe {
         held.bytes[held.used..].starts_with(start)
     }
 
-    /// Whole lines that wait, counted up to `most`, and the first of them with its end.
-    pub fn lines(&self, most: usize) -> (usize, Vec<u8>) {
+    /// Whole lines or messages that wait, counted up to `most`, and the first of them.
+    pub fn units(&self, most: usize) -> (usize, Vec<u8>) {
         let held = self.held();
         let bytes = &held.bytes[held.used..held.whole.max(held.used)];
+        if held.arrow {
+            let (mut count, mut at) = (0, 0);
+            while let Some(length) = message_length(&bytes[at..]).filter(|_| count < most) {
+                (count, at) = (count + 1, at + length);
+            }
+            return (count, bytes[..message_length(bytes).unwrap_or(0)].to_vec());
+        }
         let first = memchr::memchr(b'\n', bytes).map_or(bytes, |feed| &bytes[..=feed]);
         (memchr::memchr_iter(b'\n', bytes).take(most).count(), first.to_vec())
     }
@@ -107,7 +136,20 @@ impl Pipe {
 impl ReadAt for Pipe {
     fn size(&self) -> Result<u64> {
         let held = self.held();
-        Ok(if held.inspecting { held.whole as u64 } else { 0 })
+        // Texts are not asked how long they are: they end where no more comes.
+        Ok(if held.inspecting || held.arrow { held.before + held.whole as u64 } else { 0 })
+    }
+
+    fn grows(&self) -> bool {
+        let held = self.held();
+        !held.inspecting && !held.ended
+    }
+
+    fn let_go(&self, before: u64) {
+        let mut held = self.held();
+        if held.arrow && !held.inspecting {
+            held.used = usize::try_from(before.saturating_sub(held.before)).map_or(held.used, |used| used.clamp(held.used, held.whole));
+        }
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
@@ -116,13 +158,13 @@ impl ReadAt for Pipe {
             return Err(Error::other("bytes of a stream can be read once"));
         };
         let there = held.bytes.get(from..held.whole).unwrap_or_default();
-        if there.is_empty() && !held.inspecting && !held.ended {
+        if there.is_empty() && !held.arrow && !held.inspecting && !held.ended {
             held.blocked = true;
             return Err(ErrorKind::WouldBlock.into());
         }
         let count = there.len().min(buf.len());
         buf[..count].copy_from_slice(&there[..count]);
-        if !held.inspecting {
+        if !held.inspecting && !held.arrow {
             held.used = held.used.max(from + count);
         }
         Ok(count)
@@ -166,7 +208,7 @@ mod tests {
         pipe.push(b"a\nb");
         assert_eq!((read(&pipe, 0), read(&pipe, 0), read(&pipe, 2)), (Ok(b"a\n".to_vec()), Ok(b"a\n".to_vec()), Ok(vec![])));
         pipe.put_first(b"names\n");
-        assert_eq!(pipe.lines(9), (2, b"names\n".to_vec()));
+        assert_eq!(pipe.units(9), (2, b"names\n".to_vec()));
         pipe.go_on();
         assert_eq!(read(&pipe, 0), Ok(b"names\na\n".to_vec()));
         assert_eq!((read(&pipe, 8), pipe.was_blocked(), pipe.was_blocked()), (Err(ErrorKind::WouldBlock), true, false));

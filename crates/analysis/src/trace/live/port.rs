@@ -1,7 +1,11 @@
 //! One port of a stream: its analysis, its counts, and what is known of it by stretch of time.
 
-use crate::{Burst, Fates, PortAnalyzer, Record, MARKED, NO_QUEUE};
-use serde::Serialize;
+use crate::counters::{Interval, Reading, State};
+use crate::trace::counted::PortSink;
+use crate::trace::order::Sink;
+use crate::{Burst, Fates, Record, MARKED, NO_QUEUE};
+use serde_json::{json, Value};
+use std::collections::BTreeMap;
 
 /// Steps between samples after which the usual one is known.
 const LEARNT: u64 = 16;
@@ -9,7 +13,7 @@ const LEARNT: u64 = 16;
 const MISSED: u64 = 10;
 
 /// Counts of a port since the stream began.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PortCounts {
     pub records: u64,
     pub dropped: u64,
@@ -23,6 +27,8 @@ pub struct PortCounts {
     pub gap_ps: u64,
     pub bursts: u64,
     pub burst_ps: u64,
+    /// Time that counters leave unknown, by the reason [ps].
+    pub unknown_ps: BTreeMap<&'static str, u64>,
 }
 
 /// What is known of a port in one stretch of time; there is none where nothing is known.
@@ -37,16 +43,27 @@ pub struct Cell {
     pub dropped: u64,
 }
 
-/// A stretch of time in which samples of a port are missing [ps].
+impl Cell {
+    /// The cell as a list: number, largest queue, records, bytes, dropped packets.
+    pub fn told(&self) -> Value {
+        json!([self.number, self.queue, self.records, self.bytes, self.dropped])
+    }
+}
+
+/// A stretch of time of which nothing is known [ps], and the reason: `gap` where samples of a port are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     pub from: u64,
     pub to: u64,
+    pub why: &'static str,
 }
+
+/// Gaps of a port that are held until they are taken.
+const HELD_GAPS: usize = 64;
 
 /// A port that is watched.
 pub struct LivePort {
-    pub analyzer: PortAnalyzer,
+    pub analyzer: PortSink,
     pub counts: PortCounts,
     /// Counts of the analyzers before this one: bursts and time in them [ps].
     before: (u64, u64),
@@ -68,7 +85,7 @@ pub struct LivePort {
 
 impl LivePort {
     /// `patience`: the gap between records, where the user says it [ps].
-    pub fn new(analyzer: PortAnalyzer, patience: Option<u64>) -> Self {
+    pub fn new(analyzer: PortSink, patience: Option<u64>) -> Self {
         LivePort {
             analyzer,
             counts: PortCounts::default(),
@@ -100,9 +117,7 @@ impl LivePort {
         if self.counts.records > 0 && now > self.last {
             let step = now - self.last;
             if step > self.patience {
-                self.gaps.push(Gap { from: self.last, to: now });
-                self.counts.gaps += 1;
-                self.counts.gap_ps = self.counts.gap_ps.saturating_add(step);
+                self.miss(Gap { from: self.last, to: now, why: State::Gap.name() });
                 self.analyzer.interrupt();
             } else if record.frame == 0 && self.steps < u64::MAX {
                 self.learn(step);
@@ -126,6 +141,50 @@ impl LivePort {
         }
     }
 
+    /// Notes that nothing is known of a stretch of time.
+    #[cold]
+    fn miss(&mut self, gap: Gap) {
+        self.counts.gaps += 1;
+        self.counts.gap_ps = self.counts.gap_ps.saturating_add(gap.to - gap.from);
+        let goes_on = |last: &&mut Gap| last.to == gap.from && last.why == gap.why;
+        if let Some(last) = self.gaps.last_mut().filter(goes_on) {
+            last.to = gap.to;
+        } else if self.gaps.len() < HELD_GAPS {
+            self.gaps.push(gap);
+        }
+    }
+
+    /// Takes what a source tells about the port, whose cell is open.
+    pub fn take_reading(&mut self, reading: &Reading) {
+        if let Reading::Interval(interval) = reading {
+            if interval.end.ps() < self.last {
+                self.counts.late += 1;
+                return;
+            }
+            self.count(interval);
+        }
+        self.analyzer.take_reading(reading);
+    }
+
+    fn count(&mut self, interval: &Interval) {
+        self.last = interval.end.ps();
+        self.counts.records += 1;
+        let (lost, marked) = (interval.dropped.unwrap_or(0), interval.marked.unwrap_or(0));
+        self.counts.dropped = self.counts.dropped.saturating_add(lost);
+        self.counts.marked = self.counts.marked.saturating_add(marked);
+        if interval.state != State::Known {
+            self.queue = None;
+            let (from, to) = (interval.start.ps(), interval.end.ps().max(interval.start.ps()));
+            self.miss(Gap { from, to, why: interval.state.name() });
+            return;
+        }
+        self.queue = interval.queue;
+        self.cell.records += 1;
+        self.cell.bytes = self.cell.bytes.saturating_add(interval.sent.max(interval.arrived).unwrap_or(0));
+        self.cell.dropped = self.cell.dropped.saturating_add(lost);
+        self.cell.queue = self.cell.queue.max(interval.watermark).max(interval.queue);
+    }
+
     /// Learns the usual step between samples: a mean, of the latest ones.
     #[inline]
     fn learn(&mut self, step: u64) {
@@ -138,6 +197,11 @@ impl LivePort {
         if self.steps >= LEARNT {
             self.patience = self.step.saturating_mul(MISSED).max(1);
         }
+    }
+
+    /// The cell that is open, if it has something.
+    pub fn open_cell(&self) -> Option<Cell> {
+        (self.cell.records > 0).then_some(self.cell)
     }
 
     /// Ends the cell that is open, if it has something.
@@ -161,16 +225,27 @@ impl LivePort {
         PortCounts {
             records: self.earlier + self.counts.records,
             bursts: self.before.0 + bursts,
-            burst_ps: self.before.1.saturating_add(u64::try_from(ps).unwrap_or(u64::MAX)),
+            burst_ps: self.before.1.saturating_add(ps),
+            unknown_ps: self.unknown(),
             peak_bytes: self.counts.peak_bytes.max(self.cell.queue),
             ..self.counts.clone()
         }
     }
 
+    /// Time that counters leave unknown, by the reason [ps].
+    fn unknown(&self) -> BTreeMap<&'static str, u64> {
+        let mut all = self.counts.unknown_ps.clone();
+        for (why, ps) in self.analyzer.unknown_time() {
+            *all.entry(why).or_default() += ps;
+        }
+        all
+    }
+
     /// Goes on with another analyzer; the bursts of this one must have been taken. `shift`: what is later is earlier by so much [ps].
-    pub fn renew(&mut self, analyzer: PortAnalyzer, shift: u64) {
+    pub fn renew(&mut self, analyzer: PortSink, shift: u64) {
         let counted = self.counted();
         self.before = (counted.bursts, counted.burst_ps);
+        self.counts.unknown_ps = counted.unknown_ps;
         self.analyzer = analyzer;
         self.last = self.last.saturating_sub(shift);
         self.cell_ends = self.cell_ends.saturating_sub(shift);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::counters::{Interval, Reading, State};
 use crate::trace::{analyze, Control, Observer, Progress};
 use std::fmt::Write;
 
@@ -153,7 +154,7 @@ fn missing_samples_end_a_burst_and_are_no_empty_queue() {
     let ms = |ms: f64| Some((ms * 1e9) as u64);
     assert_eq!(times(&found[0].1), (ms(9.9), ms(10.9), Some(true), Some(false)));
     assert_eq!(times(&found[1].1), (ms(31.0), ms(31.964), Some(false), Some(true)), "80 KB drain in 64 us");
-    assert_eq!(taken["gaps"], json!([{ "port": "stream", "origin_s": 0, "from_ps": ms(10.9), "to_ps": ms(31.0) }]));
+    assert_eq!(taken["gaps"], json!([{ "port": "stream", "origin_s": 0, "from_ps": ms(10.9), "to_ps": ms(31.0), "why": "gap" }]));
     let report = live.report();
     assert_eq!((&report["ports"][0]["gaps"], &report["ports"][0]["gap_ps"]), (&json!(1), &json!(ms(20.1))));
 }
@@ -231,6 +232,20 @@ fn a_port_without_records_gives_its_memory_back_and_may_return() {
 }
 
 #[test]
+fn a_table_without_rows_is_waited_for_and_no_error_at_its_end() {
+    let header = "time_s,queue_bytes\n";
+    let mut live = live(json!({}));
+    live.push(header.as_bytes()).unwrap();
+    (0..20).for_each(|_| live.settle().unwrap());
+    live.reopen().unwrap();
+    live.push(header.as_bytes()).unwrap();
+    live.push(b"1700000000,1\n1700000001,2\n").unwrap();
+    (0..3).for_each(|_| live.settle().unwrap());
+    let report = live.report();
+    assert_eq!((&report["ports"][0]["records"], &report["origin_s"], &report["refused"]), (&json!(2), &json!(1_699_999_999), &json!(0)));
+}
+
+#[test]
 fn what_is_no_stream_of_rows_is_refused_with_what_reads_it() {
     for (bytes, what) in [(&b"PAR1____\n"[..], "is Parquet"), (b"\x1f\x8b\x08\n", "is packed with gzip"), (b"a,b\nc,d\n", "stream: ")] {
         let mut live = live(json!({}));
@@ -238,4 +253,58 @@ fn what_is_no_stream_of_rows_is_refused_with_what_reads_it() {
         let error = live.end().unwrap_err();
         assert!(error[0].to_string().contains(what), "{error:?}");
     }
+}
+
+/// Reader of counters that a test makes: 100 intervals of a port, one burst, then nothing known, then a queue.
+struct Counters(u64);
+
+impl TraceReader for Counters {
+    fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
+        batch.clear();
+        let port = context.ports.index(b"eth0")?;
+        let us = |us: u64| Time::from_ps(us * 1_000_000);
+        for i in self.0..(self.0 + 50).min(100) {
+            let (start, end) = (us(100 * i), us(100 * i + 100));
+            let known = Interval {
+                start,
+                end,
+                sent: Some(1_000),
+                queue: Some(if (20..25).contains(&i) { 90_000 } else { 0 }),
+                dropped: Some(u64::from(i == 22)),
+                ..Interval::default()
+            };
+            let unknown = (23..40).contains(&i);
+            let interval = if unknown { Interval::unknown(start, end, State::Stalled) } else { known };
+            batch.readings.push((port, Reading::Interval(interval)));
+        }
+        self.0 += 50;
+        Ok(self.0 <= 100)
+    }
+    fn place(&self, row: u64) -> String {
+        format!("sample {row}")
+    }
+    fn progress(&self) -> f64 {
+        0.0
+    }
+    fn finish(&mut self, _: &mut Context) {}
+}
+
+#[test]
+fn counters_are_bursts_and_what_they_leave_unknown_is_neither_a_burst_nor_a_zero() {
+    let mut live = live(json!({}));
+    let facts = Facts { fates: Fates { drops: true, marks: false }, ..Facts::of("made", crate::input::facts::Shape::Counters) };
+    live.known = Some(Arc::new(Known { facts, by: By::Queue }));
+    live.reader = Some(Box::new(Counters(0)));
+    live.read().unwrap();
+    let taken = live.take();
+    let found = bursts(&taken);
+    assert_eq!(found.len(), 1, "{taken}");
+    let burst = &found[0].1;
+    let ms = |tenths: u64| json!(tenths * 100_000_000);
+    assert_eq!((&burst["start_ps"], &burst["end_ps"], &burst["open"]), (&ms(20), &ms(23), &json!(true)));
+    assert_eq!((&burst["peak_bytes"], &burst["dropped_packets"]), (&json!(90_000), &json!(1)));
+    assert_eq!(taken["gaps"], json!([{ "port": "eth0", "origin_s": 0, "from_ps": ms(23), "to_ps": ms(40), "why": "stalled" }]));
+    let port = &live.report()["ports"][0];
+    assert_eq!((&port["unknown_ps"], &port["gap_ps"]), (&json!({ "stalled": 1_700_000_000_u64 }), &ms(17)));
+    assert_eq!((&port["records"], &port["queue_bytes"], &port["dropped"]), (&json!(100), &json!(0), &json!(1)));
 }

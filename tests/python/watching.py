@@ -36,13 +36,21 @@ def rows(bursts: int, *, first: int = 0, ports: int = 2, name: str = "eth", each
 class Running:
     """A watch in a thread."""
 
-    def __init__(self, given: list[Any], *, settings: dict[str, Any] | None = None, page: bool = False, **choices: Any) -> None:
+    def __init__(
+        self,
+        given: list[Any],
+        *,
+        settings: dict[str, Any] | None = None,
+        page: bool = False,
+        told: Callable[[list[Burst]], None] | None = None,
+        **choices: Any,
+    ) -> None:
         self.watch = Watch([str(one) for one in given], {**SETTINGS, **(settings or {})}, Choices(**choices))
         self.bursts: list[Burst] = []
         self.server = Server(self.watch.hub, Metrics(self.watch.hub, self.watch.webhook), 0, "test") if page else None
         if self.server is not None:
             self.server.start()
-        self._thread = threading.Thread(target=self.watch.run, args=(self.bursts.extend,))
+        self._thread = threading.Thread(target=self.watch.run, args=(told or self.bursts.extend,))
         self._thread.start()
 
     def close(self) -> None:

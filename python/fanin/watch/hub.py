@@ -188,6 +188,7 @@ class Hub:
             source.settle()
             taken = json.loads(source.live.take())
             report = json.loads(source.live.report())
+            source.told()
             with self.lock:
                 self._take(source, taken, report, new)
         with self.turned:

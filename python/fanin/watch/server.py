@@ -27,6 +27,9 @@ _READERS: Final = 16
 _ALIVE: Final = 5.0
 """Seconds after which a connection without news gets a sign of life."""
 
+_PAUSE: Final = 0.4
+"""Seconds between two states that a page gets, at least."""
+
 _HEADERS: Final = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
@@ -92,6 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
                 data = self.server.state(seen) if changed else b": still here\n\n"
                 self.wfile.write(data)
                 self.wfile.flush()
+                self.server.stopping.wait(_PAUSE)
         except OSError:
             pass  # the page was closed
         finally:

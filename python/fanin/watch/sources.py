@@ -22,6 +22,9 @@ be read."""
 NAP: Final = 0.1
 """Seconds between two looks for more."""
 
+_AHEAD: Final = 8 << 20
+"""Bytes that are read before what ended in them is told: bursts wait in memory until then."""
+
 _HEADER: Final = 1 << 16
 """Longest first line that is remembered."""
 
@@ -63,6 +66,11 @@ class Source:
         Whether the end of what is there is the end.
     patience : float
         Seconds without bytes after which it is stalled.
+
+    Attributes
+    ----------
+    hurry : threading.Event
+        Set when much has been read since it was last told.
     """
 
     def __init__(self, name: str, live: Live, fetch: Callable[[Source], None], *, once: bool, patience: float) -> None:
@@ -80,6 +88,9 @@ class Source:
         self._last: float | None = None
         self._held = threading.RLock()
         self._thread: threading.Thread | None = None
+        self.hurry = threading.Event()
+        self._untold = 0
+        self._told = threading.Event()
         self._places: dict[str, Place] = {}
         self._open: tuple[str, int, int] | None = None  # name, descriptor, where the reading began
 
@@ -157,6 +168,17 @@ class Source:
             self._last = now
             self.counts.bytes += len(data)
             self.live.push(data)
+            self._untold += len(data)
+            if self._untold > _AHEAD:
+                self._told.clear()
+        while self._untold > _AHEAD and not self.stopping.is_set():
+            self.hurry.set()
+            self._told.wait(NAP)
+
+    def told(self) -> None:
+        """Note that what has ended was told: the reading may go on."""
+        self._untold = 0
+        self._told.set()
 
     def opened(self) -> None:
         """Note that somebody is at the other end, or that a file is open."""

@@ -21,7 +21,7 @@ from fanin.watch.webhook import Webhook
 __all__ = ["Choices", "Watch"]
 
 TURN: Final = 0.5
-"""Seconds between two looks at what has ended."""
+"""Seconds between two looks at what has ended, unless much comes."""
 
 _PATIENCE: Final = 5.0
 """Seconds that alerts have to be sent in the end."""
@@ -94,6 +94,7 @@ class Watch:
             raise ValueError(f"--stall: '{choices.stall}' {error}; accepted: a time, for example 5s") from None
         self._choices = choices
         self._stopping = threading.Event()
+        self._hurry = threading.Event()
         self._positions = Positions(choices.state)
         sources = []
         for name in given:
@@ -102,6 +103,7 @@ class Watch:
             text = json.dumps({**{key: value for key, value in settings.items() if value is not None}, "paths": [shown]})
             live = _core.Live(shown, text, choices.gap, choices.cell, choices.retire)
             sources.append(Source(shown, live, fetch, once=choices.once, patience=patience))
+            sources[-1].hurry = self._hurry
         self.hub = Hub(sources, cell_s=_core.quantity("time", choices.cell) / 1e12, keep=choices.keep)
         self.webhook = Webhook(choices.rules.webhook) if choices.rules is not None else None
 
@@ -120,7 +122,8 @@ class Watch:
             for source in self.hub.sources:
                 source.start()
             while not (self._is_over() or self._stopping.is_set() or (end is not None and time.monotonic() >= end)):
-                self._stopping.wait(TURN)
+                self._hurry.wait(TURN)
+                self._hurry.clear()
                 self._turn(told)
         finally:
             for source in self.hub.sources:
@@ -134,6 +137,7 @@ class Watch:
     def stop(self) -> None:
         """Let `run` return soon."""
         self._stopping.set()
+        self._hurry.set()
 
     def _is_over(self) -> bool:
         """Whether there is nothing to wait for."""

@@ -178,6 +178,9 @@ impl Live {
                 return Ok(());
             }
             self.inspect()?;
+            if self.reader.is_none() && self.pipe.waiting() > MOST_WAITING {
+                return Err(Problem::new(format!("has no record in {MOST_WAITING} bytes")).file(&self.name).into());
+            }
         }
         self.read()
     }
@@ -352,7 +355,13 @@ impl Live {
             }
             let Slot::Watched(port) = slot else { continue };
             if record.time.ps() >= port.cell_ends {
-                next_cell(port, record.time, *place, (&self.watching, self.context.origin), (&mut self.cells, &mut self.cells_lost));
+                next_cell(
+                    port,
+                    record.time,
+                    *place,
+                    (&self.watching, self.context.origin),
+                    (&mut self.cells, &mut self.cells_lost),
+                );
             }
             port.take(record);
         }

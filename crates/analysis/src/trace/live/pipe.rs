@@ -148,7 +148,8 @@ impl ReadAt for Pipe {
     fn let_go(&self, before: u64) {
         let mut held = self.held();
         if held.arrow && !held.inspecting {
-            held.used = usize::try_from(before.saturating_sub(held.before)).map_or(held.used, |used| used.clamp(held.used, held.whole));
+            held.used =
+                usize::try_from(before.saturating_sub(held.before)).map_or(held.used, |used| used.clamp(held.used, held.whole));
         }
     }
 

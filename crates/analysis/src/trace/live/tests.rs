@@ -120,7 +120,9 @@ fn json_lines_and_tc_series_come_in_pieces() {
 #[test]
 fn wrong_rows_are_passed_over_and_counted_and_late_records_too() {
     let mut text = table(3);
-    text.push_str("soon,eth0,1,1500,f1\n9000000,eth0,0,1500\n9000000,eth0,0,1500,f1\n8000000,eth0,0,1500,f1\n9100000,eth0,0,1500,f1\n");
+    text.push_str(
+        "soon,eth0,1,1500,f1\n9000000,eth0,0,1500\n9000000,eth0,0,1500,f1\n8000000,eth0,0,1500,f1\n9100000,eth0,0,1500,f1\n",
+    );
     let mut live = live(json!({}));
     for part in text.as_bytes().chunks(100) {
         live.push(part).unwrap();
@@ -150,7 +152,8 @@ fn missing_samples_end_a_burst_and_are_no_empty_queue() {
     let taken = live.take();
     let found = bursts(&taken);
     assert_eq!(found.len(), 2, "{taken}");
-    let times = |burst: &Value| (burst["start_ps"].as_u64(), burst["end_ps"].as_u64(), burst["open"].as_bool(), burst["cut"].as_bool());
+    let times =
+        |burst: &Value| (burst["start_ps"].as_u64(), burst["end_ps"].as_u64(), burst["open"].as_bool(), burst["cut"].as_bool());
     let ms = |ms: f64| Some((ms * 1e9) as u64);
     assert_eq!(times(&found[0].1), (ms(9.9), ms(10.9), Some(true), Some(false)));
     assert_eq!(times(&found[1].1), (ms(31.0), ms(31.964), Some(false), Some(true)), "80 KB drain in 64 us");
@@ -225,7 +228,8 @@ fn a_port_without_records_gives_its_memory_back_and_may_return() {
     live.push(text.as_bytes()).unwrap();
     live.settle().unwrap();
     live.take();
-    let retired = |live: &Live| live.report()["ports"].as_array().unwrap().iter().map(|port| port["retired"] == true).collect::<Vec<_>>();
+    let retired =
+        |live: &Live| live.report()["ports"].as_array().unwrap().iter().map(|port| port["retired"] == true).collect::<Vec<_>>();
     assert_eq!(retired(&live), [false, true]);
     live.push(b"5001,b,3\n").unwrap();
     assert_eq!((retired(&live), &live.report()["ports"][1]["records"]), (vec![false, false], &json!(11)));
@@ -242,12 +246,17 @@ fn a_table_without_rows_is_waited_for_and_no_error_at_its_end() {
     live.push(b"1700000000,1\n1700000001,2\n").unwrap();
     (0..3).for_each(|_| live.settle().unwrap());
     let report = live.report();
-    assert_eq!((&report["ports"][0]["records"], &report["origin_s"], &report["refused"]), (&json!(2), &json!(1_699_999_999), &json!(0)));
+    assert_eq!(
+        (&report["ports"][0]["records"], &report["origin_s"], &report["refused"]),
+        (&json!(2), &json!(1_699_999_999), &json!(0))
+    );
 }
 
 #[test]
 fn what_is_no_stream_of_rows_is_refused_with_what_reads_it() {
-    for (bytes, what) in [(&b"PAR1____\n"[..], "is Parquet"), (b"\x1f\x8b\x08\n", "is packed with gzip"), (b"a,b\nc,d\n", "stream: ")] {
+    for (bytes, what) in
+        [(&b"PAR1____\n"[..], "is Parquet"), (b"\x1f\x8b\x08\n", "is packed with gzip"), (b"a,b\nc,d\n", "stream: ")]
+    {
         let mut live = live(json!({}));
         live.push(bytes).unwrap();
         let error = live.end().unwrap_err();

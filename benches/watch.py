@@ -30,8 +30,8 @@ def switch(seconds: float) -> pl.DataFrame:
     steps = round(seconds * 1e9 / STEP_NS)
     draw = np.random.default_rng(1)
     time_ns = np.repeat(np.arange(steps) * STEP_NS, PORTS)
-    # Bursts of 10 samples, one in 100 samples, at other times at each port.
-    phase = (np.arange(steps)[:, None] + draw.integers(0, 100, PORTS)[None, :]) % 100
+    # Bursts of 10 samples, one in 1,000 samples, at other times at each port.
+    phase = (np.arange(steps)[:, None] + draw.integers(0, 1_000, PORTS)[None, :]) % 1_000
     queue = np.where(phase < 10, 20_000 * (1 + np.minimum(phase, 9 - phase)), draw.integers(0, 3_000, (steps, PORTS)))
     ports = [f"Ethernet{1 + port // 4}/{1 + port % 4}" for port in range(PORTS)]
     return pl.DataFrame(

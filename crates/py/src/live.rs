@@ -88,7 +88,7 @@ impl Live {
         self.held().used()
     }
 
-    /// What has ended since this was last asked, as JSON.
+    /// Takes all that has ended since the last call, as JSON.
     fn take(&self, py: Python<'_>) -> String {
         py.detach(|| self.held().take().to_string())
     }

@@ -31,7 +31,7 @@ pub struct PortCounts {
     pub unknown_ps: BTreeMap<&'static str, u64>,
 }
 
-/// What is known of a port in one stretch of time; there is none where nothing is known.
+/// Knowledge of a port in one stretch of time; there is none where nothing is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
     /// Number of the stretch, from second 0 of the stream's clock.

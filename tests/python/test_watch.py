@@ -240,6 +240,26 @@ class TestCommand:
         assert "Ports, the worst first" in out
         assert "page: http://127.0.0.1:" in err
 
+    def test_one_that_is_killed_tells_nothing_twice(self, tmp_path: Path) -> None:
+        file, state = written(tmp_path / "a.csv", HEADER + rows(20)), tmp_path / "state.json"
+        command = [sys.executable, "-c", "from fanin.cli import app; app()", "watch", str(file), "--no-page", "--json"]
+        command += ["--above", "20KB", "--state", str(state)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            lines = [process.stdout.readline() for _ in range(40)]
+            append(file, rows(200, first=20))
+            lines += [process.stdout.readline() for _ in range(10)]
+            process.kill()
+            lines += process.stdout.read().splitlines()
+        append(file, rows(30, first=220))
+        again = subprocess.run([*command, "--once"], capture_output=True, text=True, timeout=120, check=True)
+        told = [
+            (one["port"], one["burst"]["start_ps"])
+            for one in map(json.loads, [*filter(str.strip, lines), *again.stdout.splitlines()])
+        ]
+        assert len(told) == len(set(told))
+        assert 60 + 50 <= len(told) <= 500, "two ports, 250 bursts; those of one turn at most are lost"
+
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [

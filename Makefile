@@ -157,11 +157,11 @@ sweep-kills: $(VENV)/.built $(VENV)/.dev ## kill a sweep at KILLS=100 random mom
 	FANIN_SWEEP_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -q tests/python/test_sweep.py -k killed_at_any_time
 
 .PHONY: statistics
-statistics: $(VENV)/.built $(VENV)/.dev ## tables of docs/statistics.md: coverage, false verdicts, races and the stop rule on stored seeds; an hour
+statistics: $(VENV)/.built $(VENV)/.dev ## tables of docs/dev/statistics-measured.md: coverage, false verdicts, races and the stop rule on stored seeds; an hour
 	$(BIN)/python tests/python/simulated.py 400
 
 .PHONY: site
-site: $(VENV)/.dev ## the documentation with the engine in it, into target/site/html
+site: $(VENV)/.built $(VENV)/.dev ## the documentation with the engine in it, into target/site/html
 	$(BIN)/python site/build.py $(CARGO_TARGET_DIR)/site $$(.ci/engine)
 
 .PHONY: site-serve

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import api
 import experiments
 import reference
 
@@ -121,6 +122,9 @@ def stage(docs: Path) -> None:
         (docs / target).parent.mkdir(exist_ok=True)
         links = rewritten(text, reference.SOURCE if target == "scenario.md" else reference.SOURCE.parent / target, target, wanted)
         (docs / target).write_text("".join(links), encoding="utf-8")
+    for target, text in api.pages().items():
+        (docs / target).parent.mkdir(exist_ok=True)
+        (docs / target).write_text(text, encoding="utf-8")
     for source in sorted((ROOT / "docs").rglob("*")):
         if source.is_file() and source.suffix != ".md":
             out = docs / source.relative_to(ROOT / "docs")

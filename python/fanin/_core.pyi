@@ -85,7 +85,7 @@ def check_many(texts: list[str], base_dir: str, threads: int) -> list[tuple[str 
     """Check scenarios in JSON on some threads: for each its hash, None with errors, and its problems."""
 
 def facts(text: str, format: Literal["toml", "json"], base_dir: str) -> dict[str, Any]:
-    """Say what a scenario simulates: ``nodes``, ``links``, ``base_rtt_ps``, ``traffic``, ``packet_hops``, ``lasts_s``."""
+    """Say what a scenario simulates: ``nodes``, ``links``, ``base_rtt_ps``, ``traffic``, ``packet_hops``, ``threads``, ..."""
 
 def trials(text: str, format: Literal["toml", "json"], base_dir: str) -> list[dict[str, Any]]:
     """Return every policy with what a scenario would get to try it: ``part``, ``kind``, ``doc``, ``settings``."""

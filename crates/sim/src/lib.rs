@@ -21,6 +21,6 @@ pub use run::bench::{measure, prepare, workload, Measured, Section, Workload, FE
 pub use run::counters::{counters, counters_page, CounterGroup};
 pub use run::folder::{drive, finish, run, summarize, Control, Observer, Outcome, Progress, Rows, RunError};
 pub use run::inspect::{Kept, PortNow};
-pub use run::parts::{run_parts, Division, Order, Undivided};
+pub use run::parts::{expected, run_parts, Division, Expected, Order, Undivided};
 pub use run::setup::{world, world_fetching};
 pub use world::{Pause, World};

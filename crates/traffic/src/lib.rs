@@ -26,7 +26,7 @@
 //! let mut traffic = Traffic::new(&[entry], &context).unwrap();
 //! while let Some(flow) = traffic.pop() {
 //!     assert_ne!(flow.src, flow.dst);
-//!     traffic.on_complete(&flow, flow.start + Span::from_ms(2)); // once the network has delivered it
+//!     traffic.on_complete(flow.completion(flow.start + Span::from_ms(2))); // once the network has delivered it
 //! }
 //! assert!(traffic.is_complete());
 //! ```

@@ -5,7 +5,7 @@
 //! idle network; an end leaves its host when it is over and knows that the other is. Nothing else passes between the two but
 //! packets.
 
-use super::ends::{side, End, EndGone, EndId, EndKind, EndReport, NewEnd, OpenFlow};
+use super::ends::{End, EndGone, EndId, EndKind, EndReport, NewEnd, OpenFlow};
 use super::ideal::{crossing, Paths};
 use super::rules::SendControl;
 use super::{timer_key, Hosts, Progress, Ready, PEER_ABORTED, PEER_OVER};
@@ -31,7 +31,7 @@ impl Hosts {
         if here == [false; 2] {
             return self.ends.skip();
         }
-        [spec.src, spec.dst].iter().for_each(|host| self.catch_up(core, host.0));
+        [spec.src, spec.dst].iter().for_each(|host| self.catch_up(core, *host));
         core.ledger.totals.started += u64::from(here[0]);
         let id = self.ends.next_flow();
         let mut ports = Stream::new(self.seed, Purpose::Ports, self.flow_key(&spec));
@@ -45,7 +45,7 @@ impl Hosts {
             five_tuple_hash(from.0, to.0, client, SERVER_PORT, protocol),
             five_tuple_hash(to.0, from.0, SERVER_PORT, client, protocol),
         ];
-        let nic = |host: fanin_units::HostId| self.hosts[host.index()].nic;
+        let nic = |host: fanin_units::HostId| self.hosts[host].nic;
         let there = network.path(core, nic(spec.src), spec.dst, hash[data_side as usize]);
         let asks = !datagrams && self.transports[usize::from(spec.transport)].1.needs_telemetry().is_some();
         let paths = Paths {
@@ -125,7 +125,7 @@ impl Hosts {
             written_elsewhere: !here[0],
         };
         let place = self.ends.insert(flow, ends);
-        let [initiator, responder] = [place << 1, place << 1 | 1];
+        let [initiator, responder] = EndId::both(place);
         if core.ledger.observed {
             self.follow(core, initiator);
         }
@@ -165,7 +165,7 @@ impl Hosts {
     /// Time at which host `to` knows of completions, each known since a time at a host.
     pub fn notified_at(&self, core: &Core, network: &impl Network, to: HostId, known: &[(Time, HostId)]) -> Time {
         let informed = known.iter().filter(|(_, host)| *host != to).map(|(at, host)| {
-            let path = network.path(core, self.hosts[host.index()].nic, to, 0);
+            let path = network.path(core, self.hosts[*host].nic, to, 0);
             *at + Span::from_ps(crossing(core, &path, self.framing.frame(0)))
         });
         informed.max().unwrap_or(Time::ZERO)
@@ -180,7 +180,7 @@ impl Hosts {
     fn endpoints(&self, core: &Core, spec: &FlowSpec, place: &Place) -> [Endpoint; 2] {
         if let FlowKind::Datagrams(datagrams) = &spec.kind {
             let frame = self.framing.frame(UDP_HEADER + datagrams.packet.get() as u16);
-            let nic = self.hosts[spec.src.index()].nic;
+            let nic = self.hosts[spec.src].nic;
             let wire = u64::from(frame) + u64::from(core.links[nic].gap());
             let clock = DatagramClock::new(datagrams, spec, Bytes(wire), self.seed);
             return [UdpEndpoint::source(Box::new(clock)), UdpEndpoint::sink()].map(Endpoint::from);
@@ -339,7 +339,7 @@ impl Hosts {
         }
         if !end.over {
             end.over = true;
-            let key = timer_key(end.sends.dst.0, end.flow(), side(id).other(), PEER_OVER);
+            let key = timer_key(end.sends.dst, end.flow(), id.side().other(), PEER_OVER);
             core.notify_peer(core.now + end.latency, end.sends.dst, key);
         }
         let gone = self.ends[id].peer_over;
@@ -362,7 +362,7 @@ impl Hosts {
     pub(super) fn abort(&mut self, core: &mut Core, id: EndId, reason: AbortReason) {
         let end = &mut self.ends[id];
         end.aborted = Some(reason);
-        let key = timer_key(end.sends.dst.0, end.flow(), side(id).other(), PEER_ABORTED);
+        let key = timer_key(end.sends.dst, end.flow(), id.side().other(), PEER_ABORTED);
         core.notify_peer(core.now + end.latency, end.sends.dst, key);
         self.release(core, id);
     }
@@ -395,7 +395,7 @@ impl Hosts {
     /// Takes an end out of its host; with the flow's second end, its row is written.
     fn release(&mut self, core: &mut Core, id: EndId) {
         if self.ends.exists(id) && self.ends[id].queued {
-            let host = &mut self.hosts[self.ends[id].host() as usize];
+            let host = &mut self.hosts[self.ends[id].host()];
             host.ready.retain(|r| r != Ready::End(id));
             if let Some(gate) = host.gate.as_deref_mut() {
                 gate.held.retain(|r| *r != Ready::End(id));
@@ -403,7 +403,7 @@ impl Hosts {
         }
         let Some((end, flow)) = self.ends.remove(id, core.ledger.moment(core.now)) else { return };
         if let Some(headers) = self.headers.as_deref_mut() {
-            headers.forget(end.flow, side(id));
+            headers.forget(end.flow, id.side());
         }
         self.signals.add(&end.signals);
         self.reordering.add(&end.report.reordering);
@@ -412,7 +412,7 @@ impl Hosts {
                 self.connections.remove(&(flow.spec.entry, flow.spec.index));
             }
             self.count_ended(core, &flow);
-            self.write_row(core, &flow, side(id), core.now);
+            self.write_row(core, &flow, id.side(), core.now);
         }
     }
 
@@ -453,7 +453,7 @@ impl Hosts {
             self.signals.add(&end.signals);
             self.reordering.add(&end.report.reordering);
             if let Some(flow) = flow {
-                self.write_row(core, &flow, side(id), core.now);
+                self.write_row(core, &flow, id.side(), core.now);
             }
         }
     }

@@ -5,7 +5,7 @@ use super::Destination;
 use fanin_packet::{Control, Envelope, Framing, Header, Kind, Packet};
 use fanin_scenario::Scenario;
 use fanin_telemetry::{Stamp, TableError};
-use fanin_units::{LinkId, Span, Time};
+use fanin_units::{HostId, LinkId, Span, Time};
 use fanin_wire::{control, shim, CaptureFile, Direction, Framer};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -226,11 +226,11 @@ impl Capturing {
     pub fn sent(
         &mut self,
         (now, start): (Time, Time),
-        host: u32,
+        host: HostId,
         packet: &Packet,
         shim: Option<ShimBytes>,
     ) -> Result<(), TableError> {
-        let interface = self.interfaces[host as usize];
+        let interface = self.interfaces[host.index()];
         if interface == NONE {
             return Ok(());
         }
@@ -239,8 +239,8 @@ impl Capturing {
     }
 
     /// A control message has reached a host: with the packet that is delivered next, or alone in a frame.
-    pub fn message(&mut self, now: Time, host: u32, (envelope, control): (&Envelope, &Control), alone: bool) {
-        let interface = self.interfaces[host as usize];
+    pub fn message(&mut self, now: Time, host: HostId, (envelope, control): (&Envelope, &Control), alone: bool) {
+        let interface = self.interfaces[host.index()];
         if interface == NONE {
             return;
         }
@@ -259,11 +259,11 @@ impl Capturing {
     pub fn received(
         &mut self,
         now: Time,
-        host: u32,
+        host: HostId,
         packet: &Packet,
         besides: (Option<ShimBytes>, Stamp),
     ) -> Result<(), TableError> {
-        let interface = self.interfaces[host as usize];
+        let interface = self.interfaces[host.index()];
         if interface != NONE {
             self.push(self.arrived(now), *packet, besides, (interface, Direction::In));
         }

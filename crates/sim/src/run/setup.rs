@@ -21,7 +21,7 @@ use crate::hosts::receive::Receivers;
 use crate::hosts::round::Round;
 use crate::hosts::storm::{Storm, Storms, STORM};
 use crate::hosts::tx_queue::TxQueue;
-use crate::hosts::{Host, Hosts};
+use crate::hosts::{Host, Hosts, NO_HOST};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trace, Wanted};
 use crate::world::sample::Samples;
 use crate::world::{World, DEADLOCK_PERIOD};
@@ -52,7 +52,7 @@ const FETCHED_AHEAD: usize = 11;
 /// The far end of a link that leads to `node`.
 fn far_end(topology: &Topology, node: NodeId) -> FarEnd {
     match topology.host_id(node) {
-        Some(host) => FarEnd::Host(host.0),
+        Some(host) => FarEnd::Host(host),
         None => FarEnd::Switch(SwitchId(topology.switch_index(node).unwrap_or_default() as u32)),
     }
 }
@@ -239,20 +239,20 @@ fn hosts(scenario: &Scenario, traffic: &Traffic, gates: &BTreeMap<LinkId, PortGa
     let mut storms = Storms::new();
     for (host, changes) in scenario.storms() {
         if let Some((first, storm)) = Storm::new(changes) {
-            timers.push(first, (host.0, STORM));
-            storms.insert(host.0, storm);
+            timers.push(first, (NodeId(host.0), STORM));
+            storms.insert(host, storm);
         }
     }
     let mut notices = BTreeMap::new();
-    for (h, node) in (0..).zip(&topology.hosts) {
+    for (host, node) in (0..).map(HostId).zip(&topology.hosts) {
         let all: VecDeque<Notice> = notices_of(scenario, topology.host_link(*node));
         if let Some(first) = all.front() {
-            timers.push(first.at, (h, LINK));
-            notices.insert(h, all);
+            timers.push(first.at, (NodeId(host.0), LINK));
+            notices.insert(host, all);
         }
     }
-    let mut feeders = vec![u32::MAX; topology.links.len()];
-    (0..).zip(&topology.hosts).for_each(|(h, node)| feeders[topology.host_link(*node).index()] = h);
+    let mut feeders = vec![NO_HOST; topology.links.len()];
+    (0..).map(HostId).zip(&topology.hosts).for_each(|(host, node)| feeders[topology.host_link(*node).index()] = host);
     let nics: Vec<Host> = topology.hosts.iter().map(nic).collect();
     let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), Arc::new(config.clone().into())));
     Hosts {
@@ -417,7 +417,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
     let topology = scenario.topology();
     let explicit = scenario.doc().engine.ports == PortModel::Explicit;
     let asked = scenario.transports().iter().any(|(_, transport)| transport.needs_telemetry().is_some());
-    let stormy: Vec<u32> = scenario.storms().into_iter().map(|(host, _)| host.0).collect();
+    let stormy: Vec<HostId> = scenario.storms().into_iter().map(|(host, _)| host).collect();
     let mut links = Vec::with_capacity(topology.links.len());
     let mut ports: Vec<Port> = Vec::with_capacity(topology.links.len());
     let port_of =

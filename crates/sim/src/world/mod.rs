@@ -15,11 +15,11 @@ use crate::core::Core;
 use crate::fabric::Fabric;
 use crate::hosts::Hosts;
 use crate::ledger::{kind, Totals};
-use fanin_packet::Kind;
+use fanin_packet::{Kind, PacketId};
 use fanin_switch::DropReason;
 use fanin_telemetry::TableError;
 use fanin_traffic::{Completion, FlowSpec, Traffic};
-use fanin_units::{LinkId, Span, SwitchId, Time};
+use fanin_units::{HostId, LinkId, Span, SwitchId, Time};
 use sample::Samples;
 use std::collections::BTreeMap;
 
@@ -187,9 +187,9 @@ impl World {
     /// The first timer is due: of a host's end, or of a mechanism at a switch.
     fn timeout(&mut self) {
         let Some((at, (node, key))) = self.core.timers.pop() else { return };
-        self.core.ledger.note_event(at, kind::TIMER, [u64::from(node), key]);
-        match node.checked_sub(self.fabric.hosts) {
-            None => self.hosts.timeout(&mut self.core, node, at, key),
+        self.core.ledger.note_event(at, kind::TIMER, [u64::from(node.0), key]);
+        match node.0.checked_sub(self.fabric.hosts) {
+            None => self.hosts.timeout(&mut self.core, HostId(node.0), at, key),
             Some(s) => self.fabric.timeout(&mut self.core, SwitchId(s), key),
         }
     }
@@ -382,7 +382,7 @@ impl World {
     }
 
     #[inline(never)]
-    fn arrival_hooked(&mut self, l: LinkId, packet: u32) {
+    fn arrival_hooked(&mut self, l: LinkId, packet: PacketId) {
         // A call of its own: with one in the middle the whole would save its registers first.
         if self.core.inspects {
             return self.arrival_inspected(l, packet);
@@ -392,7 +392,7 @@ impl World {
 
     #[cold]
     #[inline(never)]
-    fn arrival_inspected(&mut self, l: LinkId, packet: u32) {
+    fn arrival_inspected(&mut self, l: LinkId, packet: PacketId) {
         if let Some(reason) = self.core.fault(l, packet) {
             return self.lose(l, packet, reason);
         }
@@ -404,7 +404,7 @@ impl World {
 
     /// Removes a frame that does not arrive, or that its receiver discards, with all its content.
     #[cold]
-    fn lose(&mut self, l: LinkId, packet: u32, reason: DropReason) {
+    fn lose(&mut self, l: LinkId, packet: PacketId, reason: DropReason) {
         let core = &mut self.core;
         if let Some(message) = core.pool.detach(packet) {
             core.lose_message(l, &message, reason);
@@ -425,7 +425,7 @@ impl World {
     }
 
     #[inline(always)]
-    fn hook_arrival(&mut self, l: LinkId, packet: u32) {
+    fn hook_arrival(&mut self, l: LinkId, packet: PacketId) {
         match self.core.links[l].far_end() {
             FarEnd::Switch(s) => self.fabric.arrive_hooked(&mut self.core, s, l, packet),
             FarEnd::Host(h) => self.hosts.deliver_hooked(&mut self.core, h, packet),

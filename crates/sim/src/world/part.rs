@@ -8,7 +8,7 @@ use crate::hosts::ends::EndGone;
 use crate::ledger::{kind, HeldRows};
 use fanin_telemetry::Moment;
 use fanin_traffic::Completion;
-use fanin_units::{LinkId, Span, SwitchId, Time};
+use fanin_units::{LinkId, NodeId, Span, SwitchId, Time};
 
 /// A part's state between two windows, by which all parts decide what comes next.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -87,19 +87,19 @@ impl World {
         self.traffic.keep_ranks(|host| hosts[host.index()] == number);
         let core = &mut self.core;
         core.part = Some(Box::new(Part::new(hosts.to_vec(), switches.to_vec(), number, parts)));
-        let here = |node: u32| match node.checked_sub(hosts.len() as u32) {
-            None => hosts[node as usize],
+        let here = |node: NodeId| match node.0.checked_sub(hosts.len() as u32) {
+            None => hosts[node.index()],
             Some(switch) => switches[switch as usize],
         };
         let timers = std::mem::take(&mut core.timers);
         core.timers.extend(timers.into_entries().filter(|(_, (node, _))| here(*node) == number));
         for l in (0..core.links.len() as u32).map(LinkId) {
             let to = match core.links[l].far_end() {
-                FarEnd::Host(host) => hosts[host as usize],
+                FarEnd::Host(host) => hosts[host.index()],
                 FarEnd::Switch(SwitchId(s)) => switches[s as usize],
             };
             let from = match core.ports[l].owner {
-                Owner::Host(host) => hosts[host as usize],
+                Owner::Host(host) => hosts[host.index()],
                 Owner::Switch(SwitchId(s), _) => switches[s as usize],
             };
             if from == number && to != number {

@@ -3,7 +3,8 @@
 use crate::random::{classes, combined, fifo, Random};
 use fanin_scenario::Scenario;
 use fanin_sim::{
-    run_parts, workload, world, Control, Destination, Division, Kept, Observer, Order, Pause, Progress, Totals, Undivided, World,
+    expected, run_parts, workload, world, Control, Destination, Division, Kept, Observer, Order, Pause, Progress, Totals,
+    Undivided, World,
 };
 use fanin_units::{Span, Time};
 use proptest::prelude::*;
@@ -205,6 +206,31 @@ fn parts_are_of_about_the_same_work_and_pods_stay_together() {
     }
 }
 
+/// Times measured on 16 cores, as in docs/parallel.md, by workload and number of threads: the estimate is within a quarter of most, and
+/// of all within a half.
+#[test]
+fn threads_are_expected_to_give_about_what_they_gave() {
+    let measured: [(&str, &[(usize, f64)]); 5] = [
+        ("W2-8192", &[(2, 1.5), (4, 2.6), (8, 3.5), (16, 5.3)]),
+        ("L1", &[(2, 1.3), (4, 2.2), (8, 3.1), (16, 4.3)]),
+        ("W2-1024", &[(2, 1.5), (4, 1.9), (8, 3.0), (16, 3.8)]),
+        ("W2-128", &[(2, 1.2), (4, 1.8), (8, 2.0), (16, 2.2)]),
+        ("demo", &[(2, 1.3), (4, 1.4)]),
+    ];
+    let mut near = 0;
+    for (name, table) in measured {
+        let scenario = workload(name, 0.01).expect("a workload").scenario;
+        let traffic = scenario.traffic().expect("valid");
+        for (threads, measured) in table {
+            let found = expected(&scenario, &traffic, *threads);
+            let off = found.times / measured;
+            assert!((0.65..1.5).contains(&off), "{name} on {threads} threads: {measured}, expected {:.2}", found.times);
+            near += usize::from((0.75..1.25).contains(&off));
+        }
+    }
+    assert!(near >= 14, "{near} of 18");
+}
+
 #[test]
 fn links_without_delay_are_not_cut() {
     let text =
@@ -214,6 +240,20 @@ fn links_without_delay_are_not_cut() {
     assert_eq!(apart(&scenario).parts, 1);
     let why = divided(&scenario, &apart(&scenario), Order::Threads(2)).expect_err("nothing to divide");
     assert_eq!(why.0, "one switch, or links without delay: nothing to divide");
+}
+
+#[test]
+fn a_run_in_which_only_samples_are_left_is_given_up() {
+    // A connection of the job is given up, and a rank waits for what it would have brought.
+    let text = FOLLOWING.replace("duration = \"400us\"\n", "").replace("total = \"60KB\"", "total = \"9KB\"");
+    let text = text.replace("sample = \"20us\"", "sample = \"5ms\"");
+    let text = text
+        .replace("size = \"20KB\"", "size = \"900KB\"")
+        .replace("rto_min = \"200us\"", "rto_min = \"200us\"\nrto_initial = \"300us\"\nrto_max = \"1ms\"\nmax_retries = 1");
+    let scenario = Scenario::from_toml(&text, Path::new(".")).expect("valid");
+    assert!(whole(&scenario).is_none());
+    let why = divided(&scenario, &Division::balanced(&scenario, 2), Order::Shuffled(1)).expect_err("no end");
+    assert_eq!(why.0, "nothing is left to happen");
 }
 
 /// Stops a run when it is asked for the third time.

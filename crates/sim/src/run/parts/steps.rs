@@ -70,7 +70,8 @@ pub fn next(all: &[Status], window: Span, stop: Time) -> Step {
     if next > stop && sample > stop {
         return Step::End { at: Some(stop), barrier: stop, interrupted: false };
     }
-    if next == Time::MAX && sample == Time::MAX {
+    // Samples alone go on for ever.
+    if next == Time::MAX && (sample == Time::MAX || stop == Time::MAX) {
         return Step::GiveUp("nothing is left to happen");
     }
     if next > sample {

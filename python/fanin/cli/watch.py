@@ -164,9 +164,9 @@ def _tell(hub: Hub, bursts: list[Burst], *, quiet: bool, as_json: bool) -> None:
         else:
             said = [show.duration(report["duration_ps"])]
             said += [f"up to {show.size(report['peak_bytes'])}"] if report["peak_bytes"] is not None else []
-            said += [show.many(report["dropped_packets"], "drop")] if report["dropped_packets"] else []
             culprits = burst.culprits()
             said += [f"{culprits[0]['share']:.0%} of it from {culprits[0]['name']}"] if culprits else []
+            said += [show.many(report["dropped_packets"], "drop")] if report["dropped_packets"] else []
             name = burst.port if len(hub.sources) == 1 else f"{burst.source}: {burst.port}"
             line = f"{burst.when()}  {name}  {', '.join(said)}"
         typer.echo(line)

@@ -25,7 +25,7 @@ pub enum RowError {
     Row(Problem),
     /// Nothing more can be read.
     End(Problem),
-    /// The rest has not come yet.
+    /// More of a stream has not come yet.
     Pause,
 }
 

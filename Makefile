@@ -55,6 +55,10 @@ mutants-changed: ## those in the lines that differ from SINCE=main, for WITHIN=1
 soak: ## property tests of the simulator with other cases each time, CASES=1000 of each; SOAK=rcm: those whose names have that
 	FANIN_SOAK=$(or $(CASES),1000) cargo test --quiet -p fanin-sim --test fidelity $(SOAK)
 
+.PHONY: soak-watch
+soak-watch: ## an hour of `fanin watch` at full rate, SECONDS=3600: memory flat within 1 %, counts exact
+	FANIN_SOAK_S=$(or $(SECONDS),3600) $(BIN)/python -m pytest -q tests/python/test_watch.py -k memory_is_flat
+
 .PHONY: drills
 drills: ## apply the walk-throughs of CONTRIBUTING.md to a copy of the project and test it
 	$(PYTHON) .ci/drills
@@ -116,6 +120,10 @@ htsim-peer:
 reproduce: $(VENV)/.built ## all figures of all papers in full, into out/reproduce
 	$(BIN)/fanin reproduce --all
 
+.PHONY: whatif-truth
+whatif-truth: $(VENV)/.built $(VENV)/.dev ## runs hidden behind each input, and whether fanin whatif finds their remedies (docs/whatif.md)
+	$(BIN)/python tests/python/whatif_truth.py $(INPUTS)
+
 .PHONY: ns3-test
 ns3-test: $(VENV)/.built $(VENV)/.dev ## compare with ns-3 3.37, where libns3-dev is installed
 	@if [ ! -e /usr/include/ns3/core-module.h ]; then \
@@ -153,11 +161,11 @@ sweep-kills: $(VENV)/.built $(VENV)/.dev ## kill a sweep at KILLS=100 random mom
 	FANIN_SWEEP_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -q tests/python/test_sweep.py -k killed_at_any_time
 
 .PHONY: statistics
-statistics: $(VENV)/.built $(VENV)/.dev ## tables of docs/statistics.md: coverage, false verdicts, races and the stop rule on stored seeds; an hour
+statistics: $(VENV)/.built $(VENV)/.dev ## tables of docs/dev/statistics-measured.md: coverage, false verdicts, races and the stop rule on stored seeds; an hour
 	$(BIN)/python tests/python/simulated.py 400
 
 .PHONY: site
-site: $(VENV)/.dev ## the documentation with the engine in it, into target/site/html
+site: $(VENV)/.built $(VENV)/.dev ## the documentation with the engine in it, into target/site/html
 	$(BIN)/python site/build.py $(CARGO_TARGET_DIR)/site $$(.ci/engine)
 
 .PHONY: site-serve

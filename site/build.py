@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import api
 import experiments
 import reference
 
@@ -44,7 +45,7 @@ FENCE = re.compile(r"^(```|~~~)")
 
 
 STYLES = ("uplot/uPlot.min.css", "style.css")
-SCRIPTS = ("uplot/uPlot.min.js", "charts.js", "figures.js", "bursts.js", "script.js")
+SCRIPTS = ("uplot/uPlot.min.js", "charts.js", "figures.js", "strip.js", "bursts.js", "script.js")
 """What the page about an analysis is made of: those of `python/fanin/pages`."""
 PROGRAMS = ("playground/fanin.wasm", "analyze/analyze.wasm")
 """Where the site has its programs."""
@@ -121,6 +122,9 @@ def stage(docs: Path) -> None:
         (docs / target).parent.mkdir(exist_ok=True)
         links = rewritten(text, reference.SOURCE if target == "scenario.md" else reference.SOURCE.parent / target, target, wanted)
         (docs / target).write_text("".join(links), encoding="utf-8")
+    for target, text in api.pages().items():
+        (docs / target).parent.mkdir(exist_ok=True)
+        (docs / target).write_text(text, encoding="utf-8")
     for source in sorted((ROOT / "docs").rglob("*")):
         if source.is_file() and source.suffix != ".md":
             out = docs / source.relative_to(ROOT / "docs")

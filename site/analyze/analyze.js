@@ -9,8 +9,23 @@ const json = async (name) => {
   if (!response.ok) throw new Error(`${name}: the server says ${response.status}`);
   return response.json();
 };
+// Address of a module of the site in this page's memory, and so are those that it imports: workers can be made of it without a server.
+const held = new Map();
+function hold(address) {
+  if (!held.has(address.href)) held.set(address.href, holding(address));
+  return held.get(address.href);
+}
+async function holding(address) {
+  const response = await fetch(address);
+  if (!response.ok) throw new Error(`${address.pathname}: the server says ${response.status}`);
+  let text = await response.text();
+  for (const [line, before, from] of text.matchAll(/^(import .* from )"(\..*)";$/gm)) {
+    text = text.replace(line, `${before}"${await hold(new URL(from, address))}";`);
+  }
+  return URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+}
 // All that an analysis needs: fetched once, so that the next one needs no server.
-const program = Promise.all([compile(new URL("analyze.wasm", folder)), json("parts.json")]);
+const program = Promise.all([compile(new URL("analyze.wasm", folder)), json("parts.json"), hold(new URL("worker.js", folder))]);
 
 const element = (tag, attributes = {}, ...children) => {
   const made = document.createElement(tag);
@@ -24,7 +39,7 @@ const element = (tag, attributes = {}, ...children) => {
 const megabytes = (bytes) => `${(bytes / 1e6).toLocaleString("en-US", { maximumFractionDigits: 2 })} MB`;
 
 let files = []; // { name, blob, behind }
-let running = null; // the worker, while it is at work
+let running = null; // the analysis that goes on
 let worker = null;
 let result = null;
 let address = null;
@@ -36,7 +51,7 @@ const list = element("ul", { class: "an-files" });
 const chooser = element("input", { type: "file", id: "an-chooser", multiple: true, onchange: () => { add(chooser.files); chooser.value = ""; } });
 const drop = element("label", { class: "an-drop", for: "an-chooser" }, element("b", {}, "Drop a capture or a table here"), element("span", {}, "or click to choose: pcap, pcapng, CSV, TSV, JSON lines, Parquet, Arrow"), chooser);
 const run = element("button", { class: "pg-run", type: "button", disabled: true, onclick: start }, "Analyse");
-const stop = element("button", { type: "button", disabled: true, onclick: () => { ready(); halt("stopped"); } }, "Stop");
+const stop = element("button", { type: "button", disabled: true, onclick: () => { end(); halt("stopped"); } }, "Stop");
 const command = element("code", { class: "an-command" });
 const kept = element("div", { class: "pg-bar", hidden: true },
   element("button", { type: "button", onclick: () => save("html") }, "Save this page"),
@@ -95,20 +110,25 @@ function halt(words) {
   say();
 }
 
-// A worker that waits for files.
-function ready() {
+// Ends the worker, with the analysis that it is at.
+function end() {
   worker?.terminate();
-  worker = new Worker(new URL("worker.js", folder), { type: "module" });
-  worker.onmessage = ({ data }) => heard(data);
-  worker.onerror = (event) => halt(`the program could not be started: ${event.message || "a file of the site is missing"}`);
+  worker = null;
+}
+
+function made(code) {
+  const mine = new Worker(code, { type: "module" });
+  mine.onmessage = ({ data }) => mine === worker && heard(data);
+  mine.onerror = (event) => { end(); halt(`the program could not be started: ${event.message || "this browser has no modules in workers"}`); };
+  return mine;
 }
 
 async function start() {
-  if (running) ready();
+  if (running) end();
   halt("");
   problems.replaceChildren();
   const [paths, behind] = sides();
-  const mine = worker;
+  const mine = {};
   running = mine;
   stop.disabled = false;
   run.disabled = true;
@@ -117,8 +137,10 @@ async function start() {
   state.textContent = "reading";
   const asked = { files: files.map(({ name, blob }) => ({ name, blob })), settings: settingsOf(paths, behind, given()) };
   try {
-    const [module, parts] = await program;
-    if (running === mine) mine.postMessage({ module, parts, ...asked });
+    const [module, parts, code] = await program;
+    if (running !== mine) return;
+    worker ??= made(code);
+    worker.postMessage({ module, parts, ...asked });
   } catch (error) {
     if (running === mine) halt(unloaded(error));
   }
@@ -186,7 +208,6 @@ async function begin() {
     element("div", {}, command, state, bar, problems, kept),
     frame);
   draw();
-  ready();
   await program.catch((error) => halt(unloaded(error)));
 }
 

@@ -61,7 +61,7 @@ export class Curves {
     const axis = { stroke: ink, grid: { stroke: "#8884", width: 1 }, ticks: { stroke: "#8884", width: 1 } };
     const x = { label: "time", value: (_, us) => (us === null ? "–" : time(us * 1e6)) };
     const us = (list) => list.map((ps) => ps / 1e6);
-    const plot = (height, axes, series, tables) => new uPlot({ ...this.size(height), series: [x, ...series], scales: { x: { time: false } }, axes: [{ ...axis, label: "time, µs" }, ...axes.map((own) => ({ ...axis, ...own }))] }, uPlot.join(tables), this.place);
+    const plot = (height, axes, series, tables) => new uPlot({ ...this.size(height), series: [x, ...series], scales: { x: { time: false, range } }, cursor: { sync: { key: "curves" } }, axes: [{ ...axis, label: "time, µs" }, ...axes.map((own) => ({ ...axis, ...own }))] }, uPlot.join(tables), this.place);
     const shown = (of) => (_, value) => (value === null || value === undefined ? "–" : of(value));
 
     const queues = runs.map(({ looks, queue }) => (queue
@@ -77,11 +77,16 @@ export class Curves {
       { label: `${letter}marked`, scale: "packets", stroke: COLORS[i], dash: [6, 4], width: 1, spanGaps: true, value: shown(String) },
       { label: `${letter}dropped`, scale: "packets", stroke: "#c62828", dash: i ? [2, 3] : [], width: 1, spanGaps: true, value: shown(String) },
     ]);
+    // Both charts have the same part of the time: all of it, or what was dragged in one of them.
+    const ends = [...queues, ...sent].flatMap(([times]) => [times[0], times.at(-1)]);
+    const whole = [Math.min(...ends), Math.max(...ends)];
+    const range = ({ data: [times] }, from, to) => (from === times[0] && to === times.at(-1) ? whole : [from, to]);
     const right = { scale: "packets", side: 1, size: 60, label: "packets so far", grid: { show: false } };
     this.clear();
     this.plots = [
       plot(300, [{ label: "queue, KB", size: 60 }], ofQueue, queues),
       plot(200, [{ label: "sent, Gb/s", size: 60 }, right], ofRate, sent),
     ];
+    this.place.plots = this.plots; // for tests
   }
 }

@@ -1,4 +1,4 @@
-"""Which interval of a mean holds: the methods that were compared for docs/statistics.md, on the values that are chosen on.
+"""Which interval of a mean holds: the methods that were compared on stored values (docs/dev/statistics-measured.md).
 
 python tests/python/interval_methods.py 300        # 300 samples of each of six points; prints the table, in some minutes
 """

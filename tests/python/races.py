@@ -1,6 +1,6 @@
 """Races of `fanin best` on values of real runs: how often they are wrong where nothing differs, and find what is better.
 
-`python tests/python/simulated.py 400 races` prints the table of docs/statistics.md.
+`python tests/python/simulated.py 400 races` prints the table of docs/dev/statistics-measured.md.
 """
 
 from __future__ import annotations

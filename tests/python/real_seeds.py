@@ -5,7 +5,7 @@
     python tests/python/real_seeds.py elsewhere  # 2,100 unlike both; writes golden/real_seeds_elsewhere.parquet
 
 Methods and limits were chosen on the first file: points of examples/sweep-marking.toml, and two of them on a fabric of 64 hosts,
-with 600 seeds each. What docs/statistics.md shows is measured on the second: networks of 40 and 48 hosts, with loads and thresholds
+with 600 seeds each. The page shows what is measured on the second: networks of 40 and 48 hosts, with loads and thresholds
 that the first has not, and 300 seeds each. The third is of runs that are not like them: timeouts of 200 ms, CUBIC without marking,
 eight hosts with few flows, the demo for 30 ms, one spine; no number of seeds was chosen there, and what the package says instead is
 tried on them.

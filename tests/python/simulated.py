@@ -1,4 +1,4 @@
-"""The simulation behind docs/statistics.md: how often intervals, verdicts and the stop rule are wrong on values of real runs.
+"""Tables of docs/dev/statistics-measured.md: how often intervals, verdicts and the stop rule are wrong on values of real runs.
 
     python tests/python/simulated.py 400             # prints the tables of the page, in an hour
     python tests/python/simulated.py 4000 classes    # with how many seeds each metric is reliable, by the values that are chosen on

@@ -283,3 +283,39 @@ def test_another_file_needs_no_server(browser: webdriver.Chrome, capture: Path, 
         assert script(browser, command) == f"fanin analyze {path.name} --rate 100Mbps"
         size = f"{path.stat().st_size / 1e6:.2f}".rstrip("0").rstrip(".")
         WebDriverWait(browser, 60).until(lambda driver, size=size: driver.execute_script(said).startswith(f"{size} MB in"))  # type: ignore[misc]
+
+
+STOP_EARLY = """
+const [done] = arguments;
+const part = (name) => document.querySelector(`#fanin-analyze .${name}`);
+const [state, run, stop] = [part('pg-state'), part('pg-run'), part('pg-run + button')];
+new MutationObserver((_, observer) => {
+  if (!state.textContent.includes('%')) return;
+  observer.disconnect();
+  stop.click();
+  done([state.textContent, run.disabled, stop.disabled]);
+}).observe(state, { childList: true });
+run.click();
+"""
+"""Begins an analysis and stops it at its first word on how far it is."""
+
+
+@pytest.mark.browser
+@needs_browser[1]
+def test_an_analysis_after_a_stopped_one_needs_no_server(browser: webdriver.Chrome, capture: Path) -> None:
+    """Twice, since the first might live on what was left over; what was stopped says no more."""
+    said = "return document.querySelector('#fanin-analyze .pg-state').textContent"
+    with Served() as address:
+        browser.get(f"{address}/analyze-here.html")
+        WebDriverWait(browser, 30).until(lambda driver: driver.find_elements(By.ID, "an-rate"))
+        browser.find_element(By.ID, "an-rate").send_keys("100Mbps")
+        browser.find_element(By.ID, "an-chooser").send_keys(str(capture))
+        WebDriverWait(browser, 60).until(lambda driver: "on this machine" in driver.execute_script(said))
+    browser.get_log("browser")  # type: ignore[no-untyped-call]
+    for _ in range(2):
+        assert browser.execute_async_script(STOP_EARLY) == ["stopped", False, True]
+        assert script(browser, said) == "stopped"
+        browser.find_element(By.CSS_SELECTOR, "#fanin-analyze .pg-run").click()
+        WebDriverWait(browser, 60).until(lambda driver: "on this machine" in driver.execute_script(said))
+    assert script(browser, "return document.querySelector('#fanin-analyze .pg-problems').textContent") == ""
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []  # type: ignore[no-untyped-call]

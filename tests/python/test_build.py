@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -133,14 +134,26 @@ def test_make_lists_its_targets() -> None:
 
 
 def test_what_the_source_needs_is_part_of_what_is_shipped(tmp_path: Path) -> None:
-    """The papers' scenarios are files of scenarios/papers, to which the package has a link; crates embed files of other folders."""
+    """And little else. Papers' scenarios lie behind a link of the package; crates embed files of other folders."""
     maturin = shutil.which("maturin", path=str(Path(sys.executable).parent))
     if maturin is None or shutil.which("cargo") is None:
         pytest.skip("maturin or cargo is not installed")
     subprocess.run([maturin, "sdist", "-o", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True)
     (archive,) = tmp_path.glob("*.tar.gz")
+    assert 1_000_000 < archive.stat().st_size < 4_000_000
     with tarfile.open(archive) as opened:
         shipped = {name.partition("/")[2] for name in opened.getnames() if opened.getmember(name).isfile()}
+        opened.extractall(tmp_path, filter="data")
+    at_top = {"Cargo.lock", "Cargo.toml", "LICENSE", "NOTICE", "PKG-INFO", "README.md", "pyproject.toml"}
+    assert {name.partition("/")[0] for name in shipped} == at_top | {"crates", "python", "scenarios", "workloads"}
+    assert [name for name in shipped if name.endswith((".so", ".pyc", ".rlib")) or "/target/" in name] == []
+    folder = tmp_path / archive.name.removesuffix(".tar.gz")
+    manifest = ["--manifest-path", str(folder / "crates" / "py" / "Cargo.toml")]
+    built_of = ["cargo", "metadata", "--offline", "--locked", "--no-deps", "--format-version=1", *manifest]
+    read = subprocess.run(built_of, cwd=folder, capture_output=True, text=True, check=True)
+    targets = [target["src_path"] for package in json.loads(read.stdout)["packages"] for target in package["targets"]]
+    assert len(targets) > 10
+    assert [path for path in targets if not Path(path).is_file()] == [], "manifests name what is not shipped"
     papers = ROOT / "scenarios" / "papers"
     expected = {str(path.relative_to(papers)) for path in papers.rglob("*") if path.is_file()}
     assert expected

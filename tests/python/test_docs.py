@@ -150,6 +150,22 @@ def test_the_citation_is_of_this_version() -> None:
     assert cited == [cargo["workspace"]["package"]["version"]]
 
 
+def test_the_repository_has_one_address_or_none() -> None:
+    """None is known yet. What a publisher sets stands in CONTRIBUTING.md."""
+    text = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("pyproject.toml", "Cargo.toml", "site/zensical.toml")}
+    project, cargo, site = (tomllib.loads(content) for content in text.values())
+    cited = re.findall(r"^repository-code: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    given = {
+        "pyproject.toml": project["project"].get("urls", {}).get("Repository"),
+        "Cargo.toml": cargo["workspace"]["package"].get("repository"),
+        "CITATION.cff": cited[0] if cited else None,
+        "site/zensical.toml": site["project"].get("repo_url"),
+    }
+    assert len(set(given.values())) == 1, given
+    section = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("\n## Publishing\n")[1].split("\n## ")[0]
+    assert set(re.findall(r"^\| `(\S+)` \|", section, re.MULTILINE)) == {*given, "SECURITY.md"}
+
+
 def test_hooks_run_what_make_test_runs() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("$(BIN)", ".venv/bin")
     hooks = re.findall(

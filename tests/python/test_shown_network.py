@@ -244,3 +244,14 @@ def test_thresholds_are_told_by_port_where_they_differ() -> None:
     classes = {"switch.scheduling": {"kind": "strict", "classes": 2}, "switch.class_marking": [{"classes": [1], "marking": "none"}]}
     by_class = overview(incast(**classes)).text
     assert "Marking by port: class 0: threshold (k 65 packets), classes 1 to 7: none at 41 ports" in by_class
+
+
+def test_threads_are_named_where_they_are_expected_to_pay() -> None:
+    demo = overview(fanin.Scenario.from_file(ROOT / "scenarios" / "demo.toml"))
+    gains = demo.facts["threads"]
+    assert [gain["threads"] for gain in gains] == [2, 4], "four leaves: four parts"
+    assert all(gain["window_ps"] == 1_500_000 for gain in gains) and 1.1 < gains[1]["times"] < 1.6
+    assert f"on one core, {gains[1]['times']:.1f} times as fast on 4 (an estimate; --threads, docs/parallel.md)." in demo.text
+    one_switch = overview(incast())
+    assert one_switch.facts["threads"] == []
+    assert one_switch.text.endswith("of simulation on one core.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import importlib.util
+import inspect
 import json
 import re
 import shutil
@@ -20,6 +21,7 @@ from typing import Any
 
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
@@ -85,6 +87,34 @@ def test_the_reference_is_split_and_keeps_its_anchors(build: ModuleType) -> None
     links = "[a](../scenario.md#pfcparams) [b](../scenario.md)\n"
     lines = build.rewritten(links, ROOT / "docs" / "switch" / "x.md", "switch/x.md", set())
     assert "".join(lines) == "[a](../scenario/mechanisms.md#pfcparams) [b](../scenario.md)\n"
+
+
+@pytest.mark.native
+def test_each_public_name_of_the_package_has_its_entry(build: ModuleType) -> None:
+    """With its parts, parameters and errors; names and pages that docstrings mention are links."""
+    pages: dict[str, str] = build.api.pages()
+    assert sorted(build.api.WHERE) == sorted(fanin.__all__)
+    for name in fanin.__all__:
+        page = pages[f"api/{build.api.WHERE[name]}.md"]
+        assert page.count(f"\n## {name} {{ #{name.strip('_')} }}\n") == 1
+        assert f"](api/{build.api.WHERE[name]}.md#{name.strip('_')}) |" in pages["api.md"]
+    for thing in (fanin.Result, fanin.Scenario, fanin.Sweep, fanin.Analysis, fanin.Comparison):
+        page = pages[f"api/{build.api.WHERE[thing.__name__]}.md"]
+        public = {name for name in dir(thing) if not name.startswith("_") and inspect.isroutine(getattr(thing, name))}
+        assert len(public) >= 3
+        assert [name for name in public if f"\n### {thing.__name__}.{name} {{ #" not in page] == []
+    run = pages["api/runs.md"].split("\n## run {")[1].split("\n## ")[0]
+    assert 'threads: int | Literal["auto"] | None = None,' in run.replace("'", '"')
+    for parameter in inspect.signature(fanin.run).parameters:
+        assert f"| `{parameter}` | *" in run
+    assert "| [`OutputError`](#OutputError) | The folder cannot be used" in run
+    assert "[`fanin.ProgressState`](#ProgressState)" in run
+    assert "[parallel](../parallel.md)" in run
+    assert "### Result.flows { #Result.flows }\n\n```python\n.flows: pl.DataFrame\n" in pages["api/runs.md"]
+    assert "### sweep.sweep {" in pages["api/comparisons.md"]
+    assert "### statistics.interval {" in pages["api/statistics.md"]
+    assert all(200 < len(page.split()) < 4_000 for page in pages.values())
+    assert "doctest" not in "".join(pages.values())
 
 
 def test_dead_links_and_loads_from_elsewhere_are_found(build: ModuleType, tmp_path: Path) -> None:
@@ -354,6 +384,40 @@ def test_what_was_shown_is_grey_when_choices_change(browser: webdriver.Chrome, s
     script(browser, "[...document.querySelectorAll('.pg-bar button')].find(b => b.textContent === 'TOML').click()")
     state = "return document.querySelector('.pg-state').textContent"
     WebDriverWait(browser, 10).until(lambda driver: "TOML not copied" in driver.execute_script(state))
+
+
+@needs_engine
+@pytest.mark.browser
+@needs_browser[1]
+def test_both_charts_show_the_same_part_of_the_time(browser: webdriver.Chrome, served: str) -> None:
+    """At first, after a drag in either of them, under the pointer, and after a double-click."""
+    browser.set_window_size(1280, 1400)
+    browser.get(f"{served}/index.html")
+    browser.get(f"{served}/playground.html")
+    finished(browser)
+    shown = "return document.querySelector('.pg-chart').plots.map(({ scales }) => [scales.x.min, scales.x.max])"
+    WebDriverWait(browser, 10).until(lambda driver: len(driver.execute_script(shown)) == 2)
+    ends = "return document.querySelector('.pg-chart').plots.map(({ data: [times] }) => [times[0], times.at(-1)])"
+    both = script(browser, ends)
+    whole = [min(begin for begin, _ in both), max(end for _, end in both)]
+    assert both[0] != both[1]
+    assert script(browser, shown) == [whole, whole]
+    overs = browser.find_elements(By.CSS_SELECTOR, ".pg-chart .u-over")
+    script(browser, "arguments[0].scrollIntoView({ block: 'center' })", overs[0])
+    for over in overs:
+        wide = over.size["width"]
+        chain = ActionChains(browser).move_to_element(over).move_by_offset(-wide // 4, 0)
+        chain.click_and_hold().move_by_offset(wide // 2, 0).release().perform()
+        WebDriverWait(browser, 10).until(lambda driver: whole not in driver.execute_script(shown))
+        first, second = script(browser, shown)
+        assert first == pytest.approx(second, rel=1e-9)
+        assert first[0] - whole[0] == pytest.approx((whole[1] - whole[0]) / 4, rel=0.05)
+        assert first[1] - first[0] == pytest.approx((whole[1] - whole[0]) / 2, rel=0.02)
+        lines = script(browser, "return document.querySelector('.pg-chart').plots.map((p) => p.posToVal(p.cursor.left, 'x'))")
+        assert lines[0] == pytest.approx(lines[1], abs=(whole[1] - whole[0]) / 200)
+        assert first[0] < lines[0] < first[1]
+        ActionChains(browser).move_to_element(over).double_click().perform()
+        WebDriverWait(browser, 10).until(lambda driver: driver.execute_script(shown) == [whole, whole])
 
 
 @needs_engine

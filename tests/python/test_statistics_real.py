@@ -1,6 +1,6 @@
 """What is said of real runs holds: coverage, false verdicts and the stop rule, on networks that no limit was chosen on.
 
-A short form of `make statistics`, which prints the tables of docs/statistics.md: the same code with fewer samples.
+A short form of `make statistics`, which prints the tables of docs/dev/statistics-measured.md: the same code with fewer samples.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from fanin.statistics import tried
 from fanin.sweep.axes import Stop
 from simulated import LIMIT, drawn, gap, holds, replayed, table
 
-PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "statistics.md"
+MEASURED = DOCS / "dev" / "statistics-measured.md"
 
 
 def noise(samples: int, share: float) -> float:
@@ -356,9 +358,11 @@ def test_where_the_rule_says_yes_the_interval_holds() -> None:
 
 def test_the_page_lists_every_metric_that_was_measured_with_its_seeds() -> None:
     listed = re.findall(
-        r"^\| `([^`]+)` \| (\w+) \|(?: [^|]+\|){3} (\w+) \|(?: [^|]+\|){3}$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
+        r"^\| `([^`]+)` \| (\w+) \|(?: [^|]+\|){3} (\w+) \|(?: [^|]+\|){3}$", MEASURED.read_text(encoding="utf-8"), re.MULTILINE
     )
     words = simulated.WORDS
     assert listed == [
         (name, *(words[simulated.seeds_of(name, kind)] for kind in ("means", "differences"))) for name in real_seeds.names()
     ]
+    classes = re.findall(r"^\| (\w+) \| (\w+) \| (`fct/.*|`q.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted((name, *seeds) for *seeds, names in classes for name in re.findall(r"`([^`]+)`", names))

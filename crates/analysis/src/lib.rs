@@ -12,8 +12,8 @@
 //! costs about a millisecond, so longer traces are faster.
 //!
 //! Folders, each of which uses only those before it (a test in `testkit`): `record` and `display`; `bursts`, the analysis of one port;
-//! `checks`, plausibility of records; `input`, files, context and errors that all readers share; `capture`, packets; `formats`, a
-//! registry of file formats; `pair`, two captures of one port; `trace`, from options to the report. `explain` stands apart. Without the
+//! `checks`, plausibility of records; `counters`, bursts in intervals of counters and watermarks; `input`, files, context and errors that all readers share; `capture`, packets; `formats`, a
+//! registry of file formats; `pair`, two captures of one port; `trace`, from options to the report, and streams as they come. `explain` stands apart. Without the
 //! feature `files` there are only records in memory: `record`, `display`, `bursts` and `explain`.
 
 mod bursts;
@@ -21,6 +21,8 @@ mod bursts;
 mod capture;
 #[cfg(feature = "files")]
 mod checks;
+#[cfg(feature = "files")]
+pub mod counters;
 mod display;
 pub mod explain;
 #[cfg(feature = "files")]
@@ -34,8 +36,8 @@ mod record;
 pub mod trace;
 
 pub use bursts::{
-    unknown_flows, Background, Burst, Culprit, Detect, DetectReport, FlowInfo, FlowLookup, HistogramReport, Histograms, Law,
-    Nothing, NoticeFlow, NoticeReport, NoticeValue, Phase, PortAnalyzer, PortReport, Proof, RateFrom, Round, Sawtooth, Sender,
-    SettingError, Settings, Steady, SCHEMA,
+    unknown_flows, Background, Burst, CountedBurst, CountedPort, Culprit, Detect, DetectReport, FlowInfo, FlowLookup,
+    HistogramReport, Histograms, Law, Nothing, NoticeFlow, NoticeReport, NoticeValue, Phase, PortAnalyzer, PortReport, Proof,
+    RateFrom, Round, Sawtooth, Sender, SettingError, Settings, Steady, UnknownTime, SCHEMA,
 };
 pub use record::{Disorder, Fates, Record, Sample, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED, SAMPLE};

@@ -26,7 +26,22 @@ pub use tcp::{Nack, SackBlock, Segment, SegmentMut, SynOptions, TcpFlags, TcpHea
 pub use telemetry::{rate_code, Departure, HopSample, Record, Stack, MAX_HOPS, RECORD_BYTES};
 
 /// Index of a packet in the pool of all packets; queues and events hold it instead of the packet.
-pub type PacketId = u32;
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct PacketId(pub u32);
+
+impl PacketId {
+    /// The place as an index.
+    #[inline(always)]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl std::fmt::Display for PacketId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
 
 /// ECN codepoint in the IP header. Source: RFC 3168 §5.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

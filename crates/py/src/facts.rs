@@ -1,13 +1,25 @@
 //! Facts about a scenario, the policies that could be tried on it, and this build's features.
 
 use crate::{read, scenario_error, to_python, version};
+use fanin_params::Problem;
+use fanin_sim::Expected;
 use pyo3::prelude::*;
 
-/// Facts about a scenario in numbers: network, idle round trips, load that its traffic puts on each link.
+/// Facts about a scenario in numbers: network, idle round trips, load that its traffic puts on each link, and what threads are expected to
+/// make of a run.
 #[pyfunction]
 pub fn facts<'py>(py: Python<'py>, text: &str, format: &str, base_dir: &str) -> PyResult<Bound<'py, PyAny>> {
     let scenario = read(text, format, base_dir)?.map_err(|problems| scenario_error(py, &problems))?;
-    let facts = py.detach(|| scenario.facts()).map_err(|problems| scenario_error(py, &problems))?;
+    let facts = || {
+        let (mut facts, traffic) = (scenario.facts()?, scenario.traffic()?);
+        let of = |threads: usize| {
+            let Expected { parts, window, times } = fanin_sim::expected(&scenario, &traffic, threads);
+            (parts == threads).then(|| serde_json::json!({ "threads": threads, "window_ps": window.ps(), "times": times }))
+        };
+        facts["threads"] = [2, 4, 8, 16].into_iter().filter_map(of).collect();
+        Ok(facts)
+    };
+    let facts = py.detach(facts).map_err(|problems: Vec<Problem>| scenario_error(py, &problems))?;
     to_python(py, &facts)
 }
 

@@ -268,14 +268,21 @@ impl<R> Keeper<R> {
         }
     }
 
-    /// The first record that waits for its turn.
-    pub fn first(&self) -> Option<&R> {
-        self.waiting.first_key_value().map(|(_, waiting)| &waiting.row)
+    /// Kept records that wait for their turn: how many, and the first.
+    pub fn waiting(&self) -> (usize, Option<&R>) {
+        let first = self.waiting.first_key_value().map(|(_, waiting)| &waiting.row);
+        (self.waiting.len() + self.aside.len(), first)
     }
 
-    /// Records in memory.
-    pub fn held(&self) -> usize {
-        self.waiting.len() + self.aside.len() + self.ports.iter().map(|port| port.ring.len()).sum::<usize>()
+    /// Gives records that need not wait any longer at `now` to `sink`.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn give<E>(&mut self, now: Time, sink: &mut impl FnMut(R) -> Result<(), E>) -> Result<(), E> {
+        match self.waiting.is_empty() {
+            true => Ok(()),
+            false => self.release(Some(now), sink),
+        }
     }
 
     /// Gives records that need not wait any longer to `sink`, and more if too many wait: then half of the room is left, so that
@@ -322,6 +329,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::convert::Infallible;
+
+    impl<R> Keeper<R> {
+        /// Records in memory.
+        fn held(&self) -> usize {
+            self.waiting().0 + self.ports.iter().map(|port| port.ring.len()).sum::<usize>()
+        }
+    }
 
     /// Number and port, and whether it was closed.
     type Record = (u64, usize, bool);

@@ -31,8 +31,9 @@ pub(crate) struct Trigger {
     released: usize,
     /// Flows and entries that are waited for.
     on: Vec<Node>,
-    /// Hosts that know of the completions so far.
+    /// Hosts that know of the completions so far, and the time of the latest.
     known: Known,
+    latest: Time,
 }
 
 /// Knowledge of completions: for each host whose application saw one, the time of the latest. No other host knows of them
@@ -75,6 +76,7 @@ impl Dependencies {
                 released: 0,
                 on,
                 known: Known::new(),
+                latest: Time::ZERO,
             });
         }
     }
@@ -96,7 +98,8 @@ impl Dependencies {
             On::Flows(flows) => flows.iter().map(|flow| Node::Flow(entry, *flow)).collect(),
         };
         let targets = wait.targets.iter().map(|flow| Target::Flow(entry, *flow)).collect();
-        self.push(Trigger { one_by_one: wait.one_by_one, missing: 0, targets, released: 0, on, known: Known::new() });
+        let (known, latest) = (Known::new(), Time::ZERO);
+        self.push(Trigger { one_by_one: wait.one_by_one, missing: 0, targets, released: 0, on, known, latest });
     }
 
     fn push(&mut self, mut trigger: Trigger) {
@@ -113,22 +116,30 @@ impl Dependencies {
         self.of.contains_key(&node)
     }
 
-    /// Completes `node`, whose completion the hosts of `known` know of; returns the targets that this releases, each with the
-    /// hosts that know of the completions behind it.
-    pub fn complete(&mut self, node: Node, known: &Known) -> Vec<(Target, Known)> {
+    /// True if any dependency releases its targets one by one, in the order of completions.
+    pub fn any_one_by_one(&self) -> bool {
+        self.triggers.iter().any(|trigger| trigger.one_by_one)
+    }
+
+    /// Completes `node` at a time, whose completion the hosts of `known` know of; returns the targets that this releases, each
+    /// with the hosts that know of the completions behind it, and the time of the latest of these.
+    pub fn complete(&mut self, node: Node, known: &Known, at: Time) -> Vec<(Target, Known, Time)> {
         let mut released = Vec::new();
         for number in self.of.remove(&node).unwrap_or_default() {
             let trigger = &mut self.triggers[number as usize];
             trigger.missing = trigger.missing.saturating_sub(1);
             if trigger.one_by_one {
-                released.extend(trigger.targets.get(trigger.released).map(|target| (*target, known.clone())));
+                released.extend(trigger.targets.get(trigger.released).map(|target| (*target, known.clone(), at)));
                 trigger.released += 1;
                 continue;
             }
-            // Completions are seen in order of time: the later one is the latest.
-            trigger.known.extend(known);
+            for (host, since) in known {
+                let latest = trigger.known.entry(*host).or_default();
+                *latest = *since.max(latest);
+            }
+            trigger.latest = trigger.latest.max(at);
             if trigger.missing == 0 {
-                released.extend(trigger.targets.drain(..).map(|target| (target, trigger.known.clone())));
+                released.extend(trigger.targets.drain(..).map(|target| (target, trigger.known.clone(), trigger.latest)));
             }
         }
         released

@@ -80,7 +80,7 @@ pub(crate) trait Generate: Send {
 
     /// True if flows come after completions of others of the entry.
     fn follows_completions(&self) -> bool {
-        self.job().is_some()
+        false
     }
 
     /// True if no further flow will come, whatever completes.
@@ -94,6 +94,11 @@ pub(crate) trait Generate: Send {
     /// Expected number of flows before the first one is taken: exact if known, a mean if random.
     fn expected(&self) -> Option<f64> {
         self.total().map(|total| total as f64)
+    }
+
+    /// Expected number of random arrivals, each at a time of its own.
+    fn arrivals(&self) -> f64 {
+        0.0
     }
 
     /// The collective job behind the entry, whose connections are written to message by message.

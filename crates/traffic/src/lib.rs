@@ -26,7 +26,7 @@
 //! let mut traffic = Traffic::new(&[entry], &context).unwrap();
 //! while let Some(flow) = traffic.pop() {
 //!     assert_ne!(flow.src, flow.dst);
-//!     traffic.on_complete(&flow, flow.start + Span::from_ms(2)); // once the network has delivered it
+//!     traffic.on_complete(flow.completion(flow.start + Span::from_ms(2))); // once the network has delivered it
 //! }
 //! assert!(traffic.is_complete());
 //! ```
@@ -65,5 +65,5 @@ pub use pattern::{AllToAll, Permutation};
 pub use poisson::{HotSpot, PoissonTraffic};
 pub use query::{Aggregate, QueryTraffic};
 pub use sizes::{published, Cdf, ExponentialSize, FixedSize, Probability, Published, SizeFile, Sizes, UniformSize};
-pub use spec::{DatagramClock, DatagramSpec, FlowKind, FlowSpec, Query, RateCounts};
+pub use spec::{Completion, DatagramClock, DatagramSpec, FlowKind, FlowSpec, Query, RateCounts};
 pub use traffic::Traffic;

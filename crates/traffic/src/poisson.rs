@@ -270,6 +270,10 @@ impl Generate for Poisson {
         self.arrivals.total()
     }
 
+    fn arrivals(&self) -> f64 {
+        self.arrivals.expected()
+    }
+
     fn expected(&self) -> Option<f64> {
         Some(self.arrivals.expected())
     }

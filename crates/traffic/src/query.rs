@@ -256,6 +256,10 @@ impl Generate for Queries {
         per_query.all(|n| n == first).then(|| self.arrivals.total())?.map(|queries| queries * self.stride)
     }
 
+    fn arrivals(&self) -> f64 {
+        self.arrivals.expected()
+    }
+
     fn expected(&self) -> Option<f64> {
         // The clients differ by what they ask of, not by how often they do, or hardly.
         let results = u64::from(self.aggregate.is_some());

@@ -48,6 +48,11 @@ impl FlowSpec {
         }
     }
 
+    /// The completion of the flow at a time.
+    pub fn completion(&self, at: Time) -> Completion {
+        Completion { entry: self.entry, index: self.index, host: self.completes_at(), at }
+    }
+
     /// Host whose application sees the completion: it has all the data, or has sent all datagrams.
     pub fn completes_at(&self) -> HostId {
         match self.kind {
@@ -55,6 +60,17 @@ impl FlowSpec {
             FlowKind::Datagrams(_) => self.src,
         }
     }
+}
+
+/// Completion of a flow, which others may wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Index of the `[[traffic]]` table, and number of the flow within it.
+    pub entry: u16,
+    pub index: u64,
+    /// Host whose application sees the completion.
+    pub host: HostId,
+    pub at: Time,
 }
 
 /// Kind of delivery of a flow's bytes.

@@ -6,7 +6,7 @@ use crate::context::TrafficContext;
 use crate::depend::{Dependencies, Known, Node, Target};
 use crate::entry::Entry;
 use crate::generate::{Generate, QueryDraft};
-use crate::spec::{FlowSpec, Query};
+use crate::spec::{Completion, FlowSpec, Query};
 use fanin_params::Problem;
 use fanin_units::{HostId, Span, Time};
 use std::cmp::Reverse;
@@ -31,6 +31,8 @@ struct Running {
     head: Option<Time>,
     /// Hosts that know of the entry's completions, if something waits for the entry.
     known: Known,
+    /// Time of the latest of its completions so far.
+    latest: Time,
     /// Hosts that know of the completions after which the entry began.
     after: Known,
     /// Queries of which some flows have not been taken: number within the entry → (number, flows left).
@@ -49,8 +51,6 @@ pub struct Traffic {
     queries: Vec<Query>,
     /// Indices of entries that are collective jobs.
     jobs: Vec<u16>,
-    /// Latest time seen: of a flow's start or a completion.
-    now: Time,
     popped: u64,
     warnings: Vec<Problem>,
     notes: Vec<String>,
@@ -77,6 +77,7 @@ impl Traffic {
             open: 0,
             head: None,
             known: Known::new(),
+            latest: Time::ZERO,
             after: Known::new(),
             queries: BTreeMap::new(),
         });
@@ -90,7 +91,6 @@ impl Traffic {
             released: BTreeMap::new(),
             flow_names: assembled.flow_names,
             queries: Vec::new(),
-            now: Time::ZERO,
             popped: 0,
             warnings: assembled.warnings,
             notes: assembled.notes,
@@ -115,7 +115,6 @@ impl Traffic {
         let running = &mut self.entries[usize::from(i)];
         let draft = running.generate.pop()?;
         debug_assert_eq!(draft.start, start, "an entry's next start is that of its next flow");
-        self.now = self.now.max(start);
         self.popped += 1;
         running.open += 1;
         let query = draft.query.map(|query| query_number(&mut self.queries, running, i, query));
@@ -144,25 +143,27 @@ impl Traffic {
     }
 
     /// Completes a flow that was taken; flows that waited for it become visible through [`Traffic::next_start`], never before
-    /// `now`.
+    /// the completion. Completions at different hosts may be reported in any order.
     ///
     /// # Panics
     /// When more flows of an entry complete than were taken.
-    pub fn on_complete(&mut self, flow: &FlowSpec, now: Time) {
-        self.now = self.now.max(now);
-        let running = &mut self.entries[usize::from(flow.entry)];
-        assert!(running.open > 0, "flow {} of '{}' completes, and none is open", flow.index, running.name);
+    pub fn on_complete(&mut self, completion: Completion) {
+        let Completion { entry, index, host, at } = completion;
+        let running = &mut self.entries[usize::from(entry)];
+        assert!(running.open > 0, "flow {index} of '{}' completes, and none is open", running.name);
         running.open -= 1;
-        running.generate.on_complete(flow.index, self.now);
-        if self.dependencies.is_awaited(Node::Entry(flow.entry)) {
-            running.known.insert(flow.completes_at(), self.now);
+        running.generate.on_complete(index, at);
+        running.latest = running.latest.max(at);
+        if self.dependencies.is_awaited(Node::Entry(entry)) {
+            let known = running.known.entry(host).or_default();
+            *known = at.max(*known);
         }
         let mut done = VecDeque::new();
-        if let Ok(index) = u32::try_from(flow.index) {
-            done.push_back((Node::Flow(flow.entry, index), Known::from([(flow.completes_at(), self.now)])));
+        if let Ok(index) = u32::try_from(index) {
+            done.push_back((Node::Flow(entry, index), Known::from([(host, at)]), at));
         }
-        self.refresh(flow.entry);
-        done.extend(self.completed(flow.entry));
+        self.refresh(entry);
+        done.extend(self.completed(entry));
         self.propagate(done);
     }
 
@@ -179,20 +180,23 @@ impl Traffic {
         self.jobs.iter().filter_map(|i| self.job(*i)?.next_wake()).min()
     }
 
-    /// Wakes the rank of a collective job that is due now. A job that follows completions begins at each host when that host
-    /// knows of them: `informed` gives the time, from the hosts that know of each completion and since when.
-    pub fn wake(&mut self, now: Time, informed: impl Fn(HostId, &[(Time, HostId)]) -> Time) {
-        let due = self.jobs.iter().copied().find(|i| self.job(*i).is_some_and(|job| job.next_wake() == Some(now)));
-        let Some(running) = due.map(|i| &mut self.entries[usize::from(i)]) else { return };
-        let Some(job) = running.generate.job_mut() else { return };
+    /// Wakes the rank of a collective job that is due now, and gives it and its entry. A job that follows completions begins at
+    /// each host when that host knows of them: `informed` gives the time, from the hosts that know of each completion and since
+    /// when.
+    pub fn wake(&mut self, now: Time, informed: impl Fn(HostId, &[(Time, HostId)]) -> Time) -> Option<(u16, u32)> {
+        let due = |i: &u16| self.job(*i).and_then(Job::next_wake).is_some_and(|at| at <= now);
+        let entry = self.jobs.iter().copied().find(due)?;
+        let running = &mut self.entries[usize::from(entry)];
+        let job = running.generate.job_mut()?;
         if let Some(host) = job.begins_next() {
             let known: Vec<(Time, HostId)> = running.after.iter().map(|(host, time)| (*time, *host)).collect();
             let at = informed(host, &known);
             if at > now {
-                return job.put_off(at);
+                job.put_off(at);
+                return None;
             }
         }
-        job.wake(now);
+        job.wake(now).map(|rank| (entry, rank))
     }
 
     /// Takes the next write of a rank of a collective job.
@@ -270,6 +274,31 @@ impl Traffic {
         self.dependencies.waiting().next().is_some() || entries.map(|entry| &entry.generate).any(|g| g.follows_completions())
     }
 
+    /// Expected number of random arrivals, each at a time of its own.
+    pub fn expected_arrivals(&self) -> f64 {
+        self.entries.iter().map(|entry| entry.generate.arrivals()).sum()
+    }
+
+    /// True if the order of completions at different hosts decides which flow starts.
+    pub fn follows_the_order_of_completions(&self) -> bool {
+        self.dependencies.any_one_by_one()
+    }
+
+    /// Leaves ranks of collective jobs to others, but those at hosts for which `here` is true. Nothing has happened yet.
+    pub fn keep_ranks(&mut self, here: impl Fn(HostId) -> bool) {
+        self.entries.iter_mut().filter_map(|running| running.generate.job_mut()).for_each(|job| job.keep_ranks(&here));
+    }
+
+    /// Adds the progress of collective jobs at the ranks that another has kept ([`Traffic::keep_ranks`]).
+    pub fn absorb_jobs(&mut self, other: &mut Traffic) {
+        for i in &self.jobs {
+            let jobs = [&mut self.entries, &mut other.entries].map(|entries| entries[usize::from(*i)].generate.job_mut());
+            if let [Some(job), Some(other)] = jobs {
+                job.absorb(other);
+            }
+        }
+    }
+
     /// Number of flows, if known before the run.
     pub fn total_hint(&self) -> Option<u64> {
         self.entries.iter().map(|entry| entry.generate.total()).try_fold(0u64, |sum, total| Some(sum.saturating_add(total?)))
@@ -340,29 +369,29 @@ impl Traffic {
         }
     }
 
-    /// Marks the entry complete and returns its node, the first time that all its flows are.
-    fn completed(&mut self, i: u16) -> Option<(Node, Known)> {
+    /// Marks the entry complete and returns its node, with the time of its completion, the first time that all its flows are.
+    fn completed(&mut self, i: u16) -> Option<(Node, Known, Time)> {
         let running = &mut self.entries[usize::from(i)];
         let now_complete = running.begun && !running.complete && running.open == 0 && running.generate.exhausted();
         running.complete |= now_complete;
-        now_complete.then(|| (Node::Entry(i), std::mem::take(&mut running.known)))
+        now_complete.then(|| (Node::Entry(i), std::mem::take(&mut running.known), running.latest))
     }
 
-    fn propagate(&mut self, mut done: VecDeque<(Node, Known)>) {
-        while let Some((node, known)) = done.pop_front() {
-            for (target, known) in self.dependencies.complete(node, &known) {
+    fn propagate(&mut self, mut done: VecDeque<(Node, Known, Time)>) {
+        while let Some((node, known, at)) = done.pop_front() {
+            for (target, known, at) in self.dependencies.complete(node, &known, at) {
                 match target {
                     Target::Flow(i, flow) => {
                         self.released.insert((i, u64::from(flow)), known);
-                        self.entries[usize::from(i)].generate.release(u64::from(flow), self.now);
+                        self.entries[usize::from(i)].generate.release(u64::from(flow), at);
                         self.refresh(i);
                     }
                     Target::Entry(i) => {
                         let running = &mut self.entries[usize::from(i)];
-                        let at = running.start.max(self.now.saturating_add(running.delay));
                         running.begun = true;
                         running.after = known;
-                        running.generate.begin(at);
+                        running.latest = running.latest.max(at);
+                        running.generate.begin(running.start.max(at.saturating_add(running.delay)));
                         self.refresh(i);
                         done.extend(self.completed(i));
                     }

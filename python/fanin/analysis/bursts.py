@@ -325,7 +325,7 @@ class Analysis:
     Attributes
     ----------
     document : dict
-        Everything, as docs/analyze.md describes it; `to_json` writes it.
+        Everything, as docs/analysis-report.md describes it; `to_json` writes it.
     """
 
     document: dict[str, Any]
@@ -348,7 +348,7 @@ class Analysis:
 
     @property
     def plausibility(self) -> dict[str, Any]:
-        """Trust in the result (``trust``, ``words``), and why (``findings``), as docs/analyze.md describes it."""
+        """Trust in the result (``trust``, ``words``), and why (``findings``), as docs/analysis-report.md describes it."""
         found: dict[str, Any] = self.document["plausibility"]
         return found
 
@@ -449,7 +449,7 @@ class Analysis:
 
     @property
     def notifications(self) -> dict[str, Any] | None:
-        """Drop notifications (PDN) that a capture holds, as docs/analyze.md describes them; None where there are none."""
+        """Drop notifications (PDN) that a capture holds, as docs/analysis-report.md describes them; None where there are none."""
         found: dict[str, Any] | None = self.document["notifications"]
         return found
 
@@ -469,7 +469,7 @@ class Analysis:
 
     @property
     def pair(self) -> dict[str, Any] | None:
-        """What two captures of one port have in common, as docs/analyze.md describes it; None where there were not two."""
+        """What two captures of one port have in common, as docs/analysis-report.md describes it; None where there were not two."""
         found: dict[str, Any] | None = self.document["pair"]
         return found
 

@@ -24,6 +24,9 @@ __all__ = ["Overview", "overview", "percent", "ranges"]
 _HOPS_PER_S: Final = 10e6
 """Packet-hops that a core simulates in a second, about; docs/performance.md."""
 
+_WORTH: Final = 1.1
+"""How many times as fast a run on several threads is to be for them to be named."""
+
 
 @dataclass(frozen=True)
 class Overview:
@@ -253,7 +256,14 @@ class Overview:
     def _cost(self) -> str:
         hops = self.facts["packet_hops"]
         takes = show.duration(round(max(hops / _HOPS_PER_S, 0.01) * 1e12))
-        return f"In all about {show.count(round(hops))} packet-hops, some {takes} of simulation on one core."
+        return f"In all about {show.count(round(hops))} packet-hops, some {takes} of simulation on one core{self._threads()}."
+
+    def _threads(self) -> str:
+        pays = [found for found in self.facts["threads"] if found["times"] >= _WORTH]
+        if not pays:
+            return ""
+        best = max(pays, key=lambda found: found["times"])
+        return f", {best['times']:.1f} times as fast on {best['threads']} (an estimate; --threads, docs/parallel.md)"
 
     # -- drawings ----------------------------------------------------------------------------------------------------
 

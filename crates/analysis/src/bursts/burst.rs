@@ -169,6 +169,7 @@ pub fn close(
         rounds: Vec::new(),
         law: None,
         words: None,
+        counted: None,
     };
     let evidence = detailed.then(|| {
         let frame = if sized > 0 { counts.bytes as f64 / sized as f64 } else { 0.0 };

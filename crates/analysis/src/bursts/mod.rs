@@ -28,11 +28,17 @@ mod settings;
 mod threshold_hint;
 mod verdict;
 
+#[cfg(feature = "files")]
+pub(crate) use by_rate::ALIKE;
+#[cfg(feature = "files")]
+pub(crate) use histogram::Histogram;
 pub use port::PortAnalyzer;
 pub use report::{
-    Background, Burst, Culprit, DetectReport, HistogramReport, Histograms, Law, Nothing, NoticeFlow, NoticeReport, NoticeValue,
-    Phase, PortReport, Proof, RateFrom, Round, Sawtooth, Steady, SCHEMA,
+    Background, Burst, CountedBurst, CountedPort, Culprit, DetectReport, HistogramReport, Histograms, Law, Nothing, NoticeFlow,
+    NoticeReport, NoticeValue, Phase, PortReport, Proof, RateFrom, Round, Sawtooth, Steady, UnknownTime, SCHEMA,
 };
 #[cfg(feature = "files")]
 pub use report::{Confirmed, EstimateError, EstimateRange, EstimateReport, Sure};
+#[cfg(feature = "files")]
+pub(crate) use scale::FULL_FRAME;
 pub use settings::{unknown_flows, Detect, FlowInfo, FlowLookup, Sender, SettingError, Settings};

@@ -60,8 +60,46 @@ pub struct PortReport {
     pub histograms: Histograms,
     /// Estimate of the queue from the arrivals; absent where no buffer was given.
     pub estimate: Option<EstimateReport>,
+    /// Time that counters tell of; absent where the port has records of packets or samples of its queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted: Option<CountedPort>,
     pub notes: Vec<String>,
     pub bursts: Vec<Burst>,
+}
+
+/// Time of a port of which counters tell, and of which they do not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CountedPort {
+    /// Time that is known.
+    pub known_ps: u64,
+    /// Shortest interval of it.
+    pub interval_ps: u64,
+    /// True if `peak_bytes` is a lower bound.
+    pub peak_at_least: bool,
+    /// Time that is unknown, by the reason.
+    pub unknown: Vec<UnknownTime>,
+}
+
+/// Time of which nothing is known, for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UnknownTime {
+    /// `gap`, `stale`, `reset`, `rollover`, `stalled`, `repeated` or `contradicting`.
+    pub state: &'static str,
+    pub intervals: u64,
+    pub ps: u64,
+}
+
+/// Limits of what counters tell of a burst.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CountedBurst {
+    /// Longest interval of the burst: it may have begun so much later and ended so much earlier.
+    pub within_ps: u64,
+    /// True if `peak_bytes` is a lower bound.
+    pub peak_at_least: bool,
+    /// Frame bytes that left; absent where they were not counted.
+    pub sent_bytes: Option<u64>,
+    /// Signs by which the burst was found: `rate`, `queue`, `drops`.
+    pub shown_by: Vec<&'static str>,
 }
 
 impl PortReport {
@@ -70,11 +108,16 @@ impl PortReport {
         let marks = fates.marks || self.marked > Some(0);
         self.dropped = self.dropped.filter(|_| fates.drops);
         self.marked = self.marked.filter(|_| marks);
-        for burst in &mut self.bursts {
-            burst.dropped_packets = burst.dropped_packets.filter(|_| fates.drops);
-            burst.dropped_bytes = burst.dropped_bytes.filter(|_| fates.drops);
-            burst.marked_packets = burst.marked_packets.filter(|_| marks);
-        }
+        self.bursts.iter_mut().for_each(|burst| burst.telling(Fates { marks, ..fates }));
+    }
+}
+
+impl Burst {
+    /// Withholds counts that the records could not tell.
+    pub fn telling(&mut self, fates: Fates) {
+        self.dropped_packets = self.dropped_packets.filter(|_| fates.drops);
+        self.dropped_bytes = self.dropped_bytes.filter(|_| fates.drops);
+        self.marked_packets = self.marked_packets.filter(|_| fates.marks);
     }
 }
 
@@ -207,6 +250,9 @@ pub struct Burst {
     pub law: Option<Law>,
     /// Slope compared with the port's speed where no law can be claimed, and why.
     pub words: Option<String>,
+    /// Limits of what counters tell; absent where the port has records of packets or samples of its queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted: Option<CountedBurst>,
 }
 
 /// A flow's part in a burst.

@@ -14,6 +14,8 @@ pub enum Shape {
     Stamps,
     /// Samples of queues, without packets.
     Samples,
+    /// Counters and watermarks of intervals.
+    Counters,
     /// Typed columns that are mapped.
     Columns,
     /// Rows of text, of which many may be wrong.

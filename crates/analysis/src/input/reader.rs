@@ -2,7 +2,9 @@
 
 use super::context::Context;
 use super::problem::Problems;
+use crate::counters::Reading;
 use crate::{Record, Sample};
+use fanin_units::Time;
 
 /// Rows that a reader hands over at once, at most.
 pub const BATCH: usize = 1 << 14;
@@ -11,7 +13,7 @@ pub const BATCH: usize = 1 << 14;
 pub const NO_WAIT: u64 = u64::MAX;
 
 /// A file that is being read.
-pub trait TraceReader {
+pub trait TraceReader: Send {
     /// Reads on; false at the end, where the batch is empty. A batch may be empty before the end.
     ///
     /// # Errors
@@ -19,16 +21,22 @@ pub trait TraceReader {
     fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems>;
     /// Name of a row in messages, for example `line 17`.
     fn place(&self, row: u64) -> String;
+    /// True if a stream that ended here would have lost nothing: no record has come in part.
+    fn is_between(&self) -> bool {
+        true
+    }
     /// Share of the file that has been read.
     fn progress(&self) -> f64;
     /// Notes and findings that are known only at the end.
     fn finish(&mut self, context: &mut Context);
 }
 
-/// Records with their ports, in the order of the file.
+/// Records with their ports, in the order of the file; or readings of counters.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub records: Vec<Record>,
+    /// Readings of counters and their ports; where there are any, there are no records.
+    pub readings: Vec<(u32, Reading)>,
     /// Port of each record: its index in `Ports`.
     pub ports: Vec<u32>,
     /// The first row of the batch, counted from 0.
@@ -53,7 +61,21 @@ impl Batch {
         sample.records().for_each(|record| self.packet(record, port, row));
     }
 
+    /// Number of records or readings.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.records.len().max(self.readings.len())
+    }
+
+    /// Time of a record or a reading, by which files are merged.
+    #[inline]
+    pub fn time(&self, index: usize) -> Option<Time> {
+        let reading = || self.readings.get(index).map(|(_, reading)| reading.time());
+        self.records.get(index).map(|record| record.time).or_else(reading)
+    }
+
     pub fn clear(&mut self) {
+        self.readings.clear();
         self.records.clear();
         self.ports.clear();
         self.rows.clear();

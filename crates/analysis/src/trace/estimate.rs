@@ -9,6 +9,7 @@ use super::line_check::LineCheck;
 use super::range::Estimate;
 use crate::bursts::{EstimateError, EstimateRange, EstimateReport, Sure};
 use crate::checks::Finding;
+use crate::counters::Reading;
 use crate::input::problem::Problem;
 use crate::trace::order::Sink;
 use crate::{Record, DROPPED, NO_QUEUE};
@@ -278,6 +279,10 @@ impl<S: Sink> Sink for Estimated<S> {
             Some((record, wait)) => self.sink.take_estimated(&record, wait),
             None => self.sink.take_measured(record, wait),
         }
+    }
+
+    fn take_reading(&mut self, reading: &Reading) {
+        self.sink.take_reading(reading);
     }
 }
 

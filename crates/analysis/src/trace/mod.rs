@@ -1,10 +1,12 @@
 //! One trace, from its files to the report.
 
+mod counted;
 mod estimate;
 mod explain;
 mod export;
 mod inspect;
 mod line_check;
+mod live;
 mod options;
 mod order;
 mod range;
@@ -27,6 +29,7 @@ pub use estimate::Buffer;
 pub use explain::{explain, ExplainedTransfer};
 pub use export::{each_record, export};
 pub use fanin_telemetry::{Name, RecordRow};
+pub use live::{Live, Watching};
 pub use options::{By, Options};
 pub use time_argument::Dated;
 pub use transfers::{AtPort, TransferReport, TransferRow};
@@ -43,7 +46,8 @@ use crate::input::problem::{did_you_mean, listed};
 use crate::input::reader::{Batch, TraceReader, NO_WAIT};
 use crate::input::sorter::unsorted;
 use crate::pair::Pair;
-use crate::{Fates, NoticeReport, PortAnalyzer, PortReport, Record, Settings, SCHEMA};
+use crate::{Fates, NoticeReport, PortReport, Record, Settings, SCHEMA};
+use counted::PortSink;
 use estimate::Estimated;
 use fanin_units::{Bytes, Span, Time};
 use inspect::{inspected, survey};
@@ -116,7 +120,11 @@ pub trait Observer {
 /// See [`Failure`].
 pub fn analyze(options: &Options, observer: &mut dyn Observer) -> Result<TraceReport, Failure> {
     let options = &*options.dated()?;
-    let make = |settings: &Settings, name: &str, context: &Context| PortAnalyzer::new(settings, name, context.flows.lookup());
+    let buffer = match options.buffer {
+        Some(Buffer::Bytes(bytes)) => Some(Bytes(bytes)),
+        _ => None,
+    };
+    let make = |settings: &Settings, name: &str, context: &Context| PortSink::new(settings, buffer, name, context.flows.lookup());
     let (trace, run) = read(options, &make, true, observer)?;
     run.report(&trace.sources, trace.context)
 }
@@ -201,6 +209,7 @@ impl Trace {
         let mut context = Context { origin: origin(&sources), without_fcs, ..Context::default() };
         context.notes.extend(context.origin.note());
         context.overhead = options.settings.overhead.get();
+        context.rate = options.settings.rate;
         context.rtt_given = options.settings.rtt.is_some();
         context.notices.until = options.stop.unwrap_or(Time::MAX);
         let by = detection(options, &sources)?;
@@ -266,6 +275,8 @@ fn untold(sources: &[Source], ports: &[PortReport]) -> Option<String> {
     };
     let why = if lacking.iter().all(|f| f.shape == Shape::Stamps || (f.is_capture() && f.has_queue)) {
         "packets that are dropped carry no stamps".into()
+    } else if lacking.is_empty() || lacking.iter().all(|f| f.shape == Shape::Counters) {
+        "no counter of them is in what was read".into()
     } else if lacking.iter().all(|f| f.shape == Shape::Samples) {
         "samples are of queues, not of packets".into()
     } else if lacking.iter().all(|f| f.is_capture()) {
@@ -281,7 +292,8 @@ fn untold(sources: &[Source], ports: &[PortReport]) -> Option<String> {
 /// Quantity by which bursts are found, if the trace has it.
 fn detection(options: &Options, sources: &[Source]) -> Result<By, Problems> {
     // With the buffer's size what has no queue gets one.
-    let queueless: Vec<&Source> = sources.iter().filter(|s| !s.facts().has_queue && options.buffer.is_none()).collect();
+    let estimated = |facts: &Facts| options.buffer.is_some() && facts.shape != Shape::Counters;
+    let queueless: Vec<&Source> = sources.iter().filter(|s| !s.facts().has_queue && !estimated(s.facts())).collect();
     let all = !queueless.is_empty() && queueless.len() == sources.len();
     let by = match options.by {
         By::Auto if all && options.above.is_none() && options.until.is_none() => By::Rate,
@@ -356,7 +368,7 @@ struct Open {
 impl Open {
     /// Time of the next record.
     fn next_time(&self) -> Time {
-        self.batch.records.get(self.at).map_or(Time::MAX, |r| r.time)
+        self.batch.time(self.at).unwrap_or(Time::MAX)
     }
 }
 
@@ -395,12 +407,13 @@ impl<S: Sink> Run<'_, S> {
             let until = others.min(pending);
             let this = &mut open[i];
             let count = if until == Time::MAX {
-                this.batch.records.len() - this.at
+                this.batch.len() - this.at
             } else {
-                this.batch.records[this.at..].iter().take_while(|r| r.time <= until).count().max(1)
+                let here = |at: &usize| this.batch.time(*at).is_some_and(|time| time <= until);
+                (this.at..this.batch.len()).take_while(here).count().max(1)
             };
             self.take(&sources[this.source], this, count, context)?;
-            if this.at == this.batch.records.len() {
+            if this.at == this.batch.len() {
                 let sum: f64 = open.iter().map(|o| o.reader.progress()).sum();
                 let done = ((sum + f64::from(finished)) / sources.len() as f64).clamp(0.0, 1.0);
                 let done = self.before + (1.0 - self.before) * done;
@@ -434,8 +447,7 @@ impl<S: Sink> Run<'_, S> {
         let Failure::Problems(mut problems) = failure else { return failure };
         let records = self.records;
         let mut goes_on = |done| observer.progress(Progress { done, records }) == Control::Continue;
-        let open =
-            open.into_iter().filter(|open| sources[open.source].facts().shape == Shape::Text).map(|open| open.reader).collect();
+        let open = open.into_iter().filter(|open| is_text(sources[open.source].facts())).map(|open| open.reader).collect();
         if all_wrong(&mut problems, (open, &sources[waiting..]), context, &mut goes_on) {
             problems.into()
         } else {
@@ -450,7 +462,7 @@ impl<S: Sink> Run<'_, S> {
             if !open.reader.next(context, &mut open.batch)? {
                 return Ok(false);
             }
-            if !open.batch.records.is_empty() {
+            if open.batch.len() > 0 {
                 return Ok(true);
             }
             let done = open.reader.progress().clamp(0.0, 1.0);
@@ -462,12 +474,14 @@ impl<S: Sink> Run<'_, S> {
 
     fn take(&mut self, source: &Source, open: &mut Open, count: usize, context: &Context) -> Result<(), Halt> {
         let names = context.ports.names();
+        let counted = source.facts().shape == Shape::Counters;
         for name in &names[self.lanes.len()..] {
-            let lane = self.lane(name, context)?;
+            let lane = self.lane(name, counted, context)?;
             self.lanes.push(lane);
             let settings = self.settings(name);
             let (by_rate, table) = (self.by == By::Rate, source.facts().may_hold_totals);
-            let rate = settings.rate.filter(|_| by_rate || (self.options.buffer.is_some() && source.pair().is_none()));
+            let estimated = self.options.buffer.is_some() && source.pair().is_none();
+            let rate = settings.rate.filter(|_| !counted && (by_rate || estimated));
             let checks = PortChecks::new(rate, settings.overhead, (by_rate, table));
             self.checked |= !checks.is_empty();
             self.checks.push(checks);
@@ -476,7 +490,16 @@ impl<S: Sink> Run<'_, S> {
         let to = self.options.stop.unwrap_or(Time::MAX);
         let told = source.facts().fates;
         let batch = &open.batch;
-        for index in open.at..open.at + count {
+        let readings = batch.readings.get(open.at..open.at + count).unwrap_or_default();
+        for (port, reading) in readings {
+            let fates = &mut self.fates[*port as usize];
+            *fates = Fates { drops: fates.drops & told.drops, marks: fates.marks & told.marks };
+            if let Some(lane) = self.lanes[*port as usize].as_mut().filter(|_| reading.time() <= to) {
+                lane.push_reading(reading);
+            }
+        }
+        let records = if readings.is_empty() { open.at..open.at + count } else { 0..0 };
+        for index in records {
             let record: &Record = &batch.records[index];
             let fates = &mut self.fates[batch.ports[index] as usize];
             *fates = Fates { drops: fates.drops & told.drops, marks: fates.marks & told.marks };
@@ -536,7 +559,7 @@ impl<S: Sink> Run<'_, S> {
         settings
     }
 
-    fn lane(&self, name: &str, context: &Context) -> Result<Option<Lane<Estimated<S>>>, Problems> {
+    fn lane(&self, name: &str, counted: bool, context: &Context) -> Result<Option<Lane<Estimated<S>>>, Problems> {
         if !self.options.ports.is_empty() && !self.options.ports.iter().any(|p| p == name) {
             return Ok(None);
         }
@@ -549,7 +572,8 @@ impl<S: Sink> Run<'_, S> {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let estimate = match (self.options.buffer, settings.rate) {
+        // Counters have no arrivals by which a queue could be calculated: the buffer limits what they can tell.
+        let estimate = match (self.options.buffer.filter(|_| !counted), settings.rate) {
             (None, _) => None,
             (Some(buffer), Some(rate)) => {
                 Some(Box::new(Estimate::new(rate, settings.overhead, buffer, self.options.tolerance())))
@@ -583,7 +607,7 @@ impl<S: Sink> Run<'_, S> {
     }
 }
 
-impl Run<'_, PortAnalyzer> {
+impl Run<'_, PortSink> {
     fn report(self, sources: &[Source], context: Context) -> Result<TraceReport, Failure> {
         let names = context.ports.names();
         let missing: Problems = self
@@ -614,7 +638,8 @@ impl Run<'_, PortAnalyzer> {
                 format!("{records} came after a later one, by {lag} at most, and were put in order")
             });
             let Estimated { sink, estimate } = lane.finish().map_err(|error| unsorted(&error))?;
-            let mut report = sink.finish();
+            let (mut report, counted) = sink.finish(&mut findings);
+            ports.extend(counted);
             report.notes.splice(0..0, said);
             if let Some(estimate) = estimate {
                 findings.extend(estimate.middle.finding(&report.port));
@@ -687,6 +712,11 @@ impl Run<'_, PortAnalyzer> {
 /// Problems of a trace, at most.
 const MOST_PROBLEMS: usize = 50;
 
+/// True for a file of rows, of which many may be wrong.
+fn is_text(facts: &Facts) -> bool {
+    matches!(facts.shape, Shape::Text | Shape::Counters)
+}
+
 /// Adds the problems in tables of text, once one has any: in tables that are open, and in those still to be opened. False: it was
 /// stopped.
 fn all_wrong(
@@ -697,7 +727,7 @@ fn all_wrong(
 ) -> bool {
     let mut batch = Batch::default();
     let mut opened = open.into_iter();
-    let mut waiting = waiting.iter().filter(|source| source.facts().shape == Shape::Text);
+    let mut waiting = waiting.iter().filter(|source| is_text(source.facts()));
     while problems.len() < MOST_PROBLEMS {
         let Some(mut reader) = opened.next().or_else(|| waiting.find_map(|source| source.open(context).ok())) else {
             break;

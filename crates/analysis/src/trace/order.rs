@@ -1,6 +1,7 @@
 //! Records of one port in order of time: straight through where the file has them so, within a window where receivers are
 //! interleaved, all at once where the user asks to sort.
 
+use crate::counters::Reading;
 use crate::input::sorter::{Sorter, Stored};
 use crate::{PortAnalyzer, Record};
 use fanin_units::{Span, Time};
@@ -77,6 +78,12 @@ pub trait Sink {
     #[inline]
     fn take_estimated(&mut self, record: &Record, _wait: Option<u64>) {
         self.take(record);
+    }
+    /// Takes a reading of counters: the queues in it, where it is not said otherwise.
+    fn take_reading(&mut self, reading: &Reading) {
+        if let Reading::Interval(interval) = reading {
+            interval.records().for_each(|record| self.take(&record));
+        }
     }
 }
 
@@ -183,6 +190,11 @@ impl<S: Sink> Lane<S> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Takes a reading of counters, which a source gives in order of time.
+    pub fn push_reading(&mut self, reading: &Reading) {
+        self.sink.take_reading(reading);
     }
 
     /// Error because of which records cannot be sorted.

@@ -115,10 +115,10 @@ pub(super) fn check(
 
 /// Extends a sample by flows that wait for others; each flow is assumed to be complete when it starts.
 pub(crate) fn with_waiting_flows(mut sample: Vec<FlowSpec>, traffic: &mut Traffic) -> Vec<FlowSpec> {
-    sample.iter().for_each(|flow| traffic.on_complete(flow, flow.start));
+    sample.iter().for_each(|flow| traffic.on_complete(flow.completion(flow.start)));
     for _ in 0..MORE {
         let Some(flow) = traffic.pop() else { break };
-        traffic.on_complete(&flow, flow.start);
+        traffic.on_complete(flow.completion(flow.start));
         sample.push(flow);
     }
     sample

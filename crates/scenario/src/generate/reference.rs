@@ -126,19 +126,26 @@ fn keys(page: &mut String, fields: &[Field], catalogue: &Catalogue) {
         page.push_str("No keys.\n\n");
         return;
     }
-    page.push_str("| key | type | default | accepted | meaning |\n|---|---|---|---|---|\n");
+    page.push_str("| key | type | default | meaning |\n|---|---|---|---|\n");
     for field in fields {
-        let accepted = field.range.clone().unwrap_or_default();
+        let range = field.range.as_deref().map(|range| format!(", {}", range_text(range))).unwrap_or_default();
         page.push_str(&format!(
-            "| `{}` | {} | {} | {} | {} |\n",
+            "| `{}` | {}{range} | {} | {} |\n",
             field.name,
             type_text(&field.schema, catalogue),
             default_text(field),
-            cell(&accepted),
             cell(&field.doc)
         ));
     }
     page.push('\n');
+}
+
+/// Shortens a range: "from 0 to 10" to "0 … 10", "at least 2" to "≥ 2".
+fn range_text(range: &str) -> String {
+    match range.strip_prefix("from ").and_then(|ends| ends.split_once(" to ")) {
+        Some((low, high)) => format!("{low} … {}", high.replace("below ", "< ")),
+        None => range.replace("at least ", "≥ ").replace("at most ", "≤ ").replace("above ", "> "),
+    }
 }
 
 fn default_text(field: &Field) -> String {
@@ -146,12 +153,12 @@ fn default_text(field: &Field) -> String {
         return "**required**".to_string();
     }
     match &field.default {
-        None => "not set".to_string(),
-        Some(_) if matches!(field.schema, Schema::Optional(_)) => "not set".to_string(),
+        None => "–".to_string(),
+        Some(_) if matches!(field.schema, Schema::Optional(_)) => "–".to_string(),
         // A table of defaults repeats what its own section says.
         Some(Value::Table(entries)) => match entries.iter().find(|(key, _)| key == "kind") {
             Some((_, kind)) => format!("`{}`", inline(&kind.value)),
-            None => "its own defaults".to_string(),
+            None => "`{}`".to_string(),
         },
         Some(value) => format!("`{}`", cell(&inline(value))),
     }

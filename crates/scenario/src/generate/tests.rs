@@ -94,15 +94,15 @@ fn the_json_schema_states_types_ranges_defaults_and_what_is_required() {
 fn the_reference_lists_every_key_once_with_its_type_default_and_range() {
     let page = reference_of(&Document::schema(), "# Preface\n");
     for expected in [
-        "# Preface\n\n## Document\nThe document.\n\n| key | type | default | accepted | meaning |",
-        "| `marking` | [Marking](#marking) | `\"none\"` |  | How marks are set. |",
-        "| `more` | list of [Marking](#marking) | `[]` |  | More of them. |",
-        "| `named` | name → [Marking](#marking) | its own defaults |  | By name. |",
-        "| `delay` | duration | not set |  | How long. |",
-        "| `name` | string | **required** |  | How it is called. |",
-        "| `k` | amount of buffer | `\"65 packets\"` |  | Threshold [bytes \\| packets]. |",
+        "# Preface\n\n## Document\nThe document.\n\n| key | type | default | meaning |",
+        "| `marking` | [Marking](#marking) | `\"none\"` | How marks are set. |",
+        "| `more` | list of [Marking](#marking) | `[]` | More of them. |",
+        "| `named` | name → [Marking](#marking) | `{}` | By name. |",
+        "| `delay` | duration | – | How long. |",
+        "| `name` | string | **required** | How it is called. |",
+        "| `k` | amount of buffer | `\"65 packets\"` | Threshold [bytes \\| packets]. |",
         "## Marking\nAt `marking`, `more[]`, `named.NAME`.\n\nMarking.\n\n| `kind` | meaning |",
-        "| `g` | number | `0.5` | from 0 to 1 | Gain. |",
+        "| `g` | number, 0 … 1 | `0.5` | Gain. |",
         "## When\nAt `when`.\n\nWhen.\n\n| name | meaning |\n|---|---|\n| `\"enqueue\"` | On the way in. |",
     ] {
         assert!(page.contains(expected), "{expected}\n--\n{page}");

@@ -56,15 +56,15 @@ struct Decided {
 impl Held {
     /// True while a packet is held for a port.
     fn is_held(&self, packet: PacketId) -> bool {
-        self.at.get(packet as usize).is_some_and(|at| at.link > 0)
+        self.at.get(packet.index()).is_some_and(|at| at.link > 0)
     }
 
     fn hold(&mut self, l: LinkId, class: usize, packet: PacketId, (frame, cells): (u16, u32)) {
-        if self.at.len() <= packet as usize {
-            self.at.resize(packet as usize + 1, At::default());
+        if self.at.len() <= packet.index() {
+            self.at.resize(packet.index() + 1, At::default());
         }
         let at = At { link: l.0 + 1, frame, class: class as u8, cells };
-        self.at[packet as usize] = at;
+        self.at[packet.index()] = at;
         let waits = self.waits.entry((at.link, at.class)).or_default();
         waits.bytes += u64::from(frame);
         waits.packets += 1;
@@ -74,7 +74,7 @@ impl Held {
     /// Removes a packet that is held no longer; gives its link and its frame bytes.
     #[inline]
     fn let_go(&mut self, packet: PacketId) -> Option<(LinkId, u16)> {
-        let at = std::mem::take(self.at.get_mut(packet as usize)?);
+        let at = std::mem::take(self.at.get_mut(packet.index())?);
         let l = LinkId(at.link.checked_sub(1)?);
         if let Some(waits) = self.waits.get_mut(&(at.link, at.class)) {
             waits.bytes -= u64::from(at.frame);
@@ -86,13 +86,13 @@ impl Held {
 
     /// The packets that are held for port `l`.
     pub fn of(&self, l: LinkId) -> Vec<PacketId> {
-        (0..).zip(&self.at).filter(|(_, at)| at.link == l.0 + 1).map(|(packet, _)| packet).collect()
+        (0..).zip(&self.at).filter(|(_, at)| at.link == l.0 + 1).map(|(packet, _)| PacketId(packet)).collect()
     }
 
     /// Bytes, packets and cells held for port `l` before a packet that has just been held for it: of all classes, or of the
     /// packet's own alone.
     pub fn before(&self, l: LinkId, packet: PacketId, own_class: bool) -> Waits {
-        let at = self.at[packet as usize];
+        let at = self.at[packet.index()];
         debug_assert!(at.link == l.0 + 1, "a packet that is not held for this port");
         let classes = if own_class { at.class..=at.class } else { 0..=u8::MAX };
         let mut before = Waits::default();
@@ -106,29 +106,29 @@ impl Held {
 
     /// True once the policy of port `l` has decided about a packet.
     pub fn is_decided(&self, l: LinkId, packet: PacketId) -> bool {
-        self.decided.get(packet as usize).is_some_and(|decided| decided.by == l.0 + 1)
+        self.decided.get(packet.index()).is_some_and(|decided| decided.by == l.0 + 1)
     }
 
     /// Records the decision of port `l`'s marking policy about a held packet.
     pub fn decide(&mut self, l: LinkId, packet: PacketId, marked: bool) {
-        if self.decided.len() <= packet as usize {
-            self.decided.resize(packet as usize + 1, Decided::default());
+        if self.decided.len() <= packet.index() {
+            self.decided.resize(packet.index() + 1, Decided::default());
         }
-        self.decided[packet as usize] = Decided { by: l.0 + 1, marked };
+        self.decided[packet.index()] = Decided { by: l.0 + 1, marked };
     }
 
     /// Takes the decision of port `l`'s marking policy about a packet that was held for it and is now accepted: whether it was
     /// marked.
     #[inline]
     pub fn take_decision(&mut self, l: LinkId, packet: PacketId) -> Option<bool> {
-        let decided = std::mem::take(self.decided.get_mut(packet as usize)?);
+        let decided = std::mem::take(self.decided.get_mut(packet.index())?);
         (decided.by == l.0 + 1).then_some(decided.marked)
     }
 
     /// Forgets the decision about a packet that is gone, or goes elsewhere.
     #[inline]
     pub fn forget_decision(&mut self, packet: PacketId) {
-        if let Some(decided) = self.decided.get_mut(packet as usize) {
+        if let Some(decided) = self.decided.get_mut(packet.index()) {
             *decided = Decided::default();
         }
     }
@@ -235,7 +235,11 @@ impl Core {
         found.queue_packets += before.packets;
         found.queue_cells += if by_class { 0 } else { before.cells }; // by class none are counted
         let verdict = self.ask_at_enqueue(l, class, &found, packet);
-        let marked = matches!(verdict, MarkVerdict::Mark(reason) if self.mark(l, packet, reason));
+        let marked = match verdict {
+            MarkVerdict::Mark(reason) => self.mark(l, packet, reason),
+            MarkVerdict::Undecided => self.undecided(l, class),
+            MarkVerdict::Pass | MarkVerdict::Drop(_) => false,
+        };
         if marked {
             self.marked_while_held(packet);
         }

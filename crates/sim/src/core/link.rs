@@ -12,7 +12,7 @@
 
 use super::links::{Rings, RingsMut, FIRST};
 use fanin_packet::PacketId;
-use fanin_units::{BitRate, Bytes, Span, SwitchId, Time};
+use fanin_units::{BitRate, Bytes, HostId, Span, SwitchId, Time};
 
 /// A packet on its way, 16 bytes.
 #[derive(Clone, Copy, Default)]
@@ -111,7 +111,7 @@ pub enum Carry {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FarEnd {
     /// A host, by number.
-    Host(u32),
+    Host(HostId),
     /// A switch, by number among switches.
     Switch(SwitchId),
 }
@@ -124,7 +124,7 @@ impl FarEnd {
             FarEnd::Switch(s) => s,
             FarEnd::Host(host) => {
                 debug_assert!(false, "host {host} is no switch");
-                SwitchId(host)
+                SwitchId(host.0)
             }
         }
     }
@@ -156,7 +156,7 @@ impl Link {
             threshold: u32::MAX,
             to: if exact { 0 } else { INEXACT }
                 | match to {
-                    FarEnd::Host(h) => h | TO_HOST,
+                    FarEnd::Host(h) => h.0 | TO_HOST,
                     FarEnd::Switch(s) => s.0,
                 },
             gap,
@@ -175,7 +175,7 @@ impl Link {
     pub fn far_end(&self) -> FarEnd {
         let node = self.to & !(TO_HOST | HOOKED | INEXACT | ONLY_MESSAGES | FOLLOWED);
         if self.to & TO_HOST != 0 {
-            FarEnd::Host(node)
+            FarEnd::Host(HostId(node))
         } else {
             FarEnd::Switch(SwitchId(node))
         }
@@ -498,7 +498,7 @@ mod tests {
     #[test]
     fn a_packet_that_finds_the_port_idle_never_waits() {
         let mut links = links(1);
-        let arrives = links.push(LinkId(0), Time::ZERO, 7, 1518, |_| unreachable!());
+        let arrives = links.push(LinkId(0), Time::ZERO, PacketId(7), 1518, |_| unreachable!());
         assert_eq!(arrives, Some(Time::from_ps(1538 * 800 + 1_000_000)));
         let link = &links[LinkId(0)];
         assert_eq!((link.queue_bytes, link.queue_packets()), (0, 0));
@@ -510,7 +510,7 @@ mod tests {
     fn waiting_packets_are_served_when_their_first_bit_leaves() {
         let mut links = links(1);
         for id in 0..20 {
-            assert_eq!(links.push(LinkId(0), Time::ZERO, id, 1518, |_| unreachable!()).is_some(), id == 0);
+            assert_eq!(links.push(LinkId(0), Time::ZERO, PacketId(id), 1518, |_| unreachable!()).is_some(), id == 0);
             // its ring becomes longer three times
         }
         let (link, rings) = links.with_rings(LinkId(0));
@@ -519,9 +519,9 @@ mod tests {
         let second = Time::from_ps(1538 * 800);
         assert!(link.next_departure(rings, Time::from_ps(second.ps() - 1)).is_none());
         let (start, entry) = link.next_departure(rings, second).unwrap();
-        assert_eq!((start, entry.packet, link.queue_packets()), (second, 1, 18));
+        assert_eq!((start, entry.packet, link.queue_packets()), (second, PacketId(1), 18));
         assert!(link.next_departure(rings, second).is_none());
-        assert_eq!(link.front(rings).packet, 0);
+        assert_eq!(link.front(rings).packet, PacketId(0));
         assert_eq!(link.wire_free_at(rings), Time::from_ps(2 * 1538 * 800), "not when all of them have left");
     }
 
@@ -536,15 +536,15 @@ mod tests {
             links.push(LinkId(0), Time::ZERO, packet, 1518, |carry| carried.push(carry));
             carried
         };
-        assert_eq!(push(0), [Carry::Packets]);
-        assert_eq!(push(1), [Carry::Bytes]);
+        assert_eq!(push(PacketId(0)), [Carry::Packets]);
+        assert_eq!(push(PacketId(1)), [Carry::Bytes]);
         assert_eq!((links[LinkId(0)].bytes, links[LinkId(0)].tail), (2 * 1518 - 2_001, 1));
     }
 
     #[test]
     fn serialisation_agrees_with_the_rate_at_exact_and_inexact_rates() {
         for bps in [1_000, 10_000_000, 1_000_000_000, 56_000_000_000, 10_312_500_000, 400_000_000_000, 1_600_000_000_000] {
-            let link = Link::new(Span::ZERO, BitRate(bps), 20, FarEnd::Host(0));
+            let link = Link::new(Span::ZERO, BitRate(bps), 20, FarEnd::Host(HostId(0)));
             for frame in [64u16, 1518, 9018] {
                 assert_eq!(link.tx(frame), BitRate(bps).time_to_send(Bytes(u64::from(frame) + 20)).ps(), "{bps}");
             }

@@ -287,7 +287,7 @@ mod tests {
     use std::collections::VecDeque;
 
     fn links(n: usize) -> Links {
-        vec![Link::new(Span::from_us(1), BitRate::from_gbps(10), 20, FarEnd::Host(0)); n].into()
+        vec![Link::new(Span::from_us(1), BitRate::from_gbps(10), 20, FarEnd::Host(fanin_units::HostId(0))); n].into()
     }
 
     #[test]
@@ -300,8 +300,8 @@ mod tests {
             (links[LinkId(1)].head, links[LinkId(1)].served, links[LinkId(1)].tail) = (from, from, from);
             for id in 0..200 {
                 let l = LinkId(id % 3);
-                links.push(l, Time::ZERO, id, 64, |_| {});
-                held[l.index()].push_back(id);
+                links.push(l, Time::ZERO, PacketId(id), 64, |_| {});
+                held[l.index()].push_back(PacketId(id));
                 assert_eq!(links[l].has_long_ring(), links[l].mask + 1 > FIRST);
                 if id % 5 == 4 {
                     let (link, rings) = links.with_rings(l);
@@ -324,10 +324,10 @@ mod tests {
     fn a_short_ring_goes_round_beside_its_link() {
         let mut links = links(2);
         for id in 0..1000 {
-            links.push(LinkId(1), Time::ZERO, id, 64, |_| {});
+            links.push(LinkId(1), Time::ZERO, PacketId(id), 64, |_| {});
             if id >= FIRST - 1 {
                 let (link, rings) = links.with_rings(LinkId(1));
-                assert_eq!(link.front(rings.read()).packet, id + 1 - FIRST);
+                assert_eq!(link.front(rings.read()).packet, PacketId(id + 1 - FIRST));
                 assert_eq!(link.place(link.head) / FIRST as usize, 3, "the second line of the second block");
                 link.head += 1;
             }

@@ -22,7 +22,7 @@ use fanin_engine::{Table, Timers, Wheel};
 use fanin_packet::{Packet, PacketId, Shim};
 use fanin_switch::{cells, DropReason, PortNo, PortView, SharedBuffer};
 use fanin_telemetry::{DropRow, Name, QueueRow, Stamp, TableError};
-use fanin_units::{Bytes, HostId, LinkId, Span, SwitchId, Time, WireClock};
+use fanin_units::{Bytes, HostId, LinkId, NodeId, Span, SwitchId, Time, WireClock};
 use faults::Fault;
 use gate::PortGate;
 use held::Held;
@@ -34,7 +34,7 @@ use port::Port;
 use std::collections::BTreeMap;
 
 /// Place of a timeout in the order of events: node (hosts, then switches), then its purpose.
-pub type TimerKey = (u32, u64);
+pub type TimerKey = (NodeId, u64);
 
 /// The state that fabric and hosts share.
 pub struct Core {

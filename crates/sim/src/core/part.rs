@@ -124,7 +124,7 @@ impl Core {
     #[inline]
     pub fn has_port(&self, l: LinkId) -> bool {
         self.part.as_deref().is_none_or(|part| match self.ports[l].owner {
-            Owner::Host(host) => part.has_host(HostId(host)),
+            Owner::Host(host) => part.has_host(host),
             Owner::Switch(switch, _) => part.has_switch(switch),
         })
     }

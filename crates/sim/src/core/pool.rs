@@ -78,7 +78,7 @@ pub struct Pool {
 pub const BYTES_EACH: usize = std::mem::size_of::<Outer>() + std::mem::size_of::<Inner>();
 
 /// Id that stands for no message.
-const NONE: PacketId = PacketId::MAX;
+const NONE: PacketId = PacketId(u32::MAX);
 
 impl Pool {
     /// Takes a place for a new packet; its content is left over from an earlier one.
@@ -95,7 +95,7 @@ impl Pool {
     fn grow(&mut self) -> PacketId {
         self.outer.push(Outer::default());
         self.inner.push(Inner::default());
-        (self.outer.len() - 1) as PacketId
+        PacketId((self.outer.len() - 1) as u32)
     }
 
     /// Returns a place to the pool.
@@ -112,36 +112,36 @@ impl Pool {
     /// The packets that exist, in no particular order; control messages too. Walks all places.
     pub fn existing(&self) -> impl Iterator<Item = PacketId> {
         let mut free = vec![false; self.outer.len()];
-        self.free.iter().for_each(|id| free[*id as usize] = true);
-        (0..).zip(free).filter(|(_, free)| !free).map(|(id, _)| id)
+        self.free.iter().for_each(|id| free[id.index()] = true);
+        (0..).zip(free).filter(|(_, free)| !free).map(|(id, _)| PacketId(id))
     }
 
     /// The header of a packet.
     #[inline(always)]
     pub fn header(&self, id: PacketId) -> &Header {
-        &self.inner[id as usize].header
+        &self.inner[id.index()].header
     }
 
     /// Fills the place of a packet from an envelope; gives both parts, for the rest to be written.
     #[inline(always)]
     pub fn make(&mut self, id: PacketId, envelope: &Envelope, route: &Route) -> (&mut Envelope, &mut Header) {
-        let outer = &mut self.outer[id as usize];
+        let outer = &mut self.outer[id.index()];
         // One after the other: as a whole it would go by the stack.
         outer.envelope = *envelope;
         outer.route = *route;
-        (&mut outer.envelope, &mut self.inner[id as usize].header)
+        (&mut outer.envelope, &mut self.inner[id.index()].header)
     }
 
     /// The part of a packet that switches read.
     #[inline(always)]
     pub fn outer(&mut self, id: PacketId) -> &mut Outer {
-        &mut self.outer[id as usize]
+        &mut self.outer[id.index()]
     }
 
     /// Writes an envelope that a mechanism may have changed. With another destination or hash, nothing is settled of its route any more.
     #[inline(always)]
     pub fn rewrite(&mut self, id: PacketId, envelope: &Envelope) {
-        let outer = &mut self.outer[id as usize];
+        let outer = &mut self.outer[id.index()];
         if (envelope.dst, envelope.hash) != (outer.envelope.dst, outer.envelope.hash) {
             outer.route = Route::NONE;
         }
@@ -151,13 +151,13 @@ impl Pool {
     /// Place of a packet among those with payload of its flow and sender.
     #[inline(always)]
     pub fn number(&self, id: PacketId) -> u32 {
-        self.inner[id as usize].number
+        self.inner[id.index()].number
     }
 
     /// Sets the place of a packet among those with payload of its flow and sender.
     #[inline(always)]
     pub fn set_number(&mut self, id: PacketId, number: u32) {
-        self.inner[id as usize].number = number;
+        self.inner[id.index()].number = number;
     }
 
     /// A copy of a packet.
@@ -198,8 +198,8 @@ impl Pool {
     pub fn attach(&mut self, id: PacketId, message: &Packet) {
         let bytes = u16::from(message.envelope.header);
         let message = self.take_message(message);
-        self.messages.grow(id as usize + 1, NONE);
-        self.messages[id as usize] = message;
+        self.messages.grow(id.index() + 1, NONE);
+        self.messages[id.index()] = message;
         let envelope = &mut self[id];
         envelope.extra = envelope.extra.with_message(true);
         envelope.frame += bytes;
@@ -210,7 +210,7 @@ impl Pool {
         if !self[id].extra.message() {
             return None;
         }
-        let message = std::mem::replace(&mut self.messages[id as usize], NONE);
+        let message = std::mem::replace(&mut self.messages[id.index()], NONE);
         let message = self.free_message(message);
         let envelope = &mut self[id];
         envelope.extra = envelope.extra.with_message(false);
@@ -220,34 +220,34 @@ impl Pool {
 
     /// The message at the end of a packet's frame.
     pub fn message(&self, id: PacketId) -> Option<Packet> {
-        self[id].extra.message().then(|| self.packet(self.messages[id as usize]))
+        self[id].extra.message().then(|| self.packet(self.messages[id.index()]))
     }
 
     /// The headers of switches in a packet's frame.
     #[inline]
     pub fn shim(&self, id: PacketId) -> Option<Shim> {
-        (self[id].extra.shim() > 0).then(|| self.shims[id as usize])
+        (self[id].extra.shim() > 0).then(|| self.shims[id.index()])
     }
 
     /// Keeps a shim for a packet whose envelope has room for it.
     pub fn keep_shim(&mut self, id: PacketId, shim: Shim) {
-        self.shims.grow(id as usize + 1, Shim::default());
-        self.shims[id as usize] = shim;
+        self.shims.grow(id.index() + 1, Shim::default());
+        self.shims[id.index()] = shim;
     }
 
     /// The note that its switch keeps with a packet; zero: none.
     #[inline(always)]
     pub fn note(&self, id: PacketId) -> u64 {
-        self.notes.get(id as usize).copied().unwrap_or(0)
+        self.notes.get(id.index()).copied().unwrap_or(0)
     }
 
     /// Keeps a note with a packet; the mechanism that does so takes it back before the packet is elsewhere.
     #[inline(always)]
     pub fn set_note(&mut self, id: PacketId, note: u64) {
-        if self.notes.len() <= id as usize {
+        if self.notes.len() <= id.index() {
             self.grow_notes();
         }
-        self.notes[id as usize] = note;
+        self.notes[id.index()] = note;
     }
 
     #[cold]
@@ -259,18 +259,18 @@ impl Pool {
     /// Hints that a packet's note is read soon.
     #[inline(always)]
     pub fn prefetch_note(&self, id: PacketId) {
-        prefetch(self.notes.as_ptr().wrapping_add(id as usize));
+        prefetch(self.notes.as_ptr().wrapping_add(id.index()));
     }
 
     /// Rank of a packet at the port at which it was last to be enqueued, where packets leave by rank.
     pub fn rank(&self, id: PacketId) -> u32 {
-        self.ranks[id as usize]
+        self.ranks[id.index()]
     }
 
     /// Sets the rank of a packet.
     pub fn set_rank(&mut self, id: PacketId, rank: u32) {
-        self.ranks.grow(id as usize + 1, 0);
-        self.ranks[id as usize] = rank;
+        self.ranks.grow(id.index() + 1, 0);
+        self.ranks[id.index()] = rank;
     }
 
     /// Puts telemetry into the frame of a packet that has no shim.
@@ -278,14 +278,14 @@ impl Pool {
         let shim = stack.shim();
         self[id].set_shim(Some(&shim));
         self.keep_shim(id, shim);
-        self.records.grow(id as usize + 1, Stack::EMPTY.places());
-        self.records[id as usize] = stack.places();
+        self.records.grow(id.index() + 1, Stack::EMPTY.places());
+        self.records[id.index()] = stack.places();
     }
 
     /// The telemetry in a packet's frame.
     pub fn telemetry(&self, id: PacketId) -> Option<Stack> {
         let shim = self.shim(id)?;
-        Stack::of(&shim, self.records.get(id as usize).copied()?)
+        Stack::of(&shim, self.records.get(id.index()).copied()?)
     }
 
     /// Takes a packet out, with all that travels in its frame.
@@ -294,15 +294,15 @@ impl Pool {
         let extra = self[id].extra;
         let besides = (extra.message() || extra.shim() > 0).then(|| {
             let shim = self.shim(id);
-            let records = shim.and_then(|_| self.records.get(id as usize).copied());
+            let records = shim.and_then(|_| self.records.get(id.index()).copied());
             let message = extra.message().then(|| {
-                let message = std::mem::replace(&mut self.messages[id as usize], NONE);
+                let message = std::mem::replace(&mut self.messages[id.index()], NONE);
                 self.free_message(message)
             });
             Box::new(Besides { shim, records, message })
         });
         let control = self[id].kind == Kind::Control;
-        let (Outer { envelope, route }, Inner { header, number }) = (self.outer[id as usize], self.inner[id as usize]);
+        let (Outer { envelope, route }, Inner { header, number }) = (self.outer[id.index()], self.inner[id.index()]);
         let carried = Carried { envelope, route, header, number, besides, control };
         self.control -= u64::from(control);
         self.free(id);
@@ -313,21 +313,21 @@ impl Pool {
     pub fn land(&mut self, carried: Carried) -> PacketId {
         let Carried { envelope, route, header, number, besides, control } = carried;
         let id = self.take();
-        self.outer[id as usize] = Outer { envelope, route };
-        self.inner[id as usize] = Inner { header, number };
+        self.outer[id.index()] = Outer { envelope, route };
+        self.inner[id.index()] = Inner { header, number };
         self.control += u64::from(control);
         let Some(Besides { shim, records, message }) = besides.map(|besides| *besides) else { return id };
         if let Some(shim) = shim {
             self.keep_shim(id, shim);
         }
         if let Some(records) = records {
-            self.records.grow(id as usize + 1, Stack::EMPTY.places());
-            self.records[id as usize] = records;
+            self.records.grow(id.index() + 1, Stack::EMPTY.places());
+            self.records[id.index()] = records;
         }
         if let Some(message) = message {
             let message = self.take_message(&message);
-            self.messages.grow(id as usize + 1, NONE);
-            self.messages[id as usize] = message;
+            self.messages.grow(id.index() + 1, NONE);
+            self.messages[id.index()] = message;
         }
         id
     }
@@ -336,8 +336,8 @@ impl Pool {
     pub fn absorb(&mut self, other: &Pool) {
         for other_id in other.existing() {
             let id = self.take();
-            self.outer[id as usize] = other.outer[other_id as usize];
-            self.inner[id as usize] = other.inner[other_id as usize];
+            self.outer[id.index()] = other.outer[other_id.index()];
+            self.inner[id.index()] = other.inner[other_id.index()];
         }
         self.control += other.control;
     }
@@ -350,10 +350,10 @@ impl Pool {
 
     #[inline(never)]
     fn existing_shim_on_wire(&self, id: PacketId) -> (u16, Vec<u8>) {
-        let shim = &self.shims[id as usize];
+        let shim = &self.shims[id.index()];
         let mut bytes = shim.body().to_vec();
         if shim.records() > 0 {
-            let records = &self.records[id as usize][..shim.records()];
+            let records = &self.records[id.index()][..shim.records()];
             bytes.extend(records.iter().flat_map(|record| record.to_bytes()));
         }
         (shim.ether_type, bytes)
@@ -362,10 +362,10 @@ impl Pool {
     /// Writes a port's state at a packet's departure into its shim, where that has a place for it.
     pub fn write_departure(&mut self, id: PacketId, departure: &Departure) {
         if self[id].extra.shim() > 0 {
-            let shim = &mut self.shims[id as usize];
+            let shim = &mut self.shims[id.index()];
             shim.write_depth(departure.queue_bytes);
             if let Some(place) = shim.take_due() {
-                self.records[id as usize][place] = Record::of(departure);
+                self.records[id.index()][place] = Record::of(departure);
             }
         }
     }
@@ -389,15 +389,15 @@ impl Pool {
     /// Hints that all parts of a packet that switches and ports use are read soon.
     #[inline(always)]
     pub fn prefetch_all(&self, id: PacketId) {
-        prefetch(self.outer.as_ptr().wrapping_add(id as usize));
+        prefetch(self.outer.as_ptr().wrapping_add(id.index()));
         self.prefetch_shim(id);
     }
 
     /// Hints that both parts of a packet are read soon.
     #[inline(always)]
     pub fn prefetch_whole(&self, id: PacketId) {
-        prefetch(self.outer.as_ptr().wrapping_add(id as usize));
-        prefetch(self.inner.as_ptr().wrapping_add(id as usize));
+        prefetch(self.outer.as_ptr().wrapping_add(id.index()));
+        prefetch(self.inner.as_ptr().wrapping_add(id.index()));
     }
 
     /// Hints that a packet is about to leave its queue.
@@ -411,8 +411,8 @@ impl Pool {
     #[inline(always)]
     pub fn prefetch_shim(&self, id: PacketId) {
         if !self.shims.is_empty() {
-            prefetch(self.shims.as_ptr().wrapping_add(id as usize));
-            let records = self.records.as_ptr().wrapping_add(id as usize);
+            prefetch(self.shims.as_ptr().wrapping_add(id.index()));
+            let records = self.records.as_ptr().wrapping_add(id.index());
             prefetch(records);
             prefetch(records.cast::<Record>().wrapping_add(MAX_HOPS - 1));
         }
@@ -424,7 +424,7 @@ impl std::ops::Index<PacketId> for Pool {
     type Output = Envelope;
     #[inline(always)]
     fn index(&self, id: PacketId) -> &Envelope {
-        &self.outer[id as usize].envelope
+        &self.outer[id.index()].envelope
     }
 }
 
@@ -432,7 +432,7 @@ impl std::ops::Index<PacketId> for Pool {
 impl std::ops::IndexMut<PacketId> for Pool {
     #[inline(always)]
     fn index_mut(&mut self, id: PacketId) -> &mut Envelope {
-        &mut self.outer[id as usize].envelope
+        &mut self.outer[id.index()].envelope
     }
 }
 

@@ -5,12 +5,12 @@ use super::queues::Queues;
 use fanin_packet::PacketId;
 use fanin_switch::{Admission, Marker, PortNo, PortView};
 use fanin_telemetry::Name;
-use fanin_units::{BitRate, Stream, SwitchId, Time};
+use fanin_units::{BitRate, HostId, Stream, SwitchId, Time};
 
 /// The node that owns an output port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Owner {
-    Host(u32),
+    Host(HostId),
     /// A switch by number, and the number of its port.
     Switch(SwitchId, PortNo),
 }
@@ -23,7 +23,7 @@ impl Owner {
             Owner::Switch(s, _) => s,
             Owner::Host(host) => {
                 debug_assert!(false, "host {host} is no switch");
-                SwitchId(host)
+                SwitchId(host.0)
             }
         }
     }

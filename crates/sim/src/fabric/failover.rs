@@ -80,7 +80,7 @@ impl Failover {
     /// First timer of each switch. `hosts`: hosts come before switches in the order of timers.
     pub fn timers(&self, hosts: u32) -> Vec<(Time, TimerKey)> {
         let switches = (0..self.views.len() as u32).map(SwitchId);
-        switches.filter_map(|s| Some((self.next(s)?, (hosts + s.0, FAILOVER)))).collect()
+        switches.filter_map(|s| Some((self.next(s)?, (NodeId(hosts + s.0), FAILOVER)))).collect()
     }
 
     /// Computes the tables after so many changes, and drops earlier ones.
@@ -139,7 +139,7 @@ impl Fabric {
             core.barrier = Time::ZERO;
         }
         if let Some(next) = failover.next(s) {
-            core.set_timer(next, (self.hosts + s.0, FAILOVER));
+            core.set_timer(next, (self.node(s), FAILOVER));
         }
     }
 

@@ -257,10 +257,10 @@ impl Fabric {
         }
         core.make_events(l); // so that its departure is seen
         let (port, frame) = (self.ingress[via], core.pool[packet].frame);
-        if self.entered.len() <= packet as usize {
-            self.entered.resize(packet as usize + 1, (0, 0));
+        if self.entered.len() <= packet.index() {
+            self.entered.resize(packet.index() + 1, (0, 0));
         }
-        self.entered[packet as usize] = (port, frame);
+        self.entered[packet.index()] = (port, frame);
         let inputs = &mut self.switches[s].inputs;
         if inputs.len() <= usize::from(port) {
             inputs.resize(usize::from(port) + 1, 0);
@@ -270,7 +270,7 @@ impl Fabric {
 
     /// Ends the count of a packet at its input port: it has left the switch, or is about to be enqueued at another port.
     fn uncount_input(&mut self, s: SwitchId, packet: PacketId) {
-        let Some(entered) = self.entered.get_mut(packet as usize) else { return };
+        let Some(entered) = self.entered.get_mut(packet.index()) else { return };
         let (port, frame) = std::mem::take(entered);
         if frame > 0 {
             self.switches[s].inputs[usize::from(port)] -= u64::from(frame);
@@ -342,7 +342,7 @@ impl Fabric {
         let switch = &mut self.switches[s];
         if self.departing && switch.mechanisms.iter().any(learns_later) {
             switch.dropped.push_back((packet, *dropped, reason));
-            core.set_timer(core.now, (self.hosts + s.0, DROPPED));
+            core.set_timer(core.now, (self.node(s), DROPPED));
             return self.run_drop_hooks(core, s, packet, dropped, reason, |m| !learns_later(m));
         }
         self.run_drop_hooks(core, s, packet, dropped, reason, |_| true);
@@ -667,9 +667,9 @@ impl Fabric {
                 // Other ports may have a departure at this very instant, which comes first: the offer is a timeout of the switch.
                 let l = link(self, port);
                 self.switches[s].outbox.push_back((l, message));
-                core.set_timer(core.now, (self.hosts + s.0, OUTBOX));
+                core.set_timer(core.now, (self.node(s), OUTBOX));
             }
-            Effect::Timer(at) => core.set_timer(at.max(core.now), (self.hosts + s.0, u64::from(mechanism))),
+            Effect::Timer(at) => core.set_timer(at.max(core.now), (self.node(s), u64::from(mechanism))),
         }
     }
 }

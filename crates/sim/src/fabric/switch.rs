@@ -13,7 +13,7 @@ use fanin_engine::Table;
 use fanin_packet::{Envelope, Packet, PacketId, Stack};
 use fanin_switch::{DropReason, Effects, Hooks, Links, MechanismState, PathChooser, PortNo, PortView};
 use fanin_telemetry::Name;
-use fanin_units::{HostId, LinkId, Stream, SwitchId};
+use fanin_units::{HostId, LinkId, NodeId, Stream, SwitchId};
 use std::collections::VecDeque;
 
 /// A switch's own state.
@@ -125,6 +125,11 @@ impl SwitchNode {
 }
 
 impl Fabric {
+    /// The node of a switch in the order of timers.
+    pub fn node(&self, s: SwitchId) -> NodeId {
+        NodeId(self.hosts + s.0)
+    }
+
     /// Forwards a packet that has reached a switch over link `via`.
     #[inline(always)]
     pub fn forward(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: PacketId) {

@@ -10,7 +10,7 @@ use super::protocol::Protocol;
 use super::tx_queue::{Queued, TxQueue};
 use crate::core::Core;
 use fanin_packet::{PacketId, Side};
-use fanin_units::{FlowId, LinkId, Time};
+use fanin_units::{FlowId, HostId, LinkId, Time};
 
 /// Queueing discipline of a NIC.
 pub trait Discipline {
@@ -18,7 +18,7 @@ pub trait Discipline {
     const QUEUES: bool;
 
     /// A packet of an end goes to the NIC.
-    fn on_transmit(&mut self, core: &mut Core, host: u32, nic: LinkId, packet: PacketId, end: &impl Protocol);
+    fn on_transmit(&mut self, core: &mut Core, host: HostId, nic: LinkId, packet: PacketId, end: &impl Protocol);
 
     /// True if the NIC's queue accepts nothing more.
     fn is_full(&mut self, _now: Time) -> bool {
@@ -41,7 +41,7 @@ impl Discipline for Pull {
     const QUEUES: bool = false;
 
     #[inline(always)]
-    fn on_transmit(&mut self, _core: &mut Core, _host: u32, _nic: LinkId, _packet: PacketId, _end: &impl Protocol) {}
+    fn on_transmit(&mut self, _core: &mut Core, _host: HostId, _nic: LinkId, _packet: PacketId, _end: &impl Protocol) {}
 }
 
 /// A NIC that is first, in first out.
@@ -50,7 +50,7 @@ pub struct Fifo<'a>(pub &'a mut TxQueue);
 impl Discipline for Fifo<'_> {
     const QUEUES: bool = true;
 
-    fn on_transmit(&mut self, _core: &mut Core, _host: u32, _nic: LinkId, _packet: PacketId, _end: &impl Protocol) {}
+    fn on_transmit(&mut self, _core: &mut Core, _host: HostId, _nic: LinkId, _packet: PacketId, _end: &impl Protocol) {}
 
     fn is_full(&mut self, now: Time) -> bool {
         self.0.is_full(now)
@@ -76,7 +76,7 @@ pub struct Tapped<'a, D> {
 impl<D: Discipline> Discipline for Tapped<'_, D> {
     const QUEUES: bool = D::QUEUES;
 
-    fn on_transmit(&mut self, core: &mut Core, host: u32, nic: LinkId, packet: PacketId, end: &impl Protocol) {
+    fn on_transmit(&mut self, core: &mut Core, host: HostId, nic: LinkId, packet: PacketId, end: &impl Protocol) {
         if let Some(headers) = self.headers.as_deref_mut() {
             headers.put(core, packet, self.size);
         }

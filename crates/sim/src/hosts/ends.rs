@@ -10,23 +10,50 @@ use fanin_packet::{Envelope, Side};
 use fanin_telemetry::{Moment, Name};
 use fanin_traffic::FlowSpec;
 use fanin_transport::{AbortReason, Endpoint, Parameters, SignalCounts, Stats};
-use fanin_units::{FlowId, Span, Time};
+use fanin_units::{FlowId, HostId, Span, Time};
 use std::sync::Arc;
 
 /// Place of an end: that of its flow, with its side in the lowest bit.
-pub type EndId = u32;
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EndId(pub u32);
+
 const NONE: u32 = u32::MAX;
 /// Cache lines of an endpoint that are fetched first, besides the one that its host has: they point to the others
 /// ([`Endpoint::apart`]).
 const PREFETCHED: usize = 2;
 
-/// The side of a flow that an end is on.
-#[inline(always)]
-pub fn side(id: EndId) -> Side {
-    if id & 1 == 0 {
-        Side::Initiator
-    } else {
-        Side::Responder
+impl EndId {
+    /// The end on a side of the flow at a place.
+    #[inline(always)]
+    pub fn at(place: u32, side: Side) -> EndId {
+        EndId(place << 1 | side as u32)
+    }
+
+    /// Both ends of the flow at a place, the initiator first.
+    pub fn both(place: u32) -> [EndId; 2] {
+        [Side::Initiator, Side::Responder].map(|side| EndId::at(place, side))
+    }
+
+    /// The side of its flow that the end is on.
+    #[inline(always)]
+    pub fn side(self) -> Side {
+        if self.0 & 1 == 0 {
+            Side::Initiator
+        } else {
+            Side::Responder
+        }
+    }
+
+    /// The place of its flow.
+    #[inline(always)]
+    fn place(self) -> usize {
+        self.0 as usize >> 1
+    }
+
+    /// The place of the end itself.
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.0 as usize
     }
 }
 
@@ -200,8 +227,8 @@ impl End {
 
     /// The end's host.
     #[inline(always)]
-    pub fn host(&self) -> u32 {
-        self.sends.src.0
+    pub fn host(&self) -> HostId {
+        self.sends.src
     }
 
     /// Sets the byte counts from which on progress may change anything here: the one that the application waits for, and any once
@@ -275,10 +302,10 @@ impl Ends {
             self.flows.push(None);
             (self.flows.len() - 1) as u32
         });
-        for (i, end) in ends.into_iter().enumerate() {
+        for (id, end) in EndId::both(place).into_iter().zip(ends) {
             self.active += usize::from(end.is_some());
             self.sinks += usize::from(end.as_ref().is_some_and(|end| end.kind == EndKind::Sink));
-            *self.slot_mut(place * 2 + i as u32) = end;
+            *self.slot_mut(id) = end;
         }
         self.flows[place as usize] = Some(Box::new(flow));
         self.of_flow.push(place);
@@ -300,7 +327,7 @@ impl Ends {
     #[inline(always)]
     pub fn place(&self, flow: FlowId, side: Side) -> Option<EndId> {
         let place = *self.of_flow.get(flow.0.wrapping_sub(self.first) as usize)?;
-        (place != NONE).then_some(place << 1 | side as u32)
+        (place != NONE).then(|| EndId::at(place, side))
     }
 
     /// An end, unless it is gone.
@@ -311,12 +338,12 @@ impl Ends {
 
     #[inline(always)]
     fn slot(&self, id: EndId) -> &Option<End> {
-        &self.slab[id as usize]
+        &self.slab[id.index()]
     }
 
     #[inline(always)]
     fn slot_mut(&mut self, id: EndId) -> &mut Option<End> {
-        &mut self.slab[id as usize]
+        &mut self.slab[id.index()]
     }
 
     /// Hints that an end is read and written soon, if it still exists; gives its id.
@@ -338,7 +365,7 @@ impl Ends {
     /// Hints that memory to which an endpoint points is used soon, if the end still exists: first what it points to, in the next
     /// step what that points to. Gives its host.
     #[inline(always)]
-    pub fn prefetch_apart(&self, id: EndId, step: usize) -> Option<u32> {
+    pub fn prefetch_apart(&self, id: EndId, step: usize) -> Option<HostId> {
         let end = self.slot(id).as_ref()?;
         end.protocol.apart(step, prefetch);
         Some(end.host())
@@ -366,15 +393,15 @@ impl Ends {
 
     /// Keeps the report of an end that is gone. Gives the flow, if nothing more is to come of it here.
     fn report(&mut self, id: EndId, report: EndReport, at: Moment) -> Option<Box<OpenFlow>> {
-        let place = id as usize >> 1;
+        let place = id.place();
         let flow = self.flows[place].as_deref_mut()?;
-        flow.reports[(id & 1) as usize] = Some(report);
+        flow.reports[id.side() as usize] = Some(report);
         if flow.reports.iter().any(Option::is_none) && !flow.written_elsewhere {
             flow.first_gone = at;
             return None;
         }
         let flow = self.flows[place].take()?;
-        self.free.push(id >> 1);
+        self.free.push(place as u32);
         self.of_flow[(flow.id.0 - self.first) as usize] = NONE;
         self.forget_ended();
         Some(flow)
@@ -409,13 +436,13 @@ impl Ends {
 
     /// The flow of a place.
     pub fn flow(&self, id: EndId) -> Option<&OpenFlow> {
-        self.flows[id as usize >> 1].as_deref()
+        self.flows[id.place()].as_deref()
     }
 
     /// The ends that exist, in order of flows, initiators first.
     pub fn ids(&self) -> Vec<EndId> {
         let places = self.of_flow.iter().copied().filter(|place| *place != NONE);
-        places.flat_map(|place| [place << 1, place << 1 | 1]).filter(|id| self.exists(*id)).collect()
+        places.flat_map(EndId::both).filter(|id| self.exists(*id)).collect()
     }
 
     /// True if an end still exists.
@@ -436,8 +463,8 @@ impl Ends {
     }
 
     fn describe(&self, place: u32, hosts: &[Name]) -> Option<String> {
-        let flow = self.flow(place << 1)?;
-        let sender = self.slot(place << 1 | flow.data_side as u32).as_ref();
+        let flow = self.flow(EndId::at(place, Side::Initiator))?;
+        let sender = self.slot(EndId::at(place, flow.data_side)).as_ref();
         let (wish, state) = match sender {
             Some(end) if flow.spec.first.is_some() => ("messages to be written or acknowledged", end.protocol.describe()),
             Some(end) if end.asked => ("data to be acknowledged", end.protocol.describe()),

@@ -74,7 +74,7 @@ impl Hosts {
     pub(super) fn apply<R: Rule>(&mut self, core: &mut Core, id: EndId, rule: R) -> R::Out {
         if R::IS_HOT && self.pulls_untapped {
             let end = &mut self.ends[id];
-            let host = &mut self.hosts[end.host() as usize];
+            let host = &mut self.hosts[end.host()];
             if let Some(out) = apply_fast(core, host, &self.framing, (end, id), rule) {
                 return out;
             }
@@ -87,7 +87,7 @@ impl Hosts {
     pub(super) fn apply_in_general<R: Rule>(&mut self, core: &mut Core, id: EndId, rule: R) -> R::Out {
         let size = if self.headers.is_some() { self.bytes_to_send(id) } else { 0 };
         let end = &mut self.ends[id];
-        let host = end.host() as usize;
+        let host = end.host();
         let (state, framing, end) = (&mut self.hosts[host], &self.framing, (end, id));
         if self.pulls_untapped {
             return apply_to_any(core, state, framing, end, (rule, Pull));

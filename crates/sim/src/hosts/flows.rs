@@ -5,7 +5,7 @@
 //! idle network; an end leaves its host when it is over and knows that the other is. Nothing else passes between the two but
 //! packets.
 
-use super::ends::{side, End, EndGone, EndId, EndKind, EndReport, NewEnd, OpenFlow};
+use super::ends::{End, EndGone, EndId, EndKind, EndReport, NewEnd, OpenFlow};
 use super::ideal::{crossing, Paths};
 use super::rules::SendControl;
 use super::{timer_key, Hosts, Progress, Ready, PEER_ABORTED, PEER_OVER};
@@ -31,7 +31,7 @@ impl Hosts {
         if here == [false; 2] {
             return self.ends.skip();
         }
-        [spec.src, spec.dst].iter().for_each(|host| self.catch_up(core, host.0));
+        [spec.src, spec.dst].iter().for_each(|host| self.catch_up(core, *host));
         core.ledger.totals.started += u64::from(here[0]);
         let id = self.ends.next_flow();
         let mut ports = Stream::new(self.seed, Purpose::Ports, self.flow_key(&spec));
@@ -45,7 +45,7 @@ impl Hosts {
             five_tuple_hash(from.0, to.0, client, SERVER_PORT, protocol),
             five_tuple_hash(to.0, from.0, SERVER_PORT, client, protocol),
         ];
-        let nic = |host: fanin_units::HostId| self.hosts[host.index()].nic;
+        let nic = |host: fanin_units::HostId| self.hosts[host].nic;
         let there = network.path(core, nic(spec.src), spec.dst, hash[data_side as usize]);
         let asks = !datagrams && self.transports[usize::from(spec.transport)].1.needs_telemetry().is_some();
         let paths = Paths {
@@ -125,7 +125,7 @@ impl Hosts {
             written_elsewhere: !here[0],
         };
         let place = self.ends.insert(flow, ends);
-        let [initiator, responder] = [place << 1, place << 1 | 1];
+        let [initiator, responder] = EndId::both(place);
         if core.ledger.observed {
             self.follow(core, initiator);
         }
@@ -165,7 +165,7 @@ impl Hosts {
     /// Time at which host `to` knows of completions, each known since a time at a host.
     pub fn notified_at(&self, core: &Core, network: &impl Network, to: HostId, known: &[(Time, HostId)]) -> Time {
         let informed = known.iter().filter(|(_, host)| *host != to).map(|(at, host)| {
-            let path = network.path(core, self.hosts[host.index()].nic, to, 0);
+            let path = network.path(core, self.hosts[*host].nic, to, 0);
             *at + Span::from_ps(crossing(core, &path, self.framing.frame(0)))
         });
         informed.max().unwrap_or(Time::ZERO)
@@ -180,14 +180,14 @@ impl Hosts {
     fn endpoints(&self, core: &Core, spec: &FlowSpec, place: &Place) -> [Endpoint; 2] {
         if let FlowKind::Datagrams(datagrams) = &spec.kind {
             let frame = self.framing.frame(UDP_HEADER + datagrams.packet.get() as u16);
-            let nic = self.hosts[spec.src.index()].nic;
+            let nic = self.hosts[spec.src].nic;
             let wire = u64::from(frame) + u64::from(core.links[nic].gap());
             let clock = DatagramClock::new(datagrams, spec, Bytes(wire), self.seed);
             return [UdpEndpoint::source(Box::new(clock)), UdpEndpoint::sink()].map(Endpoint::from);
         }
         let cfg = &self.transports[usize::from(spec.transport)].1;
         let mut draws = Stream::new(self.seed, Purpose::Transport, self.flow_key(spec));
-        Endpoint::pair(cfg, place, core.now, &mut draws)
+        Endpoint::pair(cfg, place, spec.start, &mut draws)
     }
 
     /// Completion time on an idle network, and the round trip of a full packet and its answer; for datagrams, of one without
@@ -246,27 +246,36 @@ impl Hosts {
         core.barrier = core.now;
     }
 
-    /// Tells applications of messages that have arrived, and of messages that are acknowledged, in the order of their
-    /// connections.
+    /// Notifies applications of messages that have arrived, and of messages that are acknowledged, in the order of their
+    /// connections; they write what follows from that.
     pub fn tell(&mut self, core: &mut Core, traffic: &mut Traffic) {
         let mut progress = std::mem::take(&mut self.progress);
         progress.sort_unstable();
         for Progress { conn, at_sender, total } in progress {
+            core.ledger.note_event(core.now, kind::PROGRESS, [u64::from(conn.0), conn.1 << 1 | u64::from(at_sender)]);
             if at_sender {
                 traffic.acknowledged(conn, total, core.now);
-                continue;
+            } else {
+                let mark = traffic.arrived(conn, total, core.now);
+                if let Some(id) = self.connections.get(&conn).and_then(|flow| self.ends.of(*flow, Side::Responder)) {
+                    let end = &mut self.ends[id];
+                    end.mark = mark.min(end.size);
+                    end.listen();
+                }
             }
-            let mark = traffic.arrived(conn, total, core.now);
-            if let Some(id) = self.connections.get(&conn).and_then(|flow| self.ends.of(*flow, Side::Responder)) {
-                let end = &mut self.ends[id];
-                end.mark = mark.min(end.size);
-                end.listen();
-            }
+            self.write_messages(core, traffic);
+        }
+    }
+
+    /// Writes the messages that ranks of jobs have decided to send.
+    pub fn write_messages(&mut self, core: &mut Core, traffic: &mut Traffic) {
+        while let Some(message) = traffic.pop_write() {
+            self.write(core, &message);
         }
     }
 
     /// An application writes a message.
-    pub fn write(&mut self, core: &mut Core, message: &Write) {
+    fn write(&mut self, core: &mut Core, message: &Write) {
         let Some(flow) = self.connections.get(&(message.entry, message.index)).copied() else { return };
         let Some(id) = self.ends.of(flow, Side::Initiator) else { return };
         self.catch_up(core, self.ends[id].host());
@@ -330,7 +339,7 @@ impl Hosts {
         }
         if !end.over {
             end.over = true;
-            let key = timer_key(end.sends.dst.0, end.flow(), side(id).other(), PEER_OVER);
+            let key = timer_key(end.sends.dst, end.flow(), id.side().other(), PEER_OVER);
             core.notify_peer(core.now + end.latency, end.sends.dst, key);
         }
         let gone = self.ends[id].peer_over;
@@ -353,7 +362,7 @@ impl Hosts {
     pub(super) fn abort(&mut self, core: &mut Core, id: EndId, reason: AbortReason) {
         let end = &mut self.ends[id];
         end.aborted = Some(reason);
-        let key = timer_key(end.sends.dst.0, end.flow(), side(id).other(), PEER_ABORTED);
+        let key = timer_key(end.sends.dst, end.flow(), id.side().other(), PEER_ABORTED);
         core.notify_peer(core.now + end.latency, end.sends.dst, key);
         self.release(core, id);
     }
@@ -386,7 +395,7 @@ impl Hosts {
     /// Takes an end out of its host; with the flow's second end, its row is written.
     fn release(&mut self, core: &mut Core, id: EndId) {
         if self.ends.exists(id) && self.ends[id].queued {
-            let host = &mut self.hosts[self.ends[id].host() as usize];
+            let host = &mut self.hosts[self.ends[id].host()];
             host.ready.retain(|r| r != Ready::End(id));
             if let Some(gate) = host.gate.as_deref_mut() {
                 gate.held.retain(|r| *r != Ready::End(id));
@@ -394,7 +403,7 @@ impl Hosts {
         }
         let Some((end, flow)) = self.ends.remove(id, core.ledger.moment(core.now)) else { return };
         if let Some(headers) = self.headers.as_deref_mut() {
-            headers.forget(end.flow, side(id));
+            headers.forget(end.flow, id.side());
         }
         self.signals.add(&end.signals);
         self.reordering.add(&end.report.reordering);
@@ -403,7 +412,7 @@ impl Hosts {
                 self.connections.remove(&(flow.spec.entry, flow.spec.index));
             }
             self.count_ended(core, &flow);
-            self.write_row(core, &flow, side(id), core.now);
+            self.write_row(core, &flow, id.side(), core.now);
         }
     }
 
@@ -444,7 +453,7 @@ impl Hosts {
             self.signals.add(&end.signals);
             self.reordering.add(&end.report.reordering);
             if let Some(flow) = flow {
-                self.write_row(core, &flow, side(id), core.now);
+                self.write_row(core, &flow, id.side(), core.now);
             }
         }
     }

@@ -1,13 +1,13 @@
 //! Followed flows: reports of their endpoints to the ledger's trace. Off the hot path: without `telemetry.hosts` and
 //! `telemetry.messages` nothing here is called.
 
-use super::ends::{side, EndId};
+use super::ends::EndId;
 use super::{Hosts, Ready};
 use crate::core::Core;
 use crate::ledger::{Input, Known, Seen};
 use fanin_packet::{PacketId, Side, Signal};
 use fanin_transport::{Kinds, TransportParams};
-use fanin_units::{Bytes, FlowId, LinkId, Time};
+use fanin_units::{Bytes, FlowId, HostId, LinkId, Time};
 
 impl Hosts {
     /// Begins to follow a flow whose ends have just been made.
@@ -47,7 +47,7 @@ impl Hosts {
     pub(super) fn begin_input(&self, core: &mut Core, id: EndId, input: Input) {
         let (now, flow) = (core.now, self.ends[id].flow().0);
         if let Some(trace) = core.ledger.trace.as_deref_mut() {
-            trace.begin(now, flow, side(id), input);
+            trace.begin(now, flow, id.side(), input);
         }
     }
 
@@ -58,10 +58,10 @@ impl Hosts {
         let (now, flow) = (core.now, self.ends[id].flow().0);
         let Some(trace) = core.ledger.trace.as_deref_mut() else { return };
         let packet = match signal {
-            Signal::Lost(lost) => trace.lost(flow, side(id), lost.packet.number),
+            Signal::Lost(lost) => trace.lost(flow, id.side(), lost.packet.number),
             Signal::Undefined => None,
         };
-        trace.begin(now, flow, side(id), Input::Notification(packet));
+        trace.begin(now, flow, id.side(), Input::Notification(packet));
     }
 
     /// Reports an endpoint after it has handled an input, unless it is gone.
@@ -74,7 +74,7 @@ impl Hosts {
         }
         let Some(id) = self.ends.of(flow, side) else { return };
         let seen = self.seen(now, id);
-        let host = self.ends[id].host() as usize;
+        let host = self.ends[id].host();
         let held = self.hosts[host].gate.iter().flat_map(|gate| &gate.held).copied();
         let waits = self.hosts[host].ready.iter().chain(held).filter_map(|ready| match ready {
             Ready::Packet(packet) => Some(packet),
@@ -84,7 +84,7 @@ impl Hosts {
         let made: Vec<PacketId> = waits.filter(|packet| (pool[*packet].flow, pool[*packet].to) == (flow, side.other())).collect();
         let ledger = &mut core.ledger;
         let Some(trace) = ledger.trace.as_deref_mut() else { return };
-        let row = trace.settle(now, (flow.0, side, &ledger.host_names[host]), &seen, &made);
+        let row = trace.settle(now, (flow.0, side, &ledger.host_names[host.index()]), &seen, &made);
         let acked = seen.state.filter(|_| self.ends[id].sends_data).map(|state| state.acked.saturating_sub(1));
         let complete = acked.map_or_else(Vec::new, |acked| trace.acked(now, flow.0, acked));
         let result = ledger.tables.follow(row, None, None).and_then(|()| ledger.tables.complete(complete));
@@ -116,7 +116,7 @@ impl Hosts {
 /// Reports a packet that goes to its NIC. `seen`: the state of its sender, unless that is gone.
 #[cold]
 #[inline(never)]
-pub(super) fn observe_sent(core: &mut Core, host: u32, nic: LinkId, packet: PacketId, seen: impl FnOnce() -> Option<Seen>) {
+pub(super) fn observe_sent(core: &mut Core, host: HostId, nic: LinkId, packet: PacketId, seen: impl FnOnce() -> Option<Seen>) {
     let copy = core.pool.packet(packet);
     let start = Time::from_ps(core.links[nic].free_at.max(core.now.ps()));
     let (now, flow) = (core.now, copy.envelope.flow);
@@ -127,7 +127,7 @@ pub(super) fn observe_sent(core: &mut Core, host: u32, nic: LinkId, packet: Pack
     let ledger = &mut core.ledger;
     let Some(trace) = ledger.trace.as_deref_mut().filter(|trace| trace.follows(flow.0)) else { return };
     let Some(seen) = seen() else { return };
-    let row = trace.sent((now, start), packet, &copy, &ledger.host_names[host as usize], &seen);
+    let row = trace.sent((now, start), packet, &copy, &ledger.host_names[host.index()], &seen);
     let result = ledger.tables.follow(row, None, None);
     core.check(result);
 }

@@ -22,7 +22,7 @@ pub mod storm;
 pub mod tx_queue;
 
 use crate::core::message::message_of;
-use crate::core::Core;
+use crate::core::{Core, TimerKey};
 use crate::ledger::Input;
 use ends::{EndGone, EndId, EndKind, Ends};
 use fanin_engine::Table;
@@ -32,7 +32,7 @@ use fanin_switch::{Mechanisms, Message, Patience};
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
 use fanin_transport::{Event, Parameters, SignalCounts};
-use fanin_units::{FlowId, HostId, LinkId, Span, Time};
+use fanin_units::{FlowId, HostId, LinkId, NodeId, Span, Time};
 use header::Headers;
 pub use nic::{Host, Ready};
 use order::Reordering;
@@ -61,11 +61,14 @@ const PEER_ABORTED: u64 = 2;
 /// The timer of a host at which packets wait between NIC and transport; flow 0 has no such timer.
 const RECEIVE: u64 = 3;
 
+/// The feeder of a link that a switch feeds.
+pub const NO_HOST: HostId = HostId(u32::MAX);
+
 /// All hosts, with the state that they share.
 pub struct Hosts {
-    pub hosts: Table<Host>,
-    /// Host that feeds each link; `u32::MAX` where a switch feeds it.
-    pub feeders: Table<u32, LinkId>,
+    pub hosts: Table<Host, HostId>,
+    /// Host that feeds each link; [`NO_HOST`] where a switch feeds it.
+    pub feeders: Table<HostId, LinkId>,
     pub ends: Ends,
     pub transports: Table<(Name, Arc<Parameters>)>,
     /// Bytes around a packet in its frame, with room for stamps.
@@ -82,9 +85,9 @@ pub struct Hosts {
     pub storms: Storms,
     pub pause_counts: NicCounts,
     /// Changes of its own link that each host will notice, in order.
-    pub notices: BTreeMap<u32, VecDeque<Notice>>,
+    pub notices: BTreeMap<HostId, VecDeque<Notice>>,
     /// Queues in front of wires, by host, where NICs are first in, first out.
-    pub tx_queues: Option<Table<TxQueue>>,
+    pub tx_queues: Option<Table<TxQueue, HostId>>,
     pub seed: u64,
     /// The names of the traffic entries as numbers (FNV-1a 64).
     pub entry_keys: Vec<u64>,
@@ -131,15 +134,15 @@ impl Hosts {
 
     /// Hints that the first end in a NIC's round transmits soon; gives that end, if the first is one.
     #[inline(always)]
-    pub fn prefetch_next(&self, host: u32) -> Option<EndId> {
-        let Some(Ready::End(id)) = self.hosts[host as usize].ready.front() else { return None };
+    pub fn prefetch_next(&self, host: HostId) -> Option<EndId> {
+        let Some(Ready::End(id)) = self.hosts[host].ready.front() else { return None };
         self.ends.prefetch_end(id);
         Some(id)
     }
 
     /// A packet has reached a host to which frames may carry messages.
     #[inline(never)]
-    pub fn deliver_hooked(&mut self, core: &mut Core, host: u32, packet: PacketId) {
+    pub fn deliver_hooked(&mut self, core: &mut Core, host: HostId, packet: PacketId) {
         self.catch_up(core, host);
         if let Some(message) = core.pool.detach(packet) {
             self.take_message(core, host, &message, false);
@@ -177,7 +180,7 @@ impl Hosts {
     /// [`Hosts::deliver`] where the flow may be followed.
     #[cold]
     #[inline(never)]
-    fn deliver_observed(&mut self, core: &mut Core, host: u32, packet: PacketId) {
+    fn deliver_observed(&mut self, core: &mut Core, host: HostId, packet: PacketId) {
         let followed = self.begin_delivery(core, packet);
         observe_delivery(core, host, packet);
         self.deliver(core, host, packet);
@@ -187,7 +190,7 @@ impl Hosts {
     }
 
     /// A message for the endpoint of a flow.
-    fn take_message(&mut self, core: &mut Core, host: u32, packet: &fanin_packet::Packet, alone: bool) {
+    fn take_message(&mut self, core: &mut Core, host: HostId, packet: &fanin_packet::Packet, alone: bool) {
         let Some(Message { envelope, control }) = message_of(packet) else { return };
         if let Some(capture) = core.ledger.tables.capture.as_deref_mut() {
             capture.message(core.now, host, (&envelope, &control), alone);
@@ -215,9 +218,9 @@ impl Hosts {
 
     /// Delivers a packet that has reached its host.
     #[inline(always)]
-    pub fn deliver(&mut self, core: &mut Core, host: u32, packet: PacketId) {
+    pub fn deliver(&mut self, core: &mut Core, host: HostId, packet: PacketId) {
         let envelope = &core.pool[packet];
-        debug_assert_eq!(envelope.dst.0, host, "a packet at a host that it was not sent to");
+        debug_assert_eq!(envelope.dst, host, "a packet at a host that it was not sent to");
         let Some(id) = self.ends.place(envelope.flow, envelope.to) else { return stray(core, packet) };
         if envelope.kind == Kind::Datagram {
             return self.deliver_datagram(core, id, packet);
@@ -227,7 +230,7 @@ impl Hosts {
 
     /// Delivers a packet of a connection to its end, with all consequences there, in one frame of the stack.
     #[inline(never)]
-    fn deliver_reliable(&mut self, core: &mut Core, host: u32, id: EndId, packet: PacketId) {
+    fn deliver_reliable(&mut self, core: &mut Core, host: HostId, id: EndId, packet: PacketId) {
         self.catch_up(core, host);
         if !self.ends.exists(id) {
             return stray(core, packet);
@@ -262,7 +265,7 @@ impl Hosts {
 
     /// Carries out the step that an end's answer asks for.
     #[inline(always)]
-    fn carry_out(&mut self, core: &mut Core, host: u32, id: EndId, then: Then) {
+    fn carry_out(&mut self, core: &mut Core, host: HostId, id: EndId, then: Then) {
         match then {
             Then::Nothing => {}
             Then::Transmit => self.transmit_at_once(core, host, id),
@@ -277,7 +280,7 @@ impl Hosts {
 
     /// Handles an end's events, then its other wishes.
     #[inline(never)]
-    fn handle_events(&mut self, core: &mut Core, host: u32, id: EndId) {
+    fn handle_events(&mut self, core: &mut Core, host: HostId, id: EndId) {
         if self.take_events(core, id) {
             return; // the end is gone
         }
@@ -289,12 +292,12 @@ impl Hosts {
 
     /// [`Hosts::carry_out`], not inlined, as it is called from within itself.
     #[inline(never)]
-    fn carry_out_all(&mut self, core: &mut Core, host: u32, id: EndId, then: Then) {
+    fn carry_out_all(&mut self, core: &mut Core, host: HostId, id: EndId, then: Then) {
         self.carry_out(core, host, id, then);
     }
 
     /// Handles a timer of an end that is due. Entries that the end has moved since are stale.
-    pub fn timeout(&mut self, core: &mut Core, host: u32, at: Time, key: u64) {
+    pub fn timeout(&mut self, core: &mut Core, host: HostId, at: Time, key: u64) {
         self.catch_up(core, host);
         if key & 3 == RECEIVE {
             return self.timeout_of_host(core, host, at, key);
@@ -330,7 +333,7 @@ impl Hosts {
 
     /// A timer that is the host's own is due.
     #[inline(never)]
-    fn timeout_of_host(&mut self, core: &mut Core, host: u32, at: Time, key: u64) {
+    fn timeout_of_host(&mut self, core: &mut Core, host: HostId, at: Time, key: u64) {
         match key {
             RECEIVE => self.receive_held(core, host, at),
             GATE => self.update_gate(core, host),
@@ -367,8 +370,8 @@ impl Hosts {
 }
 
 /// Place of an end's timer in the order: by host, then flow, side and purpose.
-fn timer_key(host: u32, flow: FlowId, side: Side, what: u64) -> (u32, u64) {
-    (host, u64::from(flow.0) << 3 | (side as u64) << 2 | what)
+fn timer_key(host: HostId, flow: FlowId, side: Side, what: u64) -> TimerKey {
+    (NodeId(host.0), u64::from(flow.0) << 3 | (side as u64) << 2 | what)
 }
 
 /// Completes an envelope, which has the fields that all packets of an end share, by those that the host's stack knows and the
@@ -382,7 +385,7 @@ fn address(framing: &Framing, envelope: &mut Envelope, header: &Header) {
 
 /// Records that a packet has reached its host.
 #[inline(always)]
-fn observe_delivery(core: &mut Core, host: u32, packet: PacketId) {
+fn observe_delivery(core: &mut Core, host: HostId, packet: PacketId) {
     if core.ledger.observed {
         let copy = core.pool.packet(packet);
         let shim = core.pool.shim_on_wire(packet);

@@ -8,8 +8,9 @@ use super::rules::{Transmit, Used};
 use super::tx_queue::{drop_at_host, Queued};
 use super::Hosts;
 use crate::core::Core;
+use crate::ledger::kind;
 use fanin_packet::PacketId;
-use fanin_units::{LinkId, Time};
+use fanin_units::{HostId, LinkId, Time};
 
 /// Owner of a transmission opportunity at a NIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,9 +96,9 @@ impl Host {
 impl Hosts {
     /// Gives an end that found its NIC idle its transmission opportunity.
     #[inline(always)]
-    pub(super) fn transmit_at_once(&mut self, core: &mut Core, host: u32, id: EndId) {
+    pub(super) fn transmit_at_once(&mut self, core: &mut Core, host: HostId, id: EndId) {
         if self.transmit(core, id) == Used::TsqThrottled {
-            self.hosts[host as usize].ready.push_back(Ready::End(id));
+            self.hosts[host].ready.push_back(Ready::End(id));
         }
         self.run_nic(core, host);
     }
@@ -120,8 +121,8 @@ impl Hosts {
 
     /// Lets the NIC send what is ready, as far as the wire has room.
     #[inline(always)]
-    pub(super) fn run_nic(&mut self, core: &mut Core, host: u32) {
-        let state = &mut self.hosts[host as usize];
+    pub(super) fn run_nic(&mut self, core: &mut Core, host: HostId) {
+        let state = &mut self.hosts[host];
         if state.ready.is_empty() {
             return;
         }
@@ -133,8 +134,8 @@ impl Hosts {
 
     /// Uses the transmission opportunities that a host's NIC would have had by now, before anything else happens at the host.
     #[inline(always)]
-    pub fn catch_up(&mut self, core: &mut Core, host: u32) {
-        let state = &self.hosts[host as usize];
+    pub fn catch_up(&mut self, core: &mut Core, host: HostId) {
+        let state = &self.hosts[host];
         if state.armed {
             self.catch_up_turns(core, host);
         }
@@ -142,21 +143,21 @@ impl Hosts {
 
     /// [`Hosts::catch_up`] of a NIC that waits for its wire.
     #[inline(never)]
-    pub fn catch_up_turns(&mut self, core: &mut Core, host: u32) {
-        let nic = self.hosts[host as usize].nic;
+    pub fn catch_up_turns(&mut self, core: &mut Core, host: HostId) {
+        let nic = self.hosts[host].nic;
         let now = core.now;
-        while self.hosts[host as usize].armed {
+        while self.hosts[host].armed {
             let link = &core.links[nic];
             if link.free_at > now.ps() || !link.is_followed() {
                 break;
             }
             core.now = Time::from_ps(link.free_at);
-            match self.hosts[host as usize].ready.pop_front() {
+            match self.hosts[host].ready.pop_front() {
                 None => {}
                 Some(Ready::Packet(packet)) => self.transmit_made(core, host, packet),
                 Some(Ready::End(id)) => drop(self.transmit(core, id)),
             }
-            let state = &mut self.hosts[host as usize];
+            let state = &mut self.hosts[host];
             if state.ready.is_empty() {
                 state.armed = false;
                 core.links[nic].unfollow();
@@ -169,7 +170,10 @@ impl Hosts {
     /// [`Hosts::catch_up`] of all hosts; true where any had a transmission opportunity.
     pub fn catch_up_all(&mut self, core: &mut Core) -> bool {
         let sent = core.ledger.totals.sent;
-        (0..self.hosts.len() as u32).for_each(|host| self.catch_up(core, host));
+        (0..self.hosts.len() as u32).map(HostId).for_each(|host| {
+            core.ledger.note_event(core.now, kind::END, [u64::from(host.0), 0]);
+            self.catch_up(core, host);
+        });
         core.ledger.totals.sent > sent
     }
 
@@ -186,8 +190,8 @@ impl Hosts {
     }
 
     /// Handles the departure event of a NIC, whose wire is free.
-    pub fn departure(&mut self, core: &mut Core, host: u32) {
-        let state = &mut self.hosts[host as usize];
+    pub fn departure(&mut self, core: &mut Core, host: HostId) {
+        let state = &mut self.hosts[host];
         state.armed = false;
         if !state.ready.is_empty() {
             self.drive_nic(core, host);
@@ -196,15 +200,15 @@ impl Hosts {
 
     /// Serves the NIC's round: one entry after the other while its wire is free, or all where it queues packets.
     #[inline(never)]
-    pub(super) fn drive_nic(&mut self, core: &mut Core, host: u32) {
-        if self.hosts[host as usize].closed != 0 {
+    pub(super) fn drive_nic(&mut self, core: &mut Core, host: HostId) {
+        if self.hosts[host].closed != 0 {
             self.put_paused_aside(core, host);
         }
         let queues = self.tx_queues.is_some();
-        let nic = self.hosts[host as usize].nic;
+        let nic = self.hosts[host].nic;
         let mut tsq_throttled = Vec::new();
         while queues || core.links[nic].free_at <= core.now.ps() {
-            match self.hosts[host as usize].ready.pop_front() {
+            match self.hosts[host].ready.pop_front() {
                 None => return self.wait_for_departure(core, host, tsq_throttled),
                 Some(Ready::Packet(packet)) => self.transmit_made(core, host, packet),
                 Some(Ready::End(id)) => {
@@ -214,20 +218,20 @@ impl Hosts {
                 }
             }
         }
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.hosts[host];
         if !state.ready.is_empty() {
             state.wait_for_wire(core);
         }
     }
 
     /// Makes the next departure from a host's queue an event, for which TSQ-throttled ends wait.
-    fn wait_for_departure(&mut self, core: &mut Core, host: u32, tsq_throttled: Vec<Ready>) {
+    fn wait_for_departure(&mut self, core: &mut Core, host: HostId, tsq_throttled: Vec<Ready>) {
         if tsq_throttled.is_empty() {
             return;
         }
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.hosts[host];
         state.ready = tsq_throttled.into_iter().collect();
-        let next = self.tx_queues.as_ref().and_then(|queues| queues[host as usize].next_departure());
+        let next = self.tx_queues.as_ref().and_then(|queues| queues[host].next_departure());
         if let (false, Some(next)) = (state.armed, next) {
             state.armed = true;
             core.wheel.set(state.nic.0, next);
@@ -236,8 +240,8 @@ impl Hosts {
 
     /// Puts a packet that is made already onto the wire, or into the host's queue.
     #[inline(always)]
-    fn transmit_made(&mut self, core: &mut Core, host: u32, packet: PacketId) {
-        let nic = self.hosts[host as usize].nic;
+    fn transmit_made(&mut self, core: &mut Core, host: HostId, packet: PacketId) {
+        let nic = self.hosts[host].nic;
         if self.tx_queues.is_some() {
             return self.queue_made(core, host, nic, packet);
         }
@@ -251,9 +255,9 @@ impl Hosts {
 
     /// A packet that is made already joins the host's queue, or is lost.
     #[inline(never)]
-    fn queue_made(&mut self, core: &mut Core, host: u32, nic: LinkId, packet: PacketId) {
+    fn queue_made(&mut self, core: &mut Core, host: HostId, nic: LinkId, packet: PacketId) {
         let Some(queues) = self.tx_queues.as_mut() else { return };
-        if queues[host as usize].is_full(core.now) {
+        if queues[host].is_full(core.now) {
             return drop_at_host(core, nic, packet);
         }
         let starts = core.links[nic].free_at.max(core.now.ps());
@@ -265,14 +269,14 @@ impl Hosts {
         core.send(nic, packet, frame);
         let leaves = core.links[nic].free_at;
         if let Some(queues) = self.tx_queues.as_mut() {
-            queues[host as usize].join(Queued { starts, leaves, end, bytes: 0 });
+            queues[host].join(Queued { starts, leaves, end, bytes: 0 });
         }
     }
 
     /// Hands a packet to the NIC: the host writes its header, where hosts put any into frames, and the packet is observed.
     #[cold]
     #[inline(never)]
-    fn on_transmit(&mut self, core: &mut Core, host: u32, nic: LinkId, packet: PacketId) {
+    fn on_transmit(&mut self, core: &mut Core, host: HostId, nic: LinkId, packet: PacketId) {
         let envelope = &core.pool[packet];
         let id = self.ends.of(envelope.flow, envelope.to.other());
         if self.headers.is_some() {

@@ -4,6 +4,7 @@ use super::{Hosts, Ready};
 use crate::core::Core;
 use fanin_packet::PacketId;
 use fanin_switch::{Gate, Patience, Pause, Waiting, Watch};
+use fanin_units::{HostId, NodeId};
 use std::collections::VecDeque;
 
 /// The pauses of a NIC.
@@ -37,34 +38,34 @@ pub const WATCH: u64 = 15;
 
 impl Hosts {
     /// The switch asks a host's NIC to pause, or to go on.
-    pub fn pause_nic(&mut self, core: &mut Core, host: u32, pause: &Pause) {
-        let rate = core.ports[self.hosts[host as usize].nic].rate;
-        core.note_pause_frame(self.hosts[host as usize].nic, pause);
-        let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() else { return };
+    pub fn pause_nic(&mut self, core: &mut Core, host: HostId, pause: &Pause) {
+        let rate = core.ports[self.hosts[host].nic].rate;
+        core.note_pause_frame(self.hosts[host].nic, pause);
+        let Some(gate) = self.hosts[host].gate.as_deref_mut() else { return };
         gate.gate.on_pause(core.now, rate, pause);
         self.update_gate(core, host);
     }
 
     /// Pauses have begun or may have ended.
-    pub fn update_gate(&mut self, core: &mut Core, host: u32) {
-        let nic = self.hosts[host as usize].nic;
-        let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() else { return };
+    pub fn update_gate(&mut self, core: &mut Core, host: HostId) {
+        let nic = self.hosts[host].nic;
+        let Some(gate) = self.hosts[host].gate.as_deref_mut() else { return };
         if let Some(end) = gate.gate.next_end(core.now) {
-            core.set_timer(end, (host, GATE));
+            core.set_timer(end, (NodeId(host.0), GATE));
         }
         let paused = gate.gate.closed(core.now);
         let closed = match self.patience {
             Some(patience) => self.watch_pauses(core, host, patience, paused),
             None => paused,
         };
-        let before = std::mem::replace(&mut self.hosts[host as usize].closed, closed);
+        let before = std::mem::replace(&mut self.hosts[host].closed, closed);
         if closed == before {
             return;
         }
         core.note_gate(nic, closed);
         if before & !closed != 0 {
             // Those that open go first; what is paused still is put aside again.
-            let state = &mut self.hosts[host as usize];
+            let state = &mut self.hosts[host];
             let held = state.gate.as_deref_mut().map(|gate| std::mem::take(&mut gate.held)).unwrap_or_default();
             held.into_iter().rev().for_each(|ready| state.ready.push_front(ready));
         }
@@ -76,7 +77,7 @@ impl Hosts {
     /// net/sched/sch_generic.c (`dev_deactivate`, `noop_enqueue`). Deviation: Linux's TCP also enters CWR (`__tcp_transmit_skb`),
     /// which halves a window that a timeout is about to take.
     #[cold]
-    pub fn notice_link(&mut self, core: &mut Core, host: u32) {
+    pub fn notice_link(&mut self, core: &mut Core, host: HostId) {
         let Some(notices) = self.notices.get_mut(&host) else { return };
         let mut down = false;
         while let Some(notice) = notices.front().copied().filter(|notice| notice.at <= core.now) {
@@ -84,9 +85,9 @@ impl Hosts {
             down |= !notice.up;
         }
         if let Some(next) = notices.front() {
-            core.set_timer(next.at, (host, LINK));
+            core.set_timer(next.at, (NodeId(host.0), LINK));
         }
-        if let Some(gate) = self.hosts[host as usize].gate.as_deref_mut().filter(|_| down) {
+        if let Some(gate) = self.hosts[host].gate.as_deref_mut().filter(|_| down) {
             gate.gate = Gate::default();
             self.update_gate(core, host);
         }
@@ -95,12 +96,12 @@ impl Hosts {
     /// Takes ends and packets of paused classes out of the NIC's round.
     #[cold]
     #[inline(never)]
-    pub fn put_paused_aside(&mut self, core: &mut Core, host: u32) {
-        let closed = self.hosts[host as usize].closed;
-        let ready = std::mem::take(&mut self.hosts[host as usize].ready);
+    pub fn put_paused_aside(&mut self, core: &mut Core, host: HostId) {
+        let closed = self.hosts[host].closed;
+        let ready = std::mem::take(&mut self.hosts[host].ready);
         let (held, open): (VecDeque<Ready>, VecDeque<Ready>) =
             ready.iter().partition(|ready| closed >> self.class(core, *ready) & 1 != 0);
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.hosts[host];
         state.ready = open.into_iter().collect();
         let mut changed = !held.is_empty();
         if let Some(gate) = state.gate.as_deref_mut() {
@@ -113,42 +114,42 @@ impl Hosts {
     }
 
     /// Shows the watchdog which classes are paused; gives the ends and packets that wait for it.
-    fn watch_pauses(&mut self, core: &mut Core, host: u32, patience: Patience, paused: u8) -> u8 {
-        if let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() {
+    fn watch_pauses(&mut self, core: &mut Core, host: HostId, patience: Patience, paused: u8) -> u8 {
+        if let Some(gate) = self.hosts[host].gate.as_deref_mut() {
             gate.watch.paused(paused);
         }
         self.watch_waiting(core, host, patience);
-        let storm = self.hosts[host as usize].gate.as_deref().map_or(0, |gate| gate.watch.storm());
+        let storm = self.hosts[host].gate.as_deref().map_or(0, |gate| gate.watch.storm());
         paused & !storm
     }
 
     /// Shows the watchdog which classes wait.
-    fn watch_waiting(&mut self, core: &mut Core, host: u32, patience: Patience) {
+    fn watch_waiting(&mut self, core: &mut Core, host: HostId, patience: Patience) {
         let waiting = self.waiting(core, host);
-        let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() else { return };
+        let Some(gate) = self.hosts[host].gate.as_deref_mut() else { return };
         gate.seen = gate.held.len();
         if let Some(look) = gate.watch.update(patience, core.now, &waiting) {
-            core.set_timer(look, (host, WATCH));
+            core.set_timer(look, (NodeId(host.0), WATCH));
         }
     }
 
     /// Lets the watchdog check for a pause that has lasted too long, or a storm that is over.
-    pub fn look_at_pauses(&mut self, core: &mut Core, host: u32) {
+    pub fn look_at_pauses(&mut self, core: &mut Core, host: HostId) {
         let Some(patience) = self.patience else { return };
         let waiting = self.waiting(core, host);
-        let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() else { return };
+        let Some(gate) = self.hosts[host].gate.as_deref_mut() else { return };
         let (found, look) = gate.watch.look(patience, core.now, &waiting);
         self.pause_counts.storms += u64::from(found.begun.count_ones());
         self.pause_counts.storms_over += u64::from(found.over.count_ones());
         if let Some(look) = look {
-            core.set_timer(look, (host, WATCH));
+            core.set_timer(look, (NodeId(host.0), WATCH));
         }
         self.update_gate(core, host);
     }
 
     /// Number of ready ends and packets at a NIC, by class.
-    fn waiting(&self, core: &Core, host: u32) -> Waiting {
-        let state = &self.hosts[host as usize];
+    fn waiting(&self, core: &Core, host: HostId) -> Waiting {
+        let state = &self.hosts[host];
         let held = state.gate.as_deref().into_iter().flat_map(|gate| &gate.held);
         let mut waiting = Waiting::default();
         for ready in held.copied().chain(state.ready.iter()) {

@@ -9,7 +9,7 @@ use crate::core::Core;
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Header, PacketId, Side};
 use fanin_scenario::{Host as Params, Napi, Noise, Receive};
-use fanin_units::{FlowId, Purpose, Span, Stream, Time};
+use fanin_units::{FlowId, HostId, NodeId, Purpose, Span, Stream, Time};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,7 +24,7 @@ pub struct Receivers {
     given_up: u64,
     /// Time at which each packet reached its host, by place in the pool.
     arrived: Vec<Time>,
-    hosts: Table<Waiting>,
+    hosts: Table<Waiting, HostId>,
 }
 
 /// Packets between NIC and transport, at one host.
@@ -80,10 +80,10 @@ impl Receivers {
 
 impl Receivers {
     fn note_arrival(&mut self, packet: PacketId, now: Time) {
-        if self.arrived.len() <= packet as usize {
-            self.arrived.resize(packet as usize + 1, Time::ZERO);
+        if self.arrived.len() <= packet.index() {
+            self.arrived.resize(packet.index() + 1, Time::ZERO);
         }
-        self.arrived[packet as usize] = now;
+        self.arrived[packet.index()] = now;
     }
 
     /// Packets that wait, at all hosts.
@@ -138,7 +138,7 @@ impl Hosts {
     }
 
     /// A packet has reached a host at which packets may wait.
-    pub(super) fn hold(&mut self, core: &mut Core, host: u32, packet: PacketId) {
+    pub(super) fn hold(&mut self, core: &mut Core, host: HostId, packet: PacketId) {
         self.catch_up(core, host);
         observe_delivery(core, host, packet);
         let Some(receivers) = self.receivers.as_deref_mut() else { return };
@@ -150,7 +150,7 @@ impl Hosts {
             }
         }
         receivers.note_arrival(packet, core.now);
-        let waiting = &mut receivers.hosts[host as usize];
+        let waiting = &mut receivers.hosts[host];
         let at = core.now + waiting.draw(&receivers.noise);
         // In order: a packet waits for those before it.
         let at = waiting.delayed.back().map_or(at, |(last, _)| at.max(*last));
@@ -162,31 +162,31 @@ impl Hosts {
     }
 
     /// The timer of a host's packets that wait.
-    pub(super) fn receive_held(&mut self, core: &mut Core, host: u32, at: Time) {
+    pub(super) fn receive_held(&mut self, core: &mut Core, host: HostId, at: Time) {
         let Some(receivers) = self.receivers.as_deref_mut() else { return };
-        if receivers.hosts[host as usize].armed != at {
+        if receivers.hosts[host].armed != at {
             return;
         }
-        receivers.hosts[host as usize].armed = Time::MAX;
+        receivers.hosts[host].armed = Time::MAX;
         self.advance_held(core, host);
         self.arm_receiver(core, host);
     }
 
-    fn arm_receiver(&mut self, core: &mut Core, host: u32) {
+    fn arm_receiver(&mut self, core: &mut Core, host: HostId) {
         let Some(receivers) = self.receivers.as_deref_mut() else { return };
-        let waiting = &mut receivers.hosts[host as usize];
+        let waiting = &mut receivers.hosts[host];
         let next = waiting.next();
         if next < waiting.armed {
             waiting.armed = next;
-            core.set_timer(next, (host, RECEIVE));
+            core.set_timer(next, (NodeId(host.0), RECEIVE));
         }
     }
 
     /// Handles all that is due: packets whose delay is over go to the transport or to the next poll, which may be due too.
-    fn advance_held(&mut self, core: &mut Core, host: u32) {
+    fn advance_held(&mut self, core: &mut Core, host: HostId) {
         loop {
             let Some(receivers) = self.receivers.as_deref_mut() else { return };
-            let waiting = &mut receivers.hosts[host as usize];
+            let waiting = &mut receivers.hosts[host];
             if waiting.poll_at <= core.now {
                 waiting.poll_at = Time::MAX;
                 self.poll(core, host);
@@ -217,13 +217,13 @@ impl Hosts {
     }
 
     /// Passes a packet through the reordering buffer, where it waits for a bounded time; gives the packets that go on.
-    fn in_order(&mut self, core: &Core, host: u32, packet: PacketId, until: Time) -> Vec<PacketId> {
+    fn in_order(&mut self, core: &Core, host: HostId, packet: PacketId, until: Time) -> Vec<PacketId> {
         let Some(receivers) = self.receivers.as_deref_mut() else { return vec![packet] };
         let envelope = &core.pool[packet];
         let place = core.pool.header(packet).place().filter(|_| envelope.payload > 0 && !envelope.trimmed);
         let Some(from) = place else { return vec![packet] };
         let key = (envelope.flow, envelope.to);
-        let sequences = &mut receivers.hosts[host as usize].sequences;
+        let sequences = &mut receivers.hosts[host].sequences;
         let sequence = match sequences.entry(key) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
@@ -240,10 +240,10 @@ impl Hosts {
     }
 
     /// Packets go to the transport, or to the next poll.
-    fn go_on(&mut self, core: &mut Core, host: u32, packets: &[PacketId]) {
+    fn go_on(&mut self, core: &mut Core, host: HostId, packets: &[PacketId]) {
         for packet in packets {
             let Some(receivers) = self.receivers.as_deref_mut() else { return };
-            let waiting = &mut receivers.hosts[host as usize];
+            let waiting = &mut receivers.hosts[host];
             match &receivers.napi {
                 None => self.hand_over(core, host, &[*packet]),
                 Some(napi) => {
@@ -256,11 +256,11 @@ impl Hosts {
 
     /// Takes all that waits, in polls of `budget` packets. Source: Linux napi_poll, which ends the merging at the end of each poll:
     /// of all segments with HZ below 1000, with 1000 of those that are older than a tick.
-    fn poll(&mut self, core: &mut Core, host: u32) {
+    fn poll(&mut self, core: &mut Core, host: HostId) {
         loop {
             let Some(receivers) = self.receivers.as_deref_mut() else { return };
             let Some(napi) = receivers.napi.clone() else { return };
-            let ring = &mut receivers.hosts[host as usize].ring;
+            let ring = &mut receivers.hosts[host].ring;
             if ring.is_empty() {
                 return;
             }
@@ -277,7 +277,7 @@ impl Hosts {
 
     /// Merges a packet of a poll with the packets of its flow before it, or hands those over first. What cannot be followed by
     /// anything does not wait for the end of the poll.
-    fn merge(&mut self, core: &mut Core, host: u32, napi: &Napi, merged: &mut Vec<Merged>, packet: PacketId) {
+    fn merge(&mut self, core: &mut Core, host: HostId, napi: &Napi, merged: &mut Vec<Merged>, packet: PacketId) {
         let envelope = core.pool[packet];
         let header = *core.pool.header(packet);
         let payload = u64::from(envelope.payload);
@@ -300,7 +300,7 @@ impl Hosts {
     }
 
     /// Hands packets of one flow to its transport, which answers once.
-    fn hand_over(&mut self, core: &mut Core, host: u32, packets: &[PacketId]) {
+    fn hand_over(&mut self, core: &mut Core, host: HostId, packets: &[PacketId]) {
         let flow = packets.first().map(|packet| (core.pool[*packet].flow, core.pool[*packet].to));
         let mut answers = None;
         let mut followed = None;
@@ -318,7 +318,7 @@ impl Hosts {
             let envelope = &core.pool[*packet];
             let end = &mut self.ends[id];
             if let Some(receivers) = self.receivers.as_deref() {
-                end.protocol.arrived_at(receivers.arrived[*packet as usize]);
+                end.protocol.arrived_at(receivers.arrived[packet.index()]);
             }
             let cfg = &end.params;
             end.protocol.on_packet(cfg, core.now, envelope, core.pool.header(*packet));
@@ -342,9 +342,9 @@ impl Hosts {
 
 impl Hosts {
     /// Forgets the order of a flow's packets that went on, where its transport knows as much or is gone.
-    fn forget_order(&mut self, host: u32, flow: (FlowId, Side)) {
+    fn forget_order(&mut self, host: HostId, flow: (FlowId, Side)) {
         let Some(receivers) = self.receivers.as_deref_mut() else { return };
-        let sequences = &mut receivers.hosts[host as usize].sequences;
+        let sequences = &mut receivers.hosts[host].sequences;
         let next = self.ends.of(flow.0, flow.1).map(|id| self.ends[id].protocol.next_place());
         let known = |s: &Sequence| match next {
             None => s.next_timeout() == Time::MAX,

@@ -69,6 +69,7 @@ impl FromIterator<Ready> for Round {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ends::EndId;
     use super::*;
     use proptest::prelude::*;
 
@@ -77,7 +78,7 @@ mod tests {
         fn a_round_is_a_queue(steps in proptest::collection::vec((0..5_u8, 0..20_u32), 1..60)) {
             let (mut round, mut queue) = (Round::default(), VecDeque::new());
             for (step, id) in steps {
-                let ready = Ready::End(id);
+                let ready = Ready::End(EndId(id));
                 match step {
                     0 | 1 => {
                         round.push_back(ready);

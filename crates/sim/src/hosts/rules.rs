@@ -5,7 +5,7 @@
 //! [`Hosts`](super::Hosts).
 
 use super::discipline::Discipline;
-use super::ends::{side, EndId};
+use super::ends::EndId;
 use super::order::{Next, Order};
 use super::protocol::Protocol;
 use super::tx_queue::{drop_at_host, Queued};
@@ -16,7 +16,7 @@ use fanin_packet::{Envelope, Framing, PacketId, Side};
 use fanin_switch::DropReason;
 use fanin_telemetry::DropRow;
 use fanin_transport::{Kinds, Refused};
-use fanin_units::{FlowId, Time};
+use fanin_units::{FlowId, HostId, Time};
 
 /// Everything of an end but its endpoint, with its host and the state that both share with the fabric.
 pub struct AtHost<'a, D> {
@@ -284,7 +284,7 @@ impl<D: Discipline> AtHost<'_, D> {
         if end.times_out_before(*self.armed) {
             let timeout = end.next_timeout();
             *self.armed = timeout;
-            set_timer(self.core, timeout, (self.sends.src.0, self.sends.flow, self.id));
+            set_timer(self.core, timeout, (self.sends.src, self.sends.flow, self.id));
         }
     }
 
@@ -331,7 +331,7 @@ impl<D: Discipline> AtHost<'_, D> {
     }
 
     fn key(&self) -> (FlowId, Side) {
-        (self.sends.flow, side(self.id))
+        (self.sends.flow, self.id.side())
     }
 
     /// True if the end is TSQ-throttled: so much of its data stands in its host that it must send no more (TCP small queues).
@@ -374,7 +374,7 @@ impl<D: Discipline> AtHost<'_, D> {
     fn send_idle(&mut self, end: &impl Protocol, packet: PacketId) {
         let nic = self.host.nic;
         self.core.ledger.totals.sent += 1;
-        self.nic.on_transmit(self.core, self.sends.src.0, nic, packet, end);
+        self.nic.on_transmit(self.core, self.sends.src, nic, packet, end);
         let frame = self.core.pool[packet].frame;
         self.core.send_idle(nic, packet, frame);
     }
@@ -384,7 +384,7 @@ impl<D: Discipline> AtHost<'_, D> {
     fn send(&mut self, end: &impl Protocol, packet: PacketId) -> u32 {
         let nic = self.host.nic;
         self.core.ledger.totals.sent += 1;
-        self.nic.on_transmit(self.core, self.sends.src.0, nic, packet, end);
+        self.nic.on_transmit(self.core, self.sends.src, nic, packet, end);
         self.core.catch_up(nic);
         let frame = self.core.pool[packet].frame;
         self.core.send(nic, packet, frame);
@@ -419,6 +419,6 @@ impl<D: Discipline> AtHost<'_, D> {
 
 /// Sets a timer, in a function of its own so that the rest stays in registers.
 #[inline(never)]
-fn set_timer(core: &mut Core, timeout: Time, (host, flow, id): (u32, FlowId, EndId)) {
-    core.set_timer(timeout, timer_key(host, flow, side(id), TIMEOUT));
+fn set_timer(core: &mut Core, timeout: Time, (host, flow, id): (HostId, FlowId, EndId)) {
+    core.set_timer(timeout, timer_key(host, flow, id.side(), TIMEOUT));
 }

@@ -103,12 +103,12 @@ mod tests {
     /// Packet `n` of 100 bytes, the first of which begins at `start`; it goes on 10 us after it came at the latest.
     fn placed(start: u32, n: u32, now: u64) -> Placed {
         let from = start.wrapping_add(100 * n);
-        Placed { packet: n, from, to: from.wrapping_add(100), until: at(now + 10) }
+        Placed { packet: PacketId(n), from, to: from.wrapping_add(100), until: at(now + 10) }
     }
 
     fn arrive(sequence: &mut Sequence, start: u32, n: u32, now: u64) -> Vec<u32> {
         let mut on = Vec::new();
-        sequence.arrived(placed(start, n, now), |packet| on.push(packet));
+        sequence.arrived(placed(start, n, now), |packet| on.push(packet.0));
         on
     }
 
@@ -132,8 +132,8 @@ mod tests {
             assert!(arrive(&mut s, 0, n, now).is_empty());
         }
         let mut on = Vec::new();
-        assert_eq!(s.expire(at(9), |packet| on.push(packet)), 0);
-        assert_eq!(s.expire(at(10), |packet| on.push(packet)), 1);
+        assert_eq!(s.expire(at(9), |packet| on.push(packet.0)), 0);
+        assert_eq!(s.expire(at(10), |packet| on.push(packet.0)), 1);
         assert_eq!((&on[..], s.next_timeout()), (&[1, 2][..], at(15)));
         // What was missing passes; the next is not early any more.
         assert_eq!(arrive(&mut s, 0, 0, 11), [0]);
@@ -152,7 +152,7 @@ mod tests {
             let (mut on, mut came, mut given_up) = (Vec::new(), Vec::new(), 0);
             for n in packets {
                 now += order[n as usize].1;
-                given_up += s.expire(at(now), |packet| on.push(packet));
+                given_up += s.expire(at(now), |packet| on.push(packet.0));
                 if lose && order[n as usize].0 == 5 {
                     continue;
                 }
@@ -160,7 +160,7 @@ mod tests {
                 on.extend(arrive(&mut s, start, n, now));
                 prop_assert!(s.next_timeout() > at(now), "none waits longer");
             }
-            given_up += s.expire(at(now + 10), |packet| on.push(packet));
+            given_up += s.expire(at(now + 10), |packet| on.push(packet.0));
             prop_assert_eq!(s.next_timeout(), Time::MAX);
             prop_assert!(given_up > 0 || on.windows(2).all(|two| two[0] < two[1]));
             on.sort_unstable();

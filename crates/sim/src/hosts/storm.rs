@@ -5,7 +5,7 @@ use crate::core::message::packet_alone;
 use crate::core::Core;
 use fanin_scenario::Asking;
 use fanin_switch::{Mechanisms, Pause, PRIORITIES};
-use fanin_units::Time;
+use fanin_units::{HostId, NodeId, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The timer of a host for its storm; flow 1 has no such timer.
@@ -22,7 +22,7 @@ pub struct Storm {
 }
 
 /// Storms by host.
-pub type Storms = BTreeMap<u32, Storm>;
+pub type Storms = BTreeMap<HostId, Storm>;
 
 impl Storm {
     /// The storm of a host, and the time when it begins.
@@ -46,15 +46,15 @@ impl Storm {
 
 impl Hosts {
     /// Moves a storm at a host on: its NIC asks for other pauses, or repeats its request.
-    pub fn storm(&mut self, core: &mut Core, host: u32) {
-        let nic = self.hosts[host as usize].nic;
+    pub fn storm(&mut self, core: &mut Core, host: HostId) {
+        let nic = self.hosts[host].nic;
         let Some(storm) = self.storms.get_mut(&host) else { return };
         let Some((before, asked)) = storm.advance(core.now) else { return };
         let lasts = Pause::lasts(u16::MAX, core.ports[nic].rate);
         storm.again = if asked == 0 { Time::MAX } else { core.now + lasts / 2 };
         let next = storm.changes.front().map_or(Time::MAX, |(at, _)| *at).min(storm.again);
         if next < Time::MAX {
-            core.set_timer(next, (host, STORM));
+            core.set_timer(next, (NodeId(host.0), STORM));
         }
         let mut pause = Pause::default();
         for class in (0..PRIORITIES).filter(|class| (before | asked) >> class & 1 != 0) {
@@ -67,9 +67,9 @@ impl Hosts {
     }
 
     /// Sends a frame that asks the switch for pauses, before all packets that wait at the NIC.
-    fn ask_for(&mut self, core: &mut Core, host: u32, pause: &Pause) {
+    fn ask_for(&mut self, core: &mut Core, host: HostId, pause: &Pause) {
         let Some(message) = Mechanisms::ask(pause) else { return };
-        let nic = self.hosts[host as usize].nic;
+        let nic = self.hosts[host].nic;
         self.pause_counts.frames += 1;
         let packet = core.pool.take_message(&packet_alone(&self.framing, &message));
         let start = Time::from_ps(core.links[nic].free_at.max(core.now.ps()));

@@ -9,7 +9,7 @@ use fanin_packet::{PacketId, Side};
 use fanin_scenario::{Host as Params, Nic};
 use fanin_switch::DropReason;
 use fanin_transport::{TransportConfig, TransportParams};
-use fanin_units::{FlowId, LinkId, Time};
+use fanin_units::{FlowId, HostId, LinkId, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Transmit queue of a host.
@@ -39,7 +39,7 @@ pub struct Queued {
 
 impl TxQueue {
     /// The queues of all hosts; `None` where NICs pull.
-    pub fn of_hosts(params: &Params, transports: &[(String, TransportConfig)], hosts: usize) -> Option<Table<TxQueue>> {
+    pub fn of_hosts(params: &Params, transports: &[(String, TransportConfig)], hosts: usize) -> Option<Table<TxQueue, HostId>> {
         let Nic::Fifo(nic) = &params.nic else { return None };
         let small = transports.iter().any(|(_, transport)| transport.keeps_queues_small());
         let queue = TxQueue {

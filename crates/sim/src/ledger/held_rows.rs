@@ -1,9 +1,11 @@
 //! Rows of the parts of a network on their way to the tables of the run, each with the event that has written it.
 
+use super::capture::Pending;
 use super::Tables;
 use fanin_telemetry::{
     DropRow, FlowRow, Moment, PauseRow, PortRow, QueueRow, Row, StampRow, StateRow, Table, TableError, VoqRow,
 };
+use fanin_units::Time;
 
 /// Kinds of events, in the order in which those of one time happen.
 pub mod kind {
@@ -11,10 +13,13 @@ pub mod kind {
     pub const SLOT: u64 = 0;
     pub const ARRIVAL: u64 = 1;
     pub const TIMER: u64 = 2;
-    pub const APPLICATION: u64 = 3;
-    pub const SAMPLE: u64 = 4;
+    /// News of a connection of a job, the start of a flow, and a rank of a job that goes on by itself.
+    pub const PROGRESS: u64 = 3;
+    pub const START: u64 = 4;
+    pub const RANK: u64 = 5;
+    pub const SAMPLE: u64 = 6;
     /// The end of the run.
-    pub const END: u64 = 5;
+    pub const END: u64 = 7;
 }
 
 type Held<R> = Vec<(Moment, R)>;
@@ -30,6 +35,9 @@ pub struct HeldRows {
     states: Held<StateRow>,
     voqs: Held<VoqRow>,
     stamps: Held<StampRow>,
+    frames: Vec<Pending>,
+    /// Time up to which all events are in it.
+    until: u64,
 }
 
 impl HeldRows {
@@ -40,7 +48,10 @@ impl HeldRows {
             rows.iter_mut().for_each(|(moment, _)| *moment = place(*moment));
             rows
         }
+        let frames = tables.capture.as_deref_mut().map_or_else(Vec::new, |capture| capture.take_held(until, &place));
         HeldRows {
+            frames,
+            until,
             flows: take(&mut tables.flows, until, &place),
             ports: take(&mut tables.ports, until, &place),
             queues: take(&mut tables.queues, until, &place),
@@ -62,6 +73,8 @@ impl HeldRows {
         self.states.append(&mut other.states);
         self.voqs.append(&mut other.voqs);
         self.stamps.append(&mut other.stamps);
+        self.frames.append(&mut other.frames);
+        self.until = self.until.max(other.until);
     }
 
     /// Writes all rows in the order of their events.
@@ -72,6 +85,9 @@ impl HeldRows {
         fn write<R: Row>(mut rows: Held<R>, table: &mut Table<R>) -> Result<(), TableError> {
             rows.sort_by_key(|(moment, _)| *moment);
             rows.into_iter().try_for_each(|(_, row)| table.push(row))
+        }
+        if let Some(capture) = tables.capture.as_deref_mut() {
+            capture.give_held(self.frames, Time::from_ps(self.until))?;
         }
         write(self.flows, &mut tables.flows)?;
         write(self.ports, &mut tables.ports)?;

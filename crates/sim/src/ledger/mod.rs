@@ -18,7 +18,7 @@ pub use trace::{Input, Known, Seen, Trace};
 use fanin_packet::{Ecn, Packet, PacketId};
 use fanin_switch::{DropReason, MarkReason};
 use fanin_telemetry::{DropRow, EventClock, Moment, Name, Stamp, StampRow, TableError};
-use fanin_units::{Bytes, LinkId, Time};
+use fanin_units::{Bytes, HostId, LinkId, Time};
 
 /// Counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Ledger {
     pub fn record_delivery(
         &mut self,
         now: Time,
-        host: u32,
+        host: HostId,
         (id, packet): (PacketId, &Packet),
         shim: Option<ShimBytes>,
     ) -> Result<(), TableError> {
@@ -152,7 +152,7 @@ impl Ledger {
         stamps.clear(id);
         let row = StampRow {
             received_ps: now.ps(),
-            host: self.host_names[host as usize].clone(),
+            host: self.host_names[host.index()].clone(),
             port: self.watched[usize::from(stamp.port)].1.clone(),
             stamp_time: stamp.time,
             stamp_length: stamp.length,

@@ -22,12 +22,12 @@ impl Stamps {
 
     /// The stamp of a packet as it is now.
     pub fn of(&self, packet: PacketId) -> Stamp {
-        self.of.get(packet as usize).copied().unwrap_or(Stamp::EMPTY)
+        self.of.get(packet.index()).copied().unwrap_or(Stamp::EMPTY)
     }
 
     pub fn write(&mut self, packet: PacketId, stamp: Stamp) {
-        self.of.grow(packet as usize + 1, Stamp::EMPTY);
-        self.of[packet as usize] = stamp;
+        self.of.grow(packet.index() + 1, Stamp::EMPTY);
+        self.of[packet.index()] = stamp;
     }
 
     /// Takes the stamp of a packet that leaves this world.
@@ -38,8 +38,8 @@ impl Stamps {
     }
 
     pub fn clear(&mut self, packet: PacketId) {
-        if (packet as usize) < self.of.len() {
-            self.of[packet as usize] = Stamp::EMPTY;
+        if (packet.index()) < self.of.len() {
+            self.of[packet.index()] = Stamp::EMPTY;
         }
     }
 }

@@ -446,10 +446,22 @@ impl Tables {
         self.keeper.finish(&mut |(at, row)| queues.push_at(at, row))
     }
 
-    /// Records of watched ports that wait for what becomes of them, or of those before them: how many, and the time of the first's event.
-    pub fn open_records(&self) -> (usize, Time) {
-        let first = self.keeper.first().map_or(Time::MAX, |(moment, _)| Time::from_ps(moment.time));
-        (self.keeper.held(), first)
+    /// Records of watched ports that wait for what becomes of them, or of those before them: how many, and the first time of which one may
+    /// still be written. `now`: the time reached.
+    pub fn open_records(&self, now: Time) -> (usize, Time) {
+        let (waiting, first) = self.keeper.waiting();
+        let first = first.map_or(Time::MAX, |(moment, _)| Time::from_ps(moment.time));
+        let back = match self.keeper.keep() {
+            Keep::Around { before, .. } => Time::from_ps(now.ps().saturating_sub(before.ps())),
+            Keep::All | Keep::Last { .. } => Time::MAX,
+        };
+        (waiting, first.min(back))
+    }
+
+    /// Writes records of watched ports that need not wait any longer.
+    pub fn write_decided(&mut self, now: Time) -> Result<(), TableError> {
+        let queues = &mut self.queues;
+        self.keeper.give(now, &mut |(at, row)| queues.push_at(at, row))
     }
 
     /// Choice of the records of watched ports that are kept.
@@ -467,6 +479,13 @@ impl Tables {
         let of_flows = self.flows.rows() + self.messages.rows() + self.segments.rows() + self.hops.rows();
         let of_ports = self.ports.rows() + self.queues.rows() + self.drops.rows() + self.stamps.rows();
         of_flows + of_ports + self.pauses.rows() + self.states.rows() + self.voqs.rows() + self.hosts.rows()
+    }
+
+    /// Notes that the run has ended at `now`: no later frame becomes known.
+    pub fn settle_capture(&mut self, now: Time) {
+        if let Some(capture) = self.capture.as_deref_mut() {
+            capture.settle(now);
+        }
     }
 
     /// Closes all tables; gives their names and numbers of rows.

@@ -264,7 +264,7 @@ impl Trace {
             messages.sent(start, seq, packet.envelope.payload, again > 0);
         }
         self.packets += 1;
-        let place = id as usize;
+        let place = id.index();
         if self.journeys.len() <= place {
             self.journeys.resize_with(place + 1, || None);
         }
@@ -298,7 +298,7 @@ impl Trace {
 
     /// Records that a packet has crossed a link: it was on the wire from `left - tx` until `left`.
     pub fn crossed(&mut self, now: Time, id: PacketId, port: &Name, [start, left]: [u64; 2]) -> Option<HopRow> {
-        let journey = self.journeys.get_mut(id as usize)?.as_deref_mut().filter(|journey| journey.in_full)?;
+        let journey = self.journeys.get_mut(id.index())?.as_deref_mut().filter(|journey| journey.in_full)?;
         let held = journey.held.take();
         let row = HopRow {
             packet: journey.row.packet,
@@ -318,7 +318,7 @@ impl Trace {
 
     /// A mechanism holds a packet from now on.
     pub fn hold(&mut self, now: Time, id: PacketId, by: &'static str) {
-        if let Some(journey) = self.journeys.get_mut(id as usize).and_then(Option::as_deref_mut) {
+        if let Some(journey) = self.journeys.get_mut(id.index()).and_then(Option::as_deref_mut) {
             let (by, from, _) = journey.held.unwrap_or((by, now, now));
             journey.held = Some((by, from, Time::MAX));
         }
@@ -326,14 +326,14 @@ impl Trace {
 
     /// Records that a mechanism releases a packet, if one holds it.
     pub fn let_go(&mut self, now: Time, id: PacketId) {
-        if let Some((.., until)) = self.journeys.get_mut(id as usize).and_then(|journey| journey.as_mut()?.held.as_mut()) {
+        if let Some((.., until)) = self.journeys.get_mut(id.index()).and_then(|journey| journey.as_mut()?.held.as_mut()) {
             *until = now.min(*until);
         }
     }
 
     /// Ends the way of a packet that has reached its host; gives its number, and its row where the flow is followed in full.
     pub fn received(&mut self, now: Time, id: PacketId, envelope: &Envelope) -> Option<(u64, Option<SegmentRow>)> {
-        let mut journey = self.journeys.get_mut(id as usize)?.take()?;
+        let mut journey = self.journeys.get_mut(id.index())?.take()?;
         journey.row.received_ps = Some(now.ps());
         journey.row.marked = envelope.ecn == Ecn::Ce;
         journey.row.trimmed = envelope.trimmed;
@@ -342,7 +342,7 @@ impl Trace {
 
     /// Ends the way of a packet that was dropped; gives its row.
     pub fn dropped(&mut self, now: Time, id: PacketId, packet: &Packet, port: &Name) -> Option<SegmentRow> {
-        let mut journey = self.journeys.get_mut(id as usize)?.take()?;
+        let mut journey = self.journeys.get_mut(id.index())?.take()?;
         let (flow, number) = (journey.row.flow, journey.row.packet);
         if let Some(end) = self.end(flow, journey.to.other()) {
             end.lost.insert(packet.header.number(), number);

@@ -21,11 +21,12 @@ use crate::hosts::receive::Receivers;
 use crate::hosts::round::Round;
 use crate::hosts::storm::{Storm, Storms, STORM};
 use crate::hosts::tx_queue::TxQueue;
-use crate::hosts::{Host, Hosts};
+use crate::hosts::{Host, Hosts, NO_HOST};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trace, Wanted};
+use crate::outside::Blocks;
 use crate::world::sample::Samples;
 use crate::world::{World, DEADLOCK_PERIOD};
-use fanin_engine::{Ahead, Ties, Timers, Wheel};
+use fanin_engine::{Ahead, Table, Ties, Timers, Wheel};
 use fanin_packet::Framing;
 use fanin_scenario::{notices, Nic, Notice, PauseWatchdog, PortModel, Sampling, Scenario, Telemetry};
 use fanin_switch::{
@@ -52,7 +53,7 @@ const FETCHED_AHEAD: usize = 11;
 /// The far end of a link that leads to `node`.
 fn far_end(topology: &Topology, node: NodeId) -> FarEnd {
     match topology.host_id(node) {
-        Some(host) => FarEnd::Host(host.0),
+        Some(host) => FarEnd::Host(host),
         None => FarEnd::Switch(SwitchId(topology.switch_index(node).unwrap_or_default() as u32)),
     }
 }
@@ -60,9 +61,17 @@ fn far_end(topology: &Topology, node: NodeId) -> FarEnd {
 /// Builds the world of a scenario.
 ///
 /// # Errors
-/// When a result table cannot be created, or the traffic cannot be generated.
+/// When a result table cannot be created, the traffic cannot be generated, or a block outside that decides is not there.
 pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World, RunError> {
-    build(scenario, destination, None)
+    world_asking(scenario, destination, Blocks::connect(scenario).map_err(RunError::Problems)?)
+}
+
+/// Builds the world of a scenario whose outside blocks are connected.
+///
+/// # Errors
+/// As [`world`].
+pub fn world_asking(scenario: &Scenario, destination: &Destination<'_>, outside: Blocks) -> Result<World, RunError> {
+    build(scenario, destination, None, outside)
 }
 
 /// Builds the world of a scenario, with or without fetching ahead: results do not depend on it, which tests show on networks of any size.
@@ -70,11 +79,16 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
 /// # Errors
 /// As [`world`].
 pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefetches: bool) -> Result<World, RunError> {
-    build(scenario, destination, Some(prefetches))
+    build(scenario, destination, Some(prefetches), Blocks::connect(scenario).map_err(RunError::Problems)?)
 }
 
 /// `prefetches`: whether to fetch ahead; absent: where it pays.
-fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<bool>) -> Result<World, RunError> {
+fn build(
+    scenario: &Scenario,
+    destination: &Destination<'_>,
+    prefetches: Option<bool>,
+    outside: Blocks,
+) -> Result<World, RunError> {
     let topology = scenario.topology();
     let doc = scenario.doc();
     let (switch, engine, telemetry) = (&doc.switch, &doc.engine, &doc.telemetry);
@@ -90,6 +104,8 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
     let fails = !scenario.outages().is_empty();
     let general = fails || links.iter().any(off_fast_path);
     let faults = faults(scenario);
+    let mut ports: Table<Port, LinkId> = ports.into();
+    outside.attach(scenario, &mut ports);
     let arrivals = links.len() + crossbar_slots.len();
 
     let (horizon, spacing, shortest) = rhythm(topology, framing);
@@ -115,7 +131,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             barrier: Time::ZERO,
             arrivals,
             links: links.into(),
-            ports: ports.into(),
+            ports,
             pool: Pool::default(),
             shared: shared_buffers(scenario).into(),
             combined,
@@ -154,13 +170,16 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         },
         hosts,
         traffic,
+        outside,
         informed: BTreeMap::new(),
         prefetches,
         stop: scenario.stop().unwrap_or(Time::MAX),
         next_app: Time::ZERO,
         idle_timer: Time::ZERO,
         wound_up: false,
-        windows: [Time::ZERO; 2],
+        reached: Time::ZERO,
+        news: None,
+        starts_until: Time::MAX,
         left: 0,
         samples,
         standstill: (Time::ZERO, 0),
@@ -237,20 +256,20 @@ fn hosts(scenario: &Scenario, traffic: &Traffic, gates: &BTreeMap<LinkId, PortGa
     let mut storms = Storms::new();
     for (host, changes) in scenario.storms() {
         if let Some((first, storm)) = Storm::new(changes) {
-            timers.push(first, (host.0, STORM));
-            storms.insert(host.0, storm);
+            timers.push(first, (NodeId(host.0), STORM));
+            storms.insert(host, storm);
         }
     }
     let mut notices = BTreeMap::new();
-    for (h, node) in (0..).zip(&topology.hosts) {
+    for (host, node) in (0..).map(HostId).zip(&topology.hosts) {
         let all: VecDeque<Notice> = notices_of(scenario, topology.host_link(*node));
         if let Some(first) = all.front() {
-            timers.push(first.at, (h, LINK));
-            notices.insert(h, all);
+            timers.push(first.at, (NodeId(host.0), LINK));
+            notices.insert(host, all);
         }
     }
-    let mut feeders = vec![u32::MAX; topology.links.len()];
-    (0..).zip(&topology.hosts).for_each(|(h, node)| feeders[topology.host_link(*node).index()] = h);
+    let mut feeders = vec![NO_HOST; topology.links.len()];
+    (0..).map(HostId).zip(&topology.hosts).for_each(|(host, node)| feeders[topology.host_link(*node).index()] = host);
     let nics: Vec<Host> = topology.hosts.iter().map(nic).collect();
     let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), Arc::new(config.clone().into())));
     Hosts {
@@ -415,7 +434,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
     let topology = scenario.topology();
     let explicit = scenario.doc().engine.ports == PortModel::Explicit;
     let asked = scenario.transports().iter().any(|(_, transport)| transport.needs_telemetry().is_some());
-    let stormy: Vec<u32> = scenario.storms().into_iter().map(|(host, _)| host.0).collect();
+    let stormy: Vec<HostId> = scenario.storms().into_iter().map(|(host, _)| host).collect();
     let mut links = Vec::with_capacity(topology.links.len());
     let mut ports: Vec<Port> = Vec::with_capacity(topology.links.len());
     let port_of =

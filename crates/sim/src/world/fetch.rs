@@ -25,7 +25,7 @@ use crate::core::port::{Owner, Port};
 use crate::core::prefetch::{prefetch, prefetch_lines};
 use crate::fabric::Fabric;
 use crate::hosts::ends::EndId;
-use crate::hosts::Hosts;
+use crate::hosts::{Hosts, NO_HOST};
 use fanin_engine::{Due, Items};
 use fanin_packet::PacketId;
 use fanin_units::LinkId;
@@ -37,13 +37,13 @@ const END: u32 = 1 << 31;
 #[inline(always)]
 fn packet(note: u32) -> Option<PacketId> {
     let packet = note.wrapping_sub(1);
-    (packet < END - 1).then_some(packet)
+    (packet < END - 1).then_some(PacketId(packet))
 }
 
 /// The end of a note that has one.
 #[inline(always)]
 fn end(note: u32) -> Option<EndId> {
-    (note & END != 0).then_some(note & !END)
+    (note & END != 0).then_some(EndId(note & !END))
 }
 
 /// Cache lines of a port that a packet needs if the port has a policy or mechanisms.
@@ -151,8 +151,8 @@ impl Tables<'_> {
         }
         let link = self.links.at(self.of_arrival(due));
         let packet = link.front(self.links.rings).packet;
-        due.note = packet + 1;
-        prefetch(self.packets.address(packet as usize));
+        due.note = packet.0 + 1;
+        prefetch(self.packets.address(packet.index()));
         if self.fabric.general && link.has_departed_unnoted() {
             prefetch_lines::<PORT, _>(self.ports.address(self.of_arrival(due)));
             self.pool.prefetch_leaving(packet);
@@ -173,7 +173,7 @@ impl Tables<'_> {
         let Some(packet) = packet(due.note) else { return self.departure(due) };
         let via = self.of_arrival(due);
         let link = self.links.at(via);
-        let outer = self.packets.at(packet as usize);
+        let outer = self.packets.at(packet.index());
         if !link.leads_to_a_host_or_is_followed() {
             return self.out(link, outer, via);
         }
@@ -184,8 +184,8 @@ impl Tables<'_> {
             FarEnd::Switch(_) => self.out(link, outer, via),
             FarEnd::Host(host) => {
                 prefetch(self.pool.header(packet));
-                prefetch(&self.hosts.hosts[host as usize]);
-                due.note = self.hosts.ends.prefetch(outer.envelope.flow, outer.envelope.to).map_or(0, |id| id | END);
+                prefetch(&self.hosts.hosts[host]);
+                due.note = self.hosts.ends.prefetch(outer.envelope.flow, outer.envelope.to).map_or(0, |id| id.0 | END);
             }
         }
     }
@@ -205,7 +205,7 @@ impl Tables<'_> {
     fn apart(&self, due: &Due) {
         if let Some(id) = end(due.note) {
             if let Some(host) = self.hosts.ends.prefetch_apart(id, 0) {
-                self.links.prefetch(self.hosts.hosts[host as usize].nic);
+                self.links.prefetch(self.hosts.hosts[host].nic);
             }
         } else if due.note == 0 && !self.is_arrival(due) {
             front_of(self.ports, LinkId(due.slot));
@@ -227,7 +227,7 @@ impl Tables<'_> {
         } else if out.is_followed() || out.free_at > due.time().ps() {
             self.ports.at(next).prefetch_queues();
         }
-        if self.links.at(via).is_followed() && self.hosts.feeders[via] == u32::MAX {
+        if self.links.at(via).is_followed() && self.hosts.feeders[via] == NO_HOST {
             self.ports.at(via).prefetch_next();
         }
     }
@@ -237,7 +237,7 @@ impl Tables<'_> {
     fn forwarded(&self, due: &Due) -> Option<(PacketId, LinkId, LinkId)> {
         let packet = packet(due.note)?;
         let via = self.of_arrival(due);
-        let (link, outer) = (self.links.at(via), self.packets.at(packet as usize));
+        let (link, outer) = (self.links.at(via), self.packets.at(packet.index()));
         let next = outer.next(via).or_else(|| by_tables(self.fabric, link, outer))?;
         Some((packet, via, next))
     }
@@ -281,8 +281,8 @@ impl Tables<'_> {
     #[inline(always)]
     fn sender(&self, l: LinkId) {
         match self.hosts.feeders[l] {
-            u32::MAX => prefetch_lines::<PORT, _>(self.ports.address(l)),
-            host => prefetch(&self.hosts.hosts[host as usize]),
+            NO_HOST => prefetch_lines::<PORT, _>(self.ports.address(l)),
+            host => prefetch(&self.hosts.hosts[host]),
         }
     }
 
@@ -290,7 +290,7 @@ impl Tables<'_> {
     #[inline(always)]
     fn sender_next(&self, l: LinkId) {
         match self.hosts.feeders[l] {
-            u32::MAX => self.ports.at(l).prefetch_queues(),
+            NO_HOST => self.ports.at(l).prefetch_queues(),
             host => drop(self.hosts.prefetch_next(host)),
         }
     }
@@ -325,7 +325,7 @@ fn out_by_tables(fabric: &Fabric, links: links::Items<'_>, ports: Items<'_, Port
 fn owner_of(ports: Items<'_, Port, LinkId>, hosts: &Hosts, l: LinkId) {
     let port = ports.at(l);
     match port.owner {
-        Owner::Host(host) => prefetch(&hosts.hosts[host as usize]),
+        Owner::Host(host) => prefetch(&hosts.hosts[host]),
         Owner::Switch(..) => port.prefetch_queues(),
     }
 }
@@ -335,7 +335,7 @@ fn owner_of(ports: Items<'_, Port, LinkId>, hosts: &Hosts, l: LinkId) {
 fn queue_or_turn(ports: Items<'_, Port, LinkId>, hosts: &Hosts, l: LinkId) -> u32 {
     let port = ports.at(l);
     match port.owner {
-        Owner::Host(host) => hosts.prefetch_next(host).map_or(0, |id| id | END),
+        Owner::Host(host) => hosts.prefetch_next(host).map_or(0, |id| id.0 | END),
         Owner::Switch(..) => {
             port.prefetch_next();
             0

@@ -15,11 +15,12 @@ use crate::core::Core;
 use crate::fabric::Fabric;
 use crate::hosts::Hosts;
 use crate::ledger::{kind, Totals};
-use fanin_packet::Kind;
+use crate::outside::Blocks;
+use fanin_packet::{Kind, PacketId};
 use fanin_switch::DropReason;
 use fanin_telemetry::TableError;
-use fanin_traffic::{FlowSpec, Traffic};
-use fanin_units::{LinkId, Span, SwitchId, Time};
+use fanin_traffic::{Completion, FlowSpec, Traffic};
+use fanin_units::{HostId, LinkId, Span, SwitchId, Time};
 use sample::Samples;
 use std::collections::BTreeMap;
 
@@ -40,6 +41,7 @@ pub struct World {
     pub(crate) fabric: Fabric,
     pub(crate) hosts: Hosts,
     pub(crate) traffic: Traffic,
+    pub(crate) outside: Blocks,
     /// Flows whose opener does not know yet that they may start, by the time when it will know.
     pub(crate) informed: BTreeMap<(Time, u16, u64), FlowSpec>,
     /// True if links and ports do not fit into a core's cache: memory that the next events need is fetched ahead of them.
@@ -59,8 +61,12 @@ pub struct World {
     pub(crate) idle_timer: Time,
     /// Everything is brought up to the end of the run, and in the tables.
     pub(crate) wound_up: bool,
-    /// Ends of the last two windows; only kept where the network is divided.
-    pub(crate) windows: [Time; 2],
+    /// Time up to and at which all has happened here but starts of flows; only kept where the network is divided.
+    pub(crate) reached: Time,
+    /// Completions here that other parts of the network have not been notified of; `None` where nothing follows completions elsewhere.
+    pub(crate) news: Option<Vec<Completion>>,
+    /// Time up to and at which flows may start: later ones wait until all completions before them are known in all parts of the network.
+    pub(crate) starts_until: Time,
     /// Events that the inner loop may still handle. Here and not in a register, of which it has too few.
     pub(crate) left: u64,
 }
@@ -119,11 +125,21 @@ impl World {
     /// The earliest event that is not in the wheel. Completions of the present instant are one of the applications'.
     fn find_barrier(&mut self) {
         let present = if self.applications_are_next() { self.core.now } else { Time::MAX };
-        let informed = self.informed.first_key_value().map_or(Time::MAX, |((at, ..), _)| *at);
+        let starts = self.starts_at();
         let wake = self.traffic.next_wake().unwrap_or(Time::MAX);
-        self.next_app = self.traffic.next_start().unwrap_or(Time::MAX).min(informed).min(wake).min(present);
+        self.next_app = match starts > self.starts_until {
+            false => starts.min(wake).min(present),
+            // Ranks go on behind the starts of the same time.
+            true => present.min(if wake < starts { wake } else { Time::MAX }),
+        };
         let others = self.core.timers.next().min(self.next_app).min(self.samples.next).min(self.stop);
         self.core.barrier = others.min(self.next_look);
+    }
+
+    /// Time at which the next flow starts, or its opener has to be found out.
+    pub(crate) fn starts_at(&self) -> Time {
+        let informed = self.informed.first_key_value().map_or(Time::MAX, |((at, ..), _)| *at);
+        self.traffic.next_start().unwrap_or(Time::MAX).min(informed)
     }
 
     /// True where applications have something to hear of at the present instant.
@@ -173,9 +189,9 @@ impl World {
     /// The first timer is due: of a host's end, or of a mechanism at a switch.
     fn timeout(&mut self) {
         let Some((at, (node, key))) = self.core.timers.pop() else { return };
-        self.core.ledger.note_event(at, kind::TIMER, [u64::from(node), key]);
-        match node.checked_sub(self.fabric.hosts) {
-            None => self.hosts.timeout(&mut self.core, node, at, key),
+        self.core.ledger.note_event(at, kind::TIMER, [u64::from(node.0), key]);
+        match node.0.checked_sub(self.fabric.hosts) {
+            None => self.hosts.timeout(&mut self.core, HostId(node.0), at, key),
             Some(s) => self.fabric.timeout(&mut self.core, SwitchId(s), key),
         }
     }
@@ -187,26 +203,26 @@ impl World {
     fn applications(&mut self) {
         let now = self.core.now;
         if !self.hosts.progress.is_empty() {
-            self.hosts.tell(&mut self.core, &mut self.traffic);
-            return self.write_messages();
+            return self.hosts.tell(&mut self.core, &mut self.traffic);
         }
         if !self.hosts.completed.is_empty() {
             let mut completed = std::mem::take(&mut self.hosts.completed);
             completed.sort_unstable_by_key(|spec| (spec.entry, spec.index));
-            completed.iter().for_each(|spec| self.traffic.on_complete(spec, now));
-            return;
+            return completed.iter().for_each(|spec| self.complete(spec.completion(now)));
         }
-        let starts = self.traffic.next_start() == Some(now);
+        // In a part of the network these may be flows of others that have started a while ago.
+        let until = now.min(self.starts_until);
+        let starts = self.traffic.next_start().is_some_and(|at| at <= until);
         if starts {
             let Some(mut spec) = self.traffic.pop() else { return };
             spec.start = spec.start.max(self.hosts.informed_at(&self.core, &self.fabric, &spec));
             let key = (spec.start, spec.entry, spec.index);
-            if spec.start == now && self.informed.first_key_value().is_none_or(|(first, _)| key < *first) {
+            if spec.start <= until && self.informed.first_key_value().is_none_or(|(first, _)| key < *first) {
                 return self.start(spec);
             }
             self.informed.insert(key, spec);
         }
-        let informed = self.informed.first_key_value().is_some_and(|((at, ..), _)| *at == now);
+        let informed = self.informed.first_key_value().is_some_and(|((at, ..), _)| *at <= until);
         if informed {
             if let Some((_, spec)) = self.informed.pop_first() {
                 return self.start(spec);
@@ -216,21 +232,29 @@ impl World {
             return; // another may start now, before ranks go on
         }
         let (hosts, core, fabric) = (&self.hosts, &self.core, &self.fabric);
-        self.traffic.wake(now, |host, known| hosts.notified_at(core, fabric, host, known));
-        self.write_messages();
+        let woken = self.traffic.wake(now, |host, known| hosts.notified_at(core, fabric, host, known));
+        if let Some((entry, rank)) = woken {
+            self.core.ledger.note_event(now, kind::RANK, [u64::from(entry), u64::from(rank)]);
+            self.hosts.write_messages(&mut self.core, &mut self.traffic);
+        }
+    }
+
+    /// Completes a flow here: flows and entries that wait for it may start.
+    fn complete(&mut self, completion: Completion) {
+        self.traffic.on_complete(completion);
+        if let Some(news) = &mut self.news {
+            if completion.at <= self.starts_until {
+                // Others start flows of this time already.
+                self.core.stuck = Some("a flow completes as it starts".to_string());
+            }
+            news.push(completion);
+        }
     }
 
     /// Starts a flow.
     fn start(&mut self, spec: FlowSpec) {
-        self.core.ledger.note_event(self.core.now, kind::APPLICATION, [u64::from(spec.entry), spec.index]);
+        self.core.ledger.note_event(self.core.now, kind::START, [u64::from(spec.entry), spec.index]);
         self.hosts.start(&mut self.core, &self.fabric, spec);
-    }
-
-    /// Writes the messages that ranks of jobs have decided to send.
-    fn write_messages(&mut self) {
-        while let Some(message) = self.traffic.pop_write() {
-            self.hosts.write(&mut self.core, &message);
-        }
     }
 
     /// Checks that the last budget has moved time on, and that anything is left to do.
@@ -360,7 +384,7 @@ impl World {
     }
 
     #[inline(never)]
-    fn arrival_hooked(&mut self, l: LinkId, packet: u32) {
+    fn arrival_hooked(&mut self, l: LinkId, packet: PacketId) {
         // A call of its own: with one in the middle the whole would save its registers first.
         if self.core.inspects {
             return self.arrival_inspected(l, packet);
@@ -370,7 +394,7 @@ impl World {
 
     #[cold]
     #[inline(never)]
-    fn arrival_inspected(&mut self, l: LinkId, packet: u32) {
+    fn arrival_inspected(&mut self, l: LinkId, packet: PacketId) {
         if let Some(reason) = self.core.fault(l, packet) {
             return self.lose(l, packet, reason);
         }
@@ -382,7 +406,7 @@ impl World {
 
     /// Removes a frame that does not arrive, or that its receiver discards, with all its content.
     #[cold]
-    fn lose(&mut self, l: LinkId, packet: u32, reason: DropReason) {
+    fn lose(&mut self, l: LinkId, packet: PacketId, reason: DropReason) {
         let core = &mut self.core;
         if let Some(message) = core.pool.detach(packet) {
             core.lose_message(l, &message, reason);
@@ -403,7 +427,7 @@ impl World {
     }
 
     #[inline(always)]
-    fn hook_arrival(&mut self, l: LinkId, packet: u32) {
+    fn hook_arrival(&mut self, l: LinkId, packet: PacketId) {
         match self.core.links[l].far_end() {
             FarEnd::Switch(s) => self.fabric.arrive_hooked(&mut self.core, s, l, packet),
             FarEnd::Host(h) => self.hosts.deliver_hooked(&mut self.core, h, packet),

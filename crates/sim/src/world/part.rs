@@ -7,7 +7,8 @@ use crate::core::port::Owner;
 use crate::hosts::ends::EndGone;
 use crate::ledger::{kind, HeldRows};
 use fanin_telemetry::Moment;
-use fanin_units::{LinkId, SwitchId, Time};
+use fanin_traffic::Completion;
+use fanin_units::{LinkId, NodeId, Span, SwitchId, Time};
 
 /// A part's state between two windows, by which all parts decide what comes next.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -18,8 +19,9 @@ pub(crate) struct Status {
     pub timer: Time,
     /// Time of its next sample.
     pub sample: Time,
-    /// Time of its last event.
+    /// Time of its last event, and up to and at which all has happened there but starts of flows.
     pub now: Time,
+    pub reached: Time,
     /// Time at which its last end was gone, and of the last timer for which it had none any more.
     pub last_gone: Time,
     pub idle_timer: Time,
@@ -40,26 +42,28 @@ pub(crate) struct Status {
 }
 
 /// Words of a [`Status`].
-pub(crate) const WORDS: usize = 8;
+pub(crate) const WORDS: usize = 9;
 
 impl Status {
     /// The state as words, for other threads to read.
     pub fn to_words(self) -> [u64; WORDS] {
         let flags = [self.starts, self.active, self.sinks, self.busy, self.stuck, self.interrupted];
         let flags = flags.iter().fold(0, |word, flag| word << 1 | u64::from(*flag));
-        let times = [self.next, self.timer, self.sample, self.now, self.last_gone, self.idle_timer, self.first_open];
-        let [a, b, c, d, e, f, g] = times.map(Time::ps);
-        [a, b, c, d, e, f, g, u64::from(self.open_records) << 8 | flags]
+        let times =
+            [self.next, self.timer, self.sample, self.now, self.reached, self.last_gone, self.idle_timer, self.first_open];
+        let [a, b, c, d, e, f, g, h] = times.map(Time::ps);
+        [a, b, c, d, e, f, g, h, u64::from(self.open_records) << 8 | flags]
     }
 
     /// The state that these words say.
-    pub fn from_words([next, timer, sample, now, last_gone, idle_timer, first_open, rest]: [u64; WORDS]) -> Status {
+    pub fn from_words([next, timer, sample, now, reached, last_gone, idle_timer, first_open, rest]: [u64; WORDS]) -> Status {
         let flag = |i: u32| rest >> i & 1 != 0;
         Status {
             next: Time::from_ps(next),
             timer: Time::from_ps(timer),
             sample: Time::from_ps(sample),
             now: Time::from_ps(now),
+            reached: Time::from_ps(reached),
             last_gone: Time::from_ps(last_gone),
             idle_timer: Time::from_ps(idle_timer),
             open_records: (rest >> 8) as u32,
@@ -77,21 +81,25 @@ impl Status {
 impl World {
     /// Becomes part `number` of a division of hosts and switches. Nothing has happened yet.
     pub(crate) fn become_part(&mut self, hosts: &[u32], switches: &[u32], number: u32, parts: usize) {
+        if self.traffic.follows_completions() {
+            self.news = Some(Vec::new());
+        }
+        self.traffic.keep_ranks(|host| hosts[host.index()] == number);
         let core = &mut self.core;
         core.part = Some(Box::new(Part::new(hosts.to_vec(), switches.to_vec(), number, parts)));
-        let here = |node: u32| match node.checked_sub(hosts.len() as u32) {
-            None => hosts[node as usize],
+        let here = |node: NodeId| match node.0.checked_sub(hosts.len() as u32) {
+            None => hosts[node.index()],
             Some(switch) => switches[switch as usize],
         };
         let timers = std::mem::take(&mut core.timers);
         core.timers.extend(timers.into_entries().filter(|(_, (node, _))| here(*node) == number));
         for l in (0..core.links.len() as u32).map(LinkId) {
             let to = match core.links[l].far_end() {
-                FarEnd::Host(host) => hosts[host as usize],
+                FarEnd::Host(host) => hosts[host.index()],
                 FarEnd::Switch(SwitchId(s)) => switches[s as usize],
             };
             let from = match core.ports[l].owner {
-                Owner::Host(host) => hosts[host as usize],
+                Owner::Host(host) => hosts[host.index()],
                 Owner::Switch(SwitchId(s), _) => switches[s as usize],
             };
             if from == number && to != number {
@@ -103,10 +111,19 @@ impl World {
     /// Handles all events from `start` up to and at `end` but samples, then exports what crosses the border. No other part has anything for
     /// this time that is not here. Ends early when it cannot go on.
     ///
-    /// A part without flows leaves its timers behind `start` to the next window, as the run may be over before them.
-    pub(crate) fn run_window(&mut self, start: Time, end: Time) {
-        let reached = loop {
+    /// A part without flows leaves its timers behind `start` to the next window, as the run may be over before them. Where flows follow
+    /// completions, a flow starts only if all parts are known to have reached its time, so that all know which flows have started before it, and which
+    /// number it has: until then, events up to that time are all that happens.
+    pub(crate) fn run_window(&mut self, start: Time, end: Time, known: Time) {
+        if self.news.is_some() {
+            self.starts_until = known;
+        }
+        let (reached, exported) = loop {
             self.find_barrier();
+            let end = match self.starts_at() {
+                starts if starts > self.starts_until => end.min(starts.max(self.core.now)),
+                _ => end,
+            };
             let found = self.core.timers.next().min(self.next_app).min(end);
             self.core.barrier = found;
             super::fanin_run_loop(self, u64::MAX / 2);
@@ -119,13 +136,13 @@ impl World {
             let (timers, applications) = (self.core.timers.next(), self.next_app);
             let next = timers.min(applications);
             if next > end {
-                break end;
+                break (end, end);
             }
-            let idle = self.stop == Time::MAX && applications == Time::MAX && self.hosts.ends.active() == 0;
+            let idle = self.stop == Time::MAX && applications.min(self.starts_at()) == Time::MAX && self.hosts.ends.active() == 0;
             if idle && next > start {
-                break next;
+                break (Time::from_ps(next.ps() - 1), next);
             }
-            self.core.now = next;
+            self.core.now = self.core.now.max(next);
             self.core.ledger.totals.events += 1;
             if timers == next {
                 self.idle_timer = if idle { next } else { self.idle_timer };
@@ -134,19 +151,14 @@ impl World {
                 self.applications();
             }
         };
-        self.windows = [self.windows[1], end];
-        self.export(reached);
-    }
-
-    /// End of the last window but one.
-    pub(crate) fn window_before(&self) -> Time {
-        self.windows[0]
+        self.reached = reached;
+        self.export(exported);
     }
 
     /// Takes a sample at `at`, which is due, and for which all has happened.
     pub(crate) fn sample_at(&mut self, at: Time) {
         let now = std::mem::replace(&mut self.core.now, at);
-        self.windows = [self.windows[1], at];
+        self.reached = at;
         self.core.ledger.totals.events += 1;
         self.sample();
         self.export(at);
@@ -174,6 +186,16 @@ impl World {
         self.core.timers.extend(mail.timers.drain(..));
     }
 
+    /// Completions here of which other parts are to be notified.
+    pub(crate) fn take_news(&mut self) -> Vec<Completion> {
+        self.news.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Takes completions in another part.
+    pub(crate) fn receive_news(&mut self, news: Vec<Completion>) {
+        news.into_iter().for_each(|completion| self.traffic.on_complete(completion));
+    }
+
     /// Takes ends that are gone elsewhere of flows whose rows are written here.
     pub(crate) fn receive_ends(&mut self, ends: Vec<EndGone>, by_themselves: bool) {
         ends.into_iter().for_each(|end| self.hosts.ended_elsewhere(&mut self.core, end, by_themselves));
@@ -191,12 +213,15 @@ impl World {
         self.find_barrier();
         let wheel = self.core.wheel.next();
         let (earliest, lazy) = self.core.part.as_deref().map_or((Time::MAX, Time::MAX), |part| (part.earliest, part.lazy));
-        let (open_records, first_open) = self.core.ledger.tables.open_records();
+        let (open_records, first_open) = self.core.ledger.tables.open_records(self.reached);
+        let news = self.news.as_ref().is_some_and(|news| !news.is_empty());
+        // What follows completions here may start as soon as all know of them.
+        let starts = if news { self.starts_at().min(self.reached + Span::from_ps(1)) } else { self.starts_at() };
         Status {
-            next: wheel.min(self.core.timers.next()).min(self.next_app).min(earliest).min(lazy),
+            next: wheel.min(self.core.timers.next()).min(self.next_app).min(starts).min(earliest).min(lazy),
             timer: self.core.timers.next(),
             sample: self.samples.next,
-            starts: self.next_app < Time::MAX,
+            starts: self.next_app.min(starts) < Time::MAX,
             active: self.hosts.ends.active() > 0,
             sinks: self.hosts.ends.sinks() > 0,
             busy: wheel < Time::MAX || earliest < Time::MAX || lazy < Time::MAX || self.hosts.holds_packets(),
@@ -207,11 +232,14 @@ impl World {
             first_open,
             interrupted: false,
             now: self.core.now,
+            reached: self.reached,
         }
     }
 
     /// Takes the rows that are complete: of events up to `until`.
     pub(crate) fn take_rows(&mut self, until: Time) -> HeldRows {
+        let decided = self.core.ledger.tables.write_decided(self.reached);
+        self.core.check(decided);
         let (wheel, arrivals) = (&self.core.wheel, self.core.arrivals as u64);
         HeldRows::take(&mut self.core.ledger.tables, until.ps(), |moment| match moment {
             Moment { time, kind: kind::SLOT, place: [slot, _] } if slot >= arrivals => {
@@ -252,6 +280,7 @@ mod tests {
             timer: at(2),
             sample: Time::MAX,
             now: at(4),
+            reached: at(8),
             last_gone: at(5),
             idle_timer: at(6),
             ..Status::default()

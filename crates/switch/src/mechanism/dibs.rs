@@ -134,7 +134,7 @@ mod tests {
     use super::super::testing::{bench, site, Bench};
     use super::super::Arrival;
     use super::*;
-    use fanin_packet::Envelope;
+    use fanin_packet::{Envelope, PacketId};
 
     fn dibs() -> Dibs {
         Dibs::new(&DibsParams { unaware: Vec::new() }, &site(&["h0", "s1", "h1", "s2", "s3"])).unwrap()
@@ -142,7 +142,7 @@ mod tests {
 
     /// What becomes of a packet that came by port 1 and finds no room at port 0.
     fn refuse(dibs: &mut Dibs, node: &mut Bench, mut envelope: Envelope, room: bool) -> Verdict {
-        let packet = Arrival { id: 1, envelope: &mut envelope, from: Some(PortNo(1)), shim: &mut None };
+        let packet = Arrival { id: PacketId(1), envelope: &mut envelope, from: Some(PortNo(1)), shim: &mut None };
         let (port, view, reason) = (PortNo(0), node.view(PortNo(0)), DropReason::BUFFER_FULL);
         let mut refused = Refused { packet, port, view, reason, room, detoured: false };
         dibs.on_refusal(node, &mut refused, &mut Effects::default())

@@ -124,14 +124,14 @@ impl Telemetry for Int {
 mod tests {
     use super::super::testing::{bench, site};
     use super::*;
-    use fanin_packet::{Envelope, Shim};
+    use fanin_packet::{Envelope, PacketId, Shim};
 
     /// A packet crosses switches with telemetry.
     fn cross(switches: &mut [Int], ways: &[u16], mut shim: Option<Shim>) -> (u16, Option<Shim>) {
         let mut envelope = Envelope { frame: 1000, ..Envelope::default() };
         envelope.set_shim(shim.as_ref());
         for (int, way) in switches.iter_mut().zip(ways) {
-            let mut p = Arrival { id: 1, envelope: &mut envelope, from: Some(PortNo(0)), shim: &mut shim };
+            let mut p = Arrival { id: PacketId(1), envelope: &mut envelope, from: Some(PortNo(0)), shim: &mut shim };
             assert_eq!(int.on_route(&mut bench(3), &mut p, PortNo(*way), &mut Effects::default()), Verdict::Pass);
         }
         (envelope.frame, shim)

@@ -285,6 +285,7 @@ impl Peaks for Pabo {
 mod tests {
     use super::super::testing::{bench, site, Bench};
     use super::*;
+    use fanin_packet::PacketId;
     use fanin_params::defaults;
     use fanin_units::HostId;
 
@@ -303,7 +304,7 @@ mod tests {
 
     fn route(pabo: &mut Pabo, node: &mut Bench, e: &mut Envelope, shim: &mut Option<Shim>, from: u16) -> Verdict {
         let to = node.route(e).unwrap();
-        let mut p = Arrival { id: 1, envelope: e, from: Some(PortNo(from)), shim };
+        let mut p = Arrival { id: PacketId(1), envelope: e, from: Some(PortNo(from)), shim };
         pabo.on_route(node, &mut p, to, &mut Effects::default())
     }
 
@@ -393,7 +394,7 @@ mod tests {
         for (port, frame) in [(0, 1000), (1, 1004)] {
             let (mut e, mut shim) = (packet(1, 0), Some(header(3)));
             e.set_shim(shim.as_ref());
-            let mut p = Arrival { id: 1, envelope: &mut e, from: None, shim: &mut shim };
+            let mut p = Arrival { id: PacketId(1), envelope: &mut e, from: None, shim: &mut shim };
             assert_eq!(pabo.on_offer(&mut node, &mut p, PortNo(port), &mut Effects::default()), Verdict::Pass);
             assert_eq!(e.frame, frame);
         }

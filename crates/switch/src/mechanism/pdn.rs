@@ -391,7 +391,7 @@ mod tests {
     use super::super::{message_frame, MechanismState};
     use super::*;
     use crate::Mechanisms;
-    use fanin_packet::Framing;
+    use fanin_packet::{Framing, PacketId};
     use fanin_units::{FlowId, HostId};
 
     fn params() -> PdnParams {
@@ -416,7 +416,8 @@ mod tests {
         let mut fx = Effects::default();
         for seq in seqs {
             let (envelope, reference) = dropped(seq);
-            let dropped = Dropped { packet: 0, envelope: &envelope, reference: Some(reference), reason: DropReason::BUFFER_FULL };
+            let dropped =
+                Dropped { packet: PacketId(0), envelope: &envelope, reference: Some(reference), reason: DropReason::BUFFER_FULL };
             pdn.on_drop(&mut bench(2), &dropped, &mut fx);
         }
         fx.list.into_iter().map(|(_, effect)| effect).collect()
@@ -496,7 +497,7 @@ mod tests {
         let (envelope, reference) = dropped(1);
         let ack = Reference { part: Part::Acknowledgment, ..reference };
         let mut raised = |reference, reason| {
-            let dropped = Dropped { packet: 0, envelope: &envelope, reference, reason };
+            let dropped = Dropped { packet: PacketId(0), envelope: &envelope, reference, reason };
             pdn.on_drop(&mut bench(2), &dropped, &mut Effects::default());
             pdn.counts.raised
         };

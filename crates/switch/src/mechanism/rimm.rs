@@ -274,7 +274,7 @@ impl Rimm {
             Back::Again => match self.detour(p, to) {
                 Ok(port) => {
                     self.counts.redetoured += 1;
-                    self.away.get_mut(p.id as usize).into_iter().for_each(|away| away.detours += 1);
+                    self.away.get_mut(p.id.index()).into_iter().for_each(|away| away.detours += 1);
                     p.set_shim(Some(self.numbered(DETOUR, number)));
                     self.keep(p.envelope.hash, port);
                     return Verdict::Detour(port);
@@ -288,7 +288,7 @@ impl Rimm {
             },
         }
         p.set_shim(Some(self.shim(DEPTH, &[])));
-        if let Some(away) = self.away.get(p.id as usize) {
+        if let Some(away) = self.away.get(p.id.index()) {
             self.longest = self.longest.max(node.now().since(away.since));
             self.most_detours = self.most_detours.max(away.detours);
         }
@@ -296,7 +296,7 @@ impl Rimm {
     }
 
     fn leaves(&mut self, packet: PacketId, now: Time) {
-        let place = packet as usize;
+        let place = packet.index();
         if self.away.len() <= place {
             self.away.resize(place + 1, Away { since: now, detours: 0 });
         }

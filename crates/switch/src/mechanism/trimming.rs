@@ -240,7 +240,7 @@ impl Sends for Trimming {
 mod tests {
     use super::super::testing::{bench, site};
     use super::*;
-    use fanin_packet::{Packet, TcpFlags, Timestamps};
+    use fanin_packet::{Packet, PacketId, TcpFlags, Timestamps};
     use fanin_units::Time;
 
     fn params(headers: u64, ratio: u32) -> TrimmingParams {
@@ -298,7 +298,7 @@ mod tests {
         busy.waiting = vec![(tcp(1000, false), None), (tcp(1460, false), None)];
         for id in 0..400 {
             let mut mine = tcp(1460, false);
-            let packet = Arrival { id, envelope: &mut mine, from: None, shim: &mut None };
+            let packet = Arrival { id: PacketId(id), envelope: &mut mine, from: None, shim: &mut None };
             let view = busy.view(PortNo(0));
             let mut refused =
                 Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, room: true, detoured: false };
@@ -314,7 +314,7 @@ mod tests {
         // A tail of another size stays.
         let mut mine = tcp(1460, false);
         busy.waiting.truncate(1);
-        let packet = Arrival { id: 9, envelope: &mut mine, from: None, shim: &mut None };
+        let packet = Arrival { id: PacketId(9), envelope: &mut mine, from: None, shim: &mut None };
         let view = busy.view(PortNo(0));
         let mut refused = Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, room: true, detoured: false };
         assert_eq!(t.on_refusal(&mut busy, &mut refused, &mut Effects::default()), Verdict::Express);
@@ -325,7 +325,7 @@ mod tests {
         let mut t = Trimming::new(&params(128, 10), &site(&["h0"])).unwrap();
         let (mut node, mut fx) = (bench(1), Effects::default());
         let mut offer = |node: &mut super::super::testing::Bench, e: &mut Envelope| {
-            t.on_offer(node, &mut Arrival { id: 1, envelope: e, from: None, shim: &mut None }, PortNo(0), &mut fx)
+            t.on_offer(node, &mut Arrival { id: PacketId(1), envelope: e, from: None, shim: &mut None }, PortNo(0), &mut fx)
         };
         assert_eq!(offer(&mut node, &mut tcp(0, false)), Verdict::Send);
         assert_eq!(offer(&mut node, &mut tcp(1460, false)), Verdict::Pass);

@@ -283,6 +283,7 @@ impl Displaces for Vertigo {
 mod tests {
     use super::super::testing::{bench, site, Bench};
     use super::*;
+    use fanin_packet::PacketId;
 
     fn vertigo(choices: u8, boost: u32, serve: ServeBy) -> Vertigo {
         let params = VertigoParams { choices, boost, serve, unaware: Vec::new() };
@@ -306,7 +307,7 @@ mod tests {
         detoured: bool,
     ) -> (Verdict, Vec<usize>) {
         let ((mut e, mut shim), mut fx) = (packet, Effects::default());
-        let packet = Arrival { id: 1, envelope: &mut e, from: Some(PortNo(1)), shim: &mut shim };
+        let packet = Arrival { id: PacketId(1), envelope: &mut e, from: Some(PortNo(1)), shim: &mut shim };
         let (port, reason) = (PortNo(port), DropReason::BUFFER_FULL);
         let mut refused = Refused { packet, port, view: node.view(port), reason, room: true, detoured };
         let verdict = v.on_refusal(node, &mut refused, &mut fx);
@@ -383,7 +384,7 @@ mod tests {
         assert_eq!(refuse(&mut v, &mut node, 3, packet(1526, 700, 0), true), (Verdict::Pass, vec![]));
         let (mut e, mut shim) = packet(1526, 600, 0);
         let mut displaced = |v: &mut Vertigo, for_detoured| {
-            let mut p = Arrival { id: 1, envelope: &mut e, from: None, shim: &mut shim };
+            let mut p = Arrival { id: PacketId(1), envelope: &mut e, from: None, shim: &mut shim };
             v.on_displaced(&mut node, &mut p, PortNo(3), for_detoured, &mut Effects::default())
         };
         assert_eq!(displaced(&mut v, true), Verdict::Drop(DropReason::DISPLACED));
@@ -402,7 +403,7 @@ mod tests {
         for (room, kind) in [(false, Kind::Reliable), (true, Kind::Control)] {
             let ((mut e, mut shim), mut fx) = (packet(1526, 5, 0), Effects::default());
             e.kind = kind;
-            let packet = Arrival { id: 1, envelope: &mut e, from: None, shim: &mut shim };
+            let packet = Arrival { id: PacketId(1), envelope: &mut e, from: None, shim: &mut shim };
             let (port, reason) = (PortNo(0), DropReason::BUFFER_FULL);
             let mut refused = Refused { packet, port, view: node.view(port), reason, room, detoured: false };
             assert_eq!(v.on_refusal(&mut node, &mut refused, &mut fx), Verdict::Pass);

@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn ten_leave_for_each_other_packet_that_waits() {
         let mut q = queue(12_144, 10);
-        (0..25).for_each(|id| q.push(id, 64));
+        (0..25).map(PacketId).for_each(|id| q.push(id, 64));
         let mut order = String::new();
         let mut data = 4;
         while q.packets() > 0 || data > 0 {
@@ -151,10 +151,10 @@ mod tests {
     #[test]
     fn what_leaves_while_no_other_waits_does_not_count() {
         let mut q = queue(12_144, 2);
-        (0..6).for_each(|id| q.push(id, 64));
+        (0..6).map(PacketId).for_each(|id| q.push(id, 64));
         let left: Vec<_> = [false, false, false, true, true, true].map(|data| q.pop(data)).into();
-        assert_eq!(left, [Some(0), Some(1), Some(2), Some(3), Some(4), None]);
-        assert_eq!(q.pop(true), Some(5)); // the other has left
+        assert_eq!(left, [Some(0), Some(1), Some(2), Some(3), Some(4), None].map(|id| id.map(PacketId)));
+        assert_eq!(q.pop(true), Some(PacketId(5))); // the other has left
     }
 
     proptest! {
@@ -168,7 +168,7 @@ mod tests {
             for (op, frame) in ops {
                 match op {
                     0 if q.fits(frame) => {
-                        q.push(id, frame);
+                        q.push(PacketId(id), frame);
                         waiting.push_back((id, frame));
                         id += 1;
                     }
@@ -176,7 +176,7 @@ mod tests {
                     1 => data += 1,
                     _ => match q.pop(data > 0) {
                         Some(left) => {
-                            prop_assert_eq!(waiting.pop_front().map(|(id, _)| id), Some(left));
+                            prop_assert_eq!(waiting.pop_front().map(|(id, _)| PacketId(id)), Some(left));
                             headers_in_turn = if data > 0 { headers_in_turn + 1 } else { headers_in_turn };
                             data_in_turn = 0;
                         }
@@ -204,7 +204,7 @@ mod tests {
                 match op {
                     0 if others == 0 || counted.goes_before() => {
                         counted.join(64);
-                        kept.push(id, 64);
+                        kept.push(PacketId(id), 64);
                     }
                     1 if others > 0 || counted.all_go_before() => others += 1,
                     2 if counted.packets() > 0 => {

@@ -29,6 +29,15 @@ impl Together {
         (self.done, self.finish) = (self.done + 1, now);
     }
 
+    /// Adds the progress of other ranks.
+    fn absorb(&mut self, other: &Together) {
+        if self.begun == 0 || (other.begun > 0 && other.start < self.start) {
+            self.start = other.start;
+        }
+        (self.begun, self.done) = (self.begun + other.begun, self.done + other.done);
+        (self.ready, self.finish) = (self.ready.max(other.ready), self.finish.max(other.finish));
+    }
+
     /// Duration from the first rank's beginning to the last one's end; `None` until all `ranks` are done.
     pub fn time(&self, ranks: u32) -> Option<Span> {
         (self.done == ranks).then(|| self.finish.since(self.start))
@@ -122,6 +131,17 @@ impl Records {
     /// Records that a rank has finished an operation.
     pub fn end(&mut self, iteration: u32, (number, op): (u16, &Op), rank: u32, now: Time) {
         self.runs.entry((iteration, number, op.place(rank).0)).or_default().end(now);
+    }
+
+    /// Adds the records of other ranks.
+    pub fn absorb(&mut self, other: &Records) {
+        for (key, together) in &other.runs {
+            self.runs.entry(*key).or_default().absorb(together);
+        }
+        if self.iterations.len() < other.iterations.len() {
+            self.iterations.resize(other.iterations.len(), Together::default());
+        }
+        self.iterations.iter_mut().zip(&other.iterations).for_each(|(all, more)| all.absorb(more));
     }
 
     /// All records so far, by iteration, operation and group.

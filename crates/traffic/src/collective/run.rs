@@ -105,6 +105,8 @@ pub(crate) struct Job {
     pub(super) iterations: u32,
     begin: Option<Time>,
     opened: usize,
+    /// Ranks that are left to others, in order.
+    elsewhere: Vec<u32>,
     wakes: BTreeSet<(Time, u32, u32)>,
     writes: VecDeque<Write>,
     pub(super) records: Records,
@@ -147,6 +149,7 @@ impl Job {
             iterations,
             begin: None,
             opened: 0,
+            elsewhere: Vec::new(),
             wakes: BTreeSet::new(),
             writes: VecDeque::new(),
         };
@@ -160,6 +163,19 @@ impl Job {
     fn bytes(&self, conn: usize, op: u16, j: u32) -> u64 {
         let (op, conn) = (&self.ops[usize::from(op)], &self.conns[conn]);
         op.message(conn.lane, conn.ends.map(|rank| op.place(rank).1), j)
+    }
+
+    /// Leaves ranks to others, but those at hosts for which `here` is true. Nothing has happened yet but the beginning.
+    pub fn keep_ranks(&mut self, here: &dyn Fn(HostId) -> bool) {
+        let ranks = (0u32..).zip(&self.ranks);
+        self.elsewhere = ranks.filter(|(_, rank)| !here(rank.host)).map(|(number, _)| number).collect();
+        let elsewhere = &self.elsewhere;
+        self.wakes.retain(|(_, rank, _)| elsewhere.binary_search(rank).is_err());
+    }
+
+    /// Adds the records of the ranks that another has kept.
+    pub fn absorb(&mut self, other: &mut Job) {
+        self.records.absorb(&other.records);
     }
 
     /// Time at which the next rank has something to do.
@@ -181,9 +197,9 @@ impl Job {
         }
     }
 
-    /// Wakes the next rank.
-    pub fn wake(&mut self, now: Time) {
-        let Some((_, rank, what)) = self.wakes.pop_first() else { return };
+    /// Wakes the next rank, and gives it.
+    pub fn wake(&mut self, now: Time) -> Option<u32> {
+        let (_, rank, what) = self.wakes.pop_first()?;
         let r = &mut self.ranks[rank as usize];
         match (r.state, what) {
             (State::Absent, _) => {
@@ -200,6 +216,7 @@ impl Job {
             (State::Over, _) => {}
         }
         self.finish_operations(rank, now);
+        Some(rank)
     }
 
     /// Takes the next write, in the order in which writes were caused.
@@ -424,7 +441,9 @@ impl Job {
 impl Generate for Job {
     fn begin(&mut self, at: Time) {
         self.begin = Some(at);
-        self.wakes.extend((0..self.ranks.len() as u32).map(|rank| (at, rank, COMPUTED)));
+        let elsewhere = &self.elsewhere;
+        let here = (0..self.ranks.len() as u32).filter(|rank| elsewhere.binary_search(rank).is_err());
+        self.wakes.extend(here.map(|rank| (at, rank, COMPUTED)));
     }
 
     fn next_start(&self) -> Option<Time> {

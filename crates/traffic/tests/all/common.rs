@@ -131,7 +131,7 @@ pub fn run(traffic: &mut Traffic, latency: fanin_units::Span) -> Vec<FlowSpec> {
             }
             (_, Some(finish)) => {
                 let flow = open.remove(0);
-                traffic.on_complete(&flow, finish);
+                traffic.on_complete(flow.completion(finish));
             }
             (None, None) => return all,
             (Some(_), None) => unreachable!("taken by the first arm"),

@@ -178,20 +178,20 @@ fn flows_and_entries_start_after_what_they_wait_for() {
             "entry 'shuffle' has 1 flow under way and more to come after completions",
         ]
     );
-    traffic.on_complete(&map, at_us(20));
+    traffic.on_complete(map.completion(at_us(20)));
     let reduce = traffic.pop().unwrap();
     assert_eq!((reduce.start, reduce.id.as_deref(), reduce.request, reduce.class), (at_us(23), Some("reduce"), 100, 0));
     assert_eq!(traffic.next_start(), None);
-    traffic.on_complete(&reduce, at_us(50));
+    traffic.on_complete(reduce.completion(at_us(50)));
     let incast: Vec<FlowSpec> = (0..3).map(|_| traffic.pop().unwrap()).collect();
     assert!(incast.iter().all(|flow| flow.start == at_us(52) && flow.class == 3 && flow.transport == 1 && flow.query == Some(0)));
     assert_eq!(traffic.queries().len(), 1);
     assert_eq!((traffic.queries()[0].responses, traffic.queries()[0].size, traffic.queries()[0].start), (3, 3000, at_us(52)));
-    incast.iter().for_each(|flow| traffic.on_complete(flow, at_us(60)));
+    incast.iter().for_each(|flow| traffic.on_complete(flow.completion(at_us(60))));
     let last = traffic.pop().unwrap();
     assert_eq!(last.start, at_us(1000), "an entry does not begin before its own start");
     assert!(!traffic.is_complete());
-    traffic.on_complete(&last, at_us(1001));
+    traffic.on_complete(last.completion(at_us(1001)));
     assert!(traffic.is_complete() && traffic.blocked().is_empty());
     assert_eq!(traffic.popped(), 6);
 }
@@ -225,7 +225,7 @@ fn an_entry_that_turns_out_empty_releases_what_waits_for_it() {
     "#;
     let mut traffic = net(1, 4).build(text);
     let first = traffic.pop().unwrap();
-    traffic.on_complete(&first, at_us(9));
+    traffic.on_complete(first.completion(at_us(9)));
     let last = traffic.pop().unwrap();
     assert_eq!((last.size, last.start), (7, at_us(9)));
 }

@@ -1,7 +1,7 @@
 //! The division of a network among parts: switches with their hosts stay together.
 
 use fanin_scenario::Scenario;
-use fanin_topology::Topology;
+use fanin_topology::{Link, Topology};
 use fanin_units::{LinkId, NodeId, Span};
 use std::cmp::Reverse;
 
@@ -85,12 +85,16 @@ impl Division {
         known.sort_unstable();
         known.dedup();
         switches.iter_mut().for_each(|part| *part = known.binary_search(part).unwrap_or_default() as u32);
-        let cut = topology.links.iter().enumerate().filter(|(_, link)| {
-            let ends = [link.from, link.to].map(|node| topology.switch_index(node).map(|s| switches[s]));
-            matches!(ends, [Some(a), Some(b)] if a != b)
-        });
-        let window = cut.map(|(i, _)| scenario.hop_delay(LinkId(i as u32))).min().unwrap_or(Span::MAX);
-        Division { hosts: hosts(&switches), switches, parts: known.len().max(1), window }
+        let mut division = Division { hosts: hosts(&switches), switches, parts: known.len().max(1), window: Span::MAX };
+        let cut = topology.links.iter().enumerate().filter(|(_, link)| division.cuts(scenario, link));
+        division.window = cut.map(|(i, _)| scenario.hop_delay(LinkId(i as u32))).min().unwrap_or(Span::MAX);
+        division
+    }
+
+    /// True for a link from one part to another.
+    pub fn cuts(&self, scenario: &Scenario, link: &Link) -> bool {
+        let part = |node| scenario.topology().switch_index(node).map(|s| self.switches[s]);
+        matches!([part(link.from), part(link.to)], [Some(a), Some(b)] if a != b)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::hosts::ends::EndGone;
 use crate::ledger::{HeldRows, Totals};
 use crate::world::part::{Status, WORDS};
 use crate::world::World;
+use fanin_traffic::Completion;
 use fanin_units::Time;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,6 +19,7 @@ pub const MOST_PARTS: usize = 64;
 struct Post {
     mail: Mail,
     gone: Vec<EndGone>,
+    news: Vec<Completion>,
 }
 
 /// A part's state after a window, and for which parts it has mail, as a bit for each.
@@ -60,6 +62,11 @@ impl Exchange {
         let interrupted = number == 0 && self.end.load(Ordering::Relaxed);
         let status = Status { interrupted, ..world.status() };
         let mut mail = 0u64;
+        let news = world.take_news();
+        for to in (0..self.parts).filter(|to| *to != number && !news.is_empty()) {
+            self.post(turn, number, to).news.extend(&news);
+            mail |= 1 << to;
+        }
         for (to, end) in world.take_gone() {
             self.post(turn, number, to as usize).gone.push(end);
             mail |= 1 << to;
@@ -94,6 +101,7 @@ impl Exchange {
             let mut post = self.post(turn, from, number);
             world.receive(&mut post.mail);
             world.receive_ends(std::mem::take(&mut post.gone), true);
+            world.receive_news(std::mem::take(&mut post.news));
         }
     }
 
@@ -105,11 +113,12 @@ impl Exchange {
         states.extend(self.boards[turn].iter().map(status));
     }
 
-    /// Hands over the counts of a part, and its rows that are complete, as are those of all others: of events of windows before the last, as
-    /// ends that are gone elsewhere are reported one window later, and before the first record that is open.
+    /// Hands over the counts of a part, and its rows that are complete, as are those of all others: of events before what all had reached one
+    /// window ago, as ends that are gone elsewhere are reported one window later, and before the first record that is open.
     pub fn hand_over(&self, number: usize, world: &mut World, states: &[Status]) {
         let open = states.iter().map(|state| state.first_open).min().unwrap_or(Time::MAX);
-        let until = world.window_before().min(Time::from_ps(open.ps().saturating_sub(1)));
+        let reached = states.iter().map(|state| state.reached).min().unwrap_or(Time::ZERO);
+        let until = Time::from_ps(reached.min(open).ps().saturating_sub(1));
         let mut seen = lock(&self.seen[number]);
         seen.0.append(world.take_rows(until));
         seen.1 = world.totals();

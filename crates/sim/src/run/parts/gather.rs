@@ -6,7 +6,7 @@ use fanin_units::{LinkId, SwitchId};
 
 /// Moves what parts know of their nodes into a world in which nothing has happened. All are wound up.
 pub fn gather(whole: &mut World, parts: Vec<World>) {
-    for mut part in parts {
+    for (i, mut part) in parts.into_iter().enumerate() {
         take_nodes(whole, &mut part);
         whole.core.ledger.absorb(&mut part.core.ledger);
         for (l, fault) in &part.core.faults {
@@ -17,7 +17,11 @@ pub fn gather(whole: &mut World, parts: Vec<World>) {
         whole.hosts.absorb(&mut part.hosts);
         whole.core.pool.absorb(&part.core.pool);
         whole.core.now = part.core.now;
-        whole.traffic = part.traffic;
+        // All have generated the same flows, each with the ranks of its hosts.
+        match i {
+            0 => whole.traffic = part.traffic,
+            _ => whole.traffic.absorb_jobs(&mut part.traffic),
+        }
     }
 }
 

@@ -12,14 +12,22 @@ mod threads;
 pub use division::Division;
 pub use threads::{run_parts, Order, Undivided};
 
+use crate::outside;
 use fanin_scenario::Scenario;
+use fanin_topology::Link;
+use fanin_traffic::Traffic;
 use fanin_units::{Bytes, Span};
 
-/// Time that the work of a window takes at least where a further thread pays: waiting for others takes a few microseconds.
-const LEAST_WORK: f64 = 10e-6;
-/// Time that a packet takes per hop, and how much of the links is used: what is assumed of a run that has not begun.
-const HOP: f64 = 100e-9;
-const USED: f64 = 0.3;
+/// What is assumed of a run that has not begun, for [`expected`]: how much of the links is used; the time that a packet takes per hop, and
+/// besides where its link leads to another part; the share by which each part slows all, as they share memory; and the time that a part takes
+/// to begin, end and wait for a window. They are calibrated on the table of docs/parallel.md, which a test holds them against.
+const USED: f64 = 0.5;
+const HOP: f64 = 90e-9;
+const CROSSING: f64 = 250e-9;
+const SHARED: f64 = 0.05;
+const WINDOW: f64 = 1.5e-6;
+/// How many times faster a run has to become for threads, and for twice as many of them.
+const WORTH: f64 = 1.1;
 
 /// Number of threads of a run, and the reason.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,24 +37,56 @@ pub struct Chosen {
     pub why: Option<String>,
 }
 
+/// What a number of threads is expected to make of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expected {
+    /// Parts that the network is divided into: one for each thread, as far as it can be.
+    pub parts: usize,
+    /// Time between two meetings of all parts.
+    pub window: Span,
+    /// How many times faster than on one thread, where each thread has a core.
+    pub times: f64,
+}
+
 /// The number of threads for a run, on a machine with so many `cores`.
-pub fn choose(scenario: &Scenario, cores: usize) -> Chosen {
+pub fn choose(scenario: &Scenario, traffic: &Traffic, cores: usize) -> Chosen {
     let asked = scenario.doc().engine.threads as usize;
+    if asked != 1 && outside::asks(scenario) {
+        let why = "a block outside decides about one packet after the other".to_string();
+        return Chosen { threads: 1, why: Some(why) };
+    }
     if asked > 0 {
         return Chosen { threads: asked, why: None };
     }
-    let pays = |threads: &usize| work(scenario, &Division::balanced(scenario, *threads)) >= LEAST_WORK;
-    let threads = (2..=cores).rev().find(pays).unwrap_or(1);
-    let why = format!("a window of more parts has less than {:.0} us of work for each", LEAST_WORK * 1e6);
+    let (mut threads, mut times) = (1, 1.0);
+    for more in (1..).map(|i| 1 << i).take_while(|more| *more < 2 * cores) {
+        let more = cores.min(more);
+        let expected = expected(scenario, traffic, more);
+        if expected.parts == more && expected.times >= WORTH * times {
+            (threads, times) = (more, expected.times);
+        }
+    }
+    let why = "more are not expected to make it a tenth faster".to_string();
     Chosen { threads, why: (threads < cores).then_some(why) }
 }
 
-/// Time \[s\] that each part is expected to work in a window.
-fn work(scenario: &Scenario, division: &Division) -> f64 {
-    if division.parts < 2 || division.window == Span::MAX {
-        return 0.0;
+/// What `threads` are expected to make of a run.
+pub fn expected(scenario: &Scenario, traffic: &Traffic, threads: usize) -> Expected {
+    let division = Division::balanced(scenario, threads);
+    let parts = division.parts;
+    if parts < 2 || division.window == Span::MAX {
+        return Expected { parts: 1, window: Span::MAX, times: 1.0 };
     }
-    let full = |link: &fanin_topology::Link| link.rate.time_to_send(Bytes(1538)).ps().max(1) as f64;
-    let packets: f64 = scenario.topology().links.iter().map(|link| division.window.ps() as f64 / full(link)).sum();
-    packets * USED * HOP / division.parts as f64
+    // Where flows follow completions, a window ends before each start of another.
+    let arrivals = if traffic.follows_completions() { traffic.expected_arrivals() } else { 0.0 };
+    let apart = scenario.stop().map_or(u64::MAX, |stop| (stop.ps() as f64 / arrivals.max(f64::MIN_POSITIVE)) as u64);
+    let window = division.window.min(Span::from_ps(apart.max(1)));
+    let full = |link: &Link| link.rate.time_to_send(Bytes(1538)).ps().max(1) as f64;
+    let packets = |link: &Link| USED * window.ps() as f64 / full(link);
+    let links = &scenario.topology().links;
+    let hops: f64 = links.iter().map(packets).sum();
+    let crossings: f64 = links.iter().filter(|link| division.cuts(scenario, link)).map(packets).sum();
+    let one = hops * HOP;
+    let each = (one + crossings * CROSSING) / parts as f64 * (1.0 + SHARED * parts as f64) + WINDOW;
+    Expected { parts, window, times: one / each }
 }

@@ -7,8 +7,8 @@ use fanin_units::{Span, Time};
 /// One step of all parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// All events from this time up to and at that, but samples.
-    Run(Time, Time),
+    /// All events from this time up to and at that, but samples, where all parts have reached a time before.
+    Run { start: Time, end: Time, reached: Time },
     /// Samples at this time.
     Sample(Time),
     /// The run has ended at this time, or with its last event; `barrier`: the time of what will not happen any more.
@@ -70,7 +70,8 @@ pub fn next(all: &[Status], window: Span, stop: Time) -> Step {
     if next > stop && sample > stop {
         return Step::End { at: Some(stop), barrier: stop, interrupted: false };
     }
-    if next == Time::MAX && sample == Time::MAX {
+    // Samples alone go on for ever.
+    if next == Time::MAX && (sample == Time::MAX || stop == Time::MAX) {
         return Step::GiveUp("nothing is left to happen");
     }
     if next > sample {
@@ -81,5 +82,5 @@ pub fn next(all: &[Status], window: Span, stop: Time) -> Step {
         true => next,
         false => Time::from_ps(next.ps().saturating_add(window.ps() - 1)).min(Time::from_ps(sample.ps() - 1)),
     };
-    Step::Run(next, end.min(until))
+    Step::Run { start: next, end: end.min(until), reached: least(|s| s.reached) }
 }

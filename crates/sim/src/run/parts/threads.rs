@@ -10,7 +10,7 @@ use crate::run::folder::{Control, Observer, Progress, RunError};
 use crate::run::setup;
 use crate::world::part::Status;
 use crate::world::World;
-use fanin_scenario::{Keep, Scenario};
+use fanin_scenario::Scenario;
 use fanin_units::{Purpose, Stream, Time};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -68,15 +68,19 @@ pub fn run_parts(
             let ends = worlds.iter_mut().map(|world| world.end_part(barrier));
             let now = at.or_else(|| ends.max()).unwrap_or(Time::ZERO);
             let half = Time::from_ps(now.ps() / 2);
+            if at.is_none() && worlds.iter().any(|world| !world.traffic.blocked().is_empty()) {
+                return Ok(Err(Undivided("flows that wait for others at the end".to_string())));
+            }
             if at.is_some() && !interrupted && worlds.iter().any(|world| world.pauses_last(half)) {
                 return Ok(Err(Undivided("a pause that lasts, as in a deadlock".to_string())));
             }
+            whole.core.ledger.tables.settle_capture(now);
             wind_up(&mut worlds, now, whole, &exchange)?;
             gather(whole, worlds);
             whole.add_ports_to_fingerprint();
             Ok(Ok(interrupted))
         }
-        Step::Run(..) | Step::Sample(_) => unreachable!("the parts stopped before the end"),
+        Step::Run { .. } | Step::Sample(_) => unreachable!("the parts stopped before the end"),
     }
 }
 
@@ -103,10 +107,6 @@ fn asks_for_one(scenario: &Scenario) -> Option<&'static str> {
     let telemetry = &doc.telemetry;
     if telemetry.follows_messages() {
         Some("telemetry.hosts and telemetry.messages follow packets through the whole network")
-    } else if telemetry.capture.is_some() {
-        Some("telemetry.capture writes one file")
-    } else if !scenario.watched().is_empty() && !matches!(telemetry.keep, Keep::All(_)) {
-        Some("telemetry.keep chooses among records")
     } else if doc.engine.max_events.is_some() {
         Some("engine.max_events counts the events of the whole network")
     } else {
@@ -116,8 +116,8 @@ fn asks_for_one(scenario: &Scenario) -> Option<&'static str> {
 
 /// Reason for a world that is not divided, if there is one.
 fn stays_whole(world: &World, division: &Division) -> Option<&'static str> {
-    if world.traffic.follows_completions() {
-        Some("traffic that starts after completions")
+    if world.traffic.follows_the_order_of_completions() {
+        Some("flows that are released one by one, in the order of completions at different hosts")
     } else if division.parts < 2 {
         Some("one switch, or links without delay: nothing to divide")
     } else if division.parts > MOST_PARTS {
@@ -157,7 +157,7 @@ impl Run<'_> {
     fn act(&self, step: Step, (turn, count): (usize, u64), number: usize, world: &mut World, states: &[Status]) {
         self.exchange.collect(turn, number, world);
         match step {
-            Step::Run(start, end) => world.run_window(start, end),
+            Step::Run { start, end, reached } => world.run_window(start, end, reached),
             Step::Sample(at) => world.sample_at(at),
             Step::End { .. } | Step::GiveUp(_) => {}
         }

@@ -56,15 +56,15 @@ impl Switch {
         result
     }
 
-    fn packet(&mut self, id: PacketId, from: u16, class: u8) -> Verdict {
+    fn packet(&mut self, id: u32, from: u16, class: u8) -> Verdict {
         self.packet_for(id, from, class, 2)
     }
 
-    fn packet_for(&mut self, id: PacketId, from: u16, class: u8, to: u16) -> Verdict {
+    fn packet_for(&mut self, id: u32, from: u16, class: u8, to: u16) -> Verdict {
         let mut envelope = Envelope { frame: 1_000, class, ..Envelope::default() };
         let mut shim = None;
         self.run(|pfc, node, fx| {
-            let mut arrival = Arrival { id, envelope: &mut envelope, from: Some(PortNo(from)), shim: &mut shim };
+            let mut arrival = Arrival { id: PacketId(id), envelope: &mut envelope, from: Some(PortNo(from)), shim: &mut shim };
             pfc.on_offer(node, &mut arrival, PortNo(to), fx)
         })
     }
@@ -79,14 +79,14 @@ impl Switch {
         self.now = until;
     }
 
-    fn is_dropped(&mut self, id: PacketId) {
+    fn is_dropped(&mut self, id: u32) {
         let envelope = Envelope::default();
-        let dropped = Dropped { packet: id, envelope: &envelope, reference: None, reason: DropReason::WATCHDOG };
+        let dropped = Dropped { packet: PacketId(id), envelope: &envelope, reference: None, reason: DropReason::WATCHDOG };
         self.run(|pfc, node, fx| pfc.on_drop(node, &dropped, fx));
     }
 
-    fn leaves(&mut self, id: PacketId) {
-        self.run(|pfc, node, fx| pfc.on_departed(node, id, fx));
+    fn leaves(&mut self, id: u32) {
+        self.run(|pfc, node, fx| pfc.on_departed(node, PacketId(id), fx));
     }
 
     fn gets(&mut self, from: u16, pause: Pause) {
@@ -286,7 +286,7 @@ fn what_a_neighbour_is_asked_for() {
 #[test]
 fn a_port_is_held_up_until_its_queue_is_empty() {
     let mut s = Switch::new(&params(3_000));
-    let asked = |s: &mut Switch, ids: std::ops::Range<PacketId>| {
+    let asked = |s: &mut Switch, ids: std::ops::Range<u32>| {
         s.effects.clear();
         ids.for_each(|id| assert_eq!(s.packet(id, 0, 3), Verdict::Pass));
         let held = |effect: &Effect| if let Effect::Asks { held_up, .. } = effect { Some(*held_up) } else { None };
@@ -391,7 +391,7 @@ fn a_class_too_high_is_the_highest() {
     // One that a mechanism holds takes memory as others do.
     let (mut envelope, mut shim) = (Envelope { frame: 1_000, class: 9, ..Envelope::default() }, None);
     let verdict = s.run(|pfc, node, fx| {
-        let mut arrival = Arrival { id: 6, envelope: &mut envelope, from: Some(PortNo(1)), shim: &mut shim };
+        let mut arrival = Arrival { id: PacketId(6), envelope: &mut envelope, from: Some(PortNo(1)), shim: &mut shim };
         pfc.on_taken(node, &mut arrival, PortNo(2), fx)
     });
     assert_eq!((verdict, s.pfc.memory.in_use().2, s.pfc.waits_behind(PortNo(1), 7)), (Verdict::Pass, 7_000, vec![PortNo(2)]));

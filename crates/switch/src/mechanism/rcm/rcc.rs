@@ -426,17 +426,17 @@ mod tests {
         Time::ZERO + Span::from_ns(ns)
     }
 
-    fn sent(control: &mut Control, id: PacketId, frame: u16, flow: u32) -> bool {
-        control.sent(at(u64::from(id)), &SETTINGS, (id, frame), &tuple(flow), (flow == 1, false))
+    fn sent(control: &mut Control, id: u32, frame: u16, flow: u32) -> bool {
+        control.sent(at(u64::from(id)), &SETTINGS, (PacketId(id), frame), &tuple(flow), (flow == 1, false))
     }
 
-    fn hold(control: &mut Control, id: PacketId, frame: u16, flow: u32) {
-        control.hold(at(u64::from(id)), (id, 0, frame), tuple(flow), || 0);
+    fn hold(control: &mut Control, id: u32, frame: u16, flow: u32) {
+        control.hold(at(u64::from(id)), (PacketId(id), 0, frame), tuple(flow), || 0);
     }
 
     /// The wire is free while the queue has a packet: what is held and leaves.
-    fn turn(control: &mut Control) -> Option<PacketId> {
-        control.turn(at(100), &SETTINGS, (true, false), |_| false)
+    fn turn(control: &mut Control) -> Option<u32> {
+        control.turn(at(100), &SETTINGS, (true, false), |_| false).map(|id| id.0)
     }
 
     /// Flow 1 alone has sent 6 kB, W; the largest degree leaves it 3 kB of them.
@@ -500,7 +500,7 @@ mod tests {
     #[test]
     fn bytes_before_the_first_that_is_held() {
         let mut control = running();
-        control.hold(at(4), (10, 0, 1_500), tuple(1), || 1);
+        control.hold(at(4), (PacketId(10), 0, 1_500), tuple(1), || 1);
         sent(&mut control, 5, 1_000, 1);
         assert_eq!(control.head, 1_000, "the last of its own that was queued: from here on it is the first");
         sent(&mut control, 6, 1_000, 2);
@@ -515,13 +515,13 @@ mod tests {
         let mut control = running();
         assert!(!control.has_counted());
         for id in [10, 11] {
-            assert!(control.passes(at(10), &SETTINGS, (id, 1_500), (true, false)));
+            assert!(control.passes(at(10), &SETTINGS, (PacketId(id), 1_500), (true, false)));
         }
         assert!(control.has_counted() && !control.is_open(), "3 kB of W_c");
-        assert!(!control.passes(at(10), &SETTINGS, (12, 1_500), (true, false)));
+        assert!(!control.passes(at(10), &SETTINGS, (PacketId(12), 1_500), (true, false)));
         sent(&mut control, 10, 1_500, 1);
         assert!(control.has_counted());
-        assert!(!control.dropped(11, &tuple(1), || 0) && !control.has_counted());
+        assert!(!control.dropped(PacketId(11), &tuple(1), || 0) && !control.has_counted());
         assert!(!sent(&mut control, 13, 1_500, 2) && sent(&mut control, 14, 1_500, 2), "3 of 6 kB were counted");
     }
 
@@ -529,11 +529,11 @@ mod tests {
     #[test]
     fn drops_of_what_is_held() {
         let mut control = running();
-        control.hold(at(4), (10, 0, 1_500), tuple(1), || 2);
-        control.hold(at(4), (11, 1, 1_500), tuple(2), || 0);
+        control.hold(at(4), (PacketId(10), 0, 1_500), tuple(1), || 2);
+        control.hold(at(4), (PacketId(11), 1, 1_500), tuple(2), || 0);
         assert_eq!(turn(&mut control), Some(11), "of another class; two frames of flow 1 leave before its own");
-        assert!(!control.dropped(99, &tuple(1), || 0) && control.bytes() == 1_500);
-        assert!(control.dropped(10, &tuple(1), || 0));
-        assert!(control.is_empty() && !control.dropped(10, &tuple(1), || 0));
+        assert!(!control.dropped(PacketId(99), &tuple(1), || 0) && control.bytes() == 1_500);
+        assert!(control.dropped(PacketId(10), &tuple(1), || 0));
+        assert!(control.is_empty() && !control.dropped(PacketId(10), &tuple(1), || 0));
     }
 }

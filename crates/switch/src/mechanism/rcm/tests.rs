@@ -29,7 +29,7 @@ struct Play {
     states: Vec<(PortNo, &'static str, &'static str, u32)>,
     /// What packets that are held have found to be held before them.
     marks: Vec<PacketId>,
-    next: PacketId,
+    next: u32,
     /// A departure event is set, as the switch would have it.
     armed: bool,
 }
@@ -164,7 +164,7 @@ impl Play {
 
     /// A packet comes in by `IN` for `OUT`.
     fn arrive(&mut self, envelope: Envelope) -> Verdict {
-        let id = self.next;
+        let id = PacketId(self.next);
         self.next += 1;
         self.node.packets.insert(id, envelope);
         let (mut e, mut fx) = (envelope, Effects::default());
@@ -264,7 +264,7 @@ impl Play {
 
     fn route(&mut self, envelope: Envelope) -> Verdict {
         let (mut e, mut fx) = (envelope, Effects::default());
-        let mut p = Arrival { id: 0, envelope: &mut e, from: Some(IN), shim: &mut None };
+        let mut p = Arrival { id: PacketId(0), envelope: &mut e, from: Some(IN), shim: &mut None };
         self.rcm.on_route(&mut self.node, &mut p, OUT, &mut fx)
     }
 
@@ -595,7 +595,7 @@ fn held_packets_are_put_to_the_marking_policy() {
         (0..12).for_each(|_| assert!(play.turn()));
         assert!(play.marks.is_empty(), "nothing was held yet");
         let first = play.next;
-        let held: Vec<PacketId> = (first..first + 30).filter(|_| play.arrive(flow(1)) == Verdict::Hold).collect();
+        let held: Vec<PacketId> = (first..first + 30).map(PacketId).filter(|_| play.arrive(flow(1)) == Verdict::Hold).collect();
         assert!(held.len() > 15 && held == play.marks, "{held:?} {:?}", play.marks);
         while play.turn() {}
         assert_eq!(held, play.marks, "and not again when it goes on");
@@ -638,14 +638,14 @@ fn drops_on_arrival_do_not_let_held_packets_overtake() {
     (0..12).for_each(|_| assert!(play.turn()));
     assert_eq!(play.arrive(flow(1)), Verdict::Hold);
     assert!(play.node.queue.len() > 3, "of the same flow, before it");
-    for id in 9_000..9_030 {
+    for id in (9_000..9_030).map(PacketId) {
         let (envelope, mut fx) = (flow(1), Effects::default());
         let dropped = Dropped { packet: id, envelope: &envelope, reference: None, reason: crate::DropReason::BUFFER_FULL };
         play.rcm.on_drop(&mut play.node, &dropped, &mut fx);
         play.note(fx);
     }
     while play.turn() {}
-    assert!(play.left.iter().map(|(_, id)| *id).eq(0..31), "{:?}", play.left);
+    assert!(play.left.iter().map(|(_, id)| id.0).eq(0..31), "{:?}", play.left);
 }
 
 /// A flow is harmful with enough places of the CAM; with `at_detection` those are that had them when the queue became congested,

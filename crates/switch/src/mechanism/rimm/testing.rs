@@ -3,7 +3,7 @@
 use super::header::{ANSWER, DEPTH, DETOUR, RETURN};
 use super::{index, Arrival, Effect, Effects, Mechanism, Node, Pair, PortNo, PortView, Rimm, RimmParams, Site, Verdict};
 use crate::mechanism::{PortSite, Watches};
-use fanin_packet::{Envelope, Framing, Shim};
+use fanin_packet::{Envelope, Framing, PacketId, Shim};
 use fanin_units::{BitRate, LinkId, Time};
 
 /// Event at the switch.
@@ -125,7 +125,7 @@ impl Switch {
         };
         let shim = match event.kind {
             Event::EGRESS => {
-                rimm.on_egress(&mut node, 0, port, &mut fx);
+                rimm.on_egress(&mut node, PacketId(0), port, &mut fx);
                 None
             }
             Event::MESSAGE => {
@@ -141,7 +141,7 @@ impl Switch {
             envelope.set_shim(Some(&shim));
             let mut shim = Some(shim);
             let from = Some(PortNo(event.from));
-            let mut p = Arrival { id: 0, envelope: &mut envelope, from, shim: &mut shim };
+            let mut p = Arrival { id: PacketId(0), envelope: &mut envelope, from, shim: &mut shim };
             let verdict = rimm.on_route(&mut node, &mut p, port, &mut fx);
             if let (Verdict::Detour(way), Some(shim)) = (verdict, shim) {
                 debug_assert_eq!(shim.ether_type, DETOUR);

@@ -48,15 +48,15 @@ impl Switch {
     }
 
     /// A packet of 1000 B with this hash for a port; it is as it is sent on.
-    fn packet(&mut self, id: PacketId, hash: u32, from: PortNo, to: PortNo, shim: Option<Shim>) -> Went {
+    fn packet(&mut self, id: u32, hash: u32, from: PortNo, to: PortNo, shim: Option<Shim>) -> Went {
         let mut envelope = Envelope { frame: 1000, hash, ttl: 60, dst: HostId(u32::from(to.0)), ..Envelope::default() };
         envelope.set_shim(shim.as_ref());
         self.envelope(id, envelope, from, to, shim)
     }
 
-    fn envelope(&mut self, id: PacketId, mut envelope: Envelope, from: PortNo, to: PortNo, mut shim: Option<Shim>) -> Went {
+    fn envelope(&mut self, id: u32, mut envelope: Envelope, from: PortNo, to: PortNo, mut shim: Option<Shim>) -> Went {
         let mut fx = Effects::default();
-        let mut p = Arrival { id, envelope: &mut envelope, from: Some(from), shim: &mut shim };
+        let mut p = Arrival { id: PacketId(id), envelope: &mut envelope, from: Some(from), shim: &mut shim };
         let verdict = self.rimm.on_route(&mut self.node, &mut p, to, &mut fx);
         let port = if let Verdict::Detour(port) = verdict { port } else { to };
         if verdict != Verdict::Take {
@@ -311,10 +311,10 @@ fn a_detour_that_outlives_its_alert_ends() {
     s.hear(SWITCHES[0], 0);
     for i in 0..11 {
         s.message(HOST, 2 * i + 1, 20_000);
-        s.packet(PacketId::from(i), 7, SWITCHES[2], HOST, None);
+        s.packet(u32::from(i), 7, SWITCHES[2], HOST, None);
         if i > 0 && i < 10 {
             s.message(HOST, 2 * i + 2, 0);
-            s.packet(PacketId::from(i), 7, SWITCHES[0], HOST, returned(u32::from(i) - 1));
+            s.packet(u32::from(i), 7, SWITCHES[0], HOST, returned(u32::from(i) - 1));
         }
         s.wait(200_000);
     }
@@ -336,7 +336,7 @@ fn detours_keep_to_neighbours_that_send_back() {
         (0..3).for_each(|i| s.hear(SWITCHES[i], [5, 9, 2][i]));
         [HOST, SWITCHES[0]].map(|port| {
             let mut fx = Effects::default();
-            s.rimm.on_egress(&mut At(bench(4), 2_000), 5, port, &mut fx);
+            s.rimm.on_egress(&mut At(bench(4), 2_000), PacketId(5), port, &mut fx);
             let told = fx.list.first().map(|(_, effect)| if let Effect::Clone { port, .. } = effect { *port } else { port });
             s.message(port, 1, 30_000);
             (told, s.packet(1, 7, SWITCHES[2], port, None).verdict)
@@ -447,12 +447,15 @@ fn crossings_at_egress_make_messages() {
         let mut fx = Effects::default();
         let mut node = At(bench(4), queue);
         node.0.now = s.node.now;
-        s.rimm.on_egress(&mut node, 5, port, &mut fx);
+        s.rimm.on_egress(&mut node, PacketId(5), port, &mut fx);
         fx.list.into_iter().map(|(_, effect)| effect).collect::<Vec<_>>()
     };
     assert_eq!(egress(&mut s, HOST, 999), []);
     let shim = Shim::new(MESSAGE, &[0, 0, 0, 3, 0, 1, 0, 0, 3, 0xE8], 80);
-    assert_eq!(egress(&mut s, HOST, 1_000), [Effect::Clone { packet: 5, port: SWITCHES[1], ttl: 64, class: None, shim }]);
+    assert_eq!(
+        egress(&mut s, HOST, 1_000),
+        [Effect::Clone { packet: PacketId(5), port: SWITCHES[1], ttl: 64, class: None, shim }]
+    );
     assert_eq!(egress(&mut s, HOST, 5_000), []);
     s.wait(100_000);
     assert_eq!(egress(&mut s, HOST, 5_000).len(), 1, "again after 100 us");
@@ -464,7 +467,7 @@ fn crossings_at_egress_make_messages() {
     let watch = |frame| {
         let mut s = Switch::new(&[("alpha", text("1000B"))]);
         let (mut envelope, mut shim, mut fx) = (Envelope { frame, ..Envelope::default() }, None, Effects::default());
-        let mut p = Arrival { id: 1, envelope: &mut envelope, from: None, shim: &mut shim };
+        let mut p = Arrival { id: PacketId(1), envelope: &mut envelope, from: None, shim: &mut shim };
         s.rimm.on_offer(&mut s.node, &mut p, HOST, &mut fx);
         fx.list
     };
@@ -579,7 +582,7 @@ fn headers_follow_what_the_far_end_understands() {
         let mut shim = kind.map(shim);
         let mut envelope = Envelope { frame, ..Envelope::default() };
         envelope.set_shim(shim.as_ref());
-        let mut p = Arrival { id: 1, envelope: &mut envelope, from: Some(SWITCHES[2]), shim: &mut shim };
+        let mut p = Arrival { id: PacketId(1), envelope: &mut envelope, from: Some(SWITCHES[2]), shim: &mut shim };
         let verdict = s.rimm.on_offer(&mut s.node, &mut p, port, &mut Effects::default());
         (verdict, shim.map(|shim| shim.ether_type), s.rimm.counts.astray)
     };
@@ -604,7 +607,7 @@ fn drops_of_packets_that_were_away_are_counted() {
     let mut counted = |kind: Kind, shim: Option<Shim>| {
         let mut envelope = Envelope { kind, ..Envelope::default() };
         envelope.set_shim(shim.as_ref());
-        let dropped = Dropped { packet: 1, envelope: &envelope, reference: None, reason: DropReason::BUFFER_FULL };
+        let dropped = Dropped { packet: PacketId(1), envelope: &envelope, reference: None, reason: DropReason::BUFFER_FULL };
         s.rimm.on_drop(&mut s.node, &dropped, &mut Effects::default());
         s.rimm.counts.dropped_away
     };
@@ -625,7 +628,7 @@ fn what_cannot_go_around_again_goes_on() {
     // Its header says that the neighbour is there, but with no room.
     let full = |number: u32| Some(Shim::new(RETURN, &[&u16::MAX.to_be_bytes()[..], &number.to_be_bytes()].concat(), 80));
     let mut back = |number: u32| {
-        assert_eq!(s.packet(PacketId::from(number), 7, SWITCHES[0], HOST, full(number)).verdict, Verdict::Pass);
+        assert_eq!(s.packet(number, 7, SWITCHES[0], HOST, full(number)).verdict, Verdict::Pass);
         (s.rimm.counts.let_go, s.rimm.counts.late, s.rimm.counts.released)
     };
     assert_eq!([back(1), back(0), back(9)], [(1, 0, 0), (2, 0, 0), (2, 1, 0)], "9 was never out");

@@ -35,7 +35,7 @@ fn what_is_held_is_the_first_of_a_window_that_begins_by_time() {
             assert_eq!(play.rcm.counts.released, window, "one in each window, combined: {combined}");
         }
         while play.turn() {}
-        assert!(play.left.iter().map(|(_, id)| *id).eq(0..66), "in order");
+        assert!(play.left.iter().map(|(_, id)| id.0).eq(0..66), "in order");
         assert_eq!(
             play.rcm.peaks()[2],
             if combined { 4_500 } else { 6_000 },

@@ -97,7 +97,7 @@ fn what_is_dropped_is_held_no_longer() {
     play.hear(OUT, 63, &[1]);
     (0..30).for_each(|_| assert!(play.arrive(flow(1)) != Verdict::Take));
     (0..12).for_each(|_| assert!(play.turn()));
-    let held = play.next;
+    let held = fanin_packet::PacketId(play.next);
     assert_eq!(play.arrive(flow(1)), Verdict::Hold);
     for counted in [1, 1] {
         let (envelope, mut fx) = (flow(1), Effects::default());

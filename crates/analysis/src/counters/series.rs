@@ -1,0 +1,211 @@
+//! A series of looks at the counters of a port, as intervals.
+
+use super::interval::{Interval, State};
+use super::running::{Running, Step};
+use fanin_units::{BitRate, Bytes, Span, Time, BPS};
+
+/// Frames that a counter may be behind or ahead of its time [bytes]: two of the largest.
+pub(super) const SLACK: f64 = 2.0 * 9_216.0;
+/// Part of the line that inexact times of looks explain.
+pub(super) const INEXACT: f64 = 0.02;
+/// Smallest frame on the wire [bytes], by which packets are limited.
+const SMALLEST: u64 = 64;
+/// Distance of two looks, as a multiple of the usual one, from which looks between them are missing.
+const MISSING: u64 = 4;
+
+/// Most frame bytes that a line carries in a time, as looks with inexact times may show it.
+pub(super) fn most_bytes(rate: BitRate, ps: u64) -> f64 {
+    rate.bps() as f64 / BPS * ps as f64 * (1.0 + INEXACT) + SLACK
+}
+
+/// Place of the packets among the counters.
+const PACKETS: usize = 2;
+
+/// A counter's value: a running total, or what was counted since the look before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A running total, of so many bits where that is known.
+    Total(u64, Option<u8>),
+    /// Counted since the look before.
+    Since(u64),
+}
+
+/// One look at the counters of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    pub time: Time,
+    /// Length of the interval that ends at `time`, where the source says it.
+    pub span: Option<Span>,
+    pub sent: Option<Value>,
+    pub arrived: Option<Value>,
+    pub packets: Option<Value>,
+    pub dropped: Option<Value>,
+    pub marked: Option<Value>,
+    pub queue: Option<u64>,
+    /// Most bytes that waited since the look before.
+    pub watermark: Option<u64>,
+}
+
+/// Looks at the counters of one port, in order of time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Series {
+    last: Option<Look>,
+    /// Sent, arrived, packets, dropped, marked.
+    totals: [Running; 5],
+    /// Usual distance of two looks [ps]; 0: none was seen.
+    usual: u64,
+}
+
+impl Series {
+    /// Takes the next look; gives the intervals that it ends, the earlier one first: at most a gap, and what was counted.
+    ///
+    /// The first look at running totals only shows where counting begins. A look at the time of the one before is a repetition where it says the
+    /// same, and else a contradiction; one before that contradicts the order of time, and is passed over.
+    #[inline]
+    pub fn look(&mut self, look: &Look, rate: Option<BitRate>) -> [Option<Interval>; 2] {
+        let since = match (look.span, &self.last) {
+            (Some(span), _) => Some(Time::from_ps(look.time.ps().saturating_sub(span.ps()))),
+            (None, last) => last.as_ref().map(|last| last.time),
+        };
+        let mut gap = None;
+        if let Some(last) = &self.last {
+            if look.time <= last.time {
+                let same = look == last;
+                let state = if same { State::Repeated } else { State::Contradicting };
+                return [Some(Interval::unknown(last.time, last.time, state)), None];
+            }
+            if let Some(start) = since.filter(|start| *start > last.time) {
+                // A tick of rounding is no gap.
+                if start.since(last.time).ps() > look.span.map_or(0, |span| span.ps() / 8) {
+                    gap = Some(Interval::unknown(last.time, start, State::Gap));
+                }
+            }
+        }
+        let first = self.last.is_none();
+        let length = since.map_or(0, |start| look.time.since(start).ps());
+        let most = rate.filter(|_| length > 0).map(|rate| most_bytes(rate, length) as u64);
+        let frames = most.map(|most| most / SMALLEST);
+        let mut interval = Interval {
+            start: since.unwrap_or(look.time),
+            end: look.time,
+            queue: look.queue,
+            watermark: look.watermark,
+            ..Interval::default()
+        };
+        let counters = [
+            (look.sent, most, &mut interval.sent),
+            (look.arrived, None, &mut interval.arrived),
+            (look.packets, frames, &mut interval.packets),
+            (look.dropped, None, &mut interval.dropped),
+            (look.marked, frames, &mut interval.marked),
+        ];
+        let (mut state, mut began) = (State::Known, false);
+        for (place, (running, (value, most, out))) in self.totals.iter_mut().zip(counters).enumerate() {
+            match value {
+                None => {}
+                Some(Value::Since(count)) => *out = Some(count),
+                Some(Value::Total(total, bits)) => match running.step(total, bits, most) {
+                    Step::By(count) => *out = Some(count),
+                    Step::First => began = true,
+                    // Packets only say how much the bytes took on the wire.
+                    _ if place == PACKETS => {}
+                    Step::Reset => state = State::Reset,
+                    Step::Rollover if state != State::Reset => state = State::Rollover,
+                    Step::Rollover => {}
+                },
+            }
+        }
+        self.last = Some(*look);
+        if first && (look.span.is_none() || began) {
+            return [None, None];
+        }
+        if look.span.is_none() {
+            if self.usual > 0 && length > MISSING * self.usual && state == State::Known {
+                state = State::Gap;
+            }
+            // The usual distance follows what comes: at once where looks come closer, soon where they come further apart.
+            self.usual = match self.usual {
+                0 => length,
+                usual if length < usual => length.max(usual / 2),
+                usual => usual + (length - usual) / 4,
+            };
+        }
+        interval.state = state;
+        [gap, Some(interval)]
+    }
+}
+
+/// Frame bytes by frame that take time on the wire and are in no counter.
+pub(super) fn on_wire(bytes: u64, packets: Option<u64>, overhead: Bytes) -> f64 {
+    bytes as f64 + packets.map_or(0.0, |packets| packets as f64 * overhead.0 as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: u64 = 1_000_000;
+
+    fn at(us: u64, total: u64) -> Look {
+        Look { time: Time::from_ps(us * US), sent: Some(Value::Total(total, None)), ..Look::default() }
+    }
+
+    fn all(looks: &[Look], rate: Option<BitRate>) -> Vec<(u64, u64, Option<u64>, State)> {
+        let mut series = Series::default();
+        let intervals = looks.iter().flat_map(|look| series.look(look, rate)).flatten();
+        intervals.map(|i| (i.start.ps() / US, i.end.ps() / US, i.sent, i.state)).collect()
+    }
+
+    #[test]
+    fn the_first_look_shows_where_counting_begins() {
+        assert_eq!(
+            all(&[at(0, 500), at(10, 700), at(20, 700)], None),
+            [(0, 10, Some(200), State::Known), (10, 20, Some(0), State::Known)]
+        );
+    }
+
+    #[test]
+    fn repetitions_disorder_gaps_and_resets_are_unknown() {
+        let looks =
+            [at(0, 0), at(10, 100), at(10, 100), at(10, 101), at(5, 99), at(20, 200), at(70, 900), at(80, 30), at(90, 40)];
+        assert_eq!(
+            all(&looks, None),
+            [
+                (0, 10, Some(100), State::Known),
+                (10, 10, None, State::Repeated),
+                (10, 10, None, State::Contradicting),
+                (10, 10, None, State::Contradicting),
+                (10, 20, Some(100), State::Known),
+                (20, 70, Some(700), State::Gap),
+                (70, 80, None, State::Reset),
+                (80, 90, Some(10), State::Known),
+            ]
+        );
+    }
+
+    #[test]
+    fn looks_that_come_less_often_from_now_on_are_no_gaps_for_ever() {
+        let slow: Vec<Look> = (0..4).map(|i| at(i * 10, i)).chain((1..20).map(|i| at(30 + i * 100, i + 4))).collect();
+        let gaps = all(&slow, None).iter().filter(|interval| interval.3 == State::Gap).count();
+        assert_eq!(gaps, 1);
+    }
+
+    #[test]
+    fn intervals_with_a_length_of_their_own_leave_gaps_between_them() {
+        let of = |us, count| Look {
+            time: Time::from_ps(us * US),
+            span: Some(Span::from_us(10)),
+            sent: Some(Value::Since(count)),
+            ..Look::default()
+        };
+        assert_eq!(
+            all(&[of(10, 1), of(20, 2), of(50, 3)], None),
+            [
+                (0, 10, Some(1), State::Known),
+                (10, 20, Some(2), State::Known),
+                (20, 40, None, State::Gap),
+                (40, 50, Some(3), State::Known)
+            ]
+        );
+    }
+}

@@ -120,6 +120,10 @@ htsim-peer:
 reproduce: $(VENV)/.built ## all figures of all papers in full, into out/reproduce
 	$(BIN)/fanin reproduce --all
 
+.PHONY: whatif-truth
+whatif-truth: $(VENV)/.built $(VENV)/.dev ## runs hidden behind each input, and whether fanin whatif finds their remedies (docs/whatif.md)
+	$(BIN)/python tests/python/whatif_truth.py $(INPUTS)
+
 .PHONY: ns3-test
 ns3-test: $(VENV)/.built $(VENV)/.dev ## compare with ns-3 3.37, where libns3-dev is installed
 	@if [ ! -e /usr/include/ns3/core-module.h ]; then \

@@ -18,6 +18,7 @@ PAGES: Final = {
     "scenarios": ("Scenarios", "Scenario Check Problem ScenarioError types"),
     "traces": ("Analyses of traces", "analyze Analysis AnalysisProgress TraceError"),
     "comparisons": ("Sweeps and comparisons", "sweep Sweep compare Comparison CompareError"),
+    "remedies": ("What would have helped", "whatif WhatIf"),
     "explanations": ("Explanations, pauses, regions", "Explanation CapturedExplanation PauseTree pauses regions"),
     "statistics": ("Statistics and metrics", "statistics metrics"),
     "papers": ("Figures of papers", "reproduce"),

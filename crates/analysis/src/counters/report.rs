@@ -330,10 +330,14 @@ impl CounterReport {
             } else {
                 "of a queue only the largest length in each interval is known"
             };
-            notes.push(format!(
-                "records are intervals of counters, the shortest of {}: a burst lies within them; {what}",
-                span(c.shortest)
-            ));
+            notes.push(if c.shortest == 0 {
+                format!("records are looks at a queue: what it was between two is unknown; {what}")
+            } else {
+                format!(
+                    "records are intervals of counters, the shortest of {}: a burst lies within them; {what}",
+                    span(c.shortest)
+                )
+            });
         }
         if c.shortest >= LONG && matches!(self.settings.detect, Detect::Rate { .. }) {
             notes.push(format!(

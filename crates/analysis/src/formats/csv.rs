@@ -89,7 +89,7 @@ impl CsvFile {
 
 impl OpenRows for CsvFile {
     fn open(&self, file: &SourceFile) -> Result<Box<dyn TraceReader>, Problems> {
-        Ok(Box::new(self.table(file)?))
+        Ok(self.table(file)?.reader())
     }
 }
 

@@ -410,7 +410,7 @@ impl JsonFile {
 
 impl OpenRows for JsonFile {
     fn open(&self, file: &SourceFile) -> Result<Box<dyn TraceReader>, Problems> {
-        Ok(Box::new(self.table(file)?))
+        Ok(self.table(file)?.reader())
     }
 }
 

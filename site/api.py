@@ -18,6 +18,7 @@ PAGES: Final = {
     "scenarios": ("Scenarios", "Scenario Check Problem ScenarioError types"),
     "traces": ("Analyses of traces", "analyze Analysis AnalysisProgress TraceError"),
     "comparisons": ("Sweeps and comparisons", "sweep Sweep compare Comparison CompareError"),
+    "remedies": ("What would have helped", "whatif WhatIf"),
     "explanations": ("Explanations, pauses, regions", "Explanation CapturedExplanation PauseTree pauses regions"),
     "statistics": ("Statistics and metrics", "statistics metrics"),
     "papers": ("Figures of papers", "reproduce"),
@@ -91,7 +92,8 @@ def table(head: str, text: str, page: str) -> Iterator[str]:
         words = linked(" ".join(inspect.cleandoc(rest).split()), page)
         of = f"*{kind}*. " if kind else ""
         cell = (of + words).replace("|", "&#124;") if "`" not in kind else of + words
-        yield f"| {', '.join(f'`{name.strip()}`' for name in names.split(','))} | {cell} |\n"
+        shown = ", ".join(f"`{name.strip()}`" for name in names.split(","))
+        yield f"| {linked(shown, page) if head in ('raises', 'returns') else shown} | {cell} |\n"
     yield "\n"
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fanin.explain.captured import CapturedExplanation
     from fanin.explain.pauses import PauseTree
     from fanin.figures import regions
+    from fanin.remedy import WhatIf, whatif
     from fanin.results import Result, ResultError, load
     from fanin.results.folder import OutputError
     from fanin.results.progress import ProgressState
@@ -49,6 +50,7 @@ __all__ = [
     "ScenarioError",
     "Sweep",
     "TraceError",
+    "WhatIf",
     "__version__",
     "analyze",
     "compare",
@@ -61,6 +63,7 @@ __all__ = [
     "statistics",
     "sweep",
     "types",
+    "whatif",
 ]
 
 _MODULES: Final = {
@@ -70,6 +73,7 @@ _MODULES: Final = {
     "explain": ("Explanation",),
     "explain.captured": ("CapturedExplanation",),
     "explain.pauses": ("PauseTree",),
+    "remedy": ("WhatIf", "whatif"),
     "results": ("Result", "ResultError", "load"),
     "results.folder": ("OutputError",),
     "results.progress": ("ProgressState",),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fanin.analysis.bursts import Analysis
 
-__all__ = ["Outcome", "PortScenario", "outcome_table", "port_scenario"]
+__all__ = ["CONTROLS", "Draft", "Outcome", "PortScenario", "draft", "outcome_table", "port_scenario"]
 
 MOST_RECORDS: Final = 2_000_000
 """Packets of a trace that are replayed: several are simulated for each."""
@@ -56,6 +56,9 @@ _ASSUMED_RTT_PS: Final = 100_000_000
 _WINDOW: Final = 10
 """Round trip and first window where the trace shows none: 100 µs, and RFC 6928's ten segments."""
 
+_MARK: Final = 65 * 1518
+"""Threshold of DCTCP at 10 Gb/s: 65 full frames (DCTCP, section 4)."""
+
 _RTO_PS: Final = 200 * 10**9
 """Linux' TCP_RTO_MIN."""
 
@@ -72,7 +75,7 @@ LIMITS: Final = (
 )
 """What no scenario of a port has, in words."""
 
-_CONTROLS: Final = ("cubic", "newreno")
+CONTROLS: Final = ("cubic", "newreno")
 """Congestion controls that are tried where nothing was marked; with marks it is DCTCP."""
 
 
@@ -197,6 +200,76 @@ class _Port:
     reacts: bool
 
 
+@dataclass(frozen=True)
+class Draft:
+    """What arrived at a port and the port's numbers, before a congestion control is chosen.
+
+    Attributes
+    ----------
+    port : dict
+        The port's report.
+    messages : tuple
+        What each flow sent, in order of time.
+    numbers : object
+        Numbers of the port.
+    controls : tuple of str
+        Congestion controls that may have been in force.
+    unsure : tuple of str
+        What the trace does not say, and what was taken for it.
+    """
+
+    port: dict[str, Any]
+    messages: tuple[_Message, ...]
+    numbers: _Port
+    controls: tuple[str, ...]
+    unsure: tuple[str, ...]
+
+    @property
+    def scale(self) -> float:
+        """Bytes of a frame in the simulator over its bytes in the trace."""
+        return self.numbers.scale
+
+    def text(self, control: str, head: Sequence[str] = ()) -> str:
+        """Return the scenario with a congestion control, as TOML with `head` as its comment."""
+        return _text(self.port, self.messages, self.numbers, control, head)
+
+
+def draft(analysis: Analysis, name: str | None = None, *, behind: bool = False) -> Draft:
+    """Return what arrived at a port and the port's numbers; nothing is simulated.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        A trace with flows.
+    name : str, optional
+        The port; the one with the largest queue if not given.
+    behind : bool
+        Take a trace without a queue, too, such as a capture behind the port: its buffer is then without end, and what was dropped
+        is missing from what was sent.
+
+    Raises
+    ------
+    ValueError
+        The trace lacks what it takes, or has too much.
+    """
+    trace, unsure = _trace(analysis, analysis.port(name), queue=not behind)
+    messages = _messages(trace.records, _headers(trace.records, fcs=_fcs(analysis)), trace.port, unsure)
+    numbers = _numbers(trace, messages, unsure)
+    return Draft(trace.port, tuple(messages), numbers, _controls(numbers), tuple(unsure))
+
+
+def _trace(analysis: Analysis, port: dict[str, Any], *, queue: bool) -> tuple[_Trace, list[str]]:
+    """Return a trace that a scenario can be made of, and a list for what it does not say."""
+    _check(analysis, port, queue=queue)
+    records = _packets(analysis, port["port"])
+    return _Trace(analysis, port, records, _typical(records)), []
+
+
+def _controls(numbers: _Port) -> tuple[str, ...]:
+    """Return the congestion controls that may have been in force."""
+    return ("dctcp",) if numbers.mark_bytes is not None else CONTROLS if numbers.reacts else ("none",)
+
+
 def port_scenario(analysis: Analysis, name: str | None = None, *, file: str = "port.toml") -> PortScenario:
     """Make a scenario of what arrived at a port, and hold it against the trace.
 
@@ -215,16 +288,14 @@ def port_scenario(analysis: Analysis, name: str | None = None, *, file: str = "p
         The trace lacks what it takes, or has too much.
     """
     port = analysis.port(name)
-    _check(analysis, port)
-    records = _packets(analysis, port["port"])
-    trace = _Trace(analysis, port, records, _typical(records))
-    unsure: list[str] = []
-    messages = _messages(records, _headers(records, fcs=_fcs(analysis)), port, unsure)
+    trace, unsure = _trace(analysis, port, queue=True)
+    messages = _messages(trace.records, _headers(trace.records, fcs=_fcs(analysis)), port, unsure)
     numbers = _numbers(trace, messages, unsure)
     lasted = max(message.end_ps for message in messages) - messages[0].start_ps
     measured = Outcome(float(port["peak_bytes"]), port["dropped"], int(port["burst_ps"]), lasted)
-    controls: Sequence[str] = ("dctcp",) if numbers.mark_bytes is not None else _CONTROLS if numbers.reacts else ("none",)
-    simulated = {control: _simulated(_text(port, messages, numbers, control, []), numbers, port["detect"]) for control in controls}
+    simulated = {
+        control: _simulated(_text(port, messages, numbers, control, []), numbers, port["detect"]) for control in _controls(numbers)
+    }
     order = sorted(simulated, key=lambda control: measured.distance(simulated[control]))
     simulated = {control: simulated[control] for control in order}
     if numbers.reacts:
@@ -267,7 +338,7 @@ def _packets(analysis: Analysis, port: str) -> pl.DataFrame:
     return packets.with_columns(pl.col("dropped", "marked").fill_null(value=False))
 
 
-def _check(analysis: Analysis, port: dict[str, Any]) -> None:
+def _check(analysis: Analysis, port: dict[str, Any], *, queue: bool) -> None:
     """Refuse traces that a scenario cannot be made of.
 
     Raises
@@ -281,7 +352,7 @@ def _check(analysis: Analysis, port: dict[str, Any]) -> None:
         raise ValueError(f"port {port['port']} has no packets")
     if port["rate_bps"] is None or port["rate_from"] == "lower_bound":
         raise ValueError("a scenario needs the speed of the port: --rate")
-    if port["detect"]["by"] != "queue":
+    if queue and port["detect"]["by"] != "queue":
         raise ValueError(
             "a scenario needs the queue: captures before and behind the port (--behind), or one before it with --rate and --buffer"
         )
@@ -406,14 +477,20 @@ def _numbers(trace: _Trace, messages: Sequence[_Message], unsure: list[str]) -> 
         records.select((pl.col("queue_bytes") + pl.col("frame_bytes")).filter(~pl.col("dropped")).max()).item() or counted
     )
     buffer = _buffer(analysis.document["settings"]["buffer"], counted)
-    if buffer is None and port["dropped"]:
+    if buffer is None and port["detect"]["by"] != "queue":
+        buffer = max(1, sum(message.payload for message in messages))
+        unsure.append("buffer: without end, for the trace has no queue (--buffer)")
+    elif buffer is None and port["dropped"]:
         buffer = longest
         unsure.append(f"buffer: {show.size(buffer)}, the longest queue of a packet that was kept (--buffer gives it)")
     elif buffer is None:
         buffer = 2 * longest
         unsure.append(f"buffer: {show.size(buffer)}, twice the longest queue, for nothing is known to have been dropped (--buffer)")
     mark = None
-    if port["marked"]:
+    if port["marked"] and port["detect"]["by"] != "queue":
+        mark = _MARK
+        unsure.append(f"marking: at a queue of {show.size(mark)}, DCTCP's 65 packets, for the trace has no queue")
+    elif port["marked"]:
         shortest = _number(records.filter(pl.col("marked"))["queue_bytes"].min())
         mark = max(1, round(shortest * scale))
         unsure.append(f"marking: at a queue of {show.size(shortest)}, the shortest that a marked packet found")

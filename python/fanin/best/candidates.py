@@ -165,8 +165,9 @@ def _asked(wanted: Sequence[str], trials: Sequence[Mapping[str, Any]], names: Se
             if want in (_part(trial), trial["kind"]) or fnmatch.fnmatchcase(name, want)
         }
         if not fits:
-            near = difflib.get_close_matches(want, [*names, *_PARTS.values()], n=1, cutoff=0.5)
-            hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(dict.fromkeys([*_PARTS.values(), *names]))}"
+            there = list(dict.fromkeys([*(_part(trial) for trial in trials), *names]))
+            near = difflib.get_close_matches(want, there, n=1, cutoff=0.5)
+            hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(there)}"
             wrong.append(f"--only {want}: is no policy and no part of a scenario; {hint}")
         chosen |= fits
     if wrong:
@@ -196,7 +197,9 @@ def _costs(scenario: Scenario) -> tuple[int, int | None]:
     return _core.costs(*scenario.source(), str(scenario.base_dir))
 
 
-def candidates(scenario: Scenario, only: Sequence[str] = ()) -> tuple[list[Candidate], list[Rejected]]:
+def candidates(
+    scenario: Scenario, only: Sequence[str] = (), *, trials: Sequence[Mapping[str, Any]] | None = None
+) -> tuple[list[Candidate], list[Rejected]]:
     """Return what can be tried on a scenario, and what cannot, with the reason.
 
     A policy is tried if the scenario with it, and with what its authors set besides, has no errors, and no warnings that the
@@ -208,6 +211,8 @@ def candidates(scenario: Scenario, only: Sequence[str] = ()) -> tuple[list[Candi
         Without errors.
     only : sequence of str
         Names, kinds, parts (``marking``) or patterns; all if empty. What is named is tried in spite of warnings.
+    trials : sequence of mapping, optional
+        What may be tried, each as the core states it; if not given: all that the registries have, and `TUNINGS`.
 
     Raises
     ------
@@ -217,7 +222,8 @@ def candidates(scenario: Scenario, only: Sequence[str] = ()) -> tuple[list[Candi
         A name in `only` fits nothing.
     """
     text, kind = scenario.source()
-    trials = [*_core.trials(text, kind, str(scenario.base_dir)), *TUNINGS]
+    if trials is None:
+        trials = [*_core.trials(text, kind, str(scenario.base_dir)), *TUNINGS]
     names = _names(trials)
     wanted = _asked(only, trials, names) if only else set(names)
     known = scenario.check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -14,7 +14,7 @@ from fanin.analysis.settings import DECLARED, Settings
 from fanin.cli.failures import ends_in, failures
 from fanin.cli.output import reading, show_analysis, show_port_scenario
 
-__all__ = ["EXAMPLES", "analyze"]
+__all__ = ["EXAMPLES", "analyze", "with_settings"]
 
 EXAMPLES = (
     "fanin analyze switch7.csv --rate 10Gbps --columns 'time=ts_ns:ns,queue=qlen:cells(208B)'",
@@ -22,11 +22,12 @@ EXAMPLES = (
 )
 
 
-def _with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each setting of an analysis, after its first argument."""
+def with_settings(command: Callable[..., None], names: Iterable[str] = DECLARED) -> Callable[..., None]:
+    """Give a command an option for each setting of an analysis, or for some, after its first argument."""
     first, *own = inspect.signature(command, eval_str=True).parameters.values()
     options = []
-    for name, (hint, setting) in DECLARED.items():
+    for name in names:
+        hint, setting = DECLARED[name]
         flag = setting.flag or f"--{name.replace('_', '-')}"
         least, most = setting.least, setting.most
         option = typer.Option(flag, metavar=setting.metavar, help=setting.help, case_sensitive=False, min=least, max=most)
@@ -38,7 +39,7 @@ def _with_settings(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@_with_settings
+@with_settings
 def analyze(
     traces: Annotated[
         list[Path],

@@ -232,6 +232,20 @@ impl CounterPort {
         }
     }
 
+    /// Ends a burst that is open, as nothing is known from here on.
+    pub fn interrupt(&mut self, ended: &mut dyn FnMut(CounterBurst)) {
+        self.finish(ended);
+        self.least = 0.0;
+        self.alike.cut();
+        self.before = None;
+        self.cut = true;
+    }
+
+    /// Time that is unknown [ps], and intervals of it, for each of [`State::UNKNOWN`].
+    pub fn unknown_time(&self) -> [(u64, u64); State::UNKNOWN.len()] {
+        self.counted.unknown
+    }
+
     #[inline]
     fn take(&mut self, interval: &Interval, ended: &mut dyn FnMut(CounterBurst)) {
         let c = &mut self.counted;

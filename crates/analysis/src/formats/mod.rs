@@ -17,6 +17,8 @@ mod stamps;
 mod tc;
 mod text;
 
+pub use self::arrow::{is_schema, message_length};
+pub use self::csv::has_values;
 pub use self::parquet::rows as parquet_rows;
 pub use flows::learn_flows;
 pub use mapping::Mapping;

@@ -27,6 +27,16 @@ pub enum RowError {
     Row(Problem),
     /// Nothing more can be read.
     End(Problem),
+    /// More of a stream has not come yet.
+    Pause,
+}
+
+/// Error of reading text: there is nothing yet, or nothing more.
+pub fn unreadable(error: &std::io::Error) -> RowError {
+    if error.kind() == std::io::ErrorKind::WouldBlock {
+        return RowError::Pause;
+    }
+    RowError::End(Problem::new(format!("cannot be read: {error}")))
 }
 
 /// Drops of a row that are told one by one, at most: a count that rises by more is no count of packets.
@@ -93,6 +103,10 @@ impl Bad {
 
     fn is_empty(&self) -> bool {
         self.problems.is_empty()
+    }
+
+    fn count(&self) -> u64 {
+        self.problems.len() as u64 + self.more
     }
 
     fn finish(self, path: &std::path::Path) -> Problems {
@@ -204,7 +218,7 @@ impl<R: Rows> MappedText<R> {
                 match self.rows.read() {
                     Ok(true) => {}
                     Err(RowError::Row(_)) => continue,
-                    Ok(false) | Err(RowError::End(_)) => break,
+                    Ok(false) | Err(RowError::End(_) | RowError::Pause) => break,
                 }
             }
             let text = |bound: Bound| self.rows.get(bound.index).unwrap_or_default().trim_ascii();
@@ -324,7 +338,7 @@ impl<R: Rows> TraceReader for MappedText<R> {
     fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
         batch.clear();
         std::mem::take(&mut self.notes).into_iter().for_each(|note| context.note(format!("{}: {note}", self.path.display())));
-        let mut rows = 0_u32;
+        let (mut rows, mut paused) = (0_u32, false);
         let shared = context.flows.clone();
         let mut flows = shared.lock();
         while (rows as usize) < BATCH {
@@ -334,9 +348,13 @@ impl<R: Rows> TraceReader for MappedText<R> {
                     Ok(false) => break,
                     // The last row of a file that was cut short.
                     Err(_) if self.gauge.is_cut() => break,
+                    Err(RowError::Pause) => {
+                        paused = true;
+                        break;
+                    }
                     Err(error) => {
                         let (line, ends) = (self.rows.line().max(1), matches!(error, RowError::End(_)));
-                        let (RowError::Row(problem) | RowError::End(problem)) = error;
+                        let (RowError::Row(problem) | RowError::End(problem)) = error else { break };
                         if ends {
                             // It may be why what is before is wrong.
                             let mut bad = std::mem::take(&mut self.bad);
@@ -360,7 +378,12 @@ impl<R: Rows> TraceReader for MappedText<R> {
             }
         }
         if self.bad.is_empty() {
-            return Ok(rows > 0);
+            return Ok(rows > 0 || paused);
+        }
+        if let Some(refused) = &mut context.refused {
+            let bad = std::mem::take(&mut self.bad);
+            refused.add(bad.count(), bad.problems);
+            return Ok(rows > 0 || paused);
         }
         batch.clear();
         if rows > 0 {

@@ -55,6 +55,10 @@ mutants-changed: ## those in the lines that differ from SINCE=main, for WITHIN=1
 soak: ## property tests of the simulator with other cases each time, CASES=1000 of each; SOAK=rcm: those whose names have that
 	FANIN_SOAK=$(or $(CASES),1000) cargo test --quiet -p fanin-sim --test fidelity $(SOAK)
 
+.PHONY: soak-watch
+soak-watch: ## an hour of `fanin watch` at full rate, SECONDS=3600: memory flat within 1 %, counts exact
+	FANIN_SOAK_S=$(or $(SECONDS),3600) $(BIN)/python -m pytest -q tests/python/test_watch.py -k memory_is_flat
+
 .PHONY: drills
 drills: ## apply the walk-throughs of CONTRIBUTING.md to a copy of the project and test it
 	$(PYTHON) .ci/drills

@@ -92,7 +92,8 @@ def table(head: str, text: str, page: str) -> Iterator[str]:
         words = linked(" ".join(inspect.cleandoc(rest).split()), page)
         of = f"*{kind}*. " if kind else ""
         cell = (of + words).replace("|", "&#124;") if "`" not in kind else of + words
-        yield f"| {', '.join(f'`{name.strip()}`' for name in names.split(','))} | {cell} |\n"
+        shown = ", ".join(f"`{name.strip()}`" for name in names.split(","))
+        yield f"| {linked(shown, page) if head in ('raises', 'returns') else shown} | {cell} |\n"
     yield "\n"
 
 

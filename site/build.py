@@ -45,7 +45,7 @@ FENCE = re.compile(r"^(```|~~~)")
 
 
 STYLES = ("uplot/uPlot.min.css", "style.css")
-SCRIPTS = ("uplot/uPlot.min.js", "charts.js", "figures.js", "bursts.js", "script.js")
+SCRIPTS = ("uplot/uPlot.min.js", "charts.js", "figures.js", "strip.js", "bursts.js", "script.js")
 """What the page about an analysis is made of: those of `python/fanin/pages`."""
 PROGRAMS = ("playground/fanin.wasm", "analyze/analyze.wasm")
 """Where the site has its programs."""

@@ -6,6 +6,7 @@
 #include "fanin_bpf.h"
 #include "mark.h"
 #include "notify.h"
+#include "test_run.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { COLUMNS_MAX = 32, PACKET = 64 };
+enum { COLUMNS_MAX = 32 };
 
 /* The next line of numbers; the first one must be `header`. */
 static bool row(const char *header, unsigned columns, uint64_t *in) {
@@ -37,7 +38,7 @@ static bool row(const char *header, unsigned columns, uint64_t *in) {
 }
 
 /* The programs' global variables, as memory that is shared with them. */
-static void *shared(struct bpf_object *object, size_t bytes) {
+void *shared(struct bpf_object *object, size_t bytes) {
   struct bpf_map *map;
   bpf_object__for_each_map(map, object) {
     if (!strstr(bpf_map__name(map), ".bss") || bpf_map__value_size(map) < bytes) continue;
@@ -72,6 +73,27 @@ static void build(uint8_t *b, bool v6, unsigned ecn, uint64_t n) {
 
 static unsigned codepoint(const uint8_t *b) { return b[12] == 0x86 ? b[15] >> 4 & 3 : b[15] & 3; }
 
+void fresh_registers(int port) {
+  struct {
+    uint64_t lock;
+    struct s_ecn_port registers;
+  } fresh = {0};
+  uint32_t zero = 0;
+  if (bpf_map_update_elem(port, &zero, &fresh, 0)) fail(errno, "registers");
+}
+
+struct s_ecn_step run_s_ecn(int fd, volatile struct mark_bench *bench, unsigned ecn, uint64_t n) {
+  uint8_t before[PACKET], after[PACKET];
+  build(before, n & 1, ecn, n * 0x9E3779B97F4A7C15u);
+  LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = before, .data_size_in = PACKET, .data_out = after, .data_size_out = PACKET);
+  int error = bpf_prog_test_run_opts(fd, &run);
+  if (error) fail(error, "BPF_PROG_TEST_RUN");
+  const struct s_ecn_step step = bench->step;
+  if (codepoint(after) != (step.mark ? 3 : ecn)) fail(0, "packet %" PRIu64 ": codepoint %u became %u, mark is %u", n, ecn, codepoint(after), step.mark);
+  if (!(n & 1) && checksum(after + 14)) fail(0, "packet %" PRIu64 ": the header checksum is wrong", n);
+  return step;
+}
+
 static int s_ecn(void) {
   enum { SEQUENCE, RATE_BPS, CLOCK_PS, RATE, CREDIT, K, RESET, AT_DEQUEUE, NUMBER, DEPARTURE, TIME_PS, CLOCKS, FRAME, WIRE, ECN, QUEUE, COLUMNS };
   static const char HEADER[] =
@@ -82,30 +104,15 @@ static int s_ecn(void) {
   struct mark_bench volatile *bench = shared(object, sizeof *bench);
   int fd = bpf_program__fd(program(object, "vectors")), port = map_fd(object, "port");
   uint64_t in[COLUMNS_MAX], sequence = UINT64_MAX;
-  uint8_t before[PACKET], after[PACKET];
   puts("by_slope,by_k,mark,interval,sendable,growth,added,sum,owed");
   for (uint64_t n = 0; row(HEADER, COLUMNS, in); n++) {
-    if (in[SEQUENCE] != sequence) {
-      struct {
-        uint64_t lock;
-        struct s_ecn_port registers;
-      } fresh = {0};
-      uint32_t zero = 0;
-      if (bpf_map_update_elem(port, &zero, &fresh, 0)) fail(errno, "registers");
-      sequence = in[SEQUENCE];
-    }
+    if (in[SEQUENCE] != sequence) fresh_registers(port);
+    sequence = in[SEQUENCE];
     bench->s_ecn = (struct s_ecn){.rate = in[RATE], .k = in[K], .credit = (int64_t)in[CREDIT], .reset = (uint32_t)in[RESET],
                                   .at_dequeue = (uint32_t)in[AT_DEQUEUE]};
     bench->clocks = in[CLOCKS], bench->departure = (uint32_t)in[DEPARTURE];
     bench->wire = (uint32_t)in[WIRE], bench->queue = (uint32_t)in[QUEUE];
-    unsigned ecn = (unsigned)in[ECN];
-    build(before, n & 1, ecn, n * 0x9E3779B97F4A7C15u);
-    LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = before, .data_size_in = PACKET, .data_out = after, .data_size_out = PACKET);
-    int error = bpf_prog_test_run_opts(fd, &run);
-    if (error) fail(error, "BPF_PROG_TEST_RUN");
-    const struct s_ecn_step step = bench->step, *s = &step;
-    if (codepoint(after) != (s->mark ? 3 : ecn)) fail(0, "row %" PRIu64 ": codepoint %u became %u, mark is %u", n, ecn, codepoint(after), s->mark);
-    if (!(n & 1) && checksum(after + 14)) fail(0, "row %" PRIu64 ": the header checksum is wrong", n);
+    const struct s_ecn_step step = run_s_ecn(fd, bench, (unsigned)in[ECN], n), *s = &step;
     printf("%u,%u,%u,%llu,%llu,%lld,%lld,%lld,%u\n", s->by_slope, s->by_k, s->mark, s->interval, s->sendable, s->growth, s->added, s->sum,
            s->owed);
   }

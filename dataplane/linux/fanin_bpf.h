@@ -38,6 +38,7 @@ void start_stats(void);
 void print_stats(struct bpf_object *object, FILE *out);
 
 int conform_command(void);
+int cosim_command(void);
 int mark_command(void);
 int record_command(void);
 int dctcp_command(void);

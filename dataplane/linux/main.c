@@ -21,6 +21,7 @@ static char **argv_;
 
 static const char USAGE[] =
     "usage: fanin-bpf conform s-ecn|pdn      test vectors on standard input, decisions on standard output; no network\n"
+    "       fanin-bpf cosim SOCKET           decides about the packets of a simulated port: runs=0 (without end)\n"
     "       fanin-bpf mark DEVICE KEY=VALUE  set CE at its egress: rate=100mbit k=32KB credit=1538 clock=8 (ns) after_mark=subtract|reset\n"
     "                                        overhead=0 (B) limit=0 (B) policy=s-ecn|threshold parent=0 classid=0 (HTB filter)\n"
     "       fanin-bpf record DEVICE FILE     its enqueues, dequeues and drops as a queue table (CSV; - is standard output)\n"
@@ -94,7 +95,7 @@ void sum_cpus(int fd, uint32_t key, uint64_t *sum, unsigned words) {
 /* ---- arguments ---------------------------------------------------------------------------------------------------------- */
 
 static const char *KEYS[] = {"rate", "k", "credit", "clock", "after_mark", "overhead", "limit", "policy", "parent", "classid",
-                             "stats", "g", "queue", "ttl", "operation", "acks", "max_frame", "alone", "packets", "size"};
+                             "stats", "g", "queue", "ttl", "operation", "acks", "max_frame", "alone", "packets", "size", "runs"};
 
 const char *text(const char *key, const char *absent) {
   size_t n = strlen(key);
@@ -193,7 +194,7 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     int (*run)(void);
-  } commands[] = {{"conform", conform_command}, {"mark", mark_command}, {"record", record_command}, {"dctcp", dctcp_command}, {"notify", notify_command}, {"flood", flood_command}};
+  } commands[] = {{"conform", conform_command}, {"cosim", cosim_command}, {"mark", mark_command}, {"record", record_command}, {"dctcp", dctcp_command}, {"notify", notify_command}, {"flood", flood_command}};
   argc_ = argc, argv_ = argv;
   if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
     fputs(USAGE, stdout);

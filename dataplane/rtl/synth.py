@@ -63,6 +63,8 @@ DESIGNS: Final = (
     Design("trailer-64", "end of frames, 64 bits wide", "trailer_writer", ("trailer_writer.sv",), {"DATA_W": 64}),
     Design("trailer-512", "end of frames, 512 bits wide", "trailer_writer", ("trailer_writer.sv",), {"DATA_W": 512}),
     Design("pdn", "PDN, IPv4, 32 notifications", "pdn_attacher", ("pdn_attacher.sv",), {"DEPTH": 32}),
+    Design("rcm-detector", "RCM: detector", "rcm_detector", ("rcm_detector.sv", "divider.sv")),
+    Design("rcm-window", "RCM: window", "rcm_window", ("rcm_window.sv", "divider.sv")),
     Design("rimm", "RIMM, four ports, 4,096 pairs (a switch)", "rimm_sequencer", ("rimm_sequencer.sv",)),
 )
 

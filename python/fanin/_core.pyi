@@ -5,6 +5,7 @@ from os import PathLike
 from typing import Any, Literal
 
 __all__ = [
+    "Live",
     "ScenarioError",
     "TraceError",
     "analyze",
@@ -23,6 +24,7 @@ __all__ = [
     "lines",
     "parquet_rows",
     "python_types",
+    "quantity",
     "reference",
     "run",
     "schema",
@@ -33,6 +35,42 @@ __all__ = [
     "vectors",
     "version",
 ]
+
+class Live:
+    """A stream that is analysed as it comes: bytes go in, what has ended comes out as JSON."""
+
+    def __init__(self, name: str, settings: str, gap: str | None, cell: str, retire: str) -> None:
+        """Begin a stream of that name; `settings` are those of an analysis, as JSON."""
+
+    def push(self, bytes: bytes) -> None:
+        """Take the next bytes; `TraceError` if they are of no format that can be read as it comes."""
+
+    def settle(self) -> None:
+        """Go on with what there is, if the stream is slow: called a few times a second."""
+
+    def reopen(self) -> None:
+        """End the present file; what comes next is another one."""
+
+    def end(self) -> None:
+        """End the stream, and bursts that are open."""
+
+    def stop(self) -> None:
+        """End bursts that are open; an unfinished last line stays unread."""
+
+    def remember_header(self, line: bytes) -> None:
+        """Remember the first line of a file that is read on from a later place."""
+
+    def used(self) -> int:
+        """Return how many bytes of the present file need not be read again."""
+
+    def take(self) -> str:
+        """Return what has ended since this was last asked: ``bursts``, ``gaps``, ``cells``, ``cells_lost``."""
+
+    def report(self) -> str:
+        """Return the present state: of the stream, and of each of its ``ports``."""
+
+def quantity(kind: Literal["size", "rate", "time"], text: str) -> int:
+    """Return the base steps of a text with a unit: bytes, bits per second, picoseconds; `ValueError` says what is wrong."""
 
 class ScenarioError(ValueError):
     """A scenario that cannot be run."""
@@ -47,7 +85,7 @@ def check_many(texts: list[str], base_dir: str, threads: int) -> list[tuple[str 
     """Check scenarios in JSON on some threads: for each its hash, None with errors, and its problems."""
 
 def facts(text: str, format: Literal["toml", "json"], base_dir: str) -> dict[str, Any]:
-    """Say what a scenario simulates: ``nodes``, ``links``, ``base_rtt_ps``, ``traffic``, ``packet_hops``, ``lasts_s``, ``threads``."""
+    """Say what a scenario simulates: ``nodes``, ``links``, ``base_rtt_ps``, ``traffic``, ``packet_hops``, ``threads``, ..."""
 
 def trials(text: str, format: Literal["toml", "json"], base_dir: str) -> list[dict[str, Any]]:
     """Return every policy with what a scenario would get to try it: ``part``, ``kind``, ``doc``, ``settings``."""

@@ -785,6 +785,46 @@ class FrontDropParams(Table):
     """
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OutsideParams(Table):
+    """External: a block outside of the simulator decides about every packet, over a Unix socket. See docs/cosimulation.md."""
+
+    kind: ClassVar[Literal["external"]] = "external"
+
+    socket: str | None = None
+    """Path of the Unix socket at which the block listens, from the working directory if it is relative.
+
+    Default: "fanin.sock".
+    """
+
+    settings: str | None = None
+    """Settings of the block, which get to it as they are written: at most 480 bytes.
+
+    Default: "".
+    """
+
+    block: str | None = None
+    """Name and version that the block must have; another block is refused. If absent, any block may decide."""
+
+    departures: bool | None = None
+    """The block is asked about packets that leave the queue, too: it may mark those.
+
+    Default: false.
+    """
+
+    refusals: bool | None = None
+    """The block is told of packets that admission has refused, too.
+
+    Default: false.
+    """
+
+    timeout: Duration | None = None
+    """Longest time that the block may take to answer, on the clock on the wall.
+
+    Default: "10s". Accepted: from 1ms to 3600s.
+    """
+
+
 Marking: TypeAlias = (
     NoneMarking
     | ThresholdParams
@@ -792,8 +832,9 @@ Marking: TypeAlias = (
     | SEcnParams
     | CodelParams
     | FrontDropParams
+    | OutsideParams
     | Mapping[str, Any]
-    | Literal["none", "threshold", "red", "s_ecn", "codel", "front_drop"]
+    | Literal["none", "threshold", "red", "s_ecn", "codel", "front_drop", "external"]
 )
 """Marking policy: the congestion signal of a port. One state per port, which observes the whole port; `codel`
 has one for each class, and so do all policies if `switch.class_marking` has entries.
@@ -804,6 +845,7 @@ has one for each class, and so do all policies if `switch.class_marking` has ent
 - `s_ecn`: S-ECN: marks by the slope of the queue.
 - `codel`: Controlled delay: drops or marks packets at the head of a queue that have waited too long for an interval.
 - `front_drop`: Front drop: no marks; packets at the head of a queue that has reached a limit are dropped.
+- `external`: External: a block outside of the simulator marks or drops.
 """
 
 
@@ -2197,6 +2239,14 @@ class Cubic(Table):
     """
 
 
+DctcpArithmetic: TypeAlias = Literal["exact", "linux"]
+"""Arithmetic of DCTCP's alpha and reductions.
+
+- `exact`: Alpha as a real number, windows in bytes. Source: RFC 8257 §3.3.
+- `linux`: Alpha in units of 1/1024 and windows in whole segments, all products rounded down; a reduction begins to count anew towards
+"""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Dctcp(Table):
     """DCTCP congestion control. Source: RFC 8257 §3.3, §4."""
@@ -2219,6 +2269,13 @@ class Dctcp(Table):
     """Smallest window in segments to which marks reduce. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2 has 1.
 
     Default: 2. Accepted: from 1 to 64.
+    """
+
+    arithmetic: DctcpArithmetic | None = None
+    """Arithmetic of alpha and reductions. Below ten segments they differ: a window of four of Linux loses nothing until alpha is
+    a half. See docs/linux-dataplane.md.
+
+    Default: "exact".
     """
 
 
@@ -5518,6 +5575,7 @@ __all__ = [
     "SEcnParams",
     "CodelParams",
     "FrontDropParams",
+    "OutsideParams",
     "Marking",
     "ClassMarking",
     "IntParams",
@@ -5588,6 +5646,7 @@ __all__ = [
     "NewReno",
     "Reno",
     "Cubic",
+    "DctcpArithmetic",
     "Dctcp",
     "CongestionControl",
     "InitialWindow",

@@ -17,7 +17,7 @@ from typing import IO, Any, Final, cast
 from fanin import vectors
 from fanin.files import system
 
-__all__ = ["Conformance", "Difference", "conform"]
+__all__ = ["Comparison", "Conformance", "Difference", "FailedError", "conform", "found_in"]
 
 PROTOCOL: Final = "conform/1"
 _LONGEST_LINE: Final = 65_536
@@ -126,7 +126,7 @@ class Conformance:
         }
 
 
-class _FailedError(Exception):
+class FailedError(Exception):
     """The target answers nothing that can be used."""
 
 
@@ -141,7 +141,7 @@ def _inputs(document: Mapping[str, Any]) -> bytes:
     return ("\n".join(lines) + "\n").encode("ascii")
 
 
-class _Comparison:
+class Comparison:
     """Reads answers line by line and holds each against its row."""
 
     def __init__(self, found: Conformance) -> None:
@@ -163,22 +163,24 @@ class _Comparison:
         return f"line {self.found.answered + 1 + bool(self.at)} of its output"
 
     def header(self, line: bytes) -> None:
+        """Take the names of the columns that the target answers."""
         names = [name.strip() for name in line.decode("utf-8", "replace").split(",")]
         unknown = [name for name in names if name not in self.known]
         accepted = ", ".join(self.known)
         if unknown:
-            raise _FailedError(
+            raise FailedError(
                 f"its first line must name the columns that it answers; {_shown(line)} has others; accepted: {accepted}"
             )
         if len(set(names)) < len(names):
-            raise _FailedError(f"its first line names a column twice: {_shown(line)}")
+            raise FailedError(f"its first line names a column twice: {_shown(line)}")
         if all(self.known[name] == "register" for name in names):
             outputs = ", ".join(self.found.names("output"))
-            raise _FailedError(f"its first line names no output: {_shown(line)}; at least one of {outputs}")
+            raise FailedError(f"its first line names no output: {_shown(line)}; at least one of {outputs}")
         self.found.columns = names
         self.at = [self.columns.index(name) for name in names]
 
     def line(self, line: bytes) -> None:
+        """Take the next line of the target's output."""
         line = line.rstrip(b"\r")
         if not self.at:
             self.header(line)
@@ -186,15 +188,16 @@ class _Comparison:
         place = self.place()
         expected = next(self.rows, None)
         if expected is None:
-            raise _FailedError(f"{place} is one too many, for {self.found.rows:,} rows: {_shown(line)}")
+            raise FailedError(f"{place} is one too many, for {self.found.rows:,} rows: {_shown(line)}")
         parts = [_NUMBER.fullmatch(part) for part in line.split(b",")]
         if None in parts or len(parts) != len(self.at):
             wanted = f"{len(self.at)} whole number{'s' * (len(self.at) > 1)}, {','.join(self.found.columns)}"
-            raise _FailedError(f"{place} is {_shown(line)}; expected: {wanted}")
+            raise FailedError(f"{place} is {_shown(line)}; expected: {wanted}")
         self.compare(*expected, [int(part[1]) for part in parts if part])
         self.found.answered += 1
 
     def compare(self, number: int, index: int, row: list[int], answered: list[int]) -> None:
+        """Hold the answer to row `index` of sequence `number` against the reference's."""
         if number != self.last[0]:
             self.last, self.recent = (number, False), []
         same = all(row[at] == value for at, value in zip(self.at, answered, strict=True))
@@ -228,7 +231,7 @@ def _shown(line: bytes) -> str:
 class _Pump:
     """Feeds a process and has its answers compared, in one thread: none of its pipes can block the others."""
 
-    def __init__(self, process: subprocess.Popen[bytes], data: bytes, comparison: _Comparison) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], data: bytes, comparison: Comparison) -> None:
         pipes = (process.stdin, process.stdout, process.stderr)
         self.stdin, self.stdout, self.stderr = (pipe for pipe in pipes if pipe is not None)
         self.process, self.comparison = process, comparison
@@ -281,7 +284,7 @@ class _Pump:
         for line in lines:
             self.comparison.line(bytes(line))
         if len(rest) > _LONGEST_LINE:
-            raise _FailedError(f"{self.comparison.place()} has no end: {_shown(bytes(rest))}")
+            raise FailedError(f"{self.comparison.place()} has no end: {_shown(bytes(rest))}")
         self.line = rest
         if not read:
             if rest:
@@ -303,6 +306,18 @@ def _status(code: int) -> str:
         return f"it was ended by {signal.Signals(-code).name}"
     except ValueError:
         return f"it was ended by signal {-code}"
+
+
+def found_in(mechanism: str, target: str, document: Mapping[str, Any]) -> Conformance:
+    """What there is before the first answer."""
+    return Conformance(
+        mechanism,
+        target,
+        document,
+        rows=sum(len(sequence["rows"]) for sequence in document["sequences"]),
+        sequences=len(document["sequences"]),
+        different=dict.fromkeys((case["case"] for case in document["cases"]), 0),
+    )
 
 
 def conform(
@@ -334,20 +349,17 @@ def conform(
         raise ValueError(f"--timeout {timeout_s:g}: is not above zero")
     system.needs_posix("fanin conform")
     document = vectors.generate(mechanism, params)
-    found = Conformance(mechanism, shlex.join(target), document)
-    found.rows = sum(len(sequence["rows"]) for sequence in document["sequences"])
-    found.sequences = len(document["sequences"])
-    found.different = dict.fromkeys((case["case"] for case in document["cases"]), 0)
+    found = found_in(mechanism, shlex.join(target), document)
     data = _inputs(document)
     pipe = subprocess.PIPE
     deadline = time.monotonic() + timeout_s
     # S603: running the user's program is what the command is for.
     process = subprocess.Popen(list(target), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)  # noqa: S603
-    pump = _Pump(process, data, _Comparison(found))
+    pump = _Pump(process, data, Comparison(found))
     try:
         pump.run(deadline)
         process.wait(max(deadline - time.monotonic(), 0.01))
-    except _FailedError as error:
+    except FailedError as error:
         found.failure = str(error)
     except (TimeoutError, subprocess.TimeoutExpired):
         done = "all" if found.answered == found.rows else f"{found.answered:,} of {found.rows:,}"

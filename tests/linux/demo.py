@@ -85,7 +85,8 @@ class Marked(Experiment):
         """Its hosts."""
         push = {"kind": "half_window", "writes": [f"{FIRST}B"]}
         # Connections are open before: a flow would begin with its SYN, which waits behind the data of earlier ones.
-        return {"congestion_control": "dctcp", "initial_window": self.window, "push": push, "handshake": False}
+        control = {"kind": "dctcp", "arithmetic": "linux"}
+        return {"congestion_control": control, "initial_window": self.window, "push": push, "handshake": False}
 
 
 def case(rate: int, window: int, policy: str) -> Marked:

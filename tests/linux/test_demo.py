@@ -38,7 +38,8 @@ def test_the_peak_is_the_kernels(case: Marked, mirrors: dict[str, list[dict[str,
     for mirror in mirrors[case.key]:
         assert min(peaks) - 3 * 1514 <= mirror["peak"] <= max(peaks) + 3 * 1514
         assert abs(mirror["goodput"] - kernel(case, "goodput")) < 0.006
-        assert abs(mirror["mean"] - kernel(case, "mean")) < 4_000
+        assert abs(mirror["mean"] - kernel(case, "mean")) < 3_000
+        assert abs(mirror["marked"] - kernel(case, "marked")) < 0.06
         assert (mirror["drops"], kernel(case, "drops"), kernel(case, "timeouts")) == (0, 0, 0)
 
 

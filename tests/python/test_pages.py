@@ -425,6 +425,33 @@ class TestInBrowser:
             assert found["dropped"].sum() == own["dropped"].sum()
             assert found["largest_queue_bytes"].max() == own["queue_bytes"].max()
 
+    def test_a_line_of_many_points_does_not_slant_after_a_pause(self, browser: Any, tmp_path: Path) -> None:
+        """Nothing arrives for 40 us before a burst of more packets than three to a pixel: the line stays down until then."""
+        idle = [(i * 10_000, 0) for i in range(102)]
+        burst = [(1_050_000 + i * 200, min(40_000 * i, 100 * (3_000 - i))) for i in range(3_001)]
+        rows = "".join(f"{at},{level},1500\n" for at, level in [*idle, *burst])
+        (tmp_path / "a.csv").write_text("time_ns,queue_bytes,frame_bytes\n" + rows)
+        found = fanin.analyze(tmp_path / "a.csv", rate="10Gbps")
+        sized(browser, 400, 800)
+        open_page(browser, found.report(tmp_path / "a.html"))
+        inked = """
+          const {ctx, bbox} = document.getElementById("burst").fanin.plots[0], {kind, low, high} = Bursts.current();
+          const at = (us) => Math.round(bbox.left + bbox.width * (us * 1e6 - low) / (high - low));
+          const ink = (from, to) => {
+            const {data, width} = ctx.getImageData(at(from), bbox.top, at(to) - at(from), Math.round(bbox.height * 0.9));
+            let blue = 0;
+            for (let i = 0; i < data.length; i += 4) blue += data[i + 3] > 0 && data[i + 2] > data[i] + 40;
+            return blue;
+          };
+          return [kind, low / 1e6, bbox.width, ink(1015, 1040), ink(1100, 1300)];
+        """
+        kind, low, wide, pause, rise = script(browser, inked)
+        assert kind == "packets"
+        assert low < 1010
+        assert 3 * wide < 3_000, "several packets to each pixel"
+        assert rise > 500
+        assert pause == 0
+
     def test_forty_eight_ports_begin_with_a_matrix(self, browser: Any, tmp_path: Path) -> None:
         found = fanin.analyze(trace(tmp_path / "ports.csv", 48, 6), rate="10Gbps")
         sized(browser, 1400, 900)

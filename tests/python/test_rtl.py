@@ -45,7 +45,7 @@ def test_verilator_has_nothing_to_say(block: str) -> None:
 
 def test_every_block_is_on_the_page() -> None:
     assert [block for block in BLOCKS if f"`{block}.sv`" not in PAGE] == []
-    assert len(BLOCKS) == 7
+    assert len(BLOCKS) == 10
 
 
 def elaborated(out: Path, top: str, *sources: str, **parameters: int) -> list[str]:
@@ -230,6 +230,81 @@ def test_a_block_that_is_wrong_by_little_is_found_by_its_bench(
     name = benches.get(top) or {"ce_marker": "bench_ce", "s_ecn_marker": "bench_s_ecn"}[top]
     _, failed = simulated(tmp_path / "sim", top, name, str(changed), *(f"{file}.sv" for file in files), **parameters)
     assert failed > 0
+
+
+RCM = ("tests/conform_rcm.sv", "rcm_detector.sv", "rcm_window.sv", "divider.sv")
+
+
+RCM_SETTINGS: dict[str, dict[str, object]] = {
+    "default": {},
+    "measured": {"decrease": "measured", "seed": 2, "w": 0.3, "w_q": 0},
+    "wide": {"q_eq": "100MB", "sample": "1GB", "w_q": 64, "window_max": "1GB", "window_min": "1MB", "seed": 3},
+    "narrow": {
+        "q_eq": "1B",
+        "sample": "64B",
+        "window_min": "128B",
+        "window_max": "128B",
+        "max_frame": "9018B",
+        "w": 1.0,
+        "seed": 4,
+    },
+}
+
+
+@needs_iverilog
+@pytest.mark.parametrize("params", RCM_SETTINGS.values(), ids=RCM_SETTINGS)
+def test_rcm_gives_every_row_of_the_vectors(tmp_path: Path, params: dict[str, object]) -> None:
+    found = conform("rcm", elaborated(tmp_path / "rcm.vvp", "conform_rcm", *RCM), params)
+    assert (found.ok, found.failure, found.first) == (True, None, None)
+    assert found.answered == found.rows > 2_300
+    assert set(found.columns) == {*found.names("output"), *found.names("register")}
+
+
+@needs_iverilog
+@pytest.mark.parametrize(
+    ("file", "was", "wrong"),
+    [
+        ("rcm_detector.sv", "if (trial < scaled)", "if (trial <= scaled)"),
+        ("rcm_detector.sv", "after <= 0", "after < 0"),
+        ("rcm_detector.sv", "32'd850", "32'd851"),
+        ("rcm_window.sv", "used_now >= whole", "used_now > whole"),
+        ("divider.sv", "left <= COUNT_W'(WIDTH)", "left <= COUNT_W'(WIDTH - 1)"),
+    ],
+)
+def test_an_rcm_that_is_wrong_by_little_is_found(tmp_path: Path, file: str, was: str, wrong: str) -> None:
+    text = (RTL / file).read_text(encoding="utf-8")
+    assert text.count(was) == 1
+    changed = tmp_path / "changed.sv"
+    changed.write_text(text.replace(was, wrong), encoding="utf-8")
+    sources = [str(changed) if name == file else name for name in RCM]
+    target = elaborated(tmp_path / "wrong.vvp", "conform_rcm", *sources)
+    assert not all(conform("rcm", target, params, timeout_s=20).ok for params in RCM_SETTINGS.values())
+
+
+@needs_iverilog
+@pytest.mark.parametrize(
+    ("block", "was", "wrong"),
+    [
+        ("rcm_detector", "15'd255", "15'd0"),
+        ("rcm_detector", "left <= after + (quotient", "left <= (quotient"),
+        ("rcm_window", "+ 64'd125", "+ 64'd0"),
+        ("rcm_window", "sum == 0 ? 64'(clamped)", "1'b0 ? 64'(clamped)"),
+        ("rcm_window", "if (has && (sent || over))", "if (has && !busy && (sent || over))"),
+    ],
+)
+def test_an_rcm_that_is_wrong_by_less_is_found_by_its_bench(tmp_path: Path, block: str, was: str, wrong: str) -> None:
+    """By what vectors have little or nothing of: packets meanwhile, quotients that are not whole, windows of nothing."""
+    text = (RTL / f"{block}.sv").read_text(encoding="utf-8")
+    assert text.count(was) == 1
+    changed = tmp_path / "changed.sv"
+    changed.write_text(text.replace(was, wrong), encoding="utf-8")
+    assert simulated(tmp_path / "sim", block, f"bench_{block}", str(changed), "divider.sv") == (1, 1)
+
+
+@needs_iverilog
+@pytest.mark.parametrize("block", ["rcm_detector", "rcm_window"])
+def test_rcm_takes_a_packet_in_each_clock(tmp_path: Path, block: str) -> None:
+    assert simulated(tmp_path, block, f"bench_{block}", f"{block}.sv", "divider.sv") == (1, 0)
 
 
 RIMM = ("tests/conform_rimm.sv", "rimm_sequencer.sv")

@@ -107,7 +107,7 @@ def test_each_public_name_of_the_package_has_its_entry(build: ModuleType) -> Non
     assert 'threads: int | Literal["auto"] | None = None,' in run.replace("'", '"')
     for parameter in inspect.signature(fanin.run).parameters:
         assert f"| `{parameter}` | *" in run
-    assert "| `OutputError` | The folder cannot be used" in run
+    assert "| [`OutputError`](#OutputError) | The folder cannot be used" in run
     assert "[`fanin.ProgressState`](#ProgressState)" in run
     assert "[parallel](../parallel.md)" in run
     assert "### Result.flows { #Result.flows }\n\n```python\n.flows: pl.DataFrame\n" in pages["api/runs.md"]

@@ -44,9 +44,13 @@ JOBS = {
         {"kind": "query", "fanout": 4, "size": "5KB", "per_second": 2000, "aggregate": {"size": "1KB"}},
         {"kind": "permutation", "size": "50KB", "after": ["rounds"]},
     ],
-    "telemetry": {**FABRIC["telemetry"], "keep": {"kind": "last", "records": 50}},
+    "telemetry": {
+        **FABRIC["telemetry"],
+        "keep": {"kind": "last", "records": 50},
+        "capture": {"hosts": ["h3"], "links": ["spine0->*"]},
+    },
 }
-CAPTURED = {**FABRIC, "duration": "100us", "telemetry": {"capture": {"hosts": ["h3"]}}}
+FOLLOWED = {**FABRIC, "duration": "100us", "telemetry": {"hosts": ["h3"]}}
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -71,7 +75,7 @@ def test_all_files_are_the_same_bytes_and_the_manifest_but_for_what_it_cost(tmp_
 def test_what_follows_completions_is_the_same_bytes(tmp_path: Path) -> None:
     results = {n: fanin.run(JOBS, tmp_path / str(n), threads=n, progress=False) for n in (1, 2, 4)}
     expected = files(tmp_path / "1")
-    assert {"collectives.parquet", "queries.parquet", "queues.parquet"} <= set(expected)
+    assert {"collectives.parquet", "queries.parquet", "queues.parquet", "packets.pcapng"} <= set(expected)
     assert results[1].summary["collectives"][0]["iterations"]["complete"] == 3
     for n in (2, 4):
         assert results[n].manifest["threads"] == {"count": n}
@@ -79,10 +83,10 @@ def test_what_follows_completions_is_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_what_stays_on_one_thread_says_why(tmp_path: Path) -> None:
-    result = fanin.run(CAPTURED, tmp_path / "out", threads=4, progress=False)
-    why = "telemetry.capture writes one file"
+    result = fanin.run(FOLLOWED, tmp_path / "out", threads=4, progress=False)
+    why = "telemetry.hosts and telemetry.messages follow packets through the whole network"
     assert result.manifest["threads"] == {"count": 1, "why": why}
-    shown = CliRunner().invoke(app, ["run", str(scenario(tmp_path, CAPTURED)), "-o", str(tmp_path / "two"), "--threads", "2"])
+    shown = CliRunner().invoke(app, ["run", str(scenario(tmp_path, FOLLOWED)), "-o", str(tmp_path / "two"), "--threads", "2"])
     assert shown.exit_code == 0
     assert f"on 1 thread: {why}" in " ".join(shown.output.split())
 
@@ -92,7 +96,6 @@ def test_what_stays_on_one_thread_says_why(tmp_path: Path) -> None:
     [
         ({"hosts": ["h3"]}, "telemetry.hosts and telemetry.messages follow packets through the whole network"),
         ({"messages": ["h3"]}, "telemetry.hosts and telemetry.messages follow packets through the whole network"),
-        ({"capture": {"hosts": ["h3"]}}, "telemetry.capture writes one file"),
     ],
 )
 def test_records_of_the_whole_network_keep_a_run_on_one_thread(telemetry: dict[str, Any], why: str) -> None:

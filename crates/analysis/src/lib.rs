@@ -13,7 +13,7 @@
 //!
 //! Folders, each of which uses only those before it (a test in `testkit`): `record` and `display`; `bursts`, the analysis of one port;
 //! `checks`, plausibility of records; `counters`, bursts in intervals of counters and watermarks; `input`, files, context and errors that all readers share; `capture`, packets; `formats`, a
-//! registry of file formats; `pair`, two captures of one port; `trace`, from options to the report. `explain` stands apart. Without the
+//! registry of file formats; `pair`, two captures of one port; `trace`, from options to the report, and streams as they come. `explain` stands apart. Without the
 //! feature `files` there are only records in memory: `record`, `display`, `bursts` and `explain`.
 
 mod bursts;

@@ -18,7 +18,7 @@ pub struct Target {
 
 /// All fuzz targets. A capture's reader holds one block and doubles its buffer; pages of Parquet may unpack to 256 MiB, and so
 /// may texts of Arrow, in a buffer that doubles.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "notification", run: frames::notification, longest: 256, allocation: 1 << 20 },
     Target { name: "frame", run: frames::frame, longest: 2_048, allocation: 1 << 20 },
     Target { name: "stamp", run: frames::stamp, longest: 1_024, allocation: 1 << 20 },
@@ -27,6 +27,7 @@ pub const TARGETS: [Target; 10] = [
     Target { name: "pair", run: traces::pair, longest: 16_384, allocation: 32 << 20 },
     Target { name: "csv", run: traces::table, longest: 8_192, allocation: 32 << 20 },
     Target { name: "json", run: traces::table, longest: 8_192, allocation: 32 << 20 },
+    Target { name: "feed", run: traces::feed, longest: 8_192, allocation: 32 << 20 },
     Target { name: "arrow", run: traces::table, longest: 32_768, allocation: 600 << 20 },
     Target { name: "parquet", run: traces::table, longest: 32_768, allocation: 300 << 20 },
 ];

@@ -57,6 +57,18 @@ pub fn table(data: &[u8]) {
     run(file, json!({"sort": how & 4 > 0, "by": if how & 8 > 0 { Some("rate") } else { None }, "columns": columns}));
 }
 
+/// Fuzzes the analysis of telemetry: streams, and tables of counters. The first byte chooses the options.
+pub fn feed(data: &[u8]) {
+    let Some((how, file)) = data.split_first() else { return };
+    let columns =
+        ["", "queue=Queue-Length:segments(480B)", COUNTERS, "time=1:s,bytes=2:since,interval=3:s"][usize::from(how & 3)];
+    let columns = Some(columns).filter(|text| !text.is_empty());
+    run(file, json!({"by": if how & 4 > 0 { Some("rate") } else { None }, "columns": columns}));
+}
+
+/// Mapping of a table of counters.
+const COUNTERS: &str = "time=time_ms:ms,port=ifName,bytes=tx_bytes:total,drops=tx_dropped:total(32),watermark=watermark_bytes:B";
+
 /// Fuzzes the analysis of captures before and behind a port: the first byte chooses the options, the next two the length of the
 /// first capture.
 pub fn pair(data: &[u8]) {

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 pyo3::create_exception!(fanin, TraceError, PyValueError, "A trace that cannot be analysed; `problems` says all that is wrong.");
 
-fn trace_error(py: Python<'_>, problems: &[Problem]) -> PyErr {
+pub fn trace_error(py: Python<'_>, problems: &[Problem]) -> PyErr {
     let error = TraceError::new_err(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
     let list = || -> PyResult<()> {
         let list = PyList::empty(py);

@@ -3,6 +3,7 @@
 mod analyze;
 mod explain;
 mod facts;
+mod live;
 mod sweep;
 mod usage;
 mod watcher;
@@ -283,6 +284,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("ScenarioError", m.py().get_type::<ScenarioError>())?;
     m.add("TraceError", m.py().get_type::<analyze::TraceError>())?;
     analyze::keep_damage_quiet();
+    m.add_class::<live::Live>()?;
+    m.add_function(wrap_pyfunction!(live::quantity, m)?)?;
     m.add_function(wrap_pyfunction!(analyze::analyze, m)?)?;
     m.add_function(wrap_pyfunction!(analyze::explain_capture, m)?)?;
     m.add_function(wrap_pyfunction!(analyze::trace_records, m)?)?;

@@ -6,17 +6,20 @@
 //! happens and decides nothing; `world` moves all of them and takes samples; `run` begins and ends it. Mechanisms and transports are called
 //! by their seams.
 //!
-//! Modules here know each other in one direction only: `ledger`, then `core`, then `fabric` and `hosts`, then `world`, then `run`.
+//! Modules here know each other in one direction only: `ledger`, then `core`, then `fabric`, `hosts` and `outside` (blocks that decide in
+//! the place of a policy), then `world`, then `run`.
 
 mod core;
 mod fabric;
 mod hosts;
 mod ledger;
+mod outside;
 mod run;
 mod world;
 
 pub use core::faults::LinkCounts;
 pub use ledger::{Destination, Totals};
+pub use outside::asked_at;
 pub use run::bench::{measure, prepare, workload, Measured, Section, Workload, FEATURES, WORKLOADS};
 pub use run::counters::{counters, counters_page, CounterGroup};
 pub use run::folder::{drive, finish, run, summarize, Control, Observer, Outcome, Progress, Rows, RunError};

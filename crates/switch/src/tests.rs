@@ -284,6 +284,7 @@ fn drive(marking: &Marking, scheduling: &Scheduling, buffer: &DynamicBuffer, ops
                         continue;
                     }
                     MarkVerdict::Mark(_) => assert_ne!(ecn, Ecn::NotEct, "marked what is not ECN-capable"),
+                    MarkVerdict::Undecided => assert_eq!(marking.kind(), "external", "nobody was brought to it"),
                     MarkVerdict::Pass => {}
                 }
                 let class = port.scheduler.class_of(class);

@@ -71,7 +71,7 @@ fn main() {
     let mark_every = args.next().and_then(|n| n.parse().ok()).unwrap_or(0);
     let control = match name.as_str() {
         "cubic" => CongestionControl::Cubic(Cubic { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true }),
-        "dctcp" => CongestionControl::Dctcp(Dctcp { g: 0.0625, initial_alpha: 0.0, min_window: 2 }),
+        "dctcp" => CongestionControl::Dctcp(Dctcp { g: 0.0625, initial_alpha: 0.0, ..fanin_params::defaults() }),
         _ => CongestionControl::NewReno(NewReno {}),
     };
     let profile = if args.next().as_deref() == Some("linux") { Profile::Linux } else { Profile::Rfc };

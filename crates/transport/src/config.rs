@@ -683,8 +683,15 @@ mod tests {
     #[test]
     fn a_resolved_configuration_reads_back_the_same() {
         for profile in [Profile::Rfc, Profile::Linux] {
-            let tcp =
-                Tcp::new(profile, CongestionControl::Dctcp(crate::cc::Dctcp { g: 0.125, initial_alpha: 0.0, min_window: 1 }));
+            let tcp = Tcp::new(
+                profile,
+                CongestionControl::Dctcp(crate::cc::Dctcp {
+                    g: 0.125,
+                    initial_alpha: 0.0,
+                    min_window: 1,
+                    ..fanin_params::defaults()
+                }),
+            );
             assert_eq!(Tcp::parse(&tcp.to_value().into(), &mut Cx::new()).unwrap(), tcp);
         }
     }

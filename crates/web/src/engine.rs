@@ -39,7 +39,10 @@ impl Engine {
     fn checked(text: &str) -> (Option<Scenario>, Value) {
         let read = Scenario::from_toml(text, Path::new("."));
         let (problems, scenario) = match read {
-            Ok(scenario) => (scenario.warnings().to_vec(), Some(scenario)),
+            Ok(scenario) => match no_sockets(&scenario) {
+                refused if refused.is_empty() => (scenario.warnings().to_vec(), Some(scenario)),
+                refused => (refused, None),
+            },
             Err(problems) => (problems, None),
         };
         let watched = scenario.as_ref().map(ports).unwrap_or_default();
@@ -130,6 +133,20 @@ const NO_RUN: &str = "no run is under way: start one first";
 /// Names of the ports that a scenario watches.
 fn ports(scenario: &Scenario) -> Vec<String> {
     scenario.watched().iter().map(|link| scenario.topology().link_name(*link)).collect()
+}
+
+/// A page has no sockets: what a block outside decides cannot run here.
+fn no_sockets(scenario: &Scenario) -> Vec<Problem> {
+    let refused = |path: String| Problem {
+        severity: Severity::Error,
+        path,
+        line: None,
+        value: None,
+        message: "asks a block at a socket, which a page cannot reach".to_string(),
+        accepted: Some("any other policy".to_string()),
+        suggestion: Some("run it by the command fanin".to_string()),
+    };
+    fanin_sim::asked_at(scenario).into_iter().map(refused).collect()
 }
 
 fn problem(p: &Problem) -> Value {

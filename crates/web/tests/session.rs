@@ -145,3 +145,24 @@ fn what_is_wrong_is_answered() {
     call(&mut session, &json!({"do": "start", "scenario": "x"}));
     assert!(call(&mut session, &json!({"do": "advance", "events": 5}))["error"].is_string());
 }
+
+/// A page has no sockets: the scenario is refused where it asks for one, and nothing is started.
+#[test]
+fn a_block_at_a_socket_is_refused_with_its_place() {
+    let mut session = Session::default();
+    let except = "except = [{ ports = [\"switch0->h20\"], marking = \"external\" }]";
+    for (marking, place) in [
+        ("marking = \"external\"".to_string(), "switch.marking"),
+        (format!("marking = \"none\"\n{except}"), "switch.except[0].marking"),
+    ] {
+        let text = INCAST.replace("marking = { kind = \"threshold\", k = \"20 packets\" }", &marking);
+        let answer = call(&mut session, &json!({"do": "start", "scenario": text}));
+        assert!(answer["hash"].is_null() && answer["problems"].as_array().is_some_and(|all| all.len() == 1), "{answer}");
+        let text = format!(
+            "{place}: asks a block at a socket, which a page cannot reach; accepted: any other policy; run it by the command fanin"
+        );
+        assert_eq!(answer["problems"][0]["text"], text.as_str());
+        let next = call(&mut session, &json!({"do": "advance", "events": 1}));
+        assert!(next["error"].as_str().is_some_and(|error| error.contains("no run is under way")), "{next}");
+    }
+}

@@ -38,11 +38,15 @@ def answer(document: dict[str, Any], clock: Clock | None) -> str:
     if burst["peak_bytes"] is None:
         rate = burst["busiest_bps"]
         load = "" if rate is None else f", up to {strong(show.rate(rate))}"
-        sent, span = strong(show.size(burst["arrived_bytes"])), show.duration(burst["duration_ps"])
+        arrived = burst["arrived_bytes"]
+        if arrived is None:
+            arrived = (burst.get("counted") or {}).get("sent_bytes")
+        sent, span = strong(show.size(arrived)), show.duration(burst["duration_ps"])
         what = f"sent {sent} in {span} to {strong(port['port'])}{load}"
         when = _when(burst["start_ps"], clock)
     else:
-        what = f"filled {strong(port['port'])} to {strong(_size(port, burst['peak_bytes']))}{_wait(port, burst['peak_bytes'])}"
+        size = ("at least " if tables.at_least(burst) else "") + _size(port, burst["peak_bytes"])
+        what = f"filled {strong(port['port'])} to {strong(size)}{_wait(port, burst['peak_bytes'])}"
         when = _when(burst["peak_ps"], clock)
     return f"{_who(burst)} {what} {when} ({many}); {_drops(port, burst, ports)}. {_sure(document)}"
 

@@ -61,6 +61,17 @@ def _guessed(port: dict[str, Any], text: str) -> str:
     return f"≈ {text}" if estimated and text != show.NOTHING else text
 
 
+def at_least(of: dict[str, Any]) -> bool:
+    """Return whether the largest queue of a port or a burst, as counters tell it, is a lower bound."""
+    return bool((of.get("counted") or {}).get("peak_at_least"))
+
+
+def _queue(port: dict[str, Any], of: dict[str, Any]) -> str:
+    """Return the largest queue of a port, or of one of its bursts; one that is a lower bound or an estimate says so."""
+    text = _guessed(port, show.size(of["peak_bytes"]))
+    return f"≥ {text}" if at_least(of) and text != show.NOTHING else text
+
+
 def waiting_rows(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Return how long packets waited between two captures of one port; no rows where there are none."""
     found = (document["pair"] or {}).get("waiting")
@@ -106,7 +117,7 @@ def port_rows(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
                 show.count(port["records"]),
                 show.duration(span),
                 _speed(port),
-                _guessed(port, show.size(port["peak_bytes"])),
+                _queue(port, port),
                 show.count(port["bursts_found"]),
                 f"{port['burst_ps'] / span:.2%}" if span else show.NOTHING,
                 _guessed(port, show.count(port["dropped"])),
@@ -151,7 +162,7 @@ def burst_rows(port: dict[str, Any], limit: int, clock: Clock | None = None) -> 
                 moment(burst["start_ps"]),
                 *([] if clock is None else [clock.text(burst["start_ps"])]),
                 ("≥ " if burst["open"] or burst["cut"] else "") + show.duration(burst["duration_ps"]),
-                _guessed(port, show.size(burst["peak_bytes"])),
+                _queue(port, burst),
                 show.size(burst["arrived_bytes"]),
                 show.rate(burst["rise_bps"]),
                 show.rate(burst["fall_bps"]),

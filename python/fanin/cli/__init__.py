@@ -28,6 +28,7 @@ from fanin.cli import man as _man
 from fanin.cli import plot as _plot
 from fanin.cli import show as _show
 from fanin.cli import sweep as _sweep
+from fanin.cli import watch as _watch
 from fanin.cli import whatif as _whatif
 from fanin.cli.asked import as_nested, as_setting, end_like_ctrl_c, overridden
 from fanin.cli.ends import App
@@ -236,6 +237,7 @@ app.command("init", epilog=_help(*_init.EXAMPLES, page="docs/scenario.md"))(_ini
 app.command("show", epilog=_help(*_show.EXAMPLES, page="docs/cli.md"))(_show.show)
 app.command("explain", epilog=_help(*_explain.EXAMPLES, page="docs/explain.md"))(_explain.explain)
 app.command("analyze", epilog=_help(*_analyze.EXAMPLES, page="docs/tutorials/capture.md, docs/analyze.md"))(_analyze.analyze)
+app.command("watch", epilog=_help(*_watch.EXAMPLES, page="docs/watch.md"))(_watch.watch)
 app.command("compare", epilog=_help(*_compare.EXAMPLES, page="docs/tutorials/sweep.md, docs/compare.md"))(_compare.compare)
 app.command("plot", epilog=_help(*_plot.EXAMPLES, page="docs/compare.md"))(_plot.plot)
 app.command("conform", epilog=_help(*_conform.EXAMPLES, page="docs/dataplanes.md, docs/vectors.md"))(_conform.conform_)

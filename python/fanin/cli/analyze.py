@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -22,11 +22,12 @@ EXAMPLES = (
 )
 
 
-def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each setting of an analysis, after its first argument."""
+def with_settings(command: Callable[..., None], names: Iterable[str] = DECLARED) -> Callable[..., None]:
+    """Give a command an option for each setting of an analysis, or for some, after its first argument."""
     first, *own = inspect.signature(command, eval_str=True).parameters.values()
     options = []
-    for name, (hint, setting) in DECLARED.items():
+    for name in names:
+        hint, setting = DECLARED[name]
         flag = setting.flag or f"--{name.replace('_', '-')}"
         least, most = setting.least, setting.most
         option = typer.Option(flag, metavar=setting.metavar, help=setting.help, case_sensitive=False, min=least, max=most)

@@ -12,11 +12,16 @@ from fanin.cli.asked import as_nested, as_setting
 from fanin.cli.failures import EXIT_FAILED, failures
 from fanin.cli.output import say
 from fanin.conformance import Conformance, Difference, conform
+from fanin.conformance_socket import conform_socket
 from fanin.text import terminal
 
 __all__ = ["EXAMPLES", "conform_"]
 
-EXAMPLES: Final = ("fanin conform s-ecn ./s_ecn", "fanin conform pdn --case bounds --timeout 600 python3 model.py")
+EXAMPLES: Final = (
+    "fanin conform s-ecn ./s_ecn",
+    "fanin conform s-ecn --socket fanin.sock",
+    "fanin conform pdn --case bounds --timeout 600 python3 model.py",
+)
 
 
 def _rows_up_to(found: Conformance, first: Difference) -> tuple[list[str], list[list[str | Text]]]:
@@ -74,9 +79,15 @@ def _show(found: Conformance, target: str) -> None:
 def conform_(
     mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help="The mechanism, for example s-ecn.", show_default=False)],
     target: Annotated[
-        list[str],
-        typer.Argument(metavar="TARGET...", help="The program and its arguments, after -- if it has options.", show_default=False),
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="[TARGET...]", help="The program and its arguments, after -- if it has options.", show_default=False
+        ),
+    ] = None,
+    socket: Annotated[
+        str | None,
+        typer.Option("--socket", metavar="PATH", help="A block that listens at this co-simulation socket, instead of a program."),
+    ] = None,
     cases: Annotated[list[str] | None, typer.Option("--case", metavar="CASE", help="Only this case; may be repeated.")] = None,
     rates: Annotated[list[str] | None, typer.Option("--rate", metavar="RATE", help="Only this port rate; may be repeated.")] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the random cases.")] = 1,
@@ -92,13 +103,20 @@ def conform_(
         params: dict[str, Any] = {"seed": seed}
         params |= {"cases": cases} if cases else {}
         params |= {"rates": rates} if rates else {}
-        found = conform(mechanism, target, as_nested({**params, **dict(map(as_setting, settings or []))}), timeout_s=timeout)
+        if (socket is None) == (not target):
+            raise ValueError("TARGET: name a program, or --socket PATH, and one of them")
+        given = as_nested({**params, **dict(map(as_setting, settings or []))})
+        if socket is None:
+            found = conform(mechanism, target or [], given, timeout_s=timeout)
+        else:
+            found = conform_socket(mechanism, socket, given, timeout_s=timeout)
+        named = socket or (target or [""])[0]
     if as_json:
         typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
-        _show(found, target[0])
+        _show(found, named)
     if found.failure is not None:
         said = f"; its last line of standard error: {found.last_words.splitlines()[-1]}" if found.last_words else ""
-        say(f"error: {target[0]}: {found.failure}{said}", "red")
+        say(f"error: {named}: {found.failure}{said}", "red")
     if not found.ok:
         raise typer.Exit(EXIT_FAILED)

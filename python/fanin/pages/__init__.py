@@ -97,10 +97,15 @@ def _drawing() -> list[str]:
     return [f"/*\n{licence}*/\n{_asset('uplot/uPlot.min.js')}", _asset("charts.js"), _asset("figures.js")]
 
 
-def page(template: str, charts: Charts, explorer: dict[str, Any] | None = None, **content: Any) -> str:
-    """Return a page with its style, scripts and data inside; `explorer` is what ``bursts.js`` draws."""
-    drawing = _drawing() if charts.figures or explorer is not None else []
-    scripts = [*drawing, *([] if explorer is None else [_asset("bursts.js")]), _asset("script.js")]
+def page(template: str, charts: Charts, explorer: dict[str, Any] | None = None, *, live: bool = False, **content: Any) -> str:
+    """Return a page with its style, scripts and data inside.
+
+    `explorer` is what ``bursts.js`` draws; a `live` page asks where it comes from for events, which ``watch.js`` shows.
+    """
+    drawing = _drawing() if charts.figures or explorer is not None or live else []
+    own = [_asset("strip.js")] if explorer is not None or live else []
+    own += ([] if explorer is None else [_asset("bursts.js")]) + ([_asset("watch.js")] if live else [])
+    scripts = [*drawing, *own, _asset("script.js")]
     if any("</script" in script.lower() for script in scripts):
         raise RuntimeError("a script of the report would end its own element")
     parts = jinja2.DictLoader({name: _asset(name) for name in ("base.html", "parts.html", "bursts.html", template)})
@@ -115,5 +120,6 @@ def page(template: str, charts: Charts, explorer: dict[str, Any] | None = None, 
         scripts=[Markup(script) for script in scripts],  # noqa: S704
         script_hashes=Markup(" ".join(_hash_source(script) for script in scripts)),  # noqa: S704
         data=_script_json(charts.figures),
+        live=live,
         explorer_data=None if explorer is None else _script_json(explorer),
     )

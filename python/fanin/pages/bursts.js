@@ -348,41 +348,7 @@ const Bursts = (() => {
     },
 
     layout() {
-      const width = this.canvas.parentElement.clientWidth;
-      const count = Math.max(1, this.rows.length);
-      const row = Math.max(4, Math.min(26, Math.floor(300 / count)));
-      const gutter = width >= 640 && row >= 11 ? Math.min(170, 14 + 6.2 * Math.max(...this.rows.map((one) => Math.min(26, one.name.length)))) : 0;
-      return { width, row, gutter, height: row * count };
-    },
-
-    // A row for each port: the darker, the longer its queue; red where packets were dropped.
-    heat(ctx, { width, row, gutter }) {
-      const wide = width - gutter;
-      ctx.font = "11px system-ui, sans-serif";
-      ctx.textBaseline = "middle";
-      const [heat, drop, soft, grid] = [QUEUE, DROP, css("--soft"), css("--grid")];
-      for (const [index, one] of this.rows.entries()) {
-        const y = index * row;
-        ctx.fillStyle = grid;
-        ctx.fillRect(gutter, y, wide, row - 1);
-        const columns = one.level.length;
-        const top = this.top[one.queue ? 0 : 1];
-        ctx.fillStyle = heat;
-        for (let i = 0; i < columns; i += 1) {
-          if (!one.level[i]) continue;
-          ctx.globalAlpha = 0.06 + 0.94 * (one.level[i] / top);
-          const x = gutter + (i * wide) / columns;
-          ctx.fillRect(x, y, Math.max(1, wide / columns + 0.4), row - 1);
-        }
-        ctx.globalAlpha = 1;
-        ctx.fillStyle = drop;
-        const mark = row < 10 ? row - 1 : Math.min(6, row * 0.4);
-        for (let i = 0; i < columns; i += 1) if (one.drops[i]) ctx.fillRect(gutter + (i * wide) / columns, y + row - 1 - mark, Math.max(2, wide / columns), mark);
-        if (gutter) {
-          ctx.fillStyle = soft;
-          ctx.fillText(one.name.length > 26 ? `${one.name.slice(0, 25)}…` : one.name, 0, y + row / 2, gutter - 6);
-        }
-      }
+      return Strip.layout(this.canvas.parentElement.clientWidth, this.rows.map((row) => row.name));
     },
 
     paint() {
@@ -398,7 +364,7 @@ const Bursts = (() => {
         [this.layer.width, this.layer.height, this.key] = [this.canvas.width, this.canvas.height, key];
         const behind = this.layer.getContext("2d");
         behind.scale(ratio, ratio);
-        this.heat(behind, this.layout());
+        Strip.heat(behind, this.layout(), this.rows, this.top);
       }
       const ctx = this.canvas.getContext("2d");
       ctx.drawImage(this.layer, 0, 0);

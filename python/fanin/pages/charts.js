@@ -68,7 +68,8 @@ const Charts = (() => {
       let column = null; // pixel with several points: its first, smallest, largest and last height
       const flush = () => {
         if (!column) return;
-        for (const y of column.low === column.high ? [column.low] : [column.low, column.high, column.last]) ctx.lineTo(column.x, y);
+        // Its first height comes first: after a pause the line would slant up to the pixel's extreme.
+        for (const y of column.low === column.high ? [column.low] : [column.first, column.low, column.high, column.last]) ctx.lineTo(column.x, y);
         column = null;
       };
       const dense = end - start > 3 * view.box.width;
@@ -94,7 +95,7 @@ const Charts = (() => {
             column.last = py;
           } else {
             flush();
-            column = { x: rounded, low: py, high: py, last: py };
+            column = { x: rounded, first: py, low: py, high: py, last: py };
           }
         } else {
           if (this.shape === (backwards ? "vh" : "hv")) ctx.lineTo(px, before[1]);

@@ -39,6 +39,7 @@
     root.dataset.theme = dark ? "dark" : "light";
     for (const stack of drawn) stack.redraw();
     bursts?.repaint();
+    if (typeof Watch !== "undefined") Watch.paint();
   }
 
   paint(system.matches);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import polars as pl
@@ -25,6 +25,7 @@ from fanin.reproduce._rcm import (
     marks,
     means,
     paused_ms,
+    ratios,
 )
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
@@ -83,9 +84,12 @@ def fabric(context: Context, name: str) -> Scenario:
     return workload(base, name, stop="500us" if context.short else "3ms", groups=k, k=k)
 
 
+NO_DEARER: Final = 1.05
+"""A completion time over DCQCN's up to which the mechanism costs nothing worth naming."""
+STILL: Final = "RCM, nothing rerouted"
 REROUTING: Final[dict[str, dict[str, Any]]] = {
     DCQCN: VARIANTS[DCQCN],
-    "RCM, nothing rerouted": {f"{MECHANISM}.sar": False},
+    STILL: {f"{MECHANISM}.sar": False},
     RCM: {},
     "RCM, flows go back after 1 ms": {f"{MECHANISM}.moved_stay": "1ms"},
     "RCM, any degree is severe": {f"{MECHANISM}.severe_degree": 1, f"{MECHANISM}.severe_count": 1},
@@ -112,7 +116,7 @@ def reordering(context: Context) -> Findings:
     values = ["reordered_percent", "retransmits", "background_us", "background_gbps", "hot_gbps", "all_gbps", "paused_ms"]
     mean = table.group_by("recovery", "variant", maintain_order=True).agg(pl.col(values).mean())
     of = {(row["recovery"], row["variant"]): row for row in mean.to_dicts()}
-    still = of["selective repeat", "RCM, nothing rerouted"]
+    still = of["selective repeat", STILL]
     rows = [
         Row(name="windows alone: packets out of order", paper=None, fanin=still["reordered_percent"], high=0, unit="%"),
         Row(name="DCQCN: packets out of order", paper=None, fanin=of["go-back-N", DCQCN]["reordered_percent"], high=0, unit="%"),
@@ -209,7 +213,7 @@ def jobs_(context: Context) -> Findings:
             ]
         listed += grid(context, base.replace({"traffic": [entry]}), CHOSEN, job=name)
     table = frame(listed, context.runs(listed, job_run))
-    return compared(table, "job", list(JOBS), "job_us", "jobs", high=1.05)
+    return compared(table, "job", list(JOBS), "job_us", "jobs", high=NO_DEARER)
 
 
 PLACES: Final[dict[str, list[str]]] = {
@@ -245,15 +249,42 @@ FAILED: Final[dict[str, list[str]]] = {
 }
 
 
-@figure("rcm/failures", title="Beyond the paper: links that have failed", seeds=4, short=1, seconds=120)
+@figure("rcm/failures", title="Beyond the paper: links that have failed", seeds=4, short=1, seconds=180)
 def failures(context: Context) -> Findings:
-    """Hot spot on a fabric that failed links make asymmetric: completion of the background."""
+    """Hot spot on a fabric that failed links make asymmetric: completion of the background, and what rerouting adds to it.
+
+    RCM once more without rerouting, and with hosts that take packets in any order.
+    """
     base = fabric(context, "hot")
     cases = dict(list(FAILED.items())[:: 2 if context.short else 1])
     if context.short:  # a switch of two uplinks cannot lose both
         cases = {"no link": [], "one link of each pod": FAILED["one link of each pod"]}
+    ways: dict[str, Mapping[str, Mapping[str, Any]]] = {
+        "go-back-N": {**CHOSEN, STILL: REROUTING[STILL]},
+        "selective repeat": {name: {**CHOSEN[name], **RECOVERY["selective repeat"]} for name in (DCQCN, RCM)},
+    }
     listed = [
-        job for name, links in cases.items() for job in grid(context, base.replace({"topology.failed": links}), CHOSEN, failed=name)
+        job
+        for recovery, variants in ways.items()
+        for name, links in cases.items()
+        for job in grid(context, base.replace({"topology.failed": links}), variants, failed=name, recovery=recovery)
     ]
     table = frame(listed, context.runs(listed, hot_run))
-    return compared(table, "failed", list(cases), "background_us", "failures", note=ORDER)
+    by = {way: table.filter(pl.col("recovery") == way) for way in ways}
+    found = compared(
+        by["go-back-N"].filter(pl.col("variant") != STILL), "failed", list(cases), "background_us", "failures", note=ORDER
+    )
+    parts: dict[str, list[tuple[float, float]]] = {"RCM": [], STILL: [], "RCM, selective repeat": []}
+    for one in cases:
+        at = {way: rows.filter(pl.col("failed") == one) for way, rows in by.items()}
+        parts["RCM"].append(interval(ratios(at["go-back-N"], "background_us", RCM, DCQCN)))
+        parts[STILL].append(interval(ratios(at["go-back-N"], "background_us", STILL, DCQCN)))
+        parts["RCM, selective repeat"].append(interval(ratios(at["selective repeat"], "background_us", RCM, DCQCN)))
+    rows = [
+        Row(name=f"failed {one}: background_us, {part}, over DCQCN's", paper=None, fanin=ratio, high=NO_DEARER)
+        for part, points in parts.items()
+        if part != "RCM"
+        for one, (ratio, _) in zip(cases, points, strict=True)
+    ]
+    plot = marks(parts, list(cases), "background_us over DCQCN's with the same recovery", line=1)
+    return Findings(rows=[*found.rows, *rows], plots={**found.plots, "failures-parts": plot}, data={**found.data, "runs": table})

@@ -134,6 +134,11 @@ impl ByRate {
         true
     }
 
+    /// Keys of bursts that have ended and may still turn out to be steady load.
+    pub fn pending(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.alike.ended.iter().map(|burst| burst.key)
+    }
+
     /// A burst has ended that began at `start`.
     pub fn ended(&mut self, start: u64, burst: Ended) {
         if start >= self.alike.since && self.alike.count > 0 {

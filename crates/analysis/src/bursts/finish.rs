@@ -1,33 +1,99 @@
 //! The report of a port.
 
+use crate::bursts::burst::Closed;
+use crate::bursts::by_rate::ByRate;
 use crate::bursts::laws::{judge, Speed};
 use crate::bursts::no_burst_hint::frames_in_window;
-use crate::bursts::port::PortAnalyzer;
-use crate::{Detect, DetectReport, Histograms, PortReport, RateFrom};
+use crate::bursts::port::{PortAnalyzer, State};
+use crate::bursts::rate::Estimate;
+use crate::{Burst, Detect, DetectReport, Histograms, PortReport, RateFrom};
+use std::collections::BTreeMap;
 
 impl PortAnalyzer {
-    /// Ends the analysis of the port; gives its report.
-    pub fn finish(mut self) -> PortReport {
-        self.end_of_trace();
-        let t = std::mem::take(&mut self.totals);
+    /// Speed of the port on the wire as far as known, its origin, and the estimate, where it is one; `jumps`: records that are missing.
+    fn port_speed(&self, jumps: u64) -> (Option<u64>, RateFrom, Option<Estimate>) {
         let estimate = if self.settings.rate.is_none() { self.estimator.estimate(self.standing.holes) } else { None };
-        let bound = self.estimator.lower_bound();
-        let (rate, from) = match (self.settings.rate, estimate, bound) {
+        let (rate, from) = match (self.settings.rate, estimate, self.estimator.lower_bound()) {
             (Some(rate), ..) if self.settings.rate_of_result => (Some(rate.bps()), RateFrom::Result),
             (Some(rate), ..) => (Some(rate.bps()), RateFrom::Given),
             // What the missing records brought was sent too.
-            (None, Some(e), _) if t.jumps > 0 => (Some(e.middle as u64), RateFrom::LowerBound),
+            (None, Some(e), _) if jumps > 0 => (Some(e.middle as u64), RateFrom::LowerBound),
             (None, Some(e), _) => (Some(e.middle as u64), RateFrom::Estimated),
             (None, None, Some(bound)) => (Some(bound as u64), RateFrom::LowerBound),
             (None, None, None) => (None, RateFrom::Unknown),
         };
-        let overhead = self.settings.overhead.0;
-        let speed = match from {
+        (rate, from, estimate)
+    }
+
+    /// Speed by which laws are judged; none where it is only a bound.
+    fn judging_speed(&self, rate: Option<u64>, from: RateFrom) -> Option<Speed> {
+        let overhead = self.settings.overhead.0 as f64;
+        match from {
             RateFrom::Given | RateFrom::Result | RateFrom::Estimated => {
-                rate.map(|bps| Speed { wire: bps as f64, overhead: overhead as f64, estimated: from == RateFrom::Estimated })
+                rate.map(|bps| Speed { wire: bps as f64, overhead, estimated: from == RateFrom::Estimated })
             }
             RateFrom::LowerBound | RateFrom::Unknown => None,
-        };
+        }
+    }
+
+    /// Judges the law of a burst that has ended.
+    fn judge(&self, closed: &mut Closed, speed: Option<Speed>, dropped: u64) {
+        match closed.evidence.take() {
+            Some(evidence) => judge(&mut closed.burst, &evidence, speed, self.settings.rate_of_result || dropped > 0),
+            None => closed.burst.words = Some("not among the highest bursts, of which phases are sought".into()),
+        }
+    }
+
+    /// Takes out the bursts that have ended and can no longer be taken back, in order of time.
+    ///
+    /// A stretch of steady load takes back bursts by rate that began with it: until that is settled, they stay.
+    pub fn take_bursts(&mut self) -> Vec<Burst> {
+        if self.kept.is_empty() {
+            return Vec::new();
+        }
+        let pending: Vec<(u64, u64)> = self.by_rate.as_ref().map(|w| w.pending().collect()).unwrap_or_default();
+        let (kept, taken): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut self.kept).into_iter().partition(|(key, _)| pending.contains(key));
+        self.kept = kept;
+        let (rate, from, _) = self.port_speed(self.totals.jumps);
+        let speed = self.judging_speed(rate, from);
+        let mut taken: Vec<Closed> = taken.into_values().collect();
+        taken.sort_by_key(|c| c.burst.index);
+        taken.iter_mut().for_each(|closed| self.judge(closed, speed, self.totals.dropped));
+        taken.into_iter().map(|closed| closed.named(&self.lookup)).collect()
+    }
+
+    /// Ends a burst that is open, as nothing is known from here on: what comes next begins anew, and inside a burst if the queue is high.
+    pub fn interrupt(&mut self) {
+        self.end_of_trace();
+        self.state = State::Outside;
+        self.begun = false;
+        self.end = None;
+        self.by_rate = ByRate::new(&self.settings);
+    }
+
+    /// Beginning of the burst that is open [ps], and its largest queue so far; none outside.
+    pub fn open_burst(&self) -> Option<(u64, u64)> {
+        (self.state != State::Outside).then_some((self.candidate.start, self.candidate.peak))
+    }
+
+    /// Number of flows that the port has seen, each of which takes memory.
+    pub fn flows_seen(&self) -> usize {
+        self.flows.seen()
+    }
+
+    /// Number of bursts that have ended, and time in them [ps].
+    pub fn burst_totals(&self) -> (u64, u128) {
+        (self.totals.bursts, self.totals.burst_ps)
+    }
+
+    /// Ends the analysis of the port; gives its report.
+    pub fn finish(mut self) -> PortReport {
+        self.end_of_trace();
+        let t = std::mem::take(&mut self.totals);
+        let (rate, from, estimate) = self.port_speed(t.jumps);
+        let overhead = self.settings.overhead.0;
+        let speed = self.judging_speed(rate, from);
         let mut notes = Vec::new();
         let mut note = |condition: bool, text: String| {
             if condition {
@@ -113,12 +179,7 @@ impl PortAnalyzer {
         );
         let mut closed: Vec<_> = std::mem::take(&mut self.kept).into_values().collect();
         closed.sort_by_key(|c| c.burst.index);
-        for c in &mut closed {
-            match c.evidence.take() {
-                Some(evidence) => judge(&mut c.burst, &evidence, speed, self.settings.rate_of_result || t.dropped > 0),
-                None => c.burst.words = Some("not among the highest bursts, of which phases are sought".into()),
-            }
-        }
+        closed.iter_mut().for_each(|c| self.judge(c, speed, t.dropped));
         PortReport {
             port: std::mem::take(&mut self.name),
             records: t.records,

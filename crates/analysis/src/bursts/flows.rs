@@ -127,6 +127,11 @@ impl Flows {
         slot
     }
 
+    /// Number of flows that have a slot.
+    pub fn seen(&self) -> usize {
+        self.slots.len() - 1
+    }
+
     #[inline(always)]
     pub fn get(&mut self, slot: u32) -> &mut Slot {
         &mut self.slots[slot as usize]

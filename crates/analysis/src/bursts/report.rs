@@ -108,11 +108,16 @@ impl PortReport {
         let marks = fates.marks || self.marked > Some(0);
         self.dropped = self.dropped.filter(|_| fates.drops);
         self.marked = self.marked.filter(|_| marks);
-        for burst in &mut self.bursts {
-            burst.dropped_packets = burst.dropped_packets.filter(|_| fates.drops);
-            burst.dropped_bytes = burst.dropped_bytes.filter(|_| fates.drops);
-            burst.marked_packets = burst.marked_packets.filter(|_| marks);
-        }
+        self.bursts.iter_mut().for_each(|burst| burst.telling(Fates { marks, ..fates }));
+    }
+}
+
+impl Burst {
+    /// Withholds counts that the records could not tell.
+    pub fn telling(&mut self, fates: Fates) {
+        self.dropped_packets = self.dropped_packets.filter(|_| fates.drops);
+        self.dropped_bytes = self.dropped_bytes.filter(|_| fates.drops);
+        self.marked_packets = self.marked_packets.filter(|_| fates.marks);
     }
 }
 

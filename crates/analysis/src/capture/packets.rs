@@ -21,7 +21,7 @@ use crate::input::reader::{Batch, BATCH};
 use crate::{Record, MARKED, NO_DATA, NO_FLOW, NO_QUEUE};
 use fanin_telemetry::{Registers, Unwrap};
 use fanin_units::{Span, Time};
-use fanin_wire::{Capture, CaptureError, Headers, Interface, LinkType, Trouble, ZEROS};
+use fanin_wire::{Capture, CaptureError, Frame, Headers, Interface, LinkType, Trouble, ZEROS};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
@@ -238,7 +238,7 @@ impl Reading {
         // What is damaged is reported when the capture is read again.
         while let Ok(Some(frame)) = capture.next_frame() {
             if frame.time_ps >= 0 && !frame.is_notice_only() {
-                self.survey.see(&frame);
+                self.survey.see(&frame, frame.headers().as_ref());
             }
             frames += 1;
             if frames % BATCH == 0 && !seen(read.load(Ordering::Relaxed) as f64 / size.max(1) as f64) {
@@ -268,26 +268,30 @@ pub struct Connections {
     /// Time in which each sent about twice what was acknowledged [ps after the first frame of its capture, which is at ps of the captures' clock].
     doubled: BTreeMap<FlowKey, ((i64, i64), i128)>,
     rtts: RoundTrips,
+    /// True if transfers are asked for.
+    transfers: bool,
+    /// Survey of the capture that is being read.
+    present: Option<Survey>,
     /// Surveys with the transfers of each capture, if they are asked for.
     pub with_transfers: Vec<Survey>,
 }
 
 impl Connections {
-    /// Adds the connections of one capture, with its transfers if asked for; false when `seen` says to stop.
-    ///
-    /// # Errors
-    /// It is no capture.
-    pub fn read(
-        &mut self,
-        path: &Path,
-        (input, transfers): ((Input, u64), bool),
-        seen: &mut dyn FnMut(f64) -> bool,
-    ) -> Result<bool, Problem> {
-        let mut reading = Reading::new(false, transfers);
-        if !reading.read(path, input, seen)? {
-            return Ok(false);
-        }
-        let survey = reading.survey;
+    /// No connections yet; with the transfers of each capture, if asked for.
+    pub fn new(transfers: bool) -> Connections {
+        Connections { transfers, ..Connections::default() }
+    }
+
+    /// Takes a frame of the present capture that carries a packet and has a time, with its headers.
+    #[inline]
+    pub fn see(&mut self, frame: &Frame<'_>, headers: Option<&Headers>) {
+        let transfers = self.transfers;
+        self.present.get_or_insert_with(|| Survey::new(false, transfers)).see(frame, headers);
+    }
+
+    /// Adds the connections of the present capture.
+    pub fn end_of_file(&mut self) {
+        let survey = self.present.take().unwrap_or_else(|| Survey::new(false, self.transfers));
         for link in survey.links.links.iter().filter(|link| link.key.has_ip()) {
             let (src, dst) = link.key.addresses();
             let key = (src, dst, link.key.protocol(), link.key.ports(), link.key.tenant());
@@ -297,8 +301,7 @@ impl Connections {
             *known = known.zip(at).map(|(a, b)| a.min(b));
         }
         self.rtts.join(&RoundTrips::of(&survey.links.links));
-        self.with_transfers.extend(transfers.then_some(survey));
-        Ok(true)
+        self.with_transfers.extend(self.transfers.then_some(survey));
     }
 
     /// Facts about a flow.

@@ -186,24 +186,23 @@ impl Survey {
         }
     }
 
-    /// Takes a frame.
-    pub fn see(&mut self, frame: &Frame<'_>) {
+    /// Takes a frame, with its headers.
+    pub fn see(&mut self, frame: &Frame<'_>, headers: Option<&Headers>) {
         let first = *self.first.get_or_insert(frame.time_ps);
         let at = (frame.time_ps - first).clamp(-MOST_TIME, MOST_TIME) as i64;
         self.grain.see(frame.time_ps);
         self.last = self.last.max(Some(frame.time_ps));
         self.clock(frame.interface, at);
-        let headers = frame.headers();
-        if let Some(wrap) = headers.as_ref().and_then(|headers| headers.wrap.as_ref()) {
+        if let Some(wrap) = headers.and_then(|headers| headers.wrap.as_ref()) {
             *self.tunnels.entry(wrap.kind).or_default() += 1;
         }
-        let place = Place::of(frame, headers.as_ref());
+        let place = Place::of(frame, headers);
         let Some(channel) = self.links.new_channel(place, &mut self.last_place) else {
             self.elsewhere += 1;
             return;
         };
-        let bytes = u64::from(bytes_of(frame, headers.as_ref(), self.without_fcs));
-        let Some(entry) = self.links.entry(&Key::of(channel, place, frame, headers.as_ref())) else {
+        let bytes = u64::from(bytes_of(frame, headers, self.without_fcs));
+        let Some(entry) = self.links.entry(&Key::of(channel, place, frame, headers)) else {
             let needed = channel as usize + 1;
             self.others.resize(self.others.len().max(needed), (0, 0));
             let others = &mut self.others[channel as usize];
@@ -219,19 +218,19 @@ impl Survey {
         }
         if let Some(headers) = headers {
             if new {
-                link.more.outer = outer_receiver(frame, &headers);
+                link.more.outer = outer_receiver(frame, headers);
             }
-            link.more.sample.see(frame, &headers);
+            link.more.sample.see(frame, headers);
             if headers.id == 0 && headers.tcp.is_some() && headers.payload > 0 {
                 let (all, soon, late, longest) = &mut self.unnumbered;
                 *all += 1;
-                match self.copies.since(frame, &headers, (entry, channel), at, false) {
+                match self.copies.since(frame, headers, (entry, channel), at, false) {
                     Some(since) if since <= COPY_WITHOUT_NUMBER => *soon += 1,
                     Some(since) => (*late, *longest) = (*late + 1, since.max(*longest)),
                     None => {}
                 }
             }
-            self.tcp(entry, (at, new), frame, &headers);
+            self.tcp(entry, (at, new), frame, headers);
         }
     }
 

@@ -232,6 +232,20 @@ impl CounterPort {
         }
     }
 
+    /// Ends a burst that is open, as nothing is known from here on.
+    pub fn interrupt(&mut self, ended: &mut dyn FnMut(CounterBurst)) {
+        self.finish(ended);
+        self.least = 0.0;
+        self.alike.cut();
+        self.before = None;
+        self.cut = true;
+    }
+
+    /// Time that is unknown [ps], and intervals of it, for each of [`State::UNKNOWN`].
+    pub fn unknown_time(&self) -> [(u64, u64); State::UNKNOWN.len()] {
+        self.counted.unknown
+    }
+
     #[inline]
     fn take(&mut self, interval: &Interval, ended: &mut dyn FnMut(CounterBurst)) {
         let c = &mut self.counted;
@@ -255,25 +269,31 @@ impl CounterPort {
         let wire = counted.map(|bytes| on_wire(bytes, interval.packets, self.overhead));
         let load = could.zip(wire).map(|(could, wire)| (wire / could) as f32);
         let drops = interval.dropped.is_some_and(|dropped| dropped > 0);
-        let known = if self.share.is_some() { load.is_some() } else { top.is_some() };
-        if !known && !drops {
-            // Of this interval nothing is known by which a burst would be found.
-            return self.unknown(interval, State::Gap, ended);
-        }
         let c = &mut self.counted;
-        c.known += length;
-        c.shortest = if c.shortest == 0 { length } else { c.shortest.min(length) };
-        if interval.start < self.from {
-            return;
-        }
-        if let Some(top) = top {
+        if let Some(top) = top.filter(|_| interval.start >= self.from) {
             if c.peak.is_none_or(|(peak, _)| top > peak) {
                 c.peak = Some((top, interval.end.ps()));
                 c.peak_at_least = !exact;
             }
         }
+        let known = if self.share.is_some() { load.is_some() } else { top.is_some() };
+        if !known && !drops {
+            // Of this interval nothing is known by which a burst would be found. Of an instant nothing has to be.
+            if length > 0 {
+                self.unknown(interval, State::Gap, ended);
+            }
+            return;
+        }
+        c.known += length;
+        if length > 0 {
+            c.shortest = if c.shortest == 0 { length } else { c.shortest.min(length) };
+        }
+        if interval.start < self.from {
+            return;
+        }
         let mut shown = Shown { rate: false, queue: false, drops };
         if let (Some(share), Some(load)) = (self.share, load) {
+            let c = &mut self.counted;
             if c.busiest.is_none_or(|busiest| load > busiest.0) {
                 c.busiest = Some((load, interval.start.ps(), counted.unwrap_or(0)));
             }
@@ -298,7 +318,7 @@ impl CounterPort {
         if shown.rate || shown.queue || shown.drops {
             let bps = wire.filter(|_| length > 0).map(|wire| wire * BPS / length as f64);
             self.extend(interval, (top, exact), bps, shown);
-        } else if self.burst.is_some_and(|burst| interval.end.ps().saturating_sub(burst.end.ps()) > self.merge) {
+        } else if self.burst.is_some_and(|burst| interval.end.ps().saturating_sub(burst.end.ps()) >= self.merge) {
             self.burst.take().into_iter().for_each(ended);
         }
         self.cut = false;

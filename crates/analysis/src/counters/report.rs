@@ -203,6 +203,36 @@ impl CounterReport {
         (list.into_iter().map(culprit).collect(), talkers.others)
     }
 
+    /// Takes out the bursts that have ended, in order of time.
+    pub fn take_bursts(&mut self) -> Vec<Burst> {
+        let mut bursts: Vec<Burst> = std::mem::take(&mut self.kept).into_values().collect();
+        bursts.sort_by_key(|burst| burst.index);
+        bursts
+    }
+
+    /// Ends a burst that is open, as nothing is known from here on.
+    pub fn interrupt(&mut self) {
+        let mut ended = Vec::new();
+        self.port.interrupt(&mut |burst| ended.push(burst));
+        ended.iter().for_each(|burst| self.close(burst));
+    }
+
+    /// Beginning of the burst that is open [ps], and its largest queue so far; none outside.
+    pub fn open_burst(&self) -> Option<(u64, Option<u64>)> {
+        self.port.open().map(|burst| (burst.start.ps(), burst.queue))
+    }
+
+    /// Number of bursts that have ended, and time in them [ps].
+    pub fn burst_totals(&self) -> (u64, u64) {
+        (self.found, self.burst_ps)
+    }
+
+    /// Time that is unknown [ps] by the reason, where there is any.
+    pub fn unknown_time(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let all = State::UNKNOWN.into_iter().zip(self.port.unknown_time());
+        all.filter(|(_, (_, intervals))| *intervals > 0).map(|(state, (ps, _))| (state.name(), ps))
+    }
+
     /// Ends the port's time; gives its report, and what its counters contradict.
     pub fn finish(mut self) -> (PortReport, Vec<Finding>) {
         let mut last = None;
@@ -300,10 +330,14 @@ impl CounterReport {
             } else {
                 "of a queue only the largest length in each interval is known"
             };
-            notes.push(format!(
-                "records are intervals of counters, the shortest of {}: a burst lies within them; {what}",
-                span(c.shortest)
-            ));
+            notes.push(if c.shortest == 0 {
+                format!("records are looks at a queue: what it was between two is unknown; {what}")
+            } else {
+                format!(
+                    "records are intervals of counters, the shortest of {}: a burst lies within them; {what}",
+                    span(c.shortest)
+                )
+            });
         }
         if c.shortest >= LONG && matches!(self.settings.detect, Detect::Rate { .. }) {
             notes.push(format!(

@@ -13,7 +13,7 @@ pub enum Step {
     Rollover,
 }
 
-/// A running total of 32 or 64 bits.
+/// A running total of up to 64 bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Running {
     last: Option<u64>,
@@ -30,17 +30,20 @@ impl Running {
     /// limits that, if the values lie in the last and in the first quarter of its range. Else the counter began anew.
     pub fn step(&mut self, value: u64, bits: Option<u8>, most: Option<u64>) -> Step {
         let Some(last) = self.last.replace(value) else { return Step::First };
-        let short = bits.map_or(last < OF_32 && value < OF_32, |bits| bits <= 32);
-        if bits == Some(32) && most.is_some_and(|most| most >= OF_32) {
+        let known = bits.is_some();
+        let bits = bits.unwrap_or(if last < OF_32 && value < OF_32 { 32 } else { 64 });
+        // Numbers that the counter has, less one.
+        let range = u64::MAX >> (64 - u32::from(bits.clamp(1, 64)));
+        if known && most.is_some_and(|most| most > range) {
             return Step::Rollover;
         }
         if value >= last {
             return Step::By(value - last);
         }
-        let (by, range) = if short { ((value + OF_32).wrapping_sub(last), OF_32) } else { (value.wrapping_sub(last), u64::MAX) };
+        let by = value.wrapping_sub(last) & range;
         let wraps = match most {
             Some(most) => by <= most,
-            None => last / (range / 4) >= 3 && value / (range / 4) == 0,
+            None => last > range / 4 * 3 && value <= range / 4,
         };
         if wraps {
             Step::By(by)
@@ -69,6 +72,7 @@ mod tests {
         assert_eq!(after(&[OF_32 / 2, 20], None, None)[1], Step::Reset);
         assert_eq!(after(&[OF_32 * 5, 20], None, None)[1], Step::Reset, "a counter of 64 bits");
         assert_eq!(after(&[OF_32 - 10, 20], Some(64), None)[1], Step::Reset, "64 bits do not wrap there");
+        assert_eq!(after(&[65_535, 2], Some(16), None)[1], Step::By(3));
     }
 
     #[test]
@@ -77,6 +81,7 @@ mod tests {
         assert_eq!(after(&[OF_32 - 1_000, 500], Some(32), Some(1_499))[1], Step::Reset);
         assert_eq!(after(&[OF_32 / 2, 0], Some(32), Some(OF_32 - 1))[1], Step::By(OF_32 / 2));
         // 10 Gb/s fill 32 bits in 3.4 s: a look each minute shows nothing.
+        assert_eq!(after(&[1, 2], Some(32), Some(OF_32))[1], Step::Rollover);
         assert_eq!(after(&[1, 2], Some(32), Some(75_000_000_000)), [Step::First, Step::Rollover]);
         assert_eq!(after(&[1, 2], Some(64), Some(75_000_000_000))[1], Step::By(1));
     }

@@ -18,6 +18,9 @@ pub(super) fn most_bytes(rate: BitRate, ps: u64) -> f64 {
     rate.bps() as f64 / BPS * ps as f64 * (1.0 + INEXACT) + SLACK
 }
 
+/// Place of the packets among the counters.
+const PACKETS: usize = 2;
+
 /// A counter's value: a running total, or what was counted since the look before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
@@ -97,13 +100,15 @@ impl Series {
             (look.marked, frames, &mut interval.marked),
         ];
         let (mut state, mut began) = (State::Known, false);
-        for (running, (value, most, out)) in self.totals.iter_mut().zip(counters) {
+        for (place, (running, (value, most, out))) in self.totals.iter_mut().zip(counters).enumerate() {
             match value {
                 None => {}
                 Some(Value::Since(count)) => *out = Some(count),
                 Some(Value::Total(total, bits)) => match running.step(total, bits, most) {
                     Step::By(count) => *out = Some(count),
                     Step::First => began = true,
+                    // Packets only say how much the bytes took on the wire.
+                    _ if place == PACKETS => {}
                     Step::Reset => state = State::Reset,
                     Step::Rollover if state != State::Reset => state = State::Rollover,
                     Step::Rollover => {}

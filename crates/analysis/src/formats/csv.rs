@@ -3,7 +3,7 @@
 use super::{Format, Inspected, OpenRows, RowsFile, Start};
 use crate::formats::mapping::{bind, Column, Mapping};
 use crate::formats::text::lines::{Lines, MAX_VALUES};
-use crate::formats::text::{inspect, MappedText, Origins, RowError, Rows};
+use crate::formats::text::{inspect, unreadable, MappedText, Origins, RowError, Rows};
 use crate::formats::REPORTED;
 use crate::input::facts::Facts;
 use crate::input::file::SourceFile;
@@ -37,7 +37,7 @@ impl Rows for CsvRows {
                 Err(RowError::Row(Problem::new(message)))
             }
             Ok(false) => Ok(false),
-            Err(error) => Err(RowError::End(Problem::new(format!("cannot be read: {error}")))),
+            Err(error) => Err(unreadable(&error)),
         }
     }
 
@@ -89,8 +89,26 @@ impl CsvFile {
 
 impl OpenRows for CsvFile {
     fn open(&self, file: &SourceFile) -> Result<Box<dyn TraceReader>, Problems> {
-        Ok(Box::new(self.table(file)?))
+        Ok(self.table(file)?.reader())
     }
+}
+
+/// The delimiter between the values of a line.
+fn delimiter_of(line: &[u8]) -> u8 {
+    let count = |d: u8| line.iter().filter(|b| **b == d).count();
+    DELIMITERS.into_iter().max_by_key(|d| (count(*d), std::cmp::Reverse(*d))).unwrap_or(b',')
+}
+
+/// True for a first line that has values instead of names of columns.
+fn are_values(cells: &[String]) -> bool {
+    cells.iter().all(|c| from_text(c.as_bytes(), 1).is_ok()) || cells.iter().any(|c| from_date(c.as_bytes()).is_ok())
+}
+
+/// True for a line of text that has a number or a date, and so is no line of names.
+pub fn has_values(line: &[u8]) -> bool {
+    let line = line.trim_ascii_end();
+    let is_value = |cell: &[u8]| from_text(cell, 1).is_ok() || from_date(cell).is_ok();
+    line.split(|b| *b == delimiter_of(line)).any(|cell| is_value(cell.trim_ascii()))
 }
 
 /// Reads the first lines of a table, and binds its columns.
@@ -99,18 +117,17 @@ impl OpenRows for CsvFile {
 /// It is no table; columns are not there.
 fn open(mut input: Box<dyn BufRead + Send>, from: Origins, mapping: Option<&Mapping>) -> Result<MappedText<CsvRows>, Problems> {
     let path = from.path.clone();
-    let unreadable = |e: &dyn std::fmt::Display| Problem::new(format!("cannot be read: {e}")).file(&path);
-    let start = input.fill_buf().map_err(|e| unreadable(&e))?;
+    let failed = |e: &dyn std::fmt::Display| Problem::new(format!("cannot be read: {e}")).file(&path);
+    let start = input.fill_buf().map_err(|e| failed(&e))?;
     let bom = start.starts_with(b"\xef\xbb\xbf");
     let line = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     let line = line.split(|b| *b == b'\n').find(|l| !l.trim_ascii().is_empty() && !l.starts_with(b"#")).unwrap_or_default();
-    let count = |d: u8| line.iter().filter(|b| **b == d).count();
-    let delimiter = DELIMITERS.into_iter().max_by_key(|d| (count(*d), std::cmp::Reverse(*d))).unwrap_or(b',');
+    let delimiter = delimiter_of(line);
     if bom {
         input.consume(3);
     }
     let mut lines = Lines::new(input, delimiter, from.gauge.clone());
-    if !lines.read().map_err(|e| unreadable(&e))? {
+    if !lines.read().map_err(|e| failed(&e))? {
         return Err(Problem::new("is empty").file(&path).accepted("a line with the names of the columns, then values").into());
     }
     if lines.len() > MAX_COLUMNS {
@@ -119,8 +136,7 @@ fn open(mut input: Box<dyn BufRead + Send>, from: Origins, mapping: Option<&Mapp
     let text = |lines: &Lines| lines.values().map(|v| String::from_utf8_lossy(v.trim_ascii()).into_owned()).collect::<Vec<_>>();
     let cells = text(&lines);
     // Without names the columns go by their numbers, and the first line is a row like the others.
-    let headless =
-        cells.iter().all(|c| from_text(c.as_bytes(), 1).is_ok()) || cells.iter().any(|c| from_date(c.as_bytes()).is_ok());
+    let headless = are_values(&cells);
     let names: Vec<String> = if headless { (1..=cells.len()).map(|n| n.to_string()).collect() } else { cells };
     let mut rows = CsvRows { lines, width: names.len() };
     // The first values show units that names do not. A first line of values that is wrong is reported with the others.
@@ -128,7 +144,7 @@ fn open(mut input: Box<dyn BufRead + Send>, from: Origins, mapping: Option<&Mapp
     while !ahead && wrong.len() < LOOK {
         match rows.read() {
             Ok(true) => ahead = true,
-            Ok(false) => break,
+            Ok(false) | Err(RowError::Pause) => break,
             Err(RowError::Row(problem)) => wrong.push((problem, rows.line())),
             Err(RowError::End(problem)) => return Err(problem.file(&path).place(format!("line {}", rows.line().max(1))).into()),
         }

@@ -4,7 +4,7 @@
 
 use super::{in_file, Format, Inspected, Mapping, OpenRows, RowsFile, Start};
 use crate::formats::mapping::{bind, Binding, Bound, Column};
-use crate::formats::text::{inspect, MappedText, Origins, RowError, Rows};
+use crate::formats::text::{self, inspect, MappedText, Origins, RowError, Rows};
 use crate::formats::REPORTED;
 use crate::input::file::Gauge;
 use crate::input::file::SourceFile;
@@ -410,7 +410,7 @@ impl JsonFile {
 
 impl OpenRows for JsonFile {
     fn open(&self, file: &SourceFile) -> Result<Box<dyn TraceReader>, Problems> {
-        Ok(Box::new(self.table(file)?))
+        Ok(self.table(file)?.reader())
     }
 }
 
@@ -458,7 +458,7 @@ fn no_json(line: &[u8], Wrong { what, at }: Wrong) -> Problem {
 
 impl Rows for JsonRows {
     fn read(&mut self) -> Result<bool, RowError> {
-        match self.lines.next().map_err(|e| RowError::End(unreadable(&e)))? {
+        match self.lines.next().map_err(|e| text::unreadable(&e))? {
             Line::End => return Ok(false),
             Line::TooLong => return Err(RowError::Row(too_long())),
             Line::There => {}

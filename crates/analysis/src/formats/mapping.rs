@@ -28,11 +28,27 @@ pub enum Role {
     Payload,
     /// True if the packet opens a connection.
     Syn,
+    /// Bytes that left the port.
+    Bytes,
+    /// Bytes that joined the queue of the port.
+    Arrived,
+    /// Packets that left the port.
+    Packets,
+    /// Packets that the port dropped.
+    Drops,
+    /// Packets that the port marked.
+    Marks,
+    /// Most bytes that waited in the interval.
+    Watermark,
+    /// Length of the interval that ends at the time of the row.
+    Interval,
+    /// Speed of the port.
+    Speed,
 }
 
 impl Role {
     /// All roles, in the order of the documentation.
-    pub const ALL: [Role; 11] = [
+    pub const ALL: [Role; 19] = [
         Role::Time,
         Role::Queue,
         Role::Port,
@@ -44,7 +60,23 @@ impl Role {
         Role::AtHead,
         Role::Payload,
         Role::Syn,
+        Role::Bytes,
+        Role::Arrived,
+        Role::Packets,
+        Role::Drops,
+        Role::Marks,
+        Role::Watermark,
+        Role::Interval,
+        Role::Speed,
     ];
+
+    /// Roles of counters: a row with one is about an interval, not about a packet.
+    pub const COUNTERS: [Role; 6] = [Role::Bytes, Role::Arrived, Role::Packets, Role::Drops, Role::Marks, Role::Watermark];
+
+    /// True if the column counts something.
+    pub const fn is_count(self) -> bool {
+        matches!(self, Role::Bytes | Role::Arrived | Role::Packets | Role::Drops | Role::Marks)
+    }
 
     /// Name of the role in `--columns`.
     pub const fn name(self) -> &'static str {
@@ -60,6 +92,14 @@ impl Role {
             Role::AtHead => "at_head",
             Role::Payload => "payload",
             Role::Syn => "syn",
+            Role::Bytes => "bytes",
+            Role::Arrived => "arrived",
+            Role::Packets => "packets",
+            Role::Drops => "drops",
+            Role::Marks => "marks",
+            Role::Watermark => "watermark",
+            Role::Interval => "interval",
+            Role::Speed => "speed",
         }
     }
 
@@ -95,6 +135,12 @@ impl Role {
             Role::AtHead => &["at_head"],
             Role::Payload => &["payload", "payload_len", "payload_length", "tcp_len"],
             Role::Syn => &["syn", "tcp_flags_syn", "is_syn"],
+            // Names under which switches and systems keep running totals; in the order in which they are preferred.
+            Role::Bytes => &["ifhcoutoctets", "out_octets", "tx_bytes", "tx_octets", "ifoutoctets"],
+            Role::Packets => &["ifhcoutucastpkts", "out_pkts", "tx_packets", "out_unicast_pkts"],
+            Role::Drops => &["ifoutdiscards", "out_discards", "tx_dropped", "dropped_pkts"],
+            Role::Watermark => &["max_queue_len", "watermark", "queue_watermark"],
+            Role::Arrived | Role::Marks | Role::Interval | Role::Speed => &[],
         }
     }
 
@@ -102,12 +148,21 @@ impl Role {
     const fn accepted(self) -> &'static str {
         match self {
             Role::Time => "ps, ns, us, ms, s, iso (2026-11-21T08:00:00.5Z)",
-            Role::Queue => "B, KB, MB, KiB, MiB, packets(SIZE), cells(SIZE), for example cells(208B)",
+            Role::Queue => "B, KB, MB, KiB, MiB, packets(SIZE), cells(SIZE), segments(SIZE), for example cells(208B)",
             Role::Frame | Role::Payload => "B",
             Role::Marked => "flag (0 or 1), ecn (the two bits of the header; 3 is CE)",
             Role::Dropped => "flag (0 or 1), total (a running count of the port's drops)",
             Role::Replaced | Role::AtHead | Role::Syn => "flag (0 or 1)",
             Role::Port | Role::Flow => "none",
+            Role::Bytes | Role::Arrived => {
+                "total, total(32), total(64) (a running count of bytes), since (bytes since the row before, or in the interval)"
+            }
+            Role::Packets | Role::Drops | Role::Marks => {
+                "total, total(32), total(64) (a running count), since (since the row before, or in the interval)"
+            }
+            Role::Watermark => "B, KB, MB, KiB, MiB, packets(SIZE), cells(SIZE), segments(SIZE), for example cells(208B)",
+            Role::Interval => "ps, ns, us, ms, s",
+            Role::Speed => "bps, Mbps, Gbps",
         }
     }
 }
@@ -121,8 +176,11 @@ pub enum Unit {
     Iso,
     /// True or false, 0 or 1.
     Flag,
-    /// A running count of packets: each rise is so many of them.
+    /// A running count: each rise is so many. Of counters, the bits that it has, where that is known.
     Total,
+    TotalOf(u8),
+    /// A count since the row before, or in the interval.
+    Since,
     /// The two ECN bits.
     Ecn,
     /// A name or a number that stands for itself.
@@ -152,6 +210,8 @@ const SIZES: [(&str, u64); 9] = [
     ("MiB", 1 << 20),
 ];
 
+const SPEEDS: [(&str, u64); 3] = [("bps", 1), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000)];
+
 /// Largest packet or cell [bytes]: a jumbo frame's length field.
 const LARGEST: u64 = 65_535;
 
@@ -166,7 +226,7 @@ impl Unit {
         let found = match role {
             Role::Time if text == "iso" => Some(Unit::Iso),
             Role::Time => find(&TIMES),
-            Role::Queue => match text.split_once('(') {
+            Role::Queue | Role::Watermark => match text.split_once('(') {
                 Some((kind, size)) => return counted(role, text, kind.trim(), size),
                 None => find(&SIZES),
             },
@@ -175,13 +235,26 @@ impl Unit {
             Role::Dropped if text == "total" => Some(Unit::Total),
             Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn => (text == "flag").then_some(Unit::Flag),
             Role::Port | Role::Flow => None,
+            Role::Bytes | Role::Arrived | Role::Packets | Role::Drops | Role::Marks => match text {
+                "total" => Some(Unit::Total),
+                "total(32)" => Some(Unit::TotalOf(32)),
+                "total(64)" => Some(Unit::TotalOf(64)),
+                "since" => Some(Unit::Since),
+                _ => None,
+            },
+            Role::Interval => find(&TIMES),
+            Role::Speed => find(&SPEEDS),
         };
         found.ok_or_else(|| {
             let problem = Problem::new("is no unit of it").column(role.name()).value(text).accepted(role.accepted());
-            if matches!(text, "packets" | "cells" | "pkts") {
+            if matches!(text, "packets" | "cells" | "segments" | "pkts") {
                 return problem.suggestion(format!("say how large one is, for example {text}({})", example(text)));
             }
-            let units = if role == Role::Time { &TIMES[..] } else { &SIZES[..] };
+            let units = match role {
+                Role::Time | Role::Interval => &TIMES[..],
+                Role::Speed => &SPEEDS[..],
+                _ => &SIZES[..],
+            };
             let meant = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(name, _)| *name);
             problem.maybe(meant.map(|name| format!("did you mean '{name}'?")))
         })
@@ -189,7 +262,11 @@ impl Unit {
 
     /// Name of the unit in notes.
     pub fn describe(self, role: Role) -> String {
-        let units: &[(&str, u64)] = if role == Role::Time { &TIMES } else { &SIZES };
+        let units: &[(&str, u64)] = match role {
+            Role::Time | Role::Interval => &TIMES,
+            Role::Speed => &SPEEDS,
+            _ => &SIZES,
+        };
         match self {
             Unit::Steps(steps) => match units.iter().find(|(_, s)| *s == steps) {
                 Some((name, _)) => (*name).to_string(),
@@ -198,6 +275,8 @@ impl Unit {
             Unit::Iso => "date and time".to_string(),
             Unit::Flag => "yes or no".to_string(),
             Unit::Total => "running count".to_string(),
+            Unit::TotalOf(bits) => format!("running count of {bits} bits"),
+            Unit::Since => "count since the row before".to_string(),
             Unit::Ecn => "ECN bits".to_string(),
             Unit::Name => "a name".to_string(),
         }
@@ -205,17 +284,17 @@ impl Unit {
 }
 
 fn example(kind: &str) -> &'static str {
-    if kind == "cells" {
-        "208B"
-    } else {
-        "1518B"
+    match kind {
+        "cells" => "208B",
+        "segments" => "512B",
+        _ => "1518B",
     }
 }
 
-/// `packets(1518B)`, `cells(208)`.
+/// `packets(1518B)`, `cells(208)`, `segments(512B)`.
 fn counted(role: Role, text: &str, kind: &str, size: &str) -> Result<Unit, Problem> {
     let wrong = |message: &str| Problem::new(message).column(role.name()).value(text).accepted(role.accepted());
-    if !matches!(kind, "packets" | "packet" | "pkts" | "cells" | "cell") {
+    if !matches!(kind, "packets" | "packet" | "pkts" | "cells" | "cell" | "segments" | "segment") {
         return Err(wrong("is no unit of it"));
     }
     let digits = size.strip_suffix(')').map(|s| s.trim().trim_end_matches('B').trim()).ok_or_else(|| wrong("lacks its ')'"))?;
@@ -373,6 +452,16 @@ impl Binding {
     pub fn get(&self, role: Role) -> Option<Bound> {
         self.columns.iter().copied().find(|b| b.role == role)
     }
+
+    /// True if a column is a counter or a watermark.
+    pub fn counts(&self) -> bool {
+        counts(&self.columns)
+    }
+}
+
+/// True if a column is a counter or a watermark.
+pub fn counts(bound: &[Bound]) -> bool {
+    bound.iter().any(|bound| Role::COUNTERS.contains(&bound.role))
 }
 
 /// Finds the columns of a file: those of the mapping, or without one those with common names.
@@ -408,7 +497,12 @@ pub fn bind(mapping: Option<&Mapping>, columns: &[Column]) -> Result<Binding, Pr
         }
         None => {
             let of_tc = of_tc(columns);
+            // Counters beside queues or packets are left alone.
+            let packets = guess(Role::Queue, columns).is_some() || guess(Role::Frame, columns).is_some() || !of_tc.is_empty();
             for role in Role::ALL {
+                if packets && (Role::COUNTERS.contains(&role) || matches!(role, Role::Interval | Role::Speed)) {
+                    continue;
+                }
                 let known = of_tc.iter().find(|(known, ..)| *known == role).map(|(_, index, unit)| (*index, Some(*unit)));
                 if let Some((index, unit)) = known.or_else(|| guess(role, columns)) {
                     add(&mut binding, &mut problems, role, index, unit, &columns[index]);
@@ -420,7 +514,9 @@ pub fn bind(mapping: Option<&Mapping>, columns: &[Column]) -> Result<Binding, Pr
             if !binding.columns.is_empty() {
                 let said = binding.columns.iter().map(|b| {
                     let unit = match b.unit {
-                        Unit::Steps(_) | Unit::Iso | Unit::Ecn | Unit::Total => format!(" [{}]", b.unit.describe(b.role)),
+                        Unit::Steps(_) | Unit::Iso | Unit::Ecn | Unit::Total | Unit::TotalOf(_) | Unit::Since => {
+                            format!(" [{}]", b.unit.describe(b.role))
+                        }
                         Unit::Flag | Unit::Name => String::new(),
                     };
                     format!("{} = '{}'{unit}", b.role.name(), shortened(&columns[b.index].name))
@@ -446,7 +542,7 @@ pub fn bind(mapping: Option<&Mapping>, columns: &[Column]) -> Result<Binding, Pr
         if binding.get(Role::Time).is_none() {
             problems.push(lacks(Role::Time));
         }
-        if binding.get(Role::Queue).is_none() && binding.get(Role::Frame).is_none() {
+        if binding.get(Role::Queue).is_none() && binding.get(Role::Frame).is_none() && !binding.counts() {
             problems.push(lacks(Role::Queue));
         }
     }
@@ -497,11 +593,50 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
                 Unit::Steps(1)
             }
         },
+        (Role::Watermark, None) => match suffix_unit(role, &column.name).1 {
+            Some(unit) => unit,
+            None => {
+                problems.push(no_unit(role, column, "B", "watermark=COLUMN:cells(208B) or watermark=COLUMN:B"));
+                return;
+            }
+        },
+        (Role::Bytes | Role::Arrived | Role::Packets | Role::Drops | Role::Marks, None) => {
+            if !role.common().contains(&plain_name(&column.name).as_str()) {
+                problems.push(no_unit(role, column, "total", "a running count or a count of the interval"));
+                return;
+            }
+            // The names of these say their width.
+            match plain_name(&column.name).as_str() {
+                "ifoutoctets" | "ifoutdiscards" => Unit::TotalOf(32),
+                "ifhcoutoctets" | "ifhcoutucastpkts" => Unit::TotalOf(64),
+                _ => Unit::Total,
+            }
+        }
+        (Role::Interval, None) => match suffix_unit(role, &column.name).1 {
+            Some(unit) => unit,
+            None => {
+                problems.push(no_unit(role, column, "us", "a length of time in ps, ns, us, ms or s"));
+                return;
+            }
+        },
+        (Role::Speed, None) => Unit::Steps(1),
         (Role::Frame | Role::Payload, None) => Unit::Steps(1),
         (Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn, None) => Unit::Flag,
         (Role::Port | Role::Flow, None) => Unit::Name,
     };
     binding.columns.push(Bound { role, index, unit });
+}
+
+/// The problem of a column that is bound without a unit, and whose name does not say it.
+fn no_unit(role: Role, column: &Column, unit: &str, what: &str) -> Problem {
+    let problem = Problem::new(format!("has no unit, and its name does not say it: {what}"));
+    let problem = problem.column(role.name()).value(&column.name).accepted(role.accepted());
+    problem.suggestion(format!("write {0}={1}:UNIT, for example {0}={1}:{unit}", role.name(), column.name))
+}
+
+/// A name in lower case with `_` between its parts.
+fn plain_name(name: &str) -> String {
+    name.trim().to_lowercase().replace(['.', '-', ' '], "_")
 }
 
 /// Names in tc's output of waiting packets, of their bytes, and of packets that were dropped since the qdisc was made.
@@ -561,8 +696,8 @@ fn suffix_unit(role: Role, name: &str) -> (String, Option<Unit>) {
         }
     }
     let units: &[(&str, u64)] = match role {
-        Role::Time => &TIMES,
-        Role::Queue | Role::Frame => &SIZES,
+        Role::Time | Role::Interval => &TIMES,
+        Role::Queue | Role::Frame | Role::Watermark => &SIZES,
         _ => return (lower, None),
     };
     for (unit, steps) in units {
@@ -638,7 +773,7 @@ mod tests {
                 .unwrap_err();
         let text = message(&problems);
         for part in [
-            "--columns: 'tme' is nothing that a column can mean; accepted: time, queue, port, flow, frame, marked, dropped, replaced, at_head, payload, syn; did you mean 'time'?",
+            "--columns: 'tme' is nothing that a column can mean; accepted: time, queue, port, flow, frame, marked, dropped, replaced, at_head, payload, syn, bytes, arrived, packets, drops, marks, watermark, interval, speed; did you mean 'time'?",
             "--columns: queue: 'cells' is no unit of it",
             "say how large one is, for example cells(208B)",
             "time: 'NS' is no unit of it; accepted: ps, ns, us, ms, s, iso (2026-11-21T08:00:00.5Z); did you mean 'ns'?",

@@ -6,6 +6,7 @@ mod arrow;
 mod capture;
 mod columns;
 mod csv;
+mod feeds;
 mod flows;
 mod json;
 mod mapping;
@@ -16,6 +17,8 @@ mod stamps;
 mod tc;
 mod text;
 
+pub use self::arrow::{is_schema, message_length};
+pub use self::csv::has_values;
 pub use self::parquet::rows as parquet_rows;
 pub use flows::learn_flows;
 pub use mapping::Mapping;
@@ -41,10 +44,19 @@ pub const FORMATS: &[&dyn Format] = &[
     // Columns.
     &parquet::Parquet,
     &arrow::Arrow,
+    // Streams of telemetry; sFlow also in captures, of which it is what the first packet carries.
+    &feeds::sflow::SFLOW,
+    &feeds::lanz::STREAM,
+    &feeds::ipfix::SONIC,
     // Captures.
     &capture::Pcap,
     &capture::PcapNg,
     // Text.
+    &feeds::lanz::TABLE,
+    &feeds::timed::SNMP,
+    &feeds::timed::ETHTOOL,
+    &feeds::gnmi::GNMI,
+    &feeds::millisampler::MILLISAMPLER,
     &tc::Tc,
     &json::JsonLines,
     &csv::Csv,

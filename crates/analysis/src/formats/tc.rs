@@ -14,7 +14,7 @@ use crate::input::problem::{Problem, Problems};
 use crate::input::reader::{Batch, TraceReader, BATCH};
 use crate::{Fates, Record, NO_DATA, NO_FLOW, SAMPLE};
 use serde_json::Value;
-use std::io::{BufRead, Read};
+use std::io::{BufRead, ErrorKind, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -93,6 +93,18 @@ struct Document {
     qdiscs: Vec<Value>,
 }
 
+/// Beginning of a document, as far as it has come.
+#[derive(Default)]
+struct Begun {
+    time: Option<u128>,
+    text: Vec<u8>,
+    line: u64,
+    /// Brackets that are open; true if a text is, and if a backslash stands before.
+    depth: u32,
+    inside: bool,
+    escaped: bool,
+}
+
 /// Documents one after another.
 struct Documents {
     input: Box<dyn BufRead + Send>,
@@ -103,27 +115,34 @@ struct Documents {
     port: String,
     line: u64,
     read: u64,
+    /// Beginning of the next document, while the rest has not come.
+    begun: Begun,
+    paused: bool,
 }
 
 impl Documents {
     fn open(file: &SourceFile) -> Result<Self, Problem> {
         let (input, Origins { path, size, packing, gauge, port }) = Origins::open(file)?;
-        Ok(Documents { input, gauge, path, size, packing, port, line: 0, read: 0 })
+        Ok(Documents { input, gauge, path, size, packing, port, line: 0, read: 0, begun: Begun::default(), paused: false })
     }
 
     fn problem(&self, what: impl Into<String>, line: u64) -> Problem {
         Problem::new(what).file(&self.path).place(format!("line {line}"))
     }
 
-    /// The next document; none at the end, or where the last one is not whole.
+    /// The next document; none at the end, where the last one is not whole, or where the rest has not come (`paused`).
     fn next(&mut self) -> Result<Option<Document>, Problem> {
-        let (mut time, mut text, mut begin) = (None, Vec::new(), 0);
-        // Brackets that are open, and whether a text is, and a backslash stands before.
-        let (mut depth, mut inside, mut escaped) = (0_u32, false, false);
+        let Begun { mut time, mut text, line: mut begin, mut depth, mut inside, mut escaped } = std::mem::take(&mut self.begun);
+        self.paused = false;
         loop {
             let at = text.len();
             let mut limited = (&mut self.input).take((LIMIT - at.min(LIMIT)) as u64 + 1);
             let read = limited.read_until(b'\n', &mut text);
+            if read.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
+                self.begun = Begun { time, text, line: begin, depth, inside, escaped };
+                self.paused = true;
+                return Ok(None);
+            }
             let read = read.map_err(|e| self.problem(format!("cannot be read: {e}"), self.line.max(1)))?;
             if read == 0 {
                 return match depth {
@@ -240,10 +259,14 @@ impl Looks {
 impl TraceReader for Looks {
     fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
         batch.clear();
-        batch.first_row = self.documents.line;
+        let Begun { text, line, .. } = &self.documents.begun;
+        batch.first_row = if text.is_empty() { self.documents.line } else { line - 1 };
         let mut any = false;
         while batch.records.len() < BATCH {
-            let Some(document) = self.documents.next()? else { break };
+            let Some(document) = self.documents.next()? else {
+                any |= self.documents.paused;
+                break;
+            };
             any = true;
             self.take(&document, context, batch)?;
         }
@@ -252,6 +275,11 @@ impl TraceReader for Looks {
 
     fn place(&self, row: u64) -> String {
         format!("line {row}")
+    }
+
+    fn is_between(&self) -> bool {
+        let Begun { time, text, .. } = &self.documents.begun;
+        time.is_none() && text.is_empty()
     }
 
     fn progress(&self) -> f64 {

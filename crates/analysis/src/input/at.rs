@@ -20,6 +20,14 @@ pub trait ReadAt: Debug + Send + Sync {
     /// Errors of the system.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize>;
 
+    /// True for a stream of which more will come.
+    fn grows(&self) -> bool {
+        false
+    }
+
+    /// Lets go of the bytes before an offset: they will not be read again.
+    fn let_go(&self, _before: u64) {}
+
     /// Fills a buffer from an offset on.
     ///
     /// # Errors

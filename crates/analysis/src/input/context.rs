@@ -186,6 +186,11 @@ impl Flows {
         }
     }
 
+    /// Number of flows that are remembered by name, or with their first packet.
+    pub fn remembered(&self) -> usize {
+        self.names.len().max(self.opened.len())
+    }
+
     fn info(&self, flow: u32) -> FlowInfo {
         if let Some(known) = self.known.get(&flow) {
             let name = match &known.id {
@@ -333,6 +338,27 @@ pub struct Context {
     pub senders: Vec<(String, u64)>,
     /// Evidence of captures about frames that passed their ports.
     pub confirmed: Vec<(String, Confirmed)>,
+    /// Rows that were passed over as they are wrong; `None`: one is enough to refuse the whole file.
+    pub refused: Option<Refused>,
+}
+
+/// Problems that are kept of rows that were passed over.
+const REFUSED: usize = 8;
+
+/// Rows of a stream that were passed over, and the latest problems with them.
+#[derive(Debug, Default)]
+pub struct Refused {
+    pub rows: u64,
+    pub latest: std::collections::VecDeque<Problem>,
+}
+
+impl Refused {
+    /// Adds wrong rows, of which some are described.
+    pub fn add(&mut self, rows: u64, problems: Vec<Problem>) {
+        self.rows += rows;
+        self.latest.extend(problems);
+        self.latest.drain(..self.latest.len().saturating_sub(REFUSED));
+    }
 }
 
 /// Largest frame that is believed [bytes].

@@ -10,5 +10,5 @@ pub mod number;
 pub mod problem;
 pub mod reader;
 pub mod sorter;
-mod spill;
+pub mod spill;
 pub mod zstd;

@@ -13,7 +13,7 @@ pub const BATCH: usize = 1 << 14;
 pub const NO_WAIT: u64 = u64::MAX;
 
 /// A file that is being read.
-pub trait TraceReader {
+pub trait TraceReader: Send {
     /// Reads on; false at the end, where the batch is empty. A batch may be empty before the end.
     ///
     /// # Errors
@@ -21,6 +21,10 @@ pub trait TraceReader {
     fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems>;
     /// Name of a row in messages, for example `line 17`.
     fn place(&self, row: u64) -> String;
+    /// True if a stream that ended here would have lost nothing: no record has come in part.
+    fn is_between(&self) -> bool {
+        true
+    }
     /// Share of the file that has been read.
     fn progress(&self) -> f64;
     /// Notes and findings that are known only at the end.

@@ -83,14 +83,14 @@ impl<T: Stored> Sorter<T> {
         let mut from = 0;
         let mut runs = Vec::with_capacity(self.ends.len() + 1);
         for end in &self.ends {
-            runs.push(Run { from, at: from, end: *end, items: Vec::new() });
+            runs.push(Run { at: from, end: *end, items: Vec::new() });
             from = *end;
         }
         // Back to front, as all items of runs.
         self.held.sort_by_key(Stored::time);
         self.held.reverse();
         if !self.held.is_empty() {
-            runs.push(Run { from, at: from, end: from, items: self.held });
+            runs.push(Run { at: from, end: from, items: self.held });
         }
         let mut sorted = Sorted { file: self.file, runs, heap: BinaryHeap::new() };
         sorted.begin()?;
@@ -100,8 +100,7 @@ impl<T: Stored> Sorter<T> {
 
 #[derive(Debug)]
 struct Run<T> {
-    /// Begin, the place up to which it has been read, and end [bytes].
-    from: u64,
+    /// Place up to which it has been read, and end [bytes].
     at: u64,
     end: u64,
     /// Items that have been read, the last first.
@@ -120,23 +119,6 @@ pub struct Sorted<T> {
 impl<T: Stored> Sorted<T> {
     fn begin(&mut self) -> Result<(), Error> {
         (0..self.runs.len()).try_for_each(|run| self.advance(run))
-    }
-
-    /// All items once more, from the first; `None` where they were few enough that no file was needed.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn again(mut self) -> Result<Option<Self>, Error> {
-        if self.file.is_none() {
-            return Ok(None);
-        }
-        for run in &mut self.runs {
-            run.at = run.from;
-            run.items.clear();
-        }
-        self.heap.clear();
-        self.begin()?;
-        Ok(Some(self))
     }
 
     fn advance(&mut self, index: usize) -> Result<(), Error> {
@@ -199,18 +181,6 @@ mod tests {
             expected.sort();
             let found: Vec<(i64, u64)> = std::iter::from_fn(|| sorted.next().unwrap()).collect();
             assert!(found == expected, "{count} {most}");
-            // Once more, from whatever place.
-            let Some(mut sorted) = sorted.again().unwrap() else {
-                assert!(count < most as u64, "{count} {most}");
-                continue;
-            };
-            for left in [0, count / 3] {
-                let found: Vec<(i64, u64)> = std::iter::from_fn(|| sorted.next().unwrap()).skip(left as usize).collect();
-                assert!(found == expected[left as usize..], "{count} {most}");
-                sorted = sorted.again().unwrap().unwrap();
-                (0..left).for_each(|_| assert!(sorted.next().unwrap().is_some()));
-                sorted = sorted.again().unwrap().unwrap();
-            }
         }
     }
 }

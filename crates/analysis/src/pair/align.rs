@@ -5,12 +5,15 @@ use super::coarse::{Coarse, LONGEST};
 use super::envelope::{Delay, Envelope};
 use super::flight::Flight;
 use super::identity::Seen;
-use super::side::{Side, NEVER};
+use super::rows::{Keeper, Rows};
+use super::side::NEVER;
 use super::{Files, Tick, MOST_HELD};
+use crate::capture::Connections;
 use crate::input::problem::Failure;
 use crate::input::problem::Problems;
 use fanin_units::{BitRate, BPS};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Lead with which the capture before is read, so that each packet behind is known when it leaves [ps].
 const LEAD: i128 = 20_000_000_000;
@@ -191,16 +194,29 @@ impl Pass {
     }
 }
 
-/// Sides to be read once more, from the start, where they need not be sorted again.
-pub type Again = [Option<Side>; 2];
+/// Findings of the first reading.
+pub struct Aligned {
+    pub alignment: Alignment,
+    /// Connections of the captures before.
+    pub connections: Connections,
+    /// The packets of both sides, where there was room for them.
+    pub rows: [Option<Arc<Rows>>; 2],
+}
 
-/// Reads both captures; packets that were sorted for that can be read again.
+/// Reads both captures.
 ///
 /// # Errors
 /// They cannot be read, or were stopped.
-pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'_>) -> Result<(Alignment, Again), Failure> {
+pub fn align(
+    files: &Files,
+    coarse: &Coarse,
+    (rate, transfers): (Option<BitRate>, bool),
+    tick: Tick<'_>,
+) -> Result<Aligned, Failure> {
     let side = |index: usize| files.side(index, coarse.matching, coarse.hosts[index].clone());
     let (mut before, mut behind) = (side(0), side(1));
+    before.connections = Some(Connections::new(transfers));
+    let mut keep = [Keeper::default(), Keeper::default()];
     let mut pass = Pass {
         zero: before.peek()?.unwrap_or(0),
         shift: coarse.shift,
@@ -234,18 +250,22 @@ pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'
                     pass.flight.pop();
                 }
                 pass.flight.push(seen.time, (seen.key, seen.tag), seen.bytes);
+                keep[0].push(seen);
                 before.skip();
             }
             _ => {
                 let Some(seen) = behind.first()? else { continue };
                 pass.leave(seen);
+                keep[1].push(seen);
                 behind.skip();
             }
         }
     }
     // Of what is left before, only its end matters.
-    while let Some(seen) = before.next()? {
+    while let Some(seen) = before.first()? {
         pass.before_ends = seen.time;
+        keep[0].push(seen);
+        before.skip();
     }
     let ambiguous = [before.ambiguous("before_interface"), behind.ambiguous("behind_interface")];
     let problems: Problems = ambiguous.into_iter().flatten().collect();
@@ -253,7 +273,10 @@ pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'
         return Err(problems.into());
     }
     let tick = [&before, &behind].into_iter().filter_map(|side| side.passed.grain.step()).max();
-    Ok((Alignment { tick, ..pass.finish(rate) }, [before.again()?, behind.again()?]))
+    let connections = before.connections.take().unwrap_or_default();
+    let [kept_before, kept_behind] = keep;
+    let rows = [kept_before.finish(before.passed), kept_behind.finish(behind.passed)];
+    Ok(Aligned { alignment: Alignment { tick, ..pass.finish(rate) }, connections, rows })
 }
 
 impl Pass {

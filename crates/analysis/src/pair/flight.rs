@@ -33,6 +33,8 @@ struct Chain {
     later: u64,
     /// The next chain in the same place of the index, or that is free.
     next: u32,
+    /// Marks of the place without this chain.
+    below: u16,
 }
 
 /// Chains by the hash of their identity.
@@ -43,6 +45,9 @@ struct Chain {
 struct Index {
     factor: u64,
     places: Vec<u32>,
+    /// Of each place, a bit for each chain there: one that is not there is mostly known without a look at those of packets that were
+    /// dropped, which are out of the cache.
+    marks: Vec<u16>,
     chains: Vec<Chain>,
     free: Option<u32>,
     used: usize,
@@ -50,7 +55,14 @@ struct Index {
 
 impl Default for Index {
     fn default() -> Self {
-        Index { factor: RandomState::new().hash_one(0) | 1, places: Vec::new(), chains: Vec::new(), free: None, used: 0 }
+        Index {
+            factor: RandomState::new().hash_one(0) | 1,
+            places: Vec::new(),
+            marks: Vec::new(),
+            chains: Vec::new(),
+            free: None,
+            used: 0,
+        }
     }
 }
 
@@ -59,11 +71,19 @@ impl Index {
         (name.wrapping_mul(self.factor) >> 32) as usize & (self.places.len() - 1)
     }
 
+    fn mark(name: u64) -> u16 {
+        1 << (name >> 60)
+    }
+
     fn find(&self, name: u64) -> Option<u32> {
         if self.places.is_empty() {
             return None;
         }
-        let mut at = self.places[self.place(name)];
+        let place = self.place(name);
+        if self.marks[place] & Self::mark(name) == 0 {
+            return None;
+        }
+        let mut at = self.places[place];
         loop {
             let chain = self.chains.get(at as usize)?;
             if chain.name == name {
@@ -78,16 +98,21 @@ impl Index {
         if 2 * self.used >= self.places.len() {
             let all = std::mem::take(&mut self.places);
             self.places = vec![NO_CHAIN; (all.len() * 2).max(1 << 10)];
+            self.marks = vec![0; self.places.len()];
             for mut at in all {
                 while let Some(chain) = self.chains.get(at as usize).copied() {
                     let place = self.place(chain.name);
-                    self.chains[at as usize].next = std::mem::replace(&mut self.places[place], at);
+                    let (next, below) = (self.places[place], self.marks[place]);
+                    (self.chains[at as usize].next, self.chains[at as usize].below) = (next, below);
+                    (self.places[place], self.marks[place]) = (at, below | Self::mark(chain.name));
                     at = chain.next;
                 }
             }
         }
         let place = self.place(name);
-        let chain = Chain { name, first: number, last: number, later: number, next: self.places[place] };
+        let below = self.marks[place];
+        let chain = Chain { name, first: number, last: number, later: number, next: self.places[place], below };
+        self.marks[place] |= Self::mark(name);
         self.places[place] = match self.free {
             Some(at) => {
                 self.free = Some(self.chains[at as usize].next).filter(|next| *next != NO_CHAIN);
@@ -107,8 +132,10 @@ impl Index {
         let place = self.place(self.chains[gone as usize].name);
         let next = self.chains[gone as usize].next;
         if self.places[place] == gone {
-            self.places[place] = next;
+            let below = if next == NO_CHAIN { 0 } else { self.chains[gone as usize].below };
+            (self.places[place], self.marks[place]) = (next, below);
         } else {
+            // Its mark stays, which costs a look at most.
             let mut at = self.places[place];
             while let Some(chain) = self.chains.get_mut(at as usize) {
                 if chain.next == gone {

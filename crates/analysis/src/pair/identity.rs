@@ -5,7 +5,7 @@ use crate::input::context::bytes_of;
 use crate::input::sorter::Stored;
 use fanin_wire::{Frame, Headers};
 use serde::Serialize;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Congestion experienced. Source: RFC 3168 §5.
 const CE: u8 = 3;
@@ -50,6 +50,23 @@ pub struct Seen {
     pub hosts: (u64, u64),
     /// Interface at which the packet was captured, as its capture counts them.
     pub interface: u32,
+}
+
+impl Seen {
+    /// No packet: fields for those that are not known.
+    pub const NONE: Seen = Seen {
+        time: 0,
+        key: 0,
+        tag: 0,
+        unique: false,
+        bytes: 0,
+        marked: false,
+        ttl: 0,
+        has_data: false,
+        flow: (IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0, None, None),
+        hosts: (0, 0),
+        interface: 0,
+    };
 }
 
 /// Mixes a word into a hash. Equal packets get equal keys on any machine.

@@ -1,7 +1,7 @@
 //! Two captures of one port, before and behind it: every packet's queue, wait and fate.
 //!
-//! Three readings: [`coarse`] finds how packets match and which way leads to the port, [`align`] what the clocks are apart,
-//! [`reader`] makes the records. docs/dev/analysis-steps.md says how.
+//! [`coarse`] looks at the first packets and finds how they match and which way leads to the port; [`align`] reads both captures, finds
+//! what the clocks are apart, and keeps the packets as [`rows`]; [`reader`] makes the records of those. docs/dev/analysis-steps.md says how.
 
 mod align;
 mod both_ways;
@@ -12,6 +12,7 @@ mod flight;
 mod identity;
 mod reader;
 mod report;
+mod rows;
 mod side;
 #[cfg(test)]
 mod tests;
@@ -26,10 +27,11 @@ pub use waits::{FlowWait, WaitReport};
 use crate::capture::survey::Survey;
 use crate::capture::{CaptureFile, Connections};
 use crate::input::problem::{Failure, Problem, Problems};
-use align::Alignment;
+use align::{Aligned, Alignment};
 use coarse::Coarse;
 use fanin_units::{BitRate, Bytes, Time};
 use fanin_wire::Direction;
+use rows::Packets;
 use side::{Place, Side};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,8 +71,8 @@ pub struct Pair {
     files: Files,
     coarse: Coarse,
     alignment: Alignment,
-    /// Sides that are sorted already, for the first that reads them.
-    again: Mutex<align::Again>,
+    /// The packets of both sides, where there was room for them.
+    rows: [Option<Arc<rows::Rows>>; 2],
     connections: Connections,
     /// Name of the port: the interface behind it, or the capture.
     port: String,
@@ -164,9 +166,9 @@ impl Pair {
     }
 
     /// The packets before (0) or behind (1), from the start.
-    fn side(&self, index: usize) -> Side {
-        let again = self.again.lock().unwrap_or_else(PoisonError::into_inner)[index].take();
-        again.unwrap_or_else(|| self.files.side(index, self.coarse.matching, self.coarse.hosts[index].clone()))
+    fn packets(&self, index: usize) -> Packets {
+        let side = || self.files.side(index, self.coarse.matching, self.coarse.hosts[index].clone());
+        Packets::new(self.rows[index].clone(), side)
     }
 
     fn reported(&self, report: PairReport) {
@@ -221,15 +223,9 @@ pub fn join(mut before: Vec<CaptureFile>, mut behind: Vec<CaptureFile>, how: How
         interface.map(|interface| Place { interface, direction: (!both_ways).then_some(direction) })
     };
     let places = [place(before_interface, Direction::In), place(behind_interface, Direction::Out)];
-    let mut connections = Connections::default();
-    for CaptureFile { file, .. } in &before {
-        if !connections.read(&file.path, ((Box::new(file.open()?.0), file.size), transfers), tick)? {
-            return Err(Failure::Stopped);
-        }
-    }
     let files = Files { places, before: before.into(), behind: behind.into(), without_fcs, sorted };
     let coarse = coarse::look(&files, tick)?;
-    let (alignment, again) = align::align(&files, &coarse, rate, tick)?;
-    let (overhead, report, again) = (overhead.get(), Mutex::new(None), Mutex::new(again));
-    Ok(Arc::new(Pair { files, coarse, alignment, again, connections, port, rate, overhead, top, window, report }))
+    let Aligned { alignment, connections, rows } = align::align(&files, &coarse, (rate, transfers), tick)?;
+    let (overhead, report) = (overhead.get(), Mutex::new(None));
+    Ok(Arc::new(Pair { files, coarse, alignment, rows, connections, port, rate, overhead, top, window, report }))
 }

@@ -6,7 +6,8 @@ use super::checks::{Checks, Known};
 use super::flight::{Flight, Held};
 use super::identity::{spread, Seen};
 use super::report::{PairReport, Sums};
-use super::side::{Side, NEVER};
+use super::rows::Packets;
+use super::side::NEVER;
 use super::waits::Waits;
 use super::{Pair, MOST_HELD};
 use crate::capture::FlowKey;
@@ -62,16 +63,48 @@ struct Stranger {
     arrival: Arrival,
 }
 
+/// Packets in the queue: the time at which each leaves it, and its bytes.
+#[derive(Debug, Default)]
+struct Queue {
+    /// Packets that leave after those that came before them, as nearly all do, and others.
+    in_order: VecDeque<(i128, u32)>,
+    others: BinaryHeap<Reverse<(i128, u32)>>,
+    bytes: u64,
+}
+
+impl Queue {
+    /// Adds a packet that leaves then.
+    fn push(&mut self, leaves: i128, bytes: u32) {
+        self.bytes += u64::from(bytes);
+        if self.in_order.back().is_none_or(|(last, _)| *last <= leaves) {
+            self.in_order.push_back((leaves, bytes));
+        } else {
+            self.others.push(Reverse((leaves, bytes)));
+        }
+    }
+
+    /// Bytes of the packets that leave later; all others go.
+    fn at(&mut self, time: i128) -> u64 {
+        while let Some((_, bytes)) = self.in_order.front().copied().filter(|(leaves, _)| *leaves <= time) {
+            self.in_order.pop_front();
+            self.bytes -= u64::from(bytes);
+        }
+        while let Some(Reverse((_, bytes))) = self.others.peek().copied().filter(|Reverse((leaves, _))| *leaves <= time) {
+            self.others.pop();
+            self.bytes -= u64::from(bytes);
+        }
+        self.bytes
+    }
+}
+
 /// Reader that makes records of two captures.
 pub struct PairReader {
     pair: Arc<Pair>,
-    before: Side,
-    behind: Side,
+    before: Packets,
+    behind: Packets,
     flight: Flight<Arrival>,
     strangers: VecDeque<Stranger>,
-    /// Time at which each packet in the queue leaves it, and its bytes.
-    waiting: BinaryHeap<Reverse<(i128, u32)>>,
-    queue: u64,
+    queue: Queue,
     previous: Option<Left>,
     /// Latest time behind, on the clock before [ps].
     now: i128,
@@ -93,12 +126,11 @@ pub struct PairReader {
 impl PairReader {
     pub fn new(pair: Arc<Pair>) -> PairReader {
         PairReader {
-            before: pair.side(0),
-            behind: pair.side(1),
+            before: pair.packets(0),
+            behind: pair.packets(1),
             flight: Flight::default(),
             strangers: VecDeque::new(),
-            waiting: BinaryHeap::new(),
-            queue: 0,
+            queue: Queue::default(),
             previous: None,
             now: NEVER,
             ended: false,
@@ -148,7 +180,9 @@ impl PairReader {
                 }
             }
             _ => {
-                if let Some(seen) = self.behind.next()? {
+                let seen = self.behind.first()?.copied();
+                self.behind.skip();
+                if let Some(seen) = seen {
                     self.leave(&seen);
                 }
             }
@@ -229,8 +263,7 @@ impl PairReader {
     fn stranger(&mut self, seen: &Seen, left: i128) {
         let Some(previous) = self.previous else {
             // It may have been there before the capture began.
-            self.waiting.push(Reverse((left, seen.bytes)));
-            self.queue += u64::from(seen.bytes);
+            self.queue.push(left, seen.bytes);
             self.sums.left_out.behind_at_start += 1;
             return;
         };
@@ -323,12 +356,7 @@ impl PairReader {
         context: &mut Context,
         batch: &mut Batch,
     ) -> Result<(), Problems> {
-        while let Some(Reverse((out, bytes))) = self.waiting.peek().copied().filter(|Reverse((out, _))| *out <= time) {
-            debug_assert!(out <= time);
-            self.waiting.pop();
-            self.queue -= u64::from(bytes);
-        }
-        let queue = self.queue;
+        let queue = self.queue.at(time);
         let late = |_: NumberError| {
             let file = &self.pair.files.before[0].file.path;
             Problem::new("is before the start of the trace, or more than 106 days after it")
@@ -346,8 +374,7 @@ impl PairReader {
         if let Some(wait) = wait {
             flags |= if arrival.marked { MARKED } else { 0 };
             if wait > 0 {
-                self.waiting.push(Reverse((time + wait, arrival.bytes)));
-                self.queue += u64::from(arrival.bytes);
+                self.queue.push(time + wait, arrival.bytes);
             }
             if wait > WAITED && self.counts(time) {
                 let (w, q) = (float(wait), queue as f64);
@@ -406,10 +433,11 @@ impl TraceReader for PairReader {
             }
             // Whatever arrives now is not seen behind any more.
             if self.flight.len() + self.strangers.len() == 0 {
-                match self.before.next()? {
-                    Some(_) => self.sums.left_out.at_end += 1,
-                    None => break,
+                if self.before.first()?.is_none() {
+                    break;
                 }
+                self.before.skip();
+                self.sums.left_out.at_end += 1;
             }
         }
         self.given += batch.records.len() as u64;
@@ -426,7 +454,7 @@ impl TraceReader for PairReader {
 
     fn finish(&mut self, context: &mut Context) {
         self.sums.alike = self.flight.alike;
-        let passed = [&self.before.passed, &self.behind.passed];
+        let passed = [self.before.passed(), self.behind.passed()];
         let lookup = context.flows.lookup();
         let waiting = self.waits.finish((self.pair.top, !self.pair.with_transfers().is_empty()), &|flow| {
             if flow == NO_FLOW {

@@ -4,7 +4,7 @@ use super::identity::{Match, Seen};
 use crate::capture::frame_checks::{look_at, FrameChecks};
 use crate::capture::links::{name_of_number, number_named, number_of};
 use crate::capture::survey::Grain;
-use crate::capture::{ends_inside, unreadable, CaptureFile};
+use crate::capture::{ends_inside, unreadable, CaptureFile, Connections};
 use crate::display::count;
 use crate::input::problem::{Problem, Problems};
 use crate::input::sorter::{unsorted, Sorted, Sorter};
@@ -142,10 +142,6 @@ pub struct Side {
     /// True if the first of them is the next one.
     ready: bool,
     sorted: Option<Sorted<Seen>>,
-    /// Frames that were passed over until all was sorted.
-    read_once: Passed,
-    /// True if the packets have been read and sorted before.
-    again: bool,
     /// Packets that were handed over.
     count: u64,
     latest: i128,
@@ -154,6 +150,8 @@ pub struct Side {
     packets: BTreeMap<(usize, Option<u32>), u64>,
     here: ((usize, Option<u32>), u64),
     pub passed: Passed,
+    /// Connections of the captures, if they are to be found as well.
+    pub connections: Option<Connections>,
 }
 
 impl Side {
@@ -167,14 +165,13 @@ impl Side {
             ahead: VecDeque::with_capacity(AHEAD + 1),
             ready: false,
             sorted: None,
-            read_once: Passed::default(),
-            again: false,
             count: 0,
             latest: NEVER,
             copies: Copies { marks: vec![0; PLACES], places: vec![(0, 0, NEVER, 0); PLACES] },
             packets: BTreeMap::new(),
             here: ((0, None), 0),
             passed: Passed::default(),
+            connections: None,
         }
     }
 
@@ -194,22 +191,8 @@ impl Side {
         Some(problem.suggestion("say which of its interfaces: --before-interface, --behind-interface"))
     }
 
-    /// The side from its start, if its packets were sorted and are still in a file.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn again(self) -> Result<Option<Side>, Problems> {
-        let unsorted = |error: std::io::Error| unsorted(&error).file(&self.files[0].file.path);
-        let Some(sorted) = self.sorted.map(Sorted::again).transpose().map_err(unsorted)?.flatten() else { return Ok(None) };
-        let side = Side::new(self.files, self.how);
-        Ok(Some(Side { sorted: Some(sorted), passed: self.read_once, again: true, ..side }))
-    }
-
     /// Share of the side's bytes that have been read, 0 … 1.
     pub fn progress(&self) -> f64 {
-        if self.again {
-            return (self.count as f64 / self.passed.frames.max(1) as f64).min(1.0);
-        }
         let size: u64 = self.files.iter().map(|c| c.file.size).sum();
         (self.read as f64 / size.max(1) as f64).min(1.0)
     }
@@ -302,7 +285,6 @@ impl Side {
                 }
             }
             self.sorted = Some(sorter.finish().map_err(unsorted)?);
-            self.read_once = self.passed.clone();
         }
         if let Some(sorted) = self.sorted.as_mut().filter(|_| self.ahead.is_empty()) {
             self.ahead.extend(sorted.next().map_err(unsorted)?);
@@ -337,7 +319,12 @@ impl Side {
             self.passed.frames += 1;
             self.read += frame.data.len() as u64 + 16;
             let (interface, time) = (frame.interface, frame.time_ps);
-            let headers = frame.headers().filter(|_| !frame.is_notice_only());
+            let headers = frame.headers();
+            let only_notice = (headers.is_some() || self.connections.is_some()) && frame.is_notice_only();
+            if let Some(connections) = self.connections.as_mut().filter(|_| time >= 0 && !only_notice) {
+                connections.see(&frame, headers.as_ref());
+            }
+            let headers = headers.filter(|_| !only_notice);
             let mirror = headers.as_ref().and_then(|headers| headers.wrap?.mirror);
             let number = number_of(&frame, mirror.as_ref());
             let direction = mirror.map_or(frame.direction, |mirror| mirror.direction);
@@ -401,6 +388,9 @@ impl Side {
             let snaps = capture.interfaces().iter().filter_map(|i| i.snap);
             self.passed.snap = snaps.chain(self.passed.snap).min();
             self.passed.undated += capture.skipped().untimed;
+        }
+        if let Some(connections) = &mut self.connections {
+            connections.end_of_file();
         }
         self.file += 1;
     }

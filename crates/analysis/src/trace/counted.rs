@@ -3,7 +3,7 @@
 use crate::checks::Finding;
 use crate::counters::{CounterReport, Reading};
 use crate::trace::order::Sink;
-use crate::{FlowLookup, PortAnalyzer, PortReport, Record, Settings};
+use crate::{Burst, Disorder, FlowLookup, PortAnalyzer, PortReport, Record, Settings};
 use fanin_units::Bytes;
 
 /// Takes what is known of one port; each analysis begins with the first thing that it is of.
@@ -31,6 +31,54 @@ impl PortSink {
     fn begin(&mut self) -> &mut PortAnalyzer {
         let analyzer = self.analyzer();
         self.packets.insert(analyzer)
+    }
+
+    /// Takes the next record.
+    ///
+    /// # Errors
+    /// A record earlier than the one before: it is not taken.
+    #[inline]
+    pub fn push(&mut self, record: &Record) -> Result<(), Disorder> {
+        match &mut self.packets {
+            Some(packets) => packets.push(record),
+            None => self.begin().push(record),
+        }
+    }
+
+    /// Takes out the bursts that have ended: of packets, then of counters.
+    pub fn take_bursts(&mut self) -> Vec<Burst> {
+        let mut bursts = self.packets.as_mut().map(PortAnalyzer::take_bursts).unwrap_or_default();
+        bursts.extend(self.counters.iter_mut().flat_map(|counters| counters.take_bursts()));
+        bursts
+    }
+
+    /// Ends bursts that are open, as nothing is known from here on.
+    pub fn interrupt(&mut self) {
+        self.packets.iter_mut().for_each(PortAnalyzer::interrupt);
+        self.counters.iter_mut().for_each(|counters| counters.interrupt());
+    }
+
+    /// Beginning of the burst that is open [ps], and its largest queue so far; none outside.
+    pub fn open_burst(&self) -> Option<(u64, Option<u64>)> {
+        let of_packets = self.packets.as_ref().and_then(PortAnalyzer::open_burst).map(|(start, peak)| (start, Some(peak)));
+        of_packets.or_else(|| self.counters.as_ref()?.open_burst())
+    }
+
+    /// Number of bursts that have ended, and time in them [ps].
+    pub fn burst_totals(&self) -> (u64, u64) {
+        let (bursts, ps) = self.packets.as_ref().map(PortAnalyzer::burst_totals).unwrap_or_default();
+        let (more, more_ps) = self.counters.as_ref().map(|counters| counters.burst_totals()).unwrap_or_default();
+        (bursts + more, u64::try_from(ps).unwrap_or(u64::MAX).saturating_add(more_ps))
+    }
+
+    /// Number of flows that the port has seen, each of which takes memory.
+    pub fn flows_seen(&self) -> usize {
+        self.packets.as_ref().map_or(0, PortAnalyzer::flows_seen)
+    }
+
+    /// Time that is unknown by the counters [ps], by the reason.
+    pub fn unknown_time(&self) -> Vec<(&'static str, u64)> {
+        self.counters.as_ref().map(|counters| counters.unknown_time().collect()).unwrap_or_default()
     }
 
     /// Ends the port; gives its report, and one more of its counters where it has packets too. Adds what the counters contradict.

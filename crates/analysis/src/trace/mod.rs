@@ -6,6 +6,7 @@ mod explain;
 mod export;
 mod inspect;
 mod line_check;
+mod live;
 mod options;
 mod order;
 mod range;
@@ -28,6 +29,7 @@ pub use estimate::Buffer;
 pub use explain::{explain, ExplainedTransfer};
 pub use export::{each_record, export};
 pub use fanin_telemetry::{Name, RecordRow};
+pub use live::{Live, Watching};
 pub use options::{By, Options};
 pub use time_argument::Dated;
 pub use transfers::{AtPort, TransferReport, TransferRow};
@@ -445,8 +447,7 @@ impl<S: Sink> Run<'_, S> {
         let Failure::Problems(mut problems) = failure else { return failure };
         let records = self.records;
         let mut goes_on = |done| observer.progress(Progress { done, records }) == Control::Continue;
-        let open =
-            open.into_iter().filter(|open| sources[open.source].facts().shape == Shape::Text).map(|open| open.reader).collect();
+        let open = open.into_iter().filter(|open| is_text(sources[open.source].facts())).map(|open| open.reader).collect();
         if all_wrong(&mut problems, (open, &sources[waiting..]), context, &mut goes_on) {
             problems.into()
         } else {
@@ -711,6 +712,11 @@ impl Run<'_, PortSink> {
 /// Problems of a trace, at most.
 const MOST_PROBLEMS: usize = 50;
 
+/// True for a file of rows, of which many may be wrong.
+fn is_text(facts: &Facts) -> bool {
+    matches!(facts.shape, Shape::Text | Shape::Counters)
+}
+
 /// Adds the problems in tables of text, once one has any: in tables that are open, and in those still to be opened. False: it was
 /// stopped.
 fn all_wrong(
@@ -721,7 +727,7 @@ fn all_wrong(
 ) -> bool {
     let mut batch = Batch::default();
     let mut opened = open.into_iter();
-    let mut waiting = waiting.iter().filter(|source| source.facts().shape == Shape::Text);
+    let mut waiting = waiting.iter().filter(|source| is_text(source.facts()));
     while problems.len() < MOST_PROBLEMS {
         let Some(mut reader) = opened.next().or_else(|| waiting.find_map(|source| source.open(context).ok())) else {
             break;

@@ -164,6 +164,32 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
     for how in [0, 2, 6, 10, 34] {
         add("packets", &[how], &cooked());
     }
+    let example = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces").join(name);
+        std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    };
+    for (how, name, length) in
+        [(4, "sflow.pcap", 6_000), (1, "lanz.csv", 8_000), (2, "counters.csv", 8_000), (4, "minutes.csv", 8_000)]
+    {
+        let file = example(name);
+        add("feed", &[how], &file[..file.len().min(length)]);
+    }
+    // A configuration of LANZ with segments of 512 B, then a congestion of 70 segments (lanz.proto).
+    let config = b"\x0e\x0a\x0c\x08\x01\x10\x01\x18\x02\x20\x80\x04\x28\x90\x03";
+    let congestion = b"\x15\x12\x13\x08\xda\xf4\xa1\xd0\xb0\xaa\x21\x12\x01\x78\x18\x00\x20\x01\x28\x46\x30\x01";
+    add("feed", &[0], &[&config[..], congestion].concat());
+    add(
+        "feed",
+        &[4],
+        b"1700000000\nIF-MIB::ifHCOutOctets.3 = Counter64: 5\n1700000060\nIF-MIB::ifHCOutOctets.3 = Counter64: 95000000000\n",
+    );
+    add(
+        "feed",
+        &[4],
+        b"1700000000.5\nNIC statistics:\n     tx_bytes: 5\n1700000001\nNIC statistics:\n     tx_bytes: 900000000\n",
+    );
+    add("feed", &[0], br#"[{"name":"s","timestamp":1700000000000000000,"tags":{"interface_name":"e1"},"values":{"/x/out-octets":"1","/x/max-queue-len":5}}]
+[{"name":"s","timestamp":1700000001000000000,"tags":{"interface_name":"e1"},"values":{"/x/out-octets":"900","/x/max-queue-len":9}}]"#);
     for wrapping in wrapping::ALL {
         add("frame", &[0, 1, 0], &wrapping::wrap(wrapping, &segment(1), 166).0);
         let [before, behind] = tunnelled(wrapping);

@@ -235,7 +235,11 @@ impl Core {
         found.queue_packets += before.packets;
         found.queue_cells += if by_class { 0 } else { before.cells }; // by class none are counted
         let verdict = self.ask_at_enqueue(l, class, &found, packet);
-        let marked = matches!(verdict, MarkVerdict::Mark(reason) if self.mark(l, packet, reason));
+        let marked = match verdict {
+            MarkVerdict::Mark(reason) => self.mark(l, packet, reason),
+            MarkVerdict::Undecided => self.undecided(l, class),
+            MarkVerdict::Pass | MarkVerdict::Drop(_) => false,
+        };
         if marked {
             self.marked_while_held(packet);
         }

@@ -65,7 +65,21 @@ impl Core {
             MarkVerdict::Pass => Ok(false),
             MarkVerdict::Mark(reason) => Ok(self.mark(l, packet, reason)),
             MarkVerdict::Drop(reason) => Err(reason),
+            MarkVerdict::Undecided => Ok(self.undecided(l, class)),
         }
+    }
+
+    /// Ends the run as soon as the inner loop does, where nobody decides about a packet of a class any more. The packet passes.
+    #[cold]
+    #[inline(never)]
+    pub fn undecided(&mut self, l: LinkId, class: usize) -> bool {
+        let port = &self.ports[l];
+        let markers = port.queues.as_deref().and_then(|queues| queues.markers.as_deref());
+        let marker = markers.and_then(|markers| markers.get(class)).unwrap_or(&port.marker);
+        let reason = marker.failure().unwrap_or_else(|| "there is no block".to_string());
+        self.stuck.get_or_insert_with(|| format!("nobody decides about packets at port {} any more: {reason}", port.name));
+        self.barrier = Time::ZERO;
+        false
     }
 
     /// The marking policy's verdict on a packet of a class that finds a queue like this.
@@ -102,7 +116,11 @@ impl Core {
                 None => MarkVerdict::Pass,
             },
         };
-        let marked = matches!(verdict, MarkVerdict::Mark(reason) if self.mark(l, packet, reason));
+        let marked = match verdict {
+            MarkVerdict::Mark(reason) => self.mark(l, packet, reason),
+            MarkVerdict::Undecided => self.undecided(l, class),
+            MarkVerdict::Pass | MarkVerdict::Drop(_) => false,
+        };
         if self.ports[l].watched.is_some() {
             let result = self.ledger.tables.queue_dequeued(packet, marked, None);
             self.check(result);

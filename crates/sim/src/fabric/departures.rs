@@ -205,6 +205,7 @@ impl Core {
             MarkVerdict::Pass => (false, Ok(())),
             MarkVerdict::Mark(reason) => (self.mark(l, packet, reason), Ok(())),
             MarkVerdict::Drop(reason) => (false, Err(reason)),
+            MarkVerdict::Undecided => (self.undecided(l, head.class), Ok(())),
         };
         if closes {
             let result = self.ledger.tables.queue_dequeued(packet, marked, verdict.err().map(|_| queued));

@@ -8,6 +8,7 @@ use super::rules::{Transmit, Used};
 use super::tx_queue::{drop_at_host, Queued};
 use super::Hosts;
 use crate::core::Core;
+use crate::ledger::kind;
 use fanin_packet::PacketId;
 use fanin_units::{HostId, LinkId, Time};
 
@@ -169,7 +170,10 @@ impl Hosts {
     /// [`Hosts::catch_up`] of all hosts; true where any had a transmission opportunity.
     pub fn catch_up_all(&mut self, core: &mut Core) -> bool {
         let sent = core.ledger.totals.sent;
-        (0..self.hosts.len() as u32).map(HostId).for_each(|host| self.catch_up(core, host));
+        (0..self.hosts.len() as u32).map(HostId).for_each(|host| {
+            core.ledger.note_event(core.now, kind::END, [u64::from(host.0), 0]);
+            self.catch_up(core, host);
+        });
         core.ledger.totals.sent > sent
     }
 

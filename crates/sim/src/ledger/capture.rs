@@ -4,20 +4,21 @@
 use super::Destination;
 use fanin_packet::{Control, Envelope, Framing, Header, Kind, Packet};
 use fanin_scenario::Scenario;
-use fanin_telemetry::{Stamp, TableError};
+use fanin_telemetry::{EventClock, Moment, Stamp, TableError};
 use fanin_units::{HostId, LinkId, Span, Time};
 use fanin_wire::{control, shim, CaptureFile, Direction, Framer};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 /// A host whose NIC is not captured.
 const NONE: u32 = u32::MAX;
 
 /// A frame that is not written yet: a NIC knows beforehand when it will send, and a host sees a packet some time after it
 /// has arrived.
-struct Pending {
-    /// Time, and a number in the order in which frames became known.
-    key: (Time, u64),
+pub struct Pending {
+    /// Time, and then the order in which frames became known: the event, where worlds of several parts write one file, and a number.
+    key: (Time, Moment, u64),
     interface: u32,
     direction: Direction,
     /// Stamp in the frame's last bytes, where frames have room for one.
@@ -58,6 +59,8 @@ pub type ShimBytes = (u16, Vec<u8>);
 /// A capture in progress.
 pub struct Capturing {
     file: CaptureFile,
+    /// Frames are held for the file of the whole network, each with its event.
+    clock: Option<Arc<EventClock>>,
     framer: Framer,
     /// True if frames have room for stamps.
     stamped: bool,
@@ -97,8 +100,9 @@ impl Capturing {
             scenario.hash()
         );
         let mut file = match to {
-            Destination::Nowhere | Destination::Held(_) => return Ok(None),
-            Destination::Memory => CaptureFile::keep(application, &comment, snap),
+            Destination::Nowhere => return Ok(None),
+            // Of a part's own file only the numbers of interfaces are used.
+            Destination::Memory | Destination::Held(_) => CaptureFile::keep(application, &comment, snap),
             Destination::Folder(folder) => CaptureFile::create(folder, application, &comment, snap)?,
         };
         let topology = scenario.topology();
@@ -114,6 +118,10 @@ impl Capturing {
             longest: delays.fold(doc.host.processing_delay, Span::max),
             links,
             file,
+            clock: match to {
+                Destination::Held(clock) => Some(clock.clone()),
+                _ => None,
+            },
             framer: Framer::new(framing).expect("a framing that validation accepts for captures"),
             stamped: doc.telemetry.trailer() > 0,
             interfaces,
@@ -134,11 +142,38 @@ impl Capturing {
         (interface, direction): (u32, Direction),
     ) {
         packet.envelope.set_shim(None);
-        let key = (time, self.known);
-        self.known += 1;
+        let key = self.key(time);
         let stamp = self.stamped.then_some(stamp);
         let came_with = if direction == Direction::In { self.came_with.take() } else { None };
         self.pending.push(Reverse(Pending { key, interface, direction, stamp, packet, shim, came_with }));
+    }
+
+    /// The place of a frame of a time that becomes known now.
+    fn key(&mut self, time: Time) -> (Time, Moment, u64) {
+        self.known += 1;
+        (time, self.clock.as_deref().map(EventClock::now).unwrap_or_default(), self.known)
+    }
+
+    /// Takes the frames of events up to a time; `place` gives the place of an event of the wheel.
+    pub fn take_held(&mut self, until: u64, place: impl Fn(Moment) -> Moment) -> Vec<Pending> {
+        let pending = std::mem::take(&mut self.pending).into_iter();
+        let (taken, left): (Vec<_>, Vec<_>) = pending.partition(|Reverse(frame)| frame.key.1.time <= until);
+        self.pending = left.into();
+        let placed = |Reverse(mut frame): Reverse<Pending>| {
+            frame.key.1 = place(frame.key.1);
+            frame
+        };
+        taken.into_iter().map(placed).collect()
+    }
+
+    /// Takes frames that parts of the network have held, all of events up to `until`, and writes those before which no other can become
+    /// known.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn give_held(&mut self, frames: Vec<Pending>, until: Time) -> Result<(), TableError> {
+        self.pending.extend(frames.into_iter().map(Reverse));
+        self.release_known(self.ended.map_or(until, |end| end.min(until)))
     }
 
     /// The interface of a link that is captured.
@@ -164,8 +199,7 @@ impl Capturing {
         });
         packet.envelope.frame -= came_with.map_or(0, |(_, bytes)| u16::from(bytes));
         packet.envelope.set_shim(None);
-        let key = (left, self.known);
-        self.known += 1;
+        let key = self.key(left);
         // A message that a switch has made of a packet's headers has no room for a stamp.
         let stamp = (self.stamped && packet.envelope.kind != Kind::Control).then_some(stamp);
         self.pending.push(Reverse(Pending { key, interface, direction: Direction::Out, stamp, packet, shim, came_with }));
@@ -174,6 +208,9 @@ impl Capturing {
 
     /// Writes the frames before which no other can become known: a frame seen now was on a link no earlier.
     fn release_known(&mut self, now: Time) -> Result<(), TableError> {
+        if self.clock.is_some() {
+            return Ok(());
+        }
         self.release(Time::from_ps(now.ps().saturating_sub(self.longest.ps())))
     }
 

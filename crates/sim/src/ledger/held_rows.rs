@@ -1,9 +1,11 @@
 //! Rows of the parts of a network on their way to the tables of the run, each with the event that has written it.
 
+use super::capture::Pending;
 use super::Tables;
 use fanin_telemetry::{
     DropRow, FlowRow, Moment, PauseRow, PortRow, QueueRow, Row, StampRow, StateRow, Table, TableError, VoqRow,
 };
+use fanin_units::Time;
 
 /// Kinds of events, in the order in which those of one time happen.
 pub mod kind {
@@ -33,6 +35,9 @@ pub struct HeldRows {
     states: Held<StateRow>,
     voqs: Held<VoqRow>,
     stamps: Held<StampRow>,
+    frames: Vec<Pending>,
+    /// Time up to which all events are in it.
+    until: u64,
 }
 
 impl HeldRows {
@@ -43,7 +48,10 @@ impl HeldRows {
             rows.iter_mut().for_each(|(moment, _)| *moment = place(*moment));
             rows
         }
+        let frames = tables.capture.as_deref_mut().map_or_else(Vec::new, |capture| capture.take_held(until, &place));
         HeldRows {
+            frames,
+            until,
             flows: take(&mut tables.flows, until, &place),
             ports: take(&mut tables.ports, until, &place),
             queues: take(&mut tables.queues, until, &place),
@@ -65,6 +73,8 @@ impl HeldRows {
         self.states.append(&mut other.states);
         self.voqs.append(&mut other.voqs);
         self.stamps.append(&mut other.stamps);
+        self.frames.append(&mut other.frames);
+        self.until = self.until.max(other.until);
     }
 
     /// Writes all rows in the order of their events.
@@ -75,6 +85,9 @@ impl HeldRows {
         fn write<R: Row>(mut rows: Held<R>, table: &mut Table<R>) -> Result<(), TableError> {
             rows.sort_by_key(|(moment, _)| *moment);
             rows.into_iter().try_for_each(|(_, row)| table.push(row))
+        }
+        if let Some(capture) = tables.capture.as_deref_mut() {
+            capture.give_held(self.frames, Time::from_ps(self.until))?;
         }
         write(self.flows, &mut tables.flows)?;
         write(self.ports, &mut tables.ports)?;

@@ -481,6 +481,13 @@ impl Tables {
         of_flows + of_ports + self.pauses.rows() + self.states.rows() + self.voqs.rows() + self.hosts.rows()
     }
 
+    /// Notes that the run has ended at `now`: no later frame becomes known.
+    pub fn settle_capture(&mut self, now: Time) {
+        if let Some(capture) = self.capture.as_deref_mut() {
+            capture.settle(now);
+        }
+    }
+
     /// Closes all tables; gives their names and numbers of rows.
     pub fn finish(&mut self) -> Result<Vec<(&'static str, u64)>, TableError> {
         self.settle()?;

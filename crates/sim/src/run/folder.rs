@@ -3,6 +3,7 @@
 use super::setup;
 use super::summary::summary;
 use crate::ledger::{Destination, Totals, TABLES};
+use crate::outside::Blocks;
 use crate::run::parts::{self, Division, Order};
 use crate::world::{Pause, World};
 use fanin_params::Problem;
@@ -105,6 +106,8 @@ pub struct Outcome {
 /// See [`RunError`]. Whatever happens after the start, the manifest says `partial` and why.
 pub fn run(scenario: &Scenario, folder: &Path, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
     let fail = |path: &Path, error: &std::io::Error| RunError::Write { path: path.to_path_buf(), cause: error.to_string() };
+    // Before anything is replaced: a block that is not there costs no earlier result.
+    let outside = Blocks::connect(scenario).map_err(RunError::Problems)?;
     std::fs::create_dir_all(folder).map_err(|e| fail(folder, &e))?;
     let mut manifest = Map::new();
     manifest.insert("fanin".into(), json!(env!("CARGO_PKG_VERSION")));
@@ -123,7 +126,7 @@ pub fn run(scenario: &Scenario, folder: &Path, observer: &mut dyn Observer) -> R
     let working = folder.join(WORKING);
     std::fs::create_dir(&working).map_err(|e| fail(&working, &e))?;
     let ballast = Ballast::new(folder);
-    let result = run_inside(scenario, folder, observer, &mut manifest, ballast);
+    let result = run_inside((scenario, outside), folder, observer, &mut manifest, ballast);
     if let Err(error) = &result {
         // Should even this fail, a manifest written earlier stays: see `rescue`.
         let _ = write_partial(folder, &mut manifest, &error.to_string());
@@ -219,14 +222,14 @@ impl Drop for Ballast {
 }
 
 fn run_inside(
-    scenario: &Scenario,
+    (scenario, outside): (&Scenario, Blocks),
     folder: &Path,
     observer: &mut dyn Observer,
     manifest: &mut Map<String, Value>,
     ballast: Ballast,
 ) -> Result<Outcome, RunError> {
     let working = folder.join(WORKING);
-    let (mut world, driven) = simulate(scenario, &Destination::Folder(&working), observer)?;
+    let (mut world, driven) = simulate((scenario, outside), &Destination::Folder(&working), observer)?;
     let mut wound_up = false;
     let ended = driven.and_then(|(ended, threads)| {
         wound_up = true;
@@ -276,7 +279,8 @@ fn run_inside(
 /// See [`RunError`]; nothing is written that could fail.
 pub fn summarize(scenario: Scenario, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
     let hash = scenario.hash();
-    let (mut world, driven) = simulate(&scenario.unrecorded(), &Destination::Nowhere, observer)?;
+    let outside = Blocks::connect(&scenario).map_err(RunError::Problems)?;
+    let (mut world, driven) = simulate((&scenario.unrecorded(), outside), &Destination::Nowhere, observer)?;
     let ((interrupted, stuck), _) = driven?;
     let (summary, _) = finish(&mut world)?;
     if let Some(stuck) = stuck.or_else(|| world.traffic.failures().first().cloned()) {
@@ -297,6 +301,9 @@ fn describe_run(world: &World, observer: &mut dyn Observer, manifest: &mut Map<S
     manifest.insert("cpu_s".into(), json!(cpu));
     manifest.insert("packet_hops".into(), json!(world.core.ledger.totals.packet_hops));
     manifest.insert("events".into(), json!(world.core.ledger.totals.events));
+    if let Some(outside) = world.outside.describe() {
+        manifest.insert("outside".into(), outside);
+    }
 }
 
 fn files(rows: Rows) -> Value {
@@ -331,12 +338,12 @@ type Driven = Result<((bool, Option<String>), Value), TableError>;
 
 /// Simulates a scenario, on as many threads as it asks for.
 fn simulate(
-    scenario: &Scenario,
+    (scenario, outside): (&Scenario, Blocks),
     destination: &Destination<'_>,
     observer: &mut dyn Observer,
 ) -> Result<(World, Driven), RunError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut world = setup::world(scenario, destination)?;
+    let mut world = setup::world_asking(scenario, destination, outside)?;
     let parts::Chosen { threads, mut why } = parts::choose(scenario, &world.traffic, cores);
     if threads > 1 {
         let division = Division::balanced(scenario, threads);

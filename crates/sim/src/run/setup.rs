@@ -23,9 +23,10 @@ use crate::hosts::storm::{Storm, Storms, STORM};
 use crate::hosts::tx_queue::TxQueue;
 use crate::hosts::{Host, Hosts, NO_HOST};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trace, Wanted};
+use crate::outside::Blocks;
 use crate::world::sample::Samples;
 use crate::world::{World, DEADLOCK_PERIOD};
-use fanin_engine::{Ahead, Ties, Timers, Wheel};
+use fanin_engine::{Ahead, Table, Ties, Timers, Wheel};
 use fanin_packet::Framing;
 use fanin_scenario::{notices, Nic, Notice, PauseWatchdog, PortModel, Sampling, Scenario, Telemetry};
 use fanin_switch::{
@@ -60,9 +61,17 @@ fn far_end(topology: &Topology, node: NodeId) -> FarEnd {
 /// Builds the world of a scenario.
 ///
 /// # Errors
-/// When a result table cannot be created, or the traffic cannot be generated.
+/// When a result table cannot be created, the traffic cannot be generated, or a block outside that decides is not there.
 pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World, RunError> {
-    build(scenario, destination, None)
+    world_asking(scenario, destination, Blocks::connect(scenario).map_err(RunError::Problems)?)
+}
+
+/// Builds the world of a scenario whose outside blocks are connected.
+///
+/// # Errors
+/// As [`world`].
+pub fn world_asking(scenario: &Scenario, destination: &Destination<'_>, outside: Blocks) -> Result<World, RunError> {
+    build(scenario, destination, None, outside)
 }
 
 /// Builds the world of a scenario, with or without fetching ahead: results do not depend on it, which tests show on networks of any size.
@@ -70,11 +79,16 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
 /// # Errors
 /// As [`world`].
 pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefetches: bool) -> Result<World, RunError> {
-    build(scenario, destination, Some(prefetches))
+    build(scenario, destination, Some(prefetches), Blocks::connect(scenario).map_err(RunError::Problems)?)
 }
 
 /// `prefetches`: whether to fetch ahead; absent: where it pays.
-fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<bool>) -> Result<World, RunError> {
+fn build(
+    scenario: &Scenario,
+    destination: &Destination<'_>,
+    prefetches: Option<bool>,
+    outside: Blocks,
+) -> Result<World, RunError> {
     let topology = scenario.topology();
     let doc = scenario.doc();
     let (switch, engine, telemetry) = (&doc.switch, &doc.engine, &doc.telemetry);
@@ -90,6 +104,8 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
     let fails = !scenario.outages().is_empty();
     let general = fails || links.iter().any(off_fast_path);
     let faults = faults(scenario);
+    let mut ports: Table<Port, LinkId> = ports.into();
+    outside.attach(scenario, &mut ports);
     let arrivals = links.len() + crossbar_slots.len();
 
     let (horizon, spacing, shortest) = rhythm(topology, framing);
@@ -115,7 +131,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             barrier: Time::ZERO,
             arrivals,
             links: links.into(),
-            ports: ports.into(),
+            ports,
             pool: Pool::default(),
             shared: shared_buffers(scenario).into(),
             combined,
@@ -154,6 +170,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         },
         hosts,
         traffic,
+        outside,
         informed: BTreeMap::new(),
         prefetches,
         stop: scenario.stop().unwrap_or(Time::MAX),

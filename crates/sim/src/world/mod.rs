@@ -15,6 +15,7 @@ use crate::core::Core;
 use crate::fabric::Fabric;
 use crate::hosts::Hosts;
 use crate::ledger::{kind, Totals};
+use crate::outside::Blocks;
 use fanin_packet::{Kind, PacketId};
 use fanin_switch::DropReason;
 use fanin_telemetry::TableError;
@@ -40,6 +41,7 @@ pub struct World {
     pub(crate) fabric: Fabric,
     pub(crate) hosts: Hosts,
     pub(crate) traffic: Traffic,
+    pub(crate) outside: Blocks,
     /// Flows whose opener does not know yet that they may start, by the time when it will know.
     pub(crate) informed: BTreeMap<(Time, u16, u64), FlowSpec>,
     /// True if links and ports do not fit into a core's cache: memory that the next events need is fetched ahead of them.

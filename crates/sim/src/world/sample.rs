@@ -134,9 +134,7 @@ impl World {
 
     /// Brings everything that is here up to the end: last sample, flows that did not end.
     pub(crate) fn wind_up_part(&mut self) {
-        if let Some(capture) = &mut self.core.ledger.tables.capture {
-            capture.settle(self.core.now);
-        }
+        self.core.ledger.tables.settle_capture(self.core.now);
         self.hosts.catch_up_all(&mut self.core);
         self.core.links.ids().for_each(|l| self.core.catch_up(l));
         self.fabric.notify(&mut self.core);

@@ -83,6 +83,7 @@ fn difference(found: &Kept, expected: &Kept) -> String {
         .or_else(|| of("states", &found.states, &expected.states))
         .or_else(|| of("voqs", &found.voqs, &expected.voqs))
         .or_else(|| of("stamps", &found.stamps, &expected.stamps))
+        .or_else(|| of("packets", &found.packets, &expected.packets))
         .unwrap_or_else(|| {
             format!("{} {}, expected {} {}", found.fingerprint, found.summary, expected.fingerprint, expected.summary)
         })
@@ -344,6 +345,12 @@ fn compare(random: &Random, following: &str, draws: &[u32], ends: bool) -> Resul
         _ => "queues = [\"*\"]",
     };
     let text = text.replace("queues = [\"*\"]", keep);
+    let captured = ["", "hosts = [\"*\"]", "links = [\"*->*\"]", "hosts = [\"h1\"], links = [\"*->h*\"]"][draws[3] as usize % 4];
+    let text = if captured.is_empty() {
+        text
+    } else {
+        text.replace("[telemetry]\n", &format!("[telemetry]\ncapture = {{ {captured} }}\n"))
+    };
     let Ok(scenario) = Scenario::from_toml(&text, Path::new(".")) else { return Ok(Compared::new()) };
     let switches = scenario.topology().switch_count();
     let mut compared = Compared::new();

@@ -2,4 +2,6 @@
 
 mod capture;
 mod except;
+#[cfg(unix)]
+mod outside;
 mod summary;

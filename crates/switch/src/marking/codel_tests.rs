@@ -32,6 +32,7 @@ fn acts(codel: &mut Codel, (from, until, step): (u64, u64, u64), waited: Span, e
                 acts.push(now);
                 now += step;
             }
+            MarkVerdict::Undecided => unreachable!("CoDel asks nobody"),
         }
     }
     acts

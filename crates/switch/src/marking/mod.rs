@@ -5,6 +5,7 @@
 
 pub(crate) mod by_class;
 mod codel;
+mod external;
 mod front_drop;
 mod none;
 mod red;
@@ -13,6 +14,7 @@ mod threshold;
 
 pub use by_class::ClassMarking;
 pub use codel::CodelParams;
+pub use external::{Answer, Moment, Outside, OutsideParams, OutsidePort, Question, OUTSIDE_SETTINGS};
 pub use front_drop::FrontDropParams;
 pub use none::NoMarking;
 pub use red::{RedParams, Spacing};
@@ -28,6 +30,9 @@ use fanin_units::{Amount, Bytes, Stream};
 pub(crate) trait Policy: Sized {
     /// Parameters of the policy.
     type Params;
+
+    /// True if the policy is one of those that a scenario can be tried with.
+    const TRIED: bool = true;
 
     /// The state at the start of a run.
     fn new(params: &Self::Params) -> Self;
@@ -69,6 +74,19 @@ pub(crate) trait Policy: Sized {
     /// True if the policy does nothing while the queue is below all of its amounts.
     fn idle_below(_params: &Self::Params) -> bool {
         true
+    }
+
+    /// Parameters of a policy that asks a block outside of the simulator.
+    fn outside(_params: &Self::Params) -> Option<&OutsideParams> {
+        None
+    }
+
+    /// Brings the outside block to a policy that asks one.
+    fn attach(&mut self, _at: OutsidePort) {}
+
+    /// Reason for which the policy has said [`MarkVerdict::Undecided`].
+    fn failure(&self) -> Option<String> {
+        None
     }
 
     /// Decides about a packet that admission has accepted and that is about to be queued.
@@ -128,6 +146,7 @@ fn meant(kind: &str) -> Option<&'static str> {
             Some("did you mean 'red'? It marks ECN-capable packets by chance, from the average queue")
         }
         "fq_codel" | "cobalt" => Some("did you mean 'codel'?"),
+        "cosim" | "cosimulation" | "socket" | "outside" => Some("did you mean 'external'? A block at a socket decides then"),
         "off" | "drop_tail" | "droptail" => Some("did you mean 'none'?"),
         _ => None,
     }
@@ -183,6 +202,16 @@ macro_rules! registry {
                 match self { $( Marker::$name(state) => state.on_head(head, p), )* }
             }
 
+            /// Brings the outside block to a policy that asks one ([`Marking::outside`]).
+            pub fn attach(&mut self, at: OutsidePort) {
+                match self { $( Marker::$name(state) => state.attach(at), )* }
+            }
+
+            /// Reason for which the policy has said [`MarkVerdict::Undecided`].
+            pub fn failure(&self) -> Option<String> {
+                match self { $( Marker::$name(state) => state.failure(), )* }
+            }
+
             /// True if [`Marker::on_enqueue`] has to be called.
             pub fn acts_at_enqueue(&self) -> bool {
                 match self { $( Marker::$name(state) => state.acts_at_enqueue(), )* }
@@ -212,12 +241,19 @@ macro_rules! registry {
         }
 
         impl Marking {
-            /// One trial for each marking policy.
+            /// One trial for each marking policy that can be tried.
             pub fn trials(at: &Ground) -> Vec<Trial> {
-                vec![$( {
+                let trials = [$( <$state as Policy>::TRIED.then(|| {
                     let own = ("switch.marking".to_string(), format!("{:?}", $kind));
                     Trial::new("switch.marking", $kind, &[$($doc),*], own, <$state as Policy>::authors(at))
-                }, )*]
+                }), )*];
+                trials.into_iter().flatten().collect()
+            }
+
+            /// Parameters of a policy that asks a block outside of the simulator: whoever runs the pipeline brings it
+            /// ([`Marker::attach`]).
+            pub fn outside(&self) -> Option<&OutsideParams> {
+                match self { $( Marking::$name(params) => <$state as Policy>::outside(params), )* }
             }
 
             /// Memory of the policy at one port; `None`: not known.
@@ -297,4 +333,6 @@ registry! {
     "codel" => Codel(CodelParams, codel::Codel),
     /// Front drop: no marks; packets at the head of a queue that has reached a limit are dropped.
     "front_drop" => FrontDrop(FrontDropParams, front_drop::FrontDrop),
+    /// External: a block outside of the simulator marks or drops.
+    "external" => External(OutsideParams, external::External),
 }

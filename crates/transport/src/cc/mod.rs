@@ -15,7 +15,7 @@ mod hystart_plus_plus;
 mod newreno;
 
 pub use cubic::{Cubic, CubicControl};
-pub use dctcp::{Dctcp, DctcpControl};
+pub use dctcp::{Dctcp, DctcpArithmetic, DctcpControl};
 pub use hystart_plus_plus::HyStartPlusPlus;
 pub use newreno::{ClassicRenoControl, NewReno, Reno, RenoControl};
 

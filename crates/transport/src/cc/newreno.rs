@@ -37,6 +37,11 @@ impl RenoControl {
         }
     }
 
+    /// Begins to count anew towards the next increase. Source: Linux tcp_init_cwnd_reduction (snd_cwnd_cnt).
+    pub(super) fn count_anew(&mut self) {
+        self.counted = 0;
+    }
+
     pub(super) fn halve(&mut self, w: &mut Window, event: &Congestion) {
         self.counted = 0;
         w.ssthresh = event.reduced(w, 0.5);

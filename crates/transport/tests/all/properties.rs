@@ -12,7 +12,7 @@ fn controls() -> impl Strategy<Value = CongestionControl> {
         Just(CongestionControl::NewReno(NewReno {})),
         Just(CongestionControl::Reno(Reno {})),
         Just(CongestionControl::Cubic(Cubic { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true })),
-        Just(CongestionControl::Dctcp(Dctcp { g: 0.0625, initial_alpha: 1.0, min_window: 2 })),
+        Just(CongestionControl::Dctcp(Dctcp { g: 0.0625, initial_alpha: 1.0, ..fanin_params::defaults() })),
     ]
 }
 

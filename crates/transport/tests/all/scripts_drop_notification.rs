@@ -474,7 +474,7 @@ fn a_window_of_one_stays_one() {
 #[test]
 fn the_reduction_is_the_congestion_controls() {
     let cubic = CongestionControl::Cubic(Cubic { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true });
-    let dctcp = CongestionControl::Dctcp(Dctcp { g: 0.0625, initial_alpha: 0.25, min_window: 2 });
+    let dctcp = CongestionControl::Dctcp(Dctcp { g: 0.0625, initial_alpha: 0.25, ..fanin_params::defaults() });
     for (control, cwnd) in [(cubic, 7000), (dctcp, 5000)] {
         let cfg = notified(Tcp { congestion_control: control, ..base() });
         let text = format!("+0.01 drop 9001:10001\n+0 > . 9001:10001\n+0 = cwnd {cwnd}\n+0 = ssthresh {cwnd}");

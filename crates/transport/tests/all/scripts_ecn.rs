@@ -23,7 +23,7 @@ fn classic() -> Tcp {
 }
 
 fn dctcp(initial_alpha: f64) -> Tcp {
-    base(CongestionControl::Dctcp(Dctcp { g: 0.0625, initial_alpha, min_window: 2 }))
+    base(CongestionControl::Dctcp(Dctcp { g: 0.0625, initial_alpha, ..fanin_params::defaults() }))
 }
 
 const TEN: &str = "

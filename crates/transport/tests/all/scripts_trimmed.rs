@@ -207,7 +207,7 @@ fn marks_on_headers_are_echoed() {
         +0 = marked 1
         ",
     );
-    let control = CongestionControl::Dctcp(Dctcp { g: 0.0625, initial_alpha: 1.0, min_window: 2 });
+    let control = CongestionControl::Dctcp(Dctcp { g: 0.0625, initial_alpha: 1.0, ..fanin_params::defaults() });
     let ten = answers(base());
     let mut dctcp = Tcp::new(Profile::Rfc, control);
     dctcp = Tcp { mss: ten.mss, handshake: false, timestamps: false, trim_nack: true, ack_every: 2, ..dctcp };

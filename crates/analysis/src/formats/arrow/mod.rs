@@ -58,6 +58,29 @@ impl Format for Arrow {
     }
 }
 
+/// Bytes of a stream's first message with its body, where all of it is there.
+pub fn message_length(bytes: &[u8]) -> Option<usize> {
+    let (head, length) = match bytes {
+        [0xff, 0xff, 0xff, 0xff, a, b, c, d, ..] => (8, u32::from_le_bytes([*a, *b, *c, *d])),
+        [0xff, 0xff, 0xff, 0xff, ..] => return None,
+        [a, b, c, d, ..] => (4, u32::from_le_bytes([*a, *b, *c, *d])),
+        _ => return None,
+    };
+    // What does not decode is as long as its head: the reader says what is wrong.
+    let metadata = match usize::try_from(length) {
+        Ok(length) if u64::from(length as u32) <= METADATA_LIMIT => bytes.get(head..head + length)?,
+        _ => return Some(head),
+    };
+    let body = Flat::root(metadata).and_then(|root| root.long(3)).ok().and_then(|body| usize::try_from(body).ok()).unwrap_or(0);
+    Some(head + metadata.len() + body).filter(|all| *all <= bytes.len())
+}
+
+/// True if a message tells the columns of a stream.
+pub fn is_schema(message: &[u8]) -> bool {
+    let metadata = message.strip_prefix(&[0xff; 4]).and_then(|message| message.get(4..));
+    metadata.is_some_and(|metadata| matches!(Flat::root(metadata).and_then(|root| root.byte(1, 0)), Ok(1)))
+}
+
 /// An Arrow file or stream that is being read.
 pub struct ArrowFile {
     /// Name of the file in messages.
@@ -162,6 +185,14 @@ impl ArrowFile {
 
     /// Reads the next message; None at the end, or where the file is cut short.
     fn message(&mut self) -> Result<Option<Message>, Problem> {
+        if self.file.grows() {
+            self.file.let_go(self.at);
+            let size = self.file.size();
+            self.len = size.map_err(|e| Problem::new(format!("cannot be read: {e}")).file(&self.path))?;
+            if self.len <= self.at {
+                return Ok(None);
+            }
+        }
         if let Some(blocks) = &mut self.blocks {
             let Some(next) = blocks.pop_front() else { return Ok(None) };
             self.at = next;
@@ -278,7 +309,7 @@ impl ArrowFile {
     pub fn next(&mut self, columns: &mut [Chosen], most: usize) -> Result<usize, Problem> {
         while self.left == 0 {
             if self.over || !self.open_batch(columns)? {
-                self.over = true;
+                self.over = !self.file.grows();
                 return Ok(0);
             }
         }

@@ -112,9 +112,9 @@ fn first_time(table: &mut Table, time: Bound) -> Result<Option<u128>, Problems> 
 /// Notes the fates that bound columns tell of each packet.
 pub fn learn(bound: &[Bound], facts: &mut Facts) {
     let has = |roles: &[Role]| bound.iter().any(|b| roles.contains(&b.role));
-    facts.has_queue = has(&[Role::Queue]);
-    let drops = has(&[Role::Dropped, Role::Replaced, Role::AtHead]);
-    facts.fates = Fates { drops, marks: has(&[Role::Marked]) };
+    facts.has_queue = has(&[Role::Queue, Role::Watermark]);
+    let drops = has(&[Role::Dropped, Role::Replaced, Role::AtHead, Role::Drops]);
+    facts.fates = Fates { drops, marks: has(&[Role::Marked, Role::Marks]) };
 }
 
 /// Notes the steps in which times and queues are counted, if they are whole numbers of a unit.

@@ -101,6 +101,11 @@ pub fn wrong(role: Role, unit: Unit, error: NumberError) -> Problem {
             ("is neither yes nor no", "1, 0, true, false, yes, no, of each packet alone (a running count is none)")
         }
         Role::Port | Role::Flow => (error.message(), "text, or a number from 0 on"),
+        Role::Watermark => (error.message(), "a number from 0 to 1 TB"),
+        Role::Interval => (error.message(), "a length of time, above 0 and up to a day"),
+        Role::Bytes | Role::Arrived | Role::Packets | Role::Drops | Role::Marks | Role::Speed => {
+            (error.message(), "a whole number from 0 to 2^64 - 1")
+        }
     };
     Problem::new(message).accepted(accepted)
 }
@@ -185,6 +190,11 @@ impl MappedTable {
                 .suggestion("write the table as CSV, or give a column that says of each row whether it was dropped")
                 .into());
         }
+        if let Some(count) = binding.columns.iter().find(|b| Role::COUNTERS.contains(&b.role)) {
+            let problem = Problem::new("is a counter, which is read of tables of text only").column(count.role.name());
+            let problem = problem.value(table.columns()[count.index].name.clone()).file(table.path());
+            return Err(problem.suggestion("write the table as CSV").into());
+        }
         table.choose(&indices)?;
         let bound = binding.columns.clone();
         let (rows, missing) = (Rows::default(), Missing::default());
@@ -220,6 +230,8 @@ impl MappedTable {
             Role::AtHead => column.flags(|row, set| r.flags[row] |= AT_HEAD * u8::from(set)),
             Role::Port => refused = column.ports(&mut context.ports, &mut r.port),
             Role::Flow => refused = column.flows(&mut context.flows.lock(), self.own_flows, r),
+            // Such tables are refused when they are opened.
+            _ => {}
         }
         let Conversion { wrong, absent, .. } = column;
         if let Some((row, problem)) = refused {

@@ -1,10 +1,11 @@
 //! Tables in text, whatever stands around the values: from the texts of a row to its record, and errors in them.
 
+pub mod counted;
 pub mod lines;
 
 use crate::formats::columns::file::{learn, step};
 use crate::formats::columns::mapped::{flag_text, frame, is_without_data, queue, steps, wrong, Missing};
-use crate::formats::mapping::{Bound, Role, Unit};
+use crate::formats::mapping::{counts, Bound, Role, Unit};
 use crate::formats::{REPORTED, UNZONED};
 use crate::input::context::{Context, Flows, Origin, Ports};
 use crate::input::facts::{Facts, Shape};
@@ -14,6 +15,7 @@ use crate::input::problem::{Problem, Problems};
 use crate::input::reader::TraceReader;
 use crate::input::reader::{Batch, BATCH};
 use crate::{Record, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED, SAMPLE};
+use fanin_units::BitRate;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -25,6 +27,16 @@ pub enum RowError {
     Row(Problem),
     /// Nothing more can be read.
     End(Problem),
+    /// More of a stream has not come yet.
+    Pause,
+}
+
+/// Error of reading text: there is nothing yet, or nothing more.
+pub fn unreadable(error: &std::io::Error) -> RowError {
+    if error.kind() == std::io::ErrorKind::WouldBlock {
+        return RowError::Pause;
+    }
+    RowError::End(Problem::new(format!("cannot be read: {error}")))
 }
 
 /// Drops of a row that are told one by one, at most: a count that rises by more is no count of packets.
@@ -93,6 +105,10 @@ impl Bad {
         self.problems.is_empty()
     }
 
+    fn count(&self) -> u64 {
+        self.problems.len() as u64 + self.more
+    }
+
     fn finish(self, path: &std::path::Path) -> Problems {
         let mut problems = self.problems;
         if self.more > 0 {
@@ -150,11 +166,11 @@ impl Origins {
 
 /// Finds out facts that the first rows of a table in text show.
 pub fn inspect<R: Rows>(kind: &'static str, mut table: MappedText<R>) -> Facts {
-    let mut facts = Facts::of(kind, Shape::Text);
+    let mut facts = Facts::of(kind, if counts(table.bound()) { Shape::Counters } else { Shape::Text });
     learn(table.bound(), &mut facts);
-    let (first, steps) = table.look(BATCH);
+    let (first, steps, speed) = table.look(BATCH);
     step(steps, &mut facts);
-    Facts { first, ..facts }
+    Facts { first, speed, ..facts }
 }
 
 impl<R: Rows> MappedText<R> {
@@ -191,28 +207,33 @@ impl<R: Rows> MappedText<R> {
     }
 
     /// Reads the first `most` rows: their earliest time [ps on the trace's clock], and the units of time and queue where the
-    /// first row has a whole number.
-    pub fn look(&mut self, most: usize) -> (Option<u128>, [Option<Unit>; 2]) {
+    /// first row has a whole number, and the first speed of a port.
+    pub fn look(&mut self, most: usize) -> (Option<u128>, [Option<Unit>; 2], Option<BitRate>) {
         let find = |role: Role| self.bound.iter().copied().find(|b| b.role == role);
-        let (time, queue) = (find(Role::Time), find(Role::Queue));
+        let (time, queue, interval) = (find(Role::Time), find(Role::Queue), find(Role::Interval));
+        let (speed, mut told_speed) = (find(Role::Speed), None);
         let (mut first, mut whole): (Option<u128>, Option<[Option<Unit>; 2]>) = (None, None);
         for _ in 0..most {
             if !std::mem::take(&mut self.ahead) {
                 match self.rows.read() {
                     Ok(true) => {}
                     Err(RowError::Row(_)) => continue,
-                    Ok(false) | Err(RowError::End(_)) => break,
+                    Ok(false) | Err(RowError::End(_) | RowError::Pause) => break,
                 }
             }
             let text = |bound: Bound| self.rows.get(bound.index).unwrap_or_default().trim_ascii();
+            let span = || interval.and_then(|b| from_text(text(b), steps(b.unit)).ok()).unwrap_or(0);
             let integer = |bound: Option<Bound>| {
                 let bound = bound.filter(|b| !text(*b).is_empty() && text(*b).iter().all(u8::is_ascii_digit))?;
                 Some(bound.unit)
             };
             whole.get_or_insert_with(|| [integer(time), integer(queue)]);
-            first = time.and_then(|time| time_of(time.unit, text(time)).ok()).map(|(ps, _)| ps).into_iter().chain(first).min();
+            let told = speed.and_then(|b| from_text(text(b), steps(b.unit)).ok()).and_then(|bps| u64::try_from(bps).ok());
+            told_speed = told_speed.or(told.filter(|bps| *bps > 0).map(BitRate));
+            let begin = time.and_then(|time| time_of(time.unit, text(time)).ok()).map(|(ps, _)| ps.saturating_sub(span()));
+            first = begin.into_iter().chain(first).min();
         }
-        (first, whole.unwrap_or_default())
+        (first, whole.unwrap_or_default(), told_speed)
     }
 
     #[inline]
@@ -267,6 +288,8 @@ impl<R: Rows> MappedText<R> {
                     out.flow = flow.map_err(placed)?;
                     Ok(())
                 }
+                // A table with one of these is read by `counted`.
+                _ => Ok(()),
             };
             if let Err(error) = done {
                 let problem = || {
@@ -315,7 +338,7 @@ impl<R: Rows> TraceReader for MappedText<R> {
     fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
         batch.clear();
         std::mem::take(&mut self.notes).into_iter().for_each(|note| context.note(format!("{}: {note}", self.path.display())));
-        let mut rows = 0_u32;
+        let (mut rows, mut paused) = (0_u32, false);
         let shared = context.flows.clone();
         let mut flows = shared.lock();
         while (rows as usize) < BATCH {
@@ -325,9 +348,13 @@ impl<R: Rows> TraceReader for MappedText<R> {
                     Ok(false) => break,
                     // The last row of a file that was cut short.
                     Err(_) if self.gauge.is_cut() => break,
+                    Err(RowError::Pause) => {
+                        paused = true;
+                        break;
+                    }
                     Err(error) => {
                         let (line, ends) = (self.rows.line().max(1), matches!(error, RowError::End(_)));
-                        let (RowError::Row(problem) | RowError::End(problem)) = error;
+                        let (RowError::Row(problem) | RowError::End(problem)) = error else { break };
                         if ends {
                             // It may be why what is before is wrong.
                             let mut bad = std::mem::take(&mut self.bad);
@@ -351,7 +378,12 @@ impl<R: Rows> TraceReader for MappedText<R> {
             }
         }
         if self.bad.is_empty() {
-            return Ok(rows > 0);
+            return Ok(rows > 0 || paused);
+        }
+        if let Some(refused) = &mut context.refused {
+            let bad = std::mem::take(&mut self.bad);
+            refused.add(bad.count(), bad.problems);
+            return Ok(rows > 0 || paused);
         }
         batch.clear();
         if rows > 0 {

@@ -3,7 +3,13 @@
 
 use super::trust::{codes, random};
 use super::*;
+use crate::capture::CaptureFile;
 use crate::checks::{Level, Trust};
+use crate::input::file::{Place, SourceFile};
+use crate::pair::identity::Seen;
+use crate::pair::rows::Packets;
+use crate::pair::{join, How};
+use fanin_units::Bytes;
 
 #[test]
 fn a_port_that_sends_at_another_speed_than_its_own_is_doubted() {
@@ -246,4 +252,48 @@ fn a_capture_of_both_sides_is_one_side_of_a_pair_only_with_its_interface() {
     }
     let (_, pair) = captures.report(json!({"paths": [&any], "behind": [&any], "before_interface": "4", "behind_interface": "6"}));
     assert_eq!((pair.dropped, pair.only_behind), (dropped, 0));
+}
+
+/// Without room for rows the captures are read again, and give the same packets.
+#[test]
+fn rows_have_the_packets_of_the_captures() {
+    let (mut arrivals, port) = plain(3_000, 11);
+    // Copies, and packets out of order.
+    arrivals.insert(50, arrivals[49]);
+    arrivals.swap(100, 140);
+    let captures = Captures::new(&arrivals, &left(&port, 5_000, 20.0), Changed { vlan: true, ..Changed::default() });
+    for sorted in [false, true] {
+        let inspect = |name: &str| {
+            let path = captures.folder.path().join(name);
+            let file = SourceFile::new(&Place::of(&path), std::fs::metadata(&path).unwrap().len());
+            vec![CaptureFile::inspect(file, "pcap").unwrap()]
+        };
+        let how = How {
+            interfaces: [None, None],
+            without_fcs: true,
+            sorted,
+            transfers: false,
+            both_ways: false,
+            rate: None,
+            overhead: Bytes(0),
+            top: 3,
+            window: (Time::ZERO, Time::MAX),
+        };
+        let pair = join(inspect("in.pcap"), inspect("out.pcap"), how, &mut |_| true).unwrap();
+        for side in [0, 1] {
+            assert!(pair.rows[side].is_some());
+            let captured = || pair.files.side(side, pair.coarse.matching, pair.coarse.hosts[side].clone());
+            let (mut kept, mut read) = (pair.packets(side), Packets::new(None, captured));
+            let mut packets = 0;
+            while let Some(seen) = read.first().unwrap() {
+                let expected = Seen { unique: false, interface: 0, ..*seen };
+                assert_eq!(format!("{:?}", kept.first().unwrap().unwrap()), format!("{expected:?}"), "{packets}");
+                (kept.skip(), read.skip());
+                packets += 1;
+            }
+            assert!(kept.first().unwrap().is_none() && packets > 2_000, "{packets}");
+            assert_eq!(format!("{:?}", kept.passed()), format!("{:?}", read.passed()));
+            assert!(kept.passed().copies == u64::from(side == 0), "{:?}", kept.passed());
+        }
+    }
 }

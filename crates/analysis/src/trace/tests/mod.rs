@@ -2,11 +2,14 @@
 
 mod arrow;
 mod captures;
+mod counters;
+mod feeds;
 mod tables;
 mod tc;
 mod text;
 
 use crate::capture::filter::CaptureFilter;
+use crate::counters::Reading;
 use crate::formats::Mapping;
 use crate::input::context::Context;
 use crate::input::file::Place;
@@ -49,6 +52,26 @@ pub fn all(path: &Path, mapping: Option<&str>) -> Result<Everything, Problems> {
     }
     reader.finish(&mut context);
     Ok((records, ports, context.notes))
+}
+
+/// Readings with the names of their ports, and notes.
+pub type Told = (Vec<(String, Reading)>, Vec<String>);
+
+/// Readings of a file of counters.
+pub fn readings(path: &Path, mapping: Option<&str>) -> Result<Told, Problems> {
+    let mapping = mapping.map(|m| Mapping::read(m).unwrap());
+    let sources = [Source::find(&Place::of(path), mapping.as_ref())?];
+    let mut context = Context { origin: origin(&sources), ..Context::default() };
+    context.notes.extend(context.origin.note());
+    let mut reader = sources[0].open(&mut context)?;
+    let mut batch = Batch::default();
+    let mut found = Vec::new();
+    while reader.next(&mut context, &mut batch)? {
+        assert!(batch.records.is_empty());
+        found.extend(batch.readings.iter().map(|(port, reading)| (context.ports.names()[*port as usize].clone(), *reading)));
+    }
+    reader.finish(&mut context);
+    Ok((found, context.notes))
 }
 
 pub fn message(problems: &Problems) -> String {

@@ -12,6 +12,7 @@ mod threads;
 pub use division::Division;
 pub use threads::{run_parts, Order, Undivided};
 
+use crate::outside;
 use fanin_scenario::Scenario;
 use fanin_topology::Link;
 use fanin_traffic::Traffic;
@@ -50,6 +51,10 @@ pub struct Expected {
 /// The number of threads for a run, on a machine with so many `cores`.
 pub fn choose(scenario: &Scenario, traffic: &Traffic, cores: usize) -> Chosen {
     let asked = scenario.doc().engine.threads as usize;
+    if asked != 1 && outside::asks(scenario) {
+        let why = "a block outside decides about one packet after the other".to_string();
+        return Chosen { threads: 1, why: Some(why) };
+    }
     if asked > 0 {
         return Chosen { threads: asked, why: None };
     }

@@ -74,6 +74,7 @@ pub fn run_parts(
             if at.is_some() && !interrupted && worlds.iter().any(|world| world.pauses_last(half)) {
                 return Ok(Err(Undivided("a pause that lasts, as in a deadlock".to_string())));
             }
+            whole.core.ledger.tables.settle_capture(now);
             wind_up(&mut worlds, now, whole, &exchange)?;
             gather(whole, worlds);
             whole.add_ports_to_fingerprint();
@@ -106,8 +107,6 @@ fn asks_for_one(scenario: &Scenario) -> Option<&'static str> {
     let telemetry = &doc.telemetry;
     if telemetry.follows_messages() {
         Some("telemetry.hosts and telemetry.messages follow packets through the whole network")
-    } else if telemetry.capture.is_some() {
-        Some("telemetry.capture writes one file")
     } else if doc.engine.max_events.is_some() {
         Some("engine.max_events counts the events of the whole network")
     } else {

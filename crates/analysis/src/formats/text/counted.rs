@@ -1,0 +1,199 @@
+//! Tables in text whose rows are looks at counters: from the texts of a row to the interval that it ends.
+
+use super::{time_of, Bad, MappedText, RowError, Rows};
+use crate::counters::{Look, Reading, Series, Value};
+use crate::formats::columns::mapped::{queue, steps, wrong};
+use crate::formats::mapping::{counts, Bound, Role, Unit};
+use crate::formats::UNZONED;
+use crate::input::context::Context;
+use crate::input::number::{decimal_comma, from_text, NumberError};
+use crate::input::problem::{Problem, Problems};
+use crate::input::reader::{Batch, TraceReader, BATCH};
+use fanin_units::{BitRate, Span};
+
+/// Longest interval [ps]: a day.
+const LONGEST: u128 = 86_400_000_000_000_000;
+
+/// A table of counters.
+pub struct CountedText<R> {
+    table: MappedText<R>,
+    /// Looks at each port, and the speed that the table says it has.
+    ports: Vec<(Series, Option<BitRate>)>,
+}
+
+impl<R: Rows + 'static> MappedText<R> {
+    /// The table as a reader: of counters where a column is one.
+    pub fn reader(self) -> Box<dyn TraceReader> {
+        if counts(&self.bound) {
+            Box::new(CountedText { table: self, ports: Vec::new() })
+        } else {
+            Box::new(self)
+        }
+    }
+}
+
+/// A whole number of 64 bits.
+fn whole(text: &[u8], scale: u64) -> Result<u64, NumberError> {
+    from_text(text, scale).and_then(|n| u64::try_from(n).map_err(|_| NumberError::TooLarge))
+}
+
+impl<R: Rows> CountedText<R> {
+    /// Reads the present row: its port, the look, and the speed of the port.
+    fn look(&mut self, context: &mut Context) -> Result<Option<(u32, Look, Option<BitRate>)>, Problem> {
+        let table = &mut self.table;
+        let line = table.rows.line();
+        let (mut look, mut port, mut speed) = (Look::default(), None, None);
+        let mut complete = true;
+        for bound in &table.bound {
+            let Bound { role, unit, index } = *bound;
+            let text = table.rows.get(index).unwrap_or_default().trim_ascii();
+            if text.is_empty() {
+                // A counter without a value is unknown; without a time or a port a row is nothing.
+                if matches!(role, Role::Time | Role::Port) && complete {
+                    table.missing.add(|| table.names[index].clone(), || format!("line {line}"));
+                    complete = false;
+                }
+                continue;
+            }
+            let placed =
+                |problem: Problem| problem.file(&table.path).place(format!("line {line}")).column(table.names[index].clone());
+            let value = |text: &[u8]| {
+                whole(text, 1).map(|count| match unit {
+                    Unit::TotalOf(bits) => Value::Total(count, Some(bits)),
+                    Unit::Since => Value::Since(count),
+                    _ => Value::Total(count, None),
+                })
+            };
+            let done: Result<(), NumberError> = match role {
+                Role::Time => time_of(unit, text).and_then(|(ps, zoned)| {
+                    table.unzoned |= !zoned;
+                    context.origin.time(ps).map(|time| look.time = time)
+                }),
+                Role::Port => {
+                    port = Some(context.ports.index(text).map_err(placed)?);
+                    Ok(())
+                }
+                Role::Queue => from_text(text, steps(unit)).and_then(queue).map(|bytes| look.queue = Some(bytes)),
+                Role::Watermark => from_text(text, steps(unit)).and_then(queue).map(|bytes| look.watermark = Some(bytes)),
+                Role::Bytes => value(text).map(|value| look.sent = Some(value)),
+                Role::Arrived => value(text).map(|value| look.arrived = Some(value)),
+                Role::Packets => value(text).map(|value| look.packets = Some(value)),
+                Role::Drops | Role::Dropped => value(text).map(|value| look.dropped = Some(value)),
+                Role::Marks => value(text).map(|value| look.marked = Some(value)),
+                Role::Interval => from_text(text, steps(unit)).and_then(|ps| match ps {
+                    0 => Err(NumberError::Negative),
+                    1..=LONGEST => {
+                        look.span = Some(Span::from_ps(ps as u64));
+                        Ok(())
+                    }
+                    _ => Err(NumberError::TooLarge),
+                }),
+                Role::Speed => whole(text, steps(unit)).map(|bps| speed = (bps > 0).then_some(BitRate(bps))),
+                // Packets and flows have no meaning beside counters.
+                Role::Flow | Role::Frame | Role::Payload | Role::Marked | Role::Replaced | Role::AtHead | Role::Syn => Ok(()),
+            };
+            if let Err(error) = done {
+                let problem = || placed(wrong(role, unit, error)).value(String::from_utf8_lossy(text)).maybe(decimal_comma(text));
+                table.bad.add(problem, line);
+                complete = false;
+            }
+        }
+        if !complete {
+            return Ok(None);
+        }
+        let port = match port {
+            Some(port) => port,
+            None => context.ports.index(table.port.as_bytes())?,
+        };
+        Ok(Some((port, look, speed)))
+    }
+
+    /// Adds the intervals that a look ends.
+    fn take(&mut self, port: u32, look: &Look, speed: Option<BitRate>, given: Option<BitRate>, batch: &mut Batch) {
+        let place = port as usize;
+        if self.ports.len() <= place {
+            self.ports.resize(place + 1, (Series::default(), None));
+        }
+        let (series, known) = &mut self.ports[place];
+        if speed.is_some() && speed != *known {
+            *known = speed;
+            batch.readings.extend(speed.map(|speed| (port, Reading::Speed(speed))));
+        }
+        let intervals = series.look(look, given.or(*known));
+        batch.readings.extend(intervals.into_iter().flatten().map(|interval| (port, Reading::Interval(interval))));
+    }
+}
+
+impl<R: Rows> TraceReader for CountedText<R> {
+    /// Reads the next readings. After the first wrong value there are no more: the rest is read for further errors.
+    fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
+        batch.clear();
+        let path = self.table.path.display().to_string();
+        std::mem::take(&mut self.table.notes).into_iter().for_each(|note| context.note(format!("{path}: {note}")));
+        let mut rows = 0;
+        while rows < BATCH {
+            if !std::mem::take(&mut self.table.ahead) {
+                match self.table.rows.read() {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    // The last row of a file that was cut short.
+                    Err(_) if self.table.gauge.is_cut() => break,
+                    Err(RowError::End(problem)) => {
+                        let line = self.table.rows.line().max(1);
+                        let mut bad = std::mem::take(&mut self.table.bad);
+                        bad.problems.insert(0, problem.file(&self.table.path).place(format!("line {line}")));
+                        return Err(bad.finish(&self.table.path));
+                    }
+                    Err(RowError::Row(problem)) => {
+                        let line = self.table.rows.line().max(1);
+                        self.table.is_wrong(problem, line);
+                        rows += 1;
+                        continue;
+                    }
+                }
+            }
+            rows += 1;
+            if let Some((port, look, speed)) = self.look(context)? {
+                self.take(port, &look, speed, context.rate, batch);
+            }
+        }
+        if self.table.bad.is_empty() {
+            return Ok(rows > 0);
+        }
+        batch.clear();
+        if rows > 0 {
+            return Ok(true);
+        }
+        let bad: Bad = std::mem::take(&mut self.table.bad);
+        Err(bad.finish(&self.table.path))
+    }
+
+    fn place(&self, row: u64) -> String {
+        self.table.place(row)
+    }
+
+    fn progress(&self) -> f64 {
+        self.table.progress()
+    }
+
+    fn finish(&mut self, context: &mut Context) {
+        let file = self.table.path.display().to_string();
+        if self.table.unzoned {
+            context.note(format!("{file}: {UNZONED}"));
+        }
+        context.notes.extend(self.table.missing.note(&file));
+        context.notes.extend(self.table.gauge.note(self.table.packing, &file));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_64_bits_are_exact() {
+        assert_eq!(whole(b"18446744073709551615", 1), Ok(u64::MAX));
+        assert_eq!(whole(b"18446744073709551616", 1), Err(NumberError::TooLarge));
+        assert_eq!(whole(b"400", 1_000_000_000), Ok(400_000_000_000));
+    }
+}

@@ -1,0 +1,409 @@
+//! Packets of one side that have been read, kept for the second reading: frames cost more to parse than rows.
+//!
+//! Rows stand in memory up to a bound, further ones in a file without a name. A row names its flow by a place in a small table; where
+//! the table has another flow there, the new one follows the row, so that the memory does not grow with the flows.
+
+use super::identity::{host, spread, Seen};
+use super::side::{Passed, Side};
+use crate::capture::FlowKey;
+use crate::input::problem::{Problem, Problems};
+use crate::input::spill::Spill;
+use std::io::Error;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Bytes of a block of rows, about, and number of blocks of a side that stay in memory: 2^20 packets. Tests have few packets, and some of
+/// their rows in a file.
+const BLOCK: usize = if cfg!(test) { 1 << 12 } else { 1 << 18 };
+const IN_MEMORY: usize = if cfg!(test) { 3 } else { 128 };
+/// Flows that rows name by their place.
+const FLOWS: usize = 1 << 12;
+/// Bytes of a row, of a time that is far from the last one, and of a flow.
+const ROW: usize = 32;
+const FAR_TIME: usize = 16;
+const FLOW: usize = 42;
+
+/// Bits of a row: facts about the packet, a flow that follows, and a time that follows, as it is too far from the one before.
+const MARKED: u8 = 1;
+const HAS_DATA: u8 = 2;
+const NEW_FLOW: u8 = 4;
+const FAR: u8 = 8;
+/// Bits of a flow.
+const V6: u8 = 1;
+const PORTS: u8 = 2;
+const TENANT: u8 = 4;
+
+/// A flow, with its hosts as numbers.
+type Flow = (FlowKey, (u64, u64));
+
+/// Rows of a side, and the frames that were passed over when it was read.
+#[derive(Debug)]
+pub struct Rows {
+    blocks: Vec<Vec<u8>>,
+    /// Ends of the blocks in the file [bytes].
+    ends: Vec<u64>,
+    file: Option<Spill>,
+    packets: u64,
+    passed: Passed,
+}
+
+/// Takes the packets of a side, in order of time.
+#[derive(Debug)]
+pub struct Keeper {
+    blocks: Vec<Vec<u8>>,
+    ends: Vec<u64>,
+    file: Option<Spill>,
+    block: Vec<u8>,
+    flows: Vec<Option<FlowKey>>,
+    latest: i128,
+    packets: u64,
+    /// There was no room for all.
+    failed: bool,
+}
+
+impl Default for Keeper {
+    fn default() -> Self {
+        Keeper {
+            blocks: Vec::new(),
+            ends: Vec::new(),
+            file: None,
+            block: Vec::with_capacity(BLOCK),
+            flows: vec![None; FLOWS],
+            latest: 0,
+            packets: 0,
+            failed: false,
+        }
+    }
+}
+
+impl Keeper {
+    /// Takes a packet.
+    #[inline]
+    pub fn push(&mut self, seen: &Seen) {
+        if self.failed {
+            return;
+        }
+        self.packets += 1;
+        let place = spread(seen.hosts, seen.flow.3) as usize % FLOWS;
+        let since = i64::try_from(seen.time - self.latest).ok();
+        self.latest = seen.time;
+        let known = self.flows[place] == Some(seen.flow);
+        let flag = |is: bool, bit: u8| if is { bit } else { 0 };
+        let flags =
+            flag(seen.marked, MARKED) | flag(seen.has_data, HAS_DATA) | flag(!known, NEW_FLOW) | flag(since.is_none(), FAR);
+        let mut row = [0; ROW];
+        row[..8].copy_from_slice(&since.unwrap_or(0).to_le_bytes());
+        row[8..16].copy_from_slice(&seen.key.to_le_bytes());
+        row[16..24].copy_from_slice(&seen.tag.to_le_bytes());
+        row[24..28].copy_from_slice(&seen.bytes.to_le_bytes());
+        row[28..30].copy_from_slice(&(place as u16).to_le_bytes());
+        (row[30], row[31]) = (flags, seen.ttl);
+        self.block.extend_from_slice(&row);
+        if since.is_none() {
+            self.block.extend_from_slice(&seen.time.to_le_bytes());
+        }
+        if !known {
+            self.flows[place] = Some(seen.flow);
+            write_flow(&seen.flow, &mut self.block);
+        }
+        if self.block.len() + ROW + FAR_TIME + FLOW > BLOCK {
+            self.next_block();
+        }
+    }
+
+    fn next_block(&mut self) {
+        if self.blocks.len() < IN_MEMORY {
+            self.blocks.push(std::mem::replace(&mut self.block, Vec::with_capacity(BLOCK)));
+        } else {
+            // Without room the captures are read again.
+            self.failed = self.spill().is_err();
+            self.block.clear();
+        }
+    }
+
+    fn spill(&mut self) -> Result<(), Error> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(Spill::new()?),
+        };
+        file.write(&self.block)?;
+        self.ends.push(self.ends.last().copied().unwrap_or(0) + self.block.len() as u64);
+        Ok(())
+    }
+
+    /// The rows of a side that passed over these frames; `None` where there was no room for them.
+    pub fn finish(mut self, passed: Passed) -> Option<Arc<Rows>> {
+        if !self.block.is_empty() {
+            self.next_block();
+        }
+        let Keeper { blocks, ends, file, packets, failed, .. } = self;
+        (!failed).then(|| Arc::new(Rows { blocks, ends, file, packets, passed }))
+    }
+}
+
+fn write_flow((src, dst, protocol, ports, tenant): &FlowKey, bytes: &mut Vec<u8>) {
+    let flag = |is: bool, bit: u8| if is { bit } else { 0 };
+    let flags = flag(src.is_ipv6(), V6) | flag(ports.is_some(), PORTS) | flag(tenant.is_some(), TENANT);
+    let (from, to) = ports.unwrap_or_default();
+    for address in [src, dst] {
+        bytes.extend_from_slice(&match address {
+            IpAddr::V4(v4) => u128::from(v4.to_bits()).to_le_bytes(),
+            IpAddr::V6(v6) => v6.to_bits().to_le_bytes(),
+        });
+    }
+    bytes.extend_from_slice(&(u32::from(from) << 16 | u32::from(to)).to_le_bytes());
+    bytes.extend_from_slice(&tenant.unwrap_or_default().to_le_bytes());
+    bytes.extend_from_slice(&[*protocol, flags][..]);
+}
+
+fn long(bytes: &[u8], at: usize) -> u128 {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |b| u128::from_le_bytes(*b))
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |b| u64::from_le_bytes(*b))
+}
+
+fn half(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |b| u32::from_le_bytes(*b))
+}
+
+fn read_flow(bytes: &[u8]) -> Flow {
+    let flags = bytes.get(41).copied().unwrap_or(0);
+    let address = |at: usize| match long(bytes, at) {
+        bits if flags & V6 > 0 => IpAddr::V6(bits.into()),
+        bits => IpAddr::V4((bits as u32).into()),
+    };
+    let (src, dst) = (address(0), address(16));
+    let (ports, tenant) = (half(bytes, 32), half(bytes, 36));
+    let ports = (flags & PORTS > 0).then_some(((ports >> 16) as u16, ports as u16));
+    let key = (src, dst, bytes.get(40).copied().unwrap_or(0), ports, (flags & TENANT > 0).then_some(tenant));
+    (key, (host(src), host(dst)))
+}
+
+/// The packets of a side in order of time, read from rows.
+pub struct Again {
+    rows: Arc<Rows>,
+    /// The block that is read next, and the place in the one before.
+    block: usize,
+    at: usize,
+    /// The present block, if it is one of the file.
+    buffer: Vec<u8>,
+    flows: Vec<Option<Flow>>,
+    latest: i128,
+    given: u64,
+    next: Option<Seen>,
+}
+
+impl Again {
+    fn new(rows: Arc<Rows>) -> Again {
+        Again { rows, block: 0, at: 0, buffer: Vec::new(), flows: vec![None; FLOWS], latest: 0, given: 0, next: None }
+    }
+
+    /// The rest of the present block, or of the next one; empty at the end.
+    fn rest(&mut self) -> Result<&[u8], Error> {
+        let Rows { blocks, ends, file, .. } = &*self.rows;
+        let length = match self.block.checked_sub(1) {
+            None => 0,
+            Some(present) => blocks.get(present).map_or(self.buffer.len(), Vec::len),
+        };
+        if self.at >= length {
+            let in_file = self.block.checked_sub(blocks.len()).and_then(|index| Some((index, ends.get(index)?)));
+            if let (Some((index, end)), Some(file)) = (in_file, file) {
+                let from = index.checked_sub(1).map_or(0, |before| ends[before]);
+                self.buffer.resize((end - from) as usize, 0);
+                file.read(&mut self.buffer, from)?;
+            } else if self.block >= blocks.len() {
+                return Ok(&[]);
+            }
+            (self.block, self.at) = (self.block + 1, 0);
+        }
+        Ok(&blocks.get(self.block - 1).unwrap_or(&self.buffer)[self.at..])
+    }
+
+    fn read(&mut self) -> Result<Option<Seen>, Error> {
+        let latest = self.latest;
+        let rest = self.rest()?;
+        let Some(row) = rest.first_chunk::<ROW>() else { return Ok(None) };
+        let (flags, place) = (row[30], usize::from(u16::from_le_bytes([row[28], row[29]])));
+        let mut size = ROW;
+        let time = if flags & FAR > 0 {
+            size += FAR_TIME;
+            long(rest, ROW) as i128
+        } else {
+            latest + i128::from(word(row, 0) as i64)
+        };
+        let seen = Seen {
+            time,
+            key: word(row, 8),
+            tag: word(row, 16),
+            bytes: half(row, 24),
+            marked: flags & MARKED > 0,
+            has_data: flags & HAS_DATA > 0,
+            ttl: row[31],
+            ..Seen::NONE
+        };
+        let new = (flags & NEW_FLOW > 0).then(|| read_flow(&rest[size..]));
+        self.at += size + if new.is_some() { FLOW } else { 0 };
+        self.latest = time;
+        let known = &mut self.flows[place % FLOWS];
+        *known = new.or(*known);
+        let (flow, hosts) = known.unwrap_or((seen.flow, seen.hosts));
+        Ok(Some(Seen { flow, hosts, ..seen }))
+    }
+
+    fn first(&mut self) -> Result<Option<&Seen>, Error> {
+        if self.next.is_none() {
+            self.next = self.read()?;
+        }
+        Ok(self.next.as_ref())
+    }
+}
+
+/// The packets of a side, for the second reading: from rows, or once more from captures.
+pub enum Packets {
+    Rows(Box<Again>),
+    Captures(Box<Side>),
+}
+
+impl Packets {
+    /// The packets of rows; where there are none, of a side.
+    pub fn new(rows: Option<Arc<Rows>>, side: impl FnOnce() -> Side) -> Packets {
+        match rows {
+            Some(rows) => Packets::Rows(Box::new(Again::new(rows))),
+            None => Packets::Captures(Box::new(side())),
+        }
+    }
+
+    /// A reference to the next packet, which stays the next one.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    #[inline]
+    pub fn first(&mut self) -> Result<Option<&Seen>, Problems> {
+        match self {
+            Packets::Rows(again) => again.first().map_err(|error| unkept(&error).into()),
+            Packets::Captures(side) => side.first(),
+        }
+    }
+
+    /// The time of the next packet.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    #[inline]
+    pub fn peek(&mut self) -> Result<Option<i128>, Problems> {
+        Ok(self.first()?.map(|seen| seen.time))
+    }
+
+    /// Goes on to the packet after the next one.
+    #[inline]
+    pub fn skip(&mut self) {
+        match self {
+            Packets::Rows(again) => again.given += u64::from(again.next.take().is_some()),
+            Packets::Captures(side) => side.skip(),
+        }
+    }
+
+    /// Frames that were passed over.
+    pub fn passed(&self) -> &Passed {
+        match self {
+            Packets::Rows(again) => &again.rows.passed,
+            Packets::Captures(side) => &side.passed,
+        }
+    }
+
+    /// Share of the packets that have been read, 0 … 1.
+    pub fn progress(&self) -> f64 {
+        match self {
+            Packets::Rows(again) => again.given as f64 / again.rows.packets.max(1) as f64,
+            Packets::Captures(side) => side.progress(),
+        }
+    }
+}
+
+/// Problem of rows that cannot be read again.
+fn unkept(error: &Error) -> Problem {
+    let [why, suggestion] = Spill::said(error);
+    Problem::new(format!("cannot be read a second time, {why}")).column("behind").suggestion(suggestion)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    /// Packets of many flows, whose rows do not fit into memory.
+    fn packets(count: u64) -> Vec<Seen> {
+        let mut state = 1_u64;
+        let mut below = move |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % n
+        };
+        let mut time = 1_795_219_200_000_000_000_000_i128;
+        let mut made = Vec::new();
+        for _ in 0..count {
+            // Now and then a time that is far from the one before.
+            time += if below(50) == 0 { i128::from(u64::MAX) * 3 } else { i128::from(below(2_000_000)) };
+            let number = below(300) as u32;
+            let address = |from: u32| -> IpAddr {
+                let v6 = std::net::Ipv6Addr::from_bits(0xfd << 120 | u128::from(from + number));
+                if number % 3 == 0 {
+                    v6.into()
+                } else {
+                    Ipv4Addr::from_bits(0x0a00_0000 + from + number).into()
+                }
+            };
+            let (src, dst) = (address(0), address(1 << 12));
+            let ports = (number % 5 > 0).then_some((number as u16, 65_535));
+            let tenant = (number % 7 == 0).then_some(u32::MAX - number);
+            made.push(Seen {
+                time,
+                key: u64::MAX - below(1 << 30),
+                tag: below(3),
+                bytes: 64 + below(70_000) as u32,
+                marked: below(2) > 0,
+                ttl: below(256) as u8,
+                has_data: below(2) > 0,
+                flow: (src, dst, 6 + (number % 11) as u8, ports, tenant),
+                hosts: (host(src), host(dst)),
+                ..Seen::NONE
+            });
+        }
+        made
+    }
+
+    #[test]
+    fn what_is_kept_is_read_again_from_memory_and_from_a_file() {
+        for (count, blocks) in [(0, 0..=0), (1, 1..=1), (100, 1..=IN_MEMORY), (5_000, IN_MEMORY + 20..=200)] {
+            let mut keeper = Keeper::default();
+            let expected = packets(count);
+            expected.iter().for_each(|seen| keeper.push(seen));
+            let rows = keeper.finish(Passed { frames: count + 3, ..Passed::default() }).unwrap();
+            assert!(rows.blocks.len() <= IN_MEMORY && rows.file.is_some() == (blocks.start() > &IN_MEMORY));
+            assert!(blocks.contains(&(rows.blocks.len() + rows.ends.len())), "{}", rows.ends.len());
+            // Twice, for a trace may be read twice.
+            for _ in 0..2 {
+                let mut again = Packets::new(Some(rows.clone()), || unreachable!());
+                for (i, seen) in expected.iter().enumerate() {
+                    assert_eq!(again.peek().unwrap(), Some(seen.time));
+                    assert!((again.progress() - i as f64 / count as f64).abs() < 1e-9);
+                    assert_eq!(format!("{:?}", again.first().unwrap().unwrap()), format!("{seen:?}"), "{i}");
+                    again.skip();
+                }
+                assert!(again.first().unwrap().is_none());
+                again.skip();
+                assert_eq!(again.passed().frames, count + 3);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_without_room_are_none() {
+        let mut keeper = Keeper::default();
+        packets(100).iter().for_each(|seen| keeper.push(seen));
+        keeper.failed = true;
+        packets(100).iter().for_each(|seen| keeper.push(seen));
+        assert!(keeper.finish(Passed::default()).is_none());
+    }
+}

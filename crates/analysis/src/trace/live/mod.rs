@@ -1,0 +1,553 @@
+//! A stream that is analysed as it comes: bytes go in, bursts come out as they end, in memory that does not grow.
+//!
+//! The readers of files read it too: a [`Pipe`] hands whole lines to them, and they stop where no more have come. Nothing is read twice, so
+//! what a file would be refused for is passed over and counted: wrong rows, records before an earlier one. A time in which samples are
+//! missing ends a burst that is open, as nobody knows what was in between.
+//!
+//! Memory: ports are at most as many as a trace may have, and those without records for an hour give theirs back. Names of flows are
+//! forgotten when half a million have gathered, at a moment without an open burst if there is one; then times get a new origin, too.
+
+mod pipe;
+mod port;
+#[cfg(test)]
+mod tests;
+
+pub use port::{Cell, Gap, PortCounts};
+
+use self::pipe::{OneStream, Pipe};
+use self::port::LivePort;
+use super::counted::PortSink;
+use super::estimate::Buffer;
+use super::{detection, By, Options, Source};
+use crate::formats::{has_values, is_schema};
+use crate::input::at::Shelf;
+use crate::input::context::{Context, Origin, Refused, SharedFlows, SECOND};
+use crate::input::facts::Facts;
+use crate::input::file::Place;
+use crate::input::problem::{Problem, Problems};
+use crate::input::reader::{Batch, TraceReader};
+use crate::{Burst, Fates, Settings};
+use fanin_units::{Bytes, Span, Time};
+use serde_json::{json, Value};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Lines by which the columns of a stream are found out, if so many come at once.
+const LOOK: usize = 1_000;
+/// Bytes that are inspected at most before a stream is refused.
+const START: usize = 4 << 20;
+/// Bytes of one record, or behind the end of a stream, at most.
+const MOST_WAITING: usize = 256 << 20;
+/// Askings after which the beginning of a slow stream must do.
+const PATIENCE: u32 = 8;
+/// Flows that are remembered until there is a moment without bursts, and at most; those of each port count.
+const FLOWS: (usize, usize) = (1 << 19, 1 << 20);
+/// Time after the origin from which there is a new one [ps]: 53 days.
+const LATE: u64 = 1 << 62;
+/// Bursts of a port that are held until they are taken.
+const HELD_BURSTS: usize = 1_024;
+/// Cells that are held until they are taken.
+const HELD_CELLS: usize = 1 << 17;
+/// Askings between two looks for ports that have gone.
+const LOOKS: u64 = 256;
+
+/// Choices beside the settings of the analysis.
+#[derive(Clone, Copy, Debug)]
+pub struct Watching {
+    /// Time between two records of a port that is a gap; none: ten times the usual step of samples.
+    pub gap: Option<Span>,
+    /// Width of a cell.
+    pub cell: Span,
+    /// Time after which a port without records gives its memory back.
+    pub retire: Span,
+}
+
+impl Default for Watching {
+    fn default() -> Self {
+        Watching { gap: None, cell: Span::from_ps(SECOND as u64), retire: Span::from_ps(3_600 * SECOND as u64) }
+    }
+}
+
+/// Facts about a stream, and the quantity by which its bursts are found.
+struct Known {
+    facts: Facts,
+    by: By,
+}
+
+/// Beginnings of files that are no streams of rows.
+const NO_ROWS: [(&[u8], &str); 9] = [
+    (b"PAR1", "Parquet"),
+    (b"ARROW1", "an Arrow file, not a stream"),
+    (&[0xd4, 0xc3, 0xb2, 0xa1], "a capture"),
+    (&[0xa1, 0xb2, 0xc3, 0xd4], "a capture"),
+    (&[0x4d, 0x3c, 0xb2, 0xa1], "a capture"),
+    (&[0xa1, 0xb2, 0x3c, 0x4d], "a capture"),
+    (&[0x0a, 0x0d, 0x0d, 0x0a], "a capture"),
+    (&[0x1f, 0x8b], "packed with gzip"),
+    (&[0x28, 0xb5, 0x2f, 0xfd], "packed with zstd"),
+];
+
+/// A port, by its name's place among those of the context.
+enum Slot {
+    /// Not asked for.
+    Ignored,
+    Watched(Box<LivePort>),
+    /// No records for a long time: only counts are left.
+    Retired(Box<PortCounts>),
+}
+
+/// A stream that is analysed as it comes.
+pub struct Live {
+    name: PathBuf,
+    options: Options,
+    watching: Watching,
+    pipe: Pipe,
+    context: Context,
+    reader: Option<Box<dyn TraceReader>>,
+    /// Facts about the present file, or the last one.
+    known: Option<Arc<Known>>,
+    /// First line of a table, if it names the columns.
+    header: Vec<u8>,
+    /// Bytes that were put in front of the present file.
+    added: u64,
+    /// Bytes of the present file after which nothing is lost by a new start.
+    safe: u64,
+    askings: u32,
+    /// Bytes that waited at the last asking.
+    asked_with: usize,
+    takings: u64,
+    batch: Batch,
+    ports: Vec<Slot>,
+    /// Latest time of a record [ps].
+    latest: u64,
+    cells: Vec<(u32, Cell)>,
+    cells_lost: u64,
+    bursts: Vec<Value>,
+    gaps: Vec<Value>,
+    /// Times that names of flows were forgotten.
+    renewals: u64,
+}
+
+impl Live {
+    /// A stream of that name, of which nothing has come.
+    pub fn new(name: &str, options: &Options, watching: Watching) -> Self {
+        let settings = Settings { max_bursts: options.settings.max_bursts.min(HELD_BURSTS), ..options.settings.clone() };
+        let context = Context {
+            overhead: settings.overhead.get(),
+            rate: settings.rate,
+            rtt_given: settings.rtt.is_some(),
+            refused: Some(Refused::default()),
+            ..Context::default()
+        };
+        Live {
+            name: PathBuf::from(name),
+            options: Options { settings, ..options.clone() },
+            watching,
+            pipe: Pipe::new(),
+            context,
+            reader: None,
+            known: None,
+            header: Vec::new(),
+            added: 0,
+            safe: 0,
+            askings: 0,
+            asked_with: 0,
+            takings: 0,
+            batch: Batch::default(),
+            ports: Vec::new(),
+            latest: 0,
+            cells: Vec::new(),
+            cells_lost: 0,
+            bursts: Vec::new(),
+            gaps: Vec::new(),
+            renewals: 0,
+        }
+    }
+
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// The stream is of no format that can be read as it comes, or lacks what bursts are found by.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), Problems> {
+        self.pipe.push(bytes);
+        if self.reader.is_none() {
+            let (lines, _) = self.pipe.units(LOOK);
+            // Of Arrow: the schema, perhaps a dictionary, and a record batch.
+            let most = if self.pipe.is_arrow() { 3 } else { LOOK };
+            if lines < most && self.pipe.waiting() < START {
+                return Ok(());
+            }
+            self.inspect()?;
+            if self.reader.is_none() && self.pipe.waiting() > MOST_WAITING {
+                return Err(Problem::new(format!("has no record in {MOST_WAITING} bytes")).file(&self.name).into());
+            }
+        }
+        self.read()
+    }
+
+    /// Goes on with what there is, if the stream is slow: called a few times a second.
+    ///
+    /// # Errors
+    /// As for [`Live::push`].
+    pub fn settle(&mut self) -> Result<(), Problems> {
+        if self.reader.is_some() || self.pipe.waiting() == 0 {
+            return Ok(());
+        }
+        self.askings += 1;
+        let (lines, first) = self.pipe.units(2);
+        // A table needs its names and a row.
+        let enough = lines > 1 || (lines == 1 && first.trim_ascii_start().starts_with(b"{"));
+        if !enough || self.askings < 2 {
+            return Ok(());
+        }
+        let waiting = self.pipe.waiting();
+        let grows = std::mem::replace(&mut self.asked_with, waiting) != waiting;
+        match self.inspect() {
+            // A document may lack its end.
+            Err(_) if grows || self.askings < PATIENCE => Ok(()),
+            other => {
+                other?;
+                self.read()
+            }
+        }
+    }
+
+    /// Ends the present file: what comes next is another one, as after a rotation. Ports go on.
+    ///
+    /// # Errors
+    /// As for [`Live::push`].
+    pub fn reopen(&mut self) -> Result<(), Problems> {
+        self.pipe.end();
+        let unread = self.reader.is_none() && self.pipe.waiting() > 0;
+        let inspected = if unread { self.inspect() } else { Ok(()) }.and_then(|()| self.read());
+        if let Some(mut reader) = self.reader.take() {
+            reader.finish(&mut self.context);
+            // A file each hour for years: the notes of the last ones do.
+            let notes = &mut self.context.notes;
+            notes.drain(..notes.len().saturating_sub(LOOK));
+        }
+        (self.pipe, self.added, self.safe, self.askings, self.asked_with) = (Pipe::new(), 0, 0, 0, 0);
+        inspected
+    }
+
+    /// Ends the stream, and bursts that are open.
+    ///
+    /// # Errors
+    /// As for [`Live::push`].
+    pub fn end(&mut self) -> Result<(), Problems> {
+        let reopened = self.reopen();
+        self.stop();
+        reopened
+    }
+
+    /// Ends bursts that are open; an unfinished last line stays unread.
+    pub fn stop(&mut self) {
+        for slot in &mut self.ports {
+            if let Slot::Watched(port) = slot {
+                port.analyzer.interrupt();
+            }
+        }
+    }
+
+    /// Remembers the first line of a file that is read on from a later place.
+    pub fn remember_header(&mut self, line: &[u8]) {
+        if is_schema(line) || !has_values(line) {
+            self.header = line.to_vec();
+        }
+    }
+
+    /// Bytes of the present file that need not be read again.
+    pub fn used(&self) -> u64 {
+        self.safe
+    }
+
+    /// Finds out the format; nothing happens while there is no record yet.
+    fn inspect(&mut self) -> Result<(), Problems> {
+        let (_, first) = self.pipe.units(1);
+        if let Some((_, what)) = NO_ROWS.iter().find(|(start, _)| self.pipe.starts_with(start)) {
+            let problem = Problem::new(format!("is {what}, which cannot be read as it comes")).file(&self.name);
+            return Err(problem.suggestion("fanin analyze reads it when it is complete").into());
+        }
+        let headless = if self.pipe.is_arrow() { !is_schema(&first) } else { first != self.header && has_values(&first) };
+        if !self.header.is_empty() && headless && self.added == 0 {
+            self.pipe.put_first(&self.header);
+            self.added = self.header.len() as u64;
+        }
+        let shelf = Shelf(Arc::new(OneStream { path: self.name.clone(), pipe: self.pipe.clone() }));
+        let place = Place { path: self.name.clone(), shown: self.name.clone(), shelf };
+        let source = [Source::find(&place, self.options.columns.as_ref())?];
+        let by = detection(&self.options, &source)?;
+        let [source] = source;
+        let facts = source.facts().clone();
+        if facts.first.is_none() {
+            return Ok(());
+        }
+        if self.ports.is_empty() {
+            self.context.origin = Origin::of(facts.first.unwrap_or(0));
+        }
+        self.pipe.go_on();
+        self.reader = Some(source.open(&mut self.context)?);
+        if (facts.kind == "csv" && !has_values(&first)) || (facts.kind == "arrow" && is_schema(&first)) {
+            self.header = first;
+        }
+        self.known = Some(Arc::new(Known { facts, by }));
+        Ok(())
+    }
+
+    /// Reads all that has come.
+    ///
+    /// # Errors
+    /// The stream is damaged so that it cannot go on.
+    fn read(&mut self) -> Result<(), Problems> {
+        let (Some(mut reader), Some(known)) = (self.reader.take(), self.known.clone()) else { return Ok(()) };
+        self.pipe.was_blocked();
+        let mut failures = 0;
+        loop {
+            let before = self.pipe.read();
+            let more = reader.next(&mut self.context, &mut self.batch);
+            let ended = matches!(more, Ok(false));
+            self.take_batch(&known);
+            if let Err(problems) = more {
+                // A reader that does not pass over what it refuses would do so for ever.
+                failures = if self.pipe.read() == before { failures + 1 } else { 0 };
+                if failures > LOOK {
+                    return Err(problems);
+                }
+                if let Some(refused) = &mut self.context.refused {
+                    refused.add(1, problems);
+                }
+            }
+            if ended || self.pipe.was_blocked() {
+                break;
+            }
+        }
+        if self.pipe.waiting() > MOST_WAITING {
+            let problem = Problem::new(format!("goes on with {MOST_WAITING} bytes that are no whole record"));
+            return Err(problem.file(&self.name).into());
+        }
+        if reader.is_between() {
+            self.safe = self.pipe.read().saturating_sub(self.added);
+        }
+        self.reader = Some(reader);
+        if self.latest > LATE || self.flows() > FLOWS.0 {
+            self.renew(&known);
+        }
+        Ok(())
+    }
+
+    fn take_batch(&mut self, known: &Known) {
+        for name in &self.context.ports.names()[self.ports.len()..] {
+            let asked = self.options.ports.is_empty() || self.options.ports.iter().any(|port| port == name);
+            let port = || Slot::Watched(Box::new(port_of(name, known, &self.options, &self.watching, &self.context)));
+            self.ports.push(if asked { port() } else { Slot::Ignored });
+        }
+        let to = self.options.stop.unwrap_or(Time::MAX);
+        for (record, place) in self.batch.records.iter().zip(&self.batch.ports) {
+            if record.time > to {
+                continue;
+            }
+            self.latest = self.latest.max(record.time.ps());
+            let slot = &mut self.ports[*place as usize];
+            if let Slot::Retired(counts) = slot {
+                let name = &self.context.ports.names()[*place as usize];
+                let port = port_of(name, known, &self.options, &self.watching, &self.context);
+                *slot = Slot::Watched(Box::new(port.after(std::mem::take(counts))));
+            }
+            let Slot::Watched(port) = slot else { continue };
+            if record.time.ps() >= port.cell_ends {
+                next_cell(
+                    port,
+                    record.time,
+                    *place,
+                    (&self.watching, self.context.origin),
+                    (&mut self.cells, &mut self.cells_lost),
+                );
+            }
+            port.take(record);
+        }
+        for (place, reading) in &self.batch.readings {
+            let time = reading.time();
+            if time > to {
+                continue;
+            }
+            self.latest = self.latest.max(time.ps());
+            let slot = &mut self.ports[*place as usize];
+            if let Slot::Retired(counts) = slot {
+                let name = &self.context.ports.names()[*place as usize];
+                let port = port_of(name, known, &self.options, &self.watching, &self.context);
+                *slot = Slot::Watched(Box::new(port.after(std::mem::take(counts))));
+            }
+            let Slot::Watched(port) = slot else { continue };
+            if time.ps() >= port.cell_ends {
+                next_cell(port, time, *place, (&self.watching, self.context.origin), (&mut self.cells, &mut self.cells_lost));
+            }
+            port.take_reading(reading);
+        }
+        self.batch.clear();
+    }
+
+    fn flows(&self) -> usize {
+        let of_ports = self.ports.iter().map(|slot| if let Slot::Watched(port) = slot { port.analyzer.flows_seen() } else { 0 });
+        of_ports.sum::<usize>().max(self.context.flows.lock().remembered())
+    }
+
+    /// Forgets the names of flows, and moves the origin of time, at a good moment or when it must be.
+    fn renew(&mut self, known: &Known) {
+        let inside = |slot: &Slot| matches!(slot, Slot::Watched(port) if port.analyzer.open_burst().is_some());
+        let must = self.latest > LATE + LATE / 2 || self.flows() > FLOWS.1;
+        if !must && self.ports.iter().any(inside) {
+            return;
+        }
+        self.renewals += 1;
+        for slot in &mut self.ports {
+            if let Slot::Watched(port) = slot {
+                port.analyzer.interrupt();
+            }
+        }
+        self.gather();
+        let old = self.context.origin;
+        let now = u128::from(old.seconds()) * SECOND + u128::from(self.latest);
+        self.context.flows = SharedFlows::default();
+        self.context.origin = Origin::of(now);
+        let shift = u64::try_from(u128::from(self.context.origin.seconds() - old.seconds()) * SECOND).unwrap_or(0);
+        self.latest -= shift;
+        for (slot, name) in self.ports.iter_mut().zip(self.context.ports.names()) {
+            if let Slot::Watched(port) = slot {
+                port.renew(analyzer_of(name, known, &self.options, &self.context), shift);
+            }
+        }
+    }
+
+    /// Gathers what has ended at each port.
+    fn gather(&mut self) {
+        let origin_s = self.context.origin.seconds();
+        let fates = self.known.as_ref().map_or(Fates::ALL, |known| known.facts.fates);
+        let retire = self.watching.retire.ps();
+        let looks = self.takings % LOOKS == 0;
+        for (place, slot) in self.ports.iter_mut().enumerate() {
+            let Slot::Watched(port) = slot else { continue };
+            if port.cell_ends > 0 && self.latest >= port.cell_ends {
+                self.cells.extend(port.close_cell().map(|cell| (place as u32, cell)));
+            }
+            let gone = looks && self.latest.saturating_sub(port.last) > retire;
+            if gone {
+                port.analyzer.interrupt();
+            }
+            let name = &self.context.ports.names()[place];
+            for burst in port.bursts(fates) {
+                self.bursts.push(json!({ "port": name, "origin_s": origin_s, "burst": told(&burst) }));
+            }
+            for Gap { from, to, why } in port.gaps.drain(..) {
+                self.gaps.push(json!({ "port": name, "origin_s": origin_s, "from_ps": from, "to_ps": to, "why": why }));
+            }
+            if gone {
+                self.cells.extend(port.close_cell().map(|cell| (place as u32, cell)));
+                *slot = Slot::Retired(Box::new(port.counted()));
+            }
+        }
+    }
+
+    /// All that has ended since this was last asked: bursts, gaps, cells of the strip.
+    pub fn take(&mut self) -> Value {
+        self.gather();
+        self.takings += 1;
+        let names = self.context.ports.names();
+        let cells = std::mem::take(&mut self.cells);
+        let cell = |(place, cell): &(u32, Cell)| json!([names[*place as usize], cell.told()]);
+        json!({
+            "bursts": std::mem::take(&mut self.bursts),
+            "gaps": std::mem::take(&mut self.gaps),
+            "cells": cells.iter().map(cell).collect::<Vec<_>>(),
+            "cells_lost": std::mem::take(&mut self.cells_lost),
+        })
+    }
+
+    /// The present state: of the stream, and of each port.
+    pub fn report(&self) -> Value {
+        let origin_s = self.context.origin.seconds();
+        let known = self.known.as_ref();
+        let fates = known.map_or(Fates::ALL, |known| known.facts.fates);
+        let port = |(name, slot): (&String, &Slot)| {
+            let (counts, now) = match slot {
+                Slot::Ignored => return None,
+                Slot::Retired(counts) => ((**counts).clone(), None),
+                Slot::Watched(port) => (port.counted(), Some(port)),
+            };
+            let open = now.and_then(|port| port.analyzer.open_burst());
+            Some(json!({
+                "port": name,
+                "retired": now.is_none(),
+                "records": counts.records,
+                "dropped": fates.drops.then_some(counts.dropped),
+                "marked": (fates.marks || counts.marked > 0).then_some(counts.marked),
+                "peak_bytes": counts.peak_bytes,
+                "late": counts.late,
+                "gaps": counts.gaps,
+                "gap_ps": counts.gap_ps,
+                "unknown_ps": counts.unknown_ps,
+                "bursts": counts.bursts,
+                "burst_ps": counts.burst_ps,
+                "queue_bytes": now.and_then(|port| port.queue),
+                "cell": now.and_then(|port| port.open_cell()).map(|cell| cell.told()),
+                "last_ps": now.map(|port| port.last),
+                "open_since_ps": open.map(|open| open.0),
+                "open_peak_bytes": open.map(|open| open.1),
+            }))
+        };
+        let refused = self.context.refused.as_ref();
+        json!({
+            "kind": known.map(|known| known.facts.kind),
+            "by": known.map(|known| if known.by == By::Rate { "rate" } else { "queue" }),
+            "origin_s": origin_s,
+            "latest_ps": self.latest,
+            "refused": refused.map_or(0, |refused| refused.rows),
+            "problems": refused.map(|refused| refused.latest.iter().map(ToString::to_string).collect::<Vec<_>>()),
+            "notes": self.context.notes,
+            "renewals": self.renewals,
+            "ports": self.context.ports.names().iter().zip(&self.ports).filter_map(port).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Ends the cell of a port before a time, and opens the one that the time is in.
+#[cold]
+fn next_cell(
+    port: &mut LivePort,
+    time: Time,
+    place: u32,
+    (watching, origin): (&Watching, Origin),
+    (cells, lost): (&mut Vec<(u32, Cell)>, &mut u64),
+) {
+    if let Some(cell) = port.close_cell() {
+        if cells.len() < HELD_CELLS {
+            cells.push((place, cell));
+        } else {
+            *lost += 1;
+        }
+    }
+    let (zero, width) = (u128::from(origin.seconds()) * SECOND, u128::from(watching.cell.ps().max(1)));
+    let number = (zero + u128::from(time.ps())) / width;
+    port.cell.number = u64::try_from(number).unwrap_or(u64::MAX);
+    port.cell_ends = u64::try_from((number + 1) * width - zero).unwrap_or(u64::MAX);
+}
+
+fn analyzer_of(name: &str, known: &Known, options: &Options, context: &Context) -> PortSink {
+    let Facts { speed, tick, unit, .. } = known.facts;
+    let mut settings = Settings { tick, unit, ..options.detecting(known.by) };
+    if settings.rate.is_none() && known.by == By::Rate {
+        (settings.rate, settings.rate_of_result) = (speed, speed.is_some());
+    }
+    let buffer = match options.buffer {
+        Some(Buffer::Bytes(bytes)) => Some(Bytes(bytes)),
+        _ => None,
+    };
+    PortSink::new(&settings, buffer, name, context.flows.lookup())
+}
+
+fn port_of(name: &str, known: &Known, options: &Options, watching: &Watching, context: &Context) -> LivePort {
+    LivePort::new(analyzer_of(name, known, options, context), watching.gap.map(Span::ps))
+}
+
+fn told(burst: &Burst) -> Value {
+    serde_json::to_value(burst).unwrap_or(Value::Null)
+}

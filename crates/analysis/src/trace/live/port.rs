@@ -1,0 +1,253 @@
+//! One port of a stream: its analysis, its counts, and what is known of it by stretch of time.
+
+use crate::counters::{Interval, Reading, State};
+use crate::trace::counted::PortSink;
+use crate::trace::order::Sink;
+use crate::{Burst, Fates, Record, MARKED, NO_QUEUE};
+use serde_json::{json, Value};
+use std::collections::BTreeMap;
+
+/// Steps between samples after which the usual one is known.
+const LEARNT: u64 = 16;
+/// Usual steps between two samples from which the time between them is a gap.
+const MISSED: u64 = 10;
+
+/// Counts of a port since the stream began.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PortCounts {
+    pub records: u64,
+    pub dropped: u64,
+    pub marked: u64,
+    /// Largest queue; absent where no record has one.
+    pub peak_bytes: Option<u64>,
+    /// Records that came after a later one, and were left out.
+    pub late: u64,
+    /// Times in which samples are missing.
+    pub gaps: u64,
+    pub gap_ps: u64,
+    pub bursts: u64,
+    pub burst_ps: u64,
+    /// Time that counters leave unknown, by the reason [ps].
+    pub unknown_ps: BTreeMap<&'static str, u64>,
+}
+
+/// Knowledge of a port in one stretch of time; there is none where nothing is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// Number of the stretch, from second 0 of the stream's clock.
+    pub number: u64,
+    /// Largest queue; absent where no record has one.
+    pub queue: Option<u64>,
+    pub records: u64,
+    pub bytes: u64,
+    pub dropped: u64,
+}
+
+impl Cell {
+    /// The cell as a list: number, largest queue, records, bytes, dropped packets.
+    pub fn told(&self) -> Value {
+        json!([self.number, self.queue, self.records, self.bytes, self.dropped])
+    }
+}
+
+/// A stretch of time of which nothing is known [ps], and the reason: `gap` where samples of a port are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    pub from: u64,
+    pub to: u64,
+    pub why: &'static str,
+}
+
+/// Gaps of a port that are held until they are taken.
+const HELD_GAPS: usize = 64;
+
+/// A port that is watched.
+pub struct LivePort {
+    pub analyzer: PortSink,
+    pub counts: PortCounts,
+    /// Counts of the analyzers before this one: bursts and time in them [ps].
+    before: (u64, u64),
+    /// Records before the port was away.
+    earlier: u64,
+    /// Queue and time of the last record [ps].
+    pub queue: Option<u64>,
+    pub last: u64,
+    /// Mean step between samples [ps], and their number up to now.
+    step: u64,
+    steps: u64,
+    /// Time after the last record from which the next one ends a gap [ps].
+    patience: u64,
+    pub cell: Cell,
+    /// End of the cell [ps of the analysis].
+    pub cell_ends: u64,
+    pub gaps: Vec<Gap>,
+}
+
+impl LivePort {
+    /// `patience`: the gap between records, where the user says it [ps].
+    pub fn new(analyzer: PortSink, patience: Option<u64>) -> Self {
+        LivePort {
+            analyzer,
+            counts: PortCounts::default(),
+            before: (0, 0),
+            earlier: 0,
+            queue: None,
+            last: 0,
+            step: 0,
+            steps: if patience.is_some() { u64::MAX } else { 0 },
+            patience: patience.unwrap_or(u64::MAX),
+            cell: Cell::default(),
+            cell_ends: 0,
+            gaps: Vec::new(),
+        }
+    }
+
+    /// A port that comes back, with its counts.
+    pub fn after(mut self, counts: PortCounts) -> Self {
+        self.before = (counts.bursts, counts.burst_ps);
+        self.counts = PortCounts { records: 0, ..counts };
+        self.earlier = counts.records;
+        self
+    }
+
+    /// Takes a record, whose cell is open.
+    #[inline]
+    pub fn take(&mut self, record: &Record) {
+        let now = record.time.ps();
+        if self.counts.records > 0 && now > self.last {
+            let step = now - self.last;
+            if step > self.patience {
+                self.miss(Gap { from: self.last, to: now, why: State::Gap.name() });
+                self.analyzer.interrupt();
+            } else if record.frame == 0 && self.steps < u64::MAX {
+                self.learn(step);
+            }
+        }
+        if self.analyzer.push(record).is_err() {
+            self.counts.late += 1;
+            return;
+        }
+        self.last = now;
+        let (lost, marked) = (u64::from(record.loses()), u64::from(record.flags & MARKED != 0));
+        self.counts.records += 1;
+        self.counts.dropped += lost;
+        self.counts.marked += marked;
+        self.cell.records += 1;
+        self.cell.bytes += u64::from(record.frame);
+        self.cell.dropped += lost;
+        if record.queue != NO_QUEUE {
+            self.queue = Some(record.queue);
+            self.cell.queue = self.cell.queue.max(self.queue);
+        }
+    }
+
+    /// Notes that nothing is known of a stretch of time.
+    #[cold]
+    fn miss(&mut self, gap: Gap) {
+        self.counts.gaps += 1;
+        self.counts.gap_ps = self.counts.gap_ps.saturating_add(gap.to - gap.from);
+        let goes_on = |last: &&mut Gap| last.to == gap.from && last.why == gap.why;
+        if let Some(last) = self.gaps.last_mut().filter(goes_on) {
+            last.to = gap.to;
+        } else if self.gaps.len() < HELD_GAPS {
+            self.gaps.push(gap);
+        }
+    }
+
+    /// Takes what a source tells about the port, whose cell is open.
+    pub fn take_reading(&mut self, reading: &Reading) {
+        if let Reading::Interval(interval) = reading {
+            if interval.end.ps() < self.last {
+                self.counts.late += 1;
+                return;
+            }
+            self.count(interval);
+        }
+        self.analyzer.take_reading(reading);
+    }
+
+    fn count(&mut self, interval: &Interval) {
+        self.last = interval.end.ps();
+        self.counts.records += 1;
+        let (lost, marked) = (interval.dropped.unwrap_or(0), interval.marked.unwrap_or(0));
+        self.counts.dropped = self.counts.dropped.saturating_add(lost);
+        self.counts.marked = self.counts.marked.saturating_add(marked);
+        if interval.state != State::Known {
+            self.queue = None;
+            let (from, to) = (interval.start.ps(), interval.end.ps().max(interval.start.ps()));
+            self.miss(Gap { from, to, why: interval.state.name() });
+            return;
+        }
+        self.queue = interval.queue;
+        self.cell.records += 1;
+        self.cell.bytes = self.cell.bytes.saturating_add(interval.sent.max(interval.arrived).unwrap_or(0));
+        self.cell.dropped = self.cell.dropped.saturating_add(lost);
+        self.cell.queue = self.cell.queue.max(interval.watermark).max(interval.queue);
+    }
+
+    /// Learns the usual step between samples: a mean, of the latest ones.
+    #[inline]
+    fn learn(&mut self, step: u64) {
+        self.steps = (self.steps + 1).min(4 * LEARNT);
+        self.step = if step >= self.step {
+            self.step + (step - self.step) / self.steps
+        } else {
+            self.step - (self.step - step) / self.steps
+        };
+        if self.steps >= LEARNT {
+            self.patience = self.step.saturating_mul(MISSED).max(1);
+        }
+    }
+
+    /// The cell that is open, if it has something.
+    pub fn open_cell(&self) -> Option<Cell> {
+        (self.cell.records > 0).then_some(self.cell)
+    }
+
+    /// Ends the cell that is open, if it has something.
+    pub fn close_cell(&mut self) -> Option<Cell> {
+        self.counts.peak_bytes = self.counts.peak_bytes.max(self.cell.queue);
+        let cell = std::mem::take(&mut self.cell);
+        self.cell_ends = 0;
+        (cell.records > 0).then_some(cell)
+    }
+
+    /// Bursts that have ended since this was last asked.
+    pub fn bursts(&mut self, fates: Fates) -> Vec<Burst> {
+        let mut bursts = self.analyzer.take_bursts();
+        bursts.iter_mut().for_each(|burst| burst.telling(fates));
+        bursts
+    }
+
+    /// The counts by now.
+    pub fn counted(&self) -> PortCounts {
+        let (bursts, ps) = self.analyzer.burst_totals();
+        PortCounts {
+            records: self.earlier + self.counts.records,
+            bursts: self.before.0 + bursts,
+            burst_ps: self.before.1.saturating_add(ps),
+            unknown_ps: self.unknown(),
+            peak_bytes: self.counts.peak_bytes.max(self.cell.queue),
+            ..self.counts.clone()
+        }
+    }
+
+    /// Time that counters leave unknown, by the reason [ps].
+    fn unknown(&self) -> BTreeMap<&'static str, u64> {
+        let mut all = self.counts.unknown_ps.clone();
+        for (why, ps) in self.analyzer.unknown_time() {
+            *all.entry(why).or_default() += ps;
+        }
+        all
+    }
+
+    /// Goes on with another analyzer; the bursts of this one must have been taken. `shift`: what is later is earlier by so much [ps].
+    pub fn renew(&mut self, analyzer: PortSink, shift: u64) {
+        let counted = self.counted();
+        self.before = (counted.bursts, counted.burst_ps);
+        self.counts.unknown_ps = counted.unknown_ps;
+        self.analyzer = analyzer;
+        self.last = self.last.saturating_sub(shift);
+        self.cell_ends = self.cell_ends.saturating_sub(shift);
+    }
+}

@@ -1,0 +1,319 @@
+use super::*;
+use crate::counters::{Interval, Reading, State};
+use crate::trace::{analyze, Control, Observer, Progress};
+use std::fmt::Write;
+
+struct Unseen;
+
+impl Observer for Unseen {
+    fn progress(&mut self, _: Progress) -> Control {
+        Control::Continue
+    }
+}
+
+fn options(path: &str, more: Value) -> Options {
+    let mut settings = json!({ "paths": [path], "rate": "10Gbps", "above": "20KB" });
+    let (Value::Object(all), Value::Object(more)) = (&mut settings, more) else { panic!("objects") };
+    all.extend(more);
+    Options::from_json(&settings.to_string()).unwrap()
+}
+
+/// Bursts of 30 packets back to back at two ports, and a packet alone every 40 µs.
+fn table(bursts: u64) -> String {
+    let mut rows = Vec::new();
+    for port in 0..2 {
+        for burst in 0..bursts {
+            let start = 1_000_000 * (burst + 1) + 400_000 * port;
+            for i in 0..=30 {
+                let queue = if i == 30 { 0 } else { i * 1_500 };
+                rows.push((start + i * 100 + 200 * (i / 30), port, queue, burst * 10 + i % 4));
+            }
+            rows.extend((0..20).map(|i| (start + 40_000 + 15_000 * i, port, 0, 7)));
+        }
+    }
+    rows.sort_unstable();
+    let mut text = String::from("time_ns,port,queue_bytes,frame_bytes,flow\n");
+    for (time, port, queue, flow) in rows {
+        writeln!(text, "{time},eth{port},{queue},1500,f{flow}").unwrap();
+    }
+    text
+}
+
+fn live(more: Value) -> Live {
+    Live::new("stream", &options("stream", more), Watching::default())
+}
+
+/// Bursts that came out, by port.
+fn bursts(taken: &Value) -> Vec<(String, Value)> {
+    let list = taken["bursts"].as_array().unwrap();
+    list.iter().map(|one| (one["port"].as_str().unwrap().to_string(), one["burst"].clone())).collect()
+}
+
+fn of_file(text: &str, name: &str) -> Vec<(String, Value)> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    let report = analyze(&options(path.to_str().unwrap(), json!({})), &mut Unseen).unwrap();
+    let mut found = Vec::new();
+    for port in report.ports {
+        found.extend(port.bursts.iter().map(|burst| (port.port.clone(), told(burst))));
+    }
+    found
+}
+
+#[test]
+fn bursts_of_a_stream_are_those_of_the_file_however_the_bytes_come() {
+    let text = table(20);
+    let mut expected = of_file(&text, "stream.csv");
+    expected.sort_by_key(|(port, burst)| (port.clone(), burst["index"].as_u64()));
+    assert_eq!(expected.len(), 40);
+    for chunk in [1, 37, 4_096, text.len()] {
+        let mut live = live(json!({}));
+        let mut found = Vec::new();
+        for (turn, part) in text.as_bytes().chunks(chunk).enumerate() {
+            live.push(part).unwrap();
+            if turn % 1_000 == 3 {
+                live.settle().unwrap();
+                found.extend(bursts(&live.take()));
+            }
+        }
+        live.end().unwrap();
+        found.extend(bursts(&live.take()));
+        found.sort_by_key(|(port, burst)| (port.clone(), burst["index"].as_u64()));
+        assert_eq!(found, expected, "chunks of {chunk}");
+        let report = live.report();
+        let records: u64 = report["ports"].as_array().unwrap().iter().map(|port| port["records"].as_u64().unwrap()).sum();
+        assert_eq!((records, report["refused"].as_u64()), (text.lines().count() as u64 - 1, Some(0)));
+        assert_eq!(report["ports"][0]["dropped"], Value::Null, "no column says what was dropped");
+    }
+}
+
+#[test]
+fn json_lines_and_tc_series_come_in_pieces() {
+    let (mut lines, mut tc) = (String::new(), String::new());
+    for i in 0..200_u64 {
+        let queue = if (50..60).contains(&i) { 90_000 } else { 0 };
+        writeln!(lines, r#"{{"time_us": {}, "queue": {{"bytes": {queue}}}}}"#, 1_000 + i * 100).unwrap();
+        writeln!(tc, "{}.{:03}", 1_700_000_000 + i / 1000, i % 1000).unwrap();
+        writeln!(tc, r#"[{{"kind":"fq","handle":"1:","dev":"eth0","backlog":{queue},"drops":{}}}"#, i / 55).unwrap();
+        writeln!(tc, "]").unwrap();
+    }
+    let with_columns = json!({ "columns": "time=time_us:us,queue=queue.bytes:B" });
+    for (text, more, records) in [(&lines, with_columns, 200), (&tc, json!({}), 203 - 3)] {
+        for chunk in [5, 1_000] {
+            let mut live = live(more.clone());
+            for part in text.as_bytes().chunks(chunk) {
+                live.push(part).unwrap();
+                live.settle().unwrap();
+                assert!(live.used() <= text.len() as u64);
+            }
+            assert_eq!(live.used(), text.len() as u64);
+            live.end().unwrap();
+            let report = live.report();
+            assert_eq!((bursts(&live.take()).len(), report["refused"].as_u64()), (1, Some(0)), "{report}");
+            let dropped = report["ports"][0]["dropped"].as_u64().unwrap_or(0);
+            assert_eq!(report["ports"][0]["records"].as_u64(), Some(records + dropped.saturating_sub(3)));
+        }
+    }
+}
+
+#[test]
+fn wrong_rows_are_passed_over_and_counted_and_late_records_too() {
+    let mut text = table(3);
+    text.push_str(
+        "soon,eth0,1,1500,f1\n9000000,eth0,0,1500\n9000000,eth0,0,1500,f1\n8000000,eth0,0,1500,f1\n9100000,eth0,0,1500,f1\n",
+    );
+    let mut live = live(json!({}));
+    for part in text.as_bytes().chunks(100) {
+        live.push(part).unwrap();
+        live.settle().unwrap();
+    }
+    live.end().unwrap();
+    let report = live.report();
+    assert_eq!((report["refused"].as_u64(), report["ports"][0]["late"].as_u64()), (Some(2), Some(1)));
+    let problems = report["problems"].to_string();
+    assert!(problems.contains("time_ns: 'soon' is not a number") && problems.contains("there are 4 values"), "{problems}");
+    let first = report["ports"][0]["records"].as_u64().unwrap();
+    assert_eq!(first, 3 * 51 + 2);
+}
+
+#[test]
+fn missing_samples_end_a_burst_and_are_no_empty_queue() {
+    let mut text = String::from("time_us,queue_bytes\n");
+    let mut add = |from: u64, to: u64, queue: u64| (from..to).for_each(|i| writeln!(text, "{},{queue}", i * 100).unwrap());
+    add(0, 100, 0);
+    add(100, 110, 80_000);
+    // 20 ms of nothing, in the middle of a burst.
+    add(310, 320, 80_000);
+    add(320, 400, 0);
+    let mut live = live(json!({}));
+    live.push(text.as_bytes()).unwrap();
+    live.end().unwrap();
+    let taken = live.take();
+    let found = bursts(&taken);
+    assert_eq!(found.len(), 2, "{taken}");
+    let times =
+        |burst: &Value| (burst["start_ps"].as_u64(), burst["end_ps"].as_u64(), burst["open"].as_bool(), burst["cut"].as_bool());
+    let ms = |ms: f64| Some((ms * 1e9) as u64);
+    assert_eq!(times(&found[0].1), (ms(9.9), ms(10.9), Some(true), Some(false)));
+    assert_eq!(times(&found[1].1), (ms(31.0), ms(31.964), Some(false), Some(true)), "80 KB drain in 64 us");
+    assert_eq!(taken["gaps"], json!([{ "port": "stream", "origin_s": 0, "from_ps": ms(10.9), "to_ps": ms(31.0), "why": "gap" }]));
+    let report = live.report();
+    assert_eq!((&report["ports"][0]["gaps"], &report["ports"][0]["gap_ps"]), (&json!(1), &json!(ms(20.1))));
+}
+
+#[test]
+fn another_file_goes_on_with_the_ports_and_its_names_of_columns_may_be_missing() {
+    let text = table(10);
+    let (header, rows) = text.split_once('\n').unwrap();
+    let half = rows[..rows.len() / 2].rfind('\n').unwrap() + 1;
+    let (first, second) = rows.split_at(half);
+    let mut expected = of_file(&text, "stream.csv");
+    expected.sort_by_key(|(port, burst)| (port.clone(), burst["index"].as_u64()));
+    for again in [format!("{header}\n{second}"), second.to_string()] {
+        let mut live = live(json!({}));
+        live.push(format!("{header}\n{first}").as_bytes()).unwrap();
+        live.reopen().unwrap();
+        live.push(again.as_bytes()).unwrap();
+        (0..9).for_each(|_| live.settle().unwrap());
+        assert_eq!(live.used(), again.len() as u64);
+        live.end().unwrap();
+        let mut found = bursts(&live.take());
+        found.sort_by_key(|(port, burst)| (port.clone(), burst["index"].as_u64()));
+        assert_eq!(found, expected);
+    }
+    // A new process that begins in the middle.
+    let mut live = live(json!({}));
+    live.remember_header(format!("{header}\n").as_bytes());
+    live.push(second.as_bytes()).unwrap();
+    live.end().unwrap();
+    assert_eq!(live.report()["refused"], json!(0));
+    let records: u64 = live.report()["ports"].as_array().unwrap().iter().map(|port| port["records"].as_u64().unwrap()).sum();
+    assert_eq!(records, second.lines().count() as u64);
+}
+
+#[test]
+fn months_later_times_have_another_origin_and_nothing_is_counted_twice() {
+    let mut text = String::from("time_s,queue_bytes,flow\n");
+    for day in 0..400_u64 {
+        let at = 1_700_000_000 + day * 86_400;
+        writeln!(text, "{at}.000,0,a\n{at}.001,90000,b\n{at}.002,0,a").unwrap();
+    }
+    let mut live = live(json!({}));
+    let mut found = Vec::new();
+    for part in text.as_bytes().chunks(64) {
+        live.push(part).unwrap();
+        live.settle().unwrap();
+        let taken = live.take();
+        for one in taken["bursts"].as_array().unwrap() {
+            let seconds = one["origin_s"].as_u64().unwrap() + one["burst"]["end_ps"].as_u64().unwrap() / SECOND as u64;
+            found.push(seconds);
+        }
+    }
+    let report = live.report();
+    assert_eq!(report["renewals"], json!(7), "every 53 days");
+    assert_eq!(found, (0..400).map(|day| 1_700_000_000 + day * 86_400).collect::<Vec<_>>());
+    assert_eq!((&report["ports"][0]["records"], &report["ports"][0]["bursts"]), (&json!(1_200), &json!(400)));
+    assert_eq!((&report["refused"], &report["ports"][0]["late"]), (&json!(0), &json!(0)));
+}
+
+#[test]
+fn a_port_without_records_gives_its_memory_back_and_may_return() {
+    let mut text = String::from("time_s,port,queue_bytes\n");
+    for i in 0..10 {
+        writeln!(text, "{i},a,0\n{i},b,0").unwrap();
+    }
+    (10..5_000).for_each(|i| writeln!(text, "{i},a,0").unwrap());
+    let mut live = live(json!({}));
+    live.push(text.as_bytes()).unwrap();
+    live.settle().unwrap();
+    live.take();
+    let retired =
+        |live: &Live| live.report()["ports"].as_array().unwrap().iter().map(|port| port["retired"] == true).collect::<Vec<_>>();
+    assert_eq!(retired(&live), [false, true]);
+    live.push(b"5001,b,3\n").unwrap();
+    assert_eq!((retired(&live), &live.report()["ports"][1]["records"]), (vec![false, false], &json!(11)));
+}
+
+#[test]
+fn a_table_without_rows_is_waited_for_and_no_error_at_its_end() {
+    let header = "time_s,queue_bytes\n";
+    let mut live = live(json!({}));
+    live.push(header.as_bytes()).unwrap();
+    (0..20).for_each(|_| live.settle().unwrap());
+    live.reopen().unwrap();
+    live.push(header.as_bytes()).unwrap();
+    live.push(b"1700000000,1\n1700000001,2\n").unwrap();
+    (0..3).for_each(|_| live.settle().unwrap());
+    let report = live.report();
+    assert_eq!(
+        (&report["ports"][0]["records"], &report["origin_s"], &report["refused"]),
+        (&json!(2), &json!(1_699_999_999), &json!(0))
+    );
+}
+
+#[test]
+fn what_is_no_stream_of_rows_is_refused_with_what_reads_it() {
+    for (bytes, what) in
+        [(&b"PAR1____\n"[..], "is Parquet"), (b"\x1f\x8b\x08\n", "is packed with gzip"), (b"a,b\nc,d\n", "stream: ")]
+    {
+        let mut live = live(json!({}));
+        live.push(bytes).unwrap();
+        let error = live.end().unwrap_err();
+        assert!(error[0].to_string().contains(what), "{error:?}");
+    }
+}
+
+/// Reader of counters that a test makes: 100 intervals of a port, one burst, then nothing known, then a queue.
+struct Counters(u64);
+
+impl TraceReader for Counters {
+    fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
+        batch.clear();
+        let port = context.ports.index(b"eth0")?;
+        let us = |us: u64| Time::from_ps(us * 1_000_000);
+        for i in self.0..(self.0 + 50).min(100) {
+            let (start, end) = (us(100 * i), us(100 * i + 100));
+            let known = Interval {
+                start,
+                end,
+                sent: Some(1_000),
+                queue: Some(if (20..25).contains(&i) { 90_000 } else { 0 }),
+                dropped: Some(u64::from(i == 22)),
+                ..Interval::default()
+            };
+            let unknown = (23..40).contains(&i);
+            let interval = if unknown { Interval::unknown(start, end, State::Stalled) } else { known };
+            batch.readings.push((port, Reading::Interval(interval)));
+        }
+        self.0 += 50;
+        Ok(self.0 <= 100)
+    }
+    fn place(&self, row: u64) -> String {
+        format!("sample {row}")
+    }
+    fn progress(&self) -> f64 {
+        0.0
+    }
+    fn finish(&mut self, _: &mut Context) {}
+}
+
+#[test]
+fn counters_are_bursts_and_what_they_leave_unknown_is_neither_a_burst_nor_a_zero() {
+    let mut live = live(json!({}));
+    let facts = Facts { fates: Fates { drops: true, marks: false }, ..Facts::of("made", crate::input::facts::Shape::Counters) };
+    live.known = Some(Arc::new(Known { facts, by: By::Queue }));
+    live.reader = Some(Box::new(Counters(0)));
+    live.read().unwrap();
+    let taken = live.take();
+    let found = bursts(&taken);
+    assert_eq!(found.len(), 1, "{taken}");
+    let burst = &found[0].1;
+    let ms = |tenths: u64| json!(tenths * 100_000_000);
+    assert_eq!((&burst["start_ps"], &burst["end_ps"], &burst["open"]), (&ms(20), &ms(23), &json!(true)));
+    assert_eq!((&burst["peak_bytes"], &burst["dropped_packets"]), (&json!(90_000), &json!(1)));
+    assert_eq!(taken["gaps"], json!([{ "port": "eth0", "origin_s": 0, "from_ps": ms(23), "to_ps": ms(40), "why": "stalled" }]));
+    let port = &live.report()["ports"][0];
+    assert_eq!((&port["unknown_ps"], &port["gap_ps"]), (&json!({ "stalled": 1_700_000_000_u64 }), &ms(17)));
+    assert_eq!((&port["records"], &port["queue_bytes"], &port["dropped"]), (&json!(100), &json!(0), &json!(1)));
+}

@@ -1,0 +1,191 @@
+//! Tables of counters: columns in, intervals out.
+
+use super::{failure, readings, Folder};
+use crate::counters::{Interval, Reading, State};
+use crate::trace::{analyze, Control, Level, Observer, Options, Progress, TraceReport};
+use fanin_units::BitRate;
+use std::path::Path;
+
+struct Never;
+
+impl Observer for Never {
+    fn progress(&mut self, _: Progress) -> Control {
+        Control::Continue
+    }
+}
+
+/// Report of a table, with options in JSON.
+pub fn report(path: &Path, options: &str) -> Result<TraceReport, String> {
+    let options = options.replacen('{', &format!("{{\"paths\": [{:?}],", path.to_str().unwrap()), 1);
+    analyze(&Options::from_json(&options).unwrap(), &mut Never).map_err(|failure| failure.to_string())
+}
+
+fn intervals(path: &Path, columns: Option<&str>) -> Vec<(String, Interval)> {
+    let of = |(port, reading)| match reading {
+        Reading::Interval(interval) => Some((port, interval)),
+        _ => None,
+    };
+    readings(path, columns).unwrap().0.into_iter().filter_map(of).collect()
+}
+
+const POLLS: &str = "time_s,ifName,ifHCOutOctets,ifOutDiscards
+0,Ethernet1,1000,0
+0,Ethernet2,77,5
+10,Ethernet1,51000,0
+10,Ethernet2,77,5
+20,Ethernet1,51000,3
+20,Ethernet2,60,5
+";
+
+#[test]
+fn running_counts_are_intervals_of_each_port_and_their_names_are_known() {
+    let folder = Folder::new();
+    let found = intervals(&folder.file("polls.csv", POLLS), None);
+    let told: Vec<_> = found.iter().map(|(port, i)| (port.as_str(), i.end.as_secs_f64(), i.sent, i.dropped, i.state)).collect();
+    assert_eq!(
+        told,
+        [
+            ("Ethernet1", 10.0, Some(50_000), Some(0), State::Known),
+            ("Ethernet2", 10.0, Some(0), Some(0), State::Known),
+            ("Ethernet1", 20.0, Some(0), Some(3), State::Known),
+            ("Ethernet2", 20.0, None, Some(0), State::Reset),
+        ]
+    );
+    let (_, notes) = readings(&folder.file("polls.csv", POLLS), None).unwrap();
+    assert!(
+        notes[0]
+            .contains("bytes = 'ifHCOutOctets' [running count of 64 bits], drops = 'ifOutDiscards' [running count of 32 bits]"),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn counts_of_intervals_have_a_length_or_follow_one_another() {
+    let folder = Folder::new();
+    let rows = "us,b,most\n100,5,9\n200,7,8\n400,1,1\n";
+    let path = folder.file("since.csv", rows);
+    let columns = "time=us:us,bytes=b:since,watermark=most:segments(100B)";
+    let found = intervals(&path, Some(columns));
+    let told = |i: &Interval| (i.start.ps() / 1_000_000, i.end.ps() / 1_000_000, i.sent, i.watermark);
+    assert_eq!(
+        found.iter().map(|(_, i)| told(i)).collect::<Vec<_>>(),
+        [(100, 200, Some(7), Some(800)), (200, 400, Some(1), Some(100))]
+    );
+    let path = folder.file("length.csv", "us,b,most,len\n100,5,9,100\n200,7,8,100\n400,1,1,100\n");
+    let found = intervals(&path, Some(&format!("{columns},interval=len:us")));
+    assert_eq!(
+        found.iter().map(|(_, i)| (told(i), i.state)).collect::<Vec<_>>(),
+        [
+            ((0, 100, Some(5), Some(900)), State::Known),
+            ((100, 200, Some(7), Some(800)), State::Known),
+            ((200, 300, None, None), State::Gap),
+            ((300, 400, Some(1), Some(100)), State::Known)
+        ]
+    );
+}
+
+#[test]
+fn json_lines_have_counters_too_and_an_empty_value_is_unknown() {
+    let folder = Folder::new();
+    let lines = "{\"ts\":1,\"q\":{\"max\":3000},\"out\":\"18446744073709551615\"}\n{\"ts\":2,\"q\":{\"max\":null},\"out\":9}\n{\"ts\":3,\"q\":{\"max\":5},\"out\":10}\n";
+    let found = intervals(&folder.file("a.jsonl", lines), Some("time=ts:ms,watermark=q.max:B,bytes=out:total(64)"));
+    let told: Vec<_> = found.iter().map(|(_, i)| (i.sent, i.watermark, i.state)).collect();
+    assert_eq!(told, [(Some(10), None, State::Known), (Some(1), Some(5), State::Known)]);
+}
+
+#[test]
+fn units_are_asked_for_and_never_guessed() {
+    let folder = Folder::new();
+    let path = folder.file("a.csv", "time_s,octets,depth\n0,1,2\n1,2,3\n");
+    for (columns, said) in [
+        ("time=time_s,bytes=octets", "bytes: 'octets' has no unit, and its name does not say it: a running count or a count of the interval; accepted: total, total(32), total(64) (a running count of bytes), since"),
+        ("time=time_s,watermark=depth", "watermark: 'depth' has no unit"),
+        ("time=time_s,bytes=octets:total,interval=depth", "interval: 'depth' has no unit"),
+    ] {
+        let text = failure(&path, Some(columns));
+        assert!(text.contains(said) && text.contains("write "), "{text}");
+    }
+    let problems = crate::formats::Mapping::read("time=t:s,watermark=w:segments,bytes=b:cells(5),drops=d:flag").unwrap_err();
+    let text = super::message(&problems);
+    assert!(text.contains("watermark: 'segments' is no unit of it") && text.contains("for example segments(512B)"), "{text}");
+    assert!(text.contains("bytes: 'cells(5)' is no unit of it") && text.contains("drops: 'flag' is no unit of it"), "{text}");
+}
+
+#[test]
+fn wrong_values_are_told_with_their_lines() {
+    let folder = Folder::new();
+    let path = folder.file("a.csv", "time_s,tx_bytes,len_ms\n0,-1,5\n1,x,5\n2,5,0\n3,99999999999999999999,90000000\n");
+    let text = failure(&path, Some("time=time_s,bytes=tx_bytes,interval=len_ms"));
+    for part in [
+        "line 2: tx_bytes: '-1' is negative; accepted: a whole number from 0 to 2^64 - 1",
+        "line 3: tx_bytes: 'x' is not a number",
+        "line 4: len_ms: '0' is negative; accepted: a length of time, above 0 and up to a day",
+        "line 5: tx_bytes: '99999999999999999999' is too large",
+        "line 5: len_ms: '90000000' is too large",
+    ] {
+        assert!(text.contains(part), "{part}\nin\n{text}");
+    }
+}
+
+#[test]
+fn columns_beside_queues_of_packets_are_left_as_they_were() {
+    let folder = Folder::new();
+    let path = folder.file("a.csv", "time_us,queue_bytes,tx_bytes\n1,5,100\n2,6,200\n");
+    let (records, _, notes) = super::all(&path, None).unwrap();
+    assert_eq!(records.iter().map(|r| r.queue).collect::<Vec<_>>(), [5, 6]);
+    assert!(notes[0].contains("not used: tx_bytes"), "{notes:?}");
+}
+
+#[test]
+fn the_report_tells_bursts_by_rate_and_what_is_unknown() {
+    // 10 ms each at 1 Gb/s: 1.25 MB is the line. Two intervals above half of it, one above the line, one missing.
+    let loads = [10, 20, 90, 80, 10, 900, 10, 10];
+    let mut total = 0_u64;
+    let mut rows = String::from("time_ms,port,tx_bytes\n0,swp1,0\n");
+    for (i, load) in loads.iter().enumerate() {
+        total += 12_500 * load;
+        rows.push_str(&format!("{},swp1,{total}\n", (i + 1) * 10));
+    }
+    rows.push_str(&format!("200,swp1,{}\n", total + 125_000));
+    let folder = Folder::new();
+    let path = folder.file("polls.csv", &rows);
+    let told = report(&path, r#"{"rate": "1Gbps"}"#).unwrap();
+    let port = &told.ports[0];
+    assert_eq!((port.port.as_str(), port.bursts_found, port.dropped, port.peak_bytes), ("swp1", 1, None, None));
+    let burst = &port.bursts[0];
+    let ms = 1_000_000_000;
+    assert_eq!((burst.start_ps, burst.end_ps, burst.records), (20 * ms, 40 * ms, 2));
+    let counted = burst.counted.as_ref().unwrap();
+    assert_eq!(
+        (counted.within_ps, counted.sent_bytes, counted.shown_by.as_slice()),
+        (10 * ms, Some(12_500 * 170), &["rate"][..])
+    );
+    let unknown: Vec<_> = port.counted.as_ref().unwrap().unknown.iter().map(|u| (u.state, u.ps / ms)).collect();
+    assert_eq!(unknown, [("gap", 120), ("contradicting", 10)]);
+    let finding = &told.plausibility.findings[0];
+    assert_eq!((finding.code, finding.level, finding.place.as_str()), ("counters_above_line", Level::Doubt, "swp1"));
+    assert!(finding.words.contains("9 Gb/s on a port of 1 Gb/s"), "{}", finding.words);
+    assert!(
+        told.notes.iter().any(|note| note.contains("drops and marks are unknown: no counter of them is in what was read")),
+        "{:?}",
+        told.notes
+    );
+    assert_eq!(told.sources[0].records, Some(9));
+    // Without a speed there is nothing that a load could be compared with.
+    let asked = report(&path, "{\"sort\": false}").unwrap_err();
+    assert!(asked.contains("the speed of the port is not known") && asked.contains("--rate 10Gbps"), "{asked}");
+}
+
+#[test]
+fn a_table_may_say_the_speed_of_each_port() {
+    let folder = Folder::new();
+    let rows = "time_ms,port,tx_bytes,mbps\n0,a,0,1000\n0,b,0,10000\n10,a,1000000,1000\n10,b,1000000,10000\n";
+    let path = folder.file("speeds.csv", rows);
+    let columns = "time=time_ms,port=port,bytes=tx_bytes,speed=mbps:Mbps";
+    let (told, _) = readings(&path, Some(columns)).unwrap();
+    assert_eq!(told.iter().filter(|(_, r)| matches!(r, Reading::Speed(rate) if *rate == BitRate::from_gbps(1))).count(), 1);
+    let told = report(&path, &format!(r#"{{"columns": "{columns}", "by": "rate", "share": 0.5}}"#));
+    let told = told.unwrap();
+    let found: Vec<_> = told.ports.iter().map(|p| (p.port.as_str(), p.rate_bps, p.bursts_found)).collect();
+    assert_eq!(found, [("a", Some(1_000_000_000), 1), ("b", Some(10_000_000_000), 0)]);
+}

@@ -1,0 +1,232 @@
+"""Blocks outside of the simulator that decide about packets: the socket of docs/cosimulation.md, from the block's side.
+
+>>> from fanin.cosim import MARK, PASS, serve
+>>> def block(start):  # called for each run
+...     return lambda packet: MARK if packet.queue_bytes > 30_000 else PASS
+>>> serve("fanin.sock", block, name="threshold")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NamedTuple
+
+__all__ = [
+    "ARRIVAL",
+    "DEPARTURE",
+    "DROP",
+    "MARK",
+    "PASS",
+    "REFUSAL",
+    "Connection",
+    "CosimError",
+    "Decide",
+    "Listener",
+    "Packet",
+    "Port",
+    "Start",
+    "serve",
+]
+
+VERSION: Final = 1
+MAGIC: Final = b"fanin-co"
+PASS, MARK, DROP = range(3)
+ARRIVAL, DEPARTURE, REFUSAL = range(3)
+
+HELLO: Final = struct.Struct("<8sIIQBB6x480s")
+PORT: Final = struct.Struct("<IHBBQQ8x64s")
+WELCOME: Final = struct.Struct("<8sI4x48s32s")
+REQUEST: Final = struct.Struct("<QQQQIIIIIIHHBBBB")
+REPLY: Final = struct.Struct("<QB7x")
+UNITS: Final = (None, "bytes", "packets", "cells")
+
+
+class CosimError(ValueError):
+    """The other end does not speak the protocol, or another version of it."""
+
+
+class Packet(NamedTuple):
+    """A packet about which the block decides; the queue is what it finds, or leaves behind at a departure."""
+
+    number: int
+    time_ps: int
+    free_at_ps: int
+    queue_bytes: int
+    queue_packets: int
+    port: int
+    flow: int
+    hash: int
+    src: int
+    dst: int
+    frame: int
+    payload: int
+    bits: int
+    ecn: int
+    cls: int
+    ttl: int
+
+    @property
+    def moment(self) -> int:
+        """``ARRIVAL``, ``DEPARTURE`` or ``REFUSAL``."""
+        return self.bits & 3
+
+    @property
+    def own_queue(self) -> bool:
+        """Whether the queue is that of the packet's class alone."""
+        return bool(self.bits & 4)
+
+    @property
+    def control(self) -> bool:
+        """Whether the frame carries a control message."""
+        return bool(self.bits & 8)
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port whose packets the block decides about: ``buffer`` in ``unit``, or None where it is shared or has no limit."""
+
+    number: int
+    overhead: int
+    classes: int
+    rate_bps: int
+    buffer: int | None
+    unit: str | None
+    name: str
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a run says at the start."""
+
+    seed: int
+    departures: bool
+    refusals: bool
+    settings: str
+    ports: dict[int, Port]
+
+    def setting(self, key: str, default: int) -> int:
+        """A whole number among the settings, which are words ``key=value``."""
+        found = [word.partition("=")[2] for word in self.settings.split() if word.partition("=")[0] == key]
+        return int(found[-1]) if found else default
+
+
+Decide = Callable[[Packet], int]
+
+
+def text_of(field: bytes) -> str:
+    """Text in a field of zeros."""
+    return field.partition(b"\0")[0].decode("utf-8", "replace")
+
+
+def received(stream: socket.socket, size: int) -> bytes:
+    """A frame, or nothing where the other end has closed the connection before it."""
+    data = stream.recv(size)
+    while data and len(data) < size:
+        more = stream.recv(size - len(data))
+        if not more:
+            raise CosimError(f"the connection ended after {len(data)} of the {size} bytes of a frame")
+        data += more
+    return data
+
+
+class Connection:
+    """A run, which asks about one packet after the other; iterate over it and `answer` each."""
+
+    def __init__(self, stream: socket.socket, name: str, version: str) -> None:
+        self.stream = stream
+        self.at = -1
+        hello = received(stream, HELLO.size)
+        if hello[:8] != MAGIC:
+            raise CosimError(f"the other end is no Fanin: its first bytes are {hello[:8]!r}")
+        _, spoken, ports, seed, departures, refusals, settings = HELLO.unpack(hello)
+        # Said before anything else is read: another version may have other frames.
+        stream.sendall(WELCOME.pack(MAGIC, VERSION, name.encode()[:48], version.encode()[:32]))
+        if spoken != VERSION:
+            raise CosimError(f"the other end speaks version {spoken} of the protocol; accepted: {VERSION}")
+        all_ports = {}
+        for _ in range(ports):
+            number, overhead, classes, unit, rate, buffer, named = PORT.unpack(received(stream, PORT.size))
+            has = UNITS[unit]
+            all_ports[number] = Port(number, overhead, classes, rate, buffer if has else None, has, text_of(named))
+        self.start = Start(seed, bool(departures), bool(refusals), text_of(settings), all_ports)
+
+    def __iter__(self) -> Iterator[Packet]:
+        while request := received(self.stream, REQUEST.size):
+            packet = Packet._make(REQUEST.unpack(request))
+            self.at = packet.number
+            yield packet
+
+    def answer(self, decision: int) -> None:
+        """Decide about the packet asked about last: ``PASS``, ``MARK`` or ``DROP``."""
+        self.stream.sendall(REPLY.pack(self.at, decision))
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stream.close()
+
+
+class Listener:
+    """The block's end of the socket. A socket of that name that nobody listens at is replaced."""
+
+    def __init__(self, path: str | Path, name: str, version: str = "") -> None:
+        self.path, self.name, self.version = Path(path), name, version
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            if self.path.is_socket() and probe.connect_ex(str(path)) != 0:
+                self.path.unlink()
+        try:
+            self.socket.bind(str(path))
+            self.socket.listen()
+        except OSError:
+            self.socket.close()
+            raise
+
+    def accept(self) -> Connection:
+        """Wait for a run."""
+        stream, _ = self.socket.accept()
+        try:
+            return Connection(stream, self.name, self.version)
+        except BaseException:
+            stream.close()
+            raise
+
+    def __enter__(self) -> Listener:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.socket.close()
+        self.path.unlink(missing_ok=True)
+
+
+def serve(path: str | Path, block: Callable[[Start], Decide], *, name: str, version: str = "", runs: int | None = None) -> None:
+    """Decide about the packets of one run after the other.
+
+    Parameters
+    ----------
+    path
+        The socket to listen at: the scenario's ``socket``. "ready" is printed when runs can begin.
+    block
+        Called with what a run says at its start; returns the function that decides about each packet of it.
+    name, version
+        Of the block, for the run's manifest: 48 and 32 bytes at most.
+    runs
+        Number of runs after which it returns; None: none.
+    """
+    with Listener(path, name, version) as listener:
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        while runs is None or runs > 0:
+            with listener.accept() as run:
+                decide = block(run.start)
+                for packet in run:
+                    run.answer(decide(packet))
+            runs = None if runs is None else runs - 1

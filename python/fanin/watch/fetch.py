@@ -1,0 +1,392 @@
+"""Ways to fetch a stream: files that grow, folders, pipes, connections, datagrams."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import stat
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from fanin._core import TraceError
+from fanin.watch.positions import FINGERPRINT, Place, Positions
+from fanin.watch.sources import NAP, Source
+
+__all__ = ["fetcher"]
+
+Fetch = Callable[[Source], None]
+
+_CHUNK: Final = 1 << 20
+"""Bytes that are read at once."""
+
+_QUIET: Final = 1.0
+"""Seconds without growth after which a file of a folder is complete."""
+
+_BACK_OFF: Final = (0.5, 8.0)
+"""Seconds before a connection is tried again: at first, and at most."""
+
+_PASSED_OVER: Final = (".tmp", ".part", ".gz", ".zst", ".swp", "~")
+"""Endings of files in a folder that are not read: unfinished or packed ones."""
+
+_DATAGRAM: Final = 1 << 16
+_BUFFER: Final = 8 << 20
+"""Bytes that the kernel is asked to hold for a port of UDP."""
+
+_MEMINFO: Final = 55
+"""SO_MEMINFO of Linux: nine numbers, of which the last counts datagrams that were dropped."""
+
+
+def fetcher(given: str, positions: Positions, *, once: bool, new: bool) -> Fetch:
+    """Return how a source is fetched.
+
+    Parameters
+    ----------
+    given : str
+        A file, a folder, a named pipe, ``-``, ``tcp://HOST:PORT`` or ``udp://HOST:PORT``.
+    positions : Positions
+        Where files were left.
+    once : bool
+        Whether the end of what is there is the end.
+    new : bool
+        Whether files are read from their present end on.
+
+    Raises
+    ------
+    ValueError
+        It is none of these, or does not go with `once`.
+    """
+    if "://" in given:
+        return _connection(given, once=once)
+    if given == "-":
+        return _standard_input
+    path = Path(given)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        if once or not path.absolute().parent.is_dir():
+            raise ValueError(f"{given}: there is no such file") from None
+        mode = stat.S_IFREG  # it may come
+    if stat.S_ISDIR(mode):
+        return _folder(path, positions, given, new=new)
+    if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+        return _fifo(path)
+    if stat.S_ISREG(mode):
+        return _file(path, positions.get(given, path.name), new=new)
+    raise ValueError(f"{given}: is no source; accepted: a file, a folder, a named pipe, - (standard input), tcp://…, udp://…")
+
+
+# -- files ----------------------------------------------------------------------------------------------------------------------
+
+
+def _open(path: str | os.PathLike[str]) -> int:
+    return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+
+def _drain(source: Source, descriptor: int, at: int) -> int:
+    """Read on from a place as far as there is something; return the new place."""
+    while not source.stopping.is_set() and (data := os.pread(descriptor, _CHUNK, at)):
+        source.push(data)
+        at += len(data)
+    return at
+
+
+def _before(descriptor: int, at: int) -> bytes:
+    """Return the last bytes before a place, by which it is known again."""
+    return os.pread(descriptor, min(FINGERPRINT, at), max(0, at - FINGERPRINT))
+
+
+def _end_of_lines(descriptor: int) -> int:
+    """Return where the last whole line of a file ends."""
+    size = os.fstat(descriptor).st_size
+    tail = os.pread(descriptor, _CHUNK, max(0, size - _CHUNK))
+    return size - len(tail) + tail.rfind(b"\n") + 1
+
+
+def _rest_of_moved(source: Source, path: Path, place: Place) -> None:
+    """Read the rest of a file that was renamed, in its folder, while nobody watched."""
+    names = [entry.path for entry in os.scandir(path.absolute().parent) if entry.inode() == place.inode and entry.name != path.name]
+    for name in names:
+        descriptor = _open(name)
+        try:
+            if place.is_in(descriptor):
+                source.begin(path.name, descriptor, place.offset)
+                _drain(source, descriptor, place.offset)
+                source.finish()
+        finally:
+            source.abandon()
+            os.close(descriptor)
+
+
+def _file(path: Path, known: Place | None, *, new: bool) -> Fetch:
+    """Read a file that grows, as ``tail -F`` does: also after it was renamed and made anew, or truncated."""
+
+    def fetch(source: Source) -> None:
+        first = True
+        for _ in source.passes():
+            try:
+                descriptor = _open(path)
+            except FileNotFoundError:
+                if source.once:
+                    raise
+                continue
+            try:
+                at = 0
+                if first and known is not None and known.is_in(descriptor):
+                    at = known.offset
+                elif first and known is not None:
+                    _rest_of_moved(source, path, known)
+                elif first and new:
+                    at = _end_of_lines(descriptor)
+                first = False
+                source.begin(path.name, descriptor, at)
+                _follow(source, path, descriptor, at)
+                if source.once:
+                    return
+            except TraceError as error:
+                source.refuse(error)
+                _wait_for_another(source, path, descriptor)
+            finally:
+                source.abandon()
+                os.close(descriptor)
+
+    return fetch
+
+
+def _follow(source: Source, path: Path, descriptor: int, at: int) -> None:
+    """Follow an open file until another one has its name."""
+    seen = _before(descriptor, at)
+    for _ in source.passes():
+        if os.fstat(descriptor).st_size < at or os.pread(descriptor, len(seen), at - len(seen)) != seen:
+            source.finish()
+            at = 0
+            source.begin(path.name, descriptor, at)
+        # Asked before the last bytes are read: its writer may add some until it has another one.
+        gone = _is_another(path, descriptor)
+        at = _drain(source, descriptor, at)
+        seen = _before(descriptor, at)
+        if gone or source.once:
+            source.finish()
+            return
+
+
+def _wait_for_another(source: Source, path: Path, descriptor: int) -> None:
+    for _ in source.passes():
+        if _is_another(path, descriptor):
+            return
+
+
+def _is_another(path: Path, descriptor: int) -> bool:
+    """Whether the name is another file's by now; while it is nobody's, the writer may go on."""
+    try:
+        there = path.stat()
+    except FileNotFoundError:
+        return False
+    mine = os.fstat(descriptor)
+    return (there.st_dev, there.st_ino) != (mine.st_dev, mine.st_ino)
+
+
+def _folder(path: Path, positions: Positions, given: str, *, new: bool) -> Fetch:
+    """Read the files of a folder, the oldest first; one that grows later is read on."""
+
+    def unread(source: Source) -> list[tuple[os.DirEntry[str], int]]:
+        """Files with something new, and where that begins."""
+        found = []
+        names = set()
+        for entry in os.scandir(path):
+            if entry.name.startswith(".") or entry.name.endswith(_PASSED_OVER) or not entry.is_file():
+                continue
+            names.add(entry.name)
+            there = entry.stat()
+            place = source.place(entry.name) or positions.get(given, entry.name)
+            same = place is not None and place.inode == there.st_ino and place.offset <= there.st_size
+            at = place.offset if place is not None and same else 0
+            if there.st_size > at:
+                found.append((there.st_mtime_ns, entry.name, entry, at))
+        source.forget(names)
+        return [(entry, at) for _, _, entry, at in sorted(found, key=lambda one: one[:2])]
+
+    def read(source: Source, entry: os.DirEntry[str], at: int) -> None:
+        descriptor = _open(entry.path)
+        try:
+            place = source.place(entry.name) or positions.get(given, entry.name)
+            at = at if place is not None and place.is_in(descriptor) else 0
+            source.begin(entry.name, descriptor, at)
+            grew = time.monotonic()
+            for _ in source.passes():
+                before, at = at, _drain(source, descriptor, at)
+                grew = time.monotonic() if at > before else grew
+                if source.once or time.monotonic() - grew > _QUIET:
+                    break
+            source.finish()
+        except TraceError as error:
+            source.refuse(error)
+        finally:
+            source.abandon()
+            os.close(descriptor)
+
+    def fetch(source: Source) -> None:
+        source.opened()
+        if new:
+            for entry, _ in unread(source):
+                descriptor = _open(entry.path)
+                source.begin(entry.name, descriptor, 0)
+                source.finish()
+                os.close(descriptor)
+        for _ in source.passes():
+            for entry, at in unread(source):
+                if not source.stopping.is_set():
+                    with contextlib.suppress(FileNotFoundError):
+                        read(source, entry, at)
+            if source.once:
+                return
+
+    return fetch
+
+
+# -- pipes ----------------------------------------------------------------------------------------------------------------------
+
+
+def _ready(descriptor: int) -> bool:
+    return bool(select.select([descriptor], [], [], NAP)[0])
+
+
+def _standard_input(source: Source) -> None:
+    """Read standard input to its end."""
+    source.opened()
+    while not source.stopping.is_set():
+        if _ready(0):
+            data = os.read(0, _CHUNK)
+            if not data:
+                return
+            source.push(data)
+
+
+def _fifo(path: Path) -> Fetch:
+    """Read a named pipe: one writer after another."""
+
+    def fetch(source: Source) -> None:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            there = False
+            for _ in source.passes():
+                try:
+                    while not source.stopping.is_set() and _ready(descriptor):
+                        data = os.read(descriptor, _CHUNK)
+                        if not data:
+                            break
+                        if not there:
+                            there = True
+                            source.opened()
+                        source.push(data)
+                    else:
+                        continue
+                    if there:
+                        there = False
+                        if source.once:
+                            return
+                        source.closed()
+                except TraceError as error:
+                    source.refuse(error)
+        finally:
+            os.close(descriptor)
+
+    return fetch
+
+
+# -- the network ----------------------------------------------------------------------------------------------------------------
+
+
+def _connection(given: str, *, once: bool) -> Fetch:
+    parts = urlsplit(given)
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    if parts.scheme not in ("tcp", "udp") or port is None or parts.path not in ("", "/") or parts.query:
+        raise ValueError(f"{given}: is no source; accepted: tcp://HOST:PORT, udp://127.0.0.1:PORT, files, folders, pipes, -")
+    host = parts.hostname or "127.0.0.1"
+    if parts.scheme == "tcp":
+        return _tcp(host, port)
+    if once:
+        raise ValueError(f"{given}: datagrams have no end, which --once waits for")
+    return _udp(host, port)
+
+
+def _tcp(host: str, port: int) -> Fetch:
+    """Read a connection, made anew whenever it ends."""
+
+    def fetch(source: Source) -> None:
+        pause = _BACK_OFF[0]
+        while not source.stopping.is_set():
+            try:
+                with socket.create_connection((host, port), timeout=5) as connection:
+                    connection.settimeout(NAP)
+                    source.opened()
+                    pause = _BACK_OFF[0]
+                    _receive(source, connection)
+                    if source.once:
+                        return
+                    source.closed()
+            except TraceError as error:
+                source.refuse(error)
+            except OSError:
+                if source.once:
+                    raise
+                source.closed()
+            source.stopping.wait(pause)
+            pause = min(2 * pause, _BACK_OFF[1])
+
+    return fetch
+
+
+def _receive(source: Source, connection: socket.socket) -> None:
+    while not source.stopping.is_set():
+        try:
+            data = connection.recv(_CHUNK)
+        except TimeoutError:
+            continue
+        if not data:
+            return
+        source.push(data)
+
+
+def _udp(host: str, port: int) -> Fetch:
+    """Read datagrams, each of whole lines."""
+
+    def fetch(source: Source) -> None:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as receiver:
+            receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
+            receiver.bind((host, port))
+            receiver.settimeout(NAP)
+            source.opened()
+            count = 0
+            while not source.stopping.is_set():
+                try:
+                    data = receiver.recv(_DATAGRAM)
+                except TimeoutError:
+                    source.counts.lost = _lost(receiver)
+                    continue
+                count += 1
+                if count % 1024 == 0:
+                    source.counts.lost = _lost(receiver)
+                try:
+                    source.push(data if data.endswith(b"\n") else data + b"\n")
+                except TraceError as error:
+                    source.refuse(error)
+
+    return fetch
+
+
+def _lost(receiver: socket.socket) -> int:
+    """Return how many datagrams the kernel has dropped, where it says so."""
+    try:
+        return int(struct.unpack("9I", receiver.getsockopt(socket.SOL_SOCKET, _MEMINFO, 36))[-1])
+    except (OSError, struct.error):
+        return 0

@@ -1,0 +1,361 @@
+"""What is known by now of all sources: bursts, ports, states; bounded, however long it goes on."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fanin.analysis import clock as clocks
+from fanin.analysis import tables
+from fanin.text import show
+from fanin.watch.sources import Source, State
+
+__all__ = ["COLUMNS", "Burst", "Hub", "Port"]
+
+COLUMNS: Final = 240
+"""Stretches of time in the strip."""
+
+RECENT: Final = 60
+"""Stretches over which the recent peak goes."""
+
+_STRIPS: Final = 64
+"""Ports that the page shows, those with the worst of late."""
+
+_LISTED: Final = 100
+"""Bursts that the page shows, the latest."""
+
+_CULPRITS: Final = 5
+_ENDED: Final = 256
+"""Ends of bursts that are remembered by port, for the time in bursts of late."""
+
+DURATIONS: Final = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 1.0)
+"""Upper bounds of the classes of durations [s]."""
+
+PEAKS: Final = (1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8)
+"""Upper bounds of the classes of peaks [B]."""
+
+_STATE_WORDS: Final[dict[State, str]] = {
+    "waiting": "nothing has come yet",
+    "alive": "records come",
+    "stalled": "no more records come: unknown since",
+    "ended": "the end",
+    "refused": "cannot be read",
+}
+
+
+Cell = tuple[int, int | None, int, int, int]
+"""What is known of a port in a stretch of time: its number, largest queue or None, records, bytes, dropped packets."""
+
+
+@dataclass(frozen=True)
+class Burst:
+    """A burst that has ended, or, as `open`, one that has lasted long enough to be told of.
+
+    Attributes
+    ----------
+    number : int
+        From 1, in the order in which they became known.
+    origin_s : int
+        Second from which the times of `report` count.
+    report : mapping
+        As ``fanin analyze --json`` has it.
+    """
+
+    number: int
+    source: str
+    port: str
+    origin_s: int
+    report: dict[str, Any]
+
+    @property
+    def end_s(self) -> float:
+        """Its end [s]."""
+        return float(self.origin_s + self.report["end_ps"] / 1e12)
+
+    def culprits(self) -> list[dict[str, Any]]:
+        """Return its flows, the largest first: those in the queue at the peak, or without a queue those that arrived."""
+        found: list[dict[str, Any]] = self.report["direct"] or self.report["indirect"]
+        return found
+
+    def when(self) -> str:
+        """Return when it began."""
+        clock = clocks.of_document({"origin_s": self.origin_s})
+        return tables.moment(self.report["start_ps"]) if clock is None else clock.text(self.report["start_ps"])
+
+
+@dataclass
+class Port:
+    """A port of a source.
+
+    Attributes
+    ----------
+    report : mapping
+        Its counts, as the core has them.
+    cells : deque
+        What is known by stretch of time, of those that are over. No entry: nothing is known.
+    ended : deque
+        Ends of bursts [s], and their durations [s].
+    """
+
+    source: str
+    name: str
+    report: dict[str, Any] = field(default_factory=dict)
+    cells: deque[Cell] = field(default_factory=lambda: deque(maxlen=COLUMNS))
+    ended: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_ENDED))
+
+    def known_cells(self) -> Iterator[Cell]:
+        """Return the stretches of which something is known, the one that is open included."""
+        yield from self.cells
+        if (cell := self.report.get("cell")) is not None:
+            yield tuple(cell)
+
+    def recent_peak(self, last: int, columns: int) -> int | None:
+        """Return the largest queue of the last stretches up to `last`; None: none is known."""
+        return max(
+            (queue for number, queue, *_ in self.known_cells() if queue is not None and last - columns < number <= last),
+            default=None,
+        )
+
+    def recent_drops(self, last: int) -> int:
+        """Return how many packets were dropped in the strip that ends with `last`."""
+        return sum(dropped for number, _, _, _, dropped in self.known_cells() if last - COLUMNS < number <= last)
+
+    def in_bursts(self, end_s: float, seconds: float) -> float:
+        """Return how long it was in bursts in the `seconds` before a time [s]."""
+        return sum(lasted for end, lasted in self.ended if end_s - seconds < end <= end_s)
+
+
+@dataclass
+class Classes:
+    """Counts by class of a value."""
+
+    bounds: tuple[float, ...]
+    counts: list[int] = field(default_factory=list)
+    total: float = 0.0
+
+    def add(self, value: float) -> None:
+        """Count a value."""
+        self.counts = self.counts or [0] * (len(self.bounds) + 1)
+        self.counts[sum(value > bound for bound in self.bounds)] += 1
+        self.total += value
+
+    def cumulated(self) -> list[tuple[str, int]]:
+        """Return how many values are up to each bound."""
+        counts = self.counts or [0] * (len(self.bounds) + 1)
+        names = [*(f"{bound:g}" for bound in self.bounds), "+Inf"]
+        return [(name, sum(counts[: place + 1])) for place, name in enumerate(names)]
+
+
+class Hub:
+    """What is known by now of all sources.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        They.
+    cell_s : float
+        Width of a stretch of time in the strip [s].
+    keep : int
+        Bursts that are remembered, the latest.
+    """
+
+    def __init__(self, sources: list[Source], *, cell_s: float, keep: int) -> None:
+        self.sources = sources
+        self.cell_s = cell_s
+        self.bursts: deque[Burst] = deque(maxlen=keep)
+        self.found = 0
+        self.ports: dict[tuple[str, str], Port] = {}
+        self.reports: dict[str, dict[str, Any]] = {}
+        self.gaps: deque[dict[str, Any]] = deque(maxlen=keep)
+        self.alerts: deque[dict[str, Any]] = deque(maxlen=50)
+        self.durations = {source.name: Classes(DURATIONS) for source in sources}
+        self.peaks = {source.name: Classes(PEAKS) for source in sources}
+        self.cells_lost = 0
+        self.started = time.time()
+        self.lock = threading.RLock()
+        self.turned = threading.Condition(self.lock)
+        self.turn = 0
+
+    def gather(self) -> list[Burst]:
+        """Take what has ended at each source since the last call; return the bursts."""
+        new: list[Burst] = []
+        for source in self.sources:
+            source.settle()
+            taken = json.loads(source.live.take())
+            report = json.loads(source.live.report())
+            source.told()
+            with self.lock:
+                self._take(source, taken, report, new)
+        with self.turned:
+            self.turn += 1
+            self.turned.notify_all()
+        return new
+
+    def _take(self, source: Source, taken: dict[str, Any], report: dict[str, Any], new: list[Burst]) -> None:
+        self.reports[source.name] = report
+        for port in report["ports"]:
+            self._port(source, port["port"]).report = port
+        self.cells_lost += taken["cells_lost"]
+        for name, cell in taken["cells"]:
+            self._port(source, name).cells.append(tuple(cell))
+        for gap in taken["gaps"]:
+            self.gaps.append({"source": source.name, **gap})
+        for one in sorted(taken["bursts"], key=lambda one: (one["origin_s"] + one["burst"]["end_ps"] / 1e12, one["port"])):
+            self.found += 1
+            burst = Burst(self.found, source.name, one["port"], one["origin_s"], one["burst"])
+            self.bursts.append(burst)
+            new.append(burst)
+            lasted = burst.report["duration_ps"] / 1e12
+            self._port(source, burst.port).ended.append((burst.end_s, lasted))
+            self.durations[source.name].add(lasted)
+            if burst.report["peak_bytes"] is not None:
+                self.peaks[source.name].add(burst.report["peak_bytes"])
+
+    def _port(self, source: Source, name: str) -> Port:
+        return self.ports.setdefault((source.name, name), Port(source.name, name))
+
+    def latest(self, source: str) -> tuple[float, int]:
+        """Return the time of the latest record of a source [s], and the stretch that it is in."""
+        report = self.reports.get(source, {"origin_s": 0, "latest_ps": 0})
+        seconds = report["origin_s"] + report["latest_ps"] / 1e12
+        return seconds, int((report["origin_s"] * 10**12 + report["latest_ps"]) // int(self.cell_s * 1e12))
+
+    def known(self, port: Port, now: float) -> bool:
+        """Whether anything is known of a port at present."""
+        source = next(source for source in self.sources if source.name == port.source)
+        return source.state(now)[0] == "alive" and not port.report.get("retired", True)
+
+    def by_severity(self) -> list[Port]:
+        """Return the ports, the worst of late first: drops, time in bursts, largest queue."""
+
+        def worst(port: Port) -> tuple[Any, ...]:
+            seconds, last = self.latest(port.source)
+            drops, time_in = port.recent_drops(last), port.in_bursts(seconds, COLUMNS * self.cell_s)
+            return -drops, -time_in, -(port.recent_peak(last, COLUMNS) or 0), -port.report.get("bursts", 0), port.source, port.name
+
+        return sorted(self.ports.values(), key=worst)
+
+    # -- for the page -----------------------------------------------------------------------------------------------------------
+
+    def document(self) -> dict[str, Any]:
+        """Return all that the page shows, in the words in which it does."""
+        now = time.time()
+        with self.lock:
+            ports = self.by_severity()
+            return {
+                "turn": self.turn,
+                "found": self.found,
+                "cell_s": self.cell_s,
+                "sources": [self._source_row(source, now) for source in self.sources],
+                "head": [
+                    "Port",
+                    "State",
+                    "Queue now",
+                    "Largest, lately",
+                    "Largest",
+                    "Bursts",
+                    "In bursts, lately",
+                    "Drops",
+                    "Gaps",
+                ],
+                "ports": [self._port_row(port, now) for port in ports],
+                "strips": [self._strip(port) for port in ports[:_STRIPS]],
+                "columns": COLUMNS,
+                "burst_head": ["Burst", "Began", "Port", "Duration", "Peak", "Arrived", "Drops", "Flows", "First culprit", "Law"],
+                "bursts": [self._burst_row(burst) for burst in list(self.bursts)[: -_LISTED - 1 : -1]],
+                "alerts": list(self.alerts)[::-1],
+            }
+
+    def _name(self, source: str, port: str) -> str:
+        return port if len(self.sources) == 1 else f"{source}: {port}"
+
+    def _source_row(self, source: Source, now: float) -> dict[str, Any]:
+        state, since = source.state(now)
+        report = self.reports.get(source.name, {})
+        said = [f"{show.size(source.counts.bytes)} read"]
+        said += [f"{show.many(report['refused'], 'row')} refused"] if report.get("refused") else []
+        said += [show.many(source.counts.lost, "datagram") + " lost"] if source.counts.lost else []
+        problems = [source.problem] if source.problem else list(report.get("problems") or [])[-1:]
+        return {
+            "name": source.name,
+            "state": state,
+            "since": since,
+            "words": _STATE_WORDS[state],
+            "kind": report.get("kind"),
+            "said": ", ".join(said),
+            "problems": problems,
+        }
+
+    def _port_row(self, port: Port, now: float) -> dict[str, Any]:
+        report = port.report
+        seconds, last = self.latest(port.source)
+        known = self.known(port, now)
+        inside = report.get("open_since_ps") is not None
+        state = "unknown" if not known else "in a burst" if inside else "quiet"
+        window = min(COLUMNS * self.cell_s, max(self.cell_s, seconds - self._first(port)))
+        late = self.known_gaps(report)
+        return {
+            "state": state,
+            "cells": [
+                self._name(port.source, port.name),
+                state,
+                show.size(report.get("queue_bytes")) if known else "unknown",
+                show.size(port.recent_peak(last, RECENT)),
+                show.size(report.get("peak_bytes")),
+                show.count(report.get("bursts")),
+                f"{port.in_bursts(seconds, COLUMNS * self.cell_s) / window:.2%}" if port.report.get("records") else show.NOTHING,
+                show.count(report.get("dropped")),
+                late,
+            ],
+        }
+
+    @staticmethod
+    def known_gaps(report: dict[str, Any]) -> str:
+        """Return how often and how long samples of a port were missing."""
+        return f"{show.count(report['gaps'])}, {show.duration(report['gap_ps'])}" if report.get("gaps") else "0"
+
+    def _first(self, port: Port) -> float:
+        return next((number * self.cell_s for number, *_ in port.known_cells()), float("inf"))
+
+    def _strip(self, port: Port) -> dict[str, Any]:
+        """Return a row of the strip: level by stretch, -1 where nothing is known; and where packets were dropped."""
+        _, last = self.latest(port.source)
+        level, drops, queue = [-1] * COLUMNS, [0] * COLUMNS, False
+        for number, most, _, arrived, dropped in port.known_cells():
+            place = COLUMNS - 1 - (last - number)
+            if 0 <= place < COLUMNS:
+                queue = queue or most is not None
+                level[place] = arrived if most is None else most
+                drops[place] = dropped
+        return {"name": self._name(port.source, port.name), "queue": queue, "level": level, "drops": drops}
+
+    def _burst_row(self, burst: Burst) -> dict[str, Any]:
+        report = burst.report
+        _, ((_, _, lasted, peak, arrived, *_),) = tables.burst_rows({"bursts": [report], "estimate": None}, 1)
+        culprits = burst.culprits()
+        law = report["law"]
+        verdict = {True: "holds", False: "does not hold", None: "undecided"}
+        tables_of = [("Culprits", tables.culprit_rows(report, _CULPRITS)), ("Phases", tables.phase_rows(report))]
+        return {
+            "number": burst.number,
+            "lost": bool(report["dropped_packets"]),
+            "cells": [
+                str(burst.number),
+                burst.when(),
+                self._name(burst.source, burst.port),
+                lasted,
+                peak,
+                arrived,
+                show.count(report["dropped_packets"]),
+                show.count(report["flows"]),
+                f"{culprits[0]['name']} ({culprits[0]['share']:.0%})" if culprits else "unknown",
+                f"{law['law']} {verdict[law['holds']]}" if law else show.NOTHING,
+            ],
+            "words": tables.law_line(report),
+            "tables": [{"caption": caption, "head": head, "rows": rows} for caption, (head, rows) in tables_of if rows],
+        }

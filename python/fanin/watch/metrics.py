@@ -1,0 +1,142 @@
+"""Metrics for Prometheus: counts by source and port, and nothing by burst or flow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Final
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from fanin.watch.hub import RECENT, Hub, Port
+from fanin.watch.webhook import Webhook
+
+__all__ = ["CONTENT_TYPE", "Metrics"]
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+_OF_PORT: Final = ("source", "port")
+
+_COUNTERS: Final = {
+    "records": ("fanin_port_records", "Records of a port", 1.0),
+    "dropped": ("fanin_port_dropped_packets", "Packets that were dropped at a port; absent where the records do not say", 1.0),
+    "marked": ("fanin_port_marked_packets", "Packets that were marked (ECN) at a port; absent where the records do not say", 1.0),
+    "bursts": ("fanin_port_bursts", "Bursts that have ended at a port", 1.0),
+    "burst_ps": ("fanin_port_burst_seconds", "Time in bursts that have ended at a port", 1e-12),
+    "late": ("fanin_port_late_records", "Records of a port that came after a later one and were left out", 1.0),
+    "gaps": ("fanin_port_gaps", "Times in which samples of a port were missing", 1.0),
+    "gap_ps": ("fanin_port_gap_seconds", "Time in which samples of a port were missing", 1e-12),
+}
+
+
+class _State(Collector):
+    """The present counts, as families of metrics."""
+
+    def __init__(self, hub: Hub, webhook: Webhook | None) -> None:
+        self._hub = hub
+        self._webhook = webhook
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing: what there is depends on what comes."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """Return all families."""
+        with self._hub.lock:
+            found = [*self._sources(), *self._ports()]
+        return [*found, *self._alerts()]
+
+    def _sources(self) -> Iterable[Metric]:
+        hub, now = self._hub, time.time()
+        up = GaugeMetricFamily("fanin_source_alive", "1 while records of a source come, 0 while they do not", labels=["source"])
+        last = GaugeMetricFamily("fanin_source_last_seconds", "When bytes of a source came last", labels=["source"])
+        read = CounterMetricFamily("fanin_source_bytes", "Bytes that were read of a source", labels=["source"])
+        refused = CounterMetricFamily(
+            "fanin_source_refused_rows", "Rows of a source that are wrong and were passed over", labels=["source"]
+        )
+        opened = CounterMetricFamily("fanin_source_opened", "Files or connections of a source that were opened", labels=["source"])
+        lost = CounterMetricFamily(
+            "fanin_source_lost_datagrams", "Datagrams of a source that the kernel dropped", labels=["source"]
+        )
+        lasted = HistogramMetricFamily("fanin_burst_duration_seconds", "Durations of bursts", labels=["source"])
+        peaks = HistogramMetricFamily("fanin_burst_peak_bytes", "Largest queues of bursts", labels=["source"])
+        for source in hub.sources:
+            name = [source.name]
+            up.add_metric(name, float(source.state(now)[0] == "alive"))
+            if source.last is not None:
+                last.add_metric(name, source.last)
+            read.add_metric(name, source.counts.bytes)
+            refused.add_metric(name, hub.reports.get(source.name, {}).get("refused", 0))
+            opened.add_metric(name, source.counts.opened)
+            lost.add_metric(name, source.counts.lost)
+            for family, classes in ((lasted, hub.durations), (peaks, hub.peaks)):
+                family.add_metric(name, classes[source.name].cumulated(), classes[source.name].total)
+        return up, last, read, refused, opened, lost, lasted, peaks
+
+    def _ports(self) -> Iterable[Metric]:
+        hub, now = self._hub, time.time()
+        families: list[Metric] = []
+        ports = list(hub.ports.values())
+        for key, (name, about, scale) in _COUNTERS.items():
+            family = CounterMetricFamily(name, about, labels=_OF_PORT)
+            for port in ports:
+                if (value := port.report.get(key)) is not None:
+                    family.add_metric([port.source, port.name], value * scale)
+            families.append(family)
+        queue = GaugeMetricFamily(
+            "fanin_port_queue_bytes", "Queue of a port by its last record; absent while it is unknown", labels=_OF_PORT
+        )
+        lately = GaugeMetricFamily(
+            "fanin_port_recent_peak_bytes", "Largest queue of a port of late; absent if unknown", labels=_OF_PORT
+        )
+        peak = GaugeMetricFamily("fanin_port_peak_bytes", "Largest queue of a port since the start", labels=_OF_PORT)
+        inside = GaugeMetricFamily(
+            "fanin_port_in_burst", "1 while a burst is open at a port; absent while that is unknown", labels=_OF_PORT
+        )
+        for port in ports:
+            self._queue(port, now, queue, lately, peak, inside)
+        return [*families, queue, lately, peak, inside]
+
+    def _queue(self, port: Port, now: float, *families: GaugeMetricFamily) -> None:
+        hub, report = self._hub, port.report
+        known = hub.known(port, now)
+        values = (
+            report.get("queue_bytes") if known else None,
+            port.recent_peak(hub.latest(port.source)[1], RECENT) if known else None,
+            report.get("peak_bytes"),
+            float(report.get("open_since_ps") is not None) if known else None,
+        )
+        for family, value in zip(families, values, strict=True):
+            if value is not None:
+                family.add_metric([port.source, port.name], value)
+
+    def _alerts(self) -> Iterable[Metric]:
+        webhook = self._webhook
+        if webhook is None:
+            return ()
+        fired = CounterMetricFamily("fanin_alerts", "Alerts of a rule", labels=["rule"])
+        for rule, count in webhook.fired.items():
+            fired.add_metric([rule], count)
+        sent = CounterMetricFamily(
+            "fanin_webhook_posts", "Alerts by what became of them: sent, failed, left out", labels=["outcome"]
+        )
+        for outcome, count in webhook.outcomes().items():
+            sent.add_metric([outcome], count)
+        waiting = GaugeMetricFamily("fanin_webhook_waiting", "Alerts that wait to be sent")
+        waiting.add_metric([], webhook.waiting)
+        return fired, sent, waiting
+
+
+class Metrics:
+    """The page ``/metrics``."""
+
+    def __init__(self, hub: Hub, webhook: Webhook | None) -> None:
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(_State(hub, webhook))
+        ProcessCollector(registry=self._registry)
+
+    def text(self) -> bytes:
+        """Return it in the text format of Prometheus."""
+        return generate_latest(self._registry)

@@ -1,0 +1,109 @@
+"""Places up to which files have been read, kept in a small file: a new start goes on there, and counts nothing twice."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from fanin import files
+
+__all__ = ["FINGERPRINT", "Place", "Positions"]
+
+FINGERPRINT: Final = 64
+"""Bytes before a place by which it is known again: a file number may have been given to another file."""
+
+_SCHEMA: Final = "watch-state/1"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a file.
+
+    Attributes
+    ----------
+    device, inode : int
+        The file, whatever its name is by now.
+    offset : int
+        Bytes that need not be read again.
+    fingerprint : str
+        The last bytes before, in hexadecimal.
+    """
+
+    device: int
+    inode: int
+    offset: int
+    fingerprint: str
+
+    @classmethod
+    def of(cls, descriptor: int, offset: int) -> Self:
+        """Return a place in an open file."""
+        found = os.fstat(descriptor)
+        first = max(0, offset - FINGERPRINT)
+        return cls(found.st_dev, found.st_ino, offset, os.pread(descriptor, offset - first, first).hex())
+
+    def is_in(self, descriptor: int) -> bool:
+        """Whether an open file is the one that was read, as far as this place."""
+        found = os.fstat(descriptor)
+        if (found.st_dev, found.st_ino) != (self.device, self.inode) or found.st_size < self.offset:
+            return False
+        first = max(0, self.offset - FINGERPRINT)
+        return os.pread(descriptor, self.offset - first, first).hex() == self.fingerprint
+
+
+class Positions:
+    """Places by source and file.
+
+    Parameters
+    ----------
+    path : pathlib.Path or None
+        The file that keeps them; none: they are forgotten at the end.
+
+    Raises
+    ------
+    ValueError
+        The file is there, and is none of these.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._places: dict[str, dict[str, Place]] = {}
+        self._written = ""
+        if path is None or not path.exists():
+            return
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            if document["schema"] != _SCHEMA:
+                raise ValueError(f"schema is {document['schema']!r}")
+            read = {
+                source: {name: Place(**place) for name, place in there.items()} for source, there in document["sources"].items()
+            }
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"--state {path}: is no state of fanin watch ({error}); name another file") from None
+        self._places = read
+
+    def get(self, source: str, name: str) -> Place | None:
+        """Return the place in a file of a source, if it was read before."""
+        return self._places.get(source, {}).get(name)
+
+    def put(self, source: str, places: dict[str, Place]) -> None:
+        """Set the places of a source."""
+        self._places[source] = places
+
+    def write(self) -> None:
+        """Write them, completely or not at all, if they have changed.
+
+        Raises
+        ------
+        OSError
+            They cannot be written.
+        """
+        if self._path is None:
+            return
+        sources: dict[str, Any] = {s: {n: asdict(p) for n, p in there.items()} for s, there in sorted(self._places.items())}
+        text = json.dumps({"schema": _SCHEMA, "sources": sources}, indent=1) + "\n"
+        if text != self._written:
+            files.write_text(self._path, text)
+            self._written = text

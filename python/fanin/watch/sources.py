@@ -1,0 +1,264 @@
+"""A source of records: what it has brought, how it is, and the thread that fetches."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from fanin._core import Live, TraceError
+from fanin.watch.positions import Place
+
+__all__ = ["NAP", "Counts", "Source", "State"]
+
+State = Literal["waiting", "alive", "stalled", "ended", "refused"]
+"""Of a source: nothing has come yet, or nobody is at the other end; records come; none come any more; no more will come; it cannot
+be read."""
+
+NAP: Final = 0.1
+"""Seconds between two looks for more."""
+
+_AHEAD: Final = 8 << 20
+"""Bytes that are read before what ended in them is told: bursts wait in memory until then."""
+
+_HEADER: Final = 1 << 16
+"""Longest first line that is remembered."""
+
+
+@dataclass
+class Counts:
+    """What a source has brought.
+
+    Attributes
+    ----------
+    bytes : int
+        Bytes that were read.
+    opened : int
+        How often it was opened: files, connections, writers of a pipe.
+    lost : int
+        Datagrams that the kernel dropped, as nobody fetched them in time.
+    refused : int
+        Files or connections that could not be read.
+    """
+
+    bytes: int = 0
+    opened: int = 0
+    lost: int = 0
+    refused: int = 0
+
+
+class Source:
+    """A source of records; its thread fetches bytes and hands them to the core.
+
+    Parameters
+    ----------
+    name : str
+        As the user gave it.
+    live : Live
+        The analysis.
+    fetch : callable
+        What the thread does, until `stopping` is set.
+    once : bool
+        Whether the end of what is there is the end.
+    patience : float
+        Seconds without bytes after which it is stalled.
+
+    Attributes
+    ----------
+    hurry : threading.Event
+        Set when much has been read since it was last told.
+    """
+
+    def __init__(self, name: str, live: Live, fetch: Callable[[Source], None], *, once: bool, patience: float) -> None:
+        self.name = name
+        self.live = live
+        self.once = once
+        self.counts = Counts()
+        self.problem: str | None = None
+        self.stopping = threading.Event()
+        self._fetch = fetch
+        self._patience = patience
+        self._connected = False
+        self._ended = False
+        self._since = time.time()
+        self._last: float | None = None
+        self._held = threading.RLock()
+        self._thread: threading.Thread | None = None
+        self.hurry = threading.Event()
+        self._untold = 0
+        self._told = threading.Event()
+        self._places: dict[str, Place] = {}
+        self._open: tuple[str, int, int] | None = None  # name, descriptor, where the reading began
+
+    def start(self) -> None:
+        """Begin to fetch."""
+        self._thread = threading.Thread(target=self._run, name=f"watch {self.name}", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._fetch(self)
+            if not self.stopping.is_set():
+                self.live.end()
+        except TraceError as error:
+            self._refuse(str(error))
+        except OSError as error:
+            self._refuse(f"{error.filename or self.name}: {error.strerror or error}")
+        finally:
+            self._ended, self._since = True, time.time()
+
+    def stop(self) -> None:
+        """Fetch no more; an unfinished line stays unread: the next start reads it."""
+        self.stopping.set()
+        if self._thread is not None:
+            self._thread.join(timeout=10)
+        self.live.stop()
+
+    # -- how it is --------------------------------------------------------------------------------------------------------------
+
+    @property
+    def done(self) -> bool:
+        """Whether no more will come."""
+        return self._ended
+
+    @property
+    def last(self) -> float | None:
+        """When the last bytes came."""
+        return self._last
+
+    def state(self, now: float) -> tuple[State, float]:
+        """Return how it is, and since when."""
+        if self.problem is not None:
+            return "refused", self._since
+        if self._ended:
+            return "ended", self._since
+        if not self._connected or self._last is None:
+            return "waiting", self._since
+        if now - self._last > self._patience:
+            return "stalled", self._last
+        return "alive", self._since
+
+    def places(self) -> dict[str, Place]:
+        """Return the places in its files up to which nothing need be read again."""
+        with self._held:
+            places = dict(self._places)
+            if self._open is not None:
+                name, descriptor, start = self._open
+                places[name] = Place.of(descriptor, start + self.live.used())
+            return places
+
+    # -- what the fetching threads call -----------------------------------------------------------------------------------------
+
+    def passes(self) -> Iterator[None]:
+        """Go on until it is to stop, a nap between two rounds."""
+        while not self.stopping.is_set():
+            yield
+            self.stopping.wait(NAP)
+
+    def push(self, data: bytes) -> None:
+        """Hand bytes to the analysis."""
+        now = time.time()
+        if self._last is None or now - self._last > self._patience:
+            self._since = now
+        with self._held:
+            self._last = now
+            self.counts.bytes += len(data)
+            self.live.push(data)
+            self._untold += len(data)
+            if self._untold > _AHEAD:
+                self._told.clear()
+        while self._untold > _AHEAD and not self.stopping.is_set():
+            self.hurry.set()
+            self._told.wait(NAP)
+
+    def told(self) -> None:
+        """Note that what has ended was told: the reading may go on."""
+        self._untold = 0
+        self._told.set()
+
+    def opened(self) -> None:
+        """Note that somebody is at the other end, or that a file is open."""
+        self.counts.opened += 1
+        self.problem = None
+        if not self._connected:
+            self._connected, self._since = True, time.time()
+
+    def closed(self) -> None:
+        """Note that nobody is at the other end: what comes next is another stream."""
+        if self._connected:
+            self._connected, self._since = False, time.time()
+            self.live.reopen()
+
+    def begin(self, name: str, descriptor: int, start: int) -> None:
+        """Note which file is read from now on, and from where."""
+        self.opened()
+        with self._held:
+            if start:
+                line, feed, _ = os.pread(descriptor, _HEADER, 0).partition(b"\n")
+                self.live.remember_header(line + feed)
+            self._open = (name, descriptor, start)
+
+    def finish(self) -> None:
+        """End the present file: its last line is whole, and nothing of it is read again."""
+        if self.stopping.is_set():
+            return
+        with self._held:
+            if self._open is not None:
+                name, descriptor, _ = self._open
+                self._places[name] = Place.of(descriptor, os.fstat(descriptor).st_size)
+                self._open = None
+            self.live.reopen()
+
+    def abandon(self) -> None:
+        """Close the present file before its end: the place in it is kept."""
+        with self._held:
+            self._places = self.places()
+            self._open = None
+
+    def forget(self, names: set[str]) -> None:
+        """Forget the places in files that are not there any more; `names` are those that are."""
+        with self._held:
+            self._places = {name: place for name, place in self._places.items() if name in names}
+
+    def place(self, name: str) -> Place | None:
+        """Return the place in a file that was read before."""
+        return self._places.get(name)
+
+    def refuse(self, error: TraceError) -> None:
+        """Note that a file or a stream is none that can be read; the next one may be.
+
+        Raises
+        ------
+        TraceError
+            There is no next one.
+        """
+        if self.once:
+            raise error
+        self._refuse(str(error))
+        with self._held:
+            if self._open is not None:
+                name, descriptor, _ = self._open
+                self._places[name] = Place.of(descriptor, os.fstat(descriptor).st_size)
+                self._open = None
+            with contextlib.suppress(TraceError):
+                self.live.reopen()
+
+    def _refuse(self, problem: str) -> None:
+        self.counts.refused += 1
+        self.problem, self._since = problem, time.time()
+
+    def settle(self) -> None:
+        """Let a slow stream begin with what there is; what it lacks is its problem."""
+        if self._ended or self.problem is not None:
+            return
+        try:
+            with self._held:
+                self.live.settle()
+        except TraceError as error:
+            self._refuse(str(error))
+            if self.once:
+                self.stopping.set()

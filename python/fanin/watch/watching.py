@@ -1,0 +1,164 @@
+"""The whole of a watch: sources, what is known of them, page, metrics and alerts, until it is to stop."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from fanin import _core
+from fanin.watch.fetch import fetcher
+from fanin.watch.hub import Burst, Hub
+from fanin.watch.positions import Positions
+from fanin.watch.rules import Rules
+from fanin.watch.sources import Source
+from fanin.watch.webhook import Webhook
+
+__all__ = ["Choices", "Watch"]
+
+TURN: Final = 0.5
+"""Seconds between two looks at what has ended, unless much comes."""
+
+_PATIENCE: Final = 5.0
+"""Seconds that alerts have to be sent in the end."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Choices beside the settings of the analysis.
+
+    Attributes
+    ----------
+    once : bool
+        Stop at the end of what is there.
+    new : bool
+        Of files, read only what comes from now on.
+    state : pathlib.Path or None
+        File that keeps the places in files.
+    rules : Rules or None
+        For alerts.
+    gap : str or None
+        Time between two records of a port from which it is a gap; ten steps between samples if None.
+    cell : str
+        Width of a stretch of time in the strip.
+    stall : str
+        Time without bytes after which a source is stalled.
+    retire : str
+        Time without records after which a port gives its memory back.
+    keep : int
+        Bursts that are remembered.
+    """
+
+    once: bool = False
+    new: bool = False
+    state: Path | None = None
+    rules: Rules | None = None
+    gap: str | None = None
+    cell: str = "1s"
+    stall: str = "5s"
+    retire: str = "3600s"
+    keep: int = 1000
+
+
+class Watch:
+    """A watch over sources.
+
+    Parameters
+    ----------
+    given : sequence of str
+        The sources, as the user gave them.
+    settings : mapping
+        Of the analysis.
+    choices : Choices
+        The rest.
+
+    Raises
+    ------
+    ValueError
+        A source is none, or a choice cannot be used.
+    TraceError
+        A setting cannot be used.
+    """
+
+    def __init__(self, given: Sequence[str], settings: dict[str, Any], choices: Choices) -> None:
+        twice = next((name for place, name in enumerate(given) if name in given[:place]), None)
+        if twice is not None:
+            raise ValueError(f"{twice}: is given twice")
+        try:
+            patience = _core.quantity("time", choices.stall) / 1e12
+        except ValueError as error:
+            raise ValueError(f"--stall: '{choices.stall}' {error}; accepted: a time, for example 5s") from None
+        self._choices = choices
+        self._stopping = threading.Event()
+        self._hurry = threading.Event()
+        self._positions = Positions(choices.state)
+        sources = []
+        for name in given:
+            fetch = fetcher(name, self._positions, once=choices.once, new=choices.new)
+            shown = "stdin" if name == "-" else name
+            text = json.dumps({**{key: value for key, value in settings.items() if value is not None}, "paths": [shown]})
+            live = _core.Live(shown, text, choices.gap, choices.cell, choices.retire)
+            sources.append(Source(shown, live, fetch, once=choices.once, patience=patience))
+            sources[-1].hurry = self._hurry
+        self.hub = Hub(sources, cell_s=_core.quantity("time", choices.cell) / 1e12, keep=choices.keep)
+        self.webhook = Webhook(choices.rules.webhook) if choices.rules is not None else None
+
+    def run(self, told: Callable[[list[Burst]], None], seconds: float | None = None) -> None:
+        """Watch until all sources have ended and nothing can come any more, or `KeyboardInterrupt`.
+
+        Parameters
+        ----------
+        told : callable
+            Called with the bursts that have ended since the last call.
+        seconds : float, optional
+            How long at most.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
+        try:
+            for source in self.hub.sources:
+                source.start()
+            while not (self._is_over() or self._stopping.is_set() or (end is not None and time.monotonic() >= end)):
+                self._hurry.wait(TURN)
+                self._hurry.clear()
+                self._turn(told)
+        finally:
+            for source in self.hub.sources:
+                source.stopping.set()
+            for source in self.hub.sources:
+                source.stop()
+            self._turn(told)
+            if self.webhook is not None:
+                self.webhook.close(_PATIENCE)
+
+    def stop(self) -> None:
+        """Let `run` return soon."""
+        self._stopping.set()
+        self._hurry.set()
+
+    def _is_over(self) -> bool:
+        """Whether there is nothing to wait for."""
+        done = all(source.done or source.problem is not None for source in self.hub.sources)
+        return done and (self._choices.once or all(source.problem is not None for source in self.hub.sources))
+
+    def _turn(self, told: Callable[[list[Burst]], None]) -> None:
+        # First the places, then what was read up to there: what is killed in between tells too little, and nothing twice.
+        for source in self.hub.sources:
+            self._positions.put(source.name, source.places())
+        self._positions.write()
+        bursts = self.hub.gather()
+        rules = self._choices.rules
+        if rules is not None and self.webhook is not None:
+            for alert in rules.alerts(self.hub, bursts):
+                self.webhook.post(alert)
+                with self.hub.lock:
+                    self.hub.alerts.append(alert)
+        told(bursts)
+
+    @property
+    def problems(self) -> list[str]:
+        """Problems of sources that could not be read."""
+        return [source.problem for source in self.hub.sources if source.problem is not None]

@@ -1,0 +1,327 @@
+"""Co-simulation: blocks in Python, C, RTL and BPF decide about the packets of an incast and give the bytes of the core's S-ECN."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import fanin
+from fanin import cosim
+from fanin.cli import app
+
+pytestmark = pytest.mark.native
+ROOT = Path(__file__).parents[2]
+RTL = ROOT / "dataplane" / "rtl"
+K, CREDIT = 20_000, 1538
+
+
+def scenario(marking: dict[str, Any], size: str = "300KB") -> dict[str, Any]:
+    """Eight senders at 100 Gb/s; one port marks, by a policy of the core or by a block."""
+    return {
+        "topology": {"kind": "single_switch", "hosts": 9, "link": {"rate": "100Gbps", "delay": "1us"}},
+        "switch": {"except": [{"ports": ["switch0->h8"], "marking": marking}]},
+        "transport": {"kind": "tcp", "congestion_control": "dctcp", "handshake": False},
+        "telemetry": {"queues": ["switch0->h8"]},
+        "traffic": [{"kind": "incast", "receiver": "h8", "size": size}],
+    }
+
+
+def inside(at: str) -> dict[str, Any]:
+    form = {"kind": "registers", "clock": "8ns", "credit": f"{CREDIT}B"}
+    return {"kind": "s_ecn", "k": f"{K}B", "form": form, "at": at}
+
+
+def outside(path: Path, at: str, **more: Any) -> dict[str, Any]:
+    settings = f"k={K} credit={CREDIT} clock_ps=8000"
+    return {"kind": "external", "socket": str(path), "settings": settings, "departures": at == "dequeue", **more}
+
+
+@contextmanager
+def running(command: list[str], env: dict[str, str] | None = None) -> Iterator[None]:
+    """A block as a process of its own, from "ready" on."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | (env or {}))
+    assert process.stdout
+    said: list[str] = []
+    for line in process.stdout:
+        said.append(line)
+        if line.strip() == "ready":
+            break
+    else:
+        raise AssertionError(f"{command}: {''.join(said)[-3000:]}")
+    rest = threading.Thread(target=lambda: said.extend(process.stdout or ()), daemon=True)
+    rest.start()
+    try:
+        yield
+    finally:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(20)
+        process.kill()
+        process.wait()
+        rest.join()
+        process.stdout.close()
+    assert process.returncode == 0, "".join(said)[-3000:]
+
+
+@contextmanager
+def python_block(path: Path, folder: Path) -> Iterator[None]:
+    with running([sys.executable, str(ROOT / "examples/cosim/s_ecn.py"), str(path), "1"]):
+        yield
+
+
+@contextmanager
+def c_block(path: Path, folder: Path) -> Iterator[None]:
+    if shutil.which("cc") is None:
+        pytest.skip("no block in C: there is no C compiler")
+    built = folder / "s_ecn"
+    strict = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(["cc", *strict, "-o", str(built), str(ROOT / "examples/cosim/s_ecn.c")], check=True)
+    with running([str(built), str(path), "1"]):
+        yield
+
+
+@contextmanager
+def rtl_block(path: Path, folder: Path) -> Iterator[None]:
+    if shutil.which("iverilog") is None:
+        pytest.skip("RTL is not simulated: iverilog is not installed: make install-iverilog")
+    if importlib.util.find_spec("cocotb") is None:
+        pytest.skip("RTL is not simulated: cocotb is not installed: make test installs it")
+    with running([sys.executable, str(RTL / "tests" / "cosim_run.py"), str(path), str(folder / "rtl")]):
+        yield
+
+
+@contextmanager
+def bpf_block(path: Path, folder: Path) -> Iterator[None]:
+    sys.path.insert(0, str(ROOT / "tests" / "linux"))
+    import bpf
+
+    reason = bpf.lacking()
+    if reason:
+        pytest.skip(f"BPF programs in the running kernel: this machine lacks {reason}")
+    with running([str(bpf.build()), "cosim", str(path), "runs=1"]):
+        yield
+
+
+BLOCKS = {"Python": python_block, "C": c_block, "RTL": rtl_block, "BPF": bpf_block}
+
+
+def ran(marking: dict[str, Any], out: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, bytes]]:
+    """Manifest, summary without the names of reasons, and the bytes of all tables."""
+    fanin.run(scenario(marking), out)
+    manifest, summary = (json.loads((out / f"{name}.json").read_text()) for name in ("manifest", "summary"))
+    summary["marks_by_reason"] = sum(summary["marks_by_reason"].values())
+    return manifest, summary, {path.name: path.read_bytes() for path in sorted(out.glob("*.parquet"))}
+
+
+@pytest.mark.parametrize("at", ["enqueue", "dequeue"])
+@pytest.mark.parametrize("language", list(BLOCKS))
+def test_an_incast_of_100_gbps_decided_outside_gives_the_bytes_of_the_core(language: str, at: str, tmp_path: Path) -> None:
+    """Thousands of decisions, of which each changes what comes after it: the first that is wrong shows in every table."""
+    path = tmp_path / "block.sock"
+    manifest, summary, tables = ran(inside(at), tmp_path / "inside")
+    begun = time.perf_counter()
+    with BLOCKS[language](path, tmp_path):
+        started = time.perf_counter()
+        shown, outer, others = ran(outside(path, at), tmp_path / "outside")
+        took = time.perf_counter() - started
+    facts = shown["outside"][0]
+    speed = facts["requests"] / took
+    print(f"{language}, {at}: {facts['requests']} requests, {speed:,.0f} a second; up after {started - begun:.1f} s")
+    assert shown["fingerprint"] == manifest["fingerprint"]
+    assert summary == outer
+    assert {"flows.parquet", "queues.parquet"} <= tables.keys() == others.keys()
+    assert [name for name in tables if tables[name] != others[name]] == []
+    assert 150 < summary["marks_by_reason"] < 400
+    assert facts["requests"] > (3_300 if at == "dequeue" else 1_650)
+    assert (facts["name"], facts["version"]) == (f"s-ecn in {language}", "1")
+    assert shown["scenario_hash"] != manifest["scenario_hash"]
+
+
+@contextmanager
+def answering(path: Path, block: Callable[[cosim.Start], cosim.Decide]) -> Iterator[None]:
+    """A block in a thread, for one run after the other until nobody asks any more."""
+    with cosim.Listener(path, "mine", "3") as listener:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    answer(listener, block)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield
+        listener.socket.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def answer(listener: cosim.Listener, block: Callable[[cosim.Start], cosim.Decide]) -> None:
+    with listener.accept() as run:
+        decide = block(run.start)
+        for packet in run:
+            run.answer(decide(packet))
+
+
+def asked(*arguments: str) -> Result:
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["conform", *arguments])
+
+
+@pytest.mark.parametrize("at", ["enqueue", "dequeue"])
+def test_the_example_gives_every_row_of_the_vectors_at_its_socket(at: str, tmp_path: Path) -> None:
+    """A connection for each of 90 sequences: each begins anew."""
+    path = tmp_path / "block.sock"
+    with running([sys.executable, str(ROOT / "examples/cosim/s_ecn.py"), str(path), "90"]):
+        done = asked("s-ecn", "--socket", str(path), "--set", f"at={at}", "--json")
+    found = json.loads(done.stdout)
+    assert (done.exit_code, found["ok"], found["failure"], found["columns"]) == (0, True, None, ["mark"])
+    assert (found["answered"], found["sequences"]) == (18_280 * (1 + (at == "dequeue")), 90)
+    assert found["target"] == f"{path}: s-ecn in Python 1"
+
+
+def test_the_first_difference_at_a_socket_is_shown_with_registers(tmp_path: Path) -> None:
+    path = tmp_path / "block.sock"
+    with answering(path, lambda start: lambda packet: int(packet.queue_bytes > start.setting("k", 0))):
+        done = asked("s-ecn", "--socket", str(path), "--case", "slopes", "--rate", "1Gbps")
+        other = asked("pdn", "--socket", str(path))
+    assert done.exit_code == 1
+    assert "First difference: case slopes, sequence 0, row 96: mark" in done.stdout
+    after = done.stdout[done.stdout.index("Registers and outputs") :].splitlines()
+    rows = {words[0]: words[1:] for words in (line.split() for line in after) if len(words) in (4, 5)}
+    assert rows["mark"] == ["0", "1", "0"]
+    assert rows["sum"][2:] == ["not", "answered"]
+    assert int(rows["sum"][0]) > int(rows["sum"][1]), "the mark takes its share of the sum"
+    assert (other.exit_code, "carries marking decisions, which pdn does not make; accepted: s-ecn" in other.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("decision", "says"),
+    [
+        (7, "its answer to sequence 0, row 0 is 00 00 00 00 00 00 00 00 07 00 00 00 00 00 00 00; expected: the number 0, then"),
+        (None, "it closed the connection before its answer to sequence 0, row 0"),
+    ],
+)
+def test_answers_at_a_socket_that_are_none(decision: int | None, says: str, tmp_path: Path) -> None:
+    def decide(packet: cosim.Packet) -> int:
+        if decision is None:
+            raise ConnectionResetError
+        return decision
+
+    path = tmp_path / "block.sock"
+    with answering(path, lambda start: decide):
+        done = asked("s-ecn", "--socket", str(path))
+    assert (done.exit_code, says in done.stderr) == (1, True), done.stderr
+
+
+def test_targets_that_are_none_or_two(tmp_path: Path) -> None:
+    path = tmp_path / "block.sock"
+    for arguments in ([], ["--socket", str(path), "./s_ecn"]):
+        done = asked("s-ecn", *arguments)
+        assert (done.exit_code, "TARGET: name a program, or --socket PATH, and one of them" in done.stderr) == (2, True)
+    done = asked("s-ecn", "--socket", str(path))
+    assert (done.exit_code, f"{path}: No such file or directory (start the block first" in done.stderr) == (2, True), done.stderr
+
+    def waits(packet: cosim.Packet) -> int:
+        time.sleep(1)
+        return cosim.PASS
+
+    with answering(path, lambda start: waits):
+        done = asked("s-ecn", "--socket", str(path), "--timeout", "0.5")
+    assert done.exit_code == 1
+    assert "it did not answer within 0.5 s: 0 of 18,280 rows were answered" in done.stderr
+
+
+def test_the_example_is_short_and_stands_on_the_page() -> None:
+    text = (ROOT / "examples/cosim/s_ecn.py").read_text(encoding="utf-8")
+    code = [line for line in text.splitlines() if line.strip() and not line.startswith(('"""', "import", "from"))]
+    assert 20 < len(code) <= 32
+
+
+def test_a_wrong_block_is_seen_and_a_missing_one_said(tmp_path: Path) -> None:
+    path = tmp_path / "block.sock"
+    with pytest.raises(fanin.ScenarioError, match=r"switch\.except\[0\]\.marking\.socket: .* is not there: start the block first"):
+        fanin.run(scenario(outside(path, "enqueue")), tmp_path / "none")
+    assert list((tmp_path / "none").iterdir()) == [], "nothing was begun"
+
+    def threshold(start: cosim.Start) -> cosim.Decide:
+        return lambda packet: cosim.MARK if packet.queue_bytes >= K else cosim.PASS
+
+    with answering(path, threshold):
+        _, summary, _ = ran(outside(path, "enqueue"), tmp_path / "threshold")
+    _, expected, _ = ran(inside("enqueue"), tmp_path / "inside")
+    assert summary["marks_by_reason"] != expected["marks_by_reason"]
+
+
+def test_a_block_that_raises_ends_the_run_and_keeps_what_there_is(tmp_path: Path) -> None:
+    path = tmp_path / "block.sock"
+
+    def fails(packet: cosim.Packet) -> int:
+        if packet.number == 500:
+            raise RuntimeError("mine")
+        return cosim.PASS
+
+    def serve() -> None:
+        with suppress(RuntimeError):
+            cosim.serve(path, lambda start: fails, name="faulty", version="0", runs=1)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    while not path.exists():
+        time.sleep(0.01)
+    time.sleep(0.05)
+    with pytest.raises(
+        RuntimeError,
+        match=r"nobody decides about packets at port switch0->h8 any more: the block 'faulty 0' at .* "
+        r"closed the connection before it gave its answer to request 500 \(at ",
+    ):
+        fanin.run(scenario(outside(path, "enqueue")), tmp_path / "out")
+    thread.join()
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert (manifest["status"], manifest["outside"][0]["requests"]) == ("partial", 500)
+    assert manifest["files"].keys() >= {"flows", "queues"}
+
+
+def test_frames_have_the_sizes_of_the_page() -> None:
+    page = (ROOT / "docs" / "cosimulation.md").read_text(encoding="utf-8")
+    for name in ("hello", "port", "welcome", "request", "reply"):
+        assert f"**{name}**, {getattr(cosim, name.upper()).size} B" in page, name
+
+
+def test_other_ends_are_refused(tmp_path: Path) -> None:
+    """By the block's side: what is no Fanin, another version, half a frame; a socket that nobody listens at is replaced."""
+    path = tmp_path / "block.sock"
+    hello = cosim.HELLO.pack(cosim.MAGIC, 1, 0, 7, 1, 0, b"k=5 k=6 kk=7")
+    for sent, message in (
+        (b"GET / HTTP/1.1\r\n".ljust(512), "the other end is no Fanin: its first bytes are b'GET / HT'"),
+        (hello[:8] + b"\2" + hello[9:], "the other end speaks version 2 of the protocol; accepted: 1"),
+        (hello[:300], "the connection ended after 300 of the 512 bytes of a frame"),
+    ):
+        with cosim.Listener(path, "mine", "1") as listener, socket.socket(socket.AF_UNIX) as other:
+            other.connect(str(path))
+            other.sendall(sent)
+            other.shutdown(socket.SHUT_WR)
+            with pytest.raises(cosim.CosimError, match=message.replace("(", r"\(")):
+                listener.accept()
+    stale = socket.socket(socket.AF_UNIX)
+    stale.bind(str(path))
+    stale.close()
+    with cosim.Listener(path, "mine") as listener, socket.socket(socket.AF_UNIX) as other:
+        other.connect(str(path))
+        other.sendall(hello)
+        with listener.accept() as run:
+            assert (run.start.seed, run.start.departures, run.start.ports) == (7, True, {})
+            assert [run.start.setting(key, 1) for key in ("k", "kk", "none")] == [6, 7, 1]
+        with pytest.raises(OSError, match="in use"):
+            cosim.Listener(path, "another")
+    assert not path.exists()

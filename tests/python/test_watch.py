@@ -1,0 +1,347 @@
+"""``fanin watch``: streams of all kinds are read whole and once, through rotation and new starts; memory stays flat."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import fanin
+from fanin.watch.hub import Burst
+from watching import HEADER, once, rows, running, written
+
+BURST = 31
+
+
+def places(path: Path) -> Any:
+    return json.loads(path.read_text())["sources"]
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+class TestFiles:
+    def test_a_file_read_once_has_the_bursts_of_an_analysis(self, tmp_path: Path) -> None:
+        file = written(tmp_path / "a.csv", HEADER + rows(20))
+        watch = once(file)
+        analysis = fanin.analyze(file, rate="10Gbps", above="20KB")
+        expected = {
+            (port["port"], json.dumps(burst, sort_keys=True)) for port in analysis.document["ports"] for burst in port["bursts"]
+        }
+        assert {(burst.port, json.dumps(burst.report, sort_keys=True)) for burst in watch.bursts} == expected
+        assert len(expected) == 40
+        assert watch.counts() == {"eth0": 20 * BURST, "eth1": 20 * BURST}
+        assert watch.watch.problems == []
+
+    def test_what_is_appended_comes_and_rotation_loses_and_repeats_nothing(self, tmp_path: Path) -> None:
+        file = written(tmp_path / "a.csv", HEADER + rows(5))
+        with running(file) as watch:
+            watch.until(lambda: watch.counts().get("eth0") == 5 * BURST)
+            more = rows(5, first=5)
+            append(file, more[:77])  # in the middle of a line
+            time.sleep(0.3)
+            append(file, more[77:])
+            watch.until(lambda: watch.counts().get("eth0") == 10 * BURST)
+            # By another name, with a late line of its writer, and a new file with names of columns.
+            file.rename(tmp_path / "a.csv.1")
+            append(tmp_path / "a.csv.1", rows(1, first=10))
+            written(tmp_path / "new", HEADER + rows(4, first=11)).rename(file)
+            watch.until(lambda: watch.counts().get("eth0") == 15 * BURST)
+            # By truncation, without names of columns.
+            with file.open("w") as again:
+                again.write(rows(1, first=15))
+            watch.until(lambda: watch.counts().get("eth0") == 16 * BURST)
+        assert watch.counts() == {"eth0": 16 * BURST, "eth1": 16 * BURST}
+        assert [burst.report["index"] for burst in watch.bursts if burst.port == "eth1"] == list(range(16))
+        assert not any(burst.report["open"] or burst.report["cut"] for burst in watch.bursts)
+        assert watch.watch.hub.reports[str(file)]["refused"] == 0
+
+    def test_a_new_start_goes_on_where_the_last_one_was(self, tmp_path: Path) -> None:
+        file, state = written(tmp_path / "a.csv", HEADER + rows(5)), tmp_path / "state.json"
+        text = rows(5, first=5)
+        append(file, text[:500])  # the last line is not whole
+        with running(file, state=state) as first:
+            first.until(lambda: first.counts().get("eth0", 0) >= 5 * BURST)
+        place = places(state)[str(file)]["a.csv"]
+        assert place["offset"] == len(HEADER + rows(5)) + text[:500].rfind("\n") + 1
+        append(file, text[500:])
+        second = once(file, state=state)
+        both = {port: first.counts().get(port, 0) + second.counts().get(port, 0) for port in ("eth0", "eth1")}
+        assert both == {"eth0": 10 * BURST, "eth1": 10 * BURST}
+        # Rotated while nobody watched: the rest of the old one is read, then the new one.
+        append(file, rows(3, first=10))
+        file.rename(tmp_path / "a.csv.1")
+        written(file, HEADER + rows(2, first=13))
+        third = once(file, state=state)
+        assert third.counts() == {"eth0": 5 * BURST, "eth1": 5 * BURST}
+        assert once(file, state=state).counts() == {}
+        # Another file under the same number is no old one.
+        written(file, HEADER + rows(2, first=50))
+        assert once(file, state=state).counts() == {"eth0": 2 * BURST, "eth1": 2 * BURST}
+
+    def test_only_what_is_new_where_that_is_asked_for(self, tmp_path: Path) -> None:
+        file = written(tmp_path / "a.csv", HEADER + rows(5))
+        with running(file, new=True) as watch:
+            watch.until(lambda: watch.watch.hub.sources[0].counts.opened == 1)
+            append(file, rows(3, first=5))
+            watch.until(lambda: watch.counts().get("eth1") == 3 * BURST)
+        assert len(watch.bursts) == 6
+
+    def test_a_folder_takes_files_as_they_come_and_passes_over_what_is_none(self, tmp_path: Path) -> None:
+        folder, state = tmp_path / "in", tmp_path / "state.json"
+        folder.mkdir()
+        written(folder / "1.csv", HEADER + rows(2))
+        written(folder / "2.csv.gz", "packed")
+        written(folder / ".hidden", "no")
+        with running(folder, state=state) as watch:
+            watch.until(lambda: watch.counts().get("eth0") == 2 * BURST)
+            written(folder / "3.csv", "no,table\nat,all\n")
+            watch.until(lambda: watch.watch.hub.sources[0].counts.refused == 1)
+            assert "time" in str(watch.watch.hub.sources[0].problem)
+            written(tmp_path / "4", HEADER + rows(3, first=2)).rename(folder / "4.csv")
+            watch.until(lambda: watch.counts().get("eth0") == 5 * BURST)
+        assert set(places(state)[str(folder)]) == {"1.csv", "3.csv", "4.csv"}
+        written(folder / "5.csv", HEADER + rows(1, first=5))
+        assert once(folder, state=state).counts() == {"eth0": BURST, "eth1": BURST}
+        assert len(watch.bursts) == 10
+
+
+class TestStreams:
+    def test_a_named_pipe_has_one_writer_after_another(self, tmp_path: Path) -> None:
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        with running(pipe) as watch:
+            for turn in range(3):
+                with pipe.open("w") as writer:
+                    writer.write(HEADER + rows(2, first=2 * turn))
+                watch.until(lambda: watch.counts().get("eth0") == 2 * (turn + 1) * BURST)  # noqa: B023 (called at once)
+                watch.until(lambda: watch.watch.hub.sources[0].state(time.time())[0] == "waiting")
+        assert len(watch.bursts) == 12
+
+    def test_an_arrow_stream_comes_by_batches(self, tmp_path: Path) -> None:
+        text = HEADER + rows(12)
+        frame = pl.read_csv(text.encode()).with_columns(pl.col("port").cast(pl.Categorical))
+        sink = io.BytesIO()
+        parts = list(frame.iter_slices(50))
+        pl.concat(parts, rechunk=False).write_ipc_stream(sink, compat_level=pl.CompatLevel.oldest())
+        data = sink.getvalue()
+        plain = once(written(tmp_path / "a.csv", text))
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        with running(pipe) as watch:
+            for turn in range(2):
+                with pipe.open("wb") as writer:
+                    for at in range(0, len(data), 777):
+                        writer.write(data[at : at + 777])
+                        writer.flush()
+                if not turn:
+                    watch.until(lambda: watch.counts() == plain.counts())
+                    watch.until(lambda: watch.watch.hub.found == len(plain.bursts))
+            # The second time all but the last records are before what was known.
+            ports = watch.watch.hub.ports
+            watch.until(lambda: sum(port.report["late"] for port in ports.values()) >= len(frame) - 2 * 2)
+        shown = [
+            (burst.port, burst.report["start_ps"], burst.report["peak_bytes"], burst.report["direct"][0]["name"])
+            for burst in plain.bursts
+        ]
+        of_arrow = [
+            (burst.port, burst.report["start_ps"], burst.report["peak_bytes"], burst.report["direct"][0]["name"])
+            for burst in watch.bursts
+        ]
+        assert of_arrow == shown
+
+    def test_a_connection_is_made_anew(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            with running(f"tcp://127.0.0.1:{port}") as watch:
+                for turn in range(2):
+                    connection, _ = server.accept()
+                    with connection:
+                        connection.sendall((HEADER + rows(2, first=2 * turn)).encode())
+                    watch.until(lambda: watch.counts().get("eth0") == 2 * (turn + 1) * BURST)  # noqa: B023 (called at once)
+        assert len(watch.bursts) == 8
+
+    def test_datagrams_are_whole_lines(self) -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        columns = {"columns": "time=t:ns,queue=q:B"}
+        with (
+            running(f"udp://127.0.0.1:{port}", settings=columns) as watch,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
+        ):
+            watch.until(lambda: watch.watch.hub.sources[0].counts.opened == 1)
+            for i in range(200):
+                queue = 30_000 if 100 <= i < 110 else 0
+                sender.sendto(json.dumps({"t": 1_000_000 * (i + 1), "q": queue}).encode(), ("127.0.0.1", port))
+            watch.until(lambda: sum(watch.counts().values()) == 200)
+        assert [burst.report["peak_bytes"] for burst in watch.bursts] == [30_000]
+        assert watch.watch.hub.sources[0].counts.lost == 0
+
+    def test_a_stalled_source_is_unknown_and_not_zero(self, tmp_path: Path) -> None:
+        file = written(tmp_path / "a.csv", HEADER + rows(2))
+        with running(file, stall="300ms") as watch:
+            source = watch.watch.hub.sources[0]
+            watch.until(lambda: watch.counts().get("eth0") == 2 * BURST)
+            watch.until(lambda: source.state(time.time())[0] == "stalled")
+            document = watch.watch.hub.document()
+            assert [port["cells"][1:3] for port in document["ports"]] == [["unknown", "unknown"]] * 2
+            assert set(document["strips"][0]["level"][:-1]) == {-1}, "before the first record nothing is known"
+            append(file, rows(1, first=2))
+            watch.until(lambda: source.state(time.time())[0] == "alive")
+            watch.until(lambda: watch.watch.hub.document()["ports"][0]["cells"][2] == "0 B")
+
+    def test_a_gap_between_samples_ends_a_burst(self, tmp_path: Path) -> None:
+        samples = [(i, 80_000 if 100 <= i < 110 or 310 <= i < 320 else 0) for i in range(400) if not 110 <= i < 310]
+        file = written(tmp_path / "a.csv", "time_us,queue_bytes\n" + "".join(f"{100 * i},{queue}\n" for i, queue in samples))
+        watch = once(file)
+        assert [(burst.report["open"], burst.report["cut"]) for burst in watch.bursts] == [(True, False), (False, True)]
+        (gap,) = watch.watch.hub.gaps
+        assert (gap["from_ps"], gap["to_ps"], gap["why"]) == (10_900_000_000, 31_000_000_000, "gap")
+        (port,) = watch.watch.hub.document()["ports"]
+        assert port["cells"][8] == "1, 20.1 ms"
+
+
+class TestCommand:
+    def run(self, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "from fanin.cli import app; app()", "watch", *arguments]
+        return subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=False)
+
+    def test_standard_input_to_its_end(self) -> None:
+        done = self.run("-", "--once", "--no-page", "--rate", "10Gbps", "--above", "20KB", "--json", text=HEADER + rows(3))
+        assert (done.returncode, done.stderr) == (0, "")
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [(one["port"], one["burst"]["peak_bytes"]) for one in found] == [("eth0", 43_500), ("eth1", 43_500)] * 3
+
+    def test_ctrl_c_ends_it_with_a_summary(self, tmp_path: Path) -> None:
+        file = written(tmp_path / "a.csv", HEADER + rows(3))
+        command = [sys.executable, "-c", "from fanin.cli import app; app()", "watch", str(file), "--page", "0", "--above", "20KB"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        assert "eth0" in line
+        assert "Ports, the worst first" in out
+        assert "page: http://127.0.0.1:" in err
+
+    def test_one_that_is_killed_tells_nothing_twice(self, tmp_path: Path) -> None:
+        file, state = written(tmp_path / "a.csv", HEADER + rows(20)), tmp_path / "state.json"
+        command = [sys.executable, "-c", "from fanin.cli import app; app()", "watch", str(file), "--no-page", "--json"]
+        command += ["--above", "20KB", "--state", str(state)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            lines = [process.stdout.readline() for _ in range(40)]
+            append(file, rows(200, first=20))
+            lines += [process.stdout.readline() for _ in range(10)]
+            process.kill()
+            lines += process.stdout.read().splitlines()
+        append(file, rows(30, first=220))
+        again = subprocess.run([*command, "--once"], capture_output=True, text=True, timeout=120, check=True)
+        told = [
+            (one["port"], one["burst"]["start_ps"])
+            for one in map(json.loads, [*filter(str.strip, lines), *again.stdout.splitlines()])
+        ]
+        assert len(told) == len(set(told))
+        assert 60 + 50 <= len(told) <= 500, "two ports, 250 bursts; those of one turn at most are lost"
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["nowhere/a.csv"], "nowhere/a.csv: there is no such file"),
+            (["missing.csv", "--once"], "missing.csv: there is no such file"),
+            (["http://127.0.0.1:1"], "http://127.0.0.1:1: is no source; accepted: tcp://HOST:PORT"),
+            (["tcp://127.0.0.1"], "tcp://127.0.0.1: is no source"),
+            (["udp://127.0.0.1:99", "--once"], "datagrams have no end"),
+            (["-", "-"], "-: is given twice"),
+            (["-", "--stall", "5"], "--stall: '5' has no unit; accepted: a time"),
+            (["-", "--gap", "0s"], "gap: '0s' is no time"),
+            (["-", "--rate", "fast"], "rate: 'fast'"),
+            (["-", "--state", "nowhere/s.json"], "--state nowhere/s.json: there is no folder nowhere"),
+        ],
+    )
+    def test_what_cannot_be_watched(self, arguments: list[str], said: str) -> None:
+        done = self.run(*arguments, "--no-page", text="")
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+
+    def test_a_stream_that_is_none_is_refused_with_the_reason(self, tmp_path: Path) -> None:
+        done = self.run("-", "--once", "--no-page", text="a,b\nc,d\n")
+        assert done.returncode == 2
+        assert "time: is not found" in done.stderr
+        assert "stdin: 8 B read" in done.stderr
+        bad = written(tmp_path / "state.json", "{}")
+        done = self.run(str(written(tmp_path / "a.csv", HEADER + rows(1))), "--once", "--no-page", "--state", str(bad))
+        assert done.returncode == 2
+        assert "is no state of fanin watch" in done.stderr
+
+
+def resident() -> int:
+    """Return the bytes of memory that this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="there is no /proc: memory cannot be measured")
+def test_memory_is_flat_and_counts_are_exact(tmp_path: Path) -> None:
+    """A soak of some 20 s; `make soak-watch` is one of an hour."""
+    seconds = float(os.environ.get("FANIN_SOAK_S", "20"))
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    blocks, stop = [], threading.Event()
+    # A second of 32 ports, replayed at later times: the same flows again and again, and some new ones.
+    block = rows(4, ports=32, each=200)
+    for line in block.splitlines():
+        at, rest = line.split(",", 1)
+        blocks.append((int(at), rest))
+    sent = 0
+
+    def write() -> None:
+        nonlocal sent
+        with pipe.open("w") as writer:
+            writer.write(HEADER)
+            turn = 0
+            while not stop.is_set():
+                writer.write("".join(f"{at + turn * 6_000_000},{rest}\n" for at, rest in blocks))
+                turn += 1
+                sent += len(blocks)
+
+    peaks: Counter[int] = Counter()
+
+    def told(bursts: list[Burst]) -> None:
+        peaks.update(burst.report["peak_bytes"] for burst in bursts)
+
+    with running(pipe, keep=200, told=told) as watch:
+        thread = threading.Thread(target=write)
+        thread.start()
+        watch.until(lambda: watch.watch.hub.found > 400, 120)
+        time.sleep(seconds / 4)
+        levels = []
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(0.25)
+            levels.append(resident())
+        stop.set()
+        thread.join(timeout=60)
+        watch.until(lambda: sum(watch.counts().values()) == sent)
+        assert len(watch.watch.hub.bursts) == 200
+    first, last = (sorted(part)[len(part) // 2] for part in (levels[: len(levels) // 4], levels[-len(levels) // 4 :]))
+    assert abs(last - first) <= max(0.01 * first, 2**20), f"memory went from {first:,} to {last:,} bytes"
+    turns = sent // len(blocks)
+    assert peaks == {198 * 1500: 4 * 32 * turns}
+    assert watch.watch.hub.found == 4 * 32 * turns

@@ -130,7 +130,7 @@ impl<R: Rows> TraceReader for CountedText<R> {
         batch.clear();
         let path = self.table.path.display().to_string();
         std::mem::take(&mut self.table.notes).into_iter().for_each(|note| context.note(format!("{path}: {note}")));
-        let mut rows = 0;
+        let (mut rows, mut paused) = (0, false);
         while rows < BATCH {
             if !std::mem::take(&mut self.table.ahead) {
                 match self.table.rows.read() {
@@ -138,6 +138,10 @@ impl<R: Rows> TraceReader for CountedText<R> {
                     Ok(false) => break,
                     // The last row of a file that was cut short.
                     Err(_) if self.table.gauge.is_cut() => break,
+                    Err(RowError::Pause) => {
+                        paused = true;
+                        break;
+                    }
                     Err(RowError::End(problem)) => {
                         let line = self.table.rows.line().max(1);
                         let mut bad = std::mem::take(&mut self.table.bad);
@@ -158,7 +162,12 @@ impl<R: Rows> TraceReader for CountedText<R> {
             }
         }
         if self.table.bad.is_empty() {
-            return Ok(rows > 0);
+            return Ok(rows > 0 || paused);
+        }
+        if let Some(refused) = &mut context.refused {
+            let bad = std::mem::take(&mut self.table.bad);
+            refused.add(bad.count(), bad.problems);
+            return Ok(rows > 0 || paused);
         }
         batch.clear();
         if rows > 0 {

@@ -189,3 +189,49 @@ fn a_table_may_say_the_speed_of_each_port() {
     let found: Vec<_> = told.ports.iter().map(|p| (p.port.as_str(), p.rate_bps, p.bursts_found)).collect();
     assert_eq!(found, [("a", Some(1_000_000_000), 1), ("b", Some(10_000_000_000), 0)]);
 }
+
+fn example(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces").join(name)
+}
+
+/// Largest queues of the four bursts of the port that `examples/switch_feeds.py` simulates, and their drops.
+const TRUTH: [(u64, u64); 4] = [(82_250, 0), (165_528, 0), (263_626, 0), (399_630, 39)];
+
+#[test]
+fn what_is_told_of_a_known_port_is_true() {
+    let columns = "time=time_ms:ms,port=ifName,bytes=tx_bytes:total,drops=tx_dropped:total,watermark=watermark_bytes:B";
+    let told =
+        report(&example("counters.csv"), &format!(r#"{{"rate": "10Gbps", "above": "50KB", "columns": "{columns}"}}"#)).unwrap();
+    let of = |told: &TraceReport| {
+        let bursts = told.ports[0].bursts.iter();
+        bursts.map(|b| (b.peak_bytes.unwrap(), b.dropped_packets.unwrap(), b.start_ps / 10_000_000_000)).collect::<Vec<_>>()
+    };
+    // A burst each 10 ms, the largest queue exact.
+    let expected: Vec<_> = TRUTH.iter().zip(0..).map(|((peak, drops), place)| (*peak, *drops, place)).collect();
+    assert_eq!(of(&told), expected);
+    // LANZ counts segments of 480 B, rounded up, and tells nothing of the burst below its threshold.
+    let lanz = r#"{"rate": "10Gbps", "above": "120KB", "columns": "queue=Queue-Length:segments(480B)"}"#;
+    let told = of(&report(&example("lanz.csv"), lanz).unwrap());
+    assert_eq!(told.len(), 3);
+    for ((peak, drops, _), (true_peak, true_drops)) in told.iter().zip(&TRUTH[1..]) {
+        assert!((*true_peak..true_peak + 480).contains(peak) && drops == true_drops, "{peak} {drops}");
+    }
+    // sFlow tells each drop, and that was all.
+    let told = report(&example("sflow.pcap"), r#"{"share": 0.05}"#).unwrap();
+    let port = &told.ports[0];
+    assert_eq!((port.port.as_str(), port.rate_bps, port.dropped), ("10.7.0.1 if 25", Some(10_000_000_000), Some(39)));
+    let dropping = port.bursts.iter().filter(|b| b.dropped_packets > Some(0));
+    assert!(dropping.clone().count() >= 1 && dropping.flat_map(|b| &b.indirect).any(|c| c.name.ends_with("> 10.7.0.25:80 tcp")));
+}
+
+#[test]
+fn a_restart_and_lost_polls_are_unknown_minutes() {
+    let columns = "time=time,port=ifName,bytes=ifHCOutOctets:total(64),drops=ifOutDiscards:total(32),speed=ifHighSpeed:Mbps";
+    let told = report(&example("minutes.csv"), &format!(r#"{{"by": "rate", "columns": "{columns}"}}"#)).unwrap();
+    let counted = told.ports[0].counted.as_ref().unwrap();
+    let minute = 60_000_000_000_000;
+    let unknown: Vec<_> = counted.unknown.iter().map(|u| (u.state, u.intervals, u.ps / minute)).collect();
+    assert_eq!((unknown, counted.known_ps / minute), (vec![("gap", 1, 6), ("reset", 1, 1)], 112));
+    let signs: Vec<&str> = told.ports[0].bursts.iter().flat_map(|b| b.counted.as_ref().unwrap().shown_by.clone()).collect();
+    assert!(signs.contains(&"drops") && signs.contains(&"rate"), "{signs:?}");
+}

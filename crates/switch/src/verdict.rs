@@ -45,6 +45,6 @@ pub enum MarkVerdict {
     Mark(MarkReason),
     /// The packet is dropped. Never said of a packet that is being sent already: see `Policy::on_dequeue` and `Policy::on_head`.
     Drop(DropReason),
-    /// Nobody has decided, and nobody will: the run cannot go on. Only said by a policy that asks outside.
+    /// No decision has come, and none will: the run cannot go on. Only a policy that asks outside says so.
     Undecided,
 }

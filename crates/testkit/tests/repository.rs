@@ -149,7 +149,7 @@ fn sources_are_found_wherever_they_stand() {
 #[test]
 fn citations_resolve() {
     let keys: BTreeSet<String> = table(&read("docs/papers.md")).into_iter().map(|row| row[0].clone()).collect();
-    let known = ["RFC", "IEEE", "Linux", "ns-2", "ns-3", "csg-htsim"];
+    let known = ["RFC", "IEEE", "Linux", "ns-2", "ns-3", "csg-htsim", "goarista", "gnmic", "OpenConfig", "SONiC"];
     let mut count = 0;
     let mut wrong = Vec::new();
     for path in all_sources() {

@@ -56,7 +56,7 @@ fn sum(to: &mut Option<u64>, more: Option<u64>) {
     }
 }
 
-/// Something that happened some number of times, and its gravest case.
+/// Count of a finding, and its gravest case.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Cases {
     pub count: u64,

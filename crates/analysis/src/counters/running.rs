@@ -5,7 +5,7 @@
 pub enum Step {
     /// Nothing to compare with.
     First,
-    /// So many were counted.
+    /// Rise of the count.
     By(u64),
     /// The counter began anew: what was counted is unknown.
     Reset,

@@ -19,7 +19,7 @@ pub(super) struct Alike {
 /// Answer to the next load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Is {
-    /// It is unlike those before: the first of a stretch.
+    /// An interval unlike those before: the first of a stretch.
     New,
     Alike,
     /// The stretch is a steady load.

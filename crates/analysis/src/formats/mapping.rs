@@ -730,5 +730,4 @@ fn time_unit(column: &Column) -> Option<Unit> {
 }
 
 #[cfg(test)]
-#[path = "mapping_tests.rs"]
 mod tests;

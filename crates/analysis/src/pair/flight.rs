@@ -45,7 +45,7 @@ struct Chain {
 struct Index {
     factor: u64,
     places: Vec<u32>,
-    /// Of each place, a bit for each chain there: one that is not there is mostly known without a look at those of packets that were
+    /// A bit for each chain at each place: a chain that is not there is mostly known without a look at those of packets that were
     /// dropped, which are out of the cache.
     marks: Vec<u16>,
     chains: Vec<Chain>,

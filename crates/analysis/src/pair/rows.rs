@@ -200,7 +200,7 @@ impl Again {
         Again { rows, block: 0, at: 0, buffer: Vec::new(), flows: vec![None; FLOWS], latest: 0, given: 0, next: None }
     }
 
-    /// The rest of the present block, or of the next one; empty at the end.
+    /// Bytes that are left of the present block, or of the next one; empty at the end.
     fn rest(&mut self) -> Result<&[u8], Error> {
         let Rows { blocks, ends, file, .. } = &*self.rows;
         let length = match self.block.checked_sub(1) {

@@ -29,7 +29,7 @@ impl EndId {
         EndId(place << 1 | side as u32)
     }
 
-    /// Both ends of the flow at a place, the initiator first.
+    /// The two ends of the flow at a place, the initiator first.
     pub fn both(place: u32) -> [EndId; 2] {
         [Side::Initiator, Side::Responder].map(|side| EndId::at(place, side))
     }

@@ -122,7 +122,7 @@ impl External {
 impl Policy for External {
     type Params = OutsideParams;
 
-    /// Nobody can try what is not there.
+    /// No trial: a block has to be there first.
     const TRIED: bool = false;
 
     fn new(params: &OutsideParams) -> Self {

@@ -1,6 +1,6 @@
 //! Updates of gNMI subscriptions as gnmic prints them: `--format event` (lists of events) and `--format json` (one object by message).
 //!
-//! Source: gnmic docs/user_guide/event_processors/intro.md (an event has `name`, `timestamp` in ns, `tags`, `values` by path); OpenConfig's
+//! Source: gnmic docs/user_guide/event_processors/intro.md (an event has `name`, `timestamp` in ns, `tags`, `values` by path); OpenConfig
 //! openconfig-interfaces (`out-octets`, `out-pkts`, `out-unicast-pkts`, `out-discards`) and openconfig-qos (`transmit-octets`,
 //! `transmit-pkts`, `dropped-pkts`, `max-queue-len` in bytes).
 

@@ -1,6 +1,6 @@
 //! High-frequency telemetry of SONiC: IPFIX messages whose templates say which counter of which object stands where.
 //!
-//! Source: SONiC's high-frequency telemetry HLD §7.2 (the enterprise number is the SAI object type and the SAI statistic, the element the
+//! Source: SONiC high-frequency telemetry HLD §7.2 (the enterprise number is the SAI object type and the SAI statistic, the element the
 //! index of the object), sonic-swss crates/countersyncd (placeholders of element 0 take bytes; several object types in one template;
 //! counters of 1 to 8 bytes), RFC 7011 (messages, sets, templates). The time of a record is element 325 of 8 bytes, or seconds (322) and
 //! nanoseconds (325).

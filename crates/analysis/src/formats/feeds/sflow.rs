@@ -1,6 +1,6 @@
 //! sFlow version 5, with notifications of dropped packets: counters of interfaces, sampled packets, drops.
 //!
-//! Source: sflow.org sflow_version_5.txt (datagram, samples of types 1 to 4, `if_counters`), sflow_drops.txt (type 5, whose source is an
+//! Source: sFlow sflow_version_5.txt (datagram, samples of types 1 to 4, `if_counters`), sflow_drops.txt (type 5, whose source is an
 //! expanded one: two words), sflow_transit.txt (depth of the queue that a sampled packet found), and the timestamp of type 1043, all also
 //! in sflowtool's sflow.h and sflow_drop.h. Read from a capture of UDP port 6343 (pcap), whose stamps are the times, or from datagrams one
 //! behind another, which have the uptime of the agent.

@@ -1,7 +1,7 @@
 //! Output of commands that print counters, with a line for the time before each: `snmpbulkwalk` and `snmpget` of the interfaces table,
 //! and `ethtool -S`.
 //!
-//! Source: IF-MIB (RFC 2863) for the names, numbers and widths of the columns; net-snmp prints `IF-MIB::ifHCOutOctets.3 = Counter64: 12`, with
+//! Source: RFC 2863 (IF-MIB) for the names, numbers and widths of the columns; net-snmp prints `IF-MIB::ifHCOutOctets.3 = Counter64: 12`, with
 //! `-OX` an index in brackets and with `-On` numbers instead of names. ethtool prints `     name: value`; the names are the drivers' own.
 
 use super::{no_columns, time_of, Decode, Feed, PassedOver, Streamed};

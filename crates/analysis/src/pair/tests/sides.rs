@@ -288,7 +288,8 @@ fn rows_have_the_packets_of_the_captures() {
             while let Some(seen) = read.first().unwrap() {
                 let expected = Seen { unique: false, interface: 0, ..*seen };
                 assert_eq!(format!("{:?}", kept.first().unwrap().unwrap()), format!("{expected:?}"), "{packets}");
-                (kept.skip(), read.skip());
+                kept.skip();
+                read.skip();
                 packets += 1;
             }
             assert!(kept.first().unwrap().is_none() && packets > 2_000, "{packets}");

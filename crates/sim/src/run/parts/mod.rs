@@ -18,7 +18,7 @@ use fanin_topology::Link;
 use fanin_traffic::Traffic;
 use fanin_units::{Bytes, Span};
 
-/// What is assumed of a run that has not begun, for [`expected`]: how much of the links is used; the time that a packet takes per hop, and
+/// Assumptions about a run that has not begun, for [`expected`]: how much of the links is used; the time that a packet takes per hop, and
 /// besides where its link leads to another part; the share by which each part slows all, as they share memory; and the time that a part takes
 /// to begin, end and wait for a window. They are calibrated on the table of docs/parallel.md, which a test holds them against.
 const USED: f64 = 0.5;
@@ -26,7 +26,7 @@ const HOP: f64 = 90e-9;
 const CROSSING: f64 = 250e-9;
 const SHARED: f64 = 0.05;
 const WINDOW: f64 = 1.5e-6;
-/// How many times faster a run has to become for threads, and for twice as many of them.
+/// Gain for which threads are taken, and twice as many of them: a tenth.
 const WORTH: f64 = 1.1;
 
 /// Number of threads of a run, and the reason.
@@ -37,14 +37,14 @@ pub struct Chosen {
     pub why: Option<String>,
 }
 
-/// What a number of threads is expected to make of a run.
+/// Estimate of a run on a number of threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
     /// Parts that the network is divided into: one for each thread, as far as it can be.
     pub parts: usize,
     /// Time between two meetings of all parts.
     pub window: Span,
-    /// How many times faster than on one thread, where each thread has a core.
+    /// Speed as a multiple of one thread's, where each thread has a core.
     pub times: f64,
 }
 
@@ -70,7 +70,7 @@ pub fn choose(scenario: &Scenario, traffic: &Traffic, cores: usize) -> Chosen {
     Chosen { threads, why: (threads < cores).then_some(why) }
 }
 
-/// What `threads` are expected to make of a run.
+/// Estimates a run on a number of threads.
 pub fn expected(scenario: &Scenario, traffic: &Traffic, threads: usize) -> Expected {
     let division = Division::balanced(scenario, threads);
     let parts = division.parts;

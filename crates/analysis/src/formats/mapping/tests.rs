@@ -1,5 +1,3 @@
-//! Mappings of columns: what they name, what is guessed, and what is wrong with them.
-
 use super::*;
 
 fn columns(names: &[&str]) -> Vec<Column> {

@@ -78,6 +78,11 @@ python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and r
 install-%: ## install bpf, chromium, iverilog, node, tshark, valgrind, verilator or yosys, which some tests need, as root on Debian
 	.ci/optional install $*
 
+.PHONY: tsan
+tsan: ## data races between the threads of one run; needs rustup's nightly toolchain with rust-src, and ten minutes
+	RUSTFLAGS="-Zsanitizer=thread" cargo +nightly test -Zbuild-std --target $(FUZZ_HOST) --target-dir $(CARGO_TARGET_DIR)/tsan \
+	  --package fanin-sim --test fidelity parts::w
+
 # Sanitizer coverage is a part of the stable compiler; libFuzzer is C++ that its crate compiles.
 FUZZ_HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_COVERAGE := $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)

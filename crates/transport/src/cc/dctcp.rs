@@ -218,7 +218,7 @@ mod tests {
                 let before = w.cwnd;
                 let event = Congestion { now: Time::ZERO, flight: 0, from_cwnd: true, nxt: 0, after_ecn: false, first: true };
                 c.on_ecn(&mut w, &event);
-                let expected = (segments - (segments * alpha >> 11)).max(2);
+                let expected = (segments - ((segments * alpha) >> 11)).max(2);
                 assert_eq!(w.cwnd, (u64::from(expected) * 1448).min(before), "{segments} segments, alpha {alpha}");
                 cut += u32::from(expected < segments);
             }

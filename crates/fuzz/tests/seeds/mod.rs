@@ -190,6 +190,21 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
     );
     add("feed", &[0], br#"[{"name":"s","timestamp":1700000000000000000,"tags":{"interface_name":"e1"},"values":{"/x/out-octets":"1","/x/max-queue-len":5}}]
 [{"name":"s","timestamp":1700000001000000000,"tags":{"interface_name":"e1"},"values":{"/x/out-octets":"900","/x/max-queue-len":9}}]"#);
+    // SONiC: a template with a time of two elements and the bytes of a port, a placeholder of 4 bytes, then two records (RFC 7011).
+    let template = b"\x00\x0a\x00\x30\0\0\0\0\0\0\0\0\0\0\0\x07\x00\x02\x00\x20\x01\x00\x00\x04\
+        \x01\x42\x00\x04\x01\x45\x00\x04\x80\x00\x00\x04\0\0\0\0\x80\x01\x00\x08\x00\x01\x00\x09";
+    let record = |ms: u32, bytes: u64| {
+        let time = [1_700_000_000_u32.to_be_bytes(), (ms * 1_000_000).to_be_bytes(), [0xde, 0xad, 0xbe, 0xef]].concat();
+        [time, bytes.to_be_bytes().to_vec()].concat()
+    };
+    let data = b"\x00\x0a\x00\x3c\0\0\0\0\0\0\0\0\0\0\0\x07\x01\x00\x00\x2c";
+    add("feed", &[4], &[&template[..], data, &record(1, 5), &record(2, 900_000)].concat());
+    add(
+        "feed",
+        &[4],
+        br#"{"rack_id": 1156, "server_hostname": 106088, "sampling_freq": 1000, "egressBytes": [1, 1, 1, 1],
+"burst_result": {"ingress": {"1650000000123456": [{"Position": 1, "Length": 2}]}}, "ingressBytes": [100000, 1500000, null, 9]}"#,
+    );
     for wrapping in wrapping::ALL {
         add("frame", &[0, 1, 0], &wrapping::wrap(wrapping, &segment(1), 166).0);
         let [before, behind] = tunnelled(wrapping);

@@ -34,7 +34,7 @@ fn names_of_other_tools_are_understood() {
         lines(&[
             "switch.buffer, line 14: \"shared\" is not a known kind; accepted: static, dynamic, unlimited; did you mean 'dynamic'? It is \
              one buffer that all ports share, each up to alpha times what is free",
-            "switch.marking, line 15: \"ecn\" is not a known kind; accepted: none, threshold, red, s_ecn, codel, front_drop; did you \
+            "switch.marking, line 15: \"ecn\" is not a known kind; accepted: none, threshold, red, s_ecn, codel, front_drop, external; did you \
              mean 'threshold', a step at k as DCTCP has it, or 'red', by chance from the average queue?",
         ])
     );

@@ -147,7 +147,7 @@ class Connection:
             raise CosimError(f"the other end is no Fanin: its first bytes are {hello[:8]!r}")
         _, spoken, ports, seed, departures, refusals, settings = HELLO.unpack(hello)
         # Said before anything else is read: another version may have other frames.
-        stream.sendall(WELCOME.pack(MAGIC, VERSION, name.encode()[:48], version.encode()[:32]))
+        stream.sendall(WELCOME.pack(MAGIC, VERSION, name.encode(), version.encode()))
         if spoken != VERSION:
             raise CosimError(f"the other end speaks version {spoken} of the protocol; accepted: {VERSION}")
         all_ports = {}
@@ -178,6 +178,9 @@ class Listener:
     """The block's end of the socket. A socket of that name that nobody listens at is replaced."""
 
     def __init__(self, path: str | Path, name: str, version: str = "") -> None:
+        for what, text, most in (("name", name, 48), ("version", version, 32)):
+            if len(text.encode()) > most or (what == "name" and not text):
+                raise ValueError(f"{what} is {text!r}; accepted: {'1 to ' if what == 'name' else 'at most '}{most} bytes of UTF-8")
         self.path, self.name, self.version = Path(path), name, version
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -225,8 +228,11 @@ def serve(path: str | Path, block: Callable[[Start], Decide], *, name: str, vers
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         while runs is None or runs > 0:
-            with listener.accept() as run:
-                decide = block(run.start)
-                for packet in run:
-                    run.answer(decide(packet))
+            try:
+                with listener.accept() as run:
+                    decide = block(run.start)
+                    for packet in run:
+                        run.answer(decide(packet))
+            except (ConnectionError, CosimError) as gone:  # the run has given up, or was none
+                sys.stderr.write(f"a run has ended early: {gone}\n")
             runs = None if runs is None else runs - 1

@@ -259,17 +259,23 @@ impl World {
 
     /// Checks that the last budget has moved time on, and that anything is left to do.
     fn still_going(&mut self) -> Pause {
+        if self.stands_still() {
+            return self.stuck("simulated time stands still");
+        }
+        if self.core.ledger.totals.events >= self.max_events {
+            return self.stuck(&format!("max_events ({}) is reached", self.max_events));
+        }
+        Pause::Budget
+    }
+
+    /// True where more events have happened at the present time than a run may take for it.
+    pub(crate) fn stands_still(&mut self) -> bool {
         let (since, events) = self.standstill;
         let (now, all) = (self.core.now, self.core.ledger.totals.events);
         if now > since {
             self.standstill = (now, all);
-        } else if all - events > self.stall_events {
-            return self.stuck("simulated time stands still");
         }
-        if all >= self.max_events {
-            return self.stuck(&format!("max_events ({}) is reached", self.max_events));
-        }
-        Pause::Budget
+        now <= since && all - events > self.stall_events
     }
 
     /// Looks for a deadlock of pauses at a fixed time, for which all else has happened.

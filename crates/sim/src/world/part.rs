@@ -126,9 +126,15 @@ impl World {
             };
             let found = self.core.timers.next().min(self.next_app).min(end);
             self.core.barrier = found;
-            super::fanin_run_loop(self, u64::MAX / 2);
+            super::fanin_run_loop(self, self.stall_events.saturating_add(1));
+            if self.stands_still() {
+                self.core.stuck = Some("simulated time stands still".to_string());
+            }
             if self.core.failure.is_some() || self.core.stuck.is_some() {
                 return;
+            }
+            if self.left == 0 {
+                continue; // the wheel has more for this window
             }
             if self.core.barrier != found || self.applications_are_next() {
                 self.find_barrier();

@@ -30,7 +30,7 @@ params! {
         pub departures: bool = false;
         /// The block is told of packets that admission has refused, too.
         pub refusals: bool = false;
-        /// Longest time that the block may take to answer, on the clock on the wall.
+        /// Longest time without a byte from the block, by the clock on the wall.
         pub timeout: Span = Span::from_s(10), in Span::from_ms(1)..=Span::from_s(3600);
     }
 }

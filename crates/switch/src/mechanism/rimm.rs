@@ -66,6 +66,9 @@ struct Port {
     alert: Alert,
 }
 
+/// Packets of a pair behind which one that is away is taken to be lost.
+const FORGOTTEN: u32 = 1 << 16;
+
 /// A packet's detours, which no switch would keep: for the largest values.
 #[derive(Clone, Copy, Debug)]
 struct Away {
@@ -106,8 +109,8 @@ pub struct Rimm {
     pairs: Vec<Pair>,
     /// Port of the pair's last detour, by hash; only with `neighbour` = per_flow.
     ways: Vec<PortNo>,
-    /// Packets away on a detour, by packet.
-    away: Vec<Away>,
+    /// Packets away on a detour, by pair and number.
+    away: BTreeMap<(u32, u32), Away>,
     counts: RimmCounts,
     reasons: BTreeMap<Why, u64>,
     longest: Span,
@@ -251,7 +254,7 @@ impl Rimm {
                     self.most_out = self.most_out.max(pair.out());
                     p.set_shim(Some(self.numbered(DETOUR, number)));
                     self.keep(p.envelope.hash, port);
-                    self.leaves(p.id, node.now());
+                    self.leaves(p.envelope.hash, number, node.now());
                 }
                 Verdict::Detour(port)
             }
@@ -268,13 +271,14 @@ impl Rimm {
         let until = self.until.unwrap_or(Until::Drained);
         let bounds = self.bounds;
         let back = self.pair(p.envelope.hash, now, (congested, alert.1), until).on_return(number, alert, now, bounds);
+        let pair = index(p.envelope.hash, self.hash_bits) as u32;
         match back {
             Back::Release => self.counts.released += 1,
             Back::Late => self.counts.late += 1,
             Back::Again => match self.detour(p, to) {
                 Ok(port) => {
                     self.counts.redetoured += 1;
-                    self.away.get_mut(p.id.index()).into_iter().for_each(|away| away.detours += 1);
+                    self.away.get_mut(&(pair, number)).into_iter().for_each(|away| away.detours += 1);
                     p.set_shim(Some(self.numbered(DETOUR, number)));
                     self.keep(p.envelope.hash, port);
                     return Verdict::Detour(port);
@@ -288,19 +292,21 @@ impl Rimm {
             },
         }
         p.set_shim(Some(self.shim(DEPTH, &[])));
-        if let Some(away) = self.away.get(p.id.index()) {
+        if let Some(away) = self.away.remove(&(pair, number)) {
             self.longest = self.longest.max(node.now().since(away.since));
             self.most_detours = self.most_detours.max(away.detours);
         }
         Verdict::Pass
     }
 
-    fn leaves(&mut self, packet: PacketId, now: Time) {
-        let place = packet.index();
-        if self.away.len() <= place {
-            self.away.resize(place + 1, Away { since: now, detours: 0 });
+    /// Notes that a packet goes away with a number. Those far behind it were dropped elsewhere.
+    fn leaves(&mut self, hash: u32, number: u32, now: Time) {
+        let pair = index(hash, self.hash_bits) as u32;
+        while let Some((known, _)) = self.away.range((pair, 0)..(pair, number.saturating_sub(FORGOTTEN))).next() {
+            let known = *known;
+            self.away.remove(&known);
         }
-        self.away[place] = Away { since: now, detours: 1 };
+        self.away.insert((pair, number), Away { since: now, detours: 1 });
     }
 
     /// Bits of registers: for each port its place in the QDM table, its detector and its alert; for each pair its numbers, clocks
@@ -403,7 +409,7 @@ impl Mechanism for Rimm {
             ports,
             pairs: Vec::new(),
             ways: Vec::new(),
-            away: Vec::new(),
+            away: BTreeMap::new(),
             counts: RimmCounts::default(),
             reasons: BTreeMap::new(),
             longest: Span::ZERO,

@@ -11,9 +11,9 @@ use crate::run::setup;
 use crate::world::part::Status;
 use crate::world::World;
 use fanin_scenario::Scenario;
-use fanin_units::{Purpose, Stream, Time};
+use fanin_units::{Purpose, Span, Stream, Time};
 use std::sync::atomic::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// The order in which parts are moved.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +28,10 @@ pub enum Order {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Undivided(pub String);
 
-/// Steps between two looks at what parts have recorded and at the world outside.
-const LOOK: u64 = 64;
+/// Simulated time between two looks at what parts have recorded and at the world outside, and steps: two at least, so that all have handed
+/// over what is looked at.
+const LOOK: Span = Span::from_us(64);
+const LOOKS: std::ops::RangeInclusive<u64> = 2..=64;
 
 /// Parts, each with its number and its world.
 type Share = Vec<(usize, World)>;
@@ -51,7 +53,8 @@ pub fn run_parts(
     }
     let exchange = Exchange::new(division.parts);
     let recorded = whole.core.ledger.tables.flows.is_on();
-    let run = Run { scenario, division, exchange: &exchange, stop: whole.stop, recorded };
+    let look = (LOOK.ps() / division.window.ps().max(1)).clamp(*LOOKS.start(), *LOOKS.end());
+    let run = Run { scenario, division, exchange: &exchange, stop: whole.stop, recorded, look };
     let mut caller = Caller { whole, observer };
     let (last, mut parts) = match order {
         Order::Shuffled(seed) => in_turn(run, &mut caller, seed)?,
@@ -136,6 +139,8 @@ struct Run<'a> {
     stop: Time,
     /// Rows go to tables.
     recorded: bool,
+    /// Steps between two looks.
+    look: u64,
 }
 
 /// The calling thread's own: the tables, and the observer of the run.
@@ -161,7 +166,7 @@ impl Run<'_> {
             Step::Sample(at) => world.sample_at(at),
             Step::End { .. } | Step::GiveUp(_) => {}
         }
-        if count % LOOK == 0 {
+        if count % self.look == 0 {
             self.exchange.hand_over(number, world, states);
         }
         self.exchange.publish(1 - turn, number, world);
@@ -203,7 +208,7 @@ fn in_turn(run: Run<'_>, caller: &mut Caller<'_>, seed: u64) -> Result<(Step, Sh
         if step.is_last() {
             return Ok((step, share));
         }
-        if count % LOOK == 0 {
+        if count % run.look == 0 {
             caller.look(run, &states);
         }
     }
@@ -242,30 +247,60 @@ fn work(
             return error.map_or(Ok((step, share)), Err);
         }
         // What was handed over a while ago: the others go on meanwhile.
-        if let Some(caller) = caller.as_deref_mut().filter(|_| count % LOOK == LOOK / 2) {
+        if let Some(caller) = caller.as_deref_mut().filter(|_| count % run.look == run.look / 2) {
             caller.look(run, &states);
         }
     }
     unreachable!("a run without end")
 }
 
+/// Holds threads back until all are there, or sends them home.
+#[derive(Default)]
+struct Gate(Mutex<Option<bool>>, Condvar);
+
+impl Gate {
+    fn open(&self, go: bool) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(go);
+        self.1.notify_all();
+    }
+
+    fn wait(&self) -> bool {
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match *said {
+                Some(go) => return go,
+                None => said = self.1.wait(said).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+}
+
 fn on_threads(run: Run<'_>, caller: &mut Caller<'_>, threads: usize) -> Result<(Step, Share), RunError> {
     let parts = run.division.parts;
     let threads = threads.clamp(1, parts);
-    let barrier = Barrier::new(threads);
+    let (barrier, gate) = (Barrier::new(threads), Gate::default());
     let shares: Vec<Vec<usize>> = (0..threads).map(|t| (t..parts).step_by(threads).collect()).collect();
     std::thread::scope(|scope| {
-        let barrier = &barrier;
+        let (barrier, gate) = (&barrier, &gate);
         let mut others = Vec::new();
         for numbers in &shares[1..] {
             let name = format!("parts {numbers:?} of the network");
-            let spawned = std::thread::Builder::new().name(name).spawn_scoped(scope, move || work(run, None, numbers, barrier));
-            others.push(spawned.expect("the system gives threads"));
+            let work = move || gate.wait().then(|| work(run, None, numbers, barrier));
+            match std::thread::Builder::new().name(name).spawn_scoped(scope, work) {
+                Ok(spawned) => others.push(spawned),
+                // Fewer than there are parts: nobody begins.
+                Err(_) => {
+                    gate.open(false);
+                    return Ok((Step::GiveUp("the system gives no more threads"), Share::new()));
+                }
+            }
         }
+        gate.open(true);
         let (step, mut all) = work(run, Some(caller), &shares[0], barrier)?;
         for other in others {
-            let (_, share) = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            all.extend(share);
+            if let Some(done) = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+                all.extend(done?.1);
+            }
         }
         Ok((step, all))
     })

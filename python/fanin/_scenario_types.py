@@ -819,7 +819,7 @@ class OutsideParams(Table):
     """
 
     timeout: Duration | None = None
-    """Longest time that the block may take to answer, on the clock on the wall.
+    """Longest time without a byte from the block, by the clock on the wall.
 
     Default: "10s". Accepted: from 1ms to 3600s.
     """

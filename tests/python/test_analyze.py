@@ -407,9 +407,10 @@ def test_the_lines_of_the_page_are_those_of_the_file() -> None:
         assert CliRunner().invoke(app, [arguments[0], str(ROOT / arguments[1]), *arguments[2:], "-q"]).exit_code == 0
 
 
-def test_the_traces_of_the_examples_are_what_their_script_writes(tmp_path: Path) -> None:
-    script = ROOT / "examples" / "switch_telemetry.py"
-    subprocess.run([sys.executable, str(script), str(tmp_path)], check=True, capture_output=True, timeout=300)
+def test_the_traces_of_the_examples_are_what_their_scripts_write(tmp_path: Path) -> None:
+    for script in ("switch_telemetry.py", "switch_feeds.py"):
+        command = [sys.executable, str(ROOT / "examples" / script), str(tmp_path)]
+        subprocess.run(command, check=True, capture_output=True, timeout=300)
     for file in sorted((ROOT / "examples" / "traces").iterdir()):
         assert _content(tmp_path / file.name) == _content(file), file.name
 

@@ -127,13 +127,15 @@ def port_rows(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
-def _height(burst: dict[str, Any]) -> tuple[int, int]:
-    """Return by what bursts are compared: peaks, or bytes where no queue is known."""
-    return burst["peak_bytes"] or 0, burst["arrived_bytes"] or 0
+def _height(burst: dict[str, Any]) -> tuple[float, ...]:
+    """Return by what bursts are compared: peaks; where no queue is known drops, bytes that arrived or left, then the load."""
+    sent = (burst.get("counted") or {}).get("sent_bytes")
+    of_rate = (burst["dropped_packets"] or 0, burst["arrived_bytes"] or sent or 0, burst["busiest_bps"] or 0)
+    return (0, *of_rate) if burst["peak_bytes"] is None else (burst["peak_bytes"], 0, burst["arrived_bytes"] or 0, 0)
 
 
 def largest(port: dict[str, Any], limit: int) -> list[dict[str, Any]]:
-    """Return the bursts of a port with the highest peaks (or the most bytes, where no queue is known), highest first."""
+    """Return the bursts of a port with the highest peaks (or the most drops and bytes, where no queue is known), highest first."""
     bursts: list[dict[str, Any]] = port["bursts"]
     return sorted(bursts, key=_height, reverse=True)[:limit]
 

@@ -91,6 +91,7 @@ def watch(
             stall=stall,
             retire=retire,
             keep=keep,
+            stays=not no_page,
         )
         stack.enter_context(_alone(state))
         given = {name: value for name, value in settings.items() if value not in (None, [])}

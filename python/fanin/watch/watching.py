@@ -51,6 +51,8 @@ class Choices:
         Time without records after which a port gives its memory back.
     keep : int
         Bursts that are remembered.
+    stays : bool
+        Go on when all sources have ended, as a page shows what they had.
     """
 
     once: bool = False
@@ -62,6 +64,7 @@ class Choices:
     stall: str = "5s"
     retire: str = "3600s"
     keep: int = 1000
+    stays: bool = False
 
 
 class Watch:
@@ -142,7 +145,8 @@ class Watch:
     def _is_over(self) -> bool:
         """Whether there is nothing to wait for."""
         done = all(source.done or source.problem is not None for source in self.hub.sources)
-        return done and (self._choices.once or all(source.problem is not None for source in self.hub.sources))
+        stays = self._choices.stays and not self._choices.once
+        return done and (not stays or all(source.problem is not None for source in self.hub.sources))
 
     def _turn(self, told: Callable[[list[Burst]], None]) -> None:
         # First the places, then what was read up to there: what is killed in between tells too little, and nothing twice.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import queue
 import threading
@@ -94,8 +95,8 @@ class Webhook:
                 error.close()
                 if error.code < 500 and error.code not in (408, 429):
                     return False  # it would be refused again
-            except OSError:
-                pass
+            except (OSError, http.client.HTTPException, ValueError):
+                pass  # whatever is at the other end: the thread goes on
             if attempt + 1 < _TRIES:
                 self._stopping.wait(pause)
                 pause = min(2 * pause, _PAUSE[1])

@@ -305,3 +305,20 @@ fn on_threads(run: Run<'_>, caller: &mut Caller<'_>, threads: usize) -> Result<(
         Ok((step, all))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Gate;
+
+    #[test]
+    fn all_that_wait_at_a_gate_go_or_all_go_home() {
+        for go in [true, false] {
+            let gate = Gate::default();
+            std::thread::scope(|scope| {
+                let waiting: Vec<_> = (0..3).map(|_| scope.spawn(|| gate.wait())).collect();
+                gate.open(go);
+                assert!(waiting.into_iter().all(|thread| thread.join().is_ok_and(|said| said == go)));
+            });
+        }
+    }
+}

@@ -561,7 +561,7 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
         return;
     }
     let unit = match (role, unit) {
-        (_, Some(unit)) => unit,
+        (_, Some(unit)) if unit != Unit::Total => unit,
         (Role::Time, None) => match column.declared.or_else(|| time_unit(column)) {
             Some(unit) => unit,
             None => {
@@ -600,8 +600,8 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
                 return;
             }
         },
-        (Role::Bytes | Role::Arrived | Role::Packets | Role::Drops | Role::Marks, None) => {
-            if !role.common().contains(&plain_name(&column.name).as_str()) {
+        (Role::Bytes | Role::Arrived | Role::Packets | Role::Drops | Role::Marks, None | Some(Unit::Total)) => {
+            if unit.is_none() && !role.common().contains(&plain_name(&column.name).as_str()) {
                 problems.push(no_unit(role, column, "total", "a running count or a count of the interval"));
                 return;
             }
@@ -612,6 +612,7 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
                 _ => Unit::Total,
             }
         }
+        (_, Some(unit)) => unit,
         (Role::Interval, None) => match suffix_unit(role, &column.name).1 {
             Some(unit) => unit,
             None => {

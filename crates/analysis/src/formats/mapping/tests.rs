@@ -26,6 +26,17 @@ fn a_mapping_names_columns_and_units() {
 }
 
 #[test]
+fn counters_whose_names_say_their_width_have_it_whoever_names_them() {
+    for (column, bits) in [("ifOutOctets", 32), ("ifHCOutOctets", 64)] {
+        let mapping = Mapping::read(&format!("time=ts:s,bytes={column}:total")).unwrap();
+        let binding = bind(Some(&mapping), &columns(&["ts", column])).unwrap();
+        assert_eq!(binding.columns[1].unit, Unit::TotalOf(bits), "{column}");
+    }
+    let mapping = Mapping::read("time=ts:s,bytes=mine:total").unwrap();
+    assert_eq!(bind(Some(&mapping), &columns(&["ts", "mine"])).unwrap().columns[1].unit, Unit::Total);
+}
+
+#[test]
 fn a_column_with_separators_in_its_name_stands_in_quotes_and_a_column_may_be_a_number() {
     let mapping = Mapping::read("time=\"a,b:c=d\":us,queue=2:packets(1518)").unwrap();
     let binding = bind(Some(&mapping), &columns(&["a,b:c=d", "x y"])).unwrap();

@@ -217,6 +217,7 @@ impl Outside for Connection {
 }
 
 /// Fault of a connection.
+#[cfg_attr(not(unix), allow(dead_code))]
 enum Fault {
     /// The block has closed the connection, after so many bytes of a frame.
     Closed(usize),

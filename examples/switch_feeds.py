@@ -173,3 +173,5 @@ with (folder / "sflow.pcap").open("wb") as file:
         frame = bytes(12) + b"\x08\x00" + ip + udp
         seconds, nanoseconds = divmod(time // 1_000, 1_000_000_000)
         file.write(struct.pack("<IIII", FIRST_S + seconds, nanoseconds, len(frame), len(frame)) + frame)
+for name in ("counters.csv", "minutes.csv", "lanz.csv", "sflow.pcap"):
+    print(f"{folder / name}: {(folder / name).stat().st_size} bytes")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, Self, final
 
 __all__ = [
     "Live",
@@ -36,10 +36,11 @@ __all__ = [
     "version",
 ]
 
+@final
 class Live:
     """A stream that is analysed as it comes: bytes go in, what has ended comes out as JSON."""
 
-    def __init__(self, name: str, settings: str, gap: str | None, cell: str, retire: str) -> None:
+    def __new__(cls, name: str, settings: str, gap: str | None, cell: str, retire: str) -> Self:
         """Begin a stream of that name; `settings` are those of an analysis, as JSON."""
 
     def push(self, bytes: bytes) -> None:

@@ -214,8 +214,9 @@ def test_a_program_that_is_wrong_by_a_bit_is_found(binary: Path, tmp_path: Path)
             ("pdn.h", "pdn", "port->waiting > 0 && !data", "port->waiting > 1 - data"),
         )
     ):
-        folder = tmp_path / str(number)
+        folder = tmp_path / str(number) / "linux"
         shutil.copytree(bpf.SOURCES, folder)
+        shutil.copytree(bpf.SOURCES.parent / "cosim", folder.parent / "cosim")
         text = (folder / header).read_text(encoding="utf-8")
         assert text.count(was) == 1, was
         (folder / header).write_text(text.replace(was, is_), encoding="utf-8")

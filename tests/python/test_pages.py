@@ -539,7 +539,7 @@ class TestInBrowser:
         hashes = re.findall(r"'sha256-([^']+)'", policy[1])
         scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
         assert hashes == [base64.b64encode(hashlib.sha256(own.encode()).digest()).decode() for own in scripts]
-        assert len(scripts) == 5
+        assert len(scripts) == 6
         open_page(browser, page)
         script(browser, "Bursts.open(5); document.getElementById('earlier').click()")
         events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]

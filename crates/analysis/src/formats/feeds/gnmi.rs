@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
 /// Events, or messages.
-pub const GNMI: Streamed = Streamed { name: "gnmi", title: "JSON of gnmic subscribe (event or json)", recognises: is_gnmi, make };
+pub const GNMI: Streamed = Streamed { name: "gnmi", title: "gnmic JSON", recognises: is_gnmi, make };
 
 /// Ports that are followed, at most: queues of interfaces are ports of their own.
 const PORTS: usize = 1 << 16;

@@ -12,8 +12,7 @@ use crate::input::problem::Problem;
 use std::collections::BTreeMap;
 
 /// Messages one behind another, templates before their data.
-pub const SONIC: Streamed =
-    Streamed { name: "sonic-ipfix", title: "IPFIX of SONiC's high-frequency telemetry", recognises: is_ipfix, make };
+pub const SONIC: Streamed = Streamed { name: "sonic-ipfix", title: "SONiC's IPFIX", recognises: is_ipfix, make };
 
 /// Bytes of a message's header, and of a set's.
 const HEADER: usize = 16;

@@ -17,11 +17,10 @@ use prost::Message;
 use std::collections::BTreeMap;
 
 /// The stream of messages.
-pub const STREAM: Streamed = Streamed { name: "lanz", title: "stream of Arista LANZ", recognises: is_stream, make: stream };
+pub const STREAM: Streamed = Streamed { name: "lanz", title: "LANZ stream", recognises: is_stream, make: stream };
 
 /// The table of the command line.
-pub const TABLE: Streamed =
-    Streamed { name: "lanz-csv", title: "CSV of Arista's show queue-monitor length", recognises: is_table, make: table };
+pub const TABLE: Streamed = Streamed { name: "lanz-csv", title: "LANZ CSV", recognises: is_table, make: table };
 
 /// Longest message [bytes]: a configuration of some thousand ports.
 const LONGEST: u64 = 1 << 20;

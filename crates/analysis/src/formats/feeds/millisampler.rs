@@ -14,8 +14,7 @@ use fanin_units::Time;
 use serde_json::Value as Json;
 
 /// One run of one host by document.
-pub const MILLISAMPLER: Streamed =
-    Streamed { name: "millisampler", title: "JSON of Meta's Millisampler data set", recognises: is_run, make };
+pub const MILLISAMPLER: Streamed = Streamed { name: "millisampler", title: "Millisampler JSON", recognises: is_run, make };
 
 /// Picoseconds in a millisecond.
 const MS: u64 = 1_000_000_000;

@@ -18,8 +18,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Datagrams, or a capture of them.
-pub const SFLOW: Streamed =
-    Streamed { name: "sflow", title: "sFlow version 5 (datagrams, or a pcap of them)", recognises: is_sflow, make };
+pub const SFLOW: Streamed = Streamed { name: "sflow", title: "sFlow 5", recognises: is_sflow, make };
 
 /// UDP port of collectors.
 const PORT: u16 = 6343;

@@ -12,11 +12,10 @@ use fanin_units::BitRate;
 use std::collections::BTreeMap;
 
 /// A series of the interfaces table.
-pub const SNMP: Streamed =
-    Streamed { name: "snmp", title: "output of snmpbulkwalk or snmpget (IF-MIB)", recognises: is_snmp, make: snmp };
+pub const SNMP: Streamed = Streamed { name: "snmp", title: "snmpbulkwalk", recognises: is_snmp, make: snmp };
 
 /// A series of the statistics of a NIC.
-pub const ETHTOOL: Streamed = Streamed { name: "ethtool", title: "output of ethtool -S", recognises: is_ethtool, make: ethtool };
+pub const ETHTOOL: Streamed = Streamed { name: "ethtool", title: "ethtool -S", recognises: is_ethtool, make: ethtool };
 
 /// Interfaces of a switch, at most.
 const INTERFACES: usize = 1 << 16;

@@ -123,6 +123,7 @@ impl World {
     }
 
     /// The earliest event that is not in the wheel. Completions of the present instant are one of the applications'.
+    #[inline(always)]
     fn find_barrier(&mut self) {
         let present = if self.applications_are_next() { self.core.now } else { Time::MAX };
         let starts = self.starts_at();
@@ -137,12 +138,14 @@ impl World {
     }
 
     /// Time at which the next flow starts, or its opener has to be found out.
+    #[inline(always)]
     pub(crate) fn starts_at(&self) -> Time {
         let informed = self.informed.first_key_value().map_or(Time::MAX, |((at, ..), _)| *at);
         self.traffic.next_start().unwrap_or(Time::MAX).min(informed)
     }
 
     /// True where applications have something to hear of at the present instant.
+    #[inline(always)]
     fn applications_are_next(&self) -> bool {
         !self.hosts.completed.is_empty() || !self.hosts.progress.is_empty()
     }

@@ -1,10 +1,11 @@
 # %% [markdown]
 # # What a switch gives an operator
-# One simulated port of 10 Gb/s, and what three kinds of telemetry would have said about it: entries of LANZ, sFlow datagrams in a
-# capture, and counters in a table. The truth is known, so that one can see what each of them can tell and cannot.
+# One simulated port of 10 Gb/s, and what eight kinds of telemetry would have said about it: entries of LANZ, sFlow datagrams in a
+# capture, counters in a table and as OTLP, reports of INT, flow records, micro-burst records of NX-OS, BroadView's buffers. The truth is known, so that one can see what each of them can tell and cannot.
 # `python examples/switch_feeds.py examples/traces` wrote the files of the how-to pages; each run writes the same bytes.
 
 # %%
+import json
 import shutil
 import struct
 import sys
@@ -173,5 +174,137 @@ with (folder / "sflow.pcap").open("wb") as file:
         frame = bytes(12) + b"\x08\x00" + ip + udp
         seconds, nanoseconds = divmod(time // 1_000, 1_000_000_000)
         file.write(struct.pack("<IIII", FIRST_S + seconds, nanoseconds, len(frame), len(frame)) + frame)
-for name in ("counters.csv", "minutes.csv", "lanz.csv", "sflow.pcap"):
+
+# %% [markdown]
+# INT: reports of one packet in 50, of each fourth one that finds more than 120 KB (`Q`), and of each drop (`D`); occupancy in cells of 208 B.
+# And NetFlow 9: a record for each flow.
+
+
+# %%
+def captured(name: str, datagrams: list[tuple[int, int, bytes]]) -> None:
+    """Write UDP datagrams to 10.7.0.99 in a capture: their times, their ports and what they carry."""
+    with (folder / name).open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_535, 1))
+        for time, port, content in datagrams:
+            udp = struct.pack(">HHHH", 50_000, port, 8 + len(content), 0) + content
+            ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, bytes([10, 7, 0, 1]), bytes([10, 7, 0, 99]))
+            frame = bytes(12) + b"\x08\x00" + ip + udp
+            seconds, nanoseconds = divmod(time // 1_000, 1_000_000_000)
+            file.write(struct.pack("<IIII", FIRST_S + seconds, nanoseconds, len(frame), len(frame)) + frame)
+
+
+CELL, ABOVE = 208, 120_000
+reports: list[tuple[int, int, bytes]] = []
+high = 0
+for number, (time, queue, frame, flow, dropped) in enumerate(
+    packets.select("time_ps", "queue_bytes", "frame_bytes", "flow", "dropped").iter_rows()
+):
+    high += queue > ABOVE
+    if not (dropped or number % 50 == 0 or (queue > ABOVE and high % 4 == 0)):
+        continue
+    packet = header(flow, frame)[8 + 16 + 14 :][:40]
+    if dropped:
+        flags, bits, metadata = 0xA0, 0x4001, struct.pack(">HHBBH", 3, 25, 1, 71, 0)
+    else:
+        flags, bits = 0x60 if queue > ABOVE else 0x20, 0x5000
+        metadata = struct.pack(">HHI", 3, 25, 1 << 24 | -(-queue // CELL))
+    report = struct.pack(">BBBBHHI", 0x14, 2 + 2 + 10, 2, flags, bits, 0, 0) + metadata + packet
+    reports.append((time, 32_766, struct.pack(">II", 2 << 28 | len(reports) & 0x3FFFFF, 7) + report))
+captured("int.pcap", reports)
+
+UPTIME_MS = 1_000_000
+records = b""
+for flow, octets, first, final in (
+    kept.group_by("flow")
+    .agg(octets=pl.col("frame_bytes").sum(), first=pl.col("time_ps").min(), final=pl.col("time_ps").max())
+    .sort("flow")
+    .iter_rows()
+):
+    ends = [UPTIME_MS + moment // MS for moment in (first, final)]
+    records += struct.pack(">4B4BHHBHIII", 10, 7, 0, flow % 24 + 1, 10, 7, 0, 25, 40_000 + flow, 80, 6, 25, octets, *ends)
+template = struct.pack(">HHHH18H", 0, 44, 256, 9, 8, 4, 12, 4, 7, 2, 11, 2, 4, 1, 14, 2, 1, 4, 22, 4, 21, 4)
+half = len(records) // 2 // 27 * 27
+netflow: list[tuple[int, int, bytes]] = []
+for number, part in enumerate((records[:half], records[half:])):
+    body = struct.pack(">HH", 256, 4 + len(part)) + part
+    exported = struct.pack(">HHIIII", 9, 2, UPTIME_MS + 1_000, FIRST_S + 1, number + 1, 0) + template + body
+    netflow.append((1_000 * MS, 2_055, exported))
+captured("flows.pcap", netflow)
+
+# %% [markdown]
+# NX-OS: a record for each burst above 120 KB, until it is below 30 KB, with its largest queue. BroadView: the largest number of cells since
+# the report before. OTLP: the counters of each millisecond as SONiC exports them.
+
+# %%
+FALL = 30_000
+bursts: list[dict[str, str]] = []
+burst: dict[str, int] = {}
+before, behind = 0, 0
+
+
+def moment(time: int) -> str:
+    """Return a time as NX-OS writes it."""
+    return f"{DAY.replace('-', '/')}:{time // 1_000_000:06d}"
+
+
+for time, queue, frame, dropped in packets.select("time_ps", "queue_bytes", "frame_bytes", "dropped").iter_rows():
+    low_at = before + max(0, behind - FALL) * BYTE_PS * (1518 + FRAME_EXTRA) // 1518
+    if burst and low_at < time:
+        row = {"if-str": "Eth1/25", "queue": "U0", "threshold": str(burst["from"]), "start-time": moment(burst["start"])}
+        row |= {"peak": str(burst["peak"]), "peak-time": moment(burst["at"]), "end-depth": str(FALL), "end-time": moment(low_at)}
+        bursts.append(row | {"duration": f"{(low_at - burst['start']) / 1e6:.2f} us"})
+        burst = {}
+    before, behind = time, queue + (0 if dropped else frame)
+    if not burst and queue > ABOVE:
+        burst = {"start": time, "from": queue, "peak": queue, "at": time}
+    elif burst and queue > burst["peak"]:
+        burst |= {"peak": queue, "at": time}
+answer = {"TABLE_module": {"ROW_module": {"TABLE_instance": {"ROW_instance": bursts}}}}
+(folder / "bursts.json").write_text(json.dumps(answer, indent=1) + "\n")
+
+stamps = ((0, 0), (1, -(-max(largest) // CELL)))
+texts = [
+    json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "method": "get-bst-report",
+            "asic-id": "1",
+            "version": "1",
+            "time-stamp": f"2026-11-21 - 08:00:{second:02d}",
+            "report": [{"realm": "egress-uc-queue", "data": [[0, "25", cells]]}],
+        }
+    )
+    for second, cells in stamps
+]
+(folder / "bst.json").write_text("\n".join([*texts, ""]))
+
+
+def point(time: int, kind: int, statistic: int, value: int) -> dict[str, object]:
+    """Return a gauge of SONiC's exporter."""
+    labels = {"object_name": "Ethernet25", "sai_type_id": str(kind), "sai_stat_id": str(statistic)}
+    attributes = [{"key": key, "value": {"stringValue": label}} for key, label in labels.items()]
+    points = [{"timeUnixNano": str(FIRST_S * 1_000_000_000 + time // 1_000), "asInt": str(value), "attributes": attributes}]
+    return {"name": f"sai_counter_type_{kind}_stat_{statistic}", "gauge": {"dataPoints": points}}
+
+
+requests, octets, discards = [], 7_000_000_000, 12
+for step in range(steps + 1):
+    octets += sent[step]
+    discards += lost[step]
+    values = ((9, octets), (12, discards), (96, largest[step]))
+    metrics = [point(step * MS, 1, statistic, value) for statistic, value in values]
+    requests.append(json.dumps({"resourceMetrics": [{"scopeMetrics": [{"metrics": metrics}]}]}, separators=(",", ":")))
+(folder / "otlp.json").write_text("\n".join([*requests, ""]))
+
+for name in (
+    "counters.csv",
+    "minutes.csv",
+    "lanz.csv",
+    "sflow.pcap",
+    "int.pcap",
+    "flows.pcap",
+    "bursts.json",
+    "bst.json",
+    "otlp.json",
+):
     print(f"{folder / name}: {(folder / name).stat().st_size} bytes")

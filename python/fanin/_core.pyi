@@ -30,6 +30,7 @@ __all__ = [
     "schema",
     "summarize",
     "trace_export",
+    "trace_formats",
     "trace_records",
     "trials",
     "vectors",
@@ -134,6 +135,9 @@ def trace_records(settings: str, port: str, stretches: list[tuple[int, int]], mo
 
 def parquet_rows(path: str | PathLike[str]) -> int | None:
     """Return the number of rows in a Parquet file, by its footer; None where that cannot be read."""
+
+def trace_formats() -> list[str]:
+    """Return the names of all formats of traces."""
 
 def trace_export(settings: str, folder: str, progress: Callable[[dict[str, Any]], None] | None) -> int:
     """Write the records of a trace to ``records.parquet`` in a folder; how many there are."""

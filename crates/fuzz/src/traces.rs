@@ -62,6 +62,11 @@ pub fn feed(data: &[u8]) {
     let Some((how, file)) = data.split_first() else { return };
     let columns =
         ["", "queue=Queue-Length:segments(480B)", COUNTERS, "time=1:s,bytes=2:since,interval=3:s"][usize::from(how & 3)];
+    let columns = match how & 24 {
+        8 => "queue=queue-occupancy:cells(208B)",
+        16 => "watermark=buffer-count:cells(208B)",
+        _ => columns,
+    };
     let columns = Some(columns).filter(|text| !text.is_empty());
     run(file, json!({"by": if how & 4 > 0 { Some("rate") } else { None }, "columns": columns}));
 }

@@ -138,6 +138,12 @@ pub fn parquet_rows(py: Python<'_>, path: PathBuf) -> Option<u64> {
     py.detach(|| trace::parquet_rows(&path).ok())
 }
 
+/// Names of all formats of traces.
+#[pyfunction]
+pub fn trace_formats() -> Vec<&'static str> {
+    trace::format_titles()
+}
+
 /// Writes the records of a trace to `records.parquet` in a folder; gives how many there are.
 #[pyfunction]
 pub fn trace_export(py: Python<'_>, settings: &str, folder: &str, progress: Option<Py<PyAny>>) -> PyResult<u64> {

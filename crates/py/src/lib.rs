@@ -290,6 +290,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(analyze::explain_capture, m)?)?;
     m.add_function(wrap_pyfunction!(analyze::trace_records, m)?)?;
     m.add_function(wrap_pyfunction!(analyze::parquet_rows, m)?)?;
+    m.add_function(wrap_pyfunction!(analyze::trace_formats, m)?)?;
     m.add_function(wrap_pyfunction!(analyze::trace_export, m)?)?;
     m.add_function(wrap_pyfunction!(check, m)?)?;
     m.add_function(wrap_pyfunction!(lines, m)?)?;

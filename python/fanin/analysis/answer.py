@@ -104,7 +104,12 @@ def _quiet(document: dict[str, Any], clock: Clock | None) -> str:
     ports = document["ports"]
     known = [port for port in ports if port["peak_bytes"] is not None and port["peak_ps"] is not None]
     lost = [int(port["dropped"]) for port in ports if port["dropped"] is not None]
-    text = f"{strong('No burst')} at {show.many(len(ports), 'port')}"
+    unknown = [port for port in ports if tables.is_unknown(port)]
+    if unknown and len(unknown) == len(ports):
+        return f"{strong('Whether there was a burst is unknown')} at {show.many(len(ports), 'port')}."
+    text = f"{strong('No burst')} at {show.many(len(ports) - len(unknown), 'port')}"
+    if unknown:
+        text += f", unknown at {show.many(len(unknown), 'other')}"
     if known:
         top = max(known, key=lambda port: int(port["peak_bytes"]))
         size = strong(_size(top, top["peak_bytes"]))

@@ -243,7 +243,7 @@ def analyze(
     Parameters
     ----------
     source : Result, path-like or sequence of path-like
-        A result folder; or files (Parquet, Arrow, CSV, TSV, JSON lines, pcap, pcapng; recognised by their content), which are
+        A result folder; or files of a format that docs/analyze.md lists, recognised by their content, which are
         one trace. ``-`` is standard input; what comes from it or from a pipe is kept in a temporary file.
     **settings
         As in `fanin.analysis.settings.Settings`.

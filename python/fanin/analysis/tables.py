@@ -66,6 +66,12 @@ def at_least(of: dict[str, Any]) -> bool:
     return bool((of.get("counted") or {}).get("peak_at_least"))
 
 
+def is_unknown(port: dict[str, Any]) -> bool:
+    """Return whether counters tell nothing by which a burst of a port would be found: all of its time is unknown."""
+    counted = port.get("counted")
+    return bool(counted and counted["unknown"] and not counted["known_ps"]) and port["peak_bytes"] is None and not port["bursts_found"]
+
+
 def _queue(port: dict[str, Any], of: dict[str, Any]) -> str:
     """Return the largest queue of a port, or of one of its bursts; one that is a lower bound or an estimate says so."""
     text = _guessed(port, show.size(of["peak_bytes"]))
@@ -118,8 +124,8 @@ def port_rows(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
                 show.duration(span),
                 _speed(port),
                 _queue(port, port),
-                show.count(port["bursts_found"]),
-                f"{port['burst_ps'] / span:.2%}" if span else show.NOTHING,
+                "unknown" if is_unknown(port) else show.count(port["bursts_found"]),
+                f"{port['burst_ps'] / span:.2%}" if span and not is_unknown(port) else show.NOTHING,
                 _guessed(port, show.count(port["dropped"])),
                 show.count(port["marked"]),
             ]

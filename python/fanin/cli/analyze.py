@@ -10,6 +10,7 @@ from typing import Annotated, Any, Unpack
 
 import typer
 
+from fanin._core import trace_formats
 from fanin.analysis.settings import DECLARED, Settings
 from fanin.cli.failures import ends_in, failures
 from fanin.cli.output import reading, show_analysis, show_port_scenario
@@ -45,7 +46,7 @@ def analyze(
         list[Path],
         typer.Argument(
             metavar="TRACE...",
-            help="A result folder, or files: Parquet, Arrow, CSV, TSV, JSON lines, pcap, pcapng; - is standard input.",
+            help=f"{', '.join(trace_formats())}; - is standard input.",
             show_default=False,
         ),
     ],

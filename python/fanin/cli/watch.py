@@ -42,7 +42,8 @@ def watch(
         list[str],
         typer.Argument(
             metavar="SOURCE...",
-            help="Files that grow, folders, named pipes, - (standard input), tcp://HOST:PORT, udp://127.0.0.1:PORT.",
+            help="Files that grow, folders, named pipes, - (standard input), tcp://HOST:PORT, udp://127.0.0.1:PORT; "
+            "in each format of fanin analyze that is read in order.",
             show_default=False,
         ),
     ],

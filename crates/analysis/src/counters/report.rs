@@ -191,7 +191,7 @@ impl CounterReport {
     }
 
     fn culprits(&self, talkers: &Talkers) -> (Vec<Culprit>, u64) {
-        let all: u64 = talkers.bytes.values().sum::<u64>().saturating_add(talkers.others);
+        let all = talkers.bytes.values().fold(talkers.others, |all, bytes| all.saturating_add(*bytes));
         let mut list: Vec<(u32, u64)> = talkers.bytes.iter().map(|(flow, bytes)| (*flow, *bytes)).collect();
         list.sort_by_key(|(flow, bytes)| (std::cmp::Reverse(*bytes), *flow));
         list.truncate(self.settings.top);
@@ -266,7 +266,7 @@ impl CounterReport {
             (Some(given), Some(rate)) if given == rate && !self.settings.rate_of_result => RateFrom::Given,
             _ => RateFrom::Result,
         };
-        let nothing = if self.found == 0 { self.nothing() } else { None };
+        let nothing = if self.found == 0 { self.nothing(&unknown) } else { None };
         let mut bursts: Vec<Burst> = std::mem::take(&mut self.kept).into_values().collect();
         bursts.sort_by_key(|burst| burst.index);
         let report = PortReport {
@@ -309,12 +309,15 @@ impl CounterReport {
         match self.settings.detect {
             Detect::Rate { share, .. } => {
                 let speed = self.port.rate().map_or(0.0, |rate| rate.bps() as f64);
-                let words = format!("an interval with more than {} of {}", percent(share), rate_of(speed));
+                let or = if self.port.counted.dropped.is_some() { ", or with drops" } else { "" };
+                let words = format!("an interval with more than {} of {}{or}", percent(share), rate_of(speed));
                 DetectReport::Rate { window_ps: self.port.counted.shortest, share, words }
             }
             Detect::Queue { .. } => {
                 let (above, until) = self.settings.thresholds();
-                DetectReport::Queue { above_bytes: above.0, until_bytes: until.0, words: self.settings.detect_words() }
+                let or = if self.port.counted.dropped.is_some() { "; or drops" } else { "" };
+                let words = format!("{}{or}", self.settings.detect_words());
+                DetectReport::Queue { above_bytes: above.0, until_bytes: until.0, words }
             }
         }
     }
@@ -371,7 +374,7 @@ impl CounterReport {
         notes
     }
 
-    fn nothing(&self) -> Option<Nothing> {
+    fn nothing(&self, unknown: &[UnknownTime]) -> Option<Nothing> {
         let c = &self.port.counted;
         let mut nothing = Nothing {
             at_ps: 0,
@@ -401,7 +404,11 @@ impl CounterReport {
             }
             return Some(nothing);
         }
-        let (peak, at) = c.peak?;
+        let Some((peak, at)) = c.peak else {
+            let states: Vec<&str> = unknown.iter().map(|unknown| unknown.state).collect();
+            let words = format!("whether there was a burst is unknown: all of its time is ({})", states.join(", "));
+            return (!unknown.is_empty()).then_some(Nothing { words, ..nothing });
+        };
         let (above, _) = self.settings.thresholds();
         let least = if c.peak_at_least { "at least " } else { "" };
         let words = format!(

@@ -229,3 +229,11 @@ fn a_port_takes_half_a_kilobyte() {
     assert!((300..=1_024).contains(&std::mem::size_of::<CounterPort>()), "{}", std::mem::size_of::<CounterPort>());
     assert!((150..=512).contains(&std::mem::size_of::<super::Series>()), "{}", std::mem::size_of::<super::Series>());
 }
+
+#[test]
+fn flows_of_more_bytes_than_a_number_holds_have_shares_up_to_one() {
+    let flow = |flow| Reading::Flow { time: Time::ZERO, flow, bytes: u64::MAX };
+    let readings = [flow(1), flow(2), Reading::Interval(sent(0, 90))];
+    let burst = report(&by_rate(), readings).0.bursts.remove(0);
+    assert_eq!(burst.indirect.iter().map(|culprit| (culprit.flow, culprit.share)).collect::<Vec<_>>(), [(1, 1.0), (2, 1.0)]);
+}

@@ -3,9 +3,10 @@
 //! Numbers stay text, so that each digit counts; what is not asked for is checked and passed over.
 
 use super::{in_file, Format, Inspected, Mapping, OpenRows, RowsFile, Start};
-use crate::formats::mapping::{bind, Binding, Bound, Column};
+use crate::formats::mapping::{bind, unused_speed, Binding, Bound, Column};
 use crate::formats::text::{self, inspect, MappedText, Origins, RowError, Rows};
 use crate::formats::REPORTED;
+use crate::input::facts::Facts;
 use crate::input::file::Gauge;
 use crate::input::file::SourceFile;
 use crate::input::problem::{Problem, Problems};
@@ -387,7 +388,8 @@ impl Format for JsonLines {
         let columns = columns(input, from.gauge, &file.path)?;
         let Binding { columns: bound, notes } = bind(mapping, &columns).map_err(|problems| in_file(problems, &file))?;
         let rows = JsonFile { keys: columns.into_iter().map(|column| column.name).collect(), bound };
-        let facts = inspect(self.name(), rows.table(&file)?);
+        let speed_choice = unused_speed(rows.keys.iter().map(String::as_str), &rows.bound);
+        let facts = Facts { speed_choice, ..inspect(self.name(), rows.table(&file)?) };
         Ok(Inspected::Rows(Box::new(RowsFile { file, facts, notes, rows: Box::new(rows) })))
     }
 }

@@ -140,7 +140,9 @@ impl Role {
             Role::Packets => &["ifhcoutucastpkts", "out_pkts", "tx_packets", "out_unicast_pkts"],
             Role::Drops => &["ifoutdiscards", "out_discards", "tx_dropped", "dropped_pkts"],
             Role::Watermark => &["max_queue_len", "watermark", "queue_watermark"],
-            Role::Arrived | Role::Marks | Role::Interval | Role::Speed => &[],
+            // Its name is its unit (RFC 2863).
+            Role::Speed => &[HIGH_SPEED],
+            Role::Arrived | Role::Marks | Role::Interval => &[],
         }
     }
 
@@ -312,6 +314,18 @@ pub struct Choice {
     pub unit: Option<Unit>,
     /// Unit as the user wrote it.
     written: String,
+}
+
+impl Choice {
+    /// The unit as the user wrote it; empty where none was given.
+    pub fn unit_as_written(&self) -> &str {
+        &self.written
+    }
+
+    /// True if the unit is a number of segments, cells or packets of a size that was said.
+    pub fn is_counted(&self) -> bool {
+        self.written.contains('(') && matches!(self.unit, Some(Unit::Steps(_)))
+    }
 }
 
 /// Choice of columns by the user: `time=ts:ns,queue=qlen:cells(208B)`.
@@ -620,12 +634,38 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
                 return;
             }
         },
+        (Role::Speed, None) if plain_name(&column.name) == HIGH_SPEED => Unit::Steps(1_000_000),
         (Role::Speed, None) => Unit::Steps(1),
         (Role::Frame | Role::Payload, None) => Unit::Steps(1),
         (Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn, None) => Unit::Flag,
         (Role::Port | Role::Flow, None) => Unit::Name,
     };
     binding.columns.push(Bound { role, index, unit });
+}
+
+/// Speed of a port in Mb/s, as the interfaces table names it.
+const HIGH_SPEED: &str = "ifhighspeed";
+
+/// Choice of a column that says the speed of each port, where there is one and it is not bound.
+pub fn unused_speed<'a>(names: impl IntoIterator<Item = &'a str>, bound: &[Bound]) -> Option<String> {
+    let bound = bound.iter().any(|bound| bound.role == Role::Speed);
+    let name = names.into_iter().find(|name| plain_name(name) == HIGH_SPEED).filter(|_| !bound)?;
+    Some(format!("speed={name}:Mbps"))
+}
+
+/// Columns whose names say another unit than they are read in: their place among the columns, and both units.
+pub fn other_units<'a>(
+    bound: &'a [Bound],
+    name: impl Fn(usize) -> &'a str + 'a,
+) -> impl Iterator<Item = (usize, Role, [Unit; 2])> + 'a {
+    bound.iter().filter_map(move |bound| {
+        let (Some(Unit::Steps(said)), Unit::Steps(read)) = (suffix_unit(bound.role, name(bound.index)).1, bound.unit) else {
+            return None;
+        };
+        // Thousands and powers of two have the same names.
+        let near = said.abs_diff(read) * 8 <= said.max(read);
+        (!near).then_some((bound.index, bound.role, [Unit::Steps(said), bound.unit]))
+    })
 }
 
 /// The problem of a column that is bound without a unit, and whose name does not say it.

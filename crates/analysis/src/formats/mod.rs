@@ -46,15 +46,22 @@ pub const FORMATS: &[&dyn Format] = &[
     &arrow::Arrow,
     // Streams of telemetry; sFlow also in captures, of which it is what the first packet carries.
     &feeds::sflow::SFLOW,
+    &feeds::int_reports::REPORTS,
     &feeds::lanz::STREAM,
+    &feeds::netflow::NETFLOW,
     &feeds::ipfix::SONIC,
+    &feeds::otlp::PROTOBUF,
     // Captures.
     &capture::Pcap,
     &capture::PcapNg,
     // Text.
     &feeds::lanz::TABLE,
+    &feeds::nxos::TABLE,
+    &feeds::nxos::JSON,
+    &feeds::bst::BST,
     &feeds::timed::SNMP,
     &feeds::timed::ETHTOOL,
+    &feeds::otlp::JSON,
     &feeds::gnmi::GNMI,
     &feeds::millisampler::MILLISAMPLER,
     &tc::Tc,
@@ -163,10 +170,14 @@ fn is_plain_text(start: &[u8]) -> bool {
     !STRANGERS.iter().any(|(first, _)| start.starts_with(first)) && !start.iter().any(|byte| is_no_text(*byte))
 }
 
+/// Names of all formats, for messages and help.
+pub fn titles() -> Vec<&'static str> {
+    FORMATS.iter().map(|format| format.title()).collect()
+}
+
 /// Formats that are accepted, for messages.
 fn accepted() -> String {
-    let titles: Vec<&str> = FORMATS.iter().map(|format| format.title()).collect();
-    format!("{}; text and captures also with gzip or zstd", titles.join(", "))
+    format!("{}; text and captures also with gzip or zstd", titles().join(", "))
 }
 
 /// Finds out the format of a file, and facts about it.

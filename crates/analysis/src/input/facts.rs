@@ -1,6 +1,7 @@
 //! Facts that a format finds out about a file before the file is read.
 
 use super::manifest::Manifest;
+use crate::checks::Finding;
 use crate::Fates;
 use fanin_telemetry::Registers;
 use fanin_units::{BitRate, Bytes, Span};
@@ -49,6 +50,10 @@ pub struct Facts {
     pub manifest: Option<Manifest>,
     /// True if a column may hold a running total instead of a value of each packet: this is checked.
     pub may_hold_totals: bool,
+    /// Choice of a column that would say the speed of each port.
+    pub speed_choice: Option<String>,
+    /// Doubts about how columns are read.
+    pub doubts: Vec<Finding>,
 }
 
 impl Facts {
@@ -67,6 +72,8 @@ impl Facts {
             unit: Bytes(1),
             manifest: None,
             may_hold_totals: false,
+            speed_choice: None,
+            doubts: Vec::new(),
         }
     }
 

@@ -21,7 +21,7 @@ pub use crate::bursts::{EstimateError, EstimateReport};
 pub use crate::capture::filter::{CaptureFilter, Target};
 pub use crate::capture::selection::{Selection, Stream};
 pub use crate::checks::{Finding, Level, Plausibility, Trust};
-pub use crate::formats::{parquet_rows, Mapping};
+pub use crate::formats::{parquet_rows, titles as format_titles, Mapping};
 pub use crate::input::at::{Files, Found, ReadAt, Shelf};
 pub use crate::input::problem::{Failure, Problem, Problems};
 pub use crate::pair::{ClockReport, FlowWait, LeftOut, Match, PairReport, WaitReport};
@@ -42,6 +42,7 @@ use crate::input::context::Context;
 use crate::input::facts::{Facts, Shape};
 use crate::input::file::SourceFile;
 use crate::input::manifest::Manifest;
+use crate::input::number::DATES;
 use crate::input::problem::{did_you_mean, listed};
 use crate::input::reader::{Batch, TraceReader, NO_WAIT};
 use crate::input::sorter::unsorted;
@@ -289,6 +290,23 @@ fn untold(sources: &[Source], ports: &[PortReport]) -> Option<String> {
     Some(format!("{what} are unknown: {why}"))
 }
 
+/// Finding about times that are no dates of a network as they are read, and are some in a smaller unit.
+fn beyond_dates(file: &str, facts: &Facts) -> Option<Finding> {
+    let seconds = u64::try_from(facts.first? / 1_000_000_000_000).unwrap_or(u64::MAX);
+    let factor = [1_000, 1_000_000, 1_000_000_000].into_iter().find(|factor| DATES.contains(&(seconds / factor)))?;
+    (seconds >= DATES.end).then(|| Finding {
+        code: "time_beyond_dates",
+        level: Level::Doubt,
+        place: file.to_string(),
+        count: 1,
+        bytes: None,
+        words: format!("its times begin in the year {}", 1_970 + seconds / 31_556_952),
+        hint: format!(
+            "in a unit that is {factor} times smaller they are dates of this century: ns, us, ms or s behind the time's column"
+        ),
+    })
+}
+
 /// Quantity by which bursts are found, if the trace has it.
 fn detection(options: &Options, sources: &[Source]) -> Result<By, Problems> {
     // With the buffer's size what has no queue gets one.
@@ -318,9 +336,10 @@ fn detection(options: &Options, sources: &[Source]) -> Result<By, Problems> {
                 (false, true) => "no column of it is known as the queue (--columns names one), and without it only the arrival rate shows bursts; ",
                 (false, false) => "there is no queue in it, so that only the arrival rate shows bursts; ",
             };
+            let column = source.facts().speed_choice.as_ref().map_or(String::new(), |choice| format!(", or {choice} in --columns"));
             Problem::new(format!("{why}the speed of the port is not known"))
                 .file(source.path())
-                .suggestion("give it, for example --rate 10Gbps")
+                .suggestion(format!("give it, for example --rate 10Gbps{column}"))
         }));
     }
     if problems.is_empty() {
@@ -625,6 +644,8 @@ impl Run<'_, PortSink> {
             return Err(missing.into());
         }
         let mut findings = context.findings;
+        findings.extend(sources.iter().flat_map(|source| source.facts().doubts.clone()));
+        findings.extend(sources.iter().filter_map(|source| beyond_dates(&source.path().display().to_string(), source.facts())));
         for (name, checks) in names.iter().zip(&self.checks) {
             let senders = context.senders.iter().filter(|(port, _)| port == name).map(|(_, hosts)| *hosts).max().unwrap_or(1);
             checks.findings(name, senders, self.steps.0, &mut findings);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from pathlib import Path
 
@@ -94,6 +95,25 @@ def write_polars() -> None:
     frame.write_ipc(HERE / "polars-lz4.arrow", compression="lz4")
 
 
+def write_hft() -> None:
+    """Write a stream as SONiC's countersyncd keeps it (format v5): 3 series, batches of 3 times and 1, compressed with zstd."""
+    port, queue = ("SAI_OBJECT_TYPE_PORT", "SAI_PORT_STAT_IF_OUT_OCTETS"), ("SAI_OBJECT_TYPE_QUEUE", "SAI_QUEUE_STAT_WATERMARK_BYTES")
+    names = [("Ethernet0", *port), ("Ethernet0|3", *queue), ("Ethernet0", port[0], "SAI_PORT_STAT_IF_IN_OCTETS")]
+    series = [dict(zip(("object_name", "type_name", "stat_name"), name, strict=True)) for name in names]
+    notes = {"format_version": "sonic-hft-arrow-v5", "timestamp_unit": "ns", "matrix_order": "series-major", "series": json.dumps(series)}
+    column = pa.list_(pa.field("item", pa.uint64(), nullable=False))
+    fields = [pa.field(name, column, nullable=False) for name in ("timestamps_ns", "values")]
+    schema = pa.schema(fields, metadata=notes)
+    begin = 1_700_000_000_000_000_000
+    batches = [
+        ([begin, begin + 100_000, begin + 200_000], [1_000, 2_000, 90_000, 50, 70_000, 6_000, 1, 2, 3]),
+        ([begin + 300_000], [90_500, 5_000, 4]),
+    ]
+    with ipc.new_stream(str(HERE / "hft.arrows"), schema, options=ipc.IpcWriteOptions(compression="zstd")) as writer:
+        for times, values in batches:
+            writer.write_batch(pa.record_batch([pa.array([times], column), pa.array([values], column)], schema=schema))
+
+
 if __name__ == "__main__":
     for codec in (None, "lz4", "zstd"):
         write(f"{codec or 'plain'}.arrow", codec)
@@ -101,3 +121,4 @@ if __name__ == "__main__":
     write("stream-zstd.arrows", "zstd", stream=True)
     write_delta()
     write_polars()
+    write_hft()

@@ -168,9 +168,17 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces").join(name);
         std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     };
-    for (how, name, length) in
-        [(4, "sflow.pcap", 6_000), (1, "lanz.csv", 8_000), (2, "counters.csv", 8_000), (4, "minutes.csv", 8_000)]
-    {
+    for (how, name, length) in [
+        (4, "sflow.pcap", 6_000),
+        (1, "lanz.csv", 8_000),
+        (2, "counters.csv", 8_000),
+        (4, "minutes.csv", 8_000),
+        (8, "int.pcap", 6_000),
+        (4, "flows.pcap", 8_000),
+        (0, "bursts.json", 8_000),
+        (16, "bst.json", 8_000),
+        (0, "otlp.json", 8_000),
+    ] {
         let file = example(name);
         add("feed", &[how], &file[..file.len().min(length)]);
     }
@@ -205,6 +213,25 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
         br#"{"rack_id": 1156, "server_hostname": 106088, "sampling_freq": 1000, "egressBytes": [1, 1, 1, 1],
 "burst_result": {"ingress": {"1650000000123456": [{"Position": 1, "Length": 2}]}}, "ingressBytes": [100000, 1500000, null, 9]}"#,
     );
+    // OTLP: metrics of a resource with one attribute, and a gauge of SONiC with one point (metrics.proto), twice.
+    let field = |tag: u8, body: &[u8]| [&[tag << 3 | 2, body.len() as u8][..], body].concat();
+    let label = |tag: u8, key: &[u8], value: &[u8]| field(tag, &[field(1, key), field(2, &field(1, value))].concat());
+    let point = |ms: u64, value: u64| {
+        let time =
+            [&[0x19][..], &(1_700_000_000_000_000_000 + ms * 1_000_000).to_le_bytes(), &[0x31], &value.to_le_bytes()].concat();
+        let sai = [label(7, b"sai_type_id", b"1"), label(7, b"sai_stat_id", b"9")].concat();
+        let gauge = field(5, &field(1, &[time, sai].concat()));
+        let scope = field(2, &field(2, &[field(1, b"m"), gauge].concat()));
+        field(1, &[field(1, &label(1, b"host.name", b"h")), scope].concat())
+    };
+    add("feed", &[4], &[point(0, 5), point(1, 900_000)].concat());
+    let table = "Microburst Statistics\nEth1/1|U0|310128|2026/11/21 08:00:00:081725|832000|2026/11/21 08:00:00:081825|9000|2026/11/21 08:00:00:081925|200.00 us\n";
+    add("feed", &[0], table.as_bytes());
+    // Flows of IPFIX (RFC 7011): addresses, a text of variable length, bytes, the interface, a time in seconds.
+    let template = b"\x00\x0a\x00\x4c\x65\x53\xf1\x00\0\0\0\0\0\0\0\x08\x00\x02\x00\x20\x01\x2c\x00\x06\
+        \x00\x08\x00\x04\x00\x0c\x00\x04\x00\x52\xff\xff\x00\x01\x00\x04\x00\x0e\x00\x04\x00\x97\x00\x04";
+    let record = b"\x01\x2c\x00\x1c\x0a\0\0\x01\x0a\0\0\x02\x03abc\0\0\x40\0\0\0\0\x05\x65\x53\xf0\xf0";
+    add("feed", &[4], &[&template[..], record].concat());
     for wrapping in wrapping::ALL {
         add("frame", &[0, 1, 0], &wrapping::wrap(wrapping, &segment(1), 166).0);
         let [before, behind] = tunnelled(wrapping);
@@ -248,6 +275,7 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
         ("stream-zstd.arrows", 3),
         ("delta.arrows", 0),
         ("polars-lz4.arrow", 3),
+        ("hft.arrows", 0),
     ] {
         add("arrow", &[how], &std::fs::read(kept.join(name)).unwrap_or_else(|e| panic!("{name}: {e}")));
     }

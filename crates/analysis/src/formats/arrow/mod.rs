@@ -353,6 +353,40 @@ impl ArrowFile {
         Ok(false)
     }
 
+    /// Values of the lists of whole numbers in the next record batch, one behind another; each list is a column. None at the end.
+    ///
+    /// # Errors
+    /// The file is damaged, has other columns, or more than `most` values in one.
+    pub fn lists(&mut self, most: u64) -> Result<Option<Vec<Vec<u64>>>, Problem> {
+        let Some(message) = self.message()? else {
+            self.over = !self.file.grows();
+            return Ok(None);
+        };
+        self.batches += 1;
+        let broken = |Broken| self.wrong("its metadata are damaged");
+        let root = Flat::root(&message.metadata).map_err(broken)?;
+        let header = root.table(2).map_err(broken)?.filter(|_| root.byte(1, 0) == Ok(3));
+        let header = header.ok_or_else(|| self.wrong("a message is no record batch"))?;
+        let places = Places::of(&header, message.body).map_err(broken)?;
+        // Of each list its places, and of its values a field of their own.
+        if places.nodes.len() != 2 * self.schema.leaves.len() || places.buffers.len() != 2 * places.nodes.len() {
+            return Err(self.wrong("it has other buffers than lists of whole numbers have"));
+        }
+        let kind = Kind::Number { width: 8, signed: false, float: false };
+        let mut lists = Vec::new();
+        for (place, count) in places.nodes.iter().enumerate().skip(1).step_by(2) {
+            if *count > most {
+                return Err(self.wrong(&format!("a list has {count} values; accepted: up to {most}")));
+            }
+            let mut values = Chosen::new(0, String::new(), true, 1);
+            let column = BatchColumn::new(&self.file, &places, kind, &[], 2 * place..2 * place + 2);
+            let read = column.and_then(|mut column| column.read(*count as usize, &mut values, None));
+            read.map_err(|what| self.wrong(&what))?;
+            lists.push(values.values.int64s().iter().map(|value| *value as u64).collect());
+        }
+        Ok(Some(lists))
+    }
+
     fn record_batch(&mut self, header: &Flat<'_>, body: Part, columns: &[Chosen]) -> Result<u64, Problem> {
         let broken = |Broken| self.wrong("its metadata are damaged");
         let places = Places::of(header, body).map_err(broken)?;

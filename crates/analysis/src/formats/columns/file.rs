@@ -1,8 +1,11 @@
 //! Files of columns: facts from their schema and first rows, and their opening.
 
 use super::mapped::{steps, MappedTable};
+use super::rows::TableRows;
 use super::Table;
-use crate::formats::mapping::{bind, Binding, Bound, Column, Mapping, Role, Unit};
+use crate::checks::{Finding, Level};
+use crate::formats::feeds::hft;
+use crate::formats::mapping::{bind, counts, other_units, unused_speed, Binding, Bound, Column, Mapping, Role, Unit};
 use crate::formats::samples::SamplesFile;
 use crate::formats::stamps::StampsFile;
 use crate::formats::{in_file, Inspected, OpenRows, RowsFile, UNZONED};
@@ -29,6 +32,9 @@ struct ColumnRows {
 impl OpenRows for ColumnRows {
     fn open(&self, file: &SourceFile) -> Result<Box<dyn TraceReader>, Problems> {
         let table = (self.table)(&file.place)?;
+        if counts(&self.binding.columns) || self.binding.columns.iter().any(|bound| bound.unit == Unit::Total) {
+            return Ok(TableRows::table(table, &self.binding.columns, file)?.reader());
+        }
         Ok(Box::new(MappedTable::new(table, &self.binding, Some(file.port_name()), self.own_flows)?))
     }
 }
@@ -45,6 +51,9 @@ pub fn inspect(file: SourceFile, kind: &'static str, open: OpenTable, mapping: O
     }
     if mapping.is_none() && schema.starts_with("ports/") {
         return Ok(Inspected::Rows(Box::new(SamplesFile::inspect(file, table, open)?)));
+    }
+    if table.note(hft::VERSION).is_some_and(|version| version.starts_with(hft::NAME)) {
+        return Ok(Inspected::Rows(Box::new(hft::HftFile::inspect(file, mapping)?)));
     }
     let mut facts = Facts::of(kind, Shape::Columns);
     let own_flows = mapping.is_none() && schema.starts_with("queues/");
@@ -63,7 +72,14 @@ pub fn inspect(file: SourceFile, kind: &'static str, open: OpenTable, mapping: O
         let columns = with_first_values(&table, || open(&file.place))?;
         bind(mapping, &columns).map_err(|problems| in_file(problems, &file))?
     };
+    if binding.counts() {
+        facts.shape = Shape::Counters;
+    }
     learn(&binding.columns, &mut facts);
+    if !own_flows {
+        let names: Vec<String> = table.columns().into_iter().map(|column| column.name).collect();
+        doubt(&binding.columns, &names, &mut facts, &file.path);
+    }
     let whole = |role: Role| binding.get(role).filter(|b| table.is_integer(b.index)).map(|b| b.unit);
     step([whole(Role::Time), whole(Role::Queue)], &mut facts);
     if let Some(time) = binding.get(Role::Time) {
@@ -115,6 +131,24 @@ pub fn learn(bound: &[Bound], facts: &mut Facts) {
     facts.has_queue = has(&[Role::Queue, Role::Watermark]);
     let drops = has(&[Role::Dropped, Role::Replaced, Role::AtHead, Role::Drops]);
     facts.fates = Fates { drops, marks: has(&[Role::Marked, Role::Marks]) };
+}
+
+/// Notes what names of columns say against the units that they are read in, and a column that says the speed.
+pub fn doubt(bound: &[Bound], names: &[String], facts: &mut Facts, file: &std::path::Path) {
+    facts.speed_choice = unused_speed(names.iter().map(String::as_str), bound);
+    let name = |index: usize| names.get(index).map_or("", String::as_str);
+    facts.doubts.extend(other_units(bound, name).map(|(index, role, [said, read])| {
+        let (said, read) = (said.describe(role), read.describe(role));
+        Finding {
+            code: "unit_contradicts_name",
+            level: Level::Doubt,
+            place: file.display().to_string(),
+            count: 1,
+            bytes: None,
+            words: format!("'{}' is read as {read}, and its name says {said}", name(index)),
+            hint: format!("{}={}:{said} reads it as its name says", role.name(), name(index)),
+        }
+    }));
 }
 
 /// Notes the steps in which times and queues are counted, if they are whole numbers of a unit.

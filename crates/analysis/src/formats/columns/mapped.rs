@@ -183,18 +183,6 @@ impl MappedTable {
     /// Columns that cannot be read.
     pub fn new(mut table: Table, binding: &Binding, port: Option<String>, own_flows: bool) -> Result<Self, Problems> {
         let indices: Vec<usize> = binding.columns.iter().map(|b| b.index).collect();
-        if let Some(total) = binding.columns.iter().find(|b| b.unit == Unit::Total) {
-            let problem = Problem::new("is a running count, which is read of tables of text only").column(total.role.name());
-            let problem = problem.value(table.columns()[total.index].name.clone()).file(table.path());
-            return Err(problem
-                .suggestion("write the table as CSV, or give a column that says of each row whether it was dropped")
-                .into());
-        }
-        if let Some(count) = binding.columns.iter().find(|b| Role::COUNTERS.contains(&b.role)) {
-            let problem = Problem::new("is a counter, which is read of tables of text only").column(count.role.name());
-            let problem = problem.value(table.columns()[count.index].name.clone()).file(table.path());
-            return Err(problem.suggestion("write the table as CSV").into());
-        }
         table.choose(&indices)?;
         let bound = binding.columns.clone();
         let (rows, missing) = (Rows::default(), Missing::default());
@@ -230,7 +218,7 @@ impl MappedTable {
             Role::AtHead => column.flags(|row, set| r.flags[row] |= AT_HEAD * u8::from(set)),
             Role::Port => refused = column.ports(&mut context.ports, &mut r.port),
             Role::Flow => refused = column.flows(&mut context.flows.lock(), self.own_flows, r),
-            // Such tables are refused when they are opened.
+            // Tables of counters are read row by row.
             _ => {}
         }
         let Conversion { wrong, absent, .. } = column;

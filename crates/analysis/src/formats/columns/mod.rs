@@ -2,6 +2,7 @@
 
 pub mod file;
 pub mod mapped;
+pub mod rows;
 pub mod texts;
 
 use crate::formats::arrow::ArrowFile;
@@ -368,6 +369,32 @@ impl Table {
             self.texts(chosen, |row, v| each(row, v.map(|text| look_up(row, text))));
         }
         refused
+    }
+
+    /// Number of chosen columns.
+    pub fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// All values of the current batch as texts; empty where there is none.
+    pub fn all_texts(&self, chosen: usize) -> Vec<Vec<u8>> {
+        let column = &self.columns[chosen];
+        let mut out = vec![Vec::new(); self.rows];
+        let mut put = |row: usize, text: Option<String>| out[row] = text.map_or_else(Vec::new, String::into_bytes);
+        match &column.values {
+            Values::None => {}
+            Values::Bool(v) => column.values(v, |row, v| put(row, v.map(ToString::to_string))),
+            Values::Int32(v) if column.unsigned => column.values(v, |row, v| put(row, v.map(|v| (*v as u32).to_string()))),
+            Values::Int32(v) => column.values(v, |row, v| put(row, v.map(ToString::to_string))),
+            Values::Int64(v) if column.unsigned => column.values(v, |row, v| put(row, v.map(|v| (*v as u64).to_string()))),
+            Values::Int64(v) => column.values(v, |row, v| put(row, v.map(ToString::to_string))),
+            Values::Float(v) => column.values(v, |row, v| put(row, v.map(ToString::to_string))),
+            Values::Double(v) => column.values(v, |row, v| put(row, v.map(ToString::to_string))),
+            Values::Text(_) | Values::Placed(..) => {
+                self.texts(chosen, |row, text| out[row] = text.unwrap_or_default().to_vec());
+            }
+        }
+        out
     }
 
     /// A value as text, for messages.

@@ -4,18 +4,16 @@
 //! openconfig-interfaces (`out-octets`, `out-pkts`, `out-unicast-pkts`, `out-discards`) and openconfig-qos (`transmit-octets`,
 //! `transmit-pkts`, `dropped-pkts`, `max-queue-len` in bytes).
 
-use super::{no_columns, Decode, Feed, Most, Streamed};
-use crate::counters::{Look, Value};
+use super::documents::{whole, Documents};
+use super::looks::{Counter, Looks};
+use super::{no_columns, Decode, Feed, Streamed};
+use crate::counters::Value;
 use crate::formats::mapping::Mapping;
 use crate::input::problem::Problem;
 use serde_json::Value as Json;
-use std::collections::BTreeMap;
 
 /// Events, or messages.
 pub const GNMI: Streamed = Streamed { name: "gnmi", title: "gnmic JSON", recognises: is_gnmi, make };
-
-/// Ports that are followed, at most: queues of interfaces are ports of their own.
-const PORTS: usize = 1 << 16;
 
 fn is_gnmi(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);
@@ -31,27 +29,12 @@ fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> 
     Ok(Box::new(Gnmi::default()))
 }
 
-/// The look that is being collected of a port: its parts may come in several messages of one time.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pending {
-    time: u128,
-    look: Look,
-    most: Most,
-    any: bool,
-}
-
 #[derive(Default)]
 struct Gnmi {
-    pending: BTreeMap<String, Pending>,
-    documents: u64,
+    documents: Documents,
+    looks: Looks,
     updates: u64,
     unread: u64,
-    held: bool,
-}
-
-/// A number that stands for itself, or in quotes as JSON_IETF has those of 64 bits.
-fn number(value: &Json) -> Option<u64> {
-    value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
 /// The last part of a path, without its module and its keys.
@@ -68,62 +51,26 @@ fn keys(path: &str) -> Vec<&str> {
 impl Gnmi {
     /// Takes the value of a leaf at a port.
     fn leaf(&mut self, port: &str, time: u128, name: &str, value: &Json, feed: &mut Feed<'_>) -> Result<(), Problem> {
-        let known = matches!(
-            name,
-            "out-octets"
-                | "transmit-octets"
-                | "out-pkts"
-                | "transmit-pkts"
-                | "out-unicast-pkts"
-                | "out-discards"
-                | "dropped-pkts"
-                | "max-queue-len"
-        );
-        if !known {
-            self.unread += 1;
-            return Ok(());
-        }
-        let Some(count) = number(value) else {
+        let counter = match name {
+            "out-octets" | "transmit-octets" => Counter::Bytes,
+            // Where all packets are counted, those are.
+            "out-unicast-pkts" if self.looks.has_packets(port, time) => return Ok(()),
+            "out-pkts" | "transmit-pkts" | "out-unicast-pkts" => Counter::Packets,
+            "out-discards" | "dropped-pkts" => Counter::Dropped,
+            "max-queue-len" => Counter::Watermark,
+            _ => {
+                self.unread += 1;
+                return Ok(());
+            }
+        };
+        let Some(count) = whole(value) else {
             return Err(Problem::new("is no counter")
                 .column(name)
                 .value(value.to_string())
                 .accepted("a whole number, also in quotes"));
         };
         self.updates += 1;
-        if !self.pending.contains_key(port) {
-            if self.pending.len() >= PORTS {
-                return Err(Problem::new(format!("is one port too many: {PORTS} are accepted")).value(port));
-            }
-            self.pending.insert(port.to_string(), Pending { time, ..Pending::default() });
-        }
-        if self.pending.get(port).is_some_and(|pending| pending.any && pending.time != time) {
-            self.flush(port, feed)?;
-        }
-        let Some(pending) = self.pending.get_mut(port) else { return Ok(()) };
-        (pending.time, pending.any) = (time, true);
-        let total = Some(Value::Total(count, Some(64)));
-        let look = &mut pending.look;
-        match name {
-            "out-octets" | "transmit-octets" => look.sent = total,
-            "out-pkts" | "transmit-pkts" => look.packets = total,
-            // Where all packets are counted, those are.
-            "out-unicast-pkts" => look.packets = look.packets.or(total),
-            "out-discards" | "dropped-pkts" => look.dropped = total,
-            _ => {
-                look.watermark = pending.most.of_interval(count);
-                self.held |= look.watermark.is_none();
-            }
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self, port: &str, feed: &mut Feed<'_>) -> Result<(), Problem> {
-        let Some(pending) = self.pending.get_mut(port).filter(|pending| pending.any) else { return Ok(()) };
-        let look = Look { time: feed.time(pending.time)?, ..std::mem::take(&mut pending.look) };
-        pending.any = false;
-        let index = feed.port(port.as_bytes())?;
-        feed.look(index, &look);
-        Ok(())
+        self.looks.take(port, time, (counter, Value::Total(count, Some(64))), feed)
     }
 
     /// Walks down a value to its leaves.
@@ -175,45 +122,28 @@ impl Gnmi {
 
 impl Decode for Gnmi {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
-        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        let skipped = bytes.len() - text.len();
-        let mut documents = serde_json::Deserializer::from_slice(text).into_iter::<Json>();
-        let mut used = 0;
-        loop {
-            let place = format!("document {}", self.documents + 1);
-            let document = match documents.next() {
-                None => break,
-                Some(Ok(document)) => document,
-                Some(Err(error)) if error.is_eof() && !end => break,
-                Some(Err(error)) => return Err(Problem::new(format!("is no JSON: {error}")).place(place)),
-            };
-            used = documents.byte_offset();
-            self.documents += 1;
-            let done = match &document {
-                Json::Array(events) => events.iter().try_for_each(|event| self.event(event, feed)),
-                Json::Object(_) => self.event(&document, feed),
-                _ => Err(Problem::new("is neither an event nor a message").value(document.to_string())),
-            };
+        let mut documents = std::mem::take(&mut self.documents);
+        let used = documents.read(bytes, end, |event| {
             // Messages that tell only that all initial values were sent have nothing to read.
-            if document.get("sync-response").is_none() {
-                done.map_err(|problem| problem.place(place))?;
+            if event.get("sync-response").is_some() {
+                return Ok(());
             }
-        }
+            self.event(&event, feed)
+        });
+        self.documents = documents;
+        let used = used?;
         if end {
-            for port in self.pending.keys().cloned().collect::<Vec<_>>() {
-                self.flush(&port, feed)?;
-            }
-            used = text.len();
+            self.looks.finish(feed)?;
         }
-        Ok(skipped + used)
+        Ok(used)
     }
 
     fn finish(&mut self, notes: &mut Vec<String>) {
         notes.push(format!(
             "{} counters in {} documents of gnmic; {} values are no counters that are read",
-            self.updates, self.documents, self.unread
+            self.updates, self.documents.count, self.unread
         ));
-        if self.held {
+        if self.looks.held {
             notes.push("max-queue-len is the largest queue since the switch began to count: where it stays, the largest of the interval is unknown".into());
         }
     }

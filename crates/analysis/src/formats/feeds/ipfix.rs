@@ -5,7 +5,9 @@
 //! counters of 1 to 8 bytes), RFC 7011 (messages, sets, templates). The time of a record is element 325 of 8 bytes, or seconds (322) and
 //! nanoseconds (325).
 
-use super::{no_columns, Decode, Feed, Most, PassedOver, Streamed};
+use super::looks::{of_sai, Counter, Most, COUNTERS};
+use super::templates::{self, number, set, u16_at, u32_at, FIELDS, HEADER, VARIABLE};
+use super::{no_columns, Decode, Feed, PassedOver, Streamed};
 use crate::counters::{Look, Value};
 use crate::formats::mapping::Mapping;
 use crate::input::problem::Problem;
@@ -14,33 +16,14 @@ use std::collections::BTreeMap;
 /// Messages one behind another, templates before their data.
 pub const SONIC: Streamed = Streamed { name: "sonic-ipfix", title: "SONiC's IPFIX", recognises: is_ipfix, make };
 
-/// Bytes of a message's header, and of a set's.
-const HEADER: usize = 16;
-const SET: usize = 4;
-/// Fields of all templates, at most.
-const FIELDS: usize = 1 << 20;
 /// Fraction of a second that element 325 counts [ps].
 const NS: u128 = 1_000;
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..)?.first_chunk().map(|b| u16::from_be_bytes(*b))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().map(|b| u32::from_be_bytes(*b))
-}
-
-/// A number of 1 to 8 bytes.
-#[inline]
-fn number(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
-}
 
 /// True for a message whose first set, of templates or of data, lies within it.
 fn is_ipfix(start: &[u8]) -> bool {
     let header = (u16_at(start, 0), u16_at(start, 2), u16_at(start, 16), u16_at(start, 18));
     let (Some(10), Some(length), Some(set), Some(inner)) = header else { return false };
-    let fits = usize::from(inner) >= SET && usize::from(inner) + HEADER <= usize::from(length);
+    let fits = inner >= 4 && usize::from(inner) + HEADER <= usize::from(length);
     fits && (set == 2 || set == 3 || set >= 256)
 }
 
@@ -57,12 +40,8 @@ type Field = (u16, u8);
 struct Object {
     kind: u16,
     label: u16,
-    bytes: Option<Field>,
-    packets: Option<Field>,
-    dropped: Option<Field>,
-    marked: Option<Field>,
-    queue: Option<Field>,
-    watermark: Option<Field>,
+    /// Places of its counters, by [`Counter`].
+    counters: [Option<Field>; COUNTERS],
     /// Index of its port, once it is known.
     port: Option<u32>,
     most: Most,
@@ -78,28 +57,12 @@ struct Template {
     objects: Vec<Object>,
 }
 
-/// SAI object types: a port, a queue.
+/// SAI object type of a port.
 const PORT: u16 = 1;
-const QUEUE: u16 = 21;
 
-impl Object {
-    /// Takes the place of a statistic of SAI; false where it is none that is read.
-    fn takes(&mut self, statistic: u16, field: Field) -> bool {
-        let place = match (self.kind, statistic) {
-            // SAI_PORT_STAT_IF_OUT_OCTETS, IF_OUT_UCAST_PKTS, IF_OUT_DISCARDS.
-            (PORT, 9) | (QUEUE, 1) => &mut self.bytes,
-            (PORT, 10) | (QUEUE, 0) => &mut self.packets,
-            (PORT, 12) | (QUEUE, 2) => &mut self.dropped,
-            // SAI_PORT_STAT_ECN_MARKED_PACKETS, OUT_CURR_OCCUPANCY_BYTES, OUT_WATERMARK_BYTES; of queues those and WRED_ECN_MARKED_PACKETS.
-            (PORT, 70) | (QUEUE, 0x22) => &mut self.marked,
-            (PORT, 95) | (QUEUE, 0x18) => &mut self.queue,
-            (PORT, 96) | (QUEUE, 0x19) => &mut self.watermark,
-            _ => return false,
-        };
-        *place = Some(field);
-        true
-    }
-}
+/// Kinds of counters, in the order of their places in an object.
+const KINDS: [Counter; COUNTERS] =
+    [Counter::Bytes, Counter::Packets, Counter::Dropped, Counter::Marked, Counter::Queue, Counter::Watermark];
 
 /// Decoder of messages.
 #[derive(Default)]
@@ -114,49 +77,33 @@ struct Sonic {
 impl Sonic {
     fn message(&mut self, message: &[u8], feed: &mut Feed<'_>) -> Result<(), Problem> {
         let domain = u32_at(message, 12).unwrap_or(0);
-        let mut at = HEADER;
-        while at + SET <= message.len() {
-            let (Some(set), Some(length)) = (u16_at(message, at), u16_at(message, at + 2)) else { break };
-            let length = usize::from(length);
-            let Some(body) = message.get(at + SET..at + length).filter(|_| length >= SET) else {
-                let problem = Problem::new("is no length of a set: it ends beyond its message, or within its own header");
-                return Err(problem.value(length.to_string()));
-            };
-            match set {
+        let mut rest = &message[HEADER..];
+        while let Some((id, body, behind)) = set(rest)? {
+            match id {
                 2 => self.template_set(body, domain)?,
-                256.. => self.data(body, (domain, set), feed)?,
+                256.. => self.data(body, (domain, id), feed)?,
                 other => self.over.add(|| format!("sets of the number {other}")),
             }
-            at += length;
+            rest = behind;
         }
         Ok(())
     }
 
-    fn template_set(&mut self, mut body: &[u8], domain: u32) -> Result<(), Problem> {
-        // Up to three bytes behind the last template are padding.
-        while let (Some(id @ 256..), Some(count)) = (u16_at(body, 0), u16_at(body, 2)) {
-            let short = || Problem::new("ends within a template").value(id.to_string());
-            let mut template = Template::default();
-            let mut at = 4;
-            for _ in 0..count {
-                let (element, length) = (u16_at(body, at).ok_or_else(short)?, u16_at(body, at + 2).ok_or_else(short)?);
-                at += 4;
-                let enterprise = (element & 0x8000 != 0).then(|| u32_at(body, at).ok_or_else(short)).transpose()?;
-                at += if enterprise.is_some() { 4 } else { 0 };
-                if length == u16::MAX {
+    fn template_set(&mut self, body: &[u8], domain: u32) -> Result<(), Problem> {
+        templates::templates(body, true, |id, fields| {
+            let mut template = Template { fields: fields.len(), ..Template::default() };
+            for field in fields {
+                if field.length == VARIABLE {
                     let problem = Problem::new("has a field of variable length").column(format!("template {id}"));
-                    return Err(problem.value((element & 0x7fff).to_string()).accepted("fields of a fixed length"));
+                    return Err(problem.value(field.element.to_string()).accepted("fields of a fixed length"));
                 }
-                template.add(element & 0x7fff, enterprise, length, &mut self.over)?;
+                template.add(field, &mut self.over)?;
             }
-            body = &body[at..];
-            if count == 0 {
-                // It is withdrawn.
-                self.templates.remove(&(domain, id));
-                continue;
-            }
-            template.fields = usize::from(count);
             let before = self.templates.remove(&(domain, id));
+            if fields.is_empty() {
+                // It is withdrawn.
+                return Ok(());
+            }
             let all: usize = self.templates.values().map(|template| template.fields).sum();
             if all + template.fields > FIELDS {
                 return Err(Problem::new(format!("is one field too many: templates may have {FIELDS}")).value(id.to_string()));
@@ -164,8 +111,8 @@ impl Sonic {
             // What a switch says again is the same template, with what is known of its objects.
             let same = before.filter(|before| before.is_like(&template));
             self.templates.insert((domain, id), same.unwrap_or(template));
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn data(&mut self, body: &[u8], key: (u32, u16), feed: &mut Feed<'_>) -> Result<(), Problem> {
@@ -197,23 +144,12 @@ impl Sonic {
                         *object.port.insert(feed.port(format!("{kind} {}", object.label).as_bytes())?)
                     }
                 };
-                // A counter that is shorter than 8 bytes wraps as early as that.
-                let total = |field: Option<Field>| field.map(|field| Value::Total(value(field), Some(field.1 * 8)));
-                let watermark = object.watermark.map(value).and_then(|most| {
-                    let most = object.most.of_interval(most);
-                    self.held |= most.is_none();
-                    most
-                });
-                let look = Look {
-                    time,
-                    sent: total(object.bytes),
-                    packets: total(object.packets),
-                    dropped: total(object.dropped),
-                    marked: total(object.marked),
-                    queue: object.queue.map(value),
-                    watermark,
-                    ..Look::default()
-                };
+                let mut look = Look { time, ..Look::default() };
+                for (kind, field) in KINDS.into_iter().zip(object.counters) {
+                    // A counter that is shorter than 8 bytes wraps as early as that.
+                    let Some(field) = field else { continue };
+                    self.held |= kind.put(Value::Total(value(field), Some(field.1 * 8)), &mut object.most, &mut look);
+                }
                 feed.look(port, &look);
             }
         }
@@ -222,7 +158,8 @@ impl Sonic {
 }
 
 impl Template {
-    fn add(&mut self, element: u16, enterprise: Option<u32>, length: u16, over: &mut PassedOver) -> Result<(), Problem> {
+    fn add(&mut self, field: &templates::Field, over: &mut PassedOver) -> Result<(), Problem> {
+        let templates::Field { element, enterprise, length } = *field;
         let at = self.length;
         self.length += usize::from(length);
         let (Ok(at), Ok(size @ 1..=8)) = (u16::try_from(at), u8::try_from(length)) else {
@@ -242,15 +179,16 @@ impl Template {
             Some(enterprise) => {
                 // Extension flags stand in the highest bits of both halves.
                 let (kind, statistic) = ((enterprise >> 16) as u16, enterprise as u16);
-                let mut object = Object { kind, label: element, ..Object::default() };
-                if !object.takes(statistic, field) {
+                let Some(counter) = of_sai(kind, statistic) else {
                     over.add(|| format!("counters of SAI object type {kind}, statistic {statistic}, in templates"));
                     return Ok(());
-                }
-                match self.objects.iter_mut().find(|other| (other.kind, other.label) == (kind, element)) {
-                    Some(known) => _ = known.takes(statistic, field),
-                    None => self.objects.push(object),
-                }
+                };
+                let known = self.objects.iter().position(|other| (other.kind, other.label) == (kind, element));
+                let place = known.unwrap_or_else(|| {
+                    self.objects.push(Object { kind, label: element, ..Object::default() });
+                    self.objects.len() - 1
+                });
+                self.objects[place].counters[counter as usize] = Some(field);
             }
         }
         Ok(())
@@ -259,7 +197,7 @@ impl Template {
     fn is_like(&self, other: &Template) -> bool {
         let form = |template: &Template| {
             let objects = template.objects.iter();
-            objects.map(|o| (o.kind, o.label, o.bytes, o.packets, o.dropped, o.marked, o.queue, o.watermark)).collect::<Vec<_>>()
+            objects.map(|o| (o.kind, o.label, o.counters)).collect::<Vec<_>>()
         };
         (self.length, self.seconds, self.nanoseconds) == (other.length, other.seconds, other.nanoseconds)
             && form(self) == form(other)

@@ -93,7 +93,7 @@ enum Kind {
 }
 
 /// One entry about a queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     kind: Kind,
     time: Time,
@@ -104,16 +104,21 @@ struct Entry {
     drops: Option<u64>,
 }
 
-/// Congestions of ports that go on: the time of the last entry.
+/// Last entries of ports, and the time since which the congestion goes on.
 #[derive(Debug, Default)]
-struct Congestions(BTreeMap<u32, Time>);
+struct Congestions(BTreeMap<u32, (Entry, Option<Time>)>);
 
 impl Congestions {
     fn take(&mut self, port: u32, entry: Entry, feed: &mut Feed<'_>) {
         let Entry { kind, time, queue, is_most, drops } = entry;
+        let last = self.0.get(&port).copied();
+        if last.is_some_and(|(last, _)| last == entry) {
+            feed.interval(port, Interval::unknown(time, time, State::Repeated));
+            return;
+        }
         let since = match kind {
             Kind::Start | Kind::Polling => None,
-            Kind::Update | Kind::End => self.0.get(&port).copied(),
+            Kind::Update | Kind::End => last.and_then(|(_, since)| since),
         };
         // Entries are read in their own order: one that is earlier than the last says nothing that could be placed.
         if since.is_some_and(|since| since > time) {
@@ -131,20 +136,21 @@ impl Congestions {
             interval.queue = Some(queue);
         }
         feed.interval(port, interval);
-        match kind {
-            Kind::Start | Kind::Update => _ = self.0.insert(port, time),
-            Kind::Polling => {}
-            Kind::End => {
-                self.0.remove(&port);
-                // Below the lower threshold, which is all that is known of it: for the burst that is over.
-                feed.interval(port, Interval { start: time, end: time, queue: Some(0), ..Interval::default() });
-            }
+        let goes_on = match kind {
+            Kind::Start | Kind::Update => Some(time),
+            Kind::Polling => last.and_then(|(_, since)| since),
+            Kind::End => None,
+        };
+        self.0.insert(port, (entry, goes_on));
+        if kind == Kind::End {
+            // Below the lower threshold, which is all that is known of it: for the burst that is over.
+            feed.interval(port, Interval { start: time, end: time, queue: Some(0), ..Interval::default() });
         }
     }
 }
 
 /// A number of 7 bits by byte at the front of bytes, and its length; none where it has not come whole.
-fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
+pub fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0;
     for (place, byte) in bytes.iter().take(10).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * place).min(63);
@@ -285,8 +291,10 @@ impl Decode for Stream {
 
 const LIMITS: &str = "of a queue below its threshold nothing is told, and flows are in no entry";
 
-/// Column names of the table, as EOS writes them.
+/// Column names of the table, as EOS writes them: those that it begins with, and others of which one shows that it is LANZ's.
 const HEADER: [&str; 3] = ["type", "time", "interface"];
+const OTHERS: [&str; 5] = ["queue-length", "duration(usecs)", "time-of-max-queue", "latency(usecs)", "tx-drops"];
+const QUEUE: &str = "queue-length";
 
 /// True for the report's first line, or the names of its columns.
 fn is_table(start: &[u8]) -> bool {
@@ -295,8 +303,10 @@ fn is_table(start: &[u8]) -> bool {
 }
 
 fn is_header(line: &str) -> bool {
-    let mut names = line.split(',').map(|name| name.trim().to_lowercase());
-    HEADER.iter().all(|known| names.next().as_deref() == Some(*known)) && line.to_lowercase().contains("queue-length")
+    let names: Vec<String> = line.split(',').map(|name| name.trim().to_lowercase()).collect();
+    names.len() > HEADER.len()
+        && HEADER.iter().zip(&names).all(|(known, name)| name == known)
+        && OTHERS.iter().any(|known| names.iter().any(|name| name.starts_with(known)))
 }
 
 fn table(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Problem> {
@@ -304,9 +314,13 @@ fn table(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Probl
     let how = "ask the switch (show platform … segment size) and say it: --columns queue=Queue-Length:segments(480B)";
     let choices = mapping.map(|mapping| mapping.0.as_slice()).unwrap_or_default();
     let segment = match choices {
-        [choice] if choice.role == Role::Queue && choice.column.eq_ignore_ascii_case("queue-length") => match choice.unit {
-            Some(Unit::Steps(bytes)) => bytes,
-            _ => return Err(Problem::new(unit).column("queue").suggestion(how)),
+        [choice] if choice.role == Role::Queue && choice.column.eq_ignore_ascii_case(QUEUE) => match choice.unit {
+            Some(Unit::Steps(bytes)) if choice.is_counted() => bytes,
+            None => return Err(Problem::new(unit).column("queue").suggestion(how)),
+            Some(_) => {
+                let problem = Problem::new(format!("is not its unit: {unit}")).column("queue").value(choice.unit_as_written());
+                return Err(problem.accepted("segments(SIZE)").suggestion(how));
+            }
         },
         [] => return Err(Problem::new(unit).column("queue").suggestion(how)),
         _ => {
@@ -319,10 +333,14 @@ fn table(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Probl
         file: name.to_string(),
         columns: None,
         congestions: Congestions::default(),
+        rows: Vec::new(),
         line: 0,
         entries: 0,
     }))
 }
+
+/// Entries of a table that are held, at most: a switch keeps some thousand.
+const ENTRIES: usize = 1 << 22;
 
 /// Places of the columns that are read.
 #[derive(Clone, Copy, Debug)]
@@ -337,15 +355,16 @@ struct Columns {
 impl Columns {
     fn of(names: &[String]) -> Columns {
         let find = |known: &str| names.iter().position(|name| name.starts_with(known));
-        let queue = find("queue-length").unwrap_or(names.len());
+        let queue = find(QUEUE).unwrap_or(names.len());
         Columns { width: names.len(), queue, of_most: find("time-of-max"), drops: find("tx-drops") }
     }
 }
 
-/// Decoder of the table. The newest entry may stand first: a report is read whole, and taken in order of time.
+/// Decoder of the table. The newest entry may stand first: entries are held until the end, and taken in order of time.
 struct Table {
     segment: u64,
     file: String,
+    rows: Vec<(u128, u32, Entry)>,
     /// Columns by the names in the first line, and by those that are not empty: EOS 4.12 writes one name too many, and no cell for it.
     columns: Option<[Columns; 2]>,
     congestions: Congestions,
@@ -356,7 +375,11 @@ struct Table {
 impl Table {
     fn row(&mut self, text: &str, columns: [Columns; 2], feed: &mut Feed<'_>) -> Result<(u128, u32, Entry), Problem> {
         let cells: Vec<&str> = text.split(',').map(str::trim).collect();
-        let columns = columns.into_iter().find(|columns| columns.width == cells.len()).unwrap_or(columns[0]);
+        let Some(columns) = columns.into_iter().find(|columns| columns.width == cells.len()) else {
+            let widths = if columns[0].width == columns[1].width { String::new() } else { format!(" or {}", columns[1].width) };
+            let problem = Problem::new(format!("has {} values", cells.len())).value(text);
+            return Err(problem.accepted(format!("{}{widths}, as many as there are names of columns", columns[0].width)));
+        };
         let cell = |place: usize| cells.get(place).copied().unwrap_or_default();
         let wrong = |what: &str, column: &str, value: &str| Problem::new(what).column(column).value(value);
         let kind = match cell(0) {
@@ -391,41 +414,68 @@ impl Table {
     }
 }
 
+impl Table {
+    /// Takes a line without its end.
+    fn take(&mut self, text: &str, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        if text.is_empty() || text.starts_with("Report generated") {
+            return Ok(());
+        }
+        if is_header(text) {
+            let names: Vec<String> = text.split(',').map(|name| name.trim().to_lowercase()).collect();
+            if !names.iter().any(|name| name.starts_with(QUEUE)) {
+                let problem = Problem::new("lacks the column 'Queue-Length', by which LANZ tells the queue");
+                return Err(problem.suggestion(format!("the columns are: {text}")));
+            }
+            let filled: Vec<String> = names.iter().filter(|name| !name.is_empty()).cloned().collect();
+            self.columns = Some([Columns::of(&names), Columns::of(&filled)]);
+            return Ok(());
+        }
+        let Some(columns) = self.columns else {
+            return Err(Problem::new("stands before the names of the columns").value(text));
+        };
+        if self.rows.len() == ENTRIES {
+            return Err(
+                Problem::new(format!("is one entry too many: {ENTRIES} are accepted")).suggestion("cut the table in parts")
+            );
+        }
+        let row = self.row(text, columns, feed)?;
+        feed.see(true, row.2.drops.is_some(), false);
+        self.rows.push(row);
+        self.entries += 1;
+        Ok(())
+    }
+}
+
 impl Decode for Table {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
-        if !end {
-            return Ok(0);
-        }
-        let mut rows = Vec::new();
-        for line in bytes.split(|byte| *byte == b'\n') {
-            self.line += 1;
-            let text = String::from_utf8_lossy(line);
-            let text = text.trim();
-            if text.is_empty() || text.starts_with("Report generated") {
-                continue;
-            }
-            if is_header(text) {
-                let names: Vec<String> = text.split(',').map(|name| name.trim().to_lowercase()).collect();
-                let filled: Vec<String> = names.iter().filter(|name| !name.is_empty()).cloned().collect();
-                self.columns = Some([Columns::of(&names), Columns::of(&filled)]);
-                continue;
-            }
-            let placed = |problem: Problem, line: u64| problem.place(format!("line {line}"));
-            let Some(columns) = self.columns else {
-                return Err(placed(Problem::new("stands before the names of the columns").value(text), self.line));
+        let mut at = 0;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            let length = match rest.iter().position(|byte| *byte == b'\n') {
+                Some(length) => length + 1,
+                None if end => rest.len(),
+                None => break,
             };
-            let line = self.line;
-            rows.push(self.row(text, columns, feed).map_err(|problem| placed(problem, line))?);
-            self.entries += 1;
+            self.line += 1;
+            let text = String::from_utf8_lossy(&rest[..length]);
+            self.take(text.trim(), feed).map_err(|problem| problem.place(format!("line {}", self.line)))?;
+            at += length;
         }
-        // Of equal times the order of the table, read from its older end.
-        let newest_first = rows.first().zip(rows.last()).is_some_and(|(first, last)| first.0 > last.0);
-        if newest_first {
-            rows.reverse();
+        if end {
+            // Of equal times the order of the table, read from its older end.
+            let mut rows = std::mem::take(&mut self.rows);
+            let newest_first = rows.first().zip(rows.last()).is_some_and(|(first, last)| first.0 > last.0);
+            if newest_first {
+                rows.reverse();
+            }
+            rows.sort_by_key(|(ps, _, _)| *ps);
+            rows.into_iter().for_each(|(_, port, entry)| self.congestions.take(port, entry, feed));
         }
-        rows.sort_by_key(|(ps, _, _)| *ps);
-        rows.into_iter().for_each(|(_, port, entry)| self.congestions.take(port, entry, feed));
-        Ok(bytes.len())
+        Ok(at)
+    }
+
+    fn is_read_whole(&self) -> bool {
+        true
     }
 
     fn finish(&mut self, notes: &mut Vec<String>) {

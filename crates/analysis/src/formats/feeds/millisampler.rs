@@ -5,6 +5,7 @@
 //! `connections`, `rack_id`, `server_hostname`, `sampling_freq`, `burst_result.ingress` by its start in microseconds). The data set itself
 //! could not be had here.
 
+use super::documents::Documents;
 use super::{no_columns, Decode, Feed, Streamed};
 use crate::counters::{Interval, State};
 use crate::formats::mapping::Mapping;
@@ -35,7 +36,8 @@ fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> 
 
 #[derive(Default)]
 struct Runs {
-    documents: u64,
+    documents: Documents,
+    read: u64,
     without: u64,
     samples: u64,
     labels: u64,
@@ -49,6 +51,7 @@ fn label(value: &Json) -> Option<String> {
 
 impl Runs {
     fn run(&mut self, run: &Json, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        self.read += 1;
         let Some(values) = run["ingressBytes"].as_array() else {
             // Some hosts have labels only.
             self.without += 1;
@@ -67,7 +70,7 @@ impl Runs {
         let bursts = starts.into_iter().flat_map(|starts| starts.values()).filter_map(Json::as_array);
         self.labels += bursts.flatten().filter(|burst| burst.get("Position").is_some()).count() as u64;
         let begin = feed.time(u128::from(start.unwrap_or(0)) * 1_000_000)?;
-        let host = label(&run["server_hostname"]).unwrap_or_else(|| format!("{}", self.documents));
+        let host = label(&run["server_hostname"]).unwrap_or_else(|| self.read.to_string());
         let name = label(&run["rack_id"]).map_or_else(|| format!("host {host}"), |rack| format!("rack {rack} host {host}"));
         let port = feed.port(name.as_bytes())?;
         for (place, value) in values.iter().enumerate() {
@@ -84,29 +87,16 @@ impl Runs {
 
 impl Decode for Runs {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
-        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        let skipped = bytes.len() - text.len();
-        let mut documents = serde_json::Deserializer::from_slice(text).into_iter::<Json>();
-        let mut used = 0;
-        loop {
-            let place = format!("document {}", self.documents + 1);
-            let run = match documents.next() {
-                None => break,
-                Some(Ok(run)) => run,
-                Some(Err(error)) if error.is_eof() && !end => break,
-                Some(Err(error)) => return Err(Problem::new(format!("is no JSON: {error}")).place(place)),
-            };
-            used = documents.byte_offset();
-            self.documents += 1;
-            self.run(&run, feed).map_err(|problem| problem.place(place))?;
-        }
-        Ok(skipped + if end { text.len() } else { used })
+        let mut documents = std::mem::take(&mut self.documents);
+        let used = documents.read(bytes, end, |run| self.run(&run, feed));
+        self.documents = documents;
+        used
     }
 
     fn finish(&mut self, notes: &mut Vec<String>) {
-        let Runs { documents, without, samples, labels, untimed } = self;
+        let Runs { read, without, samples, labels, untimed, .. } = self;
         notes.push(format!(
-            "{documents} runs of Millisampler, {samples} milliseconds: bytes that a host received are those that left the port to it, losses \
+            "{read} runs of Millisampler, {samples} milliseconds: bytes that a host received are those that left the port to it, losses \
              before it and marks are not read; the data set labels {labels} bursts"
         ));
         if *without > 0 {

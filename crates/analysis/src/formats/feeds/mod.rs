@@ -3,11 +3,21 @@
 //! A [`Decode`] takes messages off the front of the bytes that have come, and tells a [`Feed`] what they say. Files are read by it, and so are
 //! sockets and pipes: an input that has nothing yet ends a batch, not the stream.
 
+pub mod bst;
+mod captured;
+mod documents;
 pub mod gnmi;
+pub mod hft;
+pub mod int_reports;
 pub mod ipfix;
 pub mod lanz;
+mod looks;
 pub mod millisampler;
+pub mod netflow;
+pub mod nxos;
+pub mod otlp;
 pub mod sflow;
+mod templates;
 pub mod timed;
 
 use crate::counters::{Interval, Look, Reading, Series};
@@ -37,6 +47,11 @@ pub trait Decode: Send {
     /// # Errors
     /// Everything that is wrong with a message; without a file, and with a place where that is no number of bytes.
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem>;
+
+    /// True if the facts of a file need all of it, as what is first may stand last.
+    fn is_read_whole(&self) -> bool {
+        false
+    }
 
     /// Adds notes for the end of the stream.
     fn finish(&mut self, _notes: &mut Vec<String>) {}
@@ -178,7 +193,7 @@ impl Format for Streamed {
         let made = StreamedFile { make: self.make, mapping: mapping.cloned() };
         let mut reader = made.reader(&file)?;
         let (mut context, mut batch, mut seen) = (Context::default(), Batch::default(), Seen::default());
-        while reader.taken < LOOK as u64 {
+        while reader.taken < LOOK as u64 || reader.decoder.is_read_whole() {
             batch.clear();
             // What is wrong is told when the file is read, with all that is before it.
             match reader.step(&mut context, &mut batch, Some(&mut seen)) {
@@ -313,27 +328,6 @@ impl TraceReader for Reader {
         self.decoder.finish(&mut notes);
         notes.into_iter().for_each(|note| context.note(format!("{file}: {note}")));
         context.notes.extend(self.gauge.note(self.packing, &file));
-    }
-}
-
-/// Largest queue so far, as a switch tells it, and true once it has fallen: then it is of each interval.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Most {
-    last: Option<u64>,
-    falls: bool,
-}
-
-impl Most {
-    /// The largest queue of the interval that ends: a value that stays is no news, unless the switch begins each interval anew.
-    pub fn of_interval(&mut self, value: u64) -> Option<u64> {
-        let last = self.last.replace(value);
-        self.falls |= last.is_some_and(|last| value < last);
-        match last {
-            // It may be of any time before.
-            None => None,
-            Some(last) if value == last && !self.falls => None,
-            Some(_) => Some(value),
-        }
     }
 }
 

@@ -7,6 +7,7 @@
 //!
 //! sflow-parser 0.7 reads the source of drops as two words as well; it copies each record, and knows no timestamps.
 
+use super::captured::{datagram, first_frame, Pcap};
 use super::{Decode, Feed, PassedOver, Streamed};
 use crate::counters::{Interval, Look, Value};
 use crate::formats::mapping::Mapping;
@@ -116,8 +117,7 @@ fn is_sflow(start: &[u8]) -> bool {
     if is_datagram(start) {
         return true;
     }
-    let Some(pcap) = Pcap::of(start) else { return false };
-    pcap.packet(&start[24..]).is_some_and(|packet| datagram_of(pcap.link, packet.data).is_some_and(is_datagram))
+    first_frame(start).and_then(|(link, frame)| datagram_of(link, frame)).is_some_and(is_datagram)
 }
 
 fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
@@ -125,58 +125,9 @@ fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> 
     Ok(Box::new(Sflow::default()))
 }
 
-/// The header of a capture.
-#[derive(Clone, Copy)]
-struct Pcap {
-    big_endian: bool,
-    /// Picoseconds of the fraction's unit.
-    unit: u128,
-    link: LinkType,
-}
-
-/// A captured packet, and the length of its record.
-struct Packet<'a> {
-    time: u128,
-    data: &'a [u8],
-    length: usize,
-}
-
-impl Pcap {
-    fn of(start: &[u8]) -> Option<Pcap> {
-        let magic: [u8; 4] = *start.first_chunk()?;
-        let (big_endian, unit) = match magic {
-            [0xd4, 0xc3, 0xb2, 0xa1] => (false, 1_000_000),
-            [0x4d, 0x3c, 0xb2, 0xa1] => (false, 1_000),
-            [0xa1, 0xb2, 0xc3, 0xd4] => (true, 1_000_000),
-            [0xa1, 0xb2, 0x3c, 0x4d] => (true, 1_000),
-            _ => return None,
-        };
-        let link = Self::word(big_endian, start.get(20..)?)?;
-        Some(Pcap { big_endian, unit, link: LinkType::of(link & 0xffff) })
-    }
-
-    fn word(big_endian: bool, bytes: &[u8]) -> Option<u32> {
-        let word = *bytes.first_chunk()?;
-        Some(if big_endian { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) })
-    }
-
-    /// The record at the front of bytes, if it has come whole.
-    fn packet<'a>(&self, bytes: &'a [u8]) -> Option<Packet<'a>> {
-        let word = |at: usize| Self::word(self.big_endian, bytes.get(at..)?);
-        let (seconds, fraction, length) = (word(0)?, word(4)?, word(8)? as usize);
-        let data = bytes.get(16..16_usize.checked_add(length)?)?;
-        let time = u128::from(seconds) * 1_000_000_000_000 + u128::from(fraction) * self.unit;
-        Some(Packet { time, data, length: 16 + length })
-    }
-}
-
 /// The sFlow datagram in a frame.
 fn datagram_of(link: LinkType, frame: &[u8]) -> Option<&[u8]> {
-    let headers = Headers::parse(link, frame)?;
-    if headers.protocol != 17 || headers.fragment || headers.ports?.1 != PORT {
-        return None;
-    }
-    frame.get(headers.transport_at + 8..headers.end.min(frame.len()))
+    datagram(link, frame).filter(|(headers, _)| headers.ports.is_some_and(|ports| ports.1 == PORT)).map(|(_, datagram)| datagram)
 }
 
 /// An agent: the numbers that follow one another, and what it tells.

@@ -191,6 +191,7 @@ impl<R: Rows> TraceReader for CountedText<R> {
             context.note(format!("{file}: {UNZONED}"));
         }
         context.notes.extend(self.table.missing.note(&file));
+        context.notes.extend(self.table.rows.ended().map(|ended| format!("{file}: {ended}")));
         context.notes.extend(self.table.gauge.note(self.table.packing, &file));
     }
 }

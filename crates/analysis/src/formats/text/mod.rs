@@ -3,7 +3,7 @@
 pub mod counted;
 pub mod lines;
 
-use crate::formats::columns::file::{learn, step};
+use crate::formats::columns::file::{doubt, learn, step};
 use crate::formats::columns::mapped::{flag_text, frame, is_without_data, queue, steps, wrong, Missing};
 use crate::formats::mapping::{counts, Bound, Role, Unit};
 use crate::formats::{REPORTED, UNZONED};
@@ -81,6 +81,11 @@ pub trait Rows: Send {
 
     /// The line that the present row ends in, from 1; 0 before the first.
     fn line(&self) -> u64;
+
+    /// Note for the end of the reading.
+    fn ended(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Problems of a file: the first ones, and the number of the others.
@@ -168,6 +173,7 @@ impl Origins {
 pub fn inspect<R: Rows>(kind: &'static str, mut table: MappedText<R>) -> Facts {
     let mut facts = Facts::of(kind, if counts(table.bound()) { Shape::Counters } else { Shape::Text });
     learn(table.bound(), &mut facts);
+    doubt(&table.bound, &table.names, &mut facts, &table.path);
     let (first, steps, speed) = table.look(BATCH);
     step(steps, &mut facts);
     Facts { first, speed, ..facts }
@@ -406,6 +412,7 @@ impl<R: Rows> TraceReader for MappedText<R> {
             context.note(format!("{file}: {UNZONED}"));
         }
         context.notes.extend(self.missing.note(&file));
+        context.notes.extend(self.rows.ended().map(|ended| format!("{file}: {ended}")));
         context.notes.extend(self.gauge.note(self.packing, &file));
     }
 }

@@ -136,3 +136,20 @@ fn damaged_files_are_errors_or_other_records() {
     }
     assert!(refused > 250, "only {refused} were refused");
 }
+
+#[test]
+fn counters_in_arrow_are_intervals_as_in_text() {
+    // Every value is a count of an interval, or a running count of which a tenth is missing: those are unknown.
+    let columns = Some("time=when,port=intf,bytes=flow_id:since,watermark=qlen:KB");
+    let (found, _) = super::readings(&kept("zstd.arrow"), columns).unwrap();
+    let of = |port: &str| {
+        let interval = |(name, reading): &(String, crate::counters::Reading)| match reading {
+            crate::counters::Reading::Interval(interval) if name == port => Some(*interval),
+            _ => None,
+        };
+        found.iter().filter_map(interval).collect::<Vec<_>>()
+    };
+    let told: Vec<_> = of("e0").iter().take(3).map(|i| (i.length(), i.sent, i.watermark)).collect();
+    assert_eq!(told, [(300_000, Some(3), Some(3_000)), (300_000, Some(6), Some(6_000)), (300_000, Some(9), None)]);
+    assert_eq!(of("e0").len() + of("ethernet 1/1/25").len(), 98);
+}

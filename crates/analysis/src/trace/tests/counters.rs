@@ -235,3 +235,64 @@ fn a_restart_and_lost_polls_are_unknown_minutes() {
     let signs: Vec<&str> = told.ports[0].bursts.iter().flat_map(|b| b.counted.as_ref().unwrap().shown_by.clone()).collect();
     assert!(signs.contains(&"drops") && signs.contains(&"rate"), "{signs:?}");
 }
+
+#[test]
+fn a_port_of_which_all_time_is_unknown_says_so_instead_of_no_burst() {
+    let folder = Folder::new();
+    // Ten times the line in each interval.
+    let rows: String = (0..5).map(|i| format!("{},swp1,{}\n", i * 10, i * 12_500_000)).collect();
+    let path = folder.file("a.csv", format!("time_ms,port,tx_bytes\n{rows}"));
+    let port = report(&path, r#"{"rate": "1Gbps"}"#).unwrap().ports.remove(0);
+    assert_eq!((port.bursts_found, port.counted.as_ref().unwrap().known_ps), (0, 0));
+    assert_eq!(port.nothing.unwrap().words, "whether there was a burst is unknown: all of its time is (contradicting)");
+}
+
+#[test]
+fn drops_stand_with_what_makes_a_burst_where_they_are_counted() {
+    let folder = Folder::new();
+    let path = folder.file("a.csv", "time_s,tx_bytes,tx_dropped\n0,0,0\n1,9,4\n2,18,4\n");
+    let told = report(&path, r#"{"rate": "1Gbps", "by": "rate"}"#).unwrap();
+    let words = serde_json::to_value(&told.ports[0].detect).unwrap()["words"].to_string();
+    assert_eq!((told.ports[0].bursts_found, words.as_str()), (1, "\"an interval with more than 50 % of 1 Gb/s, or with drops\""));
+    let path = folder.file("b.csv", "time_s,tx_bytes\n0,0\n1,9\n2,18\n");
+    let told = report(&path, r#"{"rate": "1Gbps", "by": "rate"}"#).unwrap();
+    let words = serde_json::to_value(&told.ports[0].detect).unwrap()["words"].to_string();
+    assert_eq!(words, "\"an interval with more than 50 % of 1 Gb/s\"");
+}
+
+#[test]
+fn a_time_or_a_size_in_another_unit_than_its_name_says_raises_a_doubt() {
+    let folder = Folder::new();
+    let doubts = |name: &str, text: &str, columns: &str| {
+        let path = folder.file(name, text);
+        let told = report(&path, &format!(r#"{{"rate": "1Gbps", "by": "rate", "columns": "{columns}"}}"#)).unwrap();
+        let found = told.plausibility.findings.into_iter().filter(|f| f.level == Level::Doubt);
+        found.map(|f| (f.code, format!("{}; {}", f.words, f.hint))).collect::<Vec<_>>()
+    };
+    let text = "time_ms,b\n0,0\n1,9\n2,18\n";
+    let found = doubts("a.csv", text, "time=time_ms:s,bytes=b:total");
+    let said = "'time_ms' is read as s, and its name says ms; time=time_ms:ms reads it as its name says".to_string();
+    assert_eq!(found, [("unit_contradicts_name", said)]);
+    assert_eq!(doubts("b.csv", text, "time=time_ms:ms,bytes=b:total"), []);
+    assert_eq!(doubts("c.csv", "time_us,max_KB,b\n0,1,1\n1,2,2\n2,3,3\n", "time=time_us,watermark=max_KB:KiB,bytes=b:total"), []);
+    // Microseconds since 1970 that are read as milliseconds.
+    let rows: String = (0..3).map(|i| format!("{},{}\n", 1_700_000_000_000_000_u64 + i * 1_000_000, i * 9)).collect();
+    let found = doubts("d.csv", &format!("when,b\n{rows}"), "time=when:ms,bytes=b:total");
+    let said = "its times begin in the year 55840; in a unit that is 1000 times smaller they are dates of this century: ns, us, ms or s behind the time's column";
+    assert_eq!(found, [("time_beyond_dates", said.to_string())]);
+    assert_eq!(doubts("e.csv", &format!("when,b\n{rows}"), "time=when:us,bytes=b:total"), []);
+}
+
+#[test]
+fn the_speed_that_a_table_has_is_found_by_its_name_or_suggested() {
+    let folder = Folder::new();
+    let path = folder.file("a.csv", "time_s,ifHCOutOctets,ifHighSpeed\n0,0,10000\n60,70000000000,10000\n");
+    let told = report(&path, r#"{"by": "rate"}"#).unwrap();
+    assert_eq!((told.ports[0].rate_bps, told.ports[0].bursts_found), (Some(10_000_000_000), 1));
+    let said = report(&path, r#"{"by": "rate", "columns": "time=time_s,bytes=ifHCOutOctets"}"#).unwrap_err();
+    assert!(said.contains("give it, for example --rate 10Gbps, or speed=ifHighSpeed:Mbps in --columns"), "{said}");
+    let line = r#"{"time_s": 0, "ifHCOutOctets": 5, "ifHighSpeed": 10000}"#;
+    let said =
+        report(&folder.file("a.jsonl", line), r#"{"by": "rate", "columns": "time=time_s,bytes=ifHCOutOctets"}"#).unwrap_err();
+    assert!(said.contains("speed=ifHighSpeed:Mbps in --columns"), "{said}");
+}

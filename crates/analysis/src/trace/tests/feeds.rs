@@ -17,11 +17,11 @@ fn varint(mut value: u64) -> Vec<u8> {
 }
 
 /// A field of protobuf that is a number, and one that is bytes.
-fn number(field: u64, value: u64) -> Vec<u8> {
+pub fn number(field: u64, value: u64) -> Vec<u8> {
     [varint(field << 3), varint(value)].concat()
 }
 
-fn text(field: u64, value: &[u8]) -> Vec<u8> {
+pub fn text(field: u64, value: &[u8]) -> Vec<u8> {
     [varint(field << 3 | 2), varint(value.len() as u64), value.to_vec()].concat()
 }
 
@@ -45,7 +45,7 @@ fn congestion(time: u64, segments: u64, kind: u64, more: &[(u64, u64)]) -> Vec<u
     framed(&text(2, &record))
 }
 
-fn intervals(bytes: &[u8], name: &str, columns: Option<&str>) -> (Vec<(String, Interval)>, Vec<String>) {
+pub fn intervals(bytes: &[u8], name: &str, columns: Option<&str>) -> (Vec<(String, Interval)>, Vec<String>) {
     let folder = Folder::new();
     let (found, notes) = readings(&folder.file(name, bytes), columns).unwrap();
     let of = |(port, reading)| match reading {
@@ -152,6 +152,54 @@ fn lanz_tables_ask_for_the_size_of_a_segment() {
     let wrong = LANZ_CSV.replace(" S,", " X,");
     let said = failure(&folder.file("wrong.csv", &wrong), Some(columns));
     assert!(said.contains("line 4: Type: 'X' is no type of an entry; accepted: S, U, E, P"), "{said}");
+}
+
+#[test]
+fn a_row_of_lanz_that_comes_twice_is_no_second_burst() {
+    let rows = "Type,Time,Interface,Queue-Length,Time-Of-Max-Queue(usecs),Tx-Drops
+S,2026-11-21 08:00:00.00100,Et4,600,N/A,0\nE,2026-11-21 08:00:00.00120,Et4,900,50,3\nE,2026-11-21 08:00:00.00120,Et4,900,50,3\n";
+    let folder = Folder::new();
+    let options = r#"{"rate": "10Gbps", "above": "100KB", "columns": "queue=Queue-Length:segments(480B)"}"#;
+    let port = report(&folder.file("lanz.csv", rows), options).unwrap().ports.remove(0);
+    assert_eq!((port.bursts_found, port.dropped, port.bursts[0].peak_bytes), (1, Some(3), Some(900 * 480)));
+    let unknown = &port.counted.unwrap().unknown;
+    assert_eq!((unknown[0].state, unknown[0].intervals, unknown[0].ps), ("repeated", 1, 0));
+}
+
+#[test]
+fn a_table_of_lanz_that_lacks_something_says_what() {
+    let folder = Folder::new();
+    let segments = Some("queue=Queue-Length:segments(480B)");
+    let said = failure(&folder.file("a.csv", LANZ_CSV), Some("queue=Queue-Length:B"));
+    let part = "queue: 'B' is not its unit: the queue counts segments, and the table does not say how large they are; accepted: segments(SIZE)";
+    assert!(said.contains(part), "{said}");
+    let said = failure(&folder.file("b.csv", LANZ_CSV.replace("Queue-Length", "Depth")), segments);
+    assert!(
+        said.contains("line 3: lacks the column 'Queue-Length', by which LANZ tells the queue; the columns are: Type,Time"),
+        "{said}"
+    );
+    let said = failure(&folder.file("c.csv", LANZ_CSV.replace("N/A,888,N/A,82.406,0", "888")), segments);
+    assert!(
+        said.contains("line 5: 'U,2013-08-12 21:55:59.53213,Et4(1),888' has 4 values; accepted: 9 or 8, as many as"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_table_of_lanz_may_be_longer_than_the_longest_message() {
+    // 17 MB, the newest entry first.
+    let mut rows = String::from("Type,Time,Interface,Queue-Length\n");
+    let (count, name) = (40_000_u64, "e".repeat(400));
+    for i in (0..count).rev() {
+        let (s, tens) = (i / 10_000, i % 10_000 * 10);
+        rows.push_str(&format!("P,2026-11-21 08:00:{s:02}.{tens:05},{name}{},{}\n", i % 2, i % 100));
+    }
+    assert!(rows.len() > 16 << 20, "{}", rows.len());
+    let folder = Folder::new();
+    let options = r#"{"rate": "10Gbps", "above": "48KB", "columns": "queue=Queue-Length:segments(512B)"}"#;
+    let told = report(&folder.file("lanz.csv", rows), options).unwrap();
+    assert_eq!(told.ports.iter().map(|port| port.records).sum::<u64>(), count);
+    assert_eq!(told.ports[0].peak_bytes, Some(99 * 512));
 }
 
 fn words(words: &[u32]) -> Vec<u8> {

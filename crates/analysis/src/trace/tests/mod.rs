@@ -6,6 +6,7 @@ mod counters;
 mod feeds;
 mod tables;
 mod tc;
+mod telemetry;
 mod text;
 
 use crate::capture::filter::CaptureFilter;

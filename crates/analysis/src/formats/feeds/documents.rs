@@ -1,0 +1,122 @@
+//! Documents of JSON in a stream, one after another or as elements of a list, each found without reading a byte twice.
+
+use crate::input::problem::Problem;
+use serde_json::Value as Json;
+
+/// Finder of documents: what it has seen of the one that has not come whole.
+#[derive(Debug, Default)]
+pub struct Documents {
+    /// Bytes from the front that were looked at.
+    seen: usize,
+    /// Brackets that are open in the document; 0: between documents.
+    depth: u32,
+    quoted: bool,
+    escaped: bool,
+    /// True within a list, whose elements are documents.
+    listed: bool,
+    /// Documents that have come whole.
+    pub count: u64,
+}
+
+impl Documents {
+    /// Hands each document over that has come whole; gives the number of bytes done with.
+    ///
+    /// # Errors
+    /// What is no document, with its place; what `each` says.
+    pub fn read(&mut self, bytes: &[u8], end: bool, mut each: impl FnMut(Json) -> Result<(), Problem>) -> Result<usize, Problem> {
+        let mut begin = 0;
+        while let Some(byte) = bytes.get(self.seen) {
+            self.seen += 1;
+            if self.depth == 0 {
+                match byte {
+                    b'{' => (self.depth, begin) = (1, self.seen - 1),
+                    b'[' if !self.listed => (self.listed, begin) = (true, self.seen),
+                    b']' if self.listed => (self.listed, begin) = (false, self.seen),
+                    b',' if self.listed => begin = self.seen,
+                    // Space, and the mark of UTF-8.
+                    b' ' | b'\t' | b'\r' | b'\n' | 0xef | 0xbb | 0xbf => begin = self.seen,
+                    _ => return Err(self.wrong("it begins with no '{'", &bytes[self.seen - 1..])),
+                }
+                continue;
+            }
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.quoted => self.escaped = true,
+                b'"' => self.quoted = !self.quoted,
+                b'{' | b'[' if !self.quoted => self.depth += 1,
+                b'}' | b']' if !self.quoted => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        let document = &bytes[begin..self.seen];
+                        let read = serde_json::from_slice(document).map_err(|error| self.wrong(&error.to_string(), &[]))?;
+                        self.count += 1;
+                        each(read).map_err(|problem| problem.place(format!("document {}", self.count)))?;
+                        begin = self.seen;
+                    }
+                }
+                _ => {}
+            }
+        }
+        if end && self.depth > 0 {
+            let error = serde_json::from_slice::<Json>(&bytes[begin..]).err().map_or_else(String::new, |e| e.to_string());
+            return Err(self.wrong(&error, &[]));
+        }
+        self.seen -= begin;
+        Ok(begin)
+    }
+
+    fn wrong(&self, what: &str, value: &[u8]) -> Problem {
+        let problem = Problem::new(format!("is no JSON: {what}")).place(format!("document {}", self.count + 1));
+        let shown = String::from_utf8_lossy(&value[..value.len().min(40)]).into_owned();
+        if shown.is_empty() {
+            problem
+        } else {
+            problem.value(shown)
+        }
+    }
+}
+
+/// A whole number that stands for itself, or in quotes, as JSON has those of 64 bits.
+pub fn whole(value: &Json) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Documents of bytes that come in pieces of `step`.
+    fn of(text: &str, step: usize) -> Result<Vec<String>, String> {
+        let (mut documents, mut held, mut found) = (Documents::default(), Vec::new(), Vec::new());
+        let pieces: Vec<&[u8]> = text.as_bytes().chunks(step).collect();
+        for place in 0..=pieces.len() {
+            held.extend_from_slice(pieces.get(place).copied().unwrap_or_default());
+            let each = |document: Json| {
+                found.push(document.to_string());
+                Ok(())
+            };
+            let used = documents.read(&held, place == pieces.len(), each).map_err(|problem| problem.to_string())?;
+            held.drain(..used);
+            // What is held is not looked at again.
+            assert_eq!(documents.seen, held.len());
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn documents_are_the_same_whatever_bytes_come_at_a_time() {
+        let text = "\u{feff}{\"a\":\"}{\\\"\"}\n[{\"b\":[1,{}]}, {\"c\":2}]\r\n[] {\"d\":null}";
+        let all = ["{\"a\":\"}{\\\"\"}", "{\"b\":[1,{}]}", "{\"c\":2}", "{\"d\":null}"];
+        for step in 1..=text.len() {
+            assert_eq!(of(text, step).unwrap(), all, "{step} bytes at a time");
+        }
+    }
+
+    #[test]
+    fn what_is_no_document_is_told_with_its_place() {
+        assert_eq!(of("{} {\"a\":", 100).unwrap_err(), "document 2: is no JSON: EOF while parsing a value at line 1 column 5");
+        let said = of("[{}, 5]", 100).unwrap_err();
+        assert_eq!(said, "document 2: '5]' is no JSON: it begins with no '{'");
+        assert!(of("{\"a\" 1}", 3).unwrap_err().starts_with("document 1: is no JSON: expected `:`"));
+    }
+}

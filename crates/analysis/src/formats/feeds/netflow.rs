@@ -1,0 +1,490 @@
+//! Flow records of NetFlow 9 and IPFIX: who talked through which interface, in bytes by interval; nothing of queues.
+//!
+//! Source: RFC 3954 (NetFlow 9), RFC 7011 (IPFIX), RFC 5102 and IANA's registry of IPFIX elements (octets 1 and 85, addresses 8, 12, 27, 28,
+//! ports 7 and 11, protocol 4, egress interface 14, times 21, 22, 150 to 157, sampling 34 and 305). Read from messages one behind another, or
+//! from a capture of UDP.
+//!
+//! Deviation: bytes of a flow are spread evenly over its time. netflow_parser decodes each field of each record into values that own their
+//! bytes; the templates are those that SONiC's IPFIX needs, too.
+
+use super::captured::{datagram, first_frame, Pcap};
+use super::templates::{self, number, set, u16_at, u32_at, Field, FIELDS, HEADER, VARIABLE};
+use super::{no_columns, Decode, Feed, PassedOver, Streamed};
+use crate::counters::{Interval, State};
+use crate::formats::mapping::Mapping;
+use crate::input::context::name_of;
+use crate::input::problem::Problem;
+use fanin_units::Time;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Messages, or a capture of them.
+pub const NETFLOW: Streamed = Streamed { name: "netflow", title: "NetFlow 9 and IPFIX flows", recognises: is_netflow, make };
+
+/// Length of the intervals that bytes are summed over [ps].
+const BIN: u128 = 10_000_000_000_000;
+/// Time after the end of an interval in which records of it may come: half an hour of active flows, and a minute of export [ps].
+const LATE: u128 = 1_860_000_000_000_000;
+/// Intervals of one record, at most: a day.
+const SPAN: u128 = 8_640;
+/// Bytes by flow that are held for intervals that are open, at most.
+const HELD: usize = 1 << 20;
+/// Bytes of the header of NetFlow 9.
+const HEADER_9: usize = 20;
+/// UDP ports at which collectors listen by custom.
+const PORTS: [u16; 5] = [2055, 4739, 9555, 9995, 9996];
+
+const MS: u128 = 1_000_000_000;
+const S: u128 = 1_000_000_000_000;
+
+/// True for a message of flows: NetFlow 9 with a set of templates or data, or IPFIX that begins with a template that has addresses or octets.
+fn is_message(start: &[u8]) -> bool {
+    match u16_at(start, 0) {
+        Some(9) => match (u16_at(start, 2), u16_at(start, HEADER_9), u16_at(start, HEADER_9 + 2)) {
+            (Some(1..=1000), Some(0 | 1 | 256..), Some(4..)) => u32_at(start, 8).is_some_and(|seconds| seconds > 978_307_200),
+            _ => false,
+        },
+        Some(10) => {
+            let mut flows = false;
+            if u16_at(start, HEADER) == Some(2) {
+                let (length, rest) = (u16_at(start, HEADER + 2).unwrap_or(0), &start[HEADER + 4..]);
+                let body = &rest[..rest.len().min(usize::from(length).saturating_sub(4))];
+                let is_flow = |field: &Field| field.enterprise.is_none() && matches!(field.element, 1 | 8 | 27 | 85);
+                // A template that goes on behind the start is enough as far as it is there.
+                let _ = templates::templates(body, true, |_, fields| {
+                    flows |= fields.iter().any(is_flow);
+                    Ok(())
+                });
+                flows |= cut_template_has_flows(body);
+            }
+            flows
+        }
+        _ => false,
+    }
+}
+
+/// True if the first template, of which the end may be missing, has an address or octets among its first fields.
+fn cut_template_has_flows(body: &[u8]) -> bool {
+    let mut at = 4;
+    while let Some(element) = u16_at(body, at) {
+        if matches!(element, 1 | 8 | 27 | 85) {
+            return true;
+        }
+        at += if element & 0x8000 != 0 { 8 } else { 4 };
+    }
+    false
+}
+
+fn is_netflow(start: &[u8]) -> bool {
+    is_message(start)
+        || first_frame(start).and_then(|(link, frame)| datagram(link, frame)).is_some_and(|(headers, datagram)| {
+            headers.ports.is_some_and(|ports| PORTS.contains(&ports.1)) && is_message(datagram)
+        })
+}
+
+fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
+    no_columns(mapping, "NetFlow")?;
+    Ok(Box::new(Flows::default()))
+}
+
+/// What one record tells, as it is being read.
+#[derive(Clone, Debug, Default)]
+struct Record {
+    octets: Option<u64>,
+    total: bool,
+    src: Option<IpAddr>,
+    dst: Option<IpAddr>,
+    ports: (u16, u16),
+    has_ports: bool,
+    protocol: u8,
+    egress: Option<u32>,
+    /// Begin and end [ps]; those by uptime [ms].
+    times: [Option<u128>; 2],
+    uptimes: [Option<u64>; 2],
+    sampling: Option<u64>,
+}
+
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    match bytes.len() {
+        4 => bytes.first_chunk::<4>().map(|b| IpAddr::V4(Ipv4Addr::from(*b))),
+        16 => bytes.first_chunk::<16>().map(|b| IpAddr::V6(Ipv6Addr::from(*b))),
+        _ => None,
+    }
+}
+
+impl Record {
+    fn take(&mut self, element: u16, bytes: &[u8]) {
+        let value = || if bytes.len() <= 8 { Some(number(bytes)) } else { None };
+        let in_units = |unit: u128| value().map(|value| u128::from(value) * unit);
+        // Seconds and a fraction of 2^32 (NTP); the times of this century.
+        let of_ntp = || {
+            let (seconds, fraction) = (u32_at(bytes, 0)?, u32_at(bytes, 4)?);
+            let since_1970 = u128::from(seconds).checked_sub(2_208_988_800)?;
+            Some(since_1970 * S + (u128::from(fraction) * S >> 32))
+        };
+        match element {
+            1 => (self.octets, self.total) = (value(), false),
+            85 if self.octets.is_none() => (self.octets, self.total) = (value(), true),
+            4 => self.protocol = value().unwrap_or(0) as u8,
+            7 => (self.ports.0, self.has_ports) = (value().unwrap_or(0) as u16, true),
+            11 => (self.ports.1, self.has_ports) = (value().unwrap_or(0) as u16, true),
+            8 | 27 => self.src = address(bytes),
+            12 | 28 => self.dst = address(bytes),
+            14 => self.egress = value().map(|value| value as u32),
+            34 | 305 => self.sampling = value().filter(|value| *value > 0),
+            21 => self.uptimes[1] = value(),
+            22 => self.uptimes[0] = value(),
+            150 => self.times[0] = in_units(S),
+            151 => self.times[1] = in_units(S),
+            152 => self.times[0] = in_units(MS),
+            153 => self.times[1] = in_units(MS),
+            154 | 156 => self.times[0] = of_ntp(),
+            155 | 157 => self.times[1] = of_ntp(),
+            _ => {}
+        }
+    }
+}
+
+/// A template, and true if its records are options, which tell of the exporter.
+#[derive(Clone, Debug, Default)]
+struct Template {
+    fields: Vec<Field>,
+    options: bool,
+}
+
+/// Bytes of flows at a port in the intervals that are open, by the number of the interval; and the end of the last one that was told.
+#[derive(Clone, Debug, Default)]
+struct Bins {
+    open: BTreeMap<u64, BTreeMap<u32, u64>>,
+    told: Option<u64>,
+}
+
+/// Decoder of messages.
+#[derive(Default)]
+struct Flows {
+    pcap: Option<Pcap>,
+    begun: bool,
+    templates: BTreeMap<(Source, u16), Template>,
+    fields: usize,
+    ports: BTreeMap<String, Bins>,
+    held: usize,
+    /// Latest time of export [ps]; intervals before this number are over.
+    latest: u128,
+    over_before: u64,
+    messages: u64,
+    records: u64,
+    late: u64,
+    /// Expected numbers of messages, and those that are missing.
+    next: BTreeMap<Source, u32>,
+    missing: u64,
+    /// True once there were records of IPFIX that were not counted.
+    uncounted: bool,
+    sampled: u64,
+    others: u64,
+    over: PassedOver,
+}
+
+/// An exporter: its address where it was captured, its domain, the version.
+type Source = (Option<IpAddr>, u32, u16);
+
+/// A message's times: that of its export [ps], and when the exporter was switched on [ps].
+#[derive(Clone, Copy)]
+struct Clock {
+    export: u128,
+    boot: Option<u128>,
+}
+
+impl Flows {
+    /// Reads a message at the front of bytes; gives its length, or none where more has to come.
+    fn message(
+        &mut self,
+        bytes: &[u8],
+        source: Option<IpAddr>,
+        end: bool,
+        feed: &mut Feed<'_>,
+    ) -> Result<Option<usize>, Problem> {
+        let (Some(version), Some(count)) = (u16_at(bytes, 0), u16_at(bytes, 2)) else { return Ok(None) };
+        let word = |at: usize| u32_at(bytes, at);
+        let (source, clock, sequence, mut at, length) = match version {
+            10 => {
+                let (Some(export), Some(sequence), Some(domain)) = (word(4), word(8), word(12)) else { return Ok(None) };
+                let length = usize::from(count);
+                if length < HEADER {
+                    let problem = Problem::new("is no length of an IPFIX message").value(length.to_string());
+                    return Err(problem.accepted("16 bytes and more"));
+                }
+                if bytes.len() < length {
+                    return Ok(None);
+                }
+                let clock = Clock { export: u128::from(export) * S, boot: None };
+                ((source, domain, 10), clock, sequence, HEADER, Some(length))
+            }
+            9 => {
+                let (Some(uptime), Some(export), Some(sequence), Some(domain)) = (word(4), word(8), word(12), word(16)) else {
+                    return Ok(None);
+                };
+                let export = u128::from(export) * S;
+                let clock = Clock { export, boot: export.checked_sub(u128::from(uptime) * MS) };
+                ((source, domain, 9), clock, sequence, HEADER_9, None)
+            }
+            other => {
+                let problem = Problem::new("is no version of NetFlow that is read").value(other.to_string());
+                return Err(problem.accepted("9, 10 (IPFIX)"));
+            }
+        };
+        // NetFlow 9 does not say its length: its sets end where another message or the bytes do.
+        let limit = length.unwrap_or(bytes.len());
+        if length.is_none() {
+            let mut behind = at;
+            while let (Some(id), Some(size)) = (u16_at(bytes, behind), u16_at(bytes, behind + 2)) {
+                if matches!(id, 9 | 10) {
+                    break;
+                }
+                if size < 4 {
+                    return Err(Problem::new("is no length of a set").value(size.to_string()));
+                }
+                behind += usize::from(size);
+            }
+            if (behind > bytes.len() || bytes.len() - behind < 4) && !end {
+                return Ok(None);
+            }
+        }
+        let before = self.records;
+        self.latest = self.latest.max(clock.export);
+        while at < limit {
+            if length.is_none() && matches!(u16_at(bytes, at), Some(9 | 10)) {
+                break;
+            }
+            let Some((id, body, behind)) = set(&bytes[at..limit])? else { break };
+            match (version, id) {
+                (10, 2) | (9, 0) => self.template_set(body, source)?,
+                (10, 3) | (9, 1) => self.options_set(body, source),
+                (_, 256..) => self.data(body, (source, id), clock, feed)?,
+                (_, other) => self.over.add(|| format!("sets of the number {other}")),
+            }
+            at = limit - behind.len();
+        }
+        // IPFIX counts records, NetFlow 9 messages.
+        let step = if version == 10 { (self.records - before) as u32 } else { 1 };
+        let lost = self.next.insert(source, sequence.wrapping_add(step)).map_or(0, |next| sequence.wrapping_sub(next));
+        let is_counted = lost < 1 << 31 && (version == 9 || !self.uncounted);
+        self.missing += if is_counted { u64::from(lost) } else { 0 };
+        self.messages += 1;
+        self.emit(false, feed)?;
+        Ok(Some(length.unwrap_or(at)))
+    }
+
+    fn template_set(&mut self, body: &[u8], source: Source) -> Result<(), Problem> {
+        templates::templates(body, source.2 == 10, |id, fields| {
+            let before = self.templates.remove(&(source, id)).map_or(0, |template| template.fields.len());
+            self.fields -= before;
+            if !fields.is_empty() {
+                self.fields += fields.len();
+                if self.fields > FIELDS {
+                    return Err(Problem::new(format!("is one field too many: templates may have {FIELDS}")).value(id.to_string()));
+                }
+                self.templates.insert((source, id), Template { fields: fields.to_vec(), options: false });
+            }
+            Ok(())
+        })
+    }
+
+    /// Templates of options are only known by number: their records are not read.
+    fn options_set(&mut self, body: &[u8], source: Source) {
+        self.uncounted = true;
+        if let Some(id @ 256..) = u16_at(body, 0) {
+            let gone = self.templates.insert((source, id), Template { fields: Vec::new(), options: true });
+            self.fields -= gone.map_or(0, |template| template.fields.len());
+        }
+    }
+
+    fn data(&mut self, mut body: &[u8], key: (Source, u16), clock: Clock, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        let Some(template) = self.templates.get(&key) else {
+            self.uncounted = true;
+            self.over.add(|| format!("sets of template {}, which was not told before", key.1));
+            return Ok(());
+        };
+        if template.options {
+            return Ok(());
+        }
+        let fields = template.fields.clone();
+        let shortest: usize =
+            fields.iter().map(|field| if field.length == VARIABLE { 1 } else { usize::from(field.length) }).sum();
+        // What is shorter than a record is padding.
+        while shortest > 0 && body.len() >= shortest {
+            let (mut record, mut at) = (Record::default(), 0);
+            for field in &fields {
+                let length = match (field.length, body.get(at)) {
+                    (VARIABLE, Some(255)) => {
+                        at += 3;
+                        u16_at(body, at - 2).map(usize::from)
+                    }
+                    (VARIABLE, Some(length)) => {
+                        at += 1;
+                        Some(usize::from(*length))
+                    }
+                    (VARIABLE, None) => None,
+                    (length, _) => Some(usize::from(length)),
+                };
+                let Some(value) = length.and_then(|length| body.get(at..at + length)) else {
+                    return Err(Problem::new("ends within a record").column(format!("template {}", key.1)));
+                };
+                at += value.len();
+                if field.enterprise.is_none() {
+                    record.take(field.element, value);
+                }
+            }
+            body = &body[at..];
+            self.records += 1;
+            self.record(&record, key.0, clock, feed)?;
+        }
+        Ok(())
+    }
+
+    /// Spreads the bytes of a record over its time.
+    fn record(&mut self, record: &Record, source: Source, clock: Clock, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        let Some(octets) = record.octets.filter(|_| !record.total) else {
+            self.over.add(|| "records without octets since the one before (1)".into());
+            return Ok(());
+        };
+        let (Some(src), Some(dst), Some(egress)) = (record.src, record.dst, record.egress) else {
+            self.over.add(|| "records without addresses, or without the interface they leave at (14)".into());
+            return Ok(());
+        };
+        let by_uptime = |place: usize| Some(clock.boot? + u128::from(record.uptimes[place]?) * MS);
+        let [begin, end] = [0, 1].map(|place| record.times[place].or_else(|| by_uptime(place)));
+        let Some(end) = end.or(begin) else {
+            self.over.add(|| "records without a time (21, 22, 150 to 157)".into());
+            return Ok(());
+        };
+        let begin = begin.unwrap_or(end).min(end);
+        // An interval ends before its last moment, which begins the next one.
+        let (first, last) = (begin / BIN, end.max(begin + 1).saturating_sub(1) / BIN);
+        if last - first > SPAN || end > clock.export + 60 * S {
+            self.over.add(|| "records whose time ends after their export, or is longer than a day".into());
+            return Ok(());
+        }
+        self.sampled += u64::from(record.sampling.is_some_and(|one_of| one_of > 1));
+        let octets = octets.saturating_mul(record.sampling.unwrap_or(1));
+        let ports = record.has_ports.then_some(record.ports);
+        let flow = feed.flow(&name_of((src, dst), ports, record.protocol, None))?;
+        // The earliest is the beginning of the trace; one that is earlier still, as a stream brings it, comes too late.
+        if feed.time(first * BIN).is_err() {
+            self.late += 1;
+            return Ok(());
+        }
+        let exporter = source.0.map_or_else(|| format!("domain {}", source.1), |address| address.to_string());
+        let bins = self.ports.entry(format!("{exporter} if {egress}")).or_default();
+        let (mut told, length) = (0_u64, end - begin);
+        for bin in first..=last {
+            let upto = ((bin + 1) * BIN).min(end) - begin;
+            let share = if length == 0 || bin == last { octets } else { (u128::from(octets) * upto / length) as u64 };
+            let (bytes, number) = (share - told, bin as u64);
+            told = share;
+            if number < self.over_before {
+                self.late += 1;
+                continue;
+            }
+            let flows = bins.open.entry(number).or_default();
+            if self.held < HELD || flows.contains_key(&flow) {
+                self.held += usize::from(!flows.contains_key(&flow));
+                let sum = flows.entry(flow).or_default();
+                *sum = sum.saturating_add(bytes);
+            } else {
+                self.over.add(|| "parts of flows: too many are open at once".into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the intervals that are over; `all`: nothing more comes.
+    fn emit(&mut self, all: bool, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        let before = if all { u64::MAX } else { (self.latest.saturating_sub(LATE) / BIN) as u64 };
+        if before <= self.over_before {
+            return Ok(());
+        }
+        self.over_before = before;
+        for (name, bins) in &mut self.ports {
+            let open = bins.open.split_off(&before);
+            for (bin, flows) in std::mem::replace(&mut bins.open, open) {
+                self.held -= flows.len();
+                let [start, end] = [u128::from(bin), u128::from(bin) + 1].map(|bin| feed.time(bin * BIN));
+                let (start, end): (Time, Time) = (start?, end?);
+                let port = feed.port(name.as_bytes())?;
+                if let Some(told) = bins.told.replace(bin + 1).filter(|told| *told < bin) {
+                    // No flow was told: that is no zero.
+                    let since = feed.time(u128::from(told) * BIN)?;
+                    feed.interval(port, Interval::unknown(since, start, State::Gap));
+                }
+                let sent = flows.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
+                for (flow, bytes) in flows {
+                    feed.bytes(port, start, flow, bytes);
+                }
+                feed.interval(port, Interval { start, end, sent: Some(sent), state: State::Known, ..Interval::default() });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Decode for Flows {
+    fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
+        let mut at = 0;
+        if !self.begun {
+            if bytes.len() < 24 && !end {
+                return Ok(0);
+            }
+            self.begun = true;
+            self.pcap = Pcap::of(bytes);
+            at = if self.pcap.is_some() { 24 } else { 0 };
+        }
+        let placed = |problem: Problem, messages: u64| problem.place(format!("message {}", messages + 1));
+        if let Some(pcap) = self.pcap {
+            while let Some(packet) = pcap.packet(&bytes[at..]) {
+                let known = |ports: (u16, u16)| PORTS.contains(&ports.1);
+                match datagram(pcap.link, packet.data).filter(|(headers, _)| headers.ports.is_some_and(known)) {
+                    Some((headers, datagram)) => {
+                        let read = self.message(datagram, Some(headers.src), true, feed);
+                        read.map_err(|problem| placed(problem, self.messages))?;
+                    }
+                    None => self.others += 1,
+                }
+                at += packet.length;
+            }
+            at = if end { bytes.len() } else { at };
+        } else {
+            while let Some(length) =
+                self.message(&bytes[at..], None, end, feed).map_err(|problem| placed(problem, self.messages))?
+            {
+                at += length;
+            }
+            // The last message of a stream that was cut off.
+            at = if end { bytes.len() } else { at };
+        }
+        if end {
+            self.emit(true, feed)?;
+        }
+        Ok(at)
+    }
+
+    fn is_read_whole(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, notes: &mut Vec<String>) {
+        notes.push(format!(
+            "{} records of flows in {} messages, spread over their time and summed over 10 s: loads are means, of queues nothing is known, and \
+             an interval in which no flow was told is unknown",
+            self.records, self.messages
+        ));
+        for (count, what) in [
+            (self.missing, "messages or records are missing, by their numbers: loads are lower bounds"),
+            (self.late, "parts of records came after their interval was told, and were passed over"),
+            (self.sampled, "records are of sampled packets, and were multiplied by the rate that they say"),
+            (self.others, "packets of the capture are no flows, and were passed over"),
+        ] {
+            notes.extend((count > 0).then(|| format!("{count} {what}")));
+        }
+        self.over.notes(notes);
+    }
+}

@@ -1,0 +1,341 @@
+//! OTLP metrics: requests of an exporter, in protobuf or as JSON, of SONiC's high-frequency telemetry and of hosts.
+//!
+//! Source: OTLP, metrics/v1/metrics.proto, common/v1/common.proto, collector/metrics/v1 (fields and numbers; 64-bit numbers of
+//! JSON in quotes); SONiC sonic-swss crates/countersyncd message/otel.rs (gauges `sai_counter_type_T_stat_S` with `object_name`,
+//! `sai_type_id`, `sai_stat_id`), and the conventions for hosts (`system.network.io`, `.packets`, `.dropped`).
+//!
+//! The few fields that are read are declared here: the crate `opentelemetry-proto` brings all signals, and the SDK behind them.
+
+use super::documents::{whole, Documents};
+use super::looks::{of_sai, Counter, Looks};
+use super::{no_columns, Decode, Feed, PassedOver, Streamed};
+use crate::counters::Value;
+use crate::formats::mapping::Mapping;
+use crate::input::problem::Problem;
+use prost::Message;
+use serde_json::Value as Json;
+
+/// Requests in JSON, one a line as the collector's file exporter writes them, or in any other layout.
+pub const JSON: Streamed = Streamed { name: "otlp-json", title: "OTLP JSON", recognises: is_json, make: json };
+
+/// Requests in protobuf: one behind another, each behind its length in four bytes or bare.
+pub const PROTOBUF: Streamed = Streamed { name: "otlp", title: "OTLP protobuf", recognises: is_protobuf, make: protobuf };
+
+/// Longest request [bytes]; a longer one is not held.
+const LONGEST: usize = 16 << 20;
+
+#[derive(Clone, PartialEq, Message)]
+struct ResourceMetrics {
+    #[prost(message, optional, tag = "1")]
+    resource: Option<Resource>,
+    #[prost(message, repeated, tag = "2")]
+    scopes: Vec<ScopeMetrics>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Resource {
+    #[prost(message, repeated, tag = "1")]
+    attributes: Vec<KeyValue>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct KeyValue {
+    #[prost(string, tag = "1")]
+    key: String,
+    #[prost(message, optional, tag = "2")]
+    value: Option<AnyValue>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct AnyValue {
+    #[prost(string, optional, tag = "1")]
+    text: Option<String>,
+    #[prost(int64, optional, tag = "3")]
+    number: Option<i64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ScopeMetrics {
+    #[prost(message, repeated, tag = "2")]
+    metrics: Vec<Metric>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Metric {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(message, optional, tag = "5")]
+    gauge: Option<Numbers>,
+    #[prost(message, optional, tag = "7")]
+    sum: Option<Numbers>,
+}
+
+/// A gauge, or a sum, whose temporality is 1 for differences.
+#[derive(Clone, PartialEq, Message)]
+struct Numbers {
+    #[prost(message, repeated, tag = "1")]
+    points: Vec<Point>,
+    #[prost(int32, tag = "2")]
+    temporality: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Point {
+    #[prost(fixed64, tag = "3")]
+    time: u64,
+    #[prost(double, optional, tag = "4")]
+    double: Option<f64>,
+    #[prost(sfixed64, optional, tag = "6")]
+    int: Option<i64>,
+    #[prost(message, repeated, tag = "7")]
+    attributes: Vec<KeyValue>,
+    #[prost(uint32, tag = "8")]
+    flags: u32,
+}
+
+fn is_json(start: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(start);
+    let begins = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
+    begins && text.contains("\"resourceMetrics\"")
+}
+
+/// Length that a field of bytes with this tag has at the front of bytes, and what is behind it.
+fn inner(bytes: &[u8], tag: u8) -> Option<(u64, &[u8])> {
+    let (found, rest) = bytes.split_first()?;
+    let (length, size) = super::lanz::varint(rest).filter(|_| *found == tag)?;
+    Some((length, &rest[size..]))
+}
+
+/// Begin of the first request: 4 where its length stands before it.
+fn prefix(start: &[u8]) -> usize {
+    if matches!(start, [0, _, _, _, 0x0a, ..]) {
+        4
+    } else {
+        0
+    }
+}
+
+/// True for metrics of a resource that begin with its first attribute, or with a metric's name.
+fn is_protobuf(start: &[u8]) -> bool {
+    let nested = |tags: [u8; 3]| {
+        let (mut rest, mut room) = inner(start.get(prefix(start)..)?, 0x0a).map(|(length, rest)| (rest, length))?;
+        for tag in tags {
+            let (length, behind) = inner(rest, tag)?;
+            if length == 0 || length >= room {
+                return None;
+            }
+            (rest, room) = (behind, length);
+        }
+        Some(())
+    };
+    // Resource, attribute, key; scope, metric, name.
+    nested([0x0a, 0x0a, 0x0a]).or_else(|| nested([0x12, 0x12, 0x0a])).is_some()
+}
+
+fn json(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
+    no_columns(mapping, "OTLP")?;
+    Ok(Box::new(Requests { documents: Some(Documents::default()), ..Requests::default() }))
+}
+
+fn protobuf(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
+    no_columns(mapping, "OTLP")?;
+    Ok(Box::new(Requests::default()))
+}
+
+/// Decoder of requests.
+#[derive(Default)]
+struct Requests {
+    /// Finder of documents; none of protobuf.
+    documents: Option<Documents>,
+    /// Bytes of a length before each request of protobuf, once that is known.
+    prefix: Option<usize>,
+    looks: Looks,
+    messages: u64,
+    points: u64,
+    over: PassedOver,
+}
+
+/// Meaning of a host's metric by its name.
+fn of_host(name: &str) -> Option<Counter> {
+    match name {
+        "system.network.io" => Some(Counter::Bytes),
+        "system.network.packets" => Some(Counter::Packets),
+        "system.network.dropped" => Some(Counter::Dropped),
+        _ => None,
+    }
+}
+
+/// The number of a text or a number.
+fn number(value: &AnyValue) -> Option<u16> {
+    value.number.and_then(|number| number.try_into().ok()).or_else(|| value.text.as_ref()?.parse().ok())
+}
+
+/// Value of an attribute.
+fn attribute<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a AnyValue> {
+    attributes.iter().find(|attribute| attribute.key == key)?.value.as_ref()
+}
+
+fn text<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> {
+    attribute(attributes, key)?.text.as_deref()
+}
+
+impl Requests {
+    fn resource(&mut self, metrics: &ResourceMetrics, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        let of_resource = metrics.resource.as_ref().map(|resource| resource.attributes.as_slice()).unwrap_or_default();
+        let host = text(of_resource, "host.name").map_or(String::new(), |host| format!("{host} "));
+        for metric in metrics.scopes.iter().flat_map(|scope| &scope.metrics) {
+            let is_delta = metric.sum.as_ref().is_some_and(|sum| sum.temporality == 1);
+            let Some(numbers) = metric.gauge.as_ref().or(metric.sum.as_ref()) else {
+                self.over.add(|| "metrics that are neither gauges nor sums".into());
+                continue;
+            };
+            for point in &numbers.points {
+                self.point(&metric.name, point, is_delta, &host, feed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn point(&mut self, name: &str, point: &Point, is_delta: bool, host: &str, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        let all = point.attributes.as_slice();
+        let sai = attribute(all, "sai_type_id").zip(attribute(all, "sai_stat_id"));
+        let counter = match sai.map(|(kind, statistic)| (number(kind), number(statistic))) {
+            Some((Some(kind), Some(statistic))) => of_sai(kind, statistic),
+            // What came in is another queue's.
+            _ if matches!(text(all, "direction").or_else(|| text(all, "network.io.direction")), Some("receive")) => return Ok(()),
+            _ => of_host(name),
+        };
+        let Some(counter) = counter else {
+            self.over.add(|| format!("points of the metric '{}'", crate::input::problem::shortened(name)));
+            return Ok(());
+        };
+        // Bit 0: there is no value, and what was counted so far is over.
+        let value = point.int.and_then(|int| u64::try_from(int).ok());
+        let value = value.or_else(|| point.double.filter(|double| (0.0..1e18).contains(double)).map(|double| double as u64));
+        let Some(value) = value.filter(|_| point.flags & 1 == 0) else {
+            self.over.add(|| "points without a value, or with a negative one".into());
+            return Ok(());
+        };
+        let label = ["object_name", "device", "network.interface.name"].into_iter().find_map(|key| text(all, key));
+        let port = format!("{host}{}", label.unwrap_or("otlp"));
+        self.points += 1;
+        let value = if is_delta { Value::Since(value) } else { Value::Total(value, Some(64)) };
+        self.looks.take(&port, u128::from(point.time) * 1_000, (counter, value), feed)
+    }
+
+    fn requests(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
+        let before = match self.prefix {
+            Some(before) => before,
+            None if bytes.len() < 5 => return Ok(0),
+            None => *self.prefix.insert(prefix(bytes)),
+        };
+        let mut at = 0;
+        while at < bytes.len() {
+            let place = format!("message {}", self.messages + 1);
+            let wrong = |what: &str, value: String| Problem::new(what).value(value).place(place.clone());
+            let (skip, length) = if before > 0 {
+                let Some(length) = super::templates::u32_at(bytes, at) else { break };
+                (before, length as usize)
+            } else {
+                // Of a bare request each part is a message.
+                let Some((length, size)) = bytes.get(at + 1..).and_then(super::lanz::varint) else { break };
+                if bytes[at] != 0x0a {
+                    return Err(wrong("is no field of a request of OTLP metrics", format!("{:#04x}", bytes[at])));
+                }
+                (1 + size, usize::try_from(length).unwrap_or(usize::MAX))
+            };
+            if length > LONGEST {
+                return Err(wrong("is no length of a request", length.to_string()).accepted(format!("up to {LONGEST} bytes")));
+            }
+            let Some(body) = bytes.get(at + skip..at + skip + length) else { break };
+            let broken = |error: prost::DecodeError| wrong("is no request of OTLP metrics", error.to_string());
+            let parts = if before > 0 {
+                Request::decode(body).map_err(broken)?.resources
+            } else {
+                vec![ResourceMetrics::decode(body).map_err(broken)?]
+            };
+            parts.iter().try_for_each(|part| self.resource(part, feed)).map_err(|problem| problem.place(place.clone()))?;
+            self.messages += 1;
+            at += skip + length;
+        }
+        // The last message of a stream that was cut off.
+        Ok(if end { bytes.len() } else { at })
+    }
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Request {
+    #[prost(message, repeated, tag = "1")]
+    resources: Vec<ResourceMetrics>,
+}
+
+/// Parts of a request in JSON, as protobuf has them.
+fn of_json(request: &Json) -> Vec<ResourceMetrics> {
+    let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
+    let attributes = |of: &Json| {
+        let pair = |pair: &Json| KeyValue {
+            key: pair["key"].as_str().unwrap_or_default().to_string(),
+            value: Some(AnyValue {
+                text: pair["value"]["stringValue"].as_str().map(str::to_string),
+                number: whole(&pair["value"]["intValue"]).and_then(|number| number.try_into().ok()),
+            }),
+        };
+        list(&of["attributes"]).iter().map(pair).collect::<Vec<_>>()
+    };
+    let point = |point: &Json| Point {
+        time: whole(&point["timeUnixNano"]).unwrap_or_default(),
+        double: point["asDouble"].as_f64(),
+        // Numbers beyond 2^63 stand as negative ones, which count as unknown.
+        int: whole(&point["asInt"]).and_then(|number| number.try_into().ok()),
+        attributes: attributes(point),
+        flags: whole(&point["flags"]).unwrap_or_default() as u32,
+    };
+    let numbers = |of: &Json| {
+        let temporality = match &of["aggregationTemporality"] {
+            Json::String(name) => i32::from(name == "AGGREGATION_TEMPORALITY_DELTA"),
+            number => whole(number).unwrap_or_default() as i32,
+        };
+        of.is_object().then(|| Numbers { points: list(&of["dataPoints"]).iter().map(point).collect(), temporality })
+    };
+    let metric = |metric: &Json| Metric {
+        name: metric["name"].as_str().unwrap_or_default().to_string(),
+        gauge: numbers(&metric["gauge"]),
+        sum: numbers(&metric["sum"]),
+    };
+    let scope = |scope: &Json| ScopeMetrics { metrics: list(&scope["metrics"]).iter().map(metric).collect() };
+    let resource = |resource: &Json| ResourceMetrics {
+        resource: Some(Resource { attributes: attributes(&resource["resource"]) }),
+        scopes: list(&resource["scopeMetrics"]).iter().map(scope).collect(),
+    };
+    list(&request["resourceMetrics"]).iter().map(resource).collect()
+}
+
+impl Decode for Requests {
+    fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
+        let used = match self.documents.take() {
+            None => self.requests(bytes, end, feed)?,
+            Some(mut documents) => {
+                let used = documents.read(bytes, end, |request| {
+                    self.messages += 1;
+                    of_json(&request).iter().try_for_each(|part| self.resource(part, feed))
+                });
+                self.documents = Some(documents);
+                used?
+            }
+        };
+        if end {
+            self.looks.finish(feed)?;
+        }
+        Ok(used)
+    }
+
+    fn finish(&mut self, notes: &mut Vec<String>) {
+        notes.push(format!("{} points in {} requests of OTLP", self.points, self.messages));
+        if self.looks.held {
+            notes.push(
+                "watermarks that stay the same say nothing of the last interval, unless the switch begins each anew".into(),
+            );
+        }
+        self.over.notes(notes);
+    }
+}

@@ -1,0 +1,428 @@
+//! Telemetry of further public descriptions: INT, flow records, OTLP, Cisco's bursts, BroadView's buffers; bytes are put together here.
+
+use super::counters::report;
+use super::feeds::{intervals, number, text};
+use super::{failure, readings, Folder};
+use crate::counters::{Reading, State};
+use crate::trace::Level;
+
+const S: u64 = 1_000_000_000_000;
+
+fn be(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+fn shorts(shorts: &[u16]) -> Vec<u8> {
+    shorts.iter().flat_map(|short| short.to_be_bytes()).collect()
+}
+
+/// An IPv4 packet from 10.0.0.1 to 10.0.0.2; `length`: the whole, of which only what is here was kept.
+fn ip(protocol: u8, dscp: u8, length: u16, content: &[u8]) -> Vec<u8> {
+    let head =
+        [&[0x45, dscp << 2][..], &length.to_be_bytes(), &[0, 1, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]].concat();
+    [&head[..], content].concat()
+}
+
+fn tcp(ports: (u16, u16)) -> Vec<u8> {
+    [shorts(&[ports.0, ports.1]), vec![0; 8], vec![0x50, 0x10, 0, 0, 0, 0, 0, 0]].concat()
+}
+
+fn udp(ports: (u16, u16), content: &[u8]) -> Vec<u8> {
+    [shorts(&[ports.0, ports.1, 8 + content.len() as u16, 0]), content.to_vec()].concat()
+}
+
+/// A capture (microseconds, big endian) of frames at microseconds after second 1,700,000,000.
+fn pcap(frames: &[(u32, Vec<u8>)]) -> Vec<u8> {
+    let mut file = [be(&[0xa1b2_c3d4]), shorts(&[2, 4]), be(&[0, 0, 65_535, 1])].concat();
+    for (us, packet) in frames {
+        let frame = [&[0; 12][..], &[8, 0], packet].concat();
+        file.extend(be(&[1_700_000_000 + us / 1_000_000, us % 1_000_000, frame.len() as u32, frame.len() as u32]));
+        file.extend(frame);
+    }
+    file
+}
+
+fn datagram(ports: (u16, u16), content: &[u8]) -> Vec<u8> {
+    ip(17, 0, 28 + content.len() as u16, &udp(ports, content))
+}
+
+/// A report group of node 7 (telemetry_report.mdk): version 2, hardware 1, the number, then reports.
+fn group(sequence: u32, reports: &[Vec<u8>]) -> Vec<u8> {
+    [be(&[2 << 28 | 1 << 22 | sequence, 7]), reports.concat()].concat()
+}
+
+/// A report with baseline metadata and a truncated IPv4 packet: flags D, Q, F in the highest bits.
+fn int(flags: u8, bits: u16, metadata: &[u8], inner: &[u8]) -> Vec<u8> {
+    let (own, all) = (metadata.len() / 4, 2 + metadata.len() / 4 + inner.len() / 4);
+    [&[0x14, all as u8, own as u8, flags][..], &bits.to_be_bytes(), &[0; 6], metadata, inner].concat()
+}
+
+#[test]
+fn reports_of_int_tell_queues_and_drops_where_a_packet_found_them() {
+    // "Example with Baseline Metadata and Truncated IPv4": interfaces and occupancy, 5 words of IP and 5 of TCP.
+    let inner = ip(6, 0, 1_500, &tcp((40_000, 80)));
+    let queue = |cells: u32| [shorts(&[1, 2]), be(&[3 << 24 | cells])].concat();
+    let lost = [shorts(&[1, 2]), vec![3, 71, 0, 0]].concat();
+    let frames = [
+        (
+            10,
+            datagram((5_000, 32_766), &group(5, &[int(0x20, 0x5000, &queue(4), &inner), int(0x60, 0x5000, &queue(900), &inner)])),
+        ),
+        (20, datagram((5_000, 32_766), &group(6, &[int(0xa0, 0x4001, &lost, &inner)]))),
+        (30, datagram((5_000, 32_766), &group(9, &[int(0x20, 0x5000, &[&shorts(&[1, 2])[..], &[0xff; 4]].concat(), &inner)]))),
+        (40, datagram((5_000, 9), b"something else that is here")),
+    ];
+    let folder = Folder::new();
+    let path = folder.file("int.pcap", pcap(&frames));
+    let asked = failure(&path, None);
+    assert!(
+        asked.contains("packet 1: queue-occupancy: '4' counts bytes, cells or packets, and a report does not say which"),
+        "{asked}"
+    );
+    assert!(asked.contains("--columns queue=queue-occupancy:cells(208B), or :B"), "{asked}");
+    let (found, notes) = intervals(&std::fs::read(&path).unwrap(), "int.pcap", Some("queue=queue-occupancy:cells(208B)"));
+    let told: Vec<_> = found.iter().map(|(port, i)| (port.as_str(), i.length(), i.queue, i.dropped)).collect();
+    let port = "node 7 port 2 queue 3";
+    assert_eq!(told, [(port, 0, Some(4 * 208), None), (port, 0, Some(900 * 208), None), (port, 0, None, Some(1))]);
+    let said = notes.join("\n");
+    for part in [
+        "4 reports of INT",
+        "1 of dropped packets, 1 of congested queues",
+        "2 reports are missing",
+        "1 drops of reason 71",
+        "1 packets of the capture are no INT",
+    ] {
+        assert!(said.contains(part), "{part}\nin\n{said}");
+    }
+    let options = r#"{"rate": "10Gbps", "above": "100KB", "columns": "queue=queue-occupancy:cells(208B)"}"#;
+    let told = report(&path, options).unwrap();
+    let port = &told.ports[0];
+    assert_eq!((port.bursts_found, port.dropped, port.peak_bytes), (1, Some(1), Some(900 * 208)));
+    let culprit = &port.bursts[0].indirect[0];
+    // 1500 B of IP with Ethernet's 18 B, once for each of the two reports of the burst, or more.
+    assert_eq!((culprit.name.as_str(), culprit.bytes % 1_518, culprit.share), ("10.0.0.1:40000 > 10.0.0.2:80 tcp", 0, 1.0));
+    let said = failure(&path, Some("queue=depth:B"));
+    assert!(said.contains("names no unit that INT leaves open; accepted: queue=queue-occupancy:UNIT"), "{said}");
+}
+
+#[test]
+fn stacks_of_int_md_tell_each_hop_and_the_packet_as_it_was() {
+    // "Example with new UDP header and INT-MD inserted before TCP": node and occupancy of two hops, the last one first.
+    let hops = be(&[2, 1 << 24 | 50, 1, 4 << 24 | 7]);
+    let shim = [&[0x18, 7, 0, 6][..], &[0x20, 0, 2, 6, 0x90, 0, 0, 0, 0, 0, 0, 0], &hops].concat();
+    let packet = |us| (us, ip(17, 0, 300, &udp((999, 5_555), &[&shim[..], &tcp((40_000, 80))].concat())));
+    let (found, _) = intervals(&pcap(&[packet(10), packet(20)]), "md.pcap", Some("queue=queue-occupancy:B"));
+    let told: Vec<_> = found.iter().map(|(port, i)| (port.as_str(), i.queue)).collect();
+    let once = [("node 2 queue 1", Some(50)), ("node 1 queue 4", Some(7))];
+    assert_eq!(told, [once, once].concat());
+    let folder = Folder::new();
+    let path = folder.file("md.pcap", pcap(&[packet(10), packet(20)]));
+    let told =
+        report(&path, r#"{"rate": "10Gbps", "above": "40B", "until": "1B", "columns": "queue=queue-occupancy:B"}"#).unwrap();
+    let port = told.ports.iter().find(|port| port.port == "node 2 queue 1").unwrap();
+    assert_eq!(port.bursts[0].indirect[0].name, "10.0.0.1:40000 > 10.0.0.2:80 tcp");
+    // A report may bring the stack of the hops before in its packet, and none of its own.
+    let inner = ip(6, 0x17, 400, &[&tcp((1, 2))[..], &[0x10, 7, 0, 0], &shim[4..]].concat());
+    let inner_only = [&[0x04, (inner.len() / 4) as u8, 0, 0x20][..], &inner].concat();
+    let (found, _) =
+        intervals(&pcap(&[(5, datagram((1, 2), &group(1, &[inner_only])))]), "in.pcap", Some("queue=queue-occupancy:B"));
+    assert_eq!(found.iter().map(|(port, i)| (port.as_str(), i.queue)).collect::<Vec<_>>(), once);
+    // Times of the devices: 8 bytes at bit 5, all ones where a node has none.
+    let stamped = |ns: u64| [be(&[9]), be(&[77]), ns.to_be_bytes().to_vec()].concat();
+    let md = [&[0x10, 7, 0, 0][..], &[0x20, 0, 4, 6, 0x94, 0, 0, 0, 0, 0, 0, 0], &stamped(1_700_000_000_000_000_500)].concat();
+    let packet = ip(6, 0x17, 300, &[&tcp((1, 2))[..], &md].concat());
+    let columns = Some("queue=queue-occupancy:B,time=egress-timestamp:ns");
+    let (found, _) = intervals(&pcap(&[(5, packet)]), "ts.pcap", columns);
+    assert_eq!((found.len(), found[0].1.end.ps() % S, found[0].1.queue), (1, 500_000, Some(77)));
+}
+
+/// A message of NetFlow 9 of domain 5 (RFC 3954): uptime 1000 s at its export.
+fn netflow9(sequence: u32, export: u32, sets: &[Vec<u8>]) -> Vec<u8> {
+    [shorts(&[9, sets.len() as u16]), be(&[1_000_000, export, sequence, 5]), sets.concat()].concat()
+}
+
+fn set(id: u16, body: &[u8]) -> Vec<u8> {
+    [shorts(&[id, 4 + body.len() as u16]), body.to_vec()].concat()
+}
+
+const T: u32 = 1_700_000_000;
+
+/// Addresses, ports, protocol, egress interface, bytes, first and last by uptime [ms].
+const FIELDS_9: [u16; 20] = [256, 9, 8, 4, 12, 4, 7, 2, 11, 2, 4, 1, 14, 2, 1, 4, 22, 4, 21, 4];
+
+fn flow9(host: u8, bytes: u32, first: u32, last: u32) -> Vec<u8> {
+    [&[10, 0, 0, host, 10, 0, 0, 9][..], &shorts(&[40_000, 80]), &[6], &shorts(&[3]), &be(&[bytes, first, last])].concat()
+}
+
+#[test]
+fn flow_records_tell_who_talked_in_bytes_by_interval() {
+    let records = [
+        // 10 s of 1 Gb/s by one host, from T - 100 s on; a tenth of it by another, over twice the time.
+        flow9(1, 1_250_000_000, 900_000, 910_000),
+        flow9(2, 250_000_000, 900_000, 920_000),
+        flow9(2, 1_000, 960_000, 960_000),
+    ];
+    let stream = [
+        netflow9(1, T, &[set(0, &shorts(&FIELDS_9)), set(256, &records.concat())]),
+        netflow9(4, T, &[set(0x101, &[1, 2, 3, 4])]),
+    ]
+    .concat();
+    let folder = Folder::new();
+    let path = folder.file("flows.nf9", &stream);
+    let (found, notes) = readings(&path, None).unwrap();
+    let of_intervals: Vec<_> = found
+        .iter()
+        .filter_map(|(port, reading)| match reading {
+            Reading::Interval(i) => Some((port.as_str(), i.length() / S, i.sent, i.state)),
+            _ => None,
+        })
+        .collect();
+    let port = "domain 5 if 3";
+    assert_eq!(
+        of_intervals,
+        [
+            (port, 10, Some(1_375_000_000), State::Known),
+            (port, 10, Some(125_000_000), State::Known),
+            // 40 s in which no flow was told.
+            (port, 40, None, State::Gap),
+            (port, 10, Some(1_000), State::Known),
+        ]
+    );
+    let said = notes.join("\n");
+    assert!(said.contains("3 records of flows in 2 messages") && said.contains("2 messages or records are missing"), "{said}");
+    assert!(said.contains("sets of template 257, which was not told before: 1"), "{said}");
+    let told = report(&path, r#"{"rate": "10Gbps", "share": 0.1}"#).unwrap();
+    let port = &told.ports[0];
+    assert_eq!((port.bursts_found, port.peak_bytes), (1, None), "nothing of a queue");
+    let named: Vec<_> = port.bursts[0].indirect.iter().map(|c| (c.name.as_str(), c.bytes)).collect();
+    let (first, second) = ("10.0.0.1:40000 > 10.0.0.9:80 tcp", "10.0.0.2:40000 > 10.0.0.9:80 tcp");
+    assert_eq!(named, [(first, 1_250_000_000), (second, 125_000_000)]);
+    // Bytes of a record are all told, whatever its time.
+    let all: u64 = of_intervals.iter().filter_map(|(_, _, sent, _)| *sent).sum();
+    assert_eq!(all, 1_250_000_000 + 250_000_000 + 1_000);
+    // In a capture the exporter has a name.
+    let captured = pcap(&[(5, datagram((1_234, 2_055), &stream[..stream.len() - 28]))]);
+    let (found, _) = intervals(&captured, "flows.pcap", None);
+    assert_eq!(found[0].0, "10.0.0.1 if 3");
+}
+
+#[test]
+fn flows_of_ipfix_may_have_fields_of_variable_length_and_other_clocks() {
+    let message = |sequence: u32, sets: &[Vec<u8>]| {
+        let body = sets.concat();
+        [shorts(&[10, 16 + body.len() as u16]), be(&[T, sequence, 8]), body].concat()
+    };
+    // A text of variable length first, IPv6, total octets beside those of the record, milliseconds since 1970, sampling 1 of 100.
+    let fields = [300, 9, 82, 65_535, 27, 16, 28, 16, 1, 8, 14, 4, 152, 8, 153, 8, 34, 4, 0x8005, 2];
+    let template = [shorts(&fields), be(&[29_305])].concat();
+    let record = |name: &[u8], octets: u64| {
+        let ms = (u64::from(T) - 5) * 1_000;
+        let v6 = |host: u8| [&[0xfd, 0][..], &[0; 13], &[host]].concat();
+        let numbers =
+            [octets.to_be_bytes().to_vec(), be(&[77]), ms.to_be_bytes().to_vec(), ms.to_be_bytes().to_vec(), be(&[100])];
+        [&[name.len() as u8][..], name, &v6(1), &v6(2), &numbers.concat(), &[0, 9]].concat()
+    };
+    let stream = message(0, &[set(2, &template), set(300, &[record(b"eth0", 500), record(b"", 7)].concat())]);
+    let (found, notes) = intervals(&stream, "flows.ipfix", None);
+    assert_eq!(found.iter().map(|(port, i)| (port.as_str(), i.sent)).collect::<Vec<_>>(), [("domain 8 if 77", Some(50_700))]);
+    assert!(notes.iter().any(|note| note.contains("2 records are of sampled packets")), "{notes:?}");
+    let folder = Folder::new();
+    let cut = message(0, &[set(2, &template), set(300, &record(b"eth0", 500)[..68])]);
+    let said = failure(&folder.file("cut.ipfix", cut), None);
+    assert!(said.contains("message 1: template 300: ends within a record"), "{said}");
+}
+
+/// A point of SONiC's exporter (message/otel.rs): object, type, statistic, time, value.
+fn point(object: &str, sai: (u16, u16), ns: u64, value: i64) -> Vec<u8> {
+    let attribute = |key: &str, value: &str| text(7, &[text(1, key.as_bytes()), text(2, &text(1, value.as_bytes()))].concat());
+    let fixed = |field: u64, value: u64| {
+        [number(field, 0)[..1].iter().map(|tag| tag | 1).collect(), value.to_le_bytes().to_vec()].concat()
+    };
+    let all = [
+        fixed(3, ns),
+        fixed(6, value as u64),
+        attribute("object_name", object),
+        attribute("sai_type_id", &sai.0.to_string()),
+        attribute("sai_stat_id", &sai.1.to_string()),
+    ];
+    let gauge = text(5, &text(1, &all.concat()));
+    text(2, &[text(1, format!("sai_counter_type_{}_stat_{}", sai.0, sai.1).as_bytes()), gauge].concat())
+}
+
+fn request(metrics: &[Vec<u8>]) -> Vec<u8> {
+    let service = text(1, &[text(1, b"service.name"), text(2, &text(1, b"countersyncd"))].concat());
+    text(1, &[text(1, &service), text(2, &metrics.concat())].concat())
+}
+
+#[test]
+fn gauges_of_sonic_in_otlp_are_counters_of_ports_and_queues() {
+    let at = |ms: u64| 1_700_000_000_000_000_000 + ms * 1_000_000;
+    let requests: Vec<Vec<u8>> = [(0, 1_000, 5_000), (1, 9_000, 70_000), (2, 9_500, 6_000)]
+        .iter()
+        .map(|(ms, octets, most)| {
+            request(&[
+                point("Ethernet0", (1, 9), at(*ms), *octets),
+                point("Ethernet0|3", (21, 0x19), at(*ms), *most),
+                point("x", (26, 1), at(*ms), 1),
+            ])
+        })
+        .collect();
+    let (found, notes) = intervals(&requests.concat(), "otlp.bin", None);
+    let told: Vec<_> = found.iter().map(|(port, i)| (port.as_str(), i.length() / 1_000_000, i.sent, i.watermark)).collect();
+    let mut expected = [
+        ("Ethernet0", 1_000, Some(8_000), None),
+        ("Ethernet0", 1_000, Some(500), None),
+        ("Ethernet0|3", 1_000, None, Some(70_000)),
+        ("Ethernet0|3", 1_000, None, Some(6_000)),
+    ];
+    expected.sort_by_key(|row| row.0);
+    let mut sorted = told.clone();
+    sorted.sort_by_key(|row| row.0);
+    assert_eq!(sorted, expected);
+    assert!(notes.iter().any(|note| note.contains("points of the metric 'sai_counter_type_26_stat_1': 3")), "{notes:?}");
+    // Each behind its length, as a collector's file may have them.
+    let framed: Vec<u8> = requests.iter().flat_map(|r| [be(&[r.len() as u32]), r.clone()].concat()).collect();
+    assert_eq!(intervals(&framed, "framed.bin", None).0, found);
+    let folder = Folder::new();
+    let said = failure(&folder.file("bad.bin", [&requests[0][..], &[0x42, 0x01, 0x00]].concat()), None);
+    assert!(said.contains("message 2: '0x42' is no field of a request of OTLP metrics"), "{said}");
+}
+
+#[test]
+fn otlp_in_json_has_sonics_gauges_and_sums_of_hosts() {
+    let gauge = |ns: u64, value: u64| {
+        format!(r#"{{"resourceMetrics":[{{"resource":{{"attributes":[{{"key":"host.name","value":{{"stringValue":"h1"}}}}]}},"scopeMetrics":[{{"metrics":[
+        {{"name":"sai_counter_type_1_stat_12","gauge":{{"dataPoints":[{{"timeUnixNano":"{ns}","asInt":"{value}","attributes":[{{"key":"object_name","value":{{"stringValue":"Ethernet4"}}}},{{"key":"sai_type_id","value":{{"stringValue":"1"}}}},{{"key":"sai_stat_id","value":{{"stringValue":"12"}}}}]}}]}}}},
+        {{"name":"system.network.io","sum":{{"aggregationTemporality":2,"isMonotonic":true,"dataPoints":[{{"timeUnixNano":"{ns}","asInt":"{value}000","attributes":[{{"key":"device","value":{{"stringValue":"eth0"}}}},{{"key":"direction","value":{{"stringValue":"transmit"}}}}]}},{{"timeUnixNano":"{ns}","asInt":"5","attributes":[{{"key":"device","value":{{"stringValue":"eth0"}}}},{{"key":"direction","value":{{"stringValue":"receive"}}}}]}}]}}}}]}}]}}]}}"#)
+        .replace('\n', "")
+    };
+    let lines: String = (0..3).map(|i| gauge(1_700_000_000_000_000_000 + i * 1_000_000_000, 7 + i * i) + "\n").collect();
+    let (mut found, notes) = intervals(lines.as_bytes(), "metrics.json", None);
+    found.sort_by_key(|(port, i)| (port.clone(), i.end));
+    let told: Vec<_> = found.iter().map(|(port, i)| (port.as_str(), i.sent, i.dropped)).collect();
+    let (switch, host) = ("h1 Ethernet4", "h1 eth0");
+    assert_eq!(told, [(switch, None, Some(1)), (switch, None, Some(3)), (host, Some(1_000), None), (host, Some(3_000), None)]);
+    assert!(notes.iter().any(|note| note.contains("6 points in 3 requests of OTLP")), "{notes:?}");
+}
+
+const BURST: &str = r#"{"if-str": "Eth1/36", "queue": "U0", "threshold": "310128", "start-time": "2026/11/21 08:00:00:081725",
+    "peak": "832000", "peak-time": "2026/11/21 08:00:00:081825", "end-depth": "9000", "end-time": "2026/11/21 08:00:00:081925", "duration": "200.00 us"}"#;
+
+#[test]
+fn micro_bursts_of_nxos_are_bursts_with_their_peak() {
+    let folder = Folder::new();
+    let early = r#"{"if-str": "Eth1/36", "queue": "U0", "threshold": "310128", "start-time": "2026/11/21 08:00:00:081725"}"#;
+    let again = BURST.replace(":0819", ":0919").replace(":0818", ":0918").replace(":0817", ":0917");
+    let answer = |rows: &[&str]| {
+        format!(r#"{{"TABLE_module": {{"ROW_module": {{"TABLE_instance": {{"ROW_instance": [{}]}}}}}}}}"#, rows.join(","))
+    };
+    let text = [answer(&[early]), answer(&[&again, BURST])].join("\n");
+    let path = folder.file("bursts.json", &text);
+    let told = report(&path, r#"{"rate": "10Gbps", "above": "310000B"}"#).unwrap();
+    let port = &told.ports[0];
+    assert_eq!((port.port.as_str(), port.bursts_found, port.peak_bytes), ("Eth1/36 U0", 2, Some(832_000)));
+    for burst in &port.bursts {
+        assert_eq!(
+            (burst.duration_ps, burst.peak_ps - burst.start_ps, burst.peak_bytes),
+            (200_000_000, 100_000_000, Some(832_000))
+        );
+        assert!(!burst.open && !burst.counted.as_ref().unwrap().peak_at_least);
+    }
+    assert!(told.notes.iter().any(|note| note.contains("1 records stand in several answers")), "{:?}", told.notes);
+    // The table of the command line says the same.
+    let row = |us: u32| {
+        format!("Eth1/36     | U0  |   310128|2026/11/21 08:00:00:{:06}|   832000|2026/11/21 08:00:00:{:06}|     9000|2026/11/21 08:00:00:{:06}| 200.00 us", us, us + 100, us + 200)
+    };
+    let table = format!("slot  1\n=======\n{}\n          Microburst Statistics\n  Flags: E - Early start record, U - Unicast, M - Multicast\nEthernet |Queue|Threshold|Start Time|Peak|Peak Time|End|End Time|Duration\n{}\n{}\n", "-".repeat(60), row(91_725), row(81_725));
+    let other = report(&folder.file("bursts.txt", table), r#"{"rate": "10Gbps", "above": "310000B"}"#).unwrap();
+    let spans = |report: &crate::trace::TraceReport| {
+        report.ports[0].bursts.iter().map(|b| (b.start_ps, b.end_ps, b.peak_bytes)).collect::<Vec<_>>()
+    };
+    assert_eq!(spans(&other), spans(&told));
+    // A record that contradicts itself is unknown, and no burst.
+    let wrong = BURST.replace("\"peak\": \"832000\"", "\"peak\": \"100\"");
+    let told = report(&folder.file("wrong.json", answer(&[&wrong])), r#"{"rate": "10Gbps", "above": "310000B"}"#).unwrap();
+    let unknown = &told.ports[0].counted.as_ref().unwrap().unknown;
+    assert_eq!((told.ports[0].bursts_found, unknown[0].state, unknown[0].ps), (0, "contradicting", 200_000_000));
+    let said = failure(&folder.file("bad.json", answer(&[&BURST.replace("2026/11/21 08:00:00:081725", "yesterday")])), None);
+    assert!(
+        said.contains(
+            "document 1: start-time: 'yesterday' is no date and time; accepted: for example 2026/11/21 08:00:00:123456"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn reports_of_bst_ask_what_their_counts_are() {
+    // The form of broadview-lib's own test, with three times.
+    let one = |second: u32, cells: u32| {
+        format!(
+            r#"{{"jsonrpc": "2.0", "method": "get-bst-report", "asic-id": "20", "version": "1", "time-stamp": "2014-11-18 - 00:15:{second:02} ",
+            "report": [{{"realm": "device", "data": 46}}, {{"realm": "egress-uc-queue", "data": [[6, "2", {cells}]]}},
+            {{"realm": "ingress-port-priority-group", "data": [{{"port": "3", "data": [[5, {}, 44450]]}}]}}]}}"#,
+            cells / 2
+        )
+    };
+    let reports = [one(4, 10), one(5, 1_111), one(6, 300)].join("\n");
+    let folder = Folder::new();
+    let path = folder.file("bst.json", &reports);
+    let asked = failure(&path, None);
+    assert!(
+        asked.contains("the report does not say what its values are") && asked.contains("watermark=buffer-count:cells(208B)"),
+        "{asked}"
+    );
+    let (found, notes) = intervals(reports.as_bytes(), "bst.json", Some("watermark=buffer-count:cells(208B)"));
+    let told: Vec<_> = found.iter().map(|(port, i)| (port.as_str(), i.length() / S, i.watermark, i.queue)).collect();
+    let queue = "asic 20 port 2 queue 6";
+    assert_eq!(told[..2].iter().filter(|row| row.0 == queue).count() + told[2..].iter().filter(|row| row.0 == queue).count(), 2);
+    assert!(told.contains(&(queue, 1, Some(1_111 * 208), None)) && told.contains(&(queue, 1, Some(300 * 208), None)), "{told:?}");
+    assert!(told.contains(&("asic 20 port 3 priority group (in) 5", 1, Some(555 * 208), None)), "{told:?}");
+    assert!(notes.iter().any(|note| note.contains("realms 'device': 3")), "{notes:?}");
+    let (found, _) = intervals(reports.as_bytes(), "bst.json", Some("queue=buffer-count:B"));
+    assert!(found.iter().any(|(port, i)| port == queue && i.queue == Some(1_111) && i.watermark.is_none()));
+    let options = r#"{"rate": "10Gbps", "above": "100KB", "buffer": "200KB", "columns": "watermark=buffer-count:cells(208B)"}"#;
+    let told = report(&path, options).unwrap();
+    let codes: Vec<_> = told.plausibility.findings.iter().filter(|f| f.level == Level::Doubt).map(|f| f.code).collect();
+    assert_eq!(codes, ["queue_above_buffer"], "1111 cells of 208 B are more than 200 KB");
+}
+
+#[test]
+fn arrow_files_of_sonic_are_series_of_counters() {
+    let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/arrow/hft.arrows");
+    let bytes = std::fs::read(&kept).unwrap();
+    let (found, notes) = intervals(&bytes, "hft.arrow", None);
+    let told: Vec<_> = found.iter().map(|(port, i)| (port.as_str(), i.length() / 1_000_000, i.sent, i.watermark)).collect();
+    let (port, queue) = ("Ethernet0", "Ethernet0|3");
+    assert_eq!(
+        told,
+        [
+            (port, 100, Some(1_000), None),
+            (queue, 100, None, Some(70_000)),
+            (port, 100, Some(88_000), None),
+            (queue, 100, None, Some(6_000)),
+            // From one record batch to the next.
+            (port, 100, Some(500), None),
+            (queue, 100, None, Some(5_000)),
+        ]
+    );
+    let said = notes.join("\n");
+    assert!(said.contains("2 series of SAI counters at 2 objects; 1 of other counters are not read"), "{said}");
+    let folder = Folder::new();
+    let told = report(&folder.file("hft.arrow", &bytes), r#"{"rate": "10Gbps", "above": "50KB"}"#).unwrap();
+    let port = told.ports.iter().find(|port| port.port == queue).unwrap();
+    assert_eq!((port.bursts_found, port.bursts[0].peak_bytes, port.bursts[0].duration_ps), (1, Some(70_000), 100_000_000));
+    // Whatever is cut off, what is whole is read.
+    for cut in [40, 200, 400] {
+        let (found, notes) = intervals(&bytes[..bytes.len() - cut], "cut.arrow", None);
+        assert!(found.len() == 4 && notes.iter().any(|note| note.contains("cut short")), "{cut}: {notes:?}");
+    }
+    let said = failure(&folder.file("mapped.arrow", &bytes), Some("time=timestamps_ns:ns,queue=values:B"));
+    assert!(said.contains("has no effect: SONiC's Arrow file has no columns"), "{said}");
+    let other: Vec<u8> = String::from_utf8_lossy(&bytes).find("arrow-v5").map_or_else(Vec::new, |_| {
+        let at = bytes.windows(8).position(|part| part == b"arrow-v5").unwrap();
+        [&bytes[..at], b"arrow-v9", &bytes[at + 8..]].concat()
+    });
+    let said = failure(&folder.file("v9.arrow", other), None);
+    assert!(said.contains("format_version: 'sonic-hft-arrow-v9' is no version of SONiC's Arrow files that is read; accepted: sonic-hft-arrow-v5"), "{said}");
+}

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # What a switch gives an operator
 # One simulated port of 10 Gb/s, and what eight kinds of telemetry would have said about it: entries of LANZ, sFlow datagrams in a
-# capture, counters in a table and as OTLP, reports of INT, flow records, micro-burst records of NX-OS, BroadView's buffers. The truth is known, so that one can see what each of them can tell and cannot.
+# capture, counters in a table and as OTLP, reports of INT, flow records, micro-burst records of NX-OS, BroadView's buffers. The
+# truth is known, so that one can see what each of them can tell and cannot.
 # `python examples/switch_feeds.py examples/traces` wrote the files of the how-to pages; each run writes the same bytes.
 
 # %%
@@ -176,8 +177,8 @@ with (folder / "sflow.pcap").open("wb") as file:
         file.write(struct.pack("<IIII", FIRST_S + seconds, nanoseconds, len(frame), len(frame)) + frame)
 
 # %% [markdown]
-# INT: reports of one packet in 50, of each fourth one that finds more than 120 KB (`Q`), and of each drop (`D`); occupancy in cells of 208 B.
-# And NetFlow 9: a record for each flow.
+# INT: reports of one packet in 50, of each fourth one that finds more than 120 KB (`Q`), and of each drop (`D`); occupancy in cells
+# of 208 B. And NetFlow 9: a record for each flow.
 
 
 # %%
@@ -232,8 +233,8 @@ for number, part in enumerate((records[:half], records[half:])):
 captured("flows.pcap", netflow)
 
 # %% [markdown]
-# NX-OS: a record for each burst above 120 KB, until it is below 30 KB, with its largest queue. BroadView: the largest number of cells since
-# the report before. OTLP: the counters of each millisecond as SONiC exports them.
+# NX-OS: a record for each burst above 120 KB, until it is below 30 KB, with its largest queue. BroadView: the largest number of
+# cells since the report before. OTLP: the counters of each millisecond as SONiC exports them.
 
 # %%
 FALL = 30_000

@@ -5,8 +5,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import fanin
+from fanin._core import trace_formats
+from fanin.analysis.answer import answer
+from fanin.analysis.tables import port_rows
+from fanin.cli import app
 
 TRACES = Path(__file__).parents[2] / "examples" / "traces"
 MS = 1_000_000_000
@@ -115,3 +120,75 @@ def test_counters_each_minute_are_load_and_what_is_unknown_is_said() -> None:
     # A minute of drops is a burst, at whatever load; and the busiest ones are above a half of the line.
     assert all(burst["counted"]["shown_by"] for burst in port["bursts"])
     assert {"drops", "rate"} == {sign for burst in port["bursts"] for sign in burst["counted"]["shown_by"]}
+
+
+def test_int_tells_where_reported_packets_found_the_queue_and_all_drops(truth: pl.DataFrame) -> None:
+    columns = "queue=queue-occupancy:cells(208B)"
+    analysis = fanin.analyze(TRACES / "int.pcap", rate="10Gbps", above="120KB", columns=columns)
+    port = analysis.document["ports"][0]
+    assert port["port"] == "node 7 port 25 queue 1"
+    known = _bursts(truth).filter(pl.col("peak") > 120_000)
+    assert known.height == 3
+    found = [burst for burst in port["bursts"] if "queue" in burst["counted"]["shown_by"]]
+    assert port["dropped"] == known["drops"].sum() == 39
+    # A lower bound: one packet of four was reported, in whole cells, rounded up.
+    peaks = {burst["start_ps"] // (10 * MS): burst["peak_bytes"] for burst in found}
+    for row in known.iter_rows(named=True):
+        assert row["peak"] - 8 * 1518 <= peaks[int(row["burst"])] < row["peak"] + 208
+    assert all(burst["counted"]["peak_at_least"] for burst in found)
+    with pytest.raises(fanin.TraceError, match="counts bytes, cells or packets, and a report does not say which"):
+        fanin.analyze(TRACES / "int.pcap", rate="10Gbps")
+
+
+def test_flow_records_tell_the_bytes_of_each_flow_and_nothing_of_queues(truth: pl.DataFrame) -> None:
+    analysis = fanin.analyze(TRACES / "flows.pcap", rate="10Gbps", share=0.0001, top=100)
+    port = analysis.document["ports"][0]
+    assert port["port"] == "10.7.0.1 if 25"
+    assert port["peak_bytes"] is None
+    burst = port["bursts"][0]
+    kept = truth.filter(~pl.col("dropped")).group_by("flow").agg(pl.col("frame_bytes").sum())
+    known = {f"10.7.0.{flow % 24 + 1}:{40_000 + flow} > 10.7.0.25:80 tcp": size for flow, size in kept.iter_rows()}
+    assert {culprit["name"]: culprit["bytes"] for culprit in burst["indirect"]} == known
+    assert burst["counted"]["sent_bytes"] == sum(known.values())
+
+
+def test_records_of_nxos_have_the_peaks_and_times_of_the_bursts(truth: pl.DataFrame) -> None:
+    analysis = fanin.analyze(TRACES / "bursts.json", rate="10Gbps", above="120KB")
+    known = _bursts(truth).filter(pl.col("peak") > 120_000)
+    found = analysis.bursts.sort("start_ps")
+    assert found["peak_bytes"].to_list() == known["peak"].to_list()
+    packets = truth.filter(pl.col("queue_bytes") > 120_000).group_by("burst").agg(first=pl.col("time_ps").min()).sort("burst")
+    # Times in whole microseconds.
+    assert all(0 <= first - start < 1_000_000 for first, start in zip(packets["first"], found["start_ps"], strict=True))
+    assert analysis.document["ports"][0]["dropped"] is None
+
+
+def test_otlp_tells_what_the_table_of_counters_tells() -> None:
+    table = fanin.analyze(TRACES / "counters.csv", rate="10Gbps", above="50KB", columns=COUNTERS)
+    gauges = fanin.analyze(TRACES / "otlp.json", rate="10Gbps", above="50KB")
+    keys = ["peak_bytes", "dropped_packets", "duration_ps"]
+    # The watermark of the first look may be of any time before it; that of one that stays is unknown.
+    assert gauges.bursts.sort("start_ps").select(keys).equals(table.bursts.sort("start_ps").select(keys))
+
+
+def test_bst_tells_the_largest_occupancy_in_cells(truth: pl.DataFrame) -> None:
+    columns = "watermark=buffer-count:cells(208B)"
+    port = fanin.analyze(TRACES / "bst.json", rate="10Gbps", above="50KB", columns=columns).document["ports"][0]
+    assert port["port"] == "asic 1 port 25 queue 0"
+    assert port["bursts_found"] == 1
+    assert 0 <= port["peak_bytes"] - truth["queue_bytes"].max() < 208
+
+
+def test_a_port_of_which_nothing_is_known_is_no_port_without_bursts(tmp_path: Path) -> None:
+    rows = "".join(f"{second},swp1,{second * 1_250_000_000}\n" for second in range(5))
+    path = tmp_path / "counters.csv"
+    path.write_text(f"time_s,port,tx_bytes\n{rows}")
+    analysis = fanin.analyze(path, rate="1Gbps")
+    assert port_rows(analysis.document)[1][0][5:7] == ["unknown", "–"]
+    assert answer(analysis.document, None).startswith("**Whether there was a burst is unknown** at 1 port.")
+
+
+def test_help_names_every_format() -> None:
+    output = CliRunner().invoke(app, ["analyze", "--help"], env={"COLUMNS": "200"}).output
+    helped = " ".join(output.replace("│", " ").split())
+    assert all(name in helped for name in trace_formats())

@@ -69,7 +69,8 @@ def at_least(of: dict[str, Any]) -> bool:
 def is_unknown(port: dict[str, Any]) -> bool:
     """Return whether counters tell nothing by which a burst of a port would be found: all of its time is unknown."""
     counted = port.get("counted")
-    return bool(counted and counted["unknown"] and not counted["known_ps"]) and port["peak_bytes"] is None and not port["bursts_found"]
+    nothing = port["peak_bytes"] is None and not port["bursts_found"]
+    return nothing and bool(counted and counted["unknown"] and not counted["known_ps"])
 
 
 def _queue(port: dict[str, Any], of: dict[str, Any]) -> str:

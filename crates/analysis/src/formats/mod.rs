@@ -61,6 +61,7 @@ pub const FORMATS: &[&dyn Format] = &[
     &feeds::bst::BST,
     &feeds::timed::SNMP,
     &feeds::timed::ETHTOOL,
+    &feeds::pfc::HISTORY,
     &feeds::otlp::JSON,
     &feeds::gnmi::GNMI,
     &feeds::millisampler::MILLISAMPLER,

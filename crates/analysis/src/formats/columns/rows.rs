@@ -45,7 +45,10 @@ impl Rows for TableRows {
         if self.row >= self.rows {
             self.rows = self.table.next(BATCH).map_err(RowError::End)?;
             self.row = 0;
-            self.cells = (0..self.table.width()).map(|chosen| self.table.all_texts(chosen)).collect();
+            self.cells.clear();
+            if self.rows > 0 {
+                self.cells.extend((0..self.table.width()).map(|chosen| self.table.all_texts(chosen)));
+            }
         }
         Ok(self.rows > 0)
     }

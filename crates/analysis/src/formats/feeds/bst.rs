@@ -13,7 +13,7 @@ use crate::input::problem::Problem;
 use serde_json::Value as Json;
 
 /// Reports one after another, or in a list.
-pub const BST: Streamed = Streamed { name: "bst", title: "BroadView BST JSON", recognises: is_bst, make };
+pub const BST: Streamed = Streamed { name: "bst", title: "BST", recognises: is_bst, make };
 
 fn is_bst(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);

@@ -17,7 +17,7 @@ use fanin_wire::{Headers, LinkType};
 use std::collections::BTreeMap;
 
 /// Reports of nodes, in a capture.
-pub const REPORTS: Streamed = Streamed { name: "int-report", title: "INT reports 2.0", recognises: is_reports, make };
+pub const REPORTS: Streamed = Streamed { name: "int-report", title: "INT", recognises: is_reports, make };
 
 /// Bytes of the group header, and of the header of a report with the fixed part of its contents.
 const GROUP: usize = 8;

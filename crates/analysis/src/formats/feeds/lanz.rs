@@ -7,7 +7,7 @@
 //! Times are microseconds by lanz.proto, and tens of microseconds by the example client of EOS and by goarista's own test values: the unit
 //! is the one that makes them dates from 2001 to 2100.
 
-use super::{Decode, Feed, PassedOver, Streamed};
+use super::{each_line, Decode, Feed, PassedOver, Streamed};
 use crate::counters::{Interval, State};
 use crate::formats::mapping::{Mapping, Role, Unit};
 use crate::input::number::{from_date, from_text, DATES};
@@ -448,19 +448,10 @@ impl Table {
 
 impl Decode for Table {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
-        let mut at = 0;
-        while at < bytes.len() {
-            let rest = &bytes[at..];
-            let length = match rest.iter().position(|byte| *byte == b'\n') {
-                Some(length) => length + 1,
-                None if end => rest.len(),
-                None => break,
-            };
-            self.line += 1;
-            let text = String::from_utf8_lossy(&rest[..length]);
-            self.take(text.trim(), feed).map_err(|problem| problem.place(format!("line {}", self.line)))?;
-            at += length;
-        }
+        let mut line = self.line;
+        let at = each_line(bytes, end, &mut line, |text| self.take(text, feed));
+        self.line = line;
+        let at = at?;
         if end {
             // Of equal times the order of the table, read from its older end.
             let mut rows = std::mem::take(&mut self.rows);

@@ -16,10 +16,12 @@ pub mod millisampler;
 pub mod netflow;
 pub mod nxos;
 pub mod otlp;
+pub mod pfc;
 pub mod sflow;
 mod templates;
 pub mod timed;
 
+use crate::checks::Finding;
 use crate::counters::{Interval, Look, Reading, Series};
 use crate::formats::{Format, Inspected, Mapping, OpenRows, RowsFile, Start, UNZONED};
 use crate::input::context::Context;
@@ -105,6 +107,13 @@ impl Feed<'_> {
             let seconds = ps / 1_000_000_000_000;
             Problem::new(format!("is no time of this trace: it {}", error.message())).value(format!("{seconds} s"))
         })
+    }
+
+    /// Takes a finding about the source.
+    pub fn finding(&mut self, finding: Finding) {
+        if self.seen.is_none() {
+            self.context.findings.push(finding);
+        }
     }
 
     /// Notes that a date had no time zone.
@@ -329,6 +338,32 @@ impl TraceReader for Reader {
         notes.into_iter().for_each(|note| context.note(format!("{file}: {note}")));
         context.notes.extend(self.gauge.note(self.packing, &file));
     }
+}
+
+/// Hands each whole line of a text over, trimmed, and counts it; gives the number of bytes done with.
+///
+/// # Errors
+/// What `each` says, with its line.
+fn each_line(
+    bytes: &[u8],
+    end: bool,
+    number: &mut u64,
+    mut each: impl FnMut(&str) -> Result<(), Problem>,
+) -> Result<usize, Problem> {
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let length = match rest.iter().position(|byte| *byte == b'\n') {
+            Some(length) => length + 1,
+            None if end => rest.len(),
+            None => break,
+        };
+        *number += 1;
+        let text = String::from_utf8_lossy(&rest[..length]);
+        each(text.trim_start_matches('\u{feff}').trim()).map_err(|problem| problem.place(format!("line {number}")))?;
+        at += length;
+    }
+    Ok(at)
 }
 
 /// A time of its own in a line [ps]: seconds since 1970, or a date.

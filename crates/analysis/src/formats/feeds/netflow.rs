@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Messages, or a capture of them.
-pub const NETFLOW: Streamed = Streamed { name: "netflow", title: "NetFlow 9 and IPFIX flows", recognises: is_netflow, make };
+pub const NETFLOW: Streamed = Streamed { name: "netflow", title: "NetFlow", recognises: is_netflow, make };
 
 /// Length of the intervals that bytes are summed over [ps].
 const BIN: u128 = 10_000_000_000_000;
@@ -120,7 +120,7 @@ impl Record {
         let of_ntp = || {
             let (seconds, fraction) = (u32_at(bytes, 0)?, u32_at(bytes, 4)?);
             let since_1970 = u128::from(seconds).checked_sub(2_208_988_800)?;
-            Some(since_1970 * S + (u128::from(fraction) * S >> 32))
+            Some(since_1970 * S + ((u128::from(fraction) * S) >> 32))
         };
         match element {
             1 => (self.octets, self.total) = (value(), false),

@@ -5,7 +5,7 @@
 //! record of a burst that goes on).
 
 use super::documents::{whole, Documents};
-use super::{no_columns, Decode, Feed, Streamed};
+use super::{each_line, no_columns, Decode, Feed, Streamed};
 use crate::counters::{Interval, State};
 use crate::formats::mapping::Mapping;
 use crate::input::number::from_date;
@@ -14,10 +14,10 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
 /// Answers of the switch with `| json`, as NX-API and telemetry have them too.
-pub const JSON: Streamed = Streamed { name: "nxos-burst", title: "NX-OS burst-detect JSON", recognises: is_json, make: json };
+pub const JSON: Streamed = Streamed { name: "nxos-burst", title: "NX-OS JSON", recognises: is_json, make: json };
 
 /// The table of the command line.
-pub const TABLE: Streamed = Streamed { name: "nxos-burst-table", title: "NX-OS burst-detect", recognises: is_table, make: table };
+pub const TABLE: Streamed = Streamed { name: "nxos-burst-table", title: "NX-OS", recognises: is_table, make: table };
 
 /// Records that are held, at most.
 const RECORDS: usize = 1 << 20;
@@ -216,20 +216,10 @@ impl Decode for Bursts {
             self.documents = Some(documents);
             used?
         } else {
-            let mut at = 0;
-            while at < bytes.len() {
-                let rest = &bytes[at..];
-                let length = match rest.iter().position(|byte| *byte == b'\n') {
-                    Some(length) => length + 1,
-                    None if end => rest.len(),
-                    None => break,
-                };
-                self.line += 1;
-                let text = String::from_utf8_lossy(&rest[..length]);
-                self.line(text.trim(), feed).map_err(|problem| problem.place(format!("line {}", self.line)))?;
-                at += length;
-            }
-            at
+            let mut line = self.line;
+            let at = each_line(bytes, end, &mut line, |text| self.line(text, feed));
+            self.line = line;
+            at?
         };
         if end {
             if !self.records.is_empty() {

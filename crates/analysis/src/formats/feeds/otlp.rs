@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 pub const JSON: Streamed = Streamed { name: "otlp-json", title: "OTLP JSON", recognises: is_json, make: json };
 
 /// Requests in protobuf: one behind another, each behind its length in four bytes or bare.
-pub const PROTOBUF: Streamed = Streamed { name: "otlp", title: "OTLP protobuf", recognises: is_protobuf, make: protobuf };
+pub const PROTOBUF: Streamed = Streamed { name: "otlp", title: "OTLP", recognises: is_protobuf, make: protobuf };
 
 /// Longest request [bytes]; a longer one is not held.
 const LONGEST: usize = 16 << 20;

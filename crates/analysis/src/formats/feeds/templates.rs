@@ -35,11 +35,14 @@ pub struct Field {
     pub length: u16,
 }
 
-/// The set at the front of bytes: its number, its body, and the bytes behind it.
+/// A set: its number, its body, and the bytes behind it.
+pub type Set<'a> = (u16, &'a [u8], &'a [u8]);
+
+/// The set at the front of bytes; none where they are too short for one.
 ///
 /// # Errors
 /// It ends beyond the bytes, or within its own header.
-pub fn set(bytes: &[u8]) -> Result<Option<(u16, &[u8], &[u8])>, Problem> {
+pub fn set(bytes: &[u8]) -> Result<Option<Set<'_>>, Problem> {
     let (Some(id), Some(length)) = (u16_at(bytes, 0), u16_at(bytes, 2)) else { return Ok(None) };
     let length = usize::from(length);
     if length < SET || length > bytes.len() {

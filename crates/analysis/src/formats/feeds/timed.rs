@@ -4,7 +4,7 @@
 //! Source: RFC 2863 (IF-MIB) for the names, numbers and widths of the columns; net-snmp prints `IF-MIB::ifHCOutOctets.3 = Counter64: 12`, with
 //! `-OX` an index in brackets and with `-On` numbers instead of names. ethtool prints `     name: value`; the names are the drivers' own.
 
-use super::{no_columns, time_of, Decode, Feed, PassedOver, Streamed};
+use super::{each_line, no_columns, time_of, Decode, Feed, PassedOver, Streamed};
 use crate::counters::{Look, Value};
 use crate::formats::mapping::Mapping;
 use crate::input::problem::Problem;
@@ -85,7 +85,7 @@ fn counter(value: &str) -> Option<u64> {
 }
 
 /// Lines of a beginning, without one that is a time.
-fn behind_time(start: &[u8]) -> String {
+pub fn behind_time(start: &[u8]) -> String {
     let text = String::from_utf8_lossy(start);
     let text = text.trim_start_matches('\u{feff}').trim_start();
     match text.split_once('\n') {
@@ -266,20 +266,9 @@ impl Blocks {
 
 impl Decode for Blocks {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
-        let mut at = 0;
-        loop {
-            let rest = &bytes[at..];
-            let length = match rest.iter().position(|byte| *byte == b'\n') {
-                Some(length) => length + 1,
-                None if end && !rest.is_empty() => rest.len(),
-                None => break,
-            };
-            self.line += 1;
-            let line = String::from_utf8_lossy(&rest[..length]);
-            let line = line.trim_start_matches('\u{feff}').trim();
-            at += length;
-            let place = format!("line {}", self.line);
-            let done = if line.is_empty() || line == "NIC statistics:" {
+        let mut line = self.line;
+        let at = each_line(bytes, end, &mut line, |line| {
+            if line.is_empty() || line == "NIC statistics:" {
                 Ok(())
             } else if let Some(time) = time_of(line) {
                 self.flush(feed).map(|()| self.time = Some(time))
@@ -287,9 +276,10 @@ impl Decode for Blocks {
                 self.snmp(line)
             } else {
                 self.ethtool(line)
-            };
-            done.map_err(|problem| problem.place(place))?;
-        }
+            }
+        });
+        self.line = line;
+        let at = at?;
         if end {
             self.flush(feed).map_err(|problem| problem.place(format!("line {}", self.line.max(1))))?;
         }

@@ -426,3 +426,41 @@ fn arrow_files_of_sonic_are_series_of_counters() {
     let said = failure(&folder.file("v9.arrow", other), None);
     assert!(said.contains("format_version: 'sonic-hft-arrow-v9' is no version of SONiC's Arrow files that is read; accepted: sonic-hft-arrow-v5"), "{said}");
 }
+
+#[test]
+fn pauses_of_sonics_history_are_told_by_priority_and_are_no_bursts() {
+    // The form of the design's own example.
+    let answer = |time: u64, unit: &str, rows: &[(&str, &str, &str)]| {
+        let head = format!("     Port    Priority    RX Pause Transitions    Total RX Pause Time {unit}    Recent RX Pause Time {unit}    Recent RX Pause Timestamp");
+        let rows: String =
+            rows.iter().map(|(p, t, u)| format!("Ethernet0  {p}  {t}  {u}  1,200  01/10/2008, 21:20:00\n")).collect();
+        format!("{time}\n{head}\n--------  ------  ----\n{rows}\n")
+    };
+    let first = 1_700_000_000;
+    let series = [
+        answer(first, "MS", &[("PFC0", "12", "12,000"), ("PFC3", "5", "7"), ("PFC4", "N/A", "N/A")]),
+        answer(first + 10, "MS", &[("PFC0", "12", "12,000"), ("PFC3", "9", "4,007")]),
+        answer(first + 20, "MS", &[("PFC0", "0", "0"), ("PFC3", "9", "24,007")]),
+    ]
+    .concat();
+    let folder = Folder::new();
+    let told = report(&folder.file("pauses.txt", &series), r#"{"rate": "10Gbps"}"#).unwrap();
+    let said = told.notes.join("\n");
+    for part in [
+        "3 answers of PFC",
+        "Ethernet0 PFC3: paused 14 s in 20 s (70 %), begun 4 times; most from 10 s on: 10 s of 10 s",
+        "1 interval in which counts began anew",
+    ] {
+        assert!(said.contains(part), "{part}\nin\n{said}");
+    }
+    assert!(!said.contains("Ethernet0 PFC0:"), "{said}");
+    let port = told.ports.iter().find(|port| port.port == "Ethernet0 PFC3").unwrap();
+    assert_eq!((port.bursts_found, port.counted.as_ref().unwrap().known_ps), (0, 0));
+    assert!(port.nothing.as_ref().unwrap().words.starts_with("whether there was a burst is unknown"));
+    let found: Vec<_> = told.plausibility.findings.iter().map(|f| (f.code, f.place.as_str(), f.count)).collect();
+    assert!(found.contains(&("pauses_longer_than_time", "Ethernet0 PFC3", 1)), "{found:?}");
+    let said = failure(&folder.file("bad.txt", series.replace("4,007", "4.007x")), None);
+    assert!(said.contains("Total RX Pause Time: '4.007x' is no count of pauses; accepted: for example 12,000,000"), "{said}");
+    let said = failure(&folder.file("unit.txt", series.replace("Time MS", "Time")), None);
+    assert!(said.contains("says no unit of pauses; accepted: Total RX Pause Time US"), "{said}");
+}

@@ -526,6 +526,7 @@ impl CounterReport {
 /// A burst in words.
 fn words(burst: &CounterBurst) -> String {
     let mut text = match burst.intervals {
+        looks if burst.within == 0 => format!("It shows in {} at the queue", count(u64::from(looks), "look")),
         1 => format!("It lies within one interval of {}", span(burst.within)),
         many => format!("It lies within {many} intervals of up to {}", span(burst.within)),
     };

@@ -448,7 +448,7 @@ fn pauses_of_sonics_history_are_told_by_priority_and_are_no_bursts() {
     let said = told.notes.join("\n");
     for part in [
         "3 answers of PFC",
-        "Ethernet0 PFC3: paused 14 s in 20 s (70 %), begun 4 times; most from 10 s on: 10 s of 10 s",
+        "Ethernet0 PFC3: paused 14 s in 20 s (70 %), begun 4 times; most from 11 s on: 10 s of 10 s",
         "1 interval in which counts began anew",
     ] {
         assert!(said.contains(part), "{part}\nin\n{said}");

@@ -40,6 +40,8 @@ impl TableRows {
 }
 
 impl Rows for TableRows {
+    const PLACE: &'static str = "row";
+
     fn read(&mut self) -> Result<bool, RowError> {
         self.row += 1;
         if self.row >= self.rows {

@@ -50,13 +50,14 @@ impl<R: Rows> CountedText<R> {
             if text.is_empty() {
                 // A counter without a value is unknown; without a time or a port a row is nothing.
                 if matches!(role, Role::Time | Role::Port) && complete {
-                    table.missing.add(|| table.names[index].clone(), || format!("line {line}"));
+                    table.missing.add(|| table.names[index].clone(), || format!("{} {line}", R::PLACE));
                     complete = false;
                 }
                 continue;
             }
-            let placed =
-                |problem: Problem| problem.file(&table.path).place(format!("line {line}")).column(table.names[index].clone());
+            let placed = |problem: Problem| {
+                problem.file(&table.path).place(format!("{} {line}", R::PLACE)).column(table.names[index].clone())
+            };
             let value = |text: &[u8]| {
                 whole(text, 1).map(|count| match unit {
                     Unit::TotalOf(bits) => Value::Total(count, Some(bits)),
@@ -145,7 +146,7 @@ impl<R: Rows> TraceReader for CountedText<R> {
                     Err(RowError::End(problem)) => {
                         let line = self.table.rows.line().max(1);
                         let mut bad = std::mem::take(&mut self.table.bad);
-                        bad.problems.insert(0, problem.file(&self.table.path).place(format!("line {line}")));
+                        bad.problems.insert(0, problem.file(&self.table.path).place(format!("{} {line}", R::PLACE)));
                         return Err(bad.finish(&self.table.path));
                     }
                     Err(RowError::Row(problem)) => {

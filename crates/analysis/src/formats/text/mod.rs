@@ -70,6 +70,9 @@ impl NewDrops {
 
 /// Rows of text, one after another.
 pub trait Rows: Send {
+    /// Name of a place in messages.
+    const PLACE: &'static str = "line";
+
     /// Reads the next row; false at the end.
     ///
     /// # Errors
@@ -204,7 +207,7 @@ impl<R: Rows> MappedText<R> {
 
     /// Reports a row that was read before and is wrong.
     pub fn is_wrong(&mut self, problem: Problem, line: u64) {
-        self.bad.add(|| problem.file(&self.path).place(format!("line {line}")), line);
+        self.bad.add(|| problem.file(&self.path).place(format!("{} {line}", R::PLACE)), line);
     }
 
     /// The columns that are read.
@@ -257,13 +260,14 @@ impl<R: Rows> MappedText<R> {
             let text = self.rows.get(bound.index).unwrap_or_default().trim_ascii();
             if text.is_empty() {
                 if matches!(bound.role, Role::Time | Role::Queue | Role::Port) && complete {
-                    self.missing.add(|| self.names[bound.index].clone(), || format!("line {line}"));
+                    self.missing.add(|| self.names[bound.index].clone(), || format!("{} {line}", R::PLACE));
                     complete = false;
                 }
                 continue;
             }
-            let placed =
-                |problem: Problem| problem.file(&self.path).place(format!("line {line}")).column(self.names[bound.index].clone());
+            let placed = |problem: Problem| {
+                problem.file(&self.path).place(format!("{} {line}", R::PLACE)).column(self.names[bound.index].clone())
+            };
             let done: Result<(), NumberError> = match bound.role {
                 Role::Time => time_of(bound.unit, text).and_then(|(ps, zoned)| {
                     self.unzoned |= !zoned;
@@ -321,7 +325,7 @@ impl<R: Rows> MappedText<R> {
         if let Some(total) = total {
             let Some(more) = self.drops.since(port, total) else {
                 let problem = Problem::new("is a count of drops that rises by more than packets can come");
-                return Err(problem.file(&self.path).place(format!("line {line}")).value(total.to_string()));
+                return Err(problem.file(&self.path).place(format!("{} {line}", R::PLACE)).value(total.to_string()));
             };
             drops = more;
         }
@@ -364,7 +368,7 @@ impl<R: Rows> TraceReader for MappedText<R> {
                         if ends {
                             // It may be why what is before is wrong.
                             let mut bad = std::mem::take(&mut self.bad);
-                            bad.problems.insert(0, problem.file(&self.path).place(format!("line {line}")));
+                            bad.problems.insert(0, problem.file(&self.path).place(format!("{} {line}", R::PLACE)));
                             return Err(bad.finish(&self.path));
                         }
                         self.is_wrong(problem, line);
@@ -399,7 +403,7 @@ impl<R: Rows> TraceReader for MappedText<R> {
     }
 
     fn place(&self, row: u64) -> String {
-        format!("line {row}")
+        format!("{} {row}", R::PLACE)
     }
 
     fn progress(&self) -> f64 {

@@ -152,4 +152,6 @@ fn counters_in_arrow_are_intervals_as_in_text() {
     let told: Vec<_> = of("e0").iter().take(3).map(|i| (i.length(), i.sent, i.watermark)).collect();
     assert_eq!(told, [(300_000, Some(3), Some(3_000)), (300_000, Some(6), Some(6_000)), (300_000, Some(9), None)]);
     assert_eq!(of("e0").len() + of("ethernet 1/1/25").len(), 98);
+    let said = failure(&kept("zstd.arrow"), Some("time=when,port=intf,bytes=flow:since"));
+    assert!(said.contains("row 1: flow: '10.0.0.0:40000"), "{said}");
 }

@@ -248,6 +248,12 @@ impl CounterPort {
 
     #[inline]
     fn take(&mut self, interval: &Interval, ended: &mut dyn FnMut(CounterBurst)) {
+        if interval.end < self.counted.last || interval.end < interval.start {
+            // It lies before what was told, as a clock that went back has it: nothing is concluded from it, and of no time.
+            let instant = Interval::unknown(interval.end, interval.end, State::Contradicting);
+            self.counted.intervals += 1;
+            return self.unknown(&instant, State::Contradicting, ended);
+        }
         let c = &mut self.counted;
         c.intervals += 1;
         c.first.get_or_insert(interval.start);

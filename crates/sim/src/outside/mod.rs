@@ -6,7 +6,7 @@ use crate::core::port::Port;
 use fanin_engine::Table;
 use fanin_params::{Problem, Severity};
 use fanin_scenario::Scenario;
-use fanin_switch::{Answer, Marking, Outside, OutsideParams, OutsidePort, Question};
+use fanin_switch::{Answer, Marking, Moment, Outside, OutsideParams, OutsidePort, Question};
 use fanin_units::{LinkId, Span};
 use frames::PortFacts;
 use serde_json::{json, Value};
@@ -77,8 +77,11 @@ impl Blocks {
             let mut ports: Vec<PortFacts> = Vec::new();
             for (id, ..) in asking.iter().filter(|(_, _, of)| *of == params) {
                 if ports.last().is_none_or(|port| port.number != id.0) {
-                    ports.push(facts(scenario, *id));
+                    ports.push(facts(scenario, *id, true));
                 }
+            }
+            if params.detours {
+                ports = with_ways(scenario, ports);
             }
             let connected = Connection::new(params, scenario.seed(), &ports, patience);
             match connected {
@@ -147,10 +150,19 @@ fn place(scenario: &Scenario, params: &OutsideParams) -> String {
     }
 }
 
-fn facts(scenario: &Scenario, id: LinkId) -> PortFacts {
+/// Ports that a block decides about, among all ports of their switches.
+fn with_ways(scenario: &Scenario, asked: Vec<PortFacts>) -> Vec<PortFacts> {
+    let links = &scenario.topology().links;
+    let from = |number: u32| links[number as usize].from;
+    let all = (0..links.len() as u32).filter(|id| asked.iter().any(|port| from(port.number) == from(*id)));
+    all.map(|id| facts(scenario, LinkId(id), asked.iter().any(|port| port.number == id))).collect()
+}
+
+fn facts(scenario: &Scenario, id: LinkId, asked: bool) -> PortFacts {
     let (port, wire) = (scenario.port(id), scenario.topology().link(id));
     PortFacts {
         number: id.0,
+        asked,
         overhead: scenario.overhead(id),
         classes: port.scheduling.classes() as u8,
         rate_bps: wire.rate.bps(),
@@ -163,6 +175,7 @@ fn facts(scenario: &Scenario, id: LinkId) -> PortFacts {
 struct Connection {
     stream: Stream,
     timeout: Span,
+    detours: bool,
     /// The block in messages.
     named: String,
     name: String,
@@ -174,7 +187,7 @@ struct Connection {
 impl Connection {
     fn new(params: &OutsideParams, seed: u64, ports: &[PortFacts], patience: &Patience) -> Result<Connection, String> {
         let mut stream = Stream::open(params, patience.clone())?;
-        let hello = frames::hello(seed, (params.departures, params.refusals), &params.settings, ports);
+        let hello = frames::hello(seed, params, ports);
         let mut answer = [0; frames::WELCOME];
         let exchanged = stream.send(&hello).and_then(|()| stream.receive(&mut answer));
         exchanged.map_err(|fault| {
@@ -186,17 +199,23 @@ impl Connection {
             return Err(format!("the block there is \"{has}\"; accepted: \"{wanted}\", by the key block"));
         }
         let named = format!("the block '{has}' at {}", params.socket);
-        Ok(Connection { stream, timeout: params.timeout, named, name, version, requests: 0, failure: None })
+        let (timeout, detours) = (params.timeout, params.detours);
+        Ok(Connection { stream, timeout, detours, named, name, version, requests: 0, failure: None })
     }
 
     fn exchange(&mut self, question: &Question<'_>) -> Result<Answer, String> {
         let number = self.requests;
         let mut answer = [0; frames::REPLY];
-        let exchanged = self.stream.send(&frames::request(number, question)).and_then(|()| self.stream.receive(&mut answer));
+        let request = frames::request(number, question);
+        let sent = match question.moment {
+            Moment::Way => self.stream.send(&[&request[..], &frames::ways(question.ways)].concat()),
+            _ => self.stream.send(&request),
+        };
+        let exchanged = sent.and_then(|()| self.stream.receive(&mut answer));
         exchanged
             .map_err(|fault| format!("{} its answer to request {number}", fault.about(self.timeout, "gave", frames::REPLY)))?;
         self.requests += 1;
-        frames::reply(number, question.moment, &answer)
+        frames::reply(number, (question.moment, question.ways), self.detours, &answer)
     }
 }
 
@@ -289,7 +308,11 @@ mod stream {
 
         /// Moves `size` bytes by `piece`, which is told how many there were.
         #[inline]
-        fn exchange(&mut self, size: usize, mut piece: impl FnMut(&mut UnixStream, usize) -> io::Result<usize>) -> Result<(), Fault> {
+        fn exchange(
+            &mut self,
+            size: usize,
+            mut piece: impl FnMut(&mut UnixStream, usize) -> io::Result<usize>,
+        ) -> Result<(), Fault> {
             let (mut done, mut silent) = (0, 0);
             while done < size {
                 match piece(&mut self.socket, done) {

@@ -280,6 +280,7 @@ class Hub:
         said = [f"{show.size(source.counts.bytes)} read"]
         said += [f"{show.many(report['refused'], 'row')} refused"] if report.get("refused") else []
         said += [show.many(source.counts.lost, "datagram") + " lost"] if source.counts.lost else []
+        said += self.out_of_time(source.name)
         problems = [source.problem] if source.problem else list(report.get("problems") or [])[-1:]
         return {
             "name": source.name,
@@ -290,6 +291,14 @@ class Hub:
             "said": ", ".join(said),
             "problems": problems,
         }
+
+    def out_of_time(self, source: str) -> list[str]:
+        """Return what a source's records say of its clock that is not so, or was mended: in words."""
+        ports = self.reports.get(source, {}).get("ports", ())
+        far, late, set_back = (sum(port[key] for port in ports) for key in ("far", "late", "set_back"))
+        said = [f"{show.many(late, 'record')} late"] if late else []
+        said += [f"{show.many(far, 'record')} far ahead left out"] if far else []
+        return said + ([f"clock set back {show.many(set_back, 'time')}"] if set_back else [])
 
     def _port_row(self, port: Port, now: float) -> dict[str, Any]:
         report = port.report

@@ -368,6 +368,8 @@ class TestAlerts:
             watch.until(lambda: len(watch.watch.hub.alerts) == 1)
             time.sleep(1.2)
             assert [alert["open"] for alert in watch.watch.hub.alerts] == [True]
+            (said,) = watch.watch.hub.document()["alerts"]
+            assert re.fullmatch(r"standing: a, 0\.002 s, 1\d\.\d+ ms so far, 60 KB", said), said
             with file.open("a") as more:
                 more.write("20000,0\n20100,0\n")
             watch.until(lambda: watch.watch.hub.found == 1)
@@ -394,10 +396,15 @@ class TestAlerts:
     def test_that_a_webhook_is_down_is_said_once_and_that_it_is_back(
         self, tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(webhook, "_PAUSE", (0.05, 0.05))
+        monkeypatch.setattr(webhook, "_PAUSE", (2.0, 0.05))  # longer than a turn, then short
         read = rules.read(written(tmp_path / "r.toml", f'webhook = "{receiver.url}"\n[[rule]]\nname = "r"\nqueue = "40KB"\n'))
         file = written(tmp_path / "a.csv", HEADER + rows(2))
-        with running(file, rules=read, page=True) as watch:
+        other = written(tmp_path / "b.csv", HEADER)
+        with running(file, other, rules=read, page=True) as watch:
+            watch.until(lambda: len(watch.said) == 1)
+            shown = watch.watch.hub.document()
+            assert shown["troubles"] == [f"webhook {receiver.url}: answers 503 Service Unavailable"]
+            assert shown["alerts"][-1].startswith("r: eth0 (a.csv), 0.001 s, ")
             watch.until(lambda: len(receiver.got) == 2)
             watch.until(lambda: len(watch.said) == 2)
             found = samples(watch.get("/metrics")[1])

@@ -172,8 +172,7 @@ def _tell(hub: Hub, bursts: list[Burst], *, quiet: bool, as_json: bool) -> None:
             culprits = burst.culprits()
             said += [f"{culprits[0]['share']:.0%} of it from {culprits[0]['name']}"] if culprits else []
             said += [show.many(report["dropped_packets"], "drop")] if report["dropped_packets"] else []
-            name = burst.port if len(hub.sources) == 1 else f"{burst.source}: {burst.port}"
-            line = f"{burst.when()}  {name}  {', '.join(said)}"
+            line = f"{burst.when()}  {hub.name(burst.source, burst.port)}  {', '.join(said)}"
         typer.echo(line)
 
 
@@ -186,7 +185,15 @@ def _summary(hub: Hub) -> None:
     for port in hub.by_severity()[:20]:
         report = port.report
         sizes = [show.size(report["peak_bytes"]), show.count(report["bursts"]), show.duration(report["burst_ps"])]
-        rows.append([port.name, show.count(report["records"]), *sizes, show.count(report["dropped"]), hub.known_gaps(report)])
+        rows.append(
+            [
+                hub.name(port.source, port.name),
+                show.count(report["records"]),
+                *sizes,
+                show.count(report["dropped"]),
+                hub.known_gaps(report),
+            ]
+        )
     left_out = len(hub.ports) - len(rows)
     title = "Ports, the worst first" + (f"; {left_out} more" if left_out > 0 else "")
     terminal.table(console, title, ["Port", "Records", "Largest queue", "Bursts", "In bursts", "Drops", "Gaps"], rows)

@@ -62,6 +62,9 @@ class Poster:
         self._before = 0
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
 
+    def __str__(self) -> str:
+        return f"{self._name} {self._url}"
+
     def post(self, body: bytes) -> Outcome:
         """Post once."""
         outcome, trouble = self._posted(body)
@@ -69,9 +72,9 @@ class Poster:
             self.failures += 1
             if self.trouble is None:
                 self._before = self.failures - 1
-                self.news.append(f"{self._name} {self._url}: {trouble}")
+                self.news.append(f"{self}: {trouble}")
         elif self.trouble is not None:
-            self.news.append(f"{self._name} {self._url}: answers again, after {self.failures - self._before} failed posts")
+            self.news.append(f"{self}: answers again, after {self.failures - self._before} failed posts")
         self.trouble = trouble
         return outcome
 

@@ -16,7 +16,6 @@ from fanin.watch.hub import Burst, Hub
 from fanin.watch.metrics import Metrics
 from fanin.watch.otlp import Otlp
 from fanin.watch.positions import Positions
-from fanin.watch.posting import Poster
 from fanin.watch.rules import Rules
 from fanin.watch.sources import Source
 from fanin.watch.webhook import Webhook
@@ -118,6 +117,8 @@ class Watch:
         self.webhook = Webhook(choices.rules.webhook) if choices.rules is not None else None
         self.metrics = Metrics(self.hub, self.webhook)
         self.otlp = Otlp(choices.otlp, self.metrics) if choices.otlp is not None else None
+        posting = [one.poster for one in (self.webhook, self.otlp) if one is not None]
+        self.hub.posters = [poster for poster in posting if poster is not None]
 
     def run(
         self, told: Callable[[list[Burst]], None], said: Callable[[str], None] | None = None, seconds: float | None = None
@@ -168,18 +169,12 @@ class Watch:
 
     def _say(self, said: Callable[[str], None] | None) -> None:
         """Say what does not work, or does again."""
-        heard = [source.news for source in self.hub.sources] + [poster.news for poster in self.posters]
+        heard = [source.news for source in self.hub.sources] + [poster.news for poster in self.hub.posters]
         for news in heard:
             while news:
                 line = news.popleft()
                 if said is not None:
                     said(line)
-
-    @property
-    def posters(self) -> list[Poster]:
-        """Addresses that something is posted to."""
-        hooks = [self.webhook.poster] if self.webhook is not None and self.webhook.poster is not None else []
-        return hooks + ([self.otlp.poster] if self.otlp is not None else [])
 
     def _turn(self, told: Callable[[list[Burst]], None], said: Callable[[str], None] | None) -> None:
         # First the places, then what was read up to there: what is killed in between tells too little, and nothing twice.

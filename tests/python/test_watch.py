@@ -274,6 +274,28 @@ class TestStreams:
         assert [(burst.port, burst.report["peak_bytes"]) for burst in watch.bursts] == [("Et1(1)", 9_000 * 512)] * 6
         assert watch.watch.hub.reports[watch.watch.hub.sources[0].name]["kind"] == "lanz"
 
+    def test_unreadable_datagrams_end_nothing(self) -> None:
+        port = free_port()
+        with (
+            running(f"udp://127.0.0.1:{port}") as watch,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
+        ):
+            source = watch.watch.hub.sources[0]
+            watch.until(lambda: source.counts.opened == 1)
+            for line in ("no,table", "at,all", "but,text"):
+                sender.sendto(line.encode(), ("127.0.0.1", port))
+            watch.until(lambda: source.state(time.time())[0] == "alive")
+            # After some seconds it is plain that nothing can be read of it; the datagram that comes then begins anew.
+            time.sleep(4.5)
+            for line in (HEADER + rows(2)).splitlines(keepends=True):
+                sender.sendto(line.encode(), ("127.0.0.1", port))
+            watch.until(lambda: len(watch.said) == 1)
+            for line in rows(2, first=2).splitlines(keepends=True):
+                sender.sendto(line.encode(), ("127.0.0.1", port))
+            watch.until(lambda: watch.counts() == {"eth0": 4 * BURST, "eth1": 4 * BURST})
+            assert source.state(time.time())[0] == "alive"
+        assert source.counts.refused == 1
+
     def test_datagrams_of_sflow_have_the_time_at_which_they_came(self) -> None:
         port = free_port()
         with (

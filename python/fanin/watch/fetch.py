@@ -283,6 +283,15 @@ def _standard_input(source: Source) -> None:
             source.push(data)
 
 
+def _try(source: Source, data: bytes) -> None:
+    """Hand on what a writer of a pipe has; once that is unreadable, the rest of it is passed over."""
+    try:
+        source.check()
+        source.push(data)
+    except TraceError as error:
+        source.complain(error)
+
+
 def _fifo(path: Path) -> Fetch:
     """Read a named pipe: one writer after another."""
 
@@ -298,10 +307,7 @@ def _fifo(path: Path) -> Fetch:
                     if not there:
                         there = True
                         source.opened()
-                    try:
-                        source.push(data)
-                    except TraceError as error:
-                        source.complain(error)  # what else this writer has is passed over
+                    _try(source, data)
                 else:
                     continue
                 if there:
@@ -363,6 +369,7 @@ def _tcp(host: str, port: int) -> Fetch:
 
 def _receive(source: Source, connection: socket.socket) -> None:
     while not source.stopping.is_set():
+        source.check()
         try:
             data = connection.recv(_CHUNK)
         except TimeoutError:
@@ -395,9 +402,15 @@ def _udp(host: str, port: int) -> Fetch:
                 if count % 1024 == 0:
                     source.counts.lost = _lost(receiver)
                 try:
+                    source.check()
+                except TraceError as error:
+                    source.refuse(error)
+                try:
                     source.push(data, _when(beside))
                 except TraceError as error:
                     source.refuse(error)
+                else:
+                    source.recovered()
 
     return fetch
 

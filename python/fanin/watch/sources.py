@@ -296,8 +296,13 @@ class Source:
             self.news.append(problem)
         self._refuse(problem)
 
+    def recovered(self) -> None:
+        """Note that what comes can be read, as far as is known."""
+        if self.problem is not None:
+            self.problem, self._since = None, time.time()
+
     def check(self) -> None:
-        """Look whether the file that is open can be read, as far as is known.
+        """Look whether what is fetched can be read, as far as is known.
 
         Raises
         ------
@@ -323,7 +328,5 @@ class Source:
             if self.once:
                 self._refuse(str(error))
                 self.stopping.set()
-            elif self._open is not None:
-                self._failed = error  # the thread that reads the file says what is to be done
             else:
-                self.complain(error)
+                self._failed = error  # the thread that fetches says what is to be done

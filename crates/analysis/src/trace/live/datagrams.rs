@@ -13,8 +13,13 @@ enum Kind {
 
 impl Kind {
     fn of(datagram: &[u8]) -> Option<Kind> {
-        let kinds: [(fn(&[u8]) -> bool, Kind); 3] = [(is_sflow, Kind::Sflow), (is_ipfix, Kind::Ipfix), (is_text, Kind::Text)];
-        kinds.into_iter().find(|(is, _)| is(datagram)).map(|(_, kind)| kind)
+        if is_sflow(datagram) {
+            Some(Kind::Sflow)
+        } else if is_ipfix(datagram) {
+            Some(Kind::Ipfix)
+        } else {
+            is_text(datagram).then_some(Kind::Text)
+        }
     }
 
     const fn name(self) -> &'static str {

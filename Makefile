@@ -67,6 +67,7 @@ drills: ## apply the walk-throughs of CONTRIBUTING.md to a copy of the project a
 python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and report, types, lints
 	@.ci/optional
 	@echo "SKIPPED: the comparison with ns-3, a target of its own: make ns3-test"
+	@echo "SKIPPED: clock rates of the RTL by place and route (installs nextpnr), a target of its own: make rtl-fmax"
 	@echo "SKIPPED: all rows of the comparison with a switch, a target of its own: make hardware-test"
 	@echo "SKIPPED: the comparison with this machine's kernel (root, a quiet machine, minutes), a target of its own: make linux-test"
 	.ci/timed "ruff" $(BIN)/python -m ruff check python tests/python tests/linux examples site dataplane
@@ -126,7 +127,7 @@ reproduce: $(VENV)/.built ## all figures of all papers in full, into out/reprodu
 	$(BIN)/fanin reproduce --all
 
 .PHONY: whatif-truth
-whatif-truth: $(VENV)/.built $(VENV)/.dev ## runs hidden behind each input, and whether fanin whatif finds their remedies (docs/whatif.md)
+whatif-truth: $(VENV)/.built $(VENV)/.dev ## runs hidden behind each input, and whether fanin whatif finds their remedies (docs/dev/whatif-measured.md)
 	$(BIN)/python tests/python/whatif_truth.py $(INPUTS)
 
 .PHONY: ns3-test
@@ -137,7 +138,7 @@ ns3-test: $(VENV)/.built $(VENV)/.dev ## compare with ns-3 3.37, where libns3-de
 	$(BIN)/python -m pytest -q benches/ns3 tests/ns3
 
 .PHONY: hardware-test
-hardware-test: $(VENV)/.built ## 145 settings of a Tofino, row by row, into out/hardware; ARGS=--write refreshes docs/hardware.md, ARGS=--try experiments
+hardware-test: $(VENV)/.built ## 145 settings of a Tofino, row by row, into out/hardware; ARGS=--write refreshes docs/dev/tofino.md, ARGS=--try experiments
 	$(BIN)/python tests/hardware/against_tofino.py $(ARGS)
 
 .PHONY: linux-test
@@ -156,6 +157,11 @@ linux-demo: $(VENV)/.built $(VENV)/.dev ## S-ECN beside DCTCP on this machine's 
 bpf: ## compile the BPF programs of dataplane/linux and what loads them, into target/bpf
 	$(MAKE) -s -C dataplane/linux OUT=$(CARGO_TARGET_DIR)/bpf
 	@echo "$(CARGO_TARGET_DIR)/bpf/fanin-bpf"
+
+.PHONY: rtl-fmax
+rtl-fmax: $(VENV)/.made ## clock rates of the RTL on an ECP5 by nextpnr, a hint, held against those of docs/dataplanes.md; ARGS=--write writes them
+	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["fmax"])')
+	$(BIN)/python dataplane/rtl/synth.py --fmax $(ARGS)
 
 .PHONY: rtl-synth
 rtl-synth: ## LUTs and flip-flops of the RTL by yosys, held against those of docs/dataplanes.md; ARGS=--write writes them

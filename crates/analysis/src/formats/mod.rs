@@ -19,6 +19,8 @@ mod text;
 
 pub use self::arrow::{is_schema, message_length};
 pub use self::csv::has_values;
+pub use self::feeds::ipfix::is_whole as is_ipfix;
+pub use self::feeds::sflow::{is_datagram as is_sflow, received, RECEIVED};
 pub use self::parquet::rows as parquet_rows;
 pub use flows::learn_flows;
 pub use mapping::Mapping;
@@ -104,6 +106,11 @@ pub trait Format: Sync {
         true
     }
 
+    /// True for telemetry that a source streams: what a message means may be in those before it.
+    fn is_feed(&self) -> bool {
+        false
+    }
+
     /// Finds out facts about a file; `mapping` is the user's choice of its columns.
     ///
     /// # Errors
@@ -174,6 +181,17 @@ fn is_plain_text(start: &[u8]) -> bool {
 /// Names of all formats, for messages and help.
 pub fn titles() -> Vec<&'static str> {
     FORMATS.iter().map(|format| format.title()).collect()
+}
+
+/// True if a stream with this beginning is telemetry, and whether its messages are lines.
+pub fn feed(start: &[u8]) -> (bool, bool) {
+    let format = FORMATS.iter().find(|format| format.recognises(Start::Bytes(start)));
+    (format.is_some_and(|format| format.is_feed()), is_plain_text(start))
+}
+
+/// True if bytes are text.
+pub fn is_text(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && !bytes.iter().any(|byte| is_no_text(*byte))
 }
 
 /// Formats that are accepted, for messages.

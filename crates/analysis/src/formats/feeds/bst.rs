@@ -130,7 +130,7 @@ fn text(value: &Json) -> Option<String> {
 impl Decode for Reports {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut documents = std::mem::take(&mut self.documents);
-        let used = documents.read(bytes, end, |report| self.report(&report, feed));
+        let used = documents.read(bytes, end, feed, |report, feed| self.report(&report, feed));
         self.documents = documents;
         let used = used?;
         if end {

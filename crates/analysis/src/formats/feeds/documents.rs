@@ -1,5 +1,6 @@
 //! Documents of JSON in a stream, one after another or as elements of a list, each found without reading a byte twice.
 
+use super::Feed;
 use crate::input::problem::Problem;
 use serde_json::Value as Json;
 
@@ -23,7 +24,31 @@ impl Documents {
     ///
     /// # Errors
     /// What is no document, with its place; what `each` says.
-    pub fn read(&mut self, bytes: &[u8], end: bool, mut each: impl FnMut(Json) -> Result<(), Problem>) -> Result<usize, Problem> {
+    pub fn read<'a>(
+        &mut self,
+        bytes: &[u8],
+        end: bool,
+        feed: &mut Feed<'a>,
+        mut each: impl FnMut(Json, &mut Feed<'a>) -> Result<(), Problem>,
+    ) -> Result<usize, Problem> {
+        let read = self.walk(bytes, end, &mut |document, passed| {
+            feed.pass(passed);
+            document.map_or(Ok(()), |document| each(document, feed))
+        });
+        if read.is_err() {
+            // What follows begins behind what was wrong.
+            (self.seen, self.depth, self.quoted, self.escaped) = (0, 0, false, false);
+        }
+        read
+    }
+
+    /// Hands each document over, or none where one is wrong, with the number of bytes up to its end.
+    fn walk(
+        &mut self,
+        bytes: &[u8],
+        end: bool,
+        each: &mut dyn FnMut(Option<Json>, usize) -> Result<(), Problem>,
+    ) -> Result<usize, Problem> {
         let mut begin = 0;
         while let Some(byte) = bytes.get(self.seen) {
             self.seen += 1;
@@ -35,7 +60,11 @@ impl Documents {
                     b',' if self.listed => begin = self.seen,
                     // Space, and the mark of UTF-8.
                     b' ' | b'\t' | b'\r' | b'\n' | 0xef | 0xbb | 0xbf => begin = self.seen,
-                    _ => return Err(self.wrong("it begins with no '{'", &bytes[self.seen - 1..])),
+                    _ => {
+                        let line = memchr::memchr(b'\n', &bytes[self.seen..]).map_or(bytes.len(), |line| self.seen + line + 1);
+                        each(None, line)?;
+                        return Err(self.wrong("it begins with no '{'", &bytes[self.seen - 1..]));
+                    }
                 }
                 continue;
             }
@@ -48,9 +77,10 @@ impl Documents {
                     self.depth -= 1;
                     if self.depth == 0 {
                         let document = &bytes[begin..self.seen];
+                        each(None, self.seen)?;
                         let read = serde_json::from_slice(document).map_err(|error| self.wrong(&error.to_string(), &[]))?;
                         self.count += 1;
-                        each(read).map_err(|problem| problem.place(format!("document {}", self.count)))?;
+                        each(Some(read), self.seen).map_err(|problem| problem.place(format!("document {}", self.count)))?;
                         begin = self.seen;
                     }
                 }
@@ -58,6 +88,7 @@ impl Documents {
             }
         }
         if end && self.depth > 0 {
+            each(None, bytes.len())?;
             let error = serde_json::from_slice::<Json>(&bytes[begin..]).err().map_or_else(String::new, |e| e.to_string());
             return Err(self.wrong(&error, &[]));
         }
@@ -91,11 +122,11 @@ mod tests {
         let pieces: Vec<&[u8]> = text.as_bytes().chunks(step).collect();
         for place in 0..=pieces.len() {
             held.extend_from_slice(pieces.get(place).copied().unwrap_or_default());
-            let each = |document: Json| {
-                found.push(document.to_string());
+            let mut each = |document: Option<Json>, _: usize| {
+                found.extend(document.map(|document| document.to_string()));
                 Ok(())
             };
-            let used = documents.read(&held, place == pieces.len(), each).map_err(|problem| problem.to_string())?;
+            let used = documents.walk(&held, place == pieces.len(), &mut each).map_err(|problem| problem.to_string())?;
             held.drain(..used);
             // What is held is not looked at again.
             assert_eq!(documents.seen, held.len());

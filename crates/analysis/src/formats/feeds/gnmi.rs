@@ -123,7 +123,7 @@ impl Gnmi {
 impl Decode for Gnmi {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut documents = std::mem::take(&mut self.documents);
-        let used = documents.read(bytes, end, |event| {
+        let used = documents.read(bytes, end, feed, |event, feed| {
             // Messages that tell only that all initial values were sent have nothing to read.
             if event.get("sync-response").is_some() {
                 return Ok(());

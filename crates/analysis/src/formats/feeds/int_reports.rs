@@ -323,6 +323,7 @@ impl Decode for Reports {
         let Some(pcap) = self.pcap else { return Ok(bytes.len()) };
         while let Some(packet) = pcap.packet(&bytes[at..]) {
             self.packets += 1;
+            feed.pass(at + packet.length);
             let report = datagram(pcap.link, packet.data).map(|(_, datagram)| datagram).filter(|datagram| are_reports(datagram));
             let done = match report {
                 Some(report) => self.group(report, packet.time, feed),

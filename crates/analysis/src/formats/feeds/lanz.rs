@@ -14,6 +14,7 @@ use crate::input::number::{from_date, from_text, DATES};
 use crate::input::problem::Problem;
 use fanin_units::Time;
 use prost::Message;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// The stream of messages.
@@ -268,6 +269,7 @@ impl Decode for Stream {
             }
             let Some(message) = bytes.get(at + size..at + size + length as usize) else { break };
             self.messages += 1;
+            feed.pass(at + size + length as usize);
             self.message(message, feed).map_err(|problem| problem.place(format!("message {}", self.messages)))?;
             at += size + length as usize;
         }
@@ -333,9 +335,11 @@ fn table(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Probl
         file: name.to_string(),
         columns: None,
         congestions: Congestions::default(),
-        rows: Vec::new(),
         line: 0,
         entries: 0,
+        follows: false,
+        block: Vec::new(),
+        order: None,
     }))
 }
 
@@ -360,19 +364,37 @@ impl Columns {
     }
 }
 
-/// Decoder of the table. The newest entry may stand first: entries are held until the end, and taken in order of time.
+/// Decoder of the table. The newest entry may stand first: entries are held until the end, and taken in order of time. Of one that grows, rows are
+/// taken as they come once two of them show that the oldest stands first; with the newest first, a report ends where another begins.
 struct Table {
     segment: u64,
     file: String,
-    rows: Vec<(u128, u32, Entry)>,
     /// Columns by the names in the first line, and by those that are not empty: EOS 4.12 writes one name too many, and no cell for it.
     columns: Option<[Columns; 2]>,
     congestions: Congestions,
     line: u64,
     entries: u64,
+    follows: bool,
+    /// Rows of the report that are not taken yet.
+    block: Vec<(u128, u32, Entry)>,
+    /// Order of the present report's rows, once it is known: of the times of its first two that differ.
+    order: Option<Ordering>,
 }
 
 impl Table {
+    /// Takes the rows that wait, in order of time.
+    fn flush(&mut self, feed: &mut Feed<'_>) {
+        // Of equal times the order of the table, read from its older end.
+        let newest_first = self.block.first().zip(self.block.last()).is_some_and(|(first, last)| first.0 > last.0);
+        if newest_first {
+            self.block.reverse();
+        }
+        self.block.sort_by_key(|(ps, _, _)| *ps);
+        for (_, port, entry) in self.block.drain(..) {
+            self.congestions.take(port, entry, feed);
+        }
+    }
+
     fn row(&mut self, text: &str, columns: [Columns; 2], feed: &mut Feed<'_>) -> Result<(u128, u32, Entry), Problem> {
         let cells: Vec<&str> = text.split(',').map(str::trim).collect();
         let Some(columns) = columns.into_iter().find(|columns| columns.width == cells.len()) else {
@@ -428,20 +450,30 @@ impl Table {
             }
             let filled: Vec<String> = names.iter().filter(|name| !name.is_empty()).cloned().collect();
             self.columns = Some([Columns::of(&names), Columns::of(&filled)]);
+            if self.follows {
+                self.flush(feed);
+                self.order = None;
+            }
             return Ok(());
         }
         let Some(columns) = self.columns else {
             return Err(Problem::new("stands before the names of the columns").value(text));
         };
-        if self.rows.len() == ENTRIES {
+        if self.block.len() == ENTRIES {
             return Err(
                 Problem::new(format!("is one entry too many: {ENTRIES} are accepted")).suggestion("cut the table in parts")
             );
         }
         let row = self.row(text, columns, feed)?;
         feed.see(true, row.2.drops.is_some(), false);
-        self.rows.push(row);
+        if let Some((before, _, _)) = self.block.last().filter(|_| self.order.is_none()) {
+            self.order = Some(row.0.cmp(before)).filter(|order| *order != Ordering::Equal);
+        }
+        self.block.push(row);
         self.entries += 1;
+        if self.follows && self.order == Some(Ordering::Greater) {
+            self.flush(feed);
+        }
         Ok(())
     }
 }
@@ -449,24 +481,21 @@ impl Table {
 impl Decode for Table {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut line = self.line;
-        let at = each_line(bytes, end, &mut line, |text| self.take(text, feed));
+        let at = each_line(bytes, (end, &mut line), feed, |text, feed| self.take(text, feed));
         self.line = line;
         let at = at?;
         if end {
-            // Of equal times the order of the table, read from its older end.
-            let mut rows = std::mem::take(&mut self.rows);
-            let newest_first = rows.first().zip(rows.last()).is_some_and(|(first, last)| first.0 > last.0);
-            if newest_first {
-                rows.reverse();
-            }
-            rows.sort_by_key(|(ps, _, _)| *ps);
-            rows.into_iter().for_each(|(_, port, entry)| self.congestions.take(port, entry, feed));
+            self.flush(feed);
         }
         Ok(at)
     }
 
     fn is_read_whole(&self) -> bool {
         true
+    }
+
+    fn follows(&mut self) {
+        self.follows = true;
     }
 
     fn finish(&mut self, notes: &mut Vec<String>) {

@@ -88,7 +88,7 @@ impl Runs {
 impl Decode for Runs {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut documents = std::mem::take(&mut self.documents);
-        let used = documents.read(bytes, end, |run| self.run(&run, feed));
+        let used = documents.read(bytes, end, feed, |run, feed| self.run(&run, feed));
         self.documents = documents;
         used
     }

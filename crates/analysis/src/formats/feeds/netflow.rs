@@ -441,6 +441,7 @@ impl Decode for Flows {
         let placed = |problem: Problem, messages: u64| problem.place(format!("message {}", messages + 1));
         if let Some(pcap) = self.pcap {
             while let Some(packet) = pcap.packet(&bytes[at..]) {
+                feed.pass(at + packet.length);
                 let known = |ports: (u16, u16)| PORTS.contains(&ports.1);
                 match datagram(pcap.link, packet.data).filter(|(headers, _)| headers.ports.is_some_and(known)) {
                     Some((headers, datagram)) => {

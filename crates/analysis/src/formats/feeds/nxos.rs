@@ -212,12 +212,12 @@ impl Bursts {
 impl Decode for Bursts {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let used = if let Some(mut documents) = self.documents.take() {
-            let used = documents.read(bytes, end, |document| self.rows(&document, feed));
+            let used = documents.read(bytes, end, feed, |document, feed| self.rows(&document, feed));
             self.documents = Some(documents);
             used?
         } else {
             let mut line = self.line;
-            let at = each_line(bytes, end, &mut line, |text| self.line(text, feed));
+            let at = each_line(bytes, (end, &mut line), feed, |text, feed| self.line(text, feed));
             self.line = line;
             at?
         };

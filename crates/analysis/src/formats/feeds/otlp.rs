@@ -248,6 +248,7 @@ impl Requests {
                 return Err(wrong("is no length of a request", length.to_string()).accepted(format!("up to {LONGEST} bytes")));
             }
             let Some(body) = bytes.get(at + skip..at + skip + length) else { break };
+            feed.pass(at + skip + length);
             let broken = |error: prost::DecodeError| wrong("is no request of OTLP metrics", error.to_string());
             let parts = if before > 0 {
                 Request::decode(body).map_err(broken)?.resources
@@ -315,7 +316,7 @@ impl Decode for Requests {
         let used = match self.documents.take() {
             None => self.requests(bytes, end, feed)?,
             Some(mut documents) => {
-                let used = documents.read(bytes, end, |request| {
+                let used = documents.read(bytes, end, feed, |request, feed| {
                     self.messages += 1;
                     of_json(&request).iter().try_for_each(|part| self.resource(part, feed))
                 });

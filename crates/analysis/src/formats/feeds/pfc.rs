@@ -138,7 +138,7 @@ impl History {
 impl Decode for History {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut line = self.line;
-        let at = each_line(bytes, end, &mut line, |text| self.line(text, feed));
+        let at = each_line(bytes, (end, &mut line), feed, |text, feed| self.line(text, feed));
         self.line = line;
         let at = at?;
         if end {

@@ -109,7 +109,7 @@ fn too_many(count: u32) -> Problem {
 }
 
 /// True for the beginning of a datagram: version, type of the agent's address.
-fn is_datagram(start: &[u8]) -> bool {
+pub fn is_datagram(start: &[u8]) -> bool {
     start.starts_with(&[0, 0, 0, 5, 0, 0, 0, 1]) || start.starts_with(&[0, 0, 0, 5, 0, 0, 0, 2])
 }
 
@@ -118,6 +118,24 @@ fn is_sflow(start: &[u8]) -> bool {
         return true;
     }
     first_frame(start).and_then(|(link, frame)| datagram_of(link, frame)).is_some_and(is_datagram)
+}
+
+/// Header of a capture in which datagrams are put that a socket received.
+pub const RECEIVED: [u8; 24] = [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 101, 0, 0, 0];
+
+/// A datagram that a socket received at a time [ns since 1970], as a record of such a capture.
+pub fn received(datagram: &[u8], ns: u64) -> Vec<u8> {
+    let length = datagram.len() + 8 + 20;
+    let mut record = Vec::with_capacity(16 + length);
+    let (seconds, fraction) = ((ns / 1_000_000_000) as u32, (ns % 1_000_000_000) as u32);
+    record.extend([seconds, fraction, length as u32, length as u32].into_iter().flat_map(u32::to_le_bytes));
+    // IPv4, then UDP: what the socket took off.
+    record.extend([0x45, 0]);
+    record.extend((length as u16).to_be_bytes());
+    record.extend([0, 0, 0, 0, 64, 17, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1]);
+    record.extend([PORT, PORT, (datagram.len() + 8) as u16, 0].into_iter().flat_map(u16::to_be_bytes));
+    record.extend(datagram);
+    record
 }
 
 fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
@@ -367,6 +385,7 @@ impl Decode for Sflow {
             while at < bytes.len() {
                 match extent(&bytes[at..]) {
                     Ok(length) => {
+                        feed.pass(at + length);
                         self.datagram(&bytes[at..at + length], None, feed).map_err(|problem| self.placed(problem))?;
                         at += length;
                     }
@@ -378,6 +397,7 @@ impl Decode for Sflow {
             return Ok(at);
         };
         while let Some(packet) = pcap.packet(&bytes[at..]) {
+            feed.pass(at + packet.length);
             match datagram_of(pcap.link, packet.data) {
                 Some(datagram) => {
                     self.datagram(datagram, Some(packet.time), feed).map_err(|problem| self.placed(problem))?;

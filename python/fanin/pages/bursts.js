@@ -77,18 +77,15 @@ const Bursts = (() => {
     for (let i = first; i < rows.time.length && rows.time[i] < zero + width * bins; i += 1) {
       if (!rows.n[i]) continue;
       const [low, high] = [(rows.time[i] - zero) / width, (rows.until[i] - zero) / width];
-      if (high - low <= 1) {
-        const bin = Math.floor(low);
-        if (bin < 0 || bin >= bins) continue;
-        for (const name of ["bytes", "drops", "marks"]) sums[name][bin] += rows[name][i];
-      } else {
-        for (let bin = Math.max(0, Math.floor(low)); bin < Math.min(bins, Math.ceil(high)); bin += 1) {
-          const part = (Math.min(high, bin + 1) - Math.max(low, bin)) / (high - low);
-          sums.bytes[bin] += part * rows.bytes[i];
-          // A drop is somewhere in its column: each bin of that shows it, as many as there are in the mean.
-          sums.drops[bin] += part * rows.drops[i];
-          sums.marks[bin] += part * rows.marks[i];
-        }
+      const [begin, narrow] = [Math.floor(low), high - low <= 1];
+      const last = Math.min(bins - 1, Math.max(begin, Math.ceil(high) - 1));
+      for (let bin = Math.max(0, begin); bin <= last; bin += 1) {
+        const part = high > low ? (Math.min(high, bin + 1) - Math.max(low, bin)) / (high - low) : 1;
+        sums.bytes[bin] += part * rows.bytes[i];
+        // A drop is somewhere in its column: each bin of a wide one shows it, as many as there are in the mean.
+        const share = narrow ? Number(bin === begin) : part;
+        sums.drops[bin] += share * rows.drops[i];
+        sums.marks[bin] += share * rows.marks[i];
       }
     }
     return sums;

@@ -237,8 +237,8 @@ def test_datagrams_in_a_tunnel_are_told_apart_and_no_law_is_stated_of_them(tmp_p
             sources[0].send(bytes(100))
         time.sleep(0.05)
         counters = fifo(switch)
-        for found, path in zip(taps, (before, behind), strict=True):
-            found.write(path)
+        for taken, path in zip(taps, (before, behind), strict=True):
+            taken.write(path)
     found = fanin.analyze(before, behind=behind, rate="100Mbps", overhead="0B", fcs=False)
     pair, port = found.pair, found.port()
     assert pair is not None

@@ -511,8 +511,7 @@ fn teeth(part: &[Point], peak: f64) -> Option<Teeth> {
     (count >= SAWTOOTH).then_some(Teeth { count, low: low as u64, high: high as u64 })
 }
 
-/// Border at which the queue had been filled, where that took a small part of the time: the nearest of those that there are, if one is near,
-/// else the time itself.
+/// Time at which the queue had been filled, where that took a small part of the time and none of the borders is near.
 fn filled(points: &[Point], peak: f64, borders: &[u64]) -> Option<u64> {
     let (first, last) = (points.first()?, points.last()?);
     let full = points.iter().find(|p| p.queue as f64 >= FILLED * peak)?;
@@ -525,9 +524,8 @@ fn filled(points: &[Point], peak: f64, borders: &[u64]) -> Option<u64> {
         let at = *border as f64 - full.time as f64;
         at >= -NEAR_BEFORE * time as f64 && at <= NEAR_AFTER * time as f64
     };
-    let inner = borders.get(1..borders.len() - 1).unwrap_or_default();
-    let there = inner.iter().copied().filter(near).min_by_key(|border| border.abs_diff(full.time));
-    (quickly && rose && known && time > 0).then_some(there.unwrap_or(full.time))
+    let inner = borders.len() > 2 && borders[1..borders.len() - 1].iter().any(near);
+    (quickly && rose && known && time > 0 && !inner).then_some(full.time)
 }
 
 /// Divides the part before `until` by itself, where that is in one stretch with a longer time after it. Near `until` it may bend

@@ -372,7 +372,9 @@ const Bursts = (() => {
         const [a, b] = [low, high].map((ps) => gutter + ((ps - LOW) / Math.max(1, HIGH - LOW)) * wide);
         ctx.strokeStyle = css("--text");
         ctx.lineWidth = 2;
-        ctx.strokeRect(Math.max(gutter, a - 2) + 0.5, y + 0.5, Math.max(5, Math.min(width, b) - a + 3) - 1, tall - 2);
+        const right = Math.min(width - 1.5, Math.max(b + 0.5, a + 2.5)); // all four sides are on the canvas
+        const left = Math.min(Math.max(gutter, a - 2) + 0.5, right - 4);
+        ctx.strokeRect(left, y + 0.5, right - left, tall - 2);
       };
       const shownAt = view ? this.rows.findIndex((one) => one.port === view.port) : -1;
       if (shownAt >= 0) {

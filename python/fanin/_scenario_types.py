@@ -818,6 +818,13 @@ class OutsideParams(Table):
     Default: false.
     """
 
+    detours: bool | None = None
+    """The block is asked where packets go that find no room at their port, or that it wants elsewhere: another port of the switch may
+    have them.
+
+    Default: false.
+    """
+
     timeout: Duration | None = None
     """Longest time without a byte from the block, by the clock on the wall.
 

@@ -169,7 +169,7 @@ impl World {
         let now = std::mem::replace(&mut self.core.now, end);
         self.core.begin_export();
         let mut i = 0;
-        while let Some(l) = self.core.cut_link(i) {
+        while let Some(l) = self.core.cut_link(&mut i) {
             self.core.catch_up(l);
             self.fabric.notify(&mut self.core);
             self.core.note_leaving(i);

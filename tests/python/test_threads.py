@@ -62,7 +62,7 @@ def were_taken(threads: dict[str, Any], asked: int) -> bool:
     count = threads["count"]
     if count == asked:
         return threads == {"count": asked}
-    return 1 < count < asked and threads["why"] == f"{asked} were asked for, and there are {count} cores"
+    return bool(1 < count < asked and threads["why"] == f"{asked} were asked for, and there are {count} cores")
 
 
 def test_all_files_are_the_same_bytes_and_the_manifest_but_for_what_it_cost(tmp_path: Path) -> None:

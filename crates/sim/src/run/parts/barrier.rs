@@ -3,19 +3,49 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Looks before a thread that waits goes to sleep, where each has a core: some tens of microseconds, longer than it takes to be woken.
-const LOOKS: u32 = 2_000;
+/// Looks before a thread that waits goes to sleep, at most: some hundred microseconds, many times what it takes to be woken; and at least.
+const LOOKS: u32 = 8_000;
+const FEWEST: u32 = 30;
+/// Waits in a row in which a thread has looked in vain, after which it looks as often as it may once more.
+const IN_VAIN: u32 = 256;
 
 /// A value with cache lines of its own: two, as processors fetch them in pairs.
 #[derive(Default)]
 #[repr(align(128))]
 pub struct Apart<T>(pub T);
 
+/// Patience of a thread at a barrier: it looks more often where that has paid, and less often where another has no core to come on, as on a
+/// machine with other work.
+pub struct Patience {
+    looks: u32,
+    in_vain: u32,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { looks: LOOKS, in_vain: 0 }
+    }
+}
+
+impl Patience {
+    fn paid(&mut self) {
+        (self.looks, self.in_vain) = (LOOKS.min(2 * self.looks), 0);
+    }
+
+    fn in_vain(&mut self) {
+        self.in_vain += 1;
+        self.looks = FEWEST.max(self.looks / 2);
+        if self.in_vain % IN_VAIN == 0 {
+            self.looks = LOOKS;
+        }
+    }
+}
+
 /// Threads wait here until all have come.
 pub struct Barrier {
     threads: usize,
-    /// Looks before a thread goes to sleep: none where there are fewer cores than threads, as the others need this one.
-    looks: u32,
+    /// There are fewer cores than threads: nobody looks, as the others need the core.
+    crowded: bool,
     arrived: Apart<AtomicUsize>,
     round: Apart<AtomicUsize>,
     /// Number of threads that sleep or are about to.
@@ -31,7 +61,7 @@ impl Barrier {
     pub fn new(threads: usize, cores: usize) -> Barrier {
         Barrier {
             threads,
-            looks: if threads <= cores { LOOKS } else { 0 },
+            crowded: threads > cores,
             arrived: Apart::default(),
             round: Apart::default(),
             asleep: Apart::default(),
@@ -45,7 +75,7 @@ impl Barrier {
     ///
     /// # Panics
     /// When another thread has.
-    pub fn wait(&self) {
+    pub fn wait(&self, patience: &mut Patience) {
         let before = self.round.0.load(Ordering::Acquire);
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.0.store(0, Ordering::Relaxed);
@@ -56,12 +86,13 @@ impl Barrier {
             }
             return;
         }
-        for _ in 0..self.looks {
+        for _ in 0..if self.crowded { 0 } else { patience.looks } {
             if self.is_over(before) {
-                return;
+                return patience.paid();
             }
             std::hint::spin_loop();
         }
+        patience.in_vain();
         self.asleep.0.fetch_add(1, Ordering::SeqCst);
         let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.is_over(before) {
@@ -111,11 +142,12 @@ mod tests {
             std::thread::scope(|scope| {
                 for _ in 0..threads {
                     scope.spawn(|| {
+                        let mut patience = Patience::default();
                         for round in 1..=ROUNDS {
                             count.fetch_add(1, Ordering::Relaxed);
-                            barrier.wait();
+                            barrier.wait(&mut patience);
                             assert_eq!(count.load(Ordering::Relaxed), round * threads);
-                            barrier.wait();
+                            barrier.wait(&mut patience);
                         }
                     });
                 }
@@ -128,7 +160,7 @@ mod tests {
         for cores in [1, 2] {
             let barrier = Barrier::new(2, cores);
             std::thread::scope(|scope| {
-                let waits = scope.spawn(|| barrier.wait());
+                let waits = scope.spawn(|| barrier.wait(&mut Patience::default()));
                 let fails = scope.spawn(|| {
                     let _breaks = Breaks(&barrier);
                     // By then the other one sleeps, where it does.

@@ -1,6 +1,6 @@
 //! The parts of a run on threads, or one after the other.
 
-use super::barrier::{Barrier, Breaks};
+use super::barrier::{Barrier, Breaks, Patience};
 use super::division::Division;
 use super::exchange::{Exchange, MOST_PARTS};
 use super::gather::gather;
@@ -305,10 +305,11 @@ fn work(
             }
         }
     }
+    let mut patience = Patience::default();
     let mut states = Vec::new();
     for count in 1u64.. {
         let turn = (count % 2) as usize ^ 1;
-        barrier.wait();
+        barrier.wait(&mut patience);
         run.exchange.read(turn, &mut states);
         let step = run.next(&states);
         share.iter_mut().for_each(|(number, world)| run.act(step, (turn, count), *number, world, &states));

@@ -206,16 +206,20 @@ fn parts_are_of_about_the_same_work_and_pods_stay_together() {
     }
 }
 
-/// Times measured on 16 cores, as in docs/parallel.md, by workload and number of threads: the estimate is within a quarter of most, and
-/// of all within a half.
+/// Times measured on 16 cores, and on the two of another machine, as in docs/parallel.md, by workload and number of threads: the estimate is
+/// within a quarter of most, and of all within a half.
 #[test]
 fn threads_are_expected_to_give_about_what_they_gave() {
-    let measured: [(&str, &[(usize, f64)]); 5] = [
+    let measured: [(&str, &[(usize, f64)]); 9] = [
         ("W2-8192", &[(2, 1.5), (4, 2.6), (8, 3.5), (16, 5.3)]),
         ("L1", &[(2, 1.3), (4, 2.2), (8, 3.1), (16, 4.3)]),
         ("W2-1024", &[(2, 1.5), (4, 1.9), (8, 3.0), (16, 3.8)]),
         ("W2-128", &[(2, 1.2), (4, 1.8), (8, 2.0), (16, 2.2)]),
         ("demo", &[(2, 1.3), (4, 1.4)]),
+        ("W2-8192", &[(2, 1.64)]),
+        ("W2-1024", &[(2, 1.64)]),
+        ("W2-128", &[(2, 1.47)]),
+        ("demo", &[(2, 1.25)]),
     ];
     let mut near = 0;
     for (name, table) in measured {
@@ -228,7 +232,7 @@ fn threads_are_expected_to_give_about_what_they_gave() {
             near += usize::from((0.75..1.25).contains(&off));
         }
     }
-    assert!(near >= 14, "{near} of 18");
+    assert!(near >= 18, "{near} of 22");
 }
 
 #[test]

@@ -21,11 +21,11 @@ use fanin_units::{Bytes, Span};
 
 /// Assumptions about a run that has not begun, for [`expected`]: how much of the links is used; the time that a packet takes per hop, and
 /// besides where its link leads to another part; the share by which each part slows all, as they share memory; and the time that a part takes
-/// to begin, end and wait for a window. They are calibrated on the table of docs/parallel.md, which a test holds them against.
+/// to begin, end and wait for a window. They are calibrated on the tables of docs/parallel.md, which a test holds them against.
 const USED: f64 = 0.5;
 const HOP: f64 = 90e-9;
-const CROSSING: f64 = 250e-9;
-const SHARED: f64 = 0.05;
+const CROSSING: f64 = 150e-9;
+const SHARED: f64 = 0.08;
 const WINDOW: f64 = 1.5e-6;
 /// Gain for which threads are taken, and twice as many of them: a tenth.
 const WORTH: f64 = 1.1;

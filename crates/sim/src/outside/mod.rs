@@ -246,7 +246,7 @@ enum Fault {
     Closed(usize),
     /// The block took too long, after so many bytes of a frame.
     Late(usize),
-    /// Nobody waits for the block any more.
+    /// The run no longer waits for the block.
     Interrupted,
     Other(String),
 }

@@ -348,29 +348,28 @@ fn simulate(
     observer: &mut dyn Observer,
 ) -> Result<(World, Driven), RunError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut world = setup::world_asking(scenario, destination, outside)?;
-    let parts::Chosen { threads, mut why } = parts::choose(scenario, &world.traffic, cores);
+    let parts::Chosen { threads, mut why } = parts::choose(scenario, cores)?;
     if threads > 1 {
         let division = Division::balanced(scenario, threads);
-        match parts::run_parts(&mut world, scenario, &division, Order::Threads(threads), observer) {
-            Ok(Ok(interrupted)) => {
-                let threads = json!({ "count": division.parts.min(threads) });
+        match parts::run_parts(scenario, destination, &division, Order::Threads(threads), observer)? {
+            Ok((world, interrupted)) => {
+                let threads = of_threads(division.parts.min(threads), why);
                 return Ok((world, Ok(((interrupted, None), threads))));
             }
-            Ok(Err(undivided)) => {
-                why = Some(undivided.0);
-                world = setup::world(scenario, destination)?;
-            }
-            Err(RunError::Write { path, cause }) => return Ok((world, Err(TableError { path, cause }))),
-            Err(error) => return Err(error),
+            Err(undivided) => why = Some(undivided.0),
         }
     }
+    let mut world = setup::world_asking(scenario, destination, outside)?;
     let driven = drive(&mut world, observer);
-    let threads = match why {
-        Some(why) => json!({ "count": 1, "why": why }),
-        None => json!({ "count": 1 }),
-    };
-    Ok((world, driven.map(|ended| (ended, threads))))
+    Ok((world, driven.map(|ended| (ended, of_threads(1, why)))))
+}
+
+/// The manifest's entry for a number of threads, and the reason for no more.
+fn of_threads(count: usize, why: Option<String>) -> Value {
+    match why {
+        Some(why) => json!({ "count": count, "why": why }),
+        None => json!({ "count": count }),
+    }
 }
 
 /// Runs a world to its end. Gives whether the observer stopped it, and why it got stuck, if it did.

@@ -195,6 +195,16 @@ fn build(
     })
 }
 
+/// Another ledger for a world in which nothing has happened, whose tables go to a place of their own; gives that which it had.
+///
+/// # Errors
+/// When a result table cannot be created.
+pub fn exchange_ledger(world: &mut World, scenario: &Scenario, destination: &Destination<'_>) -> Result<Ledger, RunError> {
+    let facts = (world.samples.are_on(), world.core.gates.is_empty(), world.core.combined);
+    let another = ledger(scenario, destination, &world.traffic, facts)?;
+    Ok(std::mem::replace(&mut world.core.ledger, another))
+}
+
 /// The order of events at the same instant; slots of arrivals begin at `arrivals`.
 fn ties(scenario: &Scenario, arrivals: usize) -> Ties {
     match scenario.doc().engine.ties {

@@ -319,7 +319,7 @@ impl Endpoint {
     /// Dispatches [`Transport::is_quiet_below`].
     #[inline(always)]
     pub fn is_quiet_below(&mut self, delivered: u64, acked: u64) -> bool {
-        dispatch!(self, |e| e.is_quiet_below(delivered, acked), |_udp| false)
+        dispatch!(self, |e| e.is_quiet_below(delivered, acked), |udp| udp.is_quiet())
     }
 
     /// Dispatches [`Transport::is_over`].

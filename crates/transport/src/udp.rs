@@ -95,6 +95,12 @@ impl UdpEndpoint {
         std::mem::take(&mut self.delivered).then_some(Event::Delivered { total: self.stats.delivered })
     }
 
+    /// True if [`UdpEndpoint::poll_event`] has nothing to report.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        !self.delivered
+    }
+
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.next.is_none()

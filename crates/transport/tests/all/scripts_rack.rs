@@ -365,26 +365,3 @@ fn an_undone_reduction_leaves_three_quarters_of_the_window() {
         ",
     );
 }
-
-/// RFC 5682 §3.1 step 2: only an ACK that advances begins F-RTO's second step; a SACK alone sends nothing new.
-#[test]
-fn f_rto_waits_for_an_ack_that_advances() {
-    after_ten(
-        &Tcp { tail_loss_probe: false, ..rack() },
-        100_000,
-        "
-        +0.1 < . 1 ack 1001
-        +0 > . 10001:11001
-        +0 > . 11001:12001
-        +0.3 > . 1001:2001
-        +0 = phase Loss
-        +0.05 < . 1 ack 1001
-        +0 > none
-        +0 = phase Loss
-        +0.01 < . 1 ack 2001
-        +0 > . 12001:13001
-        +0 > . 13001:14001
-        +0 = spurious 0
-        ",
-    );
-}

@@ -126,7 +126,7 @@ reproduce: $(VENV)/.built ## all figures of all papers in full, into out/reprodu
 	$(BIN)/fanin reproduce --all
 
 .PHONY: whatif-truth
-whatif-truth: $(VENV)/.built $(VENV)/.dev ## runs hidden behind each input, and whether fanin whatif finds their remedies (docs/whatif.md)
+whatif-truth: $(VENV)/.built $(VENV)/.dev ## runs hidden behind each input, and whether fanin whatif finds their remedies (docs/dev/whatif-measured.md)
 	$(BIN)/python tests/python/whatif_truth.py $(INPUTS)
 
 .PHONY: ns3-test
@@ -137,7 +137,7 @@ ns3-test: $(VENV)/.built $(VENV)/.dev ## compare with ns-3 3.37, where libns3-de
 	$(BIN)/python -m pytest -q benches/ns3 tests/ns3
 
 .PHONY: hardware-test
-hardware-test: $(VENV)/.built ## 145 settings of a Tofino, row by row, into out/hardware; ARGS=--write refreshes docs/hardware.md, ARGS=--try experiments
+hardware-test: $(VENV)/.built ## 145 settings of a Tofino, row by row, into out/hardware; ARGS=--write refreshes docs/dev/tofino.md, ARGS=--try experiments
 	$(BIN)/python tests/hardware/against_tofino.py $(ARGS)
 
 .PHONY: linux-test

@@ -2,8 +2,8 @@
 
     .venv/bin/python benches/watch.py [SECONDS]
 
-What one thread of the core takes, by processor time: samples of a queue with frames and marks, one each 100 µs at each port, a tenth of
-the time in bursts. As an Arrow stream (a batch for each 5 ms), and as CSV.
+What one thread of the core takes, by processor time: samples of a queue with frames and marks, one each 100 µs at each port, 1 % and
+10 % of the time in bursts of 1 ms. As an Arrow stream (a batch for each 5 ms), and as CSV.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ CHUNK = 1 << 20
 GOAL = PORTS * VALUES * 10_000
 
 
-def switch(seconds: float) -> pl.DataFrame:
-    """Return the samples of a switch, in order of time."""
+def switch(seconds: float, share: float) -> pl.DataFrame:
+    """Return the samples of a switch, in order of time, of which a share is in bursts."""
     steps = round(seconds * 1e9 / STEP_NS)
     draw = np.random.default_rng(1)
     time_ns = np.repeat(np.arange(steps) * STEP_NS, PORTS)
-    # Bursts of 10 samples, one in 1,000 samples, at other times at each port.
-    phase = (np.arange(steps)[:, None] + draw.integers(0, 1_000, PORTS)[None, :]) % 1_000
+    # Bursts of 10 samples, at other times at each port.
+    period = round(10 / share)
+    phase = (np.arange(steps)[:, None] + draw.integers(0, period, PORTS)[None, :]) % period
     queue = np.where(phase < 10, 20_000 * (1 + np.minimum(phase, 9 - phase)), draw.integers(0, 3_000, (steps, PORTS)))
     ports = [f"Ethernet{1 + port // 4}/{1 + port % 4}" for port in range(PORTS)]
     return pl.DataFrame(
@@ -70,9 +71,14 @@ def measured(data: bytes) -> tuple[float, float, dict[str, object]]:
 
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 2.0
-    frame = switch(seconds)
-    streams = {"CSV": frame.write_csv().encode(), "Arrow": arrow(frame)}
-    for name, data in streams.items():
+    for share in (0.01, 0.1):
+        frame = switch(seconds, share)
+        measure(f"{share:.0%} in bursts", frame, seconds)
+
+
+def measure(what: str, frame: pl.DataFrame, seconds: float) -> None:
+    """Print what a watch takes of a switch, as text and as Arrow."""
+    for name, data in {"CSV": frame.write_csv().encode(), "Arrow": arrow(frame)}.items():
         cpu, _, report = measured(data)
         ports = report["ports"]
         assert isinstance(ports, list)
@@ -80,7 +86,7 @@ def main() -> None:
         assert records == len(frame), (records, len(frame), report["problems"])
         values = VALUES * len(frame) / cpu
         print(
-            f"{name}: {len(data) / len(frame):.1f} B by sample, {bursts:,} bursts, {cpu:.2f} s of one core for {seconds:g} s of a switch: "
+            f"{what}, {name}: {len(data) / len(frame):.1f} B by sample, {bursts:,} bursts, {cpu:.2f} s of one core for {seconds:g} s of a switch: "
             f"{values / 1e6:.1f} M values a second, {values / GOAL:.0%} of {GOAL / 1e6:.1f} M"
         )
 

@@ -46,6 +46,16 @@ class Live:
     def push(self, bytes: bytes) -> None:
         """Take the next bytes; `TraceError` if they are of no format that can be read as it comes."""
 
+    def push_datagram(self, bytes: bytes, ns: int) -> None:
+        """Take a datagram that came at a time [ns since 1970]; one that cannot be read is passed over and counted."""
+
+    def replay(self, bytes: bytes) -> None:
+        """Take bytes that an earlier watch has counted: what they say of later ones is kept, and nothing is counted."""
+
+    @staticmethod
+    def needs_beginning(start: bytes) -> bool:
+        """Whether a file that begins so has parts that cannot be read alone."""
+
     def settle(self) -> None:
         """Go on with what there is, if the stream is slow: called a few times a second."""
 

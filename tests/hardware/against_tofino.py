@@ -1,6 +1,6 @@
 """All rows of the Tofino's data, the table, and the bars: ``make hardware-test``.
 
-Writes ``out/hardware/rows.csv`` and ``out/hardware/table.csv``; with ``--write``, the table in docs/hardware.md and its figure
+Writes ``out/hardware/rows.csv`` and ``out/hardware/table.csv``; with ``--write``, the table in docs/dev/tofino.md and its figure
 too. ``--try`` runs the experiments of that page besides: the same rows with one thing changed each.
 """
 
@@ -19,7 +19,7 @@ import tofino
 from tofino import PERCENTILES, Outcome, is_busy
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "hardware.md"
+PAGE = ROOT / "docs" / "dev" / "tofino.md"
 FIGURE = ROOT / "docs" / "img" / "hardware.png"
 OUT = ROOT / "out" / "hardware"
 
@@ -212,7 +212,7 @@ def put(page: str, marker: str, text: str) -> str:
 def main() -> int:
     """Runs the rows; the exit status."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--write", action="store_true", help="refresh docs/hardware.md and its figure")
+    arguments.add_argument("--write", action="store_true", help="refresh docs/dev/tofino.md and its figure")
     arguments.add_argument("--try", action="store_true", dest="trials", help="run the experiments too, each as long as the rows")
     options = arguments.parse_args()
     which = tofino.rows()

@@ -1,4 +1,4 @@
-"""The figure of docs/hardware.md: percentiles of the queue over the limit, the switch's and Fanin's."""
+"""The figure of docs/dev/tofino.md: percentiles of the queue over the limit, the switch's and Fanin's."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Queues of a Tofino, row by row: the scenario of a row, what is read from its run, and how far that is from the row.
 
-Nothing here is chosen by the rows. Every setting is what the testbed was; docs/hardware.md gives the reason of each.
+Nothing here is chosen by the rows. Every setting is what the testbed was; docs/dev/tofino.md gives the reason of each.
 """
 
 from __future__ import annotations

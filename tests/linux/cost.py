@@ -1,6 +1,6 @@
 """What the BPF programs of dataplane/linux cost: CPU time of each run, as the kernel counts it, at a port that is flooded.
 
-python tests/linux/cost.py      root, seconds; the table of docs/linux-dataplane.md
+python tests/linux/cost.py      root, seconds; the table of docs/dev/linux-dataplane-measured.md
 """
 
 from __future__ import annotations

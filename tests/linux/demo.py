@@ -38,7 +38,7 @@ __all__ = ["CASES", "OUT", "REFERENCE", "Marked", "measure", "simulated", "table
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "linux-demo"
 REFERENCE = Path(__file__).parent / "reference" / "marking.json"
-PAGE = ROOT / "docs" / "linux-dataplane.md"
+PAGE = ROOT / "docs" / "dev" / "linux-dataplane-measured.md"
 FIGURE = ROOT / "docs" / "img" / "linux-s-ecn.png"
 
 SENDERS, K, BUFFER, RUNS = 18, 32_000, 512_000, VARIANTS
@@ -278,7 +278,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--measure", action="store_true", help="measure the kernel anew, into out/linux-demo")
     parser.add_argument("--rate", type=int, action="append", help="Mb/s: these rates only")
     parser.add_argument("--runs", type=int, default=RUNS, help="runs of each case")
-    parser.add_argument("--docs", action="store_true", help="write table and figure of docs/linux-dataplane.md")
+    parser.add_argument("--docs", action="store_true", help="write table and figure of docs/dev/linux-dataplane-measured.md")
     parser.add_argument("--reference", action="store_true", help="make these runs the committed reference")
     options = parser.parse_args(arguments)
     source = REFERENCE

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.native
 DATA: dict[str, Any] = json.loads(REFERENCE.read_text(encoding="utf-8"))
 MEASURED = [case for case in CASES if DATA["cases"][case.key]["runs"]]
 RUNS = 2
-"""Runs of each case that are mirrored here; all of them stand in the table of docs/linux-dataplane.md."""
+"""Runs of each case that are mirrored here; all of them stand in the table of docs/dev/linux-dataplane-measured.md."""
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Promises of ``fanin whatif`` on a burst of this machine's kernel, and what the kernel does when the setting is changed for real.
 
-    python tests/linux/whatif.py [OUT.json]        # root, a minute; docs/whatif.md has a run of it
+    python tests/linux/whatif.py [OUT.json]        # root, a minute; docs/dev/whatif-measured.md has a run of it
 
 A fan-in in the namespaces of the testbed is captured before and behind its port. ``fanin whatif`` says of each setting how many
 drops it removes; then the kernel gets it: another buffer (bfifo), another first window or shortest timeout (`ip route`).

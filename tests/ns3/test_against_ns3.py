@@ -1,6 +1,6 @@
 """Fanin against ns-3 3.37: the same experiments, compared flow by flow and at the bottleneck.
 
-`docs/ns3.md` says what is made equal, `docs/dev/ns3-experiments.md` why a tolerance is what it is; run this file as a program to
+`docs/dev/ns3-experiments.md` says what is made equal and why a tolerance is what it is; run this file as a program to
 print its table anew. Folders of a failed comparison can be run by hand: ``fanin run scenario.toml -o out``,
 ``benches/ns3/build/peer ns3.job``.
 """

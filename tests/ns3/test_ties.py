@@ -2,7 +2,7 @@
 
 All links are equal and all flows start at multiples of a packet's time, so that most packets reach the switch together with
 others. Who is first is each simulator's own, and no run is like its peer's; what many runs have in common is compared.
-docs/ns3.md has the numbers; run this file as a program to print its table anew.
+docs/dev/ns3-experiments.md has the numbers; run this file as a program to print its table anew.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def test_the_order_of_links_does_not(size: int, buffer: int) -> None:
 
 
 def main() -> None:
-    """Print the table of docs/ns3.md."""
+    """Print the table of docs/dev/ns3-experiments.md."""
     print("| incast | ties | timeouts per run | mean completion [ms] | 95th percentile [ms] | retransmissions | rank correlation |")
     print("|---|---|---|---|---|---|---|")
     for size, buffer in EXPERIMENTS:

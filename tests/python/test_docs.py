@@ -175,6 +175,13 @@ def test_hooks_run_what_make_test_runs() -> None:
     assert [hook for hook in hooks if f" {hook}\n" not in makefile] == []
 
 
+def test_the_readme_has_the_command_that_ci_runs() -> None:
+    """One command runs the main job, one passes the tests."""
+    block = (ROOT / "README.md").read_text(encoding="utf-8").split("```sh\n")[1].split("```")[0]
+    assert re.findall(r"^make (\S+)", block, re.MULTILINE) == ["demo", "test"]
+    assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").rstrip().endswith("exec make test")
+
+
 def test_what_ci_installs_is_what_the_project_asks_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["scripts"] == {"fanin": "fanin.cli:app"}

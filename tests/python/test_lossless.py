@@ -1,4 +1,4 @@
-"""docs/lossless.md: its numbers recomputed, its examples run."""
+"""docs/lossless.md and docs/dev/lossless-measured.md: their numbers recomputed, their examples run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 import fanin
 from fanin.cli import app
 
-PAGE = (Path(__file__).parents[2] / "docs" / "lossless.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "\n".join((DOCS / name).read_text(encoding="utf-8") for name in ("lossless.md", "dev/lossless-measured.md"))
 pytestmark = pytest.mark.native
 
 

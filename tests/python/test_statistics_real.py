@@ -365,4 +365,5 @@ def test_the_page_lists_every_metric_that_was_measured_with_its_seeds() -> None:
         (name, *(words[simulated.seeds_of(name, kind)] for kind in ("means", "differences"))) for name in real_seeds.names()
     ]
     classes = re.findall(r"^\| (\w+) \| (\w+) \| (`fct/.*|`q.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(listed) == sorted((name, *seeds) for *seeds, names in classes for name in re.findall(r"`([^`]+)`", names))
+    sure = [row for row in listed if row[1:] != ("never", "never")]
+    assert sorted(sure) == sorted((name, *seeds) for *seeds, names in classes for name in re.findall(r"`([^`]+)`", names))

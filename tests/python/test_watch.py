@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -22,7 +23,46 @@ import fanin
 from fanin.watch.hub import Burst
 from watching import HEADER, once, rows, running, written
 
+ROOT = Path(__file__).parents[2]
 BURST = 31
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def number(field: int, value: int) -> bytes:
+    """A number of protobuf."""
+    parts = [value >> shift & 0x7F for shift in range(0, max(value.bit_length(), 1), 7)]
+    return bytes([field << 3, *(part | 0x80 for part in parts[:-1]), parts[-1]])
+
+
+def text(field: int, value: bytes) -> bytes:
+    """A text or a message of protobuf, below 128 bytes."""
+    return bytes([field << 3 | 2, len(value)]) + value
+
+
+def lanz(congestions: int, *, first: int) -> list[bytes]:
+    """Messages of LANZ: a configuration of segments of 512 B, then congestions of 0.9 ms, one each 10 ms (lanz.proto)."""
+    port = text(1, b"Et1") + number(5, 5_000) + number(6, 2_500)
+    config = number(1, 1_700_000_000_000_000) + number(2, 1) + number(3, 1) + number(4, 512) + number(5, 10**6) + text(6, port)
+    messages = [text(1, config)]
+    for i in range(first, first + congestions):
+        for after, segments, kind in ((0, 5_000, 1), (500, 9_000, 2), (900, 4_000, 3)):
+            at = 1_700_000_000_000_000 + 10_000 * i + after
+            record = number(1, at) + text(2, b"Et1") + number(3, 0) + number(4, 1) + number(5, segments) + number(6, kind)
+            messages.append(text(2, record + number(7, 1)))
+    return [bytes([len(message)]) + message for message in messages]
+
+
+def sflow(sequence: int, octets: int) -> bytes:
+    """A datagram of sFlow with the counters of interface 7, of 10 Gb/s (sflow_version_5.txt)."""
+    speed = divmod(10**10, 2**32)
+    counters = struct.pack(">22I", 7, 6, *speed, 1, 3, *[0] * 8, *divmod(octets, 2**32), sequence, 0, 0, 0, 0, 0)
+    sample = struct.pack(">5I", sequence, 7, 1, 1, len(counters)) + counters
+    return struct.pack(">9I", 5, 1, 0x0A000001, 0, sequence, 1000 + sequence, 1, 2, len(sample)) + sample
 
 
 def places(path: Path) -> Any:
@@ -70,6 +110,68 @@ class TestFiles:
         assert not any(burst.report["open"] or burst.report["cut"] for burst in watch.bursts)
         assert watch.watch.hub.reports[str(file)]["refused"] == 0
 
+    def test_a_writer_that_goes_on_with_a_renamed_file_is_read_until_it_is_quiet(self, tmp_path: Path) -> None:
+        file = written(tmp_path / "a.csv", HEADER + rows(3))
+        old = tmp_path / "a.csv.1"
+        with running(file) as watch:
+            watch.until(lambda: watch.counts().get("eth0") == 3 * BURST)
+            file.rename(old)
+            # As logrotate's `create`: an empty file, which the writer has not opened yet.
+            written(file, "")
+            time.sleep(1.5)
+            append(old, rows(2, first=3))
+            watch.until(lambda: watch.counts().get("eth0") == 5 * BURST)
+            # The new one is written to, and a last row of the old one comes later.
+            append(file, HEADER + rows(2, first=6))
+            time.sleep(0.4)
+            append(old, rows(1, first=5))
+            watch.until(lambda: watch.counts().get("eth0") == 8 * BURST)
+        assert watch.counts() == {"eth0": 8 * BURST, "eth1": 8 * BURST}
+        assert len(watch.bursts) == 16
+        report = watch.watch.hub.reports[str(file)]
+        assert (report["refused"], sum(port["late"] for port in report["ports"])) == (0, 0)
+
+    def test_a_row_far_in_the_future_costs_itself_and_is_shown(self, tmp_path: Path) -> None:
+        file = written(tmp_path / "a.csv", HEADER + rows(3))
+        with running(file) as watch:
+            watch.until(lambda: watch.counts().get("eth0") == 3 * BURST)
+            append(file, f"{90_000 * 10**9},eth0,0,1500,f\n" + rows(3, first=3))
+            watch.until(lambda: watch.counts() == {"eth0": 6 * BURST, "eth1": 6 * BURST})
+            watch.until(lambda: "1 record far ahead left out" in watch.watch.hub.document()["sources"][0]["said"])
+        assert len(watch.bursts) == 12
+        assert "late" not in watch.watch.hub.document()["sources"][0]["said"]
+
+    def test_a_stream_of_messages_that_grows_goes_on_after_a_new_start(self, tmp_path: Path) -> None:
+        data, state = (ROOT / "examples" / "traces" / "sflow.pcap").read_bytes(), tmp_path / "state.json"
+        rate: dict[str, Any] = {"above": None}
+        whole = once(ROOT / "examples" / "traces" / "sflow.pcap", settings=rate)
+        records = sum(whole.counts().values())
+        assert records > 40
+        file = tmp_path / "sflow.pcap"
+        file.write_bytes(data[: len(data) // 2])
+        with running(file, state=state, settings=rate) as first:
+            first.until(lambda: sum(first.counts().values()) > 0)
+            first.until(lambda: first.watch.hub.sources[0].live.used() > len(data) // 2 - 2000)
+        with file.open("ab") as more:
+            more.write(data[len(data) // 2 :])
+        second = once(file, state=state, settings=rate)
+        assert sum(first.counts().values()) + sum(second.counts().values()) == records
+        assert {**first.counts(), **second.counts()}.keys() == whole.counts().keys()
+        assert places(state)[str(file)]["sflow.pcap"]["offset"] == len(data)
+
+    def test_a_table_of_lanz_that_grows_shows_its_bursts(self, tmp_path: Path) -> None:
+        text = (ROOT / "examples" / "traces" / "lanz.csv").read_text()
+        settings = {"above": "50KB", "columns": "queue=Queue-Length:segments(208B)"}
+        whole = once(written(tmp_path / "whole.csv", text), settings=settings)
+        assert len(whole.bursts) > 2
+        lines = text.splitlines(keepends=True)
+        file = written(tmp_path / "lanz.csv", "".join(lines[:6]))
+        with running(file, settings=settings) as watch:
+            watch.until(lambda: watch.watch.hub.found == 1)
+            append(file, "".join(lines[6:]))
+            watch.until(lambda: watch.watch.hub.found == len(whole.bursts))
+        assert [burst.report for burst in watch.bursts] == [burst.report for burst in whole.bursts]
+
     def test_a_new_start_goes_on_where_the_last_one_was(self, tmp_path: Path) -> None:
         file, state = written(tmp_path / "a.csv", HEADER + rows(5)), tmp_path / "state.json"
         text = rows(5, first=5)
@@ -115,7 +217,14 @@ class TestFiles:
             written(tmp_path / "4", HEADER + rows(3, first=2)).rename(folder / "4.csv")
             watch.until(lambda: watch.counts().get("eth0") == 5 * BURST)
         assert set(places(state)[str(folder)]) == {"1.csv", "3.csv", "4.csv"}
-        written(folder / "5.csv", HEADER + rows(1, first=5))
+        # A new start that goes on: what was read is not read again.
+        with running(folder, state=state) as again:
+            written(folder / "6.csv", HEADER + rows(1, first=5))
+            again.until(lambda: again.counts().get("eth0") == BURST)
+            time.sleep(1.2)
+        assert again.counts() == {"eth0": BURST, "eth1": BURST}
+        assert set(places(state)[str(folder)]) == {"1.csv", "3.csv", "4.csv", "6.csv"}
+        written(folder / "5.csv", HEADER + rows(1, first=6))
         assert once(folder, state=state).counts() == {"eth0": BURST, "eth1": BURST}
         assert len(watch.bursts) == 10
 
@@ -131,6 +240,84 @@ class TestStreams:
                 watch.until(lambda: watch.counts().get("eth0") == 2 * (turn + 1) * BURST)  # noqa: B023 (called at once)
                 watch.until(lambda: watch.watch.hub.sources[0].state(time.time())[0] == "waiting")
         assert len(watch.bursts) == 12
+
+    def test_an_unreadable_writer_of_a_pipe_is_told_of_once_and_the_next_one_is_read(self, tmp_path: Path) -> None:
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        with running(pipe) as watch:
+            source = watch.watch.hub.sources[0]
+            for turn in range(2):
+                with pipe.open("w") as writer:
+                    writer.write("no,table\nat,all\n" * 2000)
+                watch.until(lambda: source.counts.refused == turn + 1)  # noqa: B023 (called at once)
+                watch.until(lambda: source.state(time.time())[0] == "refused")
+                with pipe.open("w") as writer:
+                    writer.write(HEADER + rows(2, first=2 * turn))
+                watch.until(lambda: watch.counts().get("eth0") == 2 * (turn + 1) * BURST)  # noqa: B023 (called at once)
+                watch.until(lambda: source.problem is None)
+        assert len(watch.bursts) == 8
+        assert len(watch.said) == 1
+        assert "time: is not found" in watch.said[0]
+
+    def test_messages_of_lanz_come_over_a_connection(self) -> None:
+        with (
+            socket.create_server(("127.0.0.1", 0)) as server,
+            running(f"tcp://127.0.0.1:{server.getsockname()[1]}", settings={"above": "1MB"}) as watch,
+        ):
+            for turn in range(2):
+                connection, _ = server.accept()
+                with connection:
+                    for message in lanz(3, first=3 * turn):
+                        connection.sendall(message[:5])
+                        connection.sendall(message[5:])
+                    watch.until(lambda: watch.watch.hub.found == 3 * (turn + 1))  # noqa: B023 (called at once)
+        assert [(burst.port, burst.report["peak_bytes"]) for burst in watch.bursts] == [("Et1(1)", 9_000 * 512)] * 6
+        assert watch.watch.hub.reports[watch.watch.hub.sources[0].name]["kind"] == "lanz"
+
+    def test_unreadable_datagrams_end_nothing(self) -> None:
+        port = free_port()
+        with (
+            running(f"udp://127.0.0.1:{port}") as watch,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
+        ):
+            source = watch.watch.hub.sources[0]
+            watch.until(lambda: source.counts.opened == 1)
+            for line in ("no,table", "at,all", "but,text"):
+                sender.sendto(line.encode(), ("127.0.0.1", port))
+            watch.until(lambda: source.state(time.time())[0] == "alive")
+            # After some seconds it is plain that nothing can be read of it; the datagram that comes then begins anew.
+            time.sleep(4.5)
+            for line in (HEADER + rows(2)).splitlines(keepends=True):
+                sender.sendto(line.encode(), ("127.0.0.1", port))
+            watch.until(lambda: len(watch.said) == 1)
+            for line in rows(2, first=2).splitlines(keepends=True):
+                sender.sendto(line.encode(), ("127.0.0.1", port))
+            watch.until(lambda: watch.counts() == {"eth0": 4 * BURST, "eth1": 4 * BURST})
+            assert source.state(time.time())[0] == "alive"
+        assert source.counts.refused == 1
+
+    def test_datagrams_of_sflow_have_the_time_at_which_they_came(self) -> None:
+        port = free_port()
+        with (
+            running(f"udp://127.0.0.1:{port}", settings={"above": None}) as watch,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
+        ):
+            source = watch.watch.hub.sources[0]
+            watch.until(lambda: source.counts.opened == 1)
+            begun = time.time()
+            for i in range(40):
+                # 10 ms of 10 Gb/s are 12.5 MB: ten of forty are busy.
+                octets = 1_000_000 * i + 11_000_000 * min(max(i - 10, 0), 10)
+                sender.sendto(sflow(i + 1, octets), ("127.0.0.1", port))
+                if i == 20:
+                    sender.sendto(b"\0" * 40, ("127.0.0.1", port))
+                time.sleep(0.01)
+            watch.until(lambda: sum(watch.counts().values()) == 39)
+            report = watch.watch.hub.reports[source.name]
+            assert (report["kind"], report["refused"]) == ("sflow", 1)
+            latest, _ = watch.watch.hub.latest(source.name)
+            assert begun < latest < time.time() + 1
+        assert [burst.port for burst in watch.bursts][:1] == ["10.0.0.1 if 7"]
 
     def test_an_arrow_stream_comes_by_batches(self, tmp_path: Path) -> None:
         text = HEADER + rows(12)
@@ -176,9 +363,7 @@ class TestStreams:
         assert len(watch.bursts) == 8
 
     def test_datagrams_are_whole_lines(self) -> None:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         columns = {"columns": "time=t:ns,queue=q:B"}
         with (
             running(f"udp://127.0.0.1:{port}", settings=columns) as watch,

@@ -17,13 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf import json_format
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from fanin.scenario import ScenarioError
-from fanin.watch import rules, webhook
+from fanin.watch import otlp, rules, webhook
 from fanin.watch.metrics import CONTENT_TYPE
+from fanin.watch.watching import Choices, Watch
 from test_report import CONTRAST, Page, browser, needs_browser, script
 from watching import EVIL, HEADER, Running, once, rows, running, written
 
@@ -286,6 +289,7 @@ class Receiver:
 
     def __init__(self, fails: int = 0) -> None:
         self.got: list[dict[str, Any]] = []
+        self.paths: set[str] = set()
         self.asked = 0
         outer = self
 
@@ -296,6 +300,7 @@ class Receiver:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 outer.asked += 1
+                outer.paths.add(self.path)
                 good = outer.asked > fails
                 if good:
                     outer.got.append(json.loads(body))
@@ -363,6 +368,8 @@ class TestAlerts:
             watch.until(lambda: len(watch.watch.hub.alerts) == 1)
             time.sleep(1.2)
             assert [alert["open"] for alert in watch.watch.hub.alerts] == [True]
+            (said,) = watch.watch.hub.document()["alerts"]
+            assert re.fullmatch(r"standing: a, 0\.002 s, 1\d\.\d+ ms so far, 60 KB", said), said
             with file.open("a") as more:
                 more.write("20000,0\n20100,0\n")
             watch.until(lambda: watch.watch.hub.found == 1)
@@ -377,9 +384,36 @@ class TestAlerts:
             hook.post({"rule": "r"})
         assert time.monotonic() - begun < 1
         assert hook.fired["r"] == 100
+        while not hook.poster.news if hook.poster is not None else True:
+            time.sleep(0.01)
         assert hook.waiting + hook.outcomes()["left_out"] in (99, 100)
         assert 95 <= hook.outcomes()["left_out"] <= 97
+        assert hook.poster is not None
+        (news,) = hook.poster.news
+        assert news == "webhook http://127.0.0.1:1/nobody: does not answer: Connection refused"
         hook.close(0.1)
+
+    def test_that_a_webhook_is_down_is_said_once_and_that_it_is_back(
+        self, tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(webhook, "_PAUSE", (2.0, 0.05))  # longer than a turn, then short
+        read = rules.read(written(tmp_path / "r.toml", f'webhook = "{receiver.url}"\n[[rule]]\nname = "r"\nqueue = "40KB"\n'))
+        file = written(tmp_path / "a.csv", HEADER + rows(2))
+        other = written(tmp_path / "b.csv", HEADER)
+        with running(file, other, rules=read, page=True) as watch:
+            watch.until(lambda: len(watch.said) == 1)
+            shown = watch.watch.hub.document()
+            assert shown["troubles"] == [f"webhook {receiver.url}: answers 503 Service Unavailable"]
+            assert shown["alerts"][-1].startswith("r: eth0 (a.csv), 0.001 s, ")
+            watch.until(lambda: len(receiver.got) == 2)
+            watch.until(lambda: len(watch.said) == 2)
+            found = samples(watch.get("/metrics")[1])
+        assert watch.said == [
+            f"webhook {receiver.url}: answers 503 Service Unavailable",
+            f"webhook {receiver.url}: answers again, after 2 failed posts",
+        ]
+        assert found["fanin_webhook_failures_total", ()] == 2
+        assert found["fanin_webhook_posts_total", (("outcome", "sent"),)] == 2
 
     def test_all_that_is_wrong_with_rules_is_said_at_once_with_lines(self, tmp_path: Path) -> None:
         text = """webhok = "x"
@@ -410,3 +444,67 @@ ports = "eth0"
         for bad, message in (("x = [", "is no TOML"), ("", "there is none")):
             with pytest.raises(ScenarioError, match=message):
                 rules.read(written(tmp_path / "bad.toml", bad))
+        latin = tmp_path / "latin.toml"
+        latin.write_bytes('[[rule]]\nname = "länger"\n'.encode("latin-1"))
+        with pytest.raises(ValueError, match=r"latin\.toml: is not UTF-8 text \(byte 18\)"):
+            rules.read(latin)
+
+
+class TestOtlp:
+    def exported(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return the metrics of an export, which are as the protocol defines them, by name."""
+        request = json_format.ParseDict(document, ExportMetricsServiceRequest())
+        (resource,) = request.resource_metrics
+        attributes = {one.key: one.value.string_value for one in resource.resource.attributes}
+        assert attributes["service.name"] == "fanin-watch"
+        assert set(attributes) == {"service.name", "service.version", "service.instance.id"}
+        return {metric.name: metric for metric in resource.scope_metrics[0].metrics}
+
+    def test_a_collector_gets_what_prometheus_gets_and_nothing_by_burst_or_flow(
+        self, tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(otlp, "_EVERY", 0.2)
+        file = written(tmp_path / "a.csv", HEADER + rows(5))
+        with running(file, page=True, otlp=receiver.url.removesuffix("/alerts")) as watch:
+            watch.until(lambda: watch.watch.hub.found == 10)
+            watch.until(lambda: watch.watch.otlp is not None and watch.watch.otlp.exports >= 3)
+            prometheus, document = samples(watch.get("/metrics")[1]), receiver.got[-1]
+            exports = len(receiver.got)
+        assert len(receiver.got) > exports, "and once more at the end"
+        assert receiver.paths == {"/v1/metrics"}
+        assert [line.split(": ", 1)[1] for line in watch.said] == [
+            "answers 503 Service Unavailable",
+            "answers again, after 2 failed posts",
+        ]
+        found = self.exported(document)
+        source = str(file)
+        values = {}
+        for name, metric in found.items():
+            kind = metric.WhichOneof("data")
+            for point in getattr(metric, kind).data_points:
+                labels = tuple(sorted((one.key, one.value.string_value) for one in point.attributes))
+                assert {key for key, _ in labels} <= {"source", "port"}
+                assert 0 < point.start_time_unix_nano < point.time_unix_nano
+                if kind == "histogram":
+                    assert sum(point.bucket_counts) == point.count == 10
+                    assert len(point.explicit_bounds) == len(point.bucket_counts) - 1
+                    values[f"{name}_count", labels] = float(point.count)
+                    values[f"{name}_sum", labels] = point.sum
+                else:
+                    values[name + ("_total" if kind == "sum" else ""), labels] = point.as_double
+            if kind != "gauge":
+                assert getattr(metric, kind).aggregation_temporality == 2, "cumulative"
+        assert values["fanin_port_records_total", (("port", "eth1"), ("source", source))] == 5 * 31
+        assert found["fanin_port_bursts"].sum.is_monotonic
+        assert (found["fanin_port_peak_bytes"].unit, found["fanin_burst_duration_seconds"].unit) == ("By", "s")
+        # All that the page of Prometheus has, with its values; buckets count otherwise.
+        same = {key: value for key, value in prometheus.items() if "_bucket" not in key[0] and not key[0].startswith("process_")}
+        assert len(same) > 20
+        assert {key: values[key] for key in same} == same
+        (durations,) = found["fanin_burst_duration_seconds"].histogram.data_points
+        assert list(durations.bucket_counts) == [10, *[0] * 10]
+
+    @pytest.mark.parametrize("url", ["127.0.0.1:4318", "grpc://127.0.0.1:4317", "http://", "http://["])
+    def test_an_address_that_is_none_is_refused(self, tmp_path: Path, url: str) -> None:
+        with pytest.raises(ValueError, match="is no address of a collector; accepted: for example http:"):
+            Watch([str(written(tmp_path / "a.csv", HEADER))], {}, Choices(otlp=url))

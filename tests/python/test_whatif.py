@@ -36,7 +36,7 @@ SHORT = (
     ("behind", 3, "RTO_min 10ms"),
     ("csv", 4, None),
 )
-"""Input, case, and a setting that is a true remedy, None where nothing is: docs/whatif.md has the whole table."""
+"""Input, case, and a setting that is a true remedy, None where nothing is: docs/dev/whatif-measured.md has the whole table."""
 
 
 def incast(**more: Any) -> WhatIf:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from fanin.watch.hub import Burst
-from fanin.watch.metrics import Metrics
 from fanin.watch.server import Server
 from fanin.watch.watching import Choices, Watch
 
@@ -47,10 +46,11 @@ class Running:
     ) -> None:
         self.watch = Watch([str(one) for one in given], {**SETTINGS, **(settings or {})}, Choices(**choices))
         self.bursts: list[Burst] = []
-        self.server = Server(self.watch.hub, Metrics(self.watch.hub, self.watch.webhook), 0, "test") if page else None
+        self.said: list[str] = []
+        self.server = Server(self.watch.hub, self.watch.metrics, 0, "test") if page else None
         if self.server is not None:
             self.server.start()
-        self._thread = threading.Thread(target=self.watch.run, args=(told or self.bursts.extend,))
+        self._thread = threading.Thread(target=self.watch.run, args=(told or self.bursts.extend, self.said.append))
         self._thread.start()
 
     def close(self) -> None:

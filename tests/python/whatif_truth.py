@@ -1,4 +1,4 @@
-"""Runs hidden behind each kind of input, and whether ``fanin whatif`` finds what would have helped them: docs/whatif.md.
+"""Runs hidden behind each kind of input, and whether ``fanin whatif`` finds their remedies: docs/dev/whatif-measured.md.
 
     python tests/python/whatif_truth.py                 # the whole table, in Markdown
     python tests/python/whatif_truth.py csv samples     # these inputs alone

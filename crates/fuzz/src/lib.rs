@@ -4,6 +4,7 @@
 //! `make fuzz` looks for such bytes, guided by coverage; the tests of this crate run what it has found, and some more.
 
 mod frames;
+mod live;
 mod traces;
 
 /// A fuzz target: a reader of files or frames that others wrote.
@@ -18,7 +19,7 @@ pub struct Target {
 
 /// All fuzz targets. A capture's reader holds one block and doubles its buffer; pages of Parquet may unpack to 256 MiB, and so
 /// may texts of Arrow, in a buffer that doubles.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "notification", run: frames::notification, longest: 256, allocation: 1 << 20 },
     Target { name: "frame", run: frames::frame, longest: 2_048, allocation: 1 << 20 },
     Target { name: "stamp", run: frames::stamp, longest: 1_024, allocation: 1 << 20 },
@@ -28,6 +29,7 @@ pub const TARGETS: [Target; 11] = [
     Target { name: "csv", run: traces::table, longest: 8_192, allocation: 32 << 20 },
     Target { name: "json", run: traces::table, longest: 8_192, allocation: 32 << 20 },
     Target { name: "feed", run: traces::feed, longest: 8_192, allocation: 32 << 20 },
+    Target { name: "live", run: live::stream, longest: 8_192, allocation: 32 << 20 },
     Target { name: "arrow", run: traces::table, longest: 32_768, allocation: 600 << 20 },
     Target { name: "parquet", run: traces::table, longest: 32_768, allocation: 300 << 20 },
 ];

@@ -58,6 +58,22 @@ impl Live {
         self.ask(py, |live| live.push(&bytes))
     }
 
+    /// Takes a datagram that came at a time [ns since 1970].
+    fn push_datagram(&self, py: Python<'_>, bytes: PyBackedBytes, ns: u64) -> PyResult<()> {
+        self.ask(py, |live| live.push_datagram(&bytes, ns))
+    }
+
+    /// Takes bytes that an earlier watch has counted, of a file whose later part cannot be read alone.
+    fn replay(&self, py: Python<'_>, bytes: PyBackedBytes) -> PyResult<()> {
+        self.ask(py, |live| live.replay(&bytes))
+    }
+
+    /// True for a beginning of a file of which a later part cannot be read alone.
+    #[staticmethod]
+    fn needs_beginning(start: &[u8]) -> bool {
+        trace::Live::needs_beginning(start)
+    }
+
     /// Goes on with what there is, if the stream is slow.
     fn settle(&self, py: Python<'_>) -> PyResult<()> {
         self.ask(py, trace::Live::settle)
@@ -89,8 +105,8 @@ impl Live {
     }
 
     /// Takes all that has ended since the last call, as JSON.
-    fn take(&self, py: Python<'_>) -> String {
-        py.detach(|| self.held().take().to_string())
+    fn take(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| serde_json::to_string(&self.held().take())).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// The present state, as JSON.

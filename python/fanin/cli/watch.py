@@ -72,6 +72,10 @@ def watch(
         str, typer.Option("--retire", metavar="TIME", help="A port without records for this long gives its memory back.")
     ] = "3600s",
     keep: Annotated[int, typer.Option("--keep", metavar="N", min=1, max=1_000_000, help="Bursts that are remembered.")] = 1000,
+    otlp: Annotated[
+        str | None,
+        typer.Option("--otlp", metavar="URL", help="Export the metrics to an OpenTelemetry collector, http://127.0.0.1:4318."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no bursts and no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print each burst as a JSON object in a line of its own.")] = False,
     **settings: Any,
@@ -92,6 +96,7 @@ def watch(
             retire=retire,
             keep=keep,
             stays=not no_page,
+            otlp=otlp,
         )
         stack.enter_context(_alone(state))
         given = {name: value for name, value in settings.items() if value not in (None, [])}
@@ -100,7 +105,7 @@ def watch(
         if not no_page:
             stack.enter_context(_served(watched, page, sources, quiet=quiet or as_json))
         with contextlib.suppress(KeyboardInterrupt):
-            watched.run(partial(_tell, watched.hub, quiet=quiet, as_json=as_json))
+            watched.run(partial(_tell, watched.hub, quiet=quiet, as_json=as_json), partial(say, style="yellow"))
     for problem in watched.problems:
         say(f"error: {problem}", "red")
     if not quiet and not as_json:
@@ -135,12 +140,11 @@ def _alone(state: Path | None) -> Iterator[None]:
 @contextlib.contextmanager
 def _served(watched: Watch, port: int, sources: list[str], *, quiet: bool) -> Iterator[None]:
     """Serve the page while it goes on."""
-    from fanin.watch.metrics import Metrics
     from fanin.watch.server import Server
 
     title = Path(sources[0]).name if len(sources) == 1 else f"{len(sources)} sources"
     try:
-        server = Server(watched.hub, Metrics(watched.hub, watched.webhook), port, "standard input" if title == "-" else title)
+        server = Server(watched.hub, watched.metrics, port, "standard input" if title == "-" else title)
     except OSError as error:
         raise ValueError(f"--page {port}: {error.strerror}; --page 0 takes a port that is free, --no-page none") from None
     server.start()
@@ -168,8 +172,7 @@ def _tell(hub: Hub, bursts: list[Burst], *, quiet: bool, as_json: bool) -> None:
             culprits = burst.culprits()
             said += [f"{culprits[0]['share']:.0%} of it from {culprits[0]['name']}"] if culprits else []
             said += [show.many(report["dropped_packets"], "drop")] if report["dropped_packets"] else []
-            name = burst.port if len(hub.sources) == 1 else f"{burst.source}: {burst.port}"
-            line = f"{burst.when()}  {name}  {', '.join(said)}"
+            line = f"{burst.when()}  {hub.name(burst.source, burst.port)}  {', '.join(said)}"
         typer.echo(line)
 
 
@@ -182,7 +185,15 @@ def _summary(hub: Hub) -> None:
     for port in hub.by_severity()[:20]:
         report = port.report
         sizes = [show.size(report["peak_bytes"]), show.count(report["bursts"]), show.duration(report["burst_ps"])]
-        rows.append([port.name, show.count(report["records"]), *sizes, show.count(report["dropped"]), hub.known_gaps(report)])
+        rows.append(
+            [
+                hub.name(port.source, port.name),
+                show.count(report["records"]),
+                *sizes,
+                show.count(report["dropped"]),
+                hub.known_gaps(report),
+            ]
+        )
     left_out = len(hub.ports) - len(rows)
     title = "Ports, the worst first" + (f"; {left_out} more" if left_out > 0 else "")
     terminal.table(console, title, ["Port", "Records", "Largest queue", "Bursts", "In bursts", "Drops", "Gaps"], rows)
@@ -191,6 +202,6 @@ def _summary(hub: Hub) -> None:
         refused = report.get("refused", 0)
         said = f"{source.name}: {show.size(source.counts.bytes)} read"
         said += f", {show.many(refused, 'row')} refused" if refused else ""
-        say(said)
+        say(", ".join([said, *hub.out_of_time(source.name)]))
         for problem in report.get("problems") or []:
             say(f"  {problem}", "yellow")

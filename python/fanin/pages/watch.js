@@ -47,7 +47,7 @@ const Watch = (() => {
       box.append(element("b", source.name), element("span", `${source.state}: ${source.words}${source.state === "stalled" ? "" : ", since"} ${ago(source.since)}${source.state === "stalled" ? " ago" : ""}`), element("span", [source.kind, source.said].filter(Boolean).join(", ")));
       for (const problem of source.problems) box.append(element("small", problem));
       return box;
-    }));
+    }), ...state.troubles.map((trouble) => element("p", trouble, "source notice")));
   }
 
   function paint() {
@@ -118,7 +118,7 @@ const Watch = (() => {
     fill(find("ports-list"), state.head, state.ports.map((port) => port.cells), (line, at) => { line.dataset.state = state.ports[at].state; });
     find("ports-said").textContent = `${state.ports.length} port${state.ports.length === 1 ? "" : "s"}; lately: the last minutes that the strip shows`;
     find("alerts").hidden = !state.alerts.length;
-    find("alerts-list").replaceChildren(...state.alerts.map((alert) => element("li", `${alert.rule}: ${alert.source}: ${alert.port}, ${Charts.digits(alert.duration_s * 1e3, 4)} ms${alert.open ? " so far" : ""}${alert.peak_bytes === null || alert.peak_bytes === undefined ? "" : `, ${(alert.peak_bytes / 1e3).toLocaleString("en-US")} KB`}`)));
+    find("alerts-list").replaceChildren(...state.alerts.map((alert) => element("li", alert)));
     paint();
     document.documentElement.dataset.turn = state.turn;
   }

@@ -26,7 +26,10 @@ _CHUNK: Final = 1 << 20
 """Bytes that are read at once."""
 
 _QUIET: Final = 1.0
-"""Seconds without growth after which a file of a folder is complete."""
+"""Seconds without growth after which a file of a folder is complete, and one that was renamed is left."""
+
+_LINGER: Final = 60.0
+"""Seconds after which a file that was renamed is left though it grows, if the new one grows as well."""
 
 _BACK_OFF: Final = (0.5, 8.0)
 """Seconds before a connection is tried again: at first, and at most."""
@@ -37,6 +40,9 @@ _PASSED_OVER: Final = (".tmp", ".part", ".gz", ".zst", ".swp", "~")
 _DATAGRAM: Final = 1 << 16
 _BUFFER: Final = 8 << 20
 """Bytes that the kernel is asked to hold for a port of UDP."""
+
+_STAMPS: Final = 35
+"""SO_TIMESTAMPNS of Linux: datagrams bring the time at which they came."""
 
 _MEMINFO: Final = 55
 """SO_MEMINFO of Linux: nine numbers, of which the last counts datagrams that were dropped."""
@@ -149,6 +155,8 @@ def _file(path: Path, known: Place | None, *, new: bool) -> Fetch:
                 if source.once:
                     return
             except TraceError as error:
+                if source.counts.opened == 1:
+                    raise  # the file that the user named: more likely a mistake than a file of another kind for once
                 source.refuse(error)
                 _wait_for_another(source, path, descriptor)
             finally:
@@ -161,16 +169,23 @@ def _file(path: Path, known: Place | None, *, new: bool) -> Fetch:
 def _follow(source: Source, path: Path, descriptor: int, at: int) -> None:
     """Follow an open file until another one has its name."""
     seen = _before(descriptor, at)
+    moved, grew = None, float("-inf")
     for _ in source.passes():
         if os.fstat(descriptor).st_size < at or os.pread(descriptor, len(seen), at - len(seen)) != seen:
             source.finish()
             at = 0
             source.begin(path.name, descriptor, at)
-        # Asked before the last bytes are read: its writer may add some until it has another one.
-        gone = _is_another(path, descriptor)
-        at = _drain(source, descriptor, at)
+        source.check()
+        at, before = _drain(source, descriptor, at), at
         seen = _before(descriptor, at)
-        if gone or source.once:
+        if source.once:
+            source.finish()
+            return
+        # Its writer may add some until it has the new one, which stays empty as long.
+        now = time.monotonic()
+        moved = (moved or now) if _is_another(path, descriptor, written=True) else None
+        grew = now if at > before else grew
+        if moved is not None and (now - max(moved, grew) > _QUIET or now - moved > _LINGER):
             source.finish()
             return
 
@@ -181,14 +196,14 @@ def _wait_for_another(source: Source, path: Path, descriptor: int) -> None:
             return
 
 
-def _is_another(path: Path, descriptor: int) -> bool:
-    """Whether the name is another file's by now; while it is nobody's, the writer may go on."""
+def _is_another(path: Path, descriptor: int, *, written: bool = False) -> bool:
+    """Whether the name is another file's by now, `written`: that has something in it; while nobody's, the writer may go on."""
     try:
         there = path.stat()
     except FileNotFoundError:
         return False
     mine = os.fstat(descriptor)
-    return (there.st_dev, there.st_ino) != (mine.st_dev, mine.st_ino)
+    return (there.st_dev, there.st_ino) != (mine.st_dev, mine.st_ino) and (there.st_size > 0 or not written)
 
 
 def _folder(path: Path, positions: Positions, given: str, *, new: bool) -> Fetch:
@@ -219,6 +234,7 @@ def _folder(path: Path, positions: Positions, given: str, *, new: bool) -> Fetch
             source.begin(entry.name, descriptor, at)
             grew = time.monotonic()
             for _ in source.passes():
+                source.check()
                 before, at = at, _drain(source, descriptor, at)
                 grew = time.monotonic() if at > before else grew
                 if source.once or time.monotonic() - grew > _QUIET:
@@ -267,6 +283,15 @@ def _standard_input(source: Source) -> None:
             source.push(data)
 
 
+def _try(source: Source, data: bytes) -> None:
+    """Hand on what a writer of a pipe has; once that is unreadable, the rest of it is passed over."""
+    try:
+        source.check()
+        source.push(data)
+    except TraceError as error:
+        source.complain(error)
+
+
 def _fifo(path: Path) -> Fetch:
     """Read a named pipe: one writer after another."""
 
@@ -275,24 +300,21 @@ def _fifo(path: Path) -> Fetch:
         try:
             there = False
             for _ in source.passes():
-                try:
-                    while not source.stopping.is_set() and _ready(descriptor):
-                        data = os.read(descriptor, _CHUNK)
-                        if not data:
-                            break
-                        if not there:
-                            there = True
-                            source.opened()
-                        source.push(data)
-                    else:
-                        continue
-                    if there:
-                        there = False
-                        if source.once:
-                            return
-                        source.closed()
-                except TraceError as error:
-                    source.refuse(error)
+                while not source.stopping.is_set() and _ready(descriptor):
+                    data = os.read(descriptor, _CHUNK)
+                    if not data:
+                        break
+                    if not there:
+                        there = True
+                        source.opened()
+                    _try(source, data)
+                else:
+                    continue
+                if there:
+                    there = False
+                    if source.once:
+                        return
+                    source.closed()
         finally:
             os.close(descriptor)
 
@@ -347,6 +369,7 @@ def _tcp(host: str, port: int) -> Fetch:
 
 def _receive(source: Source, connection: socket.socket) -> None:
     while not source.stopping.is_set():
+        source.check()
         try:
             data = connection.recv(_CHUNK)
         except TimeoutError:
@@ -357,19 +380,21 @@ def _receive(source: Source, connection: socket.socket) -> None:
 
 
 def _udp(host: str, port: int) -> Fetch:
-    """Read datagrams, each of whole lines."""
+    """Read datagrams, each of whole messages or lines."""
 
     def fetch(source: Source) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with socket.socket(family, socket.SOCK_DGRAM) as receiver:
             receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
             receiver.bind((host, port))
+            with contextlib.suppress(OSError):
+                receiver.setsockopt(socket.SOL_SOCKET, _STAMPS, 1)
             receiver.settimeout(NAP)
             source.opened()
             count = 0
             while not source.stopping.is_set():
                 try:
-                    data = receiver.recv(_DATAGRAM)
+                    data, beside, _, _ = receiver.recvmsg(_DATAGRAM, 64)
                 except TimeoutError:
                     source.counts.lost = _lost(receiver)
                     continue
@@ -377,11 +402,26 @@ def _udp(host: str, port: int) -> Fetch:
                 if count % 1024 == 0:
                     source.counts.lost = _lost(receiver)
                 try:
-                    source.push(data if data.endswith(b"\n") else data + b"\n")
+                    source.check()
                 except TraceError as error:
                     source.refuse(error)
+                try:
+                    source.push(data, _when(beside))
+                except TraceError as error:
+                    source.refuse(error)
+                else:
+                    source.recovered()
 
     return fetch
+
+
+def _when(beside: list[tuple[int, int, bytes]]) -> int:
+    """Return when a datagram came [ns since 1970]: by the kernel, where it says so."""
+    for level, kind, data in beside:
+        if (level, kind) == (socket.SOL_SOCKET, _STAMPS) and len(data) == struct.calcsize("ll"):
+            seconds, fraction = struct.unpack("ll", data)
+            return int(seconds * 1_000_000_000 + fraction)
+    return time.time_ns()
 
 
 def _lost(receiver: socket.socket) -> int:

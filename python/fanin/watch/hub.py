@@ -8,11 +8,13 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from fanin.analysis import clock as clocks
 from fanin.analysis import tables
 from fanin.text import show
+from fanin.watch.posting import Poster
 from fanin.watch.sources import Source, State
 
 __all__ = ["COLUMNS", "Burst", "Hub", "Port"]
@@ -176,6 +178,9 @@ class Hub:
         self.durations = {source.name: Classes(DURATIONS) for source in sources}
         self.peaks = {source.name: Classes(PEAKS) for source in sources}
         self.cells_lost = 0
+        self.posters: list[Poster] = []
+        short = [Path(source.name).name or source.name for source in sources]
+        self._short = {s.name: name if short.count(name) == 1 else s.name for s, name in zip(sources, short, strict=True)}
         self.started = time.time()
         self.lock = threading.RLock()
         self.turned = threading.Condition(self.lock)
@@ -268,11 +273,13 @@ class Hub:
                 "columns": COLUMNS,
                 "burst_head": ["Burst", "Began", "Port", "Duration", "Peak", "Arrived", "Drops", "Flows", "First culprit", "Law"],
                 "bursts": [self._burst_row(burst) for burst in list(self.bursts)[: -_LISTED - 1 : -1]],
-                "alerts": list(self.alerts)[::-1],
+                "alerts": [self._alert_row(alert) for alert in list(self.alerts)[::-1]],
+                "troubles": [f"{poster}: {poster.trouble}" for poster in self.posters if poster.trouble is not None],
             }
 
-    def _name(self, source: str, port: str) -> str:
-        return port if len(self.sources) == 1 else f"{source}: {port}"
+    def name(self, source: str, port: str) -> str:
+        """Return the name of a port among those of all sources."""
+        return port if len(self.sources) == 1 else f"{port} ({self._short[source]})"
 
     def _source_row(self, source: Source, now: float) -> dict[str, Any]:
         state, since = source.state(now)
@@ -280,6 +287,7 @@ class Hub:
         said = [f"{show.size(source.counts.bytes)} read"]
         said += [f"{show.many(report['refused'], 'row')} refused"] if report.get("refused") else []
         said += [show.many(source.counts.lost, "datagram") + " lost"] if source.counts.lost else []
+        said += self.out_of_time(source.name)
         problems = [source.problem] if source.problem else list(report.get("problems") or [])[-1:]
         return {
             "name": source.name,
@@ -290,6 +298,14 @@ class Hub:
             "said": ", ".join(said),
             "problems": problems,
         }
+
+    def out_of_time(self, source: str) -> list[str]:
+        """Return what a source's records say of its clock that is not so, or was mended: in words."""
+        ports = self.reports.get(source, {}).get("ports", ())
+        far, late, set_back = (sum(port[key] for port in ports) for key in ("far", "late", "set_back"))
+        said = [f"{show.many(late, 'record')} late"] if late else []
+        said += [f"{show.many(far, 'record')} far ahead left out"] if far else []
+        return said + ([f"clock set back {show.many(set_back, 'time')}"] if set_back else [])
 
     def _port_row(self, port: Port, now: float) -> dict[str, Any]:
         report = port.report
@@ -302,7 +318,7 @@ class Hub:
         return {
             "state": state,
             "cells": [
-                self._name(port.source, port.name),
+                self.name(port.source, port.name),
                 state,
                 show.size(report.get("queue_bytes")) if known else "unknown",
                 show.size(port.recent_peak(last, RECENT)),
@@ -332,7 +348,15 @@ class Hub:
                 queue = queue or most is not None
                 level[place] = arrived if most is None else most
                 drops[place] = dropped
-        return {"name": self._name(port.source, port.name), "queue": queue, "level": level, "drops": drops}
+        return {"name": self.name(port.source, port.name), "queue": queue, "level": level, "drops": drops}
+
+    def _alert_row(self, alert: dict[str, Any]) -> str:
+        seconds = int(alert["start_s"])
+        clock = clocks.of_document({"origin_s": seconds})
+        began = f"{alert['start_s']:.3f} s" if clock is None else clock.text(round((alert["start_s"] - seconds) * 1e12))
+        said = [began, show.duration(round(alert["duration_s"] * 1e12)) + (" so far" if alert["open"] else "")]
+        said += [show.size(alert["peak_bytes"])] if alert.get("peak_bytes") is not None else []
+        return f"{alert['rule']}: {self.name(alert['source'], alert['port'])}, {', '.join(said)}"
 
     def _burst_row(self, burst: Burst) -> dict[str, Any]:
         report = burst.report
@@ -347,7 +371,7 @@ class Hub:
             "cells": [
                 str(burst.number),
                 burst.when(),
-                self._name(burst.source, burst.port),
+                self.name(burst.source, burst.port),
                 lasted,
                 peak,
                 arrived,

@@ -25,6 +25,12 @@ _COUNTERS: Final = {
     "marked": ("fanin_port_marked_packets", "Packets that were marked (ECN) at a port; absent where the records do not say", 1.0),
     "bursts": ("fanin_port_bursts", "Bursts that have ended at a port", 1.0),
     "burst_ps": ("fanin_port_burst_seconds", "Time in bursts that have ended at a port", 1e-12),
+    "far": (
+        "fanin_port_far_records",
+        "Records of a port that leapt ahead while it went on as before, and were left out",
+        1.0,
+    ),
+    "set_back": ("fanin_port_clock_set_backs", "Times that the clock of a port was set back", 1.0),
     "late": ("fanin_port_late_records", "Records of a port that came after a later one and were left out", 1.0),
     "gaps": ("fanin_port_gaps", "Times in which samples of a port were missing", 1.0),
     "gap_ps": ("fanin_port_gap_seconds", "Time in which samples of a port were missing", 1e-12),
@@ -60,6 +66,9 @@ class _State(Collector):
         lost = CounterMetricFamily(
             "fanin_source_lost_datagrams", "Datagrams of a source that the kernel dropped", labels=["source"]
         )
+        failed = CounterMetricFamily(
+            "fanin_source_refused", "Files or connections of a source that could not be read", labels=["source"]
+        )
         lasted = HistogramMetricFamily("fanin_burst_duration_seconds", "Durations of bursts", labels=["source"])
         peaks = HistogramMetricFamily("fanin_burst_peak_bytes", "Largest queues of bursts", labels=["source"])
         for source in hub.sources:
@@ -71,9 +80,10 @@ class _State(Collector):
             refused.add_metric(name, hub.reports.get(source.name, {}).get("refused", 0))
             opened.add_metric(name, source.counts.opened)
             lost.add_metric(name, source.counts.lost)
+            failed.add_metric(name, source.counts.refused)
             for family, classes in ((lasted, hub.durations), (peaks, hub.peaks)):
                 family.add_metric(name, classes[source.name].cumulated(), classes[source.name].total)
-        return up, last, read, refused, opened, lost, lasted, peaks
+        return up, last, read, refused, opened, failed, lost, lasted, peaks
 
     def _ports(self) -> Iterable[Metric]:
         hub, now = self._hub, time.time()
@@ -126,7 +136,9 @@ class _State(Collector):
             sent.add_metric([outcome], count)
         waiting = GaugeMetricFamily("fanin_webhook_waiting", "Alerts that wait to be sent")
         waiting.add_metric([], webhook.waiting)
-        return fired, sent, waiting
+        failures = CounterMetricFamily("fanin_webhook_failures", "Posts to the webhook that did not arrive")
+        failures.add_metric([], webhook.poster.failures if webhook.poster is not None else 0)
+        return fired, sent, waiting, failures
 
 
 class Metrics:
@@ -136,6 +148,10 @@ class Metrics:
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(_State(hub, webhook))
         ProcessCollector(registry=self._registry)
+
+    def families(self) -> list[Metric]:
+        """Return the families of metrics as they are now."""
+        return list(self._registry.collect())
 
     def text(self) -> bytes:
         """Return it in the text format of Prometheus."""

@@ -88,6 +88,10 @@ class Positions:
         """Return the place in a file of a source, if it was read before."""
         return self._places.get(source, {}).get(name)
 
+    def of(self, source: str) -> dict[str, Place]:
+        """Return all places of a source."""
+        return dict(self._places.get(source, {}))
+
     def put(self, source: str, places: dict[str, Place]) -> None:
         """Set the places of a source."""
         self._places[source] = places

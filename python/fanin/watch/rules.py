@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from fanin import _core
 from fanin.scenario import ScenarioError
 from fanin.watch.hub import Burst, Hub
+from fanin.watch.posting import is_address
 
 __all__ = ["Rule", "Rules", "read"]
 
@@ -235,11 +235,16 @@ def read(path: Path) -> Rules:
     ------
     ScenarioError
         All that is wrong with them, with lines.
+    ValueError
+        It is no text in UTF-8.
     OSError
         It cannot be read.
     """
     reading = _Reading()
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: is not UTF-8 text (byte {error.start})") from None
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -247,10 +252,8 @@ def read(path: Path) -> Rules:
         raise _error(reading, "") from None
     reading.unknown(document, ("webhook", "rule"), "")
     webhook = document.get("webhook")
-    if webhook is not None:
-        parts = urlsplit(webhook) if isinstance(webhook, str) else None
-        if parts is None or parts.scheme not in ("http", "https") or not parts.netloc:
-            reading.say("webhook", "is no address of a webhook", value=webhook, accepted=_ACCEPTED["webhook"])
+    if webhook is not None and not is_address(webhook):
+        reading.say("webhook", "is no address of a webhook", value=webhook, accepted=_ACCEPTED["webhook"])
     tables = document.get("rule", [])
     if not isinstance(tables, list) or not tables:
         reading.say("rule", "there is none", accepted="[[rule]] with name and conditions", suggestion=_EXAMPLE)

@@ -6,7 +6,8 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -27,6 +28,9 @@ _AHEAD: Final = 8 << 20
 
 _HEADER: Final = 1 << 16
 """Longest first line that is remembered."""
+
+_CHUNK: Final = 1 << 20
+"""Bytes that are read at once of what was counted before."""
 
 
 @dataclass
@@ -69,6 +73,8 @@ class Source:
 
     Attributes
     ----------
+    news : deque
+        Lines for the terminal, each said once: what cannot be read, while the watch goes on.
     hurry : threading.Event
         Set when much has been read since it was last told.
     """
@@ -91,8 +97,15 @@ class Source:
         self.hurry = threading.Event()
         self._untold = 0
         self._told = threading.Event()
+        self.news: deque[str] = deque(maxlen=10)
+        self._said: str | None = None
+        self._failed: TraceError | None = None
         self._places: dict[str, Place] = {}
         self._open: tuple[str, int, int] | None = None  # name, descriptor, where the reading began
+
+    def go_on(self, places: Mapping[str, Place]) -> None:
+        """Go on from places in its files up to which they were read before."""
+        self._places = dict(places)
 
     def start(self) -> None:
         """Begin to fetch."""
@@ -159,15 +172,18 @@ class Source:
             yield
             self.stopping.wait(NAP)
 
-    def push(self, data: bytes) -> None:
-        """Hand bytes to the analysis."""
+    def push(self, data: bytes, ns: int | None = None) -> None:
+        """Hand bytes to the analysis; `ns`: those of a datagram, and when it came."""
         now = time.time()
         if self._last is None or now - self._last > self._patience:
             self._since = now
         with self._held:
             self._last = now
             self.counts.bytes += len(data)
-            self.live.push(data)
+            if ns is None:
+                self.live.push(data)
+            else:
+                self.live.push_datagram(data, ns)
             self._untold += len(data)
             if self._untold > _AHEAD:
                 self._told.clear()
@@ -188,18 +204,37 @@ class Source:
             self._connected, self._since = True, time.time()
 
     def closed(self) -> None:
-        """Note that nobody is at the other end: what comes next is another stream."""
+        """Note that nobody is at the other end: what comes next is another stream.
+
+        Raises
+        ------
+        TraceError
+            What came was none, and there is no next one.
+        """
         if self._connected:
             self._connected, self._since = False, time.time()
-            self.live.reopen()
+            with self._held:
+                try:
+                    self.live.reopen()
+                except TraceError as error:
+                    self.complain(error)
 
     def begin(self, name: str, descriptor: int, start: int) -> None:
         """Note which file is read from now on, and from where."""
         self.opened()
-        with self._held:
-            if start:
-                line, feed, _ = os.pread(descriptor, _HEADER, 0).partition(b"\n")
+        self._failed = None
+        if start:
+            head = os.pread(descriptor, _HEADER, 0)
+            if self.live.needs_beginning(head):
+                at = 0
+                while at < start and (data := os.pread(descriptor, min(_CHUNK, start - at), at)):
+                    self.live.replay(data)
+                    at += len(data)
+                start = 0
+            else:
+                line, feed, _ = head.partition(b"\n")
                 self.live.remember_header(line + feed)
+        with self._held:
             self._open = (name, descriptor, start)
 
     def finish(self) -> None:
@@ -236,9 +271,7 @@ class Source:
         TraceError
             There is no next one.
         """
-        if self.once:
-            raise error
-        self._refuse(str(error))
+        self.complain(error)
         with self._held:
             if self._open is not None:
                 name, descriptor, _ = self._open
@@ -247,18 +280,53 @@ class Source:
             with contextlib.suppress(TraceError):
                 self.live.reopen()
 
+    def complain(self, error: TraceError) -> None:
+        """Note that what comes is none that can be read; it is passed over.
+
+        Raises
+        ------
+        TraceError
+            The end of this is the end of all.
+        """
+        if self.once:
+            raise error
+        problem = str(error)
+        if self._said != problem:
+            self._said = problem
+            self.news.append(problem)
+        self._refuse(problem)
+
+    def recovered(self) -> None:
+        """Note that what comes can be read, as far as is known."""
+        if self.problem is not None:
+            self.problem, self._since = None, time.time()
+
+    def check(self) -> None:
+        """Look whether what is fetched can be read, as far as is known.
+
+        Raises
+        ------
+        TraceError
+            It cannot.
+        """
+        if self._failed is not None:
+            error, self._failed = self._failed, None
+            raise error
+
     def _refuse(self, problem: str) -> None:
         self.counts.refused += 1
         self.problem, self._since = problem, time.time()
 
     def settle(self) -> None:
         """Let a slow stream begin with what there is; what it lacks is its problem."""
-        if self._ended or self.problem is not None:
+        if self._ended:
             return
         try:
             with self._held:
                 self.live.settle()
         except TraceError as error:
-            self._refuse(str(error))
             if self.once:
+                self._refuse(str(error))
                 self.stopping.set()
+            else:
+                self._failed = error  # the thread that fetches says what is to be done

@@ -13,6 +13,8 @@ from typing import Any, Final
 from fanin import _core
 from fanin.watch.fetch import fetcher
 from fanin.watch.hub import Burst, Hub
+from fanin.watch.metrics import Metrics
+from fanin.watch.otlp import Otlp
 from fanin.watch.positions import Positions
 from fanin.watch.rules import Rules
 from fanin.watch.sources import Source
@@ -53,6 +55,8 @@ class Choices:
         Bursts that are remembered.
     stays : bool
         Go on when all sources have ended, as a page shows what they had.
+    otlp : str or None
+        Address of an OpenTelemetry collector.
     """
 
     once: bool = False
@@ -65,6 +69,7 @@ class Choices:
     retire: str = "3600s"
     keep: int = 1000
     stays: bool = False
+    otlp: str | None = None
 
 
 class Watch:
@@ -106,17 +111,26 @@ class Watch:
             text = json.dumps({**{key: value for key, value in settings.items() if value is not None}, "paths": [shown]})
             live = _core.Live(shown, text, choices.gap, choices.cell, choices.retire)
             sources.append(Source(shown, live, fetch, once=choices.once, patience=patience))
+            sources[-1].go_on(self._positions.of(shown))
             sources[-1].hurry = self._hurry
         self.hub = Hub(sources, cell_s=_core.quantity("time", choices.cell) / 1e12, keep=choices.keep)
         self.webhook = Webhook(choices.rules.webhook) if choices.rules is not None else None
+        self.metrics = Metrics(self.hub, self.webhook)
+        self.otlp = Otlp(choices.otlp, self.metrics) if choices.otlp is not None else None
+        posting = [one.poster for one in (self.webhook, self.otlp) if one is not None]
+        self.hub.posters = [poster for poster in posting if poster is not None]
 
-    def run(self, told: Callable[[list[Burst]], None], seconds: float | None = None) -> None:
+    def run(
+        self, told: Callable[[list[Burst]], None], said: Callable[[str], None] | None = None, seconds: float | None = None
+    ) -> None:
         """Watch until all sources have ended and nothing can come any more, or `KeyboardInterrupt`.
 
         Parameters
         ----------
         told : callable
             Called with the bursts that have ended since the last call.
+        said : callable, optional
+            Called with a line about what does not work, once, and when it does again.
         seconds : float, optional
             How long at most.
         """
@@ -124,18 +138,23 @@ class Watch:
         try:
             for source in self.hub.sources:
                 source.start()
+            if self.otlp is not None:
+                self.otlp.start()
             while not (self._is_over() or self._stopping.is_set() or (end is not None and time.monotonic() >= end)):
                 self._hurry.wait(TURN)
                 self._hurry.clear()
-                self._turn(told)
+                self._turn(told, said)
         finally:
             for source in self.hub.sources:
                 source.stopping.set()
             for source in self.hub.sources:
                 source.stop()
-            self._turn(told)
+            self._turn(told, said)
             if self.webhook is not None:
                 self.webhook.close(_PATIENCE)
+            if self.otlp is not None:
+                self.otlp.stop()
+            self._say(said)
 
     def stop(self) -> None:
         """Let `run` return soon."""
@@ -144,11 +163,20 @@ class Watch:
 
     def _is_over(self) -> bool:
         """Whether there is nothing to wait for."""
-        done = all(source.done or source.problem is not None for source in self.hub.sources)
+        done = all(source.done for source in self.hub.sources)
         stays = self._choices.stays and not self._choices.once
         return done and (not stays or all(source.problem is not None for source in self.hub.sources))
 
-    def _turn(self, told: Callable[[list[Burst]], None]) -> None:
+    def _say(self, said: Callable[[str], None] | None) -> None:
+        """Say what does not work, or does again."""
+        heard = [source.news for source in self.hub.sources] + [poster.news for poster in self.hub.posters]
+        for news in heard:
+            while news:
+                line = news.popleft()
+                if said is not None:
+                    said(line)
+
+    def _turn(self, told: Callable[[list[Burst]], None], said: Callable[[str], None] | None) -> None:
         # First the places, then what was read up to there: what is killed in between tells too little, and nothing twice.
         for source in self.hub.sources:
             self._positions.put(source.name, source.places())
@@ -161,6 +189,7 @@ class Watch:
                 with self.hub.lock:
                     self.hub.alerts.append(alert)
         told(bursts)
+        self._say(said)
 
     @property
     def problems(self) -> list[str]:

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import queue
 import threading
-import urllib.error
-import urllib.request
 from collections import Counter
 from typing import Any, Final
+
+from fanin.watch.posting import Poster
 
 __all__ = ["Webhook"]
 
 _BACKLOG: Final = 1000
 """Alerts that wait at most; what comes then is left out."""
 
-_TIMEOUT: Final = 5.0
 _TRIES: Final = 6
 _PAUSE: Final = (0.5, 30.0)
 """Seconds between two tries: at first, and at most."""
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Alerts go where the user says, and nowhere else."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Follow nothing."""
 
 
 class Webhook:
@@ -36,24 +27,28 @@ class Webhook:
     ----------
     url : str or None
         Where to; none: alerts are counted only.
+
+    Attributes
+    ----------
+    poster : Poster or None
+        The address, and whether it answers.
     """
 
     def __init__(self, url: str | None) -> None:
         self.fired: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter(sent=0, failed=0, left_out=0)
-        self._url = url
+        self.poster = Poster(url, "webhook") if url is not None else None
         self._queue: queue.Queue[dict[str, Any]] = queue.Queue(_BACKLOG)
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
-        if url is not None:
-            self._thread = threading.Thread(target=self._run, args=(url,), name="watch webhook", daemon=True)
+        if self.poster is not None:
+            self._thread = threading.Thread(target=self._run, args=(self.poster,), name="watch webhook", daemon=True)
             self._thread.start()
 
     def post(self, alert: dict[str, Any]) -> None:
         """Put an alert into the backlog, if there is room."""
         self.fired[alert["rule"]] += 1
-        if self._url is None:
+        if self.poster is None:
             return
         try:
             self._queue.put_nowait(alert)
@@ -75,28 +70,20 @@ class Webhook:
             self._stopping.set()
             self._thread.join(timeout=seconds)
 
-    def _run(self, url: str) -> None:
+    def _run(self, poster: Poster) -> None:
         while not (self._stopping.is_set() and self._queue.empty()):
             try:
                 alert = self._queue.get(timeout=0.2)
             except queue.Empty:
                 continue
-            self._outcomes["sent" if self._send(url, json.dumps(alert).encode()) else "failed"] += 1
+            self._outcomes["sent" if self._send(poster, json.dumps(alert).encode()) else "failed"] += 1
 
-    def _send(self, url: str, body: bytes) -> bool:
+    def _send(self, poster: Poster, body: bytes) -> bool:
         pause = _PAUSE[0]
         for attempt in range(_TRIES):
-            request = urllib.request.Request(url, data=body, method="POST", headers={"Content-Type": "application/json"})  # noqa: S310 (http and https only: `rules` checks it)
-            try:
-                with self._opener.open(request, timeout=_TIMEOUT) as answer:
-                    answer.read(1)
-                    return True
-            except urllib.error.HTTPError as error:
-                error.close()
-                if error.code < 500 and error.code not in (408, 429):
-                    return False  # it would be refused again
-            except (OSError, http.client.HTTPException, ValueError):
-                pass  # whatever is at the other end: the thread goes on
+            outcome = poster.post(body)
+            if outcome != "failed":
+                return outcome == "sent"
             if attempt + 1 < _TRIES:
                 self._stopping.wait(pause)
                 pause = min(2 * pause, _PAUSE[1])

@@ -18,6 +18,9 @@ pub(super) fn most_bytes(rate: BitRate, ps: u64) -> f64 {
     rate.bps() as f64 / BPS * ps as f64 * (1.0 + INEXACT) + SLACK
 }
 
+/// Looks before an earlier one after which a stream's clock is believed to have been set back.
+const SET_BACK: u8 = 3;
+
 /// Place of the packets among the counters.
 const PACKETS: usize = 2;
 
@@ -54,9 +57,39 @@ pub struct Series {
     totals: [Running; 5],
     /// Usual distance of two looks [ps]; 0: none was seen.
     usual: u64,
+    /// True for a stream, whose clock may be set back, or have leapt ahead in a look that was wrong.
+    live: bool,
+    /// Time of the look before the last one.
+    before: Time,
+    /// Looks since the last one that are before it, each after the other.
+    earlier: u8,
+    latest_earlier: Time,
 }
 
 impl Series {
+    /// A series without looks; `live`: of a stream.
+    pub fn new(live: bool) -> Self {
+        Series { live, ..Series::default() }
+    }
+
+    /// Takes a look before the last one; true if the clock goes on from it.
+    #[cold]
+    fn is_set_back(&mut self, look: &Look) -> bool {
+        self.earlier = if look.time > self.latest_earlier { self.earlier.saturating_add(1) } else { 1 };
+        self.latest_earlier = look.time;
+        self.live && self.earlier >= SET_BACK
+    }
+
+    /// Begins anew at a look: what was counted before it is unknown.
+    #[cold]
+    fn begin_at(&mut self, look: &Look) -> Interval {
+        let start = self.before.min(look.time);
+        *self = Series::new(self.live);
+        self.look(look, None);
+        self.before = look.time;
+        Interval::unknown(start, look.time, State::Contradicting)
+    }
+
     /// Takes the next look; gives the intervals that it ends, the earlier one first: at most a gap, and what was counted.
     ///
     /// The first look at running totals only shows where counting begins. A look at the time of the one before is a repetition where it says the
@@ -72,6 +105,10 @@ impl Series {
             if look.time <= last.time {
                 let same = look == last;
                 let state = if same { State::Repeated } else { State::Contradicting };
+                if look.time < last.time && self.is_set_back(look) {
+                    return [Some(self.begin_at(look)), None];
+                }
+                let Some(last) = &self.last else { return [None, None] };
                 return [Some(Interval::unknown(last.time, last.time, state)), None];
             }
             if let Some(start) = since.filter(|start| *start > last.time) {
@@ -115,6 +152,8 @@ impl Series {
                 },
             }
         }
+        self.before = self.last.map_or(look.time, |last| last.time);
+        self.earlier = 0;
         self.last = Some(*look);
         if first && (look.span.is_none() || began) {
             return [None, None];
@@ -181,6 +220,24 @@ mod tests {
                 (80, 90, Some(10), State::Known),
             ]
         );
+    }
+
+    #[test]
+    fn one_look_far_ahead_costs_a_stream_three_looks_and_no_more() {
+        let looks = [at(0, 0), at(10, 100), at(9_000_000, 200), at(20, 300), at(30, 400), at(40, 500), at(50, 600), at(60, 600)];
+        let of = |live| {
+            let mut series = Series::new(live);
+            let intervals = looks.iter().flat_map(|look| series.look(look, None)).flatten();
+            intervals.map(|i| (i.start.ps() / US, i.end.ps() / US, i.sent, i.state)).collect::<Vec<_>>()
+        };
+        let far = 9_000_000;
+        let wrong = (far, far, None, State::Contradicting);
+        let begun = [(0, 10, Some(100), State::Known), (10, far, Some(100), State::Gap), wrong, wrong];
+        assert_eq!(of(true)[..4], begun);
+        let after = [(10, 40, None, State::Contradicting), (40, 50, Some(100), State::Known), (50, 60, Some(0), State::Known)];
+        assert_eq!(of(true)[4..], after);
+        // A file is put in order where the user asks for it.
+        assert_eq!(of(false)[4..], [wrong; 3]);
     }
 
     #[test]

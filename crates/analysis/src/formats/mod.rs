@@ -19,6 +19,8 @@ mod text;
 
 pub use self::arrow::{is_schema, message_length};
 pub use self::csv::has_values;
+pub use self::feeds::ipfix::is_whole as is_ipfix;
+pub use self::feeds::sflow::{is_datagram as is_sflow, received, RECEIVED};
 pub use self::parquet::rows as parquet_rows;
 pub use flows::learn_flows;
 pub use mapping::Mapping;
@@ -96,6 +98,11 @@ pub trait Format: Sync {
         true
     }
 
+    /// True for telemetry that a source streams: what a message means may be in those before it.
+    fn is_feed(&self) -> bool {
+        false
+    }
+
     /// Finds out facts about a file; `mapping` is the user's choice of its columns.
     ///
     /// # Errors
@@ -161,6 +168,17 @@ fn is_no_text(byte: u8) -> bool {
 /// True if a text with this beginning is a table, as far as its first bytes show.
 fn is_plain_text(start: &[u8]) -> bool {
     !STRANGERS.iter().any(|(first, _)| start.starts_with(first)) && !start.iter().any(|byte| is_no_text(*byte))
+}
+
+/// True if a stream with this beginning is telemetry, and whether its messages are lines.
+pub fn feed(start: &[u8]) -> (bool, bool) {
+    let format = FORMATS.iter().find(|format| format.recognises(Start::Bytes(start)));
+    (format.is_some_and(|format| format.is_feed()), is_plain_text(start))
+}
+
+/// True if bytes are text.
+pub fn is_text(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && !bytes.iter().any(|byte| is_no_text(*byte))
 }
 
 /// Formats that are accepted, for messages.

@@ -342,6 +342,13 @@ pub struct Context {
     pub refused: Option<Refused>,
 }
 
+impl Context {
+    /// True for a stream that is analysed as it comes.
+    pub fn is_live(&self) -> bool {
+        self.refused.is_some()
+    }
+}
+
 /// Problems that are kept of rows that were passed over.
 const REFUSED: usize = 8;
 

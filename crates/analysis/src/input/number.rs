@@ -9,6 +9,10 @@ const EPOCH: Date = Date::constant(1970, 1, 1);
 /// Seconds since 1970 that are dates of a network; others count from when a device was switched on. Years 2001 to 2100.
 pub const DATES: std::ops::Range<u64> = 978_307_200..4_102_444_800;
 
+/// Messages about times that a trace cannot have, as its first record has another one.
+pub const OUTSIDE: [&str; 2] =
+    ["is before the start of the trace, or negative", "is more than 106 days after the start of the trace"];
+
 /// Reason for which a value is no number that can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberError {

@@ -25,6 +25,14 @@ pub trait TraceReader: Send {
     fn is_between(&self) -> bool {
         true
     }
+    /// Bytes that have been taken and are no whole record yet.
+    fn unread(&self) -> u64 {
+        0
+    }
+    /// True if no more can be read after an error: what comes behind it cannot be told apart.
+    fn is_lost(&self) -> bool {
+        false
+    }
     /// Share of the file that has been read.
     fn progress(&self) -> f64;
     /// Notes and findings that are known only at the end.

@@ -205,6 +205,22 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
         br#"{"rack_id": 1156, "server_hostname": 106088, "sampling_freq": 1000, "egressBytes": [1, 1, 1, 1],
 "burst_result": {"ingress": {"1650000000123456": [{"Position": 1, "Length": 2}]}}, "ingressBytes": [100000, 1500000, null, 9]}"#,
     );
+    // Streams in pieces: all of telemetry, and tables whose names of columns come alone.
+    let lanz = [&config[..], congestion].concat();
+    for (how, first, piece, bytes) in [
+        (0, 0, 7, &lanz[..]),
+        (16, config.len() as u16, 3, &lanz[..]),
+        (20, 100, 5, &[&template[..], data, &record(1, 5), &record(2, 900_000)].concat()[..]),
+        (12, 0, 12, &[&template[..], data, &record(1, 5), &record(2, 900_000)].concat()[..]),
+        (4, 4_000, 200, &example("sflow.pcap")[..6_000]),
+        (1, 400, 50, &example("lanz.csv")[..]),
+        (3, 900, 30, &example("counters.csv")[..]),
+        (0, 40, 9, b"time_us,port,queue_bytes,frame_bytes,flow\n1,a,0,1500,f\n2,b,90000,1500,g\n9999999999,a,5,9,f\n3,a,90000,1500,f\n4,a,0,1500,f\n"),
+        (8, 0, 15, b"{\"time_us\": 1, \"queue_bytes\": 90000}\n{\"time_us\": 2, \"queue_bytes\": 0}\n\n{\"time_us\": 9, \"queue_bytes\": 1}\n"),
+    ] {
+        let [low, high] = u16::to_le_bytes(first);
+        add("live", &[how, low, high, piece], bytes);
+    }
     for wrapping in wrapping::ALL {
         add("frame", &[0, 1, 0], &wrapping::wrap(wrapping, &segment(1), 166).0);
         let [before, behind] = tunnelled(wrapping);

@@ -1,4 +1,4 @@
-//! Fidelity: the simulator against closed forms, identities and its own promises. docs/fidelity.md and docs/dev/invariants.md
+//! Fidelity: the simulator against closed forms, identities and its own promises. docs/fidelity.md, docs/dev/fidelity-measured.md and docs/dev/invariants.md
 //! list every test with theory, tolerance and what was measured; `cargo test -p fanin-sim --test fidelity -- --nocapture`
 //! prints the numbers.
 

@@ -5,7 +5,7 @@ use crate::formats::columns::Table;
 use crate::formats::mapping::{Binding, Bound, Role, Unit};
 use crate::formats::{REPORTED, UNZONED};
 use crate::input::context::{Context, Flows, Origin, Ports};
-use crate::input::number::{decimal_comma, NumberError};
+use crate::input::number::{decimal_comma, NumberError, OUTSIDE};
 use crate::input::problem::{Problem, Problems};
 use crate::input::reader::TraceReader;
 use crate::input::reader::{Batch, BATCH};
@@ -90,8 +90,8 @@ pub fn wrong(role: Role, unit: Unit, error: NumberError) -> Problem {
             (Unit::Iso, NumberError::NotANumber) => {
                 ("is no date and time", "2026-11-21T08:00:00.000000001Z, 2026-11-21 09:00:00.5+01:00, without a zone UTC")
             }
-            (_, NumberError::Negative) => ("is before the start of the trace, or negative", "times from 0 on, or since 1970"),
-            (_, NumberError::TooLarge) => ("is more than 106 days after the start of the trace", "one trace"),
+            (_, NumberError::Negative) => (OUTSIDE[0], "times from 0 on, or since 1970"),
+            (_, NumberError::TooLarge) => (OUTSIDE[1], "one trace"),
             _ => (error.message(), "a number"),
         },
         Role::Queue => (error.message(), "a number from 0 to 1 TB"),

@@ -185,9 +185,15 @@ impl Decode for Gnmi {
                 None => break,
                 Some(Ok(document)) => document,
                 Some(Err(error)) if error.is_eof() && !end => break,
-                Some(Err(error)) => return Err(Problem::new(format!("is no JSON: {error}")).place(place)),
+                Some(Err(error)) => {
+                    // Behind the line in which it begins.
+                    let begin = used + text[used..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+                    feed.pass(memchr::memchr(b'\n', &text[begin..]).map_or(0, |line| skipped + begin + line + 1));
+                    return Err(Problem::new(format!("is no JSON: {error}")).place(place));
+                }
             };
             used = documents.byte_offset();
+            feed.pass(skipped + used);
             self.documents += 1;
             let done = match &document {
                 Json::Array(events) => events.iter().try_for_each(|event| self.event(event, feed)),

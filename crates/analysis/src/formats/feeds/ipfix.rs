@@ -44,6 +44,20 @@ fn is_ipfix(start: &[u8]) -> bool {
     fits && (set == 2 || set == 3 || set >= 256)
 }
 
+/// True for bytes that are messages, the last of which ends with them: what a datagram holds.
+pub fn is_whole(mut bytes: &[u8]) -> bool {
+    if !is_ipfix(bytes) {
+        return false;
+    }
+    while let (Some(10), Some(length)) = (u16_at(bytes, 0), u16_at(bytes, 2)) {
+        match bytes.get(usize::from(length)..) {
+            Some(rest) if usize::from(length) >= HEADER => bytes = rest,
+            _ => return false,
+        }
+    }
+    bytes.is_empty()
+}
+
 fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
     no_columns(mapping, "IPFIX")?;
     Ok(Box::new(Sonic::default()))
@@ -278,6 +292,7 @@ impl Decode for Sonic {
                 return Err(problem.accepted("version 10, 16 bytes and more").place(place));
             }
             let Some(message) = bytes.get(at..at + length) else { break };
+            feed.pass(at + length);
             self.message(message, feed).map_err(|problem| problem.place(place))?;
             self.messages += 1;
             at += length;

@@ -14,6 +14,7 @@ use crate::input::number::{from_date, from_text, DATES};
 use crate::input::problem::Problem;
 use fanin_units::Time;
 use prost::Message;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// The stream of messages.
@@ -262,6 +263,7 @@ impl Decode for Stream {
             }
             let Some(message) = bytes.get(at + size..at + size + length as usize) else { break };
             self.messages += 1;
+            feed.pass(at + size + length as usize);
             self.message(message, feed).map_err(|problem| problem.place(format!("message {}", self.messages)))?;
             at += size + length as usize;
         }
@@ -321,6 +323,9 @@ fn table(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Probl
         congestions: Congestions::default(),
         line: 0,
         entries: 0,
+        follows: false,
+        block: Vec::new(),
+        order: None,
     }))
 }
 
@@ -342,7 +347,8 @@ impl Columns {
     }
 }
 
-/// Decoder of the table. The newest entry may stand first: a report is read whole, and taken in order of time.
+/// Decoder of the table. The newest entry may stand first: a report is read whole, and taken in order of time. Of one that grows, rows are
+/// taken as they come once two of them show that the oldest stands first; with the newest first, a report ends where another begins.
 struct Table {
     segment: u64,
     file: String,
@@ -351,9 +357,60 @@ struct Table {
     congestions: Congestions,
     line: u64,
     entries: u64,
+    follows: bool,
+    /// Rows of the report that are not taken yet.
+    block: Vec<(u128, u32, Entry)>,
+    /// Order of the present report's rows, once it is known: of the times of its first two that differ.
+    order: Option<Ordering>,
 }
 
 impl Table {
+    /// Takes the rows that wait, in order of time.
+    fn flush(&mut self, feed: &mut Feed<'_>) {
+        // Of equal times the order of the table, read from its older end.
+        let newest_first = self.block.first().zip(self.block.last()).is_some_and(|(first, last)| first.0 > last.0);
+        if newest_first {
+            self.block.reverse();
+        }
+        self.block.sort_by_key(|(ps, _, _)| *ps);
+        for (_, port, entry) in self.block.drain(..) {
+            self.congestions.take(port, entry, feed);
+        }
+    }
+
+    /// Takes a line: names of columns, or a row, which waits.
+    fn line(&mut self, line: &[u8], feed: &mut Feed<'_>) -> Result<(), Problem> {
+        self.line += 1;
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim();
+        if text.is_empty() || text.starts_with("Report generated") {
+            return Ok(());
+        }
+        if is_header(text) {
+            let names: Vec<String> = text.split(',').map(|name| name.trim().to_lowercase()).collect();
+            let filled: Vec<String> = names.iter().filter(|name| !name.is_empty()).cloned().collect();
+            self.columns = Some([Columns::of(&names), Columns::of(&filled)]);
+            if self.follows {
+                self.flush(feed);
+                self.order = None;
+            }
+            return Ok(());
+        }
+        let Some(columns) = self.columns else {
+            return Err(Problem::new("stands before the names of the columns").value(text));
+        };
+        let row = self.row(text, columns, feed)?;
+        if let Some((before, _, _)) = self.block.last().filter(|_| self.order.is_none()) {
+            self.order = Some(row.0.cmp(before)).filter(|order| *order != Ordering::Equal);
+        }
+        self.block.push(row);
+        self.entries += 1;
+        if self.follows && self.order == Some(Ordering::Greater) {
+            self.flush(feed);
+        }
+        Ok(())
+    }
+
     fn row(&mut self, text: &str, columns: [Columns; 2], feed: &mut Feed<'_>) -> Result<(u128, u32, Entry), Problem> {
         let cells: Vec<&str> = text.split(',').map(str::trim).collect();
         let columns = columns.into_iter().find(|columns| columns.width == cells.len()).unwrap_or(columns[0]);
@@ -393,39 +450,29 @@ impl Table {
 
 impl Decode for Table {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
-        if !end {
+        if !end && !self.follows {
             return Ok(0);
         }
-        let mut rows = Vec::new();
-        for line in bytes.split(|byte| *byte == b'\n') {
-            self.line += 1;
-            let text = String::from_utf8_lossy(line);
-            let text = text.trim();
-            if text.is_empty() || text.starts_with("Report generated") {
-                continue;
-            }
-            if is_header(text) {
-                let names: Vec<String> = text.split(',').map(|name| name.trim().to_lowercase()).collect();
-                let filled: Vec<String> = names.iter().filter(|name| !name.is_empty()).cloned().collect();
-                self.columns = Some([Columns::of(&names), Columns::of(&filled)]);
-                continue;
-            }
-            let placed = |problem: Problem, line: u64| problem.place(format!("line {line}"));
-            let Some(columns) = self.columns else {
-                return Err(placed(Problem::new("stands before the names of the columns").value(text), self.line));
+        let mut at = 0;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            let length = match memchr::memchr(b'\n', rest) {
+                Some(feed) => feed + 1,
+                None if end => rest.len(),
+                None => break,
             };
-            let line = self.line;
-            rows.push(self.row(text, columns, feed).map_err(|problem| placed(problem, line))?);
-            self.entries += 1;
+            at += length;
+            feed.pass(at);
+            self.line(&rest[..length], feed).map_err(|problem| problem.place(format!("line {}", self.line)))?;
         }
-        // Of equal times the order of the table, read from its older end.
-        let newest_first = rows.first().zip(rows.last()).is_some_and(|(first, last)| first.0 > last.0);
-        if newest_first {
-            rows.reverse();
+        if end {
+            self.flush(feed);
         }
-        rows.sort_by_key(|(ps, _, _)| *ps);
-        rows.into_iter().for_each(|(_, port, entry)| self.congestions.take(port, entry, feed));
-        Ok(bytes.len())
+        Ok(at)
+    }
+
+    fn follows(&mut self) {
+        self.follows = true;
     }
 
     fn finish(&mut self, notes: &mut Vec<String>) {

@@ -38,6 +38,9 @@ pub trait Decode: Send {
     /// Everything that is wrong with a message; without a file, and with a place where that is no number of bytes.
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem>;
 
+    /// Notes that the stream has no end: what could wait for it in a file is told as it comes.
+    fn follows(&mut self) {}
+
     /// Adds notes for the end of the stream.
     fn finish(&mut self, _notes: &mut Vec<String>) {}
 }
@@ -58,9 +61,16 @@ pub struct Feed<'a> {
     batch: &'a mut Batch,
     ports: &'a mut Vec<(Series, Option<BitRate>)>,
     seen: Option<&'a mut Seen>,
+    /// Bytes at the front up to which all is done with, also if something in them is wrong.
+    passed: usize,
 }
 
 impl Feed<'_> {
+    /// Notes that the next message lies before this byte: if it is wrong, a stream that has no end goes on behind it.
+    pub fn pass(&mut self, to: usize) {
+        self.passed = to;
+    }
+
     /// The index of a port.
     ///
     /// # Errors
@@ -141,7 +151,8 @@ impl Feed<'_> {
     fn of(&mut self, port: u32) -> &mut (Series, Option<BitRate>) {
         let place = port as usize;
         if self.ports.len() <= place {
-            self.ports.resize(place + 1, (Series::default(), None));
+            let series = Series::new(self.context.is_live());
+            self.ports.resize(place + 1, (series, None));
         }
         &mut self.ports[place]
     }
@@ -172,6 +183,10 @@ impl Format for Streamed {
 
     fn recognises(&self, start: Start<'_>) -> bool {
         (self.recognises)(start.bytes())
+    }
+
+    fn is_feed(&self) -> bool {
+        true
     }
 
     fn inspect(&self, file: SourceFile, mapping: Option<&Mapping>) -> Result<Inspected, Problems> {
@@ -208,7 +223,10 @@ struct StreamedFile {
 impl StreamedFile {
     fn reader(&self, file: &SourceFile) -> Result<Reader, Problem> {
         let in_file = |problem: Problem| if problem.file.is_none() { problem.file(&file.path) } else { problem };
-        let decoder = (self.make)(self.mapping.as_ref(), &file.port_name()).map_err(in_file)?;
+        let mut decoder = (self.make)(self.mapping.as_ref(), &file.port_name()).map_err(in_file)?;
+        if file.place.open()?.grows() {
+            decoder.follows();
+        }
         let (input, gauge) = file.open()?;
         Ok(Reader {
             input,
@@ -220,6 +238,8 @@ impl StreamedFile {
             held: Vec::new(),
             taken: 0,
             end: false,
+            behind: false,
+            lost: false,
             ports: Vec::new(),
         })
     }
@@ -244,6 +264,10 @@ struct Reader {
     /// Bytes before them.
     taken: u64,
     end: bool,
+    /// True behind a wrong message: what has come with it is not decoded yet.
+    behind: bool,
+    /// True after an error behind which no message can be told from another.
+    lost: bool,
     ports: Vec<(Series, Option<BitRate>)>,
 }
 
@@ -253,31 +277,46 @@ impl Reader {
         if self.end && self.held.is_empty() {
             return Ok(false);
         }
+        if self.lost {
+            return Ok(false);
+        }
         let come = loop {
             match self.input.fill_buf() {
-                Ok(come) => break come,
+                Ok(come) => break Some(come),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock && self.behind => break None,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 // The rest of a file that was cut short.
-                Err(_) if self.gauge.is_cut() => break &[],
+                Err(_) if self.gauge.is_cut() => break Some(&[]),
                 Err(error) => return Err(Problem::new(format!("cannot be read: {error}")).file(&self.path)),
             }
         };
-        self.end = come.is_empty();
-        // No more is held than the longest message and what has come with its end.
-        let room = (LONGEST + 1).saturating_sub(self.held.len()).max(1);
-        let come = &come[..come.len().min(room)];
-        self.held.extend_from_slice(come);
-        let count = come.len();
-        self.input.consume(count);
-        let mut feed = Feed { context, batch, ports: &mut self.ports, seen };
-        let used = self.decoder.decode(&self.held, self.end, &mut feed).map_err(|problem| {
-            let problem = if problem.place.is_none() { problem.place(format!("byte {}", self.taken + 1)) } else { problem };
-            problem.file(&self.path)
-        })?;
+        if let Some(come) = come {
+            self.end = come.is_empty();
+            // No more is held than the longest message and what has come with its end.
+            let room = (LONGEST + 1).saturating_sub(self.held.len()).max(1);
+            let come = &come[..come.len().min(room)];
+            self.held.extend_from_slice(come);
+            let count = come.len();
+            self.input.consume(count);
+        }
+        self.behind = false;
+        let mut feed = Feed { context, batch, ports: &mut self.ports, seen, passed: 0 };
+        let used = match self.decoder.decode(&self.held, self.end, &mut feed) {
+            Ok(used) => used,
+            Err(problem) => {
+                let place = format!("byte {}", self.taken + 1);
+                let passed = feed.passed.min(self.held.len());
+                (self.behind, self.lost) = (passed > 0, passed == 0);
+                self.held.drain(..passed);
+                self.taken += passed as u64;
+                return Err(if problem.place.is_none() { problem.place(place) } else { problem }.file(&self.path));
+            }
+        };
         self.held.drain(..used);
         self.taken += used as u64;
         if self.held.len() > LONGEST {
+            self.lost = true;
             let problem = Problem::new(format!("begins a message of more than {LONGEST} bytes")).file(&self.path);
             return Err(problem.place(format!("byte {}", self.taken + 1)));
         }
@@ -301,6 +340,14 @@ impl TraceReader for Reader {
 
     fn place(&self, row: u64) -> String {
         format!("reading {row}")
+    }
+
+    fn unread(&self) -> u64 {
+        self.held.len() as u64
+    }
+
+    fn is_lost(&self) -> bool {
+        self.lost
     }
 
     fn progress(&self) -> f64 {

@@ -108,7 +108,7 @@ fn too_many(count: u32) -> Problem {
 }
 
 /// True for the beginning of a datagram: version, type of the agent's address.
-fn is_datagram(start: &[u8]) -> bool {
+pub fn is_datagram(start: &[u8]) -> bool {
     start.starts_with(&[0, 0, 0, 5, 0, 0, 0, 1]) || start.starts_with(&[0, 0, 0, 5, 0, 0, 0, 2])
 }
 
@@ -117,7 +117,28 @@ fn is_sflow(start: &[u8]) -> bool {
         return true;
     }
     let Some(pcap) = Pcap::of(start) else { return false };
-    pcap.packet(&start[24..]).is_some_and(|packet| datagram_of(pcap.link, packet.data).is_some_and(is_datagram))
+    // A first packet that is longer than what is known of the file.
+    let begun = || start.get(24 + 16..).and_then(|data| datagram_of(pcap.link, data));
+    let packet = pcap.packet(&start[24..]).and_then(|packet| datagram_of(pcap.link, packet.data));
+    packet.or_else(begun).is_some_and(is_datagram)
+}
+
+/// Header of a capture in which datagrams are put that a socket received.
+pub const RECEIVED: [u8; 24] = [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 101, 0, 0, 0];
+
+/// A datagram that a socket received at a time [ns since 1970], as a record of such a capture.
+pub fn received(datagram: &[u8], ns: u64) -> Vec<u8> {
+    let length = datagram.len() + 8 + 20;
+    let mut record = Vec::with_capacity(16 + length);
+    let (seconds, fraction) = ((ns / 1_000_000_000) as u32, (ns % 1_000_000_000) as u32);
+    record.extend([seconds, fraction, length as u32, length as u32].into_iter().flat_map(u32::to_le_bytes));
+    // IPv4, then UDP: what the socket took off.
+    record.extend([0x45, 0]);
+    record.extend((length as u16).to_be_bytes());
+    record.extend([0, 0, 0, 0, 64, 17, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1]);
+    record.extend([PORT, PORT, (datagram.len() + 8) as u16, 0].into_iter().flat_map(u16::to_be_bytes));
+    record.extend(datagram);
+    record
 }
 
 fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
@@ -416,6 +437,7 @@ impl Decode for Sflow {
             while at < bytes.len() {
                 match extent(&bytes[at..]) {
                     Ok(length) => {
+                        feed.pass(at + length);
                         self.datagram(&bytes[at..at + length], None, feed).map_err(|problem| self.placed(problem))?;
                         at += length;
                     }
@@ -427,6 +449,7 @@ impl Decode for Sflow {
             return Ok(at);
         };
         while let Some(packet) = pcap.packet(&bytes[at..]) {
+            feed.pass(at + packet.length);
             match datagram_of(pcap.link, packet.data) {
                 Some(datagram) => {
                     self.datagram(datagram, Some(packet.time), feed).map_err(|problem| self.placed(problem))?;

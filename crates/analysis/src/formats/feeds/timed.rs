@@ -278,6 +278,7 @@ impl Decode for Blocks {
             let line = String::from_utf8_lossy(&rest[..length]);
             let line = line.trim_start_matches('\u{feff}').trim();
             at += length;
+            feed.pass(at);
             let place = format!("line {}", self.line);
             let done = if line.is_empty() || line == "NIC statistics:" {
                 Ok(())

@@ -109,17 +109,17 @@ impl<R: Rows> CountedText<R> {
     }
 
     /// Adds the intervals that a look ends.
-    fn take(&mut self, port: u32, look: &Look, speed: Option<BitRate>, given: Option<BitRate>, batch: &mut Batch) {
+    fn take(&mut self, port: u32, look: &Look, speed: Option<BitRate>, context: &Context, batch: &mut Batch) {
         let place = port as usize;
         if self.ports.len() <= place {
-            self.ports.resize(place + 1, (Series::default(), None));
+            self.ports.resize(place + 1, (Series::new(context.is_live()), None));
         }
         let (series, known) = &mut self.ports[place];
         if speed.is_some() && speed != *known {
             *known = speed;
             batch.readings.extend(speed.map(|speed| (port, Reading::Speed(speed))));
         }
-        let intervals = series.look(look, given.or(*known));
+        let intervals = series.look(look, context.rate.or(*known));
         batch.readings.extend(intervals.into_iter().flatten().map(|interval| (port, Reading::Interval(interval))));
     }
 }
@@ -158,7 +158,7 @@ impl<R: Rows> TraceReader for CountedText<R> {
             }
             rows += 1;
             if let Some((port, look, speed)) = self.look(context)? {
-                self.take(port, &look, speed, context.rate, batch);
+                self.take(port, &look, speed, context, batch);
             }
         }
         if self.table.bad.is_empty() {

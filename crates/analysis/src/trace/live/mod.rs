@@ -7,6 +7,8 @@
 //! Memory: ports are at most as many as a trace may have, and those without records for an hour give theirs back. Names of flows are
 //! forgotten when half a million have gathered, at a moment without an open burst if there is one; then times get a new origin, too.
 
+mod clock;
+mod datagrams;
 mod pipe;
 mod port;
 #[cfg(test)]
@@ -14,20 +16,25 @@ mod tests;
 
 pub use port::{Cell, Gap, PortCounts};
 
+use self::clock::{Clock, Told, UNPLACED};
+use self::datagrams::Datagrams;
 use self::pipe::{OneStream, Pipe};
 use self::port::LivePort;
 use super::counted::PortSink;
 use super::estimate::Buffer;
 use super::{detection, By, Options, Source};
-use crate::formats::{has_values, is_schema};
+use crate::counters::Reading;
+use crate::formats::{feed, has_values, is_schema};
 use crate::input::at::Shelf;
 use crate::input::context::{Context, Origin, Refused, SharedFlows, SECOND};
 use crate::input::facts::Facts;
 use crate::input::file::Place;
+use crate::input::number::OUTSIDE;
 use crate::input::problem::{Problem, Problems};
 use crate::input::reader::{Batch, TraceReader};
 use crate::{Burst, Fates, Settings};
 use fanin_units::{Bytes, Span, Time};
+use serde::Serialize;
 use serde_json::{json, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,6 +43,10 @@ use std::sync::Arc;
 const LOOK: usize = 1_000;
 /// Bytes that are inspected at most before a stream is refused.
 const START: usize = 4 << 20;
+/// Bytes of messages that are inspected before a second of patience is over.
+const MESSAGES: usize = 64 << 10;
+/// First bytes of a stream by which telemetry is recognised.
+const RECOGNISED: usize = 512;
 /// Bytes of one record, or behind the end of a stream, at most.
 const MOST_WAITING: usize = 256 << 20;
 /// Askings after which the beginning of a slow stream must do.
@@ -87,6 +98,23 @@ const NO_ROWS: [(&[u8], &str); 9] = [
     (&[0x28, 0xb5, 0x2f, 0xfd], "packed with zstd"),
 ];
 
+/// A burst that has ended, with its port and the second from which its times count.
+#[derive(Debug, Serialize)]
+struct EndedBurst {
+    port: String,
+    origin_s: u64,
+    burst: Burst,
+}
+
+/// All that has ended in some time: bursts, gaps, cells of the strip.
+#[derive(Debug, Serialize)]
+pub struct Ended {
+    bursts: Vec<EndedBurst>,
+    gaps: Vec<Value>,
+    cells: Vec<Value>,
+    cells_lost: u64,
+}
+
 /// A port, by its name's place among those of the context.
 enum Slot {
     /// Not asked for.
@@ -110,19 +138,33 @@ pub struct Live {
     header: Vec<u8>,
     /// Bytes that were put in front of the present file.
     added: u64,
+    /// Bytes of the present file before those of the pipe.
+    base: u64,
     /// Bytes of the present file after which nothing is lost by a new start.
     safe: u64,
+    /// True while bytes come that an earlier watch has counted.
+    replaying: bool,
+    /// True after an error: what comes of the present file is passed over.
+    broken: bool,
+    datagrams: Datagrams,
+    /// True once the first bytes have shown whether the stream is one of messages.
+    recognised: bool,
     askings: u32,
     /// Bytes that waited at the last asking.
     asked_with: usize,
     takings: u64,
     batch: Batch,
     ports: Vec<Slot>,
-    /// Latest time of a record [ps].
-    latest: u64,
+    clock: Clock,
+    /// Records that were taken since one leapt ahead.
+    since_leap: u64,
+    /// Rows outside the times that a trace can have, since the last record.
+    unplaced: u64,
+    /// True where the next file sets the origin of time.
+    wants_origin: bool,
     cells: Vec<(u32, Cell)>,
     cells_lost: u64,
-    bursts: Vec<Value>,
+    bursts: Vec<EndedBurst>,
     gaps: Vec<Value>,
     /// Times that names of flows were forgotten.
     renewals: u64,
@@ -149,13 +191,21 @@ impl Live {
             known: None,
             header: Vec::new(),
             added: 0,
+            base: 0,
             safe: 0,
+            replaying: false,
+            broken: false,
+            datagrams: Datagrams::default(),
+            recognised: false,
             askings: 0,
             asked_with: 0,
             takings: 0,
             batch: Batch::default(),
             ports: Vec::new(),
-            latest: 0,
+            clock: Clock::default(),
+            since_leap: 0,
+            unplaced: 0,
+            wants_origin: true,
             cells: Vec::new(),
             cells_lost: 0,
             bursts: Vec::new(),
@@ -167,20 +217,110 @@ impl Live {
     /// Takes the next bytes.
     ///
     /// # Errors
-    /// The stream is of no format that can be read as it comes, or lacks what bursts are found by.
+    /// The stream is of no format that can be read as it comes, or lacks what bursts are found by. What comes of the file after an error is
+    /// passed over.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Problems> {
+        self.trying(|live| {
+            live.replayed()?;
+            live.take_in(bytes)
+        })
+    }
+
+    /// Takes a datagram: lines of text, or of sFlow or IPFIX; `ns`: when it came, since 1970. One of another kind is passed over.
+    ///
+    /// # Errors
+    /// As for [`Live::push`].
+    pub fn push_datagram(&mut self, bytes: &[u8], ns: u64) -> Result<(), Problems> {
+        match self.datagrams.take(bytes, ns) {
+            Ok(bytes) => self.push(&bytes),
+            Err(problem) => {
+                self.refuse(vec![problem.file(&self.name)]);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes bytes of a stream of telemetry that an earlier watch has counted: what they say of later ones is kept, and nothing is counted.
+    ///
+    /// # Errors
+    /// As for [`Live::push`].
+    pub fn replay(&mut self, bytes: &[u8]) -> Result<(), Problems> {
+        self.replaying = true;
+        self.safe += bytes.len() as u64;
+        self.trying(|live| live.take_in(bytes))
+    }
+
+    /// True for a beginning of a file of which a later part cannot be read alone.
+    pub fn needs_beginning(start: &[u8]) -> bool {
+        feed(start).0
+    }
+
+    /// Does something with the stream, unless it is broken.
+    fn trying(&mut self, what: impl FnOnce(&mut Self) -> Result<(), Problems>) -> Result<(), Problems> {
+        if self.broken {
+            return Ok(());
+        }
+        let done = what(self);
+        self.broken = done.is_err();
+        done
+    }
+
+    /// Reads the rest of what an earlier watch has counted.
+    fn replayed(&mut self) -> Result<(), Problems> {
+        if self.replaying {
+            self.begin()?;
+            self.replaying = false;
+            self.context.refused = Some(Refused::default());
+        }
+        Ok(())
+    }
+
+    fn take_in(&mut self, bytes: &[u8]) -> Result<(), Problems> {
         self.pipe.push(bytes);
-        if self.reader.is_none() {
-            let (lines, _) = self.pipe.units(LOOK);
-            // Of Arrow: the schema, perhaps a dictionary, and a record batch.
-            let most = if self.pipe.is_arrow() { 3 } else { LOOK };
-            if lines < most && self.pipe.waiting() < START {
+        if self.reader.is_some() {
+            return self.read();
+        }
+        let waiting = self.pipe.waiting();
+        if !self.recognised && waiting >= RECOGNISED {
+            self.recognised = true;
+            self.recognise();
+        }
+        if self.pipe.is_bytes() {
+            if waiting < MESSAGES {
                 return Ok(());
             }
+            return match self.inspect() {
+                // What shows bursts may be in a later message.
+                Err(_) if waiting < START => Ok(()),
+                other => other.and_then(|()| self.read()),
+            };
+        }
+        let (lines, _) = self.pipe.units(LOOK);
+        // Of Arrow: the schema, perhaps a dictionary, and a record batch.
+        let most = if self.pipe.is_arrow() { 3 } else { LOOK };
+        if lines < most && waiting < START {
+            return Ok(());
+        }
+        self.inspect()?;
+        if self.reader.is_none() && waiting > MOST_WAITING {
+            return Err(Problem::new(format!("has no record in {MOST_WAITING} bytes")).file(&self.name).into());
+        }
+        self.read()
+    }
+
+    /// Finds out from its first bytes whether the stream is one of messages that are no lines.
+    fn recognise(&mut self) {
+        let begins = self.base == 0 && self.reader.is_none() && !self.pipe.is_bytes();
+        if begins && matches!(feed(&self.pipe.start(RECOGNISED)), (true, false)) {
+            self.pipe.take_bytes();
+        }
+    }
+
+    /// Begins with what has come, be it little.
+    fn begin(&mut self) -> Result<(), Problems> {
+        if self.reader.is_none() && self.pipe.waiting() > 0 {
+            self.recognise();
             self.inspect()?;
-            if self.reader.is_none() && self.pipe.waiting() > MOST_WAITING {
-                return Err(Problem::new(format!("has no record in {MOST_WAITING} bytes")).file(&self.name).into());
-            }
         }
         self.read()
     }
@@ -190,13 +330,19 @@ impl Live {
     /// # Errors
     /// As for [`Live::push`].
     pub fn settle(&mut self) -> Result<(), Problems> {
+        self.trying(Live::settle_now)
+    }
+
+    fn settle_now(&mut self) -> Result<(), Problems> {
+        self.replayed()?;
         if self.reader.is_some() || self.pipe.waiting() == 0 {
             return Ok(());
         }
         self.askings += 1;
+        self.recognise();
         let (lines, first) = self.pipe.units(2);
         // A table needs its names and a row.
-        let enough = lines > 1 || (lines == 1 && first.trim_ascii_start().starts_with(b"{"));
+        let enough = self.pipe.is_bytes() || lines > 1 || (lines == 1 && first.trim_ascii_start().starts_with(b"{"));
         if !enough || self.askings < 2 {
             return Ok(());
         }
@@ -205,10 +351,7 @@ impl Live {
         match self.inspect() {
             // A document may lack its end.
             Err(_) if grows || self.askings < PATIENCE => Ok(()),
-            other => {
-                other?;
-                self.read()
-            }
+            other => other.and_then(|()| self.read()),
         }
     }
 
@@ -218,16 +361,16 @@ impl Live {
     /// As for [`Live::push`].
     pub fn reopen(&mut self) -> Result<(), Problems> {
         self.pipe.end();
-        let unread = self.reader.is_none() && self.pipe.waiting() > 0;
-        let inspected = if unread { self.inspect() } else { Ok(()) }.and_then(|()| self.read());
+        let ended = self.trying(|live| live.replayed().and_then(|()| live.begin()));
         if let Some(mut reader) = self.reader.take() {
             reader.finish(&mut self.context);
             // A file each hour for years: the notes of the last ones do.
             let notes = &mut self.context.notes;
             notes.drain(..notes.len().saturating_sub(LOOK));
         }
-        (self.pipe, self.added, self.safe, self.askings, self.asked_with) = (Pipe::new(), 0, 0, 0, 0);
-        inspected
+        (self.pipe, self.added, self.base, self.safe, self.recognised) = (Pipe::new(), 0, 0, 0, false);
+        (self.askings, self.asked_with, self.broken, self.datagrams) = (0, 0, false, Datagrams::default());
+        ended
     }
 
     /// Ends the stream, and bursts that are open.
@@ -242,6 +385,7 @@ impl Live {
 
     /// Ends bursts that are open; an unfinished last line stays unread.
     pub fn stop(&mut self) {
+        self.end_ahead();
         for slot in &mut self.ports {
             if let Slot::Watched(port) = slot {
                 port.analyzer.interrupt();
@@ -264,12 +408,13 @@ impl Live {
     /// Finds out the format; nothing happens while there is no record yet.
     fn inspect(&mut self) -> Result<(), Problems> {
         let (_, first) = self.pipe.units(1);
-        if let Some((_, what)) = NO_ROWS.iter().find(|(start, _)| self.pipe.starts_with(start)) {
+        let is_bytes = self.pipe.is_bytes();
+        if let Some((_, what)) = NO_ROWS.iter().find(|(start, _)| !is_bytes && self.pipe.starts_with(start)) {
             let problem = Problem::new(format!("is {what}, which cannot be read as it comes")).file(&self.name);
             return Err(problem.suggestion("fanin analyze reads it when it is complete").into());
         }
         let headless = if self.pipe.is_arrow() { !is_schema(&first) } else { first != self.header && has_values(&first) };
-        if !self.header.is_empty() && headless && self.added == 0 {
+        if !self.header.is_empty() && headless && self.added == 0 && !is_bytes {
             self.pipe.put_first(&self.header);
             self.added = self.header.len() as u64;
         }
@@ -282,7 +427,7 @@ impl Live {
         if facts.first.is_none() {
             return Ok(());
         }
-        if self.ports.is_empty() {
+        if std::mem::take(&mut self.wants_origin) {
             self.context.origin = Origin::of(facts.first.unwrap_or(0));
         }
         self.pipe.go_on();
@@ -301,6 +446,7 @@ impl Live {
     fn read(&mut self) -> Result<(), Problems> {
         let (Some(mut reader), Some(known)) = (self.reader.take(), self.known.clone()) else { return Ok(()) };
         self.pipe.was_blocked();
+        let rows = self.refused_rows();
         let mut failures = 0;
         loop {
             let before = self.pipe.read();
@@ -310,29 +456,50 @@ impl Live {
             if let Err(problems) = more {
                 // A reader that does not pass over what it refuses would do so for ever.
                 failures = if self.pipe.read() == before { failures + 1 } else { 0 };
-                if failures > LOOK {
+                if failures > LOOK || reader.is_lost() {
                     return Err(problems);
                 }
-                if let Some(refused) = &mut self.context.refused {
-                    refused.add(1, problems);
-                }
+                self.refuse(problems);
             }
             if ended || self.pipe.was_blocked() {
                 break;
             }
+        }
+        if self.is_outside() {
+            self.unplaced += self.refused_rows() - rows;
         }
         if self.pipe.waiting() > MOST_WAITING {
             let problem = Problem::new(format!("goes on with {MOST_WAITING} bytes that are no whole record"));
             return Err(problem.file(&self.name).into());
         }
         if reader.is_between() {
-            self.safe = self.pipe.read().saturating_sub(self.added);
+            let read = self.pipe.read().saturating_sub(self.added + reader.unread());
+            self.safe = self.safe.max(self.base + read);
         }
         self.reader = Some(reader);
-        if self.latest > LATE || self.flows() > FLOWS.0 {
+        if self.unplaced >= UNPLACED && !self.replaying {
+            self.begin_anew();
+        } else if self.clock.latest > LATE || self.flows() > FLOWS.0 {
             self.renew(&known);
         }
         Ok(())
+    }
+
+    fn refused_rows(&self) -> u64 {
+        self.context.refused.as_ref().map_or(0, |refused| refused.rows)
+    }
+
+    /// True if the latest wrong row has a time that the trace cannot have.
+    fn is_outside(&self) -> bool {
+        let latest = self.context.refused.as_ref().and_then(|refused| refused.latest.back());
+        latest.is_some_and(|problem| OUTSIDE.contains(&&*problem.message))
+    }
+
+    /// Counts a row that is wrong.
+    fn refuse(&mut self, problems: Problems) {
+        if let Some(refused) = &mut self.context.refused {
+            refused.add(1, problems);
+        }
     }
 
     fn take_batch(&mut self, known: &Known) {
@@ -341,49 +508,77 @@ impl Live {
             let port = || Slot::Watched(Box::new(port_of(name, known, &self.options, &self.watching, &self.context)));
             self.ports.push(if asked { port() } else { Slot::Ignored });
         }
+        let mut batch = std::mem::take(&mut self.batch);
         let to = self.options.stop.unwrap_or(Time::MAX);
-        for (record, place) in self.batch.records.iter().zip(&self.batch.ports) {
+        if self.replaying {
+            batch.records.clear();
+            batch.readings.retain(|(_, reading)| matches!(reading, Reading::Speed(_)));
+        }
+        if batch.len() > 0 {
+            self.unplaced = 0;
+        }
+        for (record, place) in batch.records.iter().zip(&batch.ports) {
             if record.time > to {
                 continue;
             }
-            self.latest = self.latest.max(record.time.ps());
-            let slot = &mut self.ports[*place as usize];
-            if let Slot::Retired(counts) = slot {
-                let name = &self.context.ports.names()[*place as usize];
-                let port = port_of(name, known, &self.options, &self.watching, &self.context);
-                *slot = Slot::Watched(Box::new(port.after(std::mem::take(counts))));
+            let now = record.time.ps();
+            if self.leaps(*place, now) && self.waits(*place, Told::Record(*record), known) {
+                continue;
             }
-            let Slot::Watched(port) = slot else { continue };
-            if record.time.ps() >= port.cell_ends {
-                next_cell(
-                    port,
-                    record.time,
-                    *place,
-                    (&self.watching, self.context.origin),
-                    (&mut self.cells, &mut self.cells_lost),
-                );
+            if let Some(port) = self.port_at(*place, now, known) {
+                port.take(record);
             }
-            port.take(record);
         }
-        for (place, reading) in &self.batch.readings {
+        for (place, reading) in &batch.readings {
             let time = reading.time();
             if time > to {
                 continue;
             }
-            self.latest = self.latest.max(time.ps());
-            let slot = &mut self.ports[*place as usize];
-            if let Slot::Retired(counts) = slot {
-                let name = &self.context.ports.names()[*place as usize];
-                let port = port_of(name, known, &self.options, &self.watching, &self.context);
-                *slot = Slot::Watched(Box::new(port.after(std::mem::take(counts))));
+            if let Reading::Speed(_) = reading {
+                if let Slot::Watched(port) = &mut self.ports[*place as usize] {
+                    port.take_reading(reading);
+                }
+                continue;
             }
-            let Slot::Watched(port) = slot else { continue };
-            if time.ps() >= port.cell_ends {
-                next_cell(port, time, *place, (&self.watching, self.context.origin), (&mut self.cells, &mut self.cells_lost));
+            if self.leaps(*place, time.ps()) && self.waits(*place, Told::Reading(*reading), known) {
+                continue;
             }
-            port.take_reading(reading);
+            if let Some(port) = self.port_at(*place, time.ps(), known) {
+                port.take_reading(reading);
+            }
         }
-        self.batch.clear();
+        batch.clear();
+        self.batch = batch;
+    }
+
+    /// The port of a record that is taken, if it is asked for, with its cell open.
+    #[inline]
+    fn port_at(&mut self, place: u32, now: u64, known: &Known) -> Option<&mut LivePort> {
+        self.clock.see(now);
+        if let Slot::Retired(_) = &self.ports[place as usize] {
+            self.wake(place, known);
+        }
+        if matches!(&self.ports[place as usize], Slot::Watched(port) if now < port.last) {
+            self.turn_back(place, now, known);
+        }
+        let Slot::Watched(port) = &mut self.ports[place as usize] else { return None };
+        if now >= port.cell_ends {
+            let clock = (&self.watching, self.context.origin);
+            next_cell(port, Time::from_ps(now), place, clock, (&mut self.cells, &mut self.cells_lost));
+        }
+        self.since_leap += 1;
+        Some(port)
+    }
+
+    /// Takes up a port again that had no records for a long time.
+    #[cold]
+    fn wake(&mut self, place: u32, known: &Known) {
+        let slot = &mut self.ports[place as usize];
+        if let Slot::Retired(counts) = slot {
+            let name = &self.context.ports.names()[place as usize];
+            let port = port_of(name, known, &self.options, &self.watching, &self.context);
+            *slot = Slot::Watched(Box::new(port.after(std::mem::take(counts))));
+        }
     }
 
     fn flows(&self) -> usize {
@@ -394,23 +589,24 @@ impl Live {
     /// Forgets the names of flows, and moves the origin of time, at a good moment or when it must be.
     fn renew(&mut self, known: &Known) {
         let inside = |slot: &Slot| matches!(slot, Slot::Watched(port) if port.analyzer.open_burst().is_some());
-        let must = self.latest > LATE + LATE / 2 || self.flows() > FLOWS.1;
+        let must = self.clock.latest > LATE + LATE / 2 || self.flows() > FLOWS.1;
         if !must && self.ports.iter().any(inside) {
             return;
         }
         self.renewals += 1;
         for slot in &mut self.ports {
             if let Slot::Watched(port) = slot {
+                port.leave_out();
                 port.analyzer.interrupt();
             }
         }
         self.gather();
         let old = self.context.origin;
-        let now = u128::from(old.seconds()) * SECOND + u128::from(self.latest);
+        let now = u128::from(old.seconds()) * SECOND + u128::from(self.clock.latest);
         self.context.flows = SharedFlows::default();
         self.context.origin = Origin::of(now);
         let shift = u64::try_from(u128::from(self.context.origin.seconds() - old.seconds()) * SECOND).unwrap_or(0);
-        self.latest -= shift;
+        self.clock.set(self.clock.latest - shift);
         for (slot, name) in self.ports.iter_mut().zip(self.context.ports.names()) {
             if let Slot::Watched(port) = slot {
                 port.renew(analyzer_of(name, known, &self.options, &self.context), shift);
@@ -420,46 +616,60 @@ impl Live {
 
     /// Gathers what has ended at each port.
     fn gather(&mut self) {
-        let origin_s = self.context.origin.seconds();
-        let fates = self.known.as_ref().map_or(Fates::ALL, |known| known.facts.fates);
         let retire = self.watching.retire.ps();
         let looks = self.takings % LOOKS == 0;
-        for (place, slot) in self.ports.iter_mut().enumerate() {
-            let Slot::Watched(port) = slot else { continue };
-            if port.cell_ends > 0 && self.latest >= port.cell_ends {
-                self.cells.extend(port.close_cell().map(|cell| (place as u32, cell)));
-            }
-            let gone = looks && self.latest.saturating_sub(port.last) > retire;
+        for place in 0..self.ports.len() {
+            let latest = self.clock.latest;
+            let Slot::Watched(port) = &mut self.ports[place] else { continue };
+            let gone = looks && latest.saturating_sub(port.last) > retire;
             if gone {
+                port.leave_out();
                 port.analyzer.interrupt();
             }
-            let name = &self.context.ports.names()[place];
-            for burst in port.bursts(fates) {
-                self.bursts.push(json!({ "port": name, "origin_s": origin_s, "burst": told(&burst) }));
+            if gone || (port.cell_ends > 0 && latest >= port.cell_ends) {
+                self.close(place);
             }
-            for Gap { from, to, why } in port.gaps.drain(..) {
-                self.gaps.push(json!({ "port": name, "origin_s": origin_s, "from_ps": from, "to_ps": to, "why": why }));
-            }
-            if gone {
-                self.cells.extend(port.close_cell().map(|cell| (place as u32, cell)));
-                *slot = Slot::Retired(Box::new(port.counted()));
+            self.collect(place);
+            if let (true, Slot::Watched(port)) = (gone, &self.ports[place]) {
+                self.ports[place] = Slot::Retired(Box::new(port.counted()));
             }
         }
     }
 
+    /// Gathers the bursts of a port that have ended, and its gaps.
+    fn collect(&mut self, place: usize) {
+        let origin_s = self.context.origin.seconds();
+        let fates = self.known.as_ref().map_or(Fates::ALL, |known| known.facts.fates);
+        let Slot::Watched(port) = &mut self.ports[place] else { return };
+        let name = &self.context.ports.names()[place];
+        for burst in port.bursts(fates) {
+            self.bursts.push(EndedBurst { port: name.clone(), origin_s, burst });
+        }
+        for Gap { from, to, why } in port.gaps.drain(..) {
+            self.gaps.push(json!({ "port": name, "origin_s": origin_s, "from_ps": from, "to_ps": to, "why": why }));
+        }
+    }
+
+    /// Ends the cell of a port that is open.
+    fn close(&mut self, place: usize) {
+        if let Slot::Watched(port) = &mut self.ports[place] {
+            self.cells.extend(port.close_cell().map(|cell| (place as u32, cell)));
+        }
+    }
+
     /// All that has ended since this was last asked: bursts, gaps, cells of the strip.
-    pub fn take(&mut self) -> Value {
+    pub fn take(&mut self) -> Ended {
         self.gather();
         self.takings += 1;
         let names = self.context.ports.names();
         let cells = std::mem::take(&mut self.cells);
         let cell = |(place, cell): &(u32, Cell)| json!([names[*place as usize], cell.told()]);
-        json!({
-            "bursts": std::mem::take(&mut self.bursts),
-            "gaps": std::mem::take(&mut self.gaps),
-            "cells": cells.iter().map(cell).collect::<Vec<_>>(),
-            "cells_lost": std::mem::take(&mut self.cells_lost),
-        })
+        Ended {
+            bursts: std::mem::take(&mut self.bursts),
+            gaps: std::mem::take(&mut self.gaps),
+            cells: cells.iter().map(cell).collect(),
+            cells_lost: std::mem::take(&mut self.cells_lost),
+        }
     }
 
     /// The present state: of the stream, and of each port.
@@ -482,6 +692,8 @@ impl Live {
                 "marked": (fates.marks || counts.marked > 0).then_some(counts.marked),
                 "peak_bytes": counts.peak_bytes,
                 "late": counts.late,
+                "far": counts.far,
+                "set_back": counts.set_back,
                 "gaps": counts.gaps,
                 "gap_ps": counts.gap_ps,
                 "unknown_ps": counts.unknown_ps,
@@ -499,7 +711,7 @@ impl Live {
             "kind": known.map(|known| known.facts.kind),
             "by": known.map(|known| if known.by == By::Rate { "rate" } else { "queue" }),
             "origin_s": origin_s,
-            "latest_ps": self.latest,
+            "latest_ps": self.clock.latest,
             "refused": refused.map_or(0, |refused| refused.rows),
             "problems": refused.map(|refused| refused.latest.iter().map(ToString::to_string).collect::<Vec<_>>()),
             "notes": self.context.notes,
@@ -546,8 +758,4 @@ fn analyzer_of(name: &str, known: &Known, options: &Options, context: &Context) 
 
 fn port_of(name: &str, known: &Known, options: &Options, watching: &Watching, context: &Context) -> LivePort {
     LivePort::new(analyzer_of(name, known, options, context), watching.gap.map(Span::ps))
-}
-
-fn told(burst: &Burst) -> Value {
-    serde_json::to_value(burst).unwrap_or(Value::Null)
 }

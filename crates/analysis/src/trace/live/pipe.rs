@@ -9,6 +9,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Beginning of an Arrow stream.
 const ARROW: [u8; 4] = [0xff; 4];
 
+/// Units in which a stream is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Units {
+    /// Whole lines.
+    #[default]
+    Lines,
+    /// Messages of Arrow, which the reader lets go.
+    Arrow,
+    /// Bytes as they come: the reader keeps those of a message that is not whole.
+    Bytes,
+}
+
 /// Bytes that have come and have not been used.
 #[derive(Debug, Default)]
 struct Held {
@@ -19,13 +31,18 @@ struct Held {
     before: u64,
     /// Bytes up to the end of the last line or message, in `bytes`.
     whole: usize,
-    /// True for an Arrow stream: its units are messages, which the reader lets go, not lines.
-    arrow: bool,
+    units: Units,
     /// True while the beginning is inspected: what is read stays.
     inspecting: bool,
     ended: bool,
     /// True if a reader asked for bytes that have not come.
     blocked: bool,
+}
+
+impl Held {
+    fn is_arrow(&self) -> bool {
+        self.units == Units::Arrow
+    }
 }
 
 /// The bytes of one stream.
@@ -53,16 +70,20 @@ impl Pipe {
             held.whole -= used;
             held.before += used as u64;
         }
-        if let Some(feed) = memchr::memrchr(b'\n', bytes) {
-            if !held.arrow {
-                held.whole = held.bytes.len() + feed + 1;
+        match held.units {
+            Units::Arrow => {}
+            Units::Bytes => held.whole = held.bytes.len() + bytes.len(),
+            Units::Lines => {
+                if let Some(feed) = memchr::memrchr(b'\n', bytes) {
+                    held.whole = held.bytes.len() + feed + 1;
+                }
             }
         }
         held.bytes.extend_from_slice(bytes);
-        if held.before == 0 && held.bytes.starts_with(&ARROW) && !held.arrow {
-            (held.arrow, held.whole) = (true, 0);
+        if held.before == 0 && held.bytes.starts_with(&ARROW) && held.units == Units::Lines {
+            (held.units, held.whole) = (Units::Arrow, 0);
         }
-        while held.arrow {
+        while held.is_arrow() {
             let Some(length) = message_length(&held.bytes[held.whole..]) else { break };
             held.whole += length;
         }
@@ -70,7 +91,24 @@ impl Pipe {
 
     /// True for an Arrow stream.
     pub fn is_arrow(&self) -> bool {
-        self.held().arrow
+        self.held().is_arrow()
+    }
+
+    /// True for a stream of messages that only its reader can tell apart.
+    pub fn is_bytes(&self) -> bool {
+        self.held().units == Units::Bytes
+    }
+
+    /// Reads the stream as bytes from its beginning.
+    pub fn take_bytes(&self) {
+        let mut held = self.held();
+        (held.units, held.whole) = (Units::Bytes, held.bytes.len());
+    }
+
+    /// The first bytes that wait, `most` of them at most.
+    pub fn start(&self, most: usize) -> Vec<u8> {
+        let held = self.held();
+        held.bytes[held.used..].iter().take(most).copied().collect()
     }
 
     /// Puts a line in front of all bytes; nothing of the stream may have been used.
@@ -84,7 +122,7 @@ impl Pipe {
     pub fn end(&self) {
         let mut held = self.held();
         held.ended = true;
-        if !held.arrow {
+        if !held.is_arrow() {
             held.whole = held.bytes.len();
         }
     }
@@ -121,7 +159,7 @@ impl Pipe {
     pub fn units(&self, most: usize) -> (usize, Vec<u8>) {
         let held = self.held();
         let bytes = &held.bytes[held.used..held.whole.max(held.used)];
-        if held.arrow {
+        if held.is_arrow() {
             let (mut count, mut at) = (0, 0);
             while let Some(length) = message_length(&bytes[at..]).filter(|_| count < most) {
                 (count, at) = (count + 1, at + length);
@@ -137,7 +175,7 @@ impl ReadAt for Pipe {
     fn size(&self) -> Result<u64> {
         let held = self.held();
         // Texts are not asked how long they are: they end where no more comes.
-        Ok(if held.inspecting || held.arrow { held.before + held.whole as u64 } else { 0 })
+        Ok(if held.inspecting || held.is_arrow() { held.before + held.whole as u64 } else { 0 })
     }
 
     fn grows(&self) -> bool {
@@ -147,7 +185,7 @@ impl ReadAt for Pipe {
 
     fn let_go(&self, before: u64) {
         let mut held = self.held();
-        if held.arrow && !held.inspecting {
+        if held.is_arrow() && !held.inspecting {
             held.used =
                 usize::try_from(before.saturating_sub(held.before)).map_or(held.used, |used| used.clamp(held.used, held.whole));
         }
@@ -159,13 +197,13 @@ impl ReadAt for Pipe {
             return Err(Error::other("bytes of a stream can be read once"));
         };
         let there = held.bytes.get(from..held.whole).unwrap_or_default();
-        if there.is_empty() && !held.arrow && !held.inspecting && !held.ended {
+        if there.is_empty() && !held.is_arrow() && !held.inspecting && !held.ended {
             held.blocked = true;
             return Err(ErrorKind::WouldBlock.into());
         }
         let count = there.len().min(buf.len());
         buf[..count].copy_from_slice(&there[..count]);
-        if !held.inspecting && !held.arrow {
+        if !held.inspecting && !held.is_arrow() {
             held.used = held.used.max(from + count);
         }
         Ok(count)

@@ -2,6 +2,7 @@
 
 use crate::counters::{Interval, Reading, State};
 use crate::trace::counted::PortSink;
+use crate::trace::live::clock::{Clock, Told, SET_BACK};
 use crate::trace::order::Sink;
 use crate::{Burst, Fates, Record, MARKED, NO_QUEUE};
 use serde_json::{json, Value};
@@ -22,6 +23,10 @@ pub struct PortCounts {
     pub peak_bytes: Option<u64>,
     /// Records that came after a later one, and were left out.
     pub late: u64,
+    /// Records that leapt ahead while the port went on as before, and were left out.
+    pub far: u64,
+    /// Times that the clock of the port was set back.
+    pub set_back: u64,
     /// Times in which samples are missing.
     pub gaps: u64,
     pub gap_ps: u64,
@@ -81,6 +86,10 @@ pub struct LivePort {
     /// End of the cell [ps of the analysis].
     pub cell_ends: u64,
     pub gaps: Vec<Gap>,
+    /// Records that leap ahead, until it is known whether the stream does.
+    pub ahead: Vec<Told>,
+    /// Records before the last one, by a leap each, one after another.
+    behind: u32,
 }
 
 impl LivePort {
@@ -99,6 +108,8 @@ impl LivePort {
             cell: Cell::default(),
             cell_ends: 0,
             gaps: Vec::new(),
+            ahead: Vec::new(),
+            behind: 0,
         }
     }
 
@@ -110,11 +121,33 @@ impl LivePort {
         self
     }
 
+    /// Notes a record before the last one; true where so many are as far behind that the clock was set back.
+    #[cold]
+    pub fn is_set_back(&mut self, now: u64, clock: &Clock) -> bool {
+        let leaps = self.last.saturating_sub(now) > clock.leap();
+        self.behind = if leaps { self.behind + 1 } else { 0 };
+        self.behind >= SET_BACK
+    }
+
+    /// Goes on at an earlier time with another analyzer; the bursts and the cell of this one must have been taken.
+    pub fn set_back(&mut self, analyzer: PortSink, now: u64) {
+        self.renew(analyzer, 0);
+        (self.last, self.behind) = (now, 0);
+        self.counts.set_back += 1;
+    }
+
+    /// Leaves out what leapt ahead: the stream did not.
+    #[cold]
+    pub fn leave_out(&mut self) {
+        self.counts.far += self.ahead.len() as u64;
+        self.ahead.clear();
+    }
+
     /// Takes a record, whose cell is open.
     #[inline]
     pub fn take(&mut self, record: &Record) {
         let now = record.time.ps();
-        if self.counts.records > 0 && now > self.last {
+        if self.last > 0 && now > self.last {
             let step = now - self.last;
             if step > self.patience {
                 self.miss(Gap { from: self.last, to: now, why: State::Gap.name() });
@@ -128,6 +161,7 @@ impl LivePort {
             return;
         }
         self.last = now;
+        self.behind = 0;
         let (lost, marked) = (u64::from(record.loses()), u64::from(record.flags & MARKED != 0));
         self.counts.records += 1;
         self.counts.dropped += lost;
@@ -168,6 +202,7 @@ impl LivePort {
 
     fn count(&mut self, interval: &Interval) {
         self.last = interval.end.ps();
+        self.behind = 0;
         self.counts.records += 1;
         let (lost, marked) = (interval.dropped.unwrap_or(0), interval.marked.unwrap_or(0));
         self.counts.dropped = self.counts.dropped.saturating_add(lost);

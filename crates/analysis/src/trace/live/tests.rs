@@ -43,6 +43,15 @@ fn live(more: Value) -> Live {
     Live::new("stream", &options("stream", more), Watching::default())
 }
 
+/// All that has ended, as JSON.
+fn take(live: &mut Live) -> Value {
+    serde_json::to_value(live.take()).unwrap()
+}
+
+fn told(burst: &Burst) -> Value {
+    serde_json::to_value(burst).unwrap()
+}
+
 /// Bursts that came out, by port.
 fn bursts(taken: &Value) -> Vec<(String, Value)> {
     let list = taken["bursts"].as_array().unwrap();
@@ -74,11 +83,11 @@ fn bursts_of_a_stream_are_those_of_the_file_however_the_bytes_come() {
             live.push(part).unwrap();
             if turn % 1_000 == 3 {
                 live.settle().unwrap();
-                found.extend(bursts(&live.take()));
+                found.extend(bursts(&take(&mut live)));
             }
         }
         live.end().unwrap();
-        found.extend(bursts(&live.take()));
+        found.extend(bursts(&take(&mut live)));
         found.sort_by_key(|(port, burst)| (port.clone(), burst["index"].as_u64()));
         assert_eq!(found, expected, "chunks of {chunk}");
         let report = live.report();
@@ -110,7 +119,7 @@ fn json_lines_and_tc_series_come_in_pieces() {
             assert_eq!(live.used(), text.len() as u64);
             live.end().unwrap();
             let report = live.report();
-            assert_eq!((bursts(&live.take()).len(), report["refused"].as_u64()), (1, Some(0)), "{report}");
+            assert_eq!((bursts(&take(&mut live)).len(), report["refused"].as_u64()), (1, Some(0)), "{report}");
             let dropped = report["ports"][0]["dropped"].as_u64().unwrap_or(0);
             assert_eq!(report["ports"][0]["records"].as_u64(), Some(records + dropped.saturating_sub(3)));
         }
@@ -149,7 +158,7 @@ fn missing_samples_end_a_burst_and_are_no_empty_queue() {
     let mut live = live(json!({}));
     live.push(text.as_bytes()).unwrap();
     live.end().unwrap();
-    let taken = live.take();
+    let taken = take(&mut live);
     let found = bursts(&taken);
     assert_eq!(found.len(), 2, "{taken}");
     let times =
@@ -178,7 +187,7 @@ fn another_file_goes_on_with_the_ports_and_its_names_of_columns_may_be_missing()
         (0..9).for_each(|_| live.settle().unwrap());
         assert_eq!(live.used(), again.len() as u64);
         live.end().unwrap();
-        let mut found = bursts(&live.take());
+        let mut found = bursts(&take(&mut live));
         found.sort_by_key(|(port, burst)| (port.clone(), burst["index"].as_u64()));
         assert_eq!(found, expected);
     }
@@ -204,7 +213,7 @@ fn months_later_times_have_another_origin_and_nothing_is_counted_twice() {
     for part in text.as_bytes().chunks(64) {
         live.push(part).unwrap();
         live.settle().unwrap();
-        let taken = live.take();
+        let taken = take(&mut live);
         for one in taken["bursts"].as_array().unwrap() {
             let seconds = one["origin_s"].as_u64().unwrap() + one["burst"]["end_ps"].as_u64().unwrap() / SECOND as u64;
             found.push(seconds);
@@ -215,6 +224,94 @@ fn months_later_times_have_another_origin_and_nothing_is_counted_twice() {
     assert_eq!(found, (0..400).map(|day| 1_700_000_000 + day * 86_400).collect::<Vec<_>>());
     assert_eq!((&report["ports"][0]["records"], &report["ports"][0]["bursts"]), (&json!(1_200), &json!(400)));
     assert_eq!((&report["refused"], &report["ports"][0]["late"]), (&json!(0), &json!(0)));
+}
+
+/// Samples of two ports each 10 ms from a second on, of which some are replaced.
+fn ticks(from_s: u64, count: u64, wrong: impl Fn(u64, u64) -> Option<u64>) -> String {
+    let mut text = String::new();
+    for i in 0..count {
+        for port in 0..2 {
+            let right = from_s * 1_000 + 10 * i;
+            writeln!(text, "{},eth{port},{}", wrong(i, port).unwrap_or(right), if i % 100 < 10 { 90_000 } else { 0 }).unwrap();
+        }
+    }
+    text
+}
+
+fn counts(live: &Live, port: usize, names: [&str; 5]) -> [u64; 5] {
+    let report = live.report();
+    names.map(|name| report["ports"][port][name].as_u64().unwrap())
+}
+
+const TIMES: [&str; 5] = ["records", "late", "far", "set_back", "bursts"];
+const NAMES: &str = "time_ms,port,queue_bytes\n";
+
+#[test]
+fn one_row_far_ahead_costs_itself_and_nothing_else() {
+    let day = 86_400_000;
+    let text = ticks(1_700_000_000, 1_000, |i, port| (i == 300 && port == 0).then_some(1_700_000_000_000 + day));
+    for chunk in [1_000, 20_000, usize::MAX] {
+        let mut live = live(json!({}));
+        live.push(NAMES.as_bytes()).unwrap();
+        for part in text.as_bytes().chunks(chunk) {
+            live.push(part).unwrap();
+            (0..2).for_each(|_| live.settle().unwrap());
+            live.take();
+        }
+        live.end().unwrap();
+        assert_eq!(counts(&live, 0, TIMES), [999, 0, 1, 0, 10], "chunks of {chunk}");
+        assert_eq!(counts(&live, 1, TIMES), [1_000, 0, 0, 0, 10], "the other port goes on");
+        assert_eq!(live.report()["latest_ps"], json!(10_990_000_000_000_u64), "the strip is not moved");
+    }
+}
+
+#[test]
+fn a_leap_that_more_rows_confirm_is_believed_and_nothing_of_it_is_lost() {
+    // A day of nothing; then the last row of all is a day later, with nothing behind it.
+    let text = [ticks(1_700_000_000, 500, |_, _| None), ticks(1_700_086_400, 500, |_, _| None)].concat();
+    let mut live = live(json!({}));
+    live.push(format!("{NAMES}{text}1700200000000,eth1,0\n").as_bytes()).unwrap();
+    live.end().unwrap();
+    assert_eq!(counts(&live, 0, TIMES), [1_000, 0, 0, 0, 10]);
+    assert_eq!(counts(&live, 1, TIMES), [1_001, 0, 0, 0, 10]);
+    let gaps = |port: usize| live.report()["ports"][port]["gaps"].as_u64();
+    assert_eq!((gaps(0), gaps(1)), (Some(1), Some(2)));
+}
+
+#[test]
+fn a_clock_that_is_set_back_is_followed_after_some_rows() {
+    let text = [ticks(1_700_007_200, 500, |_, _| None), ticks(1_700_000_000, 500, |_, _| None)].concat();
+    let mut live = live(json!({}));
+    live.push(format!("{NAMES}{text}").as_bytes()).unwrap();
+    live.end().unwrap();
+    for port in 0..2 {
+        assert_eq!(counts(&live, port, TIMES), [985, 15, 0, 1, 9], "the burst of the first rows is among those that were late");
+    }
+    assert_eq!(live.report()["latest_ps"].as_u64().unwrap() % SECOND as u64, 990_000_000_000);
+}
+
+#[test]
+fn a_first_row_of_another_age_does_not_refuse_all_that_come_after() {
+    for first in [4_000_000_000_000_u64, 5] {
+        let text = ticks(1_700_000_000, 1_000, |i, port| (i + port == 0).then_some(first));
+        let mut live = live(json!({}));
+        // The first row comes alone: nothing else shows the time.
+        let (row, rest) = text.split_once('\n').unwrap();
+        live.push(format!("{NAMES}{row}\n").as_bytes()).unwrap();
+        (0..9).for_each(|_| live.settle().unwrap());
+        for part in rest.as_bytes().chunks(1_000) {
+            live.push(part).unwrap();
+            (0..2).for_each(|_| live.settle().unwrap());
+            live.take();
+        }
+        assert_eq!(live.used(), rest.len() as u64 + NAMES.len() as u64 + row.len() as u64 + 1);
+        live.end().unwrap();
+        let (refused, records) =
+            (live.report()["refused"].as_u64().unwrap(), counts(&live, 0, TIMES)[0] + counts(&live, 1, TIMES)[0]);
+        assert!((64..=200).contains(&refused), "{refused}");
+        assert_eq!(records + refused, 2_000);
+        assert_eq!(live.report()["origin_s"].as_u64().unwrap() / 10, 170_000_000);
+    }
 }
 
 #[test]
@@ -305,7 +402,7 @@ fn counters_are_bursts_and_what_they_leave_unknown_is_neither_a_burst_nor_a_zero
     live.known = Some(Arc::new(Known { facts, by: By::Queue }));
     live.reader = Some(Box::new(Counters(0)));
     live.read().unwrap();
-    let taken = live.take();
+    let taken = take(&mut live);
     let found = bursts(&taken);
     assert_eq!(found.len(), 1, "{taken}");
     let burst = &found[0].1;

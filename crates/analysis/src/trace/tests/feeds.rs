@@ -31,14 +31,14 @@ fn framed(message: &[u8]) -> Vec<u8> {
 }
 
 /// Configuration as in goarista's lanz/client_test.go: segments of 512 B, thresholds of 50,000 and 25,000 segments. Field numbers: lanz.proto.
-fn config() -> Vec<u8> {
+pub fn config() -> Vec<u8> {
     let port = [text(1, b"Cpu"), number(2, 2048), number(3, 4096), number(4, 0), number(5, 50_000), number(6, 25_000)].concat();
     let config =
         [number(1, 146_591_697_107_544), number(2, 1), number(3, 146), number(4, 512), number(5, 524_288_000), text(6, &port)];
     framed(&text(1, &config.concat()))
 }
 
-fn congestion(time: u64, segments: u64, kind: u64, more: &[(u64, u64)]) -> Vec<u8> {
+pub fn congestion(time: u64, segments: u64, kind: u64, more: &[(u64, u64)]) -> Vec<u8> {
     let mut record =
         [number(1, time), text(2, b"Cpu"), number(3, 2048), number(4, 4096), number(5, segments), number(6, kind)].concat();
     more.iter().for_each(|(field, value)| record.extend(number(*field, *value)));
@@ -115,7 +115,7 @@ fn lanz_streams_without_their_beginning_have_no_unit() {
 }
 
 /// Lines of `show queue-monitor length csv` of a 7150 with EOS 4.12, as the mock switch of Arista's tap aggregation page has them.
-const LANZ_CSV: &str = "\nReport generated at 2013-08-12 21:56:17
+pub const LANZ_CSV: &str = "\nReport generated at 2013-08-12 21:56:17
 Type,Time,Interface,Duration(usecs),Queue-Length,Time-Of-Max-Queue(usecs),Latency(usecs),,Tx-Drops
  S,2013-08-12 21:55:59.53203,Et4(1),N/A,559,N/A,51.875,0
  U,2013-08-12 21:55:59.53213,Et4(1),N/A,888,N/A,82.406,0
@@ -163,12 +163,12 @@ fn sample(kind: u32, body: &[u8]) -> Vec<u8> {
 }
 
 /// A datagram of agent 10.0.0.1.
-fn datagram(sequence: u32, uptime: u32, samples: &[Vec<u8>]) -> Vec<u8> {
+pub fn datagram(sequence: u32, uptime: u32, samples: &[Vec<u8>]) -> Vec<u8> {
     [words(&[5, 1, 0x0a00_0001, 0, sequence, uptime, samples.len() as u32]), samples.concat()].concat()
 }
 
 /// `if_counters` of interface 7 with 10 Gb/s (sflow_version_5.txt): octets and discards that went out.
-fn counters(octets: u64, discards: u32) -> Vec<u8> {
+pub fn counters(octets: u64, discards: u32) -> Vec<u8> {
     let speed = 10_000_000_000_u64;
     let before = words(&[7, 6, (speed >> 32) as u32, speed as u32, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0]);
     let after = words(&[(octets >> 32) as u32, octets as u32, 100, 0, 0, discards, 0, 0]);
@@ -401,13 +401,13 @@ fn gnmi_events_and_messages_are_counters_of_queues() {
 }
 
 /// An IPFIX message of domain 7 with one set (RFC 7011).
-fn ipfix(set: u16, body: &[u8]) -> Vec<u8> {
+pub fn ipfix(set: u16, body: &[u8]) -> Vec<u8> {
     let lengths = [(20 + body.len()) as u16, (4 + body.len()) as u16].map(u16::to_be_bytes);
     [&[0, 10][..], &lengths[0], &[0; 8], &[0, 0, 0, 7], &set.to_be_bytes(), &lengths[1], body].concat()
 }
 
 /// A field of a template: element, length, and SAI object type and statistic (SONiC's high-frequency telemetry, §7.2.2).
-fn field(element: u16, length: u16, sai: Option<(u16, u16)>) -> Vec<u8> {
+pub fn field(element: u16, length: u16, sai: Option<(u16, u16)>) -> Vec<u8> {
     let bit = if sai.is_some() { 0x8000 } else { 0 };
     let mut field = [(element | bit).to_be_bytes(), length.to_be_bytes()].concat();
     if let Some((kind, statistic)) = sai {
@@ -416,7 +416,7 @@ fn field(element: u16, length: u16, sai: Option<(u16, u16)>) -> Vec<u8> {
     field
 }
 
-fn template(id: u16, fields: &[Vec<u8>]) -> Vec<u8> {
+pub fn template(id: u16, fields: &[Vec<u8>]) -> Vec<u8> {
     ipfix(2, &[&id.to_be_bytes()[..], &(fields.len() as u16).to_be_bytes(), &fields.concat()].concat())
 }
 

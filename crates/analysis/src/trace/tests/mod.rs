@@ -4,6 +4,7 @@ mod arrow;
 mod captures;
 mod counters;
 mod feeds;
+mod live_feeds;
 mod tables;
 mod tc;
 mod text;

@@ -1,0 +1,61 @@
+//! Datagrams as a stream: each is checked by itself, so that a wrong one costs no other.
+
+use crate::formats::{is_ipfix, is_sflow, is_text, received, RECEIVED};
+use crate::input::problem::Problem;
+
+/// Kind of what datagrams hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Sflow,
+    Ipfix,
+    Text,
+}
+
+impl Kind {
+    fn of(datagram: &[u8]) -> Option<Kind> {
+        if is_sflow(datagram) {
+            Some(Kind::Sflow)
+        } else if is_ipfix(datagram) {
+            Some(Kind::Ipfix)
+        } else {
+            is_text(datagram).then_some(Kind::Text)
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Kind::Sflow => "sFlow",
+            Kind::Ipfix => "IPFIX",
+            Kind::Text => "text",
+        }
+    }
+}
+
+/// Datagrams of one socket: all of the kind of the first.
+#[derive(Debug, Default)]
+pub struct Datagrams(Option<Kind>);
+
+impl Datagrams {
+    /// Gives the bytes that a datagram adds to the stream; `ns`: when it came, since 1970.
+    ///
+    /// # Errors
+    /// It is of another kind than those before, or of none.
+    pub fn take(&mut self, datagram: &[u8], ns: u64) -> Result<Vec<u8>, Problem> {
+        let wrong = |found: &str| Problem::new("is no datagram that can be read").value(found);
+        let Some(kind) = Kind::of(datagram) else {
+            let start: String = datagram.iter().take(8).map(|byte| format!(" {byte:02x}")).collect();
+            return Err(wrong(&format!("{} bytes:{start}", datagram.len())).accepted("sFlow 5, IPFIX, lines of text"));
+        };
+        let first = self.0.is_none();
+        let before = *self.0.get_or_insert(kind);
+        if kind != before {
+            return Err(wrong(kind.name()).accepted(format!("{}, as the first one was", before.name())));
+        }
+        Ok(match kind {
+            // Datagrams of sFlow do not say when they were sent: as a capture they have the time at which they came.
+            Kind::Sflow => [&RECEIVED[if first { 0 } else { RECEIVED.len() }..], &received(datagram, ns)].concat(),
+            Kind::Ipfix => datagram.to_vec(),
+            Kind::Text => [datagram, if datagram.ends_with(b"\n") { b"" } else { b"\n" }].concat(),
+        })
+    }
+}

@@ -1,0 +1,245 @@
+//! Streams of telemetry that are read as they come: from connections, datagrams, and files that grow.
+
+use super::counters::report;
+use super::feeds::{config, congestion, counters, datagram, field, ipfix, template, LANZ_CSV};
+use super::Folder;
+use crate::trace::{Live, Options, Watching};
+use serde_json::{json, Value};
+
+fn live(more: &Value) -> Live {
+    let mut settings = json!({ "paths": ["stream"], "rate": "10Gbps" });
+    settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    Live::new("stream", &Options::from_json(&settings.to_string()).unwrap(), Watching::default())
+}
+
+/// Ports and their bursts, as the analysis of a file has them.
+fn of_file(bytes: &[u8], more: &Value) -> Vec<(String, Value)> {
+    let folder = Folder::new();
+    let mut settings = json!({ "rate": "10Gbps" });
+    settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let found = report(&folder.file("stream", bytes), &settings.to_string()).unwrap();
+    let of = |port: &crate::PortReport| {
+        let bursts: Vec<Value> = port.bursts.iter().map(|burst| serde_json::to_value(burst).unwrap()).collect();
+        bursts.into_iter().map(|burst| (port.port.clone(), burst)).collect::<Vec<_>>()
+    };
+    found.ports.iter().flat_map(of).collect()
+}
+
+fn taken(live: &mut Live) -> Vec<(String, Value)> {
+    let taken = serde_json::to_value(live.take()).unwrap();
+    let list = taken["bursts"].as_array().unwrap();
+    list.iter().map(|one| (one["port"].as_str().unwrap().to_string(), one["burst"].clone())).collect()
+}
+
+fn records(live: &Live) -> u64 {
+    live.report()["ports"].as_array().unwrap().iter().map(|port| port["records"].as_u64().unwrap()).sum()
+}
+
+/// Congestions of LANZ: each starts, grows and ends within a millisecond.
+fn lanz(congestions: u64) -> Vec<u8> {
+    let mut stream = config();
+    for i in 0..congestions {
+        let at = 146_591_697_107_546 + 1_000 * i;
+        stream.extend(congestion(at, 60_000, 1, &[(10, 0)]));
+        stream.extend(congestion(at + 50, 80_000 + i, 2, &[(10, 3)]));
+        stream.extend(congestion(at + 90, 90_000 + i, 3, &[(8, 700), (10, 1)]));
+    }
+    stream
+}
+
+/// A port of SONiC: a template, then a record each 100 us, of which some are busy.
+fn sonic(records: u64) -> Vec<u8> {
+    let mut stream = template(300, &[field(325, 8, None), field(2, 8, Some((1, 9))), field(2, 8, Some((1, 95)))]);
+    let mut total = 0_u64;
+    for i in 0..records {
+        let busy = i % 20 < 3;
+        total += if busy { 120_000 } else { 10_000 };
+        let time = 1_700_000_000_000_000_000 + i * 100_000;
+        let queue = if busy { 90_000 + i } else { 0 };
+        stream.extend(ipfix(300, &[time, total, queue].map(u64::to_be_bytes).concat()));
+    }
+    stream
+}
+
+/// Datagrams of an agent, one each second; each tenth second is busy.
+fn sflow(seconds: u32) -> Vec<Vec<u8>> {
+    let mut octets = 0;
+    let of = |second: u32| {
+        octets += if second % 10 == 5 { 1_200_000_000 } else { 10_000_000 };
+        datagram(second + 1, 1_000 * (second + 1), &[counters(octets, 0)])
+    };
+    (0..seconds).map(of).collect()
+}
+
+#[test]
+fn messages_come_in_pieces_and_bursts_are_those_of_the_file() {
+    let streams = [(lanz(40), 40, 200), (sonic(400), 20, 399), (sflow(60).concat(), 6, 59)];
+    for (bytes, count, readings) in streams {
+        let more = if readings == 399 { json!({ "above": "20KB" }) } else { json!({}) };
+        let expected = of_file(&bytes, &more);
+        assert_eq!(expected.len(), count);
+        for chunk in [1, 7, 1_000, bytes.len()] {
+            let mut live = live(&more);
+            let mut found = Vec::new();
+            for (turn, part) in bytes.chunks(chunk).enumerate() {
+                live.push(part).unwrap();
+                if chunk > 7 || turn % 100 == 99 {
+                    live.settle().unwrap();
+                    found.extend(taken(&mut live));
+                }
+            }
+            (0..2).for_each(|_| live.settle().unwrap());
+            assert_eq!(live.used(), bytes.len() as u64, "all messages are whole");
+            found.extend(taken(&mut live));
+            assert!(found.len() + 1 >= count, "bursts come while the stream does: {}", found.len());
+            live.end().unwrap();
+            found.extend(taken(&mut live));
+            assert_eq!(found, expected, "chunks of {chunk}");
+            assert_eq!((records(&live), live.report()["refused"].as_u64()), (readings, Some(0)), "chunks of {chunk}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_message_costs_no_other() {
+    let bytes = lanz(20);
+    // A type of a record that does not end, in a message of three bytes.
+    let at = config().len() + (bytes.len() - config().len()) / 20 * 10;
+    let wrong = [&bytes[..at], &[3, 0x12, 0x05, 0x08], &bytes[at..]].concat();
+    let expected = of_file(&bytes, &json!({}));
+    for chunk in [1, 1_000, wrong.len()] {
+        let mut live = live(&json!({}));
+        live.push(&bytes[..config().len() + 200]).unwrap();
+        (0..2).for_each(|_| live.settle().unwrap());
+        wrong[config().len() + 200..].chunks(chunk).for_each(|part| live.push(part).unwrap());
+        live.end().unwrap();
+        assert_eq!((taken(&mut live), live.report()["refused"].as_u64()), (expected.clone(), Some(1)), "chunks of {chunk}");
+        assert!(live.report()["problems"][0].as_str().unwrap().contains("is no LANZ message"));
+    }
+    // Behind a length that is none, nothing can be told apart: until the next connection.
+    let mut live = live(&json!({}));
+    live.push(&bytes).unwrap();
+    (0..2).for_each(|_| live.settle().unwrap());
+    let error = live.push(&[0xff; 12]).unwrap_err();
+    assert!(error[0].to_string().contains("is no length of a LANZ message"), "{error:?}");
+    live.push(b"what comes of it is passed over\n").unwrap();
+    assert!(live.reopen().is_ok());
+    let later = lanz(21)[config().len() + (bytes.len() - config().len())..].to_vec();
+    live.push(&[config(), later].concat()).unwrap();
+    live.end().unwrap();
+    assert_eq!(taken(&mut live).len(), 21);
+}
+
+#[test]
+fn datagrams_are_read_one_by_one_and_have_the_times_at_which_they_came() {
+    let second = 1_000_000_000;
+    let start = 1_700_000_000 * second;
+    let mut of_sflow = live(&json!({}));
+    let mut wrong = 0;
+    for (i, datagram) in sflow(60).into_iter().enumerate() {
+        let now = start + i as u64 * second;
+        of_sflow.push_datagram(&datagram, now).unwrap();
+        if i == 30 {
+            // Cut, of another kind, of none, empty, a capture.
+            for other in [&datagram[..datagram.len() - 9], b"text\n", &[1, 2, 3], b"", &[0xd4, 0xc3, 0xb2, 0xa1, 0, 0, 0, 0]] {
+                of_sflow.push_datagram(other, now + 1).unwrap();
+                wrong += 1;
+            }
+        }
+        of_sflow.settle().unwrap();
+    }
+    of_sflow.end().unwrap();
+    assert_eq!(
+        (of_sflow.report()["refused"].as_u64(), of_sflow.report()["origin_s"].as_u64()),
+        (Some(wrong), Some(1_699_999_999))
+    );
+    let found = taken(&mut of_sflow);
+    assert_eq!(found.len(), 6);
+    // The counters of second 14 are those of second 15, which is busy.
+    let times: Vec<_> = found.iter().map(|(_, burst)| burst["end_ps"].as_u64().unwrap() / 1_000_000_000_000).collect();
+    assert_eq!(times, [6, 16, 26, 36, 46, 56]);
+    assert_eq!(found[0].0, "10.0.0.1 if 7");
+
+    let above = json!({ "above": "20KB" });
+    let mut of_ipfix = live(&above);
+    let bytes = sonic(400);
+    let mut rest = &bytes[..];
+    let mut count = 0;
+    while !rest.is_empty() {
+        let length = usize::from(u16::from_be_bytes([rest[2], rest[3]]));
+        of_ipfix.push_datagram(&rest[..length], start).unwrap();
+        if count % 100 == 5 {
+            of_ipfix.push_datagram(&rest[..length - 3], start).unwrap();
+            of_ipfix.settle().unwrap();
+        }
+        (rest, count) = (&rest[length..], count + 1);
+    }
+    of_ipfix.end().unwrap();
+    assert_eq!((taken(&mut of_ipfix), of_ipfix.report()["refused"].as_u64()), (of_file(&bytes, &above), Some(4)));
+    assert_eq!(records(&of_ipfix), 399);
+}
+
+#[test]
+fn a_table_of_lanz_grows() {
+    let columns = json!({ "columns": "queue=Queue-Length:segments(480B)", "above": "1MB" });
+    let whole = format!("{LANZ_CSV} E,2013-08-12 21:55:59.53284,Et4(1),81,3020,9,280.070,0\n");
+    let expected = of_file(whole.as_bytes(), &columns);
+    assert_eq!(expected.len(), 1);
+    for chunk in [50, 300, whole.len()] {
+        let mut live = live(&columns);
+        let mut seen = Vec::new();
+        for part in whole.as_bytes().chunks(chunk) {
+            live.push(part).unwrap();
+            live.settle().unwrap();
+            seen.push(records(&live));
+        }
+        live.settle().unwrap();
+        assert_eq!(records(&live), 9, "the last row is told without an end");
+        assert!(chunk > 50 || seen.windows(2).filter(|pair| pair[0] < pair[1]).count() >= 5, "{seen:?}");
+        // Another report of the switch, with the newest entry first.
+        let (before, rows) = whole.split_once("Tx-Drops\n").unwrap();
+        let later = rows.replace("21:55", "21:56");
+        let mut rows: Vec<&str> = later.lines().collect();
+        rows.reverse();
+        live.push(format!("{before}Tx-Drops\n{}\n", rows.join("\n")).as_bytes()).unwrap();
+        live.end().unwrap();
+        let found = taken(&mut live);
+        assert_eq!((found.len(), &found[0], live.report()["refused"].as_u64()), (2, &expected[0], Some(0)), "chunks of {chunk}");
+        assert_eq!(found[1].1["peak_bytes"], expected[0].1["peak_bytes"]);
+    }
+}
+
+#[test]
+fn a_new_start_reads_what_was_counted_for_its_templates_and_counts_it_once() {
+    for bytes in [lanz(40), sonic(400), sflow(60).concat()] {
+        assert!(Live::needs_beginning(&bytes));
+        let expected = of_file(&bytes, &json!({}));
+        let mut first = live(&json!({}));
+        // In the middle of a message.
+        let half = bytes.len() / 2 + 3;
+        first.push(&bytes[..half]).unwrap();
+        (0..2).for_each(|_| first.settle().unwrap());
+        let used = first.used() as usize;
+        assert!(used < half && used > half - 200, "{used} of {half}");
+        first.stop();
+        let mut second = live(&json!({}));
+        for part in bytes[..used].chunks(100) {
+            second.replay(part).unwrap();
+        }
+        assert_eq!((records(&second), second.used()), (0, used as u64));
+        second.push(&bytes[used..]).unwrap();
+        second.end().unwrap();
+        assert_eq!(second.used(), 0, "the file is over");
+        let whole = {
+            let mut live = live(&json!({}));
+            live.push(&bytes).unwrap();
+            live.end().unwrap();
+            records(&live)
+        };
+        assert_eq!(records(&first) + records(&second), whole);
+        let found: Vec<_> = [taken(&mut first), taken(&mut second)].concat();
+        assert!((expected.len()..=expected.len() + 1).contains(&found.len()), "one may be cut in two");
+        assert_eq!((first.report()["refused"].as_u64(), second.report()["refused"].as_u64()), (Some(0), Some(0)));
+    }
+    assert!(!Live::needs_beginning(b"time_ns,queue_bytes\n1,2\n"));
+}

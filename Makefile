@@ -67,6 +67,7 @@ drills: ## apply the walk-throughs of CONTRIBUTING.md to a copy of the project a
 python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and report, types, lints
 	@.ci/optional
 	@echo "SKIPPED: the comparison with ns-3, a target of its own: make ns3-test"
+	@echo "SKIPPED: clock rates of the RTL by place and route (installs nextpnr), a target of its own: make rtl-fmax"
 	@echo "SKIPPED: all rows of the comparison with a switch, a target of its own: make hardware-test"
 	@echo "SKIPPED: the comparison with this machine's kernel (root, a quiet machine, minutes), a target of its own: make linux-test"
 	.ci/timed "ruff" $(BIN)/python -m ruff check python tests/python tests/linux examples site dataplane
@@ -156,6 +157,11 @@ linux-demo: $(VENV)/.built $(VENV)/.dev ## S-ECN beside DCTCP on this machine's 
 bpf: ## compile the BPF programs of dataplane/linux and what loads them, into target/bpf
 	$(MAKE) -s -C dataplane/linux OUT=$(CARGO_TARGET_DIR)/bpf
 	@echo "$(CARGO_TARGET_DIR)/bpf/fanin-bpf"
+
+.PHONY: rtl-fmax
+rtl-fmax: $(VENV)/.made ## clock rates of the RTL on an ECP5 by nextpnr, a hint, held against those of docs/dataplanes.md; ARGS=--write writes them
+	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["fmax"])')
+	$(BIN)/python dataplane/rtl/synth.py --fmax $(ARGS)
 
 .PHONY: rtl-synth
 rtl-synth: ## LUTs and flip-flops of the RTL by yosys, held against those of docs/dataplanes.md; ARGS=--write writes them

@@ -15,15 +15,16 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little-endian, and read as they are");
 
-#define FANIN_COSIM_VERSION 1
-enum { FANIN_PASS, FANIN_MARK, FANIN_DROP };
-enum { FANIN_ARRIVAL, FANIN_DEPARTURE, FANIN_REFUSAL };
+#define FANIN_COSIM_VERSION 2
+enum { FANIN_PASS, FANIN_MARK, FANIN_DROP, FANIN_DETOUR };
+enum { FANIN_ARRIVAL, FANIN_DEPARTURE, FANIN_REFUSAL, FANIN_WAY };
+enum { FANIN_ROOM = 1, FANIN_TO_HOST = 2, FANIN_BACK = 4 };
 
 struct fanin_hello {
   char magic[8];
   uint32_t version, ports;
   uint64_t seed;
-  uint8_t departures, refusals, zero[6];
+  uint8_t departures, refusals, detours, zero[5];
   char settings[480]; /* words KEY=VALUE, zeros behind */
 };
 
@@ -32,7 +33,8 @@ struct fanin_port {
   uint16_t overhead; /* wire bytes of each frame besides its own */
   uint8_t classes, unit; /* of `buffer`: 0 none of its own, 1 bytes, 2 packets, 3 cells */
   uint64_t rate_bps, buffer;
-  uint8_t zero[8];
+  uint8_t asked; /* 0: packets may go there by the block's decision, which is not asked about those */
+  uint8_t zero[7];
   char name[64];
 };
 
@@ -52,11 +54,19 @@ struct fanin_request {
 
 struct fanin_reply {
   uint64_t number;
-  uint8_t decision, zero[7];
+  uint8_t decision, zero[3];
+  uint32_t port; /* of a detour */
+};
+
+/* Another port of the switch, behind a request of FANIN_WAY. */
+struct fanin_way {
+  uint32_t port;
+  uint8_t bits, zero[3]; /* FANIN_ROOM, FANIN_TO_HOST, FANIN_BACK */
+  uint64_t queue_bytes;
 };
 
 _Static_assert(sizeof(struct fanin_hello) == 512 && sizeof(struct fanin_port) == 96 && sizeof(struct fanin_welcome) == 96, "sizes");
-_Static_assert(sizeof(struct fanin_request) == 64 && sizeof(struct fanin_reply) == 16, "sizes");
+_Static_assert(sizeof(struct fanin_request) == 64 && sizeof(struct fanin_reply) == 16 && sizeof(struct fanin_way) == 16, "sizes");
 
 /* Bytes of a frame: 1 all of them, 0 the connection ended before it, -1 an error. */
 static inline int fanin_read(int fd, void *frame, size_t size) {
@@ -112,6 +122,19 @@ static inline int fanin_accept(int listener, const char *name, const char *versi
 
 /* The next request: 1, or 0 at the end of the run. */
 static inline int fanin_next(int fd, struct fanin_request *request) { return fanin_read(fd, request, sizeof *request); }
+
+/* The ways behind a request of FANIN_WAY, `most` at most: their number, or -1. */
+static inline int fanin_ways(int fd, struct fanin_way *ways, unsigned most) {
+  uint32_t head[2];
+  if (fanin_read(fd, head, sizeof head) != 1) return -1;
+  if (head[0] > most) return errno = EPROTO, -1;
+  return head[0] == 0 || fanin_read(fd, ways, head[0] * sizeof *ways) == 1 ? (int)head[0] : -1;
+}
+
+static inline int fanin_detour(int fd, const struct fanin_request *request, uint32_t port) {
+  struct fanin_reply reply = {.number = request->number, .decision = FANIN_DETOUR, .port = port};
+  return fanin_write(fd, &reply, sizeof reply);
+}
 
 static inline int fanin_answer(int fd, const struct fanin_request *request, unsigned decision) {
   struct fanin_reply reply = {.number = request->number, .decision = (uint8_t)decision};

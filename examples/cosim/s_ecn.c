@@ -5,7 +5,9 @@
  * docs/cosimulation.md has the protocol, docs/vectors.md the arithmetic. Replace `decide` by your own; the rest stays. */
 #include "../../dataplane/cosim/fanin_cosim.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <sys/wait.h>
 
 enum { FRACTION = 20, PORTS = 1024 };
 #define LONGEST ((UINT64_C(1) << 24) - 1)
@@ -61,6 +63,7 @@ int main(int argc, char **argv)
 
     if (listener < 0)
         return perror(argc > 1 ? argv[1] : "usage: s_ecn SOCKET [RUNS]"), 1;
+    signal(SIGCHLD, SIG_IGN);
     puts("ready");
     fflush(stdout);
     for (long runs = argc > 2 ? atol(argv[2]) : -1; runs; runs -= runs > 0) {
@@ -69,6 +72,10 @@ int main(int argc, char **argv)
 
         if (fd < 0)
             return perror("a run"), 1;
+        if (fork()) {           /* runs may be several at once: each has a process of its own */
+            close(fd);
+            continue;
+        }
         set.k = fanin_setting(&hello, "k", UINT64_MAX), set.clock = fanin_setting(&hello, "clock_ps", 8000);
         set.floor = -(int64_t)(fanin_setting(&hello, "credit", 1538) << FRACTION), set.departures = hello.departures;
         for (uint32_t i = 0; i < hello.ports; i++)
@@ -79,7 +86,9 @@ int main(int argc, char **argv)
             if (fanin_answer(fd, &request, decide(&ports[at], &request)))
                 break;
         }
-        close(fd);
+        _exit(0);
     }
+    while (wait(NULL) > 0)
+        ;
     return unlink(argv[1]);
 }

@@ -710,6 +710,13 @@ class OutsideParams(Table):
     refusals: bool | None = None
     """The block is told of packets that admission has refused, too. Default: false."""
 
+    detours: bool | None = None
+    """The block is asked where packets go that find no room at their port, or that it wants elsewhere: another port of the switch may
+    have them.
+
+    Default: false.
+    """
+
     timeout: Duration | None = None
     """Longest time without a byte from the block, by the clock on the wall. Default: "10s". Accepted: from 1ms to 3600s."""
 

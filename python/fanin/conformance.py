@@ -17,7 +17,7 @@ from typing import IO, Any, Final, cast
 from fanin import vectors
 from fanin.files import system
 
-__all__ = ["Comparison", "Conformance", "Difference", "FailedError", "conform", "found_in"]
+__all__ = ["Comparison", "Conformance", "Difference", "FailedError", "conform", "found_in", "status"]
 
 PROTOCOL: Final = "conform/1"
 _LONGEST_LINE: Final = 65_536
@@ -299,7 +299,8 @@ class _Pump:
             self._close(self.stderr)
 
 
-def _status(code: int) -> str:
+def status(code: int) -> str:
+    """How a process ended, by its code."""
     if code >= 0:
         return f"it ended with status {code}"
     try:
@@ -380,6 +381,6 @@ def conform(
         elif found.answered < found.rows:
             said.append(f"it answered {found.answered:,} of {found.rows:,} rows")
         if process.returncode != 0:
-            said.append(_status(process.returncode))
+            said.append(status(process.returncode))
         found.failure = ", and ".join(said) or None
     return found

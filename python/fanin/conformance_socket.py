@@ -36,8 +36,8 @@ MECHANISM = "s-ecn"
 
 def _hello(settings: Mapping[str, int], overhead: int, seed: int) -> bytes:
     words = f"k={settings['k']} credit={settings['credit']} clock_ps={settings['clock_ps']} reset={settings['reset']}"
-    port = PORT.pack(0, overhead, 1, 0, settings["rate_bps"], 0, b"vectors")
-    return HELLO.pack(MAGIC, VERSION, 1, seed, settings["at_dequeue"], 0, words.encode()) + port
+    port = PORT.pack(0, overhead, 1, 0, settings["rate_bps"], 0, 1, b"vectors")
+    return HELLO.pack(MAGIC, VERSION, 1, seed, settings["at_dequeue"], 0, 0, words.encode()) + port
 
 
 def _welcomed(frame: bytes) -> str:
@@ -91,7 +91,7 @@ class _Client:
         frame = received(stream, REPLY.size)
         if not frame:
             raise FailedError(f"it closed the connection before its answer to {place}")
-        about, decision = REPLY.unpack(frame)
+        about, decision, _ = REPLY.unpack(frame)
         if about != index or any(frame[9:]) or decision not in (PASS, MARK):
             raise FailedError(f"its answer to {place} is {frame.hex(' ')}; expected: the number {index}, then 0 (pass) or 1 (mark)")
         # A mark of a packet that is not ECN-capable is none, as in a run.

@@ -8,9 +8,11 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import struct
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,10 +23,12 @@ from typing import Final, NamedTuple
 __all__ = [
     "ARRIVAL",
     "DEPARTURE",
+    "DETOUR",
     "DROP",
     "MARK",
     "PASS",
     "REFUSAL",
+    "WAY",
     "Connection",
     "CosimError",
     "Decide",
@@ -32,24 +36,50 @@ __all__ = [
     "Packet",
     "Port",
     "Start",
+    "Way",
     "serve",
 ]
 
-VERSION: Final = 1
+VERSION: Final = 2
 MAGIC: Final = b"fanin-co"
-PASS, MARK, DROP = range(3)
-ARRIVAL, DEPARTURE, REFUSAL = range(3)
+PASS, MARK, DROP, DETOUR = range(4)
+ARRIVAL, DEPARTURE, REFUSAL, WAY = range(4)
 
-HELLO: Final = struct.Struct("<8sIIQBB6x480s")
-PORT: Final = struct.Struct("<IHBBQQ8x64s")
+HELLO: Final = struct.Struct("<8sIIQBBB5x480s")
+PORT: Final = struct.Struct("<IHBBQQB7x64s")
 WELCOME: Final = struct.Struct("<8sI4x48s32s")
 REQUEST: Final = struct.Struct("<QQQQIIIIIIHHBBBB")
-REPLY: Final = struct.Struct("<QB7x")
+REPLY: Final = struct.Struct("<QB3xI")
+WAYS: Final = struct.Struct("<I4x")
+ONE_WAY: Final = struct.Struct("<IB3xQ")
 UNITS: Final = (None, "bytes", "packets", "cells")
 
 
 class CosimError(ValueError):
     """The other end does not speak the protocol, or another version of it."""
+
+
+class Way(NamedTuple):
+    """Another port of the switch, which may have a packet that its own port does not take."""
+
+    port: int
+    bits: int
+    queue_bytes: int
+
+    @property
+    def room(self) -> bool:
+        """Whether the packet has room there now."""
+        return bool(self.bits & 1)
+
+    @property
+    def to_host(self) -> bool:
+        """Whether the port leads to a host."""
+        return bool(self.bits & 2)
+
+    @property
+    def back(self) -> bool:
+        """Whether the packet came in by this port."""
+        return bool(self.bits & 4)
 
 
 class Packet(NamedTuple):
@@ -71,10 +101,11 @@ class Packet(NamedTuple):
     ecn: int
     cls: int
     ttl: int
+    ways: tuple[Way, ...] = ()
 
     @property
     def moment(self) -> int:
-        """``ARRIVAL``, ``DEPARTURE`` or ``REFUSAL``."""
+        """``ARRIVAL``, ``DEPARTURE``, ``REFUSAL`` or ``WAY``."""
         return self.bits & 3
 
     @property
@@ -90,7 +121,10 @@ class Packet(NamedTuple):
 
 @dataclass(frozen=True)
 class Port:
-    """A port whose packets the block decides about: ``buffer`` in ``unit``, or None where it is shared or has no limit."""
+    """A port whose packets the block decides about: ``buffer`` in ``unit``, or None where it is shared or has no limit.
+
+    Not ``asked``: packets may go there by its decision, and it is not asked about those.
+    """
 
     number: int
     overhead: int
@@ -99,6 +133,7 @@ class Port:
     buffer: int | None
     unit: str | None
     name: str
+    asked: bool = True
 
 
 @dataclass(frozen=True)
@@ -108,6 +143,7 @@ class Start:
     seed: int
     departures: bool
     refusals: bool
+    detours: bool
     settings: str
     ports: dict[int, Port]
 
@@ -117,7 +153,7 @@ class Start:
         return int(found[-1]) if found else default
 
 
-Decide = Callable[[Packet], int]
+Decide = Callable[[Packet], "int | Way"]
 
 
 def text_of(field: bytes) -> str:
@@ -145,27 +181,34 @@ class Connection:
         hello = received(stream, HELLO.size)
         if hello[:8] != MAGIC:
             raise CosimError(f"the other end is no Fanin: its first bytes are {hello[:8]!r}")
-        _, spoken, ports, seed, departures, refusals, settings = HELLO.unpack(hello)
+        _, spoken, ports, seed, departures, refusals, detours, settings = HELLO.unpack(hello)
         # Said before anything else is read: another version may have other frames.
         stream.sendall(WELCOME.pack(MAGIC, VERSION, name.encode(), version.encode()))
         if spoken != VERSION:
             raise CosimError(f"the other end speaks version {spoken} of the protocol; accepted: {VERSION}")
         all_ports = {}
         for _ in range(ports):
-            number, overhead, classes, unit, rate, buffer, named = PORT.unpack(received(stream, PORT.size))
+            number, overhead, classes, unit, rate, buffer, asked, named = PORT.unpack(received(stream, PORT.size))
             has = UNITS[unit]
-            all_ports[number] = Port(number, overhead, classes, rate, buffer if has else None, has, text_of(named))
-        self.start = Start(seed, bool(departures), bool(refusals), text_of(settings), all_ports)
+            all_ports[number] = Port(number, overhead, classes, rate, buffer if has else None, has, text_of(named), bool(asked))
+        self.start = Start(seed, bool(departures), bool(refusals), bool(detours), text_of(settings), all_ports)
 
     def __iter__(self) -> Iterator[Packet]:
         while request := received(self.stream, REQUEST.size):
-            packet = Packet._make(REQUEST.unpack(request))
+            packet = Packet(*REQUEST.unpack(request))
             self.at = packet.number
+            if packet.moment == WAY:
+                (count,) = WAYS.unpack(received(self.stream, WAYS.size))
+                ways = ONE_WAY.iter_unpack(received(self.stream, count * ONE_WAY.size)) if count else ()
+                packet = packet._replace(ways=tuple(map(Way._make, ways)))
             yield packet
 
-    def answer(self, decision: int) -> None:
-        """Decide about the packet asked about last: ``PASS``, ``MARK`` or ``DROP``."""
-        self.stream.sendall(REPLY.pack(self.at, decision))
+    def answer(self, decision: int | Way) -> None:
+        """Decide about the packet asked about last: ``PASS``, ``MARK``, ``DROP`` or ``DETOUR``; at ``WAY``, ``PASS`` or a way."""
+        if isinstance(decision, Way):
+            self.stream.sendall(REPLY.pack(self.at, DETOUR, decision.port))
+        else:
+            self.stream.sendall(REPLY.pack(self.at, decision, 0))
 
     def __enter__(self) -> Connection:
         return self
@@ -211,28 +254,52 @@ class Listener:
 
 
 def serve(path: str | Path, block: Callable[[Start], Decide], *, name: str, version: str = "", runs: int | None = None) -> None:
-    """Decide about the packets of one run after the other.
+    """Decide about the packets of runs, of any number at once, each in a thread of its own.
 
     Parameters
     ----------
     path
         The socket to listen at: the scenario's ``socket``. "ready" is printed when runs can begin.
     block
-        Called with what a run says at its start; returns the function that decides about each packet of it.
+        Called with what a run says at its start; returns the function that decides about each packet of it. What runs share is the
+        block's to guard.
     name, version
         Of the block, for the run's manifest: 48 and 32 bytes at most.
     runs
-        Number of runs after which it returns; None: none.
+        Number of runs after which it returns; None: none. An error of `block` ends it at once.
     """
+    raised: list[BaseException] = []
+    threads: list[threading.Thread] = []
     with Listener(path, name, version) as listener:
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
-        while runs is None or runs > 0:
+
+        def decides(stream: socket.socket) -> None:
             try:
-                with listener.accept() as run:
+                with stream:
+                    run = Connection(stream, name, version)
                     decide = block(run.start)
                     for packet in run:
                         run.answer(decide(packet))
             except (ConnectionError, CosimError) as gone:  # the run has given up, or was none
                 sys.stderr.write(f"a run has ended early: {gone}\n")
-            runs = None if runs is None else runs - 1
+            except BaseException as error:  # serve raises it
+                raised.append(error)
+                with suppress(OSError):
+                    listener.socket.shutdown(socket.SHUT_RDWR)  # nobody waits for runs any more
+
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        for _ in itertools.count() if runs is None else range(runs):
+            try:
+                stream, _ = listener.socket.accept()
+            except OSError:
+                if raised:
+                    break
+                raise
+            threads = [thread for thread in threads if thread.is_alive()]
+            threads.append(threading.Thread(target=decides, args=(stream,), daemon=True))
+            threads[-1].start()
+        while threads and not raised:
+            threads[0].join(0.05)
+            threads = [thread for thread in threads if thread.is_alive()]
+    if raised:
+        raise raised[0]

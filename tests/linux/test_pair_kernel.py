@@ -5,7 +5,9 @@ Seconds, and part of `make test` where root and the kernel allow it: unlike test
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import socket
 import struct
 import threading
@@ -21,7 +23,7 @@ import polars as pl
 import pytest
 
 import fanin
-from bed import Bed, LackingError, Setting, command, lacking, within
+from bed import Bed, LackingError, Setting, command, lacking, unshare, within
 
 pytestmark = pytest.mark.native
 
@@ -153,3 +155,104 @@ def test_two_captures_of_the_running_kernel_agree_with_its_own_counters(tmp_path
     assert error["rms_bytes"] < BUFFER / 3
     print(f"estimate: {error}")
     assert pl.DataFrame(records).height == port["records"]
+
+
+SENDERS = 6
+
+
+@contextmanager
+def router() -> Iterator[tuple[int, int, int]]:
+    """Give namespaces of a sender with addresses in a VXLAN, of a router whose port is slow, and of the receiver."""
+    spaces = sender, switch, receiver = unshare(), unshare(), unshare()
+    try:
+        for ns in spaces:
+            with within(ns):
+                # Else a host's own multicast comes out of the port that never went in.
+                for key in ("ipv6/conf/all/disable_ipv6", "ipv6/conf/default/disable_ipv6", "ipv4/ip_forward"):
+                    Path("/proc/sys/net", key).write_text("1", encoding="ascii")
+        ends = ((sender, "trunk", 1, range(1, 1 + SENDERS)), (receiver, "port", 2, range(200, 201)))
+        for ns, device, net, inside in ends:
+            lines = [f"link add {device} type veth peer name eth netns /proc/{os.getpid()}/fd/{ns}"]
+            command(
+                switch,
+                "ip",
+                "-batch",
+                "-",
+                text="\n".join([*lines, f"addr add 10.{net}.0.254/24 dev {device}", f"link set {device} up", ""]),
+            )
+            lines = [
+                f"addr add 10.{net}.0.1/24 dev eth",
+                "link set eth up",
+                f"route add default via 10.{net}.0.254",
+                f"link add vxlan type vxlan id 77 dstport 4789 local 10.{net}.0.1 remote 10.{3 - net}.0.1 dev eth",
+                "link set vxlan up",
+                *(f"addr add 10.9.0.{i}/24 dev vxlan" for i in inside),
+            ]
+            command(ns, "ip", "-batch", "-", text="\n".join([*lines, ""]))
+        htb = ("rate", "100mbit", "burst", "1514", "cburst", "1514", "quantum", "1514")
+        for what in (
+            ("qdisc", "add", "dev", "port", "root", "handle", "1:", "htb", "default", "1"),
+            ("class", "add", "dev", "port", "parent", "1:", "classid", "1:1", "htb", *htb),
+            ("qdisc", "add", "dev", "port", "parent", "1:1", "bfifo", "limit", str(BUFFER)),
+        ):
+            command(switch, "tc", *what)
+        yield spaces
+    finally:
+        for ns in spaces:
+            os.close(ns)
+
+
+def test_datagrams_in_a_tunnel_are_told_apart_and_no_law_is_stated_of_them(tmp_path: Path) -> None:
+    reason = lacking()
+    if reason:
+        pytest.skip(f"captures of the running kernel: this machine lacks {reason}")
+    before, behind = tmp_path / "before.pcap", tmp_path / "behind.pcap"
+    with contextlib.ExitStack() as stack:
+        try:
+            sender, switch, receiver = stack.enter_context(router())
+        except LackingError as error:
+            pytest.skip(f"captures of the running kernel: {error}")
+        taps = (tap(switch, "trunk", outgoing=False), tap(switch, "port", outgoing=True))
+        with within(receiver):
+            sink = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            sink.bind(("10.9.0.200", 9))
+        sources = []
+        for i in range(SENDERS):
+            with within(sender):
+                source = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            source.bind((f"10.9.0.{1 + i}", 4000))
+            source.connect(("10.9.0.200", 9))
+            sources.append(source)
+        sources[0].send(b"who has it")
+        time.sleep(0.1)
+        # Equal contents: only what is inside, and its number, tells one from the other.
+        for _ in range(3):
+            for _ in range(20):
+                for source in sources:
+                    source.send(bytes(1200))
+            time.sleep(0.02)
+        # The last ones find the port idle, so that the fate of all others is known.
+        for _ in range(3):
+            time.sleep(0.02)
+            sources[0].send(bytes(100))
+        time.sleep(0.05)
+        counters = fifo(switch)
+        for taken, path in zip(taps, (before, behind), strict=True):
+            taken.write(path)
+    found = fanin.analyze(before, behind=behind, rate="100Mbps", overhead="0B", fcs=False)
+    pair, port = found.pair, found.port()
+    assert pair is not None
+    assert (pair["dropped"], pair["only_behind"]) == (counters["drops"], 0)
+    assert counters["drops"] > 20
+    assert BUFFER - 2 * 1300 < port["peak_bytes"] <= BUFFER
+    assert [finding for finding in found.plausibility["findings"] if finding["code"] == "indistinct"] == []
+    assert any("in VXLAN" in note for note in pair["notes"])
+    # Questions for addresses are in the tunnel too, and have no flow inside.
+    names = {row["name"] for row in pair["waiting"]["flows"] if "4789" not in row["name"]}
+    assert names == {f"10.9.0.{1 + i}:4000 > 10.9.0.200:9 udp vni 77" for i in range(SENDERS)}
+    assert port["bursts"]
+    assert all(burst["law"] is None or burst["law"]["evidence"]["transport"] is None for burst in port["bursts"])
+    # The buffer was full from the first phase on that rises.
+    first = max(port["bursts"], key=lambda burst: burst["peak_bytes"])["phases"][0]
+    assert first["low_bps"] > 0
+    assert first["end_bytes"] > 0.8 * BUFFER

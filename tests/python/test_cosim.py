@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -252,7 +254,7 @@ def test_a_wrong_block_is_seen_and_a_missing_one_said(tmp_path: Path) -> None:
     path = tmp_path / "block.sock"
     with pytest.raises(fanin.ScenarioError, match=r"switch\.except\[0\]\.marking\.socket: .* is not there: start the block first"):
         fanin.run(scenario(outside(path, "enqueue")), tmp_path / "none")
-    assert list((tmp_path / "none").iterdir()) == [], "nothing was begun"
+    assert not (tmp_path / "none").exists(), "nothing was begun"
 
     def threshold(start: cosim.Start) -> cosim.Decide:
         return lambda packet: cosim.MARK if packet.queue_bytes >= K else cosim.PASS
@@ -292,6 +294,29 @@ def test_a_block_that_raises_ends_the_run_and_keeps_what_there_is(tmp_path: Path
     assert manifest["files"].keys() >= {"flows", "queues"}
 
 
+def test_the_five_minutes_of_the_page(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "cosimulation.md").read_text(encoding="utf-8")
+    given = dict(re.findall(r"```(python|toml)\n(.*?)```", page[: page.index("## The same bytes")], re.DOTALL))
+    (tmp_path / "block.py").write_text(given["python"], encoding="utf-8")
+    (tmp_path / "incast.toml").write_text(given["toml"], encoding="utf-8")
+    with subprocess.Popen([sys.executable, "block.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as block:
+        assert block.stdout
+        assert block.stdout.readline() == "ready\n"
+        fanin_ = [sys.executable, "-c", "from fanin.cli import app; app()"]
+        done = subprocess.run(
+            [*fanin_, "run", "incast.toml", "-o", "out"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        asked_ = subprocess.run(
+            [*fanin_, "conform", "s-ecn", "--socket", "fanin.sock"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        block.terminate()
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert [manifest["outside"][0][key] for key in ("name", "version", "settings")] == ["my threshold", "1", "k=30000"]
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["marks"] > 100
+    assert (asked_.returncode, "First difference: case" in asked_.stdout) == (1, True), "a threshold is not S-ECN"
+
+
 def test_frames_have_the_sizes_of_the_page() -> None:
     page = (ROOT / "docs" / "cosimulation.md").read_text(encoding="utf-8")
     for name in ("hello", "port", "welcome", "request", "reply"):
@@ -301,10 +326,10 @@ def test_frames_have_the_sizes_of_the_page() -> None:
 def test_other_ends_are_refused(tmp_path: Path) -> None:
     """By the block's side: what is no Fanin, another version, half a frame; a socket that nobody listens at is replaced."""
     path = tmp_path / "block.sock"
-    hello = cosim.HELLO.pack(cosim.MAGIC, 1, 0, 7, 1, 0, b"k=5 k=6 kk=7")
+    hello = cosim.HELLO.pack(cosim.MAGIC, 2, 0, 7, 1, 0, 0, b"k=5 k=6 kk=7")
     for sent, message in (
         (b"GET / HTTP/1.1\r\n".ljust(512), "the other end is no Fanin: its first bytes are b'GET / HT'"),
-        (hello[:8] + b"\2" + hello[9:], "the other end speaks version 2 of the protocol; accepted: 1"),
+        (hello[:8] + b"\1" + hello[9:], "the other end speaks version 1 of the protocol; accepted: 2"),
         (hello[:300], "the connection ended after 300 of the 512 bytes of a frame"),
     ):
         with cosim.Listener(path, "mine", "1") as listener, socket.socket(socket.AF_UNIX) as other:
@@ -325,3 +350,140 @@ def test_other_ends_are_refused(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="in use"):
             cosim.Listener(path, "another")
     assert not path.exists()
+
+
+def silent(path: Path) -> socket.socket:
+    """A socket at which a block listens that never says a word."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+    return listener
+
+
+def test_an_interrupt_ends_a_run_whose_block_is_silent_and_leaves_no_empty_folder(tmp_path: Path) -> None:
+    path, out = tmp_path / "block.sock", tmp_path / "made" / "out"
+    script = "import sys, json, fanin\nprint('begun', flush=True)\nfanin.run(json.loads(sys.argv[1]), sys.argv[2], progress=False)"
+    command = [sys.executable, "-c", script, json.dumps(scenario(outside(path, "enqueue", timeout="60s"))), str(out)]
+    with silent(path), subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.readline() == "begun\n"
+        while not out.exists():
+            time.sleep(0.02)
+        time.sleep(0.3)
+        begun = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) != 0
+        assert time.monotonic() - begun < 10, "the block's timeout is 60 s"
+        assert "KeyboardInterrupt" in process.stderr.read()
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_block_that_is_silent_is_given_up_after_its_timeout(tmp_path: Path) -> None:
+    path = tmp_path / "block.sock"
+    with silent(path):
+        begun = time.monotonic()
+        with pytest.raises(fanin.ScenarioError, match="took longer than 300ms, the timeout, after 0 of the 96 bytes of its first"):
+            fanin.run(scenario(outside(path, "enqueue", timeout="300ms")), tmp_path / "out")
+        assert 0.3 <= time.monotonic() - begun < 10
+    assert not (tmp_path / "out").exists(), "nothing was begun"
+
+
+@pytest.mark.parametrize("language", ["Python", "C"])
+def test_runs_of_a_sweep_ask_one_block_at_once(language: str, tmp_path: Path) -> None:
+    """Six runs in two processes, one block: what each gives is what it gives alone."""
+    path = tmp_path / "block.sock"
+    document = scenario(outside(path, "enqueue", block=f"s-ecn in {language} 1"), size="60KB")
+    design = {"grid": {"traffic[0].size": ["40KB", "60KB", "80KB"]}, "seeds": 2}
+    if language == "Python":
+        block = [sys.executable, str(ROOT / "examples/cosim/s_ecn.py"), str(path), "6"]
+    else:
+        if shutil.which("cc") is None:
+            pytest.skip("no block in C: there is no C compiler")
+        built = tmp_path / "s_ecn"
+        subprocess.run(["cc", "-std=gnu11", "-O2", "-o", str(built), str(ROOT / "examples/cosim/s_ecn.c")], check=True)
+        block = [str(built), str(path), "6"]
+    with running(block):
+        swept = fanin.sweep(document, tmp_path / "sweep", design=design, jobs=2, progress=False)
+    inner = fanin.sweep(scenario(inside("enqueue"), size="60KB"), tmp_path / "inside", design=design, jobs=2, progress=False)
+    fingerprints = [[run["fingerprint"] for run in one.runs.sort("traffic[0].size", "seed").to_dicts()] for one in (swept, inner)]
+    assert len(fingerprints[0]) == 6
+    assert fingerprints[0] == fingerprints[1]
+
+
+def burst(marking: Any, mechanisms: dict[str, Any]) -> dict[str, Any]:
+    """Twelve flows to one host of a leaf that has one uplink: who detours there has no choice of ways."""
+    return {
+        "topology": {
+            "kind": "leaf_spine",
+            "leaves": 3,
+            "spines": 1,
+            "hosts_per_leaf": 2,
+            "host_link": {"rate": "10Gbps", "delay": "200ns"},
+            "uplink": {"rate": "40Gbps", "delay": "300ns"},
+        },
+        "switch": {
+            "ttl": 255,
+            "buffer": {"kind": "static", "per_port": "60KB"},
+            "mechanisms": mechanisms,
+            "except": [{"ports": ["leaf*->*"], "marking": marking}],
+        },
+        "transport": {"kind": "tcp", "handshake": False, "initial_window": 30, "rto_min": "5ms"},
+        "telemetry": {"queues": ["leaf2->*"]},
+        "traffic": [{"kind": "incast", "receiver": "h5", "senders": ["h0..h3"], "flows_per_sender": 3, "size": "60KB"}],
+    }
+
+
+def detoured(path: Path, settings: str = "") -> dict[str, Any]:
+    return {"kind": "external", "socket": str(path), "settings": settings, "detours": True}
+
+
+def test_detours_decided_outside_give_the_bytes_of_those_of_dibs(tmp_path: Path) -> None:
+    path = tmp_path / "block.sock"
+    inner = fanin.run(burst("none", {"dibs": {"unaware": ["spine*"]}}), tmp_path / "inside", progress=False)
+    assert inner.summary["mechanisms"]["dibs"]["detoured"] > 100
+    with running([sys.executable, str(ROOT / "examples/cosim/detours.py"), str(path), "1"]):
+        outer = fanin.run(burst(detoured(path), {}), tmp_path / "outside", progress=False)
+    assert outer.manifest["fingerprint"] == inner.manifest["fingerprint"]
+    tables = [{file.name: file.read_bytes() for file in sorted(ran.path.glob("*.parquet"))} for ran in (inner, outer)]
+    assert {"flows.parquet", "queues.parquet"} <= tables[0].keys()
+    assert tables[0] == tables[1]
+
+
+def test_a_block_sends_packets_elsewhere_before_there_is_no_room(tmp_path: Path) -> None:
+    path = tmp_path / "block.sock"
+    with running([sys.executable, str(ROOT / "examples/cosim/detours.py"), str(path), "1"]):
+        ran = fanin.run(burst(detoured(path, "k=20000"), {}), tmp_path / "out", progress=False)
+    kept = fanin.run(burst("none", {}), tmp_path / "plain", progress=False)
+    peaks = [max(port["max_bytes"] for port in run.summary["ports"] if port["port"] == "leaf2->h5") for run in (ran, kept)]
+    assert peaks[0] <= 20_000 + 2 * 1518 < 50_000 < peaks[1]
+    lossy = [{port["port"] for port in run.summary["ports"] if port["drops"]} for run in (ran, kept)]
+    assert lossy == [{"spine0->leaf2"}, {"leaf2->h5"}], "it waits where it was sent"
+    assert 0.5 * kept.summary["drops"] < ran.summary["drops"] < 0.8 * kept.summary["drops"]
+
+
+def test_a_way_that_is_none_ends_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "block.sock"
+
+    def decide(packet: cosim.Packet) -> int | cosim.Way:
+        return packet.ways[0]._replace(port=9_999) if packet.moment == cosim.WAY else cosim.PASS
+
+    says = r"the block 'mine 3' at .* sends the packet of request \d+ to port 9999; accepted: \d+, \d+ \("
+    with answering(path, lambda start: decide), pytest.raises(RuntimeError, match=says):
+        fanin.run(burst(detoured(path), {}), tmp_path / "out", progress=False)
+
+
+def test_a_packet_that_the_block_wants_elsewhere_and_nowhere_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "block.sock"
+
+    def decide(packet: cosim.Packet) -> int:
+        return cosim.DETOUR if packet.moment == cosim.ARRIVAL and packet.queue_bytes > 20_000 else cosim.PASS
+
+    with answering(path, lambda start: decide):
+        ran = fanin.run(burst(detoured(path), {}), tmp_path / "out", progress=False)
+    assert set(ran.summary["drops_by_reason"]) == {"external_nowhere"}
+    assert ran.summary["drops"] > 100
+    allowed = detoured(path) | {"detours": False}
+    says = r"detours the packet of request \d+, which it may with detours = true; accepted: 0 \(pass\), 1 \(mark\), 2 \(drop\)"
+    with answering(path, lambda start: decide), pytest.raises(RuntimeError, match=says):
+        fanin.run(burst(allowed, {}), tmp_path / "out2", progress=False)

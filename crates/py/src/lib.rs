@@ -11,7 +11,7 @@ mod watcher;
 use crate::watcher::Watcher;
 use fanin_params::{Problem, Severity};
 use fanin_scenario::Scenario;
-use fanin_sim::{Control, Observer, Progress, RunError};
+use fanin_sim::{Control, Observer, Patience, Progress, RunError};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -127,6 +127,10 @@ impl Observer for Run {
     fn cost(&mut self) -> (f64, f64) {
         self.meter.read()
     }
+
+    fn patience(&self) -> Patience {
+        self.watcher.patience()
+    }
 }
 
 /// Runs a scenario, writes its result folder and returns the summary.
@@ -143,7 +147,7 @@ fn run<'py>(
     let mut run = Run { meter: Meter::start(), watcher: Watcher::new(progress) };
     let result = py.detach(|| fanin_sim::run(&scenario, Path::new(out_dir), &mut run));
     match result {
-        Ok(_) if run.watcher.stopped() => Err(run.watcher.raised()),
+        _ if run.watcher.stopped() => Err(run.watcher.raised()),
         Ok(outcome) => to_python(py, &outcome.summary),
         Err(error) => Err(run_error(py, error)),
     }

@@ -66,7 +66,7 @@ pub fn summarize<'py>(
     let mut run = Run { meter: Meter::start(), watcher: Watcher::new(progress) };
     let result = py.detach(|| fanin_sim::summarize(scenario, &mut run));
     match result {
-        Ok(_) if run.watcher.stopped() => Err(run.watcher.raised()),
+        _ if run.watcher.stopped() => Err(run.watcher.raised()),
         Ok(Outcome { summary, manifest, .. }) => {
             let answer = to_python(py, &manifest)?.cast_into::<PyDict>()?;
             answer.set_item("summary", to_python(py, &summary)?)?;

@@ -1,8 +1,10 @@
 //! Reports progress to Python, and notices Ctrl-C.
 
+use fanin_sim::Patience;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Interval at which progress is reported to Python and Ctrl-C is checked for.
@@ -12,14 +14,14 @@ const REPORT_EVERY: Duration = Duration::from_millis(100);
 pub struct Watcher {
     last: Instant,
     callback: Option<Py<PyAny>>,
-    /// Exception that ended the work from outside: Ctrl-C, or the callback's own error.
-    raised: Option<PyErr>,
+    /// Exception that ended the work from outside: Ctrl-C, or the callback's own error. It may come while the work waits for others, too.
+    raised: Arc<Mutex<Option<PyErr>>>,
 }
 
 impl Watcher {
     /// A watcher that calls `callback`, if there is one.
     pub fn new(callback: Option<Py<PyAny>>) -> Self {
-        Watcher { last: Instant::now(), callback, raised: None }
+        Watcher { last: Instant::now(), callback, raised: Arc::default() }
     }
 
     /// Reports what `fill` writes to Python, if it is time to; returns whether to go on.
@@ -35,17 +37,35 @@ impl Watcher {
             fill(&report)?;
             callback.call1(py, (report,)).map(|_| ())
         });
-        self.raised = called.err();
-        self.raised.is_none()
+        if let Err(error) = called {
+            *self.kept() = Some(error);
+        }
+        !self.stopped()
+    }
+
+    /// Answers, wherever the work waits for somebody else, whether to wait on; notices Ctrl-C.
+    pub fn patience(&self) -> Patience {
+        let raised = self.raised.clone();
+        Arc::new(move || match Python::attach(|py| py.check_signals()) {
+            Ok(()) => true,
+            Err(error) => {
+                *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                false
+            }
+        })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<PyErr>> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True if the work was ended from outside.
     pub fn stopped(&self) -> bool {
-        self.raised.is_some()
+        self.kept().is_some()
     }
 
     /// Exception that ended the work from outside.
     pub fn raised(self) -> PyErr {
-        self.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err("interrupted"))
+        self.kept().take().unwrap_or_else(|| PyKeyboardInterrupt::new_err("interrupted"))
     }
 }

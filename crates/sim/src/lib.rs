@@ -19,7 +19,7 @@ mod world;
 
 pub use core::faults::LinkCounts;
 pub use ledger::{Destination, Totals};
-pub use outside::asked_at;
+pub use outside::{asked_at, Patience};
 pub use run::bench::{measure, prepare, workload, Measured, Section, Workload, FEATURES, WORKLOADS};
 pub use run::counters::{counters, counters_page, CounterGroup};
 pub use run::folder::{drive, finish, run, summarize, Control, Observer, Outcome, Progress, Rows, RunError};

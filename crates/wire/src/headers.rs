@@ -93,6 +93,20 @@ impl Headers {
 
     /// Parses a frame that had `length` bytes, of which the first ones were captured.
     pub(crate) fn parse_cut(link: LinkType, frame: &[u8], length: usize) -> Option<Headers> {
+        // Nearly all frames: what is read is written where it is wanted.
+        if let (LinkType::Ethernet, Some(kind)) = (link, frame.get(12..14)) {
+            if let Some(headers) = Self::plain(frame, 14, [kind[0], kind[1]]) {
+                if !tunnel::may_follow(&headers) {
+                    return Some(headers);
+                }
+            }
+        }
+        Self::parse_wrapped(link, frame, length)
+    }
+
+    /// Parses a frame whose outermost headers may not be all.
+    #[inline(never)]
+    fn parse_wrapped(link: LinkType, frame: &[u8], length: usize) -> Option<Headers> {
         let outer = Self::outermost(link, frame, length);
         if outer.as_ref().is_some_and(|headers| !tunnel::may_follow(headers)) {
             return outer;

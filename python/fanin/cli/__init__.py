@@ -133,7 +133,8 @@ def run(
 ) -> None:
     """Simulate a scenario and write its result folder."""
     with failures(scenario):
-        chosen = overridden(scenario, [*(settings or []), *_threads(threads)])
+        of_threads = [] if threads is None else [f"engine.threads={runner.threads_setting(threads)}"]
+        chosen = overridden(scenario, [*(settings or []), *of_threads])
         check = chosen.check()
         if not quiet:
             for problem in check.warnings:
@@ -149,11 +150,6 @@ def run(
         typer.echo(json.dumps(result.summary))
     elif not quiet:
         show_summary(result)
-
-
-def _threads(asked: str | None) -> list[str]:
-    """Return the setting that ``--threads`` stands for."""
-    return [] if asked is None else [f"engine.threads={0 if asked == 'auto' else asked}"]
 
 
 def _as_error(problems: tuple[Problem, ...]) -> ScenarioError:

@@ -12,6 +12,7 @@ from fanin.cli.asked import as_nested, as_setting
 from fanin.cli.failures import EXIT_FAILED, failures
 from fanin.cli.output import say
 from fanin.conformance import Conformance, Difference, conform
+from fanin.conformance_capture import FrameDifference, conform_captures
 from fanin.conformance_socket import conform_socket
 from fanin.text import terminal
 
@@ -19,6 +20,7 @@ __all__ = ["EXAMPLES", "conform_"]
 
 EXAMPLES: Final = (
     "fanin conform s-ecn ./s_ecn",
+    "fanin conform s-ecn --captures vectors ./s_ecn_pcap",
     "fanin conform s-ecn --socket fanin.sock",
     "fanin conform pdn --case bounds --timeout 600 python3 model.py",
 )
@@ -27,15 +29,28 @@ EXAMPLES: Final = (
 def _rows_up_to(found: Conformance, first: Difference) -> tuple[list[str], list[list[str | Text]]]:
     """The rows before the difference and its own: inputs, then what was expected and answered."""
     inputs = found.names("input")
-    head = [*inputs, *found.columns]
+    head = [*inputs, *first.answered]
     rows: list[list[str | Text]] = []
     for expected, answered in [*first.before, (first.expected, first.answered)]:
         cells: list[str | Text] = [str(expected[name]) for name in inputs]
-        for name in found.columns:
+        for name in answered:
             same = answered[name] == expected[name]
             cells.append(str(answered[name]) if same else Text(f"{answered[name]} (expected {expected[name]})", style="red"))
         rows.append(cells)
     return head, rows
+
+
+def _frames(first: FrameDifference) -> list[Text]:
+    """Sixteen bytes around the first one that differs, of both frames."""
+    both = [bytes.fromhex(text) if text is not None else None for text in (first.expected_frame, first.answered_frame)]
+    known = [frame for frame in both if frame is not None]
+    alike = next((i for i, pair in enumerate(zip(*known, strict=False)) if len(set(pair)) > 1), min(map(len, known)))
+    begin = max(alike - 8, 0) if len(known) == 2 else 0
+    lines = []
+    for name, frame in zip(("expected", "target"), both, strict=True):
+        shown = "no frame" if frame is None else f"byte {begin}: {frame[begin : begin + 16].hex(' ')}, of {len(frame)}"
+        lines.append(Text(f"{name:>8}  {shown}"))
+    return lines
 
 
 def _registers(found: Conformance, first: Difference) -> tuple[list[str], list[list[str | Text]]]:
@@ -69,11 +84,15 @@ def _show(found: Conformance, target: str) -> None:
         where = f"First difference: case {first.case}, sequence {first.sequence}, row {first.row}: {', '.join(first.columns)}"
         console.print(Text(where, style="bold"), soft_wrap=True)
         console.print(Text(f"Settings: {settings}", style="dim"), soft_wrap=True)
+        if isinstance(first, FrameDifference):
+            console.print(Text(first.part, style="red"), soft_wrap=True)
+            for line in _frames(first):
+                console.print(line, soft_wrap=True)
         terminal.table(console, "Up to it", *_rows_up_to(found, first))
         terminal.table(console, "Registers and outputs", *_registers(found, first))
     if found.ok:
-        what = ", ".join(found.columns)
-        console.print(Text(f"conforms: {found.rows:,} rows in {found.sequences} sequences, of each {what}"), soft_wrap=True)
+        what = f"{found.answered:,} frames" if found.columns == ["frame"] else f"of each {', '.join(found.columns)}"
+        console.print(Text(f"conforms: {found.rows:,} rows in {found.sequences} sequences, {what}"), soft_wrap=True)
 
 
 def conform_(
@@ -87,6 +106,12 @@ def conform_(
     socket: Annotated[
         str | None,
         typer.Option("--socket", metavar="PATH", help="A block that listens at this co-simulation socket, instead of a program."),
+    ] = None,
+    captures: Annotated[
+        str | None,
+        typer.Option(
+            "--captures", metavar="FOLDER", help="Give the program a capture to read and one to write, which are kept in FOLDER."
+        ),
     ] = None,
     cases: Annotated[list[str] | None, typer.Option("--case", metavar="CASE", help="Only this case; may be repeated.")] = None,
     rates: Annotated[list[str] | None, typer.Option("--rate", metavar="RATE", help="Only this port rate; may be repeated.")] = None,
@@ -105,11 +130,15 @@ def conform_(
         params |= {"rates": rates} if rates else {}
         if (socket is None) == (not target):
             raise ValueError("TARGET: name a program, or --socket PATH, and one of them")
+        if socket is not None and captures is not None:
+            raise ValueError("--captures: a block at a socket reads no captures; leave out one of --captures and --socket")
         given = as_nested({**params, **dict(map(as_setting, settings or []))})
-        if socket is None:
-            found = conform(mechanism, target or [], given, timeout_s=timeout)
-        else:
+        if socket is not None:
             found = conform_socket(mechanism, socket, given, timeout_s=timeout)
+        elif captures is not None:
+            found = conform_captures(mechanism, target or [], captures, given, timeout_s=timeout)
+        else:
+            found = conform(mechanism, target or [], given, timeout_s=timeout)
         named = socket or (target or [""])[0]
     if as_json:
         typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))

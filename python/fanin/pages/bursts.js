@@ -77,18 +77,15 @@ const Bursts = (() => {
     for (let i = first; i < rows.time.length && rows.time[i] < zero + width * bins; i += 1) {
       if (!rows.n[i]) continue;
       const [low, high] = [(rows.time[i] - zero) / width, (rows.until[i] - zero) / width];
-      if (high - low <= 1) {
-        const bin = Math.floor(low);
-        if (bin < 0 || bin >= bins) continue;
-        for (const name of ["bytes", "drops", "marks"]) sums[name][bin] += rows[name][i];
-      } else {
-        for (let bin = Math.max(0, Math.floor(low)); bin < Math.min(bins, Math.ceil(high)); bin += 1) {
-          const part = (Math.min(high, bin + 1) - Math.max(low, bin)) / (high - low);
-          sums.bytes[bin] += part * rows.bytes[i];
-          // A drop is somewhere in its column: each bin of that shows it, as many as there are in the mean.
-          sums.drops[bin] += part * rows.drops[i];
-          sums.marks[bin] += part * rows.marks[i];
-        }
+      const [begin, narrow] = [Math.floor(low), high - low <= 1];
+      const last = Math.min(bins - 1, Math.max(begin, Math.ceil(high) - 1));
+      for (let bin = Math.max(0, begin); bin <= last; bin += 1) {
+        const part = high > low ? (Math.min(high, bin + 1) - Math.max(low, bin)) / (high - low) : 1;
+        sums.bytes[bin] += part * rows.bytes[i];
+        // A drop is somewhere in its column: each bin of a wide one shows it, as many as there are in the mean.
+        const share = narrow ? Number(bin === begin) : part;
+        sums.drops[bin] += share * rows.drops[i];
+        sums.marks[bin] += share * rows.marks[i];
       }
     }
     return sums;
@@ -375,7 +372,9 @@ const Bursts = (() => {
         const [a, b] = [low, high].map((ps) => gutter + ((ps - LOW) / Math.max(1, HIGH - LOW)) * wide);
         ctx.strokeStyle = css("--text");
         ctx.lineWidth = 2;
-        ctx.strokeRect(Math.max(gutter, a - 2) + 0.5, y + 0.5, Math.max(5, Math.min(width, b) - a + 3) - 1, tall - 2);
+        const right = Math.min(width - 1.5, Math.max(b + 0.5, a + 2.5)); // all four sides are on the canvas
+        const left = Math.min(Math.max(gutter, a - 2) + 0.5, right - 4);
+        ctx.strokeRect(left, y + 0.5, right - left, tall - 2);
       };
       const shownAt = view ? this.rows.findIndex((one) => one.port === view.port) : -1;
       if (shownAt >= 0) {

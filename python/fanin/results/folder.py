@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -48,11 +48,12 @@ def taken(out: Path, *, overwrite: bool) -> Iterator[None]:
         raise OutputError(f"{out}: is a file, not a folder")
     if out.is_dir():
         _content(out)
+    made = [folder for folder in (out, *out.parents) if not folder.exists()]
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"{out}: cannot be made: {error.strerror}") from error
-    with contextlib.ExitStack() as stack:
+    with _gone_if_empty(made), contextlib.ExitStack() as stack:
         try:
             stack.enter_context(Lock(out / LOCK))
         except LockedError as error:
@@ -68,6 +69,18 @@ def taken(out: Path, *, overwrite: bool) -> Iterator[None]:
                 entry.unlink(missing_ok=True)
         _probe(out)
         yield
+
+
+@contextlib.contextmanager
+def _gone_if_empty(made: Sequence[Path]) -> Iterator[None]:
+    """Remove folders, inner ones first, that hold nothing when an error has ended what they were made for."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            for folder in made:
+                folder.rmdir()
+        raise
 
 
 def _content(out: Path) -> list[str]:

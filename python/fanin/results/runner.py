@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from fanin import _core
 from fanin.files import temporary
@@ -14,7 +14,10 @@ from fanin.results import Result, folder
 from fanin.results.progress import Bar, ProgressCallback, last_arrival_ps
 from fanin.scenario import Scenario
 
-__all__ = ["as_scenario", "run"]
+__all__ = ["MOST_THREADS", "as_scenario", "run", "threads_setting"]
+
+MOST_THREADS: Final = 64
+"""Threads that a run can have at most."""
 
 
 def as_scenario(scenario: Scenario | Mapping[str, Any] | str | os.PathLike[str]) -> Scenario:
@@ -24,6 +27,17 @@ def as_scenario(scenario: Scenario | Mapping[str, Any] | str | os.PathLike[str])
     if isinstance(scenario, Mapping):
         return Scenario(scenario)
     return Scenario.from_file(scenario)
+
+
+def threads_setting(asked: int | str) -> int:
+    """Return the value of ``engine.threads`` for a number of threads, or for "auto"."""
+    if asked == "auto":
+        return 0
+    with contextlib.suppress(ValueError):
+        threads = int(str(asked))
+        if 1 <= threads <= MOST_THREADS:
+            return threads
+    raise ValueError(f"threads: {asked} is not accepted; accepted: 1 to {MOST_THREADS}, or auto, which takes as many as pay")
 
 
 def run(
@@ -73,7 +87,7 @@ def run(
     """
     chosen = as_scenario(scenario)
     if threads is not None:
-        chosen = chosen.replace({"engine.threads": 0 if threads == "auto" else threads})
+        chosen = chosen.replace({"engine.threads": threads_setting(threads)})
     text, kind = chosen.source()
     resolved = chosen.resolved  # raises: a wrong scenario must not cost an earlier result
     with contextlib.ExitStack() as stack:

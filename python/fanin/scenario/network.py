@@ -143,7 +143,7 @@ class Overview:
         kind = _kind(buffer)
         parts = [f"{_BUFFERS.get(kind, f'buffers of kind {kind}')}{_said(buffer)}"]
         marking = switch.get("marking")
-        parts.append("no marking" if _kind(marking) == "none" else f"marking by {_kind(marking)}{_said(marking)}")
+        parts.append("no marking" if _kind(marking) == "none" else f"marking by {_policy(marking)}")
         mechanisms = switch.get("mechanisms") or {}
         given = _table(_table(self.given, "switch"), "mechanisms")
         parts += [f"{name}{_set(_table(given, name)) or _said(mechanisms.get(name))}" for name in self.facts["mechanisms"]]
@@ -356,9 +356,18 @@ def _said(value: Any) -> str:
     return f" ({', '.join(plain[:5])})" if plain else ""
 
 
+def _policy(marking: Any) -> str:
+    """Return the name and the plain values of a marking policy; of one outside where it listens, and what it is told."""
+    if _kind(marking) != "external":
+        return f"{_kind(marking)}{_said(marking)}"
+    named = marking.get("block") or "a block outside"
+    settings = f" with settings {marking['settings']}" if marking.get("settings") else ""
+    return f"{named} at socket {marking['socket']}{settings}"
+
+
 def _marked_by(markings: Sequence[Mapping[str, Any]]) -> str:
     """Return by what a port marks, for each class where they differ."""
-    texts = {json.dumps(entry["marking"]): f"{_kind(entry['marking'])}{_said(entry['marking'])}" for entry in markings}
+    texts = {json.dumps(entry["marking"]): _policy(entry["marking"]) for entry in markings}
     if len(texts) == 1:
         return next(iter(texts.values()))
     return ", ".join(f"{_classes(entry['classes'])}: {texts[json.dumps(entry['marking'])]}" for entry in markings)

@@ -15,6 +15,7 @@ from fanin.files import system
 from fanin.files.locks import LOCK, Lock, LockedError
 from fanin.machine import cores
 from fanin.results.folder import OutputError
+from fanin.results.runner import MOST_THREADS
 from fanin.scenario import Scenario
 from fanin.sweep import plan as _plan
 from fanin.sweep import store as _store
@@ -27,9 +28,6 @@ from fanin.sweep.todo import Seen, Todo, known_values
 from fanin.sweep.workers import Item, OneByOne, Pool
 
 __all__ = ["Shard", "execute", "known", "mine", "parsed_shard", "refuse_keep", "sweep", "workers"]
-
-_MOST_THREADS: Final = 64
-"""Threads that a run can have at most."""
 
 Shard = tuple[int, int]
 """Part of a sweep, from 1, and number of parts."""
@@ -101,8 +99,8 @@ def with_threads(made: Plan, threads: int | None) -> Plan:
     ValueError
         It is out of range.
     """
-    if threads is not None and not 1 <= threads <= _MOST_THREADS:
-        raise ValueError(f"threads per run: {threads} is out of range; accepted: 1 to {_MOST_THREADS}")
+    if threads is not None and not 1 <= threads <= MOST_THREADS:
+        raise ValueError(f"threads per run: {threads} is out of range; accepted: 1 to {MOST_THREADS}")
     return made if threads is None else replace(made, threads=threads)
 
 

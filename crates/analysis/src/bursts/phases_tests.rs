@@ -363,8 +363,14 @@ fn phases_beside_a_pause_add_up_to_the_way_of_the_queue() {
     }
 }
 
-/// Senders fill 512 KB within `fill` us by windows of ten frames, and a sawtooth follows for the rest of 559 ms: time and queue at 100 Mb/s.
-fn fill_and_sawtooth(fill: f64, teeth: f64, rng: &mut Random) -> Vec<Point> {
+/// A buffer [frames of 1514 B], the time that a frame takes to leave [us], and a time [us].
+type Port = (f64, f64, f64);
+const SLOW: Port = (338.0, 121.1, 559_000.0);
+const FAST: Port = (84.0, 1.2, 1_500.0);
+
+/// Senders fill the buffer within `fill` us by windows of ten frames, and a sawtooth follows for the rest of the time: time and queue.
+fn fill_and_sawtooth((buffer, frame, end): Port, fill: f64, teeth: f64, rng: &mut Random) -> Vec<Point> {
+    let full = 1514.0 * buffer;
     let mut kept = crate::bursts::series::Series::default();
     let mut add = |us: f64, queue: f64| {
         let (time, queue) = (fanin_units::Time::from_ps((us * 1e6) as u64), queue.max(0.0) as u64);
@@ -372,28 +378,31 @@ fn fill_and_sawtooth(fill: f64, teeth: f64, rng: &mut Random) -> Vec<Point> {
     };
     // Senders whose windows meet: in steps of some frames.
     let (mut us, mut queue) = (0.0, 0.0);
-    while queue < 510_000.0 {
+    while queue < full - 1514.0 {
         add(us, queue);
         queue += 1514.0;
-        us += if rng.unit() < 0.15 { 5.0 } else { 0.4 } * fill / 338.0 / 1.09 * 2.0 * rng.unit();
+        us += if rng.unit() < 0.15 { 5.0 } else { 0.4 } * fill / buffer / 1.09 * 2.0 * rng.unit();
     }
     let begin = us;
-    while us < 559_000.0 {
-        us += 240.0 * rng.unit();
+    while us < end {
+        us += 2.0 * frame * rng.unit();
         // Between 60 and 100 % of the buffer.
-        let tooth = ((us - begin) / (559_000.0 - begin) * teeth).fract();
+        let tooth = ((us - begin) / (end - begin) * teeth).fract();
         let level = if tooth < 0.15 { 1.0 - tooth / 0.15 * 0.4 } else { 0.6 + (tooth - 0.15) / 0.85 * 0.4 };
-        add(us, (510_000.0 * level + 3_000.0 * rng.normal()).min(511_732.0));
+        add(us, ((full - 1514.0) * level + 3_000.0 * rng.normal()).min(full));
     }
     kept.points(u64::MAX)
 }
 
 #[test]
 fn a_buffer_that_is_filled_at_once_before_a_long_sawtooth_is_a_phase_of_its_own() {
-    for fill in [500.0, 1_000.0, 1_800.0] {
+    // 512 KB at 100 Mb/s, and 128 KB at 10 Gb/s, where a few dozen frames fill it.
+    let slow = [500.0, 1_000.0, 1_800.0].map(|fill| (SLOW, fill));
+    let fast = [20.0, 50.0, 100.0, 200.0].map(|fill| (FAST, fill));
+    for (port, fill) in slow.into_iter().chain(fast) {
         for teeth in [0.0, 4.0, 12.0, 40.0] {
-            for seed in 0..4 {
-                let points = fill_and_sawtooth(fill, teeth, &mut Random(seed * 17 + 5));
+            for seed in 0..3 {
+                let points = fill_and_sawtooth(port, fill, teeth, &mut Random(seed * 17 + 5));
                 let found = find(&points, None, 0.95);
                 let peak = points.iter().map(|p| p.queue).max().unwrap() as f64;
                 let full = points.iter().find(|p| p.queue as f64 >= 0.9 * peak).unwrap().time;
@@ -405,7 +414,7 @@ fn a_buffer_that_is_filled_at_once_before_a_long_sawtooth_is_a_phase_of_its_own(
                 for p in &found {
                     assert!((0.0..=peak).contains(&p.start_queue) && (0.0..=peak).contains(&p.end_queue), "{p:?}");
                 }
-                if teeth == 12.0 || teeth == 40.0 {
+                if port == SLOW && teeth >= 12.0 {
                     // The sawtooth is many phases, or one that is called so.
                     let named: u32 = found[last + 1..].iter().filter_map(|p| p.teeth).map(|t| t.count).sum();
                     assert!(found.len() > 6 || f64::from(named) > 0.5 * teeth, "{fill} {teeth} {seed}: {found:?}");

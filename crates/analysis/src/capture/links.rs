@@ -80,8 +80,16 @@ pub fn number_named(name: &str) -> Option<u32> {
 
 /// Key of a flow at a place: the place, MAC addresses where the direction must be found out, protocol, ports, addresses, and the VNI of
 /// packets in tunnels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Eq, PartialOrd, Ord)]
 pub struct Key([u64; 8]);
+
+impl PartialEq for Key {
+    #[inline]
+    fn eq(&self, other: &Key) -> bool {
+        // In place: for so few words a call takes longer.
+        self.0.iter().zip(&other.0).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+    }
+}
 
 const IP: u64 = 1 << 40;
 const V6: u64 = 1 << 41;
@@ -186,10 +194,12 @@ impl Key {
     }
 
     fn hash(&self, more: u64) -> u64 {
-        let mut hash = more ^ 0x243f_6a88_85a3_08d3;
-        for word in self.0 {
-            hash = (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
+        let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // Two chains, which do not wait for one another.
+        let (left, right) = self.0.split_at(4);
+        let left = left.iter().fold(more ^ 0x243f_6a88_85a3_08d3, |hash, word| mix(hash, *word));
+        let right = right.iter().fold(0x1319_8a2e_0370_7344, |hash, word| mix(hash, *word));
+        let hash = mix(left, right);
         hash ^ hash >> 29
     }
 }

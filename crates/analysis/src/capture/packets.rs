@@ -286,7 +286,12 @@ impl Connections {
     #[inline]
     pub fn see(&mut self, frame: &Frame<'_>, headers: Option<&Headers>) {
         let transfers = self.transfers;
-        self.present.get_or_insert_with(|| Survey::new(false, transfers)).see(frame, headers);
+        let survey = self.present.get_or_insert_with(|| Survey::new(false, transfers));
+        if transfers {
+            survey.see(frame, headers);
+        } else {
+            survey.see_connection(frame, headers);
+        }
     }
 
     /// Adds the connections of the present capture.

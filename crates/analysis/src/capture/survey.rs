@@ -234,6 +234,21 @@ impl Survey {
         }
     }
 
+    /// Takes a frame, with its headers, for what it says of its connection alone: opening, round trip, data and acknowledgments.
+    #[inline]
+    pub fn see_connection(&mut self, frame: &Frame<'_>, headers: Option<&Headers>) {
+        let first = *self.first.get_or_insert(frame.time_ps);
+        let Some((headers, tcp)) = headers.and_then(|headers| Some((headers, headers.tcp.as_ref()?))) else { return };
+        let at = (frame.time_ps - first).clamp(-MOST_TIME, MOST_TIME) as i64;
+        let place = Place::of(frame, Some(headers));
+        let Some(channel) = self.links.new_channel(place, &mut self.last_place) else { return };
+        let Some(entry) = self.links.entry(&Key::of(channel, place, frame, Some(headers))) else { return };
+        let link = &mut self.links.links[entry as usize];
+        link.packets += 1;
+        let new = link.packets == 1;
+        see(&mut self.links.links, entry, (at, new), (tcp, headers.payload), &mut self.missed);
+    }
+
     fn tcp(&mut self, entry: u32, (at, new): (i64, bool), frame: &Frame<'_>, headers: &Headers) {
         let Some(tcp) = &headers.tcp else { return };
         let options = headers.tcp_options(frame.data);

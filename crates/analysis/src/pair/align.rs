@@ -6,7 +6,7 @@ use super::envelope::{Delay, Envelope};
 use super::flight::Flight;
 use super::identity::Seen;
 use super::rows::{Keeper, Rows};
-use super::side::NEVER;
+use super::side::{NEVER, SOONER};
 use super::{Files, Tick, MOST_HELD};
 use crate::capture::Connections;
 use crate::input::problem::Failure;
@@ -177,9 +177,13 @@ impl Pass {
         }
         let delay = seen.time - self.shift - time;
         let (Ok(at), Ok(delay)) = (i64::try_from(seen.time - self.shift - self.zero), i64::try_from(delay)) else { return };
-        let known = self.sizes.len() < SIZES || self.sizes.contains_key(&bytes);
-        let size = if known { bytes } else { bytes.next_multiple_of(64) };
-        self.sizes.entry(size).or_default().add(Delay { time: at.max(0), delay, bytes });
+        let point = Delay { time: at.max(0), delay, bytes };
+        if let Some(envelope) = self.sizes.get_mut(&bytes) {
+            envelope.add(point);
+        } else {
+            let size = if self.sizes.len() < SIZES { bytes } else { bytes.next_multiple_of(64) };
+            self.sizes.entry(size).or_default().add(point);
+        }
         self.least[0] = self.least[0].min(i128::from(delay));
         self.matched += 1;
         if self.matched % ANEW == 0 {
@@ -244,7 +248,7 @@ pub fn align(
                 pass.pace_before.left(seen);
                 pass.before_ends = seen.time;
                 // One more would double the room that is taken.
-                while pass.flight.front().is_some_and(|(_, held)| held.out.is_some() || held.time < arrives - LONGEST)
+                while pass.flight.front().is_some_and(|(_, held)| held.is_out() || held.time < arrives - LONGEST)
                     || pass.flight.len() >= MOST_HELD
                 {
                     pass.flight.pop();
@@ -252,12 +256,17 @@ pub fn align(
                 pass.flight.push(seen.time, (seen.key, seen.tag), seen.bytes);
                 keep[0].push(seen);
                 before.skip();
+                let ahead = |by| before.ahead(by).map(|seen| (seen.key, seen.tag));
+                pass.flight.soon([ahead(SOONER), ahead(2 * SOONER)]);
             }
             _ => {
                 let Some(seen) = behind.first()? else { continue };
                 pass.leave(seen);
                 keep[1].push(seen);
                 behind.skip();
+                let ahead = |by| behind.ahead(by).map(|seen| (seen.key, seen.tag));
+                pass.flight.soon([ahead(2 * SOONER), ahead(3 * SOONER)]);
+                pass.flight.leaving(ahead(SOONER));
             }
         }
     }
@@ -283,14 +292,15 @@ impl Pass {
     fn finish(self, rate: Option<BitRate>) -> Alignment {
         let rate = rate.map_or(self.pace.most, |rate| rate.bps() as f64);
         let frequent = self.sizes.values().max_by_key(|envelope| envelope.points());
-        let seen = frequent.and_then(drift_of);
+        let whole = self.sizes.values().map(Envelope::until).max().unwrap_or(0);
+        let seen = frequent.and_then(|envelope| drift_of(envelope, whole));
         let drift = seen.unwrap_or(0.0);
         let by_byte = self.by_byte(drift, rate);
         let least = |envelope: &Envelope| envelope.least(drift).map(|(delay, bytes)| delay - by_byte * f64::from(bytes));
         let first = self.sizes.values().filter_map(least).min_by(f64::total_cmp).unwrap_or(0.0);
         let by_size = self.sizes.iter().filter_map(|(size, envelope)| Some((*size, least(envelope)? - first))).collect();
         let most = self.sizes.values().filter_map(Envelope::most).max().unwrap_or(0);
-        let slant = drift.abs() * self.sizes.values().map(Envelope::until).max().unwrap_or(0) as f64;
+        let slant = drift.abs() * whole as f64;
         let above = frequent.map(|envelope| {
             let own = envelope.least(drift).map_or(0.0, |(delay, _)| delay);
             envelope.by_part(drift).into_iter().map(|delay| delay - own).collect()
@@ -340,8 +350,8 @@ impl Pass {
 }
 
 /// Drift of the clocks, where the least delays show it: in most parts of the time they must lie near one line. None: too little passes
-/// without waiting.
-fn drift_of(envelope: &Envelope) -> Option<f64> {
+/// without waiting. `whole`: time in which packets of any size passed [ps].
+fn drift_of(envelope: &Envelope, whole: i64) -> Option<f64> {
     let middle = |drift: f64| {
         let mut parts = envelope.by_part(drift);
         parts.sort_by(f64::total_cmp);
@@ -352,7 +362,7 @@ fn drift_of(envelope: &Envelope) -> Option<f64> {
     let steady = (level < STEADY && envelope.reaches()).then_some(0.0);
     // Under one quick packet the nearest line is aslant: the parts of the time outvote it.
     let slopes = [envelope.slope(), envelope.slope_of_parts()];
-    let believed = |slope: &f64| slope.abs() <= DRIFT && slope.abs() * (envelope.span() as f64) >= COUNTS;
+    let believed = |slope: &f64| slope.abs() <= DRIFT && slope.abs() * (whole as f64) >= COUNTS;
     let tried = slopes.into_iter().flatten().filter(believed).filter_map(|slope| Some((middle(slope)?, slope)));
     let best = tried.min_by(|a, b| a.0.total_cmp(&b.0));
     best.filter(|(scatter, _)| *scatter < level / 4.0).map(|(_, slope)| slope).or(steady)

@@ -1,7 +1,7 @@
 //! Checks for two captures that cannot be of one port as they were given: swapped sides, packets that were lost behind the port,
 //! times out of order.
 
-use super::align::Alignment;
+use super::align::{float, Alignment};
 use super::coarse::Way;
 use super::identity::{spread, Match, Seen};
 use super::reader::Left;
@@ -155,7 +155,7 @@ impl Checks {
         if left.arrived > last.left || left.left <= last.left {
             return;
         }
-        let (time, bytes) = ((left.left - last.left) as f64, (u64::from(last.bytes) + overhead) as f64);
+        let (time, bytes) = (float(left.left - last.left), (u64::from(last.bytes) + overhead) as f64);
         if missing.1 == 0 {
             self.whole.add(time, bytes);
         } else {

@@ -1,7 +1,7 @@
 //! First look at both captures: the identity by which packets match, the offset of the clocks, and the direction that leads to
 //! the port.
 
-use super::identity::{Match, Seen};
+use super::identity::Match;
 use super::{Files, Tick};
 use crate::input::problem::Failure;
 use crate::input::problem::Problem;
@@ -134,12 +134,17 @@ fn search(files: &Files, matching: Match, swapped: bool, tick: Tick<'_>) -> Resu
     if swapped {
         std::mem::swap(&mut sampled, &mut scanned);
     }
-    let mut sample: BTreeMap<(u64, u64), Seen> = BTreeMap::new();
+    // Of each identity the first packet, by its place among them.
+    let mut sample: BTreeMap<(u64, u64), usize> = BTreeMap::new();
+    let mut firsts: Vec<(i128, u32, (u64, u64))> = Vec::new();
     let mut tenants = false;
     while sample.len() < SAMPLE {
         let Some(seen) = sampled.next()? else { break };
         tenants |= seen.flow.4.is_some();
-        sample.entry((seen.key, seen.tag)).or_insert(seen);
+        sample.entry((seen.key, seen.tag)).or_insert_with(|| {
+            firsts.push((seen.time, seen.bytes, seen.hosts));
+            firsts.len() - 1
+        });
     }
     let (mut both, mut count) = (Vec::new(), 0_usize);
     while both.len() < ENOUGH {
@@ -149,9 +154,10 @@ fn search(files: &Files, matching: Match, swapped: bool, tick: Tick<'_>) -> Resu
         if count % 8_192 == 0 && !tick(0.0) {
             return Err(Failure::Stopped);
         }
-        let Some(other) = sample.get(&(seen.key, seen.tag)) else { continue };
-        let (before, behind) = if swapped { (other, &seen) } else { (&seen, other) };
-        both.push(Both { delay: behind.time - before.time, bytes: before.bytes, before: before.hosts, behind: behind.hosts });
+        let Some(first) = sample.get(&(seen.key, seen.tag)) else { continue };
+        let (this, other) = ((seen.time, seen.bytes, seen.hosts), firsts[*first]);
+        let (before, behind) = if swapped { (other, this) } else { (this, other) };
+        both.push(Both { delay: behind.0 - before.0, bytes: before.1, before: before.2, behind: behind.2 });
     }
     let possible = count.min(sample.len()).max(1);
     Ok(Tried { share: both.len() as f64 / possible as f64, both, tenants })

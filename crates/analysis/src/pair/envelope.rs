@@ -86,18 +86,33 @@ impl Part {
 pub struct Envelope {
     parts: Vec<Part>,
     width: i64,
+    /// The part of the last delay, and the times that belong to it.
+    present: (usize, std::ops::Range<i64>),
 }
 
 impl Default for Envelope {
     fn default() -> Self {
-        Envelope { parts: Vec::new(), width: PART }
+        Envelope { parts: Vec::new(), width: PART, present: (0, 0..0) }
     }
 }
 
 impl Envelope {
     /// Adds a delay; in order of time.
+    #[inline]
     pub fn add(&mut self, point: Delay) {
-        while point.time / self.width >= PARTS as i64 {
+        if !self.present.1.contains(&point.time) {
+            self.go_on(point.time);
+        }
+        let part = &mut self.parts[self.present.0];
+        push(&mut part.hull, point);
+        part.most = if part.points == 0 { point.delay } else { part.most.max(point.delay) };
+        part.points += 1;
+        part.sum += i128::from(point.time);
+    }
+
+    /// Goes on to the part of a time.
+    fn go_on(&mut self, time: i64) {
+        while time / self.width >= PARTS as i64 {
             self.width = self.width.saturating_mul(2);
             let mut parts = std::mem::take(&mut self.parts).into_iter();
             while let Some(mut part) = parts.next() {
@@ -107,15 +122,12 @@ impl Envelope {
                 self.parts.push(part);
             }
         }
-        let index = (point.time / self.width).max(0) as usize;
-        if self.parts.len() <= index {
-            self.parts.resize(index + 1, Part::default());
+        let index = (time / self.width).max(0);
+        let place = index as usize;
+        if self.parts.len() <= place {
+            self.parts.resize(place + 1, Part::default());
         }
-        let part = &mut self.parts[index];
-        push(&mut part.hull, point);
-        part.most = if part.points == 0 { point.delay } else { part.most.max(point.delay) };
-        part.points += 1;
-        part.sum += i128::from(point.time);
+        self.present = (place, index * self.width..(index + 1).saturating_mul(self.width));
     }
 
     pub fn points(&self) -> u64 {

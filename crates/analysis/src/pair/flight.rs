@@ -1,32 +1,52 @@
 //! Packets that arrived at the port and have not been seen behind it yet.
 
 use super::side::NEVER;
+use crate::input::prefetch::prefetch;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 
 const NONE: u64 = u64::MAX;
 const NO_CHAIN: u32 = u32::MAX;
+/// Wait of a packet that has not been seen behind the port.
+const NOT_OUT: i64 = i64::MIN;
+const MOST_WAIT: i128 = i64::MAX as i128;
 
-/// A packet at the port.
+/// Packets of a chain in front of a packet and after it, by the number of places to each; 0: there is none.
+type Links = [u32; 2];
+
+/// A packet at the port. There are up to a million of them: one fills a line of the cache.
 #[derive(Clone, Debug)]
 pub struct Held<T> {
     /// Arrival of the packet [ps].
     pub time: i128,
     key: u64,
     tag: u64,
-    /// Time at which the packet was seen behind the port, on the clock before it [ps].
-    pub out: Option<i128>,
-    /// Packets before and behind this one that have its key and tag, and those that have its key.
-    equal: [u64; 2],
-    alike: [u64; 2],
+    /// Time from its arrival until it was seen behind the port, on the clock before it [ps].
+    wait: i64,
+    /// Links to packets that have its key and tag, and to those that have its key.
+    equal: Links,
+    alike: Links,
     pub what: T,
+}
+
+impl<T> Held<T> {
+    /// Time at which the packet was seen behind the port, on the clock before it [ps].
+    #[inline]
+    pub fn out(&self) -> Option<i128> {
+        self.is_out().then(|| self.time + i128::from(self.wait))
+    }
+
+    /// True if the packet was seen behind the port.
+    #[inline]
+    pub fn is_out(&self) -> bool {
+        self.wait != NOT_OUT
+    }
 }
 
 /// Packets that are at the port and have one identity, in order of arrival.
 #[derive(Clone, Copy, Debug)]
 struct Chain {
     name: u64,
-    first: u64,
     last: u64,
     /// Number of the first packet that arrived after the last that left, as far as that was followed; [`NONE`]: all arrived
     /// before.
@@ -34,7 +54,20 @@ struct Chain {
     /// The next chain in the same place of the index, or that is free.
     next: u32,
     /// Marks of the place without this chain.
-    below: u16,
+    below: u32,
+}
+
+/// A place of the index.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    chain: u32,
+    /// A bit for each chain here: one that is not there is mostly known without a look at those of packets that were dropped, which are
+    /// out of the cache.
+    marks: u32,
+}
+
+impl Place {
+    const FREE: Place = Place { chain: NO_CHAIN, marks: 0 };
 }
 
 /// Chains by the hash of their identity.
@@ -44,10 +77,7 @@ struct Chain {
 #[derive(Clone, Debug)]
 struct Index {
     factor: u64,
-    places: Vec<u32>,
-    /// A bit for each chain at each place: a chain that is not there is mostly known without a look at those of packets that were
-    /// dropped, which are out of the cache.
-    marks: Vec<u16>,
+    places: Vec<Place>,
     chains: Vec<Chain>,
     free: Option<u32>,
     used: usize,
@@ -55,14 +85,7 @@ struct Index {
 
 impl Default for Index {
     fn default() -> Self {
-        Index {
-            factor: RandomState::new().hash_one(0) | 1,
-            places: Vec::new(),
-            marks: Vec::new(),
-            chains: Vec::new(),
-            free: None,
-            used: 0,
-        }
+        Index { factor: RandomState::new().hash_one(0) | 1, places: Vec::new(), chains: Vec::new(), free: None, used: 0 }
     }
 }
 
@@ -71,19 +94,36 @@ impl Index {
         (name.wrapping_mul(self.factor) >> 32) as usize & (self.places.len() - 1)
     }
 
-    fn mark(name: u64) -> u16 {
-        1 << (name >> 60)
+    fn mark(name: u64) -> u32 {
+        1 << (name >> 59)
+    }
+
+    /// Hints that a name is sought soon.
+    #[inline]
+    fn prefetch_place(&self, name: u64) {
+        if !self.places.is_empty() {
+            prefetch(&self.places[self.place(name)]);
+        }
+    }
+
+    /// The chain at a name's place that was added last, where there is any: mostly that of the name.
+    #[inline]
+    fn newest(&self, name: u64) -> Option<&Chain> {
+        if self.places.is_empty() {
+            return None;
+        }
+        let place = self.places[self.place(name)];
+        self.chains.get(place.chain as usize).filter(|_| place.marks & Self::mark(name) > 0)
     }
 
     fn find(&self, name: u64) -> Option<u32> {
         if self.places.is_empty() {
             return None;
         }
-        let place = self.place(name);
-        if self.marks[place] & Self::mark(name) == 0 {
+        let Place { chain: mut at, marks } = self.places[self.place(name)];
+        if marks & Self::mark(name) == 0 {
             return None;
         }
-        let mut at = self.places[place];
         loop {
             let chain = self.chains.get(at as usize)?;
             if chain.name == name {
@@ -94,26 +134,24 @@ impl Index {
     }
 
     fn add(&mut self, name: u64, number: u64) {
-        // Half of the places stay free, so that few names share one.
-        if 2 * self.used >= self.places.len() {
+        // Two chains share a place, the later one in front: earlier ones are mostly of packets that were dropped.
+        if self.used >= 2 * self.places.len() {
             let all = std::mem::take(&mut self.places);
-            self.places = vec![NO_CHAIN; (all.len() * 2).max(1 << 10)];
-            self.marks = vec![0; self.places.len()];
-            for mut at in all {
+            self.places = vec![Place::FREE; (all.len() * 2).max(1 << 10)];
+            for Place { chain: mut at, .. } in all {
                 while let Some(chain) = self.chains.get(at as usize).copied() {
                     let place = self.place(chain.name);
-                    let (next, below) = (self.places[place], self.marks[place]);
+                    let Place { chain: next, marks: below } = self.places[place];
                     (self.chains[at as usize].next, self.chains[at as usize].below) = (next, below);
-                    (self.places[place], self.marks[place]) = (at, below | Self::mark(chain.name));
+                    self.places[place] = Place { chain: at, marks: below | Self::mark(chain.name) };
                     at = chain.next;
                 }
             }
         }
         let place = self.place(name);
-        let below = self.marks[place];
-        let chain = Chain { name, first: number, last: number, later: number, next: self.places[place], below };
-        self.marks[place] |= Self::mark(name);
-        self.places[place] = match self.free {
+        let Place { chain: next, marks: below } = self.places[place];
+        let chain = Chain { name, last: number, later: number, next, below };
+        let at = match self.free {
             Some(at) => {
                 self.free = Some(self.chains[at as usize].next).filter(|next| *next != NO_CHAIN);
                 self.chains[at as usize] = chain;
@@ -124,6 +162,7 @@ impl Index {
                 self.chains.len() as u32 - 1
             }
         };
+        self.places[place] = Place { chain: at, marks: below | Self::mark(name) };
         self.used += 1;
     }
 
@@ -131,12 +170,12 @@ impl Index {
     fn remove(&mut self, gone: u32) {
         let place = self.place(self.chains[gone as usize].name);
         let next = self.chains[gone as usize].next;
-        if self.places[place] == gone {
-            let below = if next == NO_CHAIN { 0 } else { self.chains[gone as usize].below };
-            (self.places[place], self.marks[place]) = (next, below);
+        if self.places[place].chain == gone {
+            let marks = if next == NO_CHAIN { 0 } else { self.chains[gone as usize].below };
+            self.places[place] = Place { chain: next, marks };
         } else {
             // Its mark stays, which costs a look at most.
-            let mut at = self.places[place];
+            let mut at = self.places[place].chain;
             while let Some(chain) = self.chains.get_mut(at as usize) {
                 if chain.next == gone {
                     chain.next = next;
@@ -200,11 +239,35 @@ impl<T> Flight<T> {
     /// Adds a packet that arrives at the port.
     pub fn push(&mut self, time: i128, (key, tag): (u64, u64), what: T) {
         let number = self.first + self.held.len() as u64;
-        self.held.push_back(Held { time, key, tag, out: None, equal: [NONE; 2], alike: [NONE; 2], what });
+        self.held.push_back(Held { time, key, tag, wait: NOT_OUT, equal: [0; 2], alike: [0; 2], what });
         append(&mut self.by_name, &mut self.held, self.first, (name(key, tag), number), |held| &mut held.equal);
         if let Some(index) = &mut self.by_key {
             append(index, &mut self.held, self.first, (key, number), |held| &mut held.alike);
         }
+    }
+
+    /// Hints that packets are pushed soon, or leave: of the second of them the place in the index is fetched, of the first, whose place is
+    /// there by now, the chain.
+    #[inline]
+    pub fn soon(&self, [first, second]: [Option<(u64, u64)>; 2]) {
+        if let Some((key, tag)) = second {
+            self.by_name.prefetch_place(name(key, tag));
+        }
+        if let Some(chain) = self.newest(first) {
+            prefetch(chain);
+        }
+    }
+
+    /// Hints that a packet leaves soon, whose chain is there by now: it is fetched itself.
+    #[inline]
+    pub fn leaving(&self, packet: Option<(u64, u64)>) {
+        if let Some(held) = self.newest(packet).and_then(|chain| self.held.get((chain.last - self.first) as usize)) {
+            prefetch(held);
+        }
+    }
+
+    fn newest(&self, packet: Option<(u64, u64)>) -> Option<&Chain> {
+        packet.and_then(|(key, tag)| self.by_name.newest(name(key, tag)))
     }
 
     /// Finds the packet of that identity that leaves at `out`: of equal ones the earliest after the last that left, as a port
@@ -237,7 +300,8 @@ impl<T> Flight<T> {
         let held = self.held.get_mut((number - self.first) as usize)?;
         self.overtaken += u64::from(held.time < self.latest);
         self.latest = self.latest.max(held.time);
-        held.out = Some(out);
+        // A wait of months is none.
+        held.wait = (out - held.time).clamp(-MOST_WAIT, MOST_WAIT) as i64;
         Some(held)
     }
 
@@ -252,7 +316,7 @@ impl<T> Flight<T> {
         }
         let mut index = Index::default();
         for at in 0..self.held.len() {
-            if self.held[at].out.is_none() {
+            if !self.held[at].is_out() {
                 let (key, number) = (self.held[at].key, self.first + at as u64);
                 append(&mut index, &mut self.held, self.first, (key, number), |held| &mut held.alike);
             }
@@ -275,7 +339,7 @@ impl<T> Flight<T> {
     /// Packets of these numbers that have not been seen behind.
     pub fn unseen(&self, from: u64, to: u64) -> impl Iterator<Item = &T> {
         let at = |number: u64| (number.saturating_sub(self.first) as usize).min(self.held.len());
-        self.held.range(at(from)..at(to).max(at(from))).filter(|held| held.out.is_none()).map(|held| &held.what)
+        self.held.range(at(from)..at(to).max(at(from))).filter(|held| !held.is_out()).map(|held| &held.what)
     }
 
     /// The earliest packet, and its number.
@@ -286,7 +350,7 @@ impl<T> Flight<T> {
     /// Removes the earliest packet; false if there is none.
     pub fn pop(&mut self) -> bool {
         let Some(held) = self.held.front() else { return false };
-        if held.out.is_none() {
+        if !held.is_out() {
             self.forget(self.first);
         }
         self.held.pop_front();
@@ -306,7 +370,7 @@ struct Choice {
 }
 
 /// The links of a packet in one kind of chains.
-type LinksOf<T> = fn(&mut Held<T>) -> &mut [u64; 2];
+type LinksOf<T> = fn(&mut Held<T>) -> &mut Links;
 
 /// Puts a packet at the end of its chain.
 fn append<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name, number): (u64, u64), links: LinksOf<T>) {
@@ -319,8 +383,9 @@ fn append<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name,
     if chain.later == NONE {
         chain.later = number;
     }
-    links(&mut held[(before - first) as usize])[1] = number;
-    links(&mut held[(number - first) as usize])[0] = before;
+    let places = (number - before) as u32;
+    links(&mut held[(before - first) as usize])[1] = places;
+    links(&mut held[(number - first) as usize])[0] = places;
 }
 
 /// The earliest of a chain from `after` on, or else the latest before.
@@ -335,30 +400,43 @@ fn choose<T>(
     let chain = &mut index.chains[at as usize];
     // What left last only grows: each packet is passed over once.
     while chain.later != NONE && chain.later < after {
-        chain.later = links(&mut held[(chain.later - first) as usize])[1];
+        chain.later = behind(chain.later, links(&mut held[(chain.later - first) as usize])).unwrap_or(NONE);
     }
-    let (number, side) = if chain.later == NONE { (chain.last, 0) } else { (chain.later, 1) };
-    let next = links(&mut held[(number - first) as usize])[side];
-    Some(Choice { number, next: Some(next).filter(|next| *next != NONE), chain: at, of_key: false })
+    let late = chain.later == NONE;
+    let number = if late { chain.last } else { chain.later };
+    let links = links(&mut held[(number - first) as usize]);
+    let next = if late { before(number, links) } else { behind(number, links) };
+    Some(Choice { number, next, chain: at, of_key: false })
+}
+
+/// The packet of a chain in front of another.
+#[inline]
+fn before(number: u64, [places, _]: &Links) -> Option<u64> {
+    (*places > 0).then(|| number - u64::from(*places))
+}
+
+/// The packet of a chain after another.
+#[inline]
+fn behind(number: u64, [_, places]: &Links) -> Option<u64> {
+    (*places > 0).then(|| number + u64::from(*places))
 }
 
 /// Takes a packet out of its chain.
 fn unlink<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (at, number): (u32, u64), links: LinksOf<T>) {
-    let [before, behind] = *links(&mut held[(number - first) as usize]);
+    let own = *links(&mut held[(number - first) as usize]);
+    let (before, behind) = (before(number, &own), behind(number, &own));
     let chain = &mut index.chains[at as usize];
     if chain.later == number {
-        chain.later = behind;
+        chain.later = behind.unwrap_or(NONE);
     }
-    match before {
-        NONE => chain.first = behind,
-        before => links(&mut held[(before - first) as usize])[1] = behind,
+    let places = before.zip(behind).map_or(0, |(before, behind)| (behind - before) as u32);
+    if let Some(before) = before {
+        links(&mut held[(before - first) as usize])[1] = places;
     }
-    match behind {
-        NONE => chain.last = before,
-        behind => links(&mut held[(behind - first) as usize])[0] = before,
-    }
-    if chain.first == NONE {
-        index.remove(at);
+    match (before, behind) {
+        (_, Some(behind)) => links(&mut held[(behind - first) as usize])[0] = places,
+        (Some(before), None) => chain.last = before,
+        (None, None) => index.remove(at),
     }
 }
 
@@ -383,7 +461,7 @@ mod tests {
         assert_eq!(flight.leave(7, 0, 12).unwrap().what, 3, "the second was dropped: the third packet has left already");
         assert_eq!((flight.leave(7, 0, 13).unwrap().what, flight.overtaken), (1, 1), "unless it comes after all");
         assert!(flight.leave(7, 0, 14).is_none());
-        let outs: Vec<_> = std::iter::from_fn(|| pop(&mut flight)).map(|held| held.out.unwrap()).collect();
+        let outs: Vec<_> = std::iter::from_fn(|| pop(&mut flight)).map(|held| held.out().unwrap()).collect();
         assert_eq!(outs, [10, 13, 11, 12]);
     }
 

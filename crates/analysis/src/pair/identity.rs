@@ -119,7 +119,13 @@ impl Seen {
         } else {
             let wanted = (headers.payload as usize).min(PAYLOAD);
             let payload = frame.data.get(headers.payload_at..headers.payload_at + wanted).filter(|bytes| !bytes.is_empty());
-            tag = payload.map_or(tag, |bytes| bytes.iter().fold(9, |hash, byte| mix(hash, u64::from(*byte))) | 1);
+            tag = payload.map_or(tag, |bytes| {
+                // The length is in the key.
+                let mut words = [0; PAYLOAD];
+                words[..bytes.len()].copy_from_slice(bytes);
+                let words = u128::from_le_bytes(words);
+                mix(mix(9, words as u64), (words >> 64) as u64) | 1
+            });
         }
         Seen {
             time: frame.time_ps,

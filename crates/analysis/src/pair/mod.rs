@@ -9,6 +9,7 @@ mod checks;
 mod coarse;
 mod envelope;
 mod flight;
+mod flows;
 mod identity;
 mod reader;
 mod report;

@@ -4,13 +4,13 @@
 use super::align::{float, Alignment};
 use super::checks::{Checks, Known};
 use super::flight::{Flight, Held};
-use super::identity::{spread, Seen};
+use super::flows::Flows;
+use super::identity::Seen;
 use super::report::{PairReport, Sums};
 use super::rows::Packets;
 use super::side::NEVER;
 use super::waits::Waits;
 use super::{Pair, MOST_HELD};
-use crate::capture::FlowKey;
 use crate::input::context::name_of;
 use crate::input::context::Context;
 use crate::input::number::NumberError;
@@ -29,8 +29,6 @@ const STEPS: usize = 1 << 14;
 /// Lead by which packets before are read ahead [ps]: a packet that comes out before it went in, by clocks and stamps, is known
 /// all the same.
 const SLACK: i128 = 1_000_000_000;
-/// Number of flows whose numbers are at hand.
-const FLOWS: usize = 1 << 12;
 
 /// Queues and waits are compared where the port was busy: of packets that waited [ps].
 const WAITED: i128 = 1_000_000;
@@ -38,8 +36,8 @@ const WAITED: i128 = 1_000_000;
 /// Facts about a packet that are known when it arrives.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
-    flow: FlowKey,
-    hosts: (u64, u64),
+    /// Slot of the packet's flow.
+    flow: u32,
     bytes: u32,
     /// True if the packet was marked when it arrived; after it has left: if the port marked it.
     marked: bool,
@@ -111,8 +109,7 @@ pub struct PairReader {
     ended: bool,
     given: u64,
     port: Option<u32>,
-    /// Numbers of flows, each in the place that its hosts and ports give.
-    flows: Vec<Option<(FlowKey, u32)>>,
+    flows: Flows,
     sums: Sums,
     waits: Waits,
     checks: Checks,
@@ -136,7 +133,7 @@ impl PairReader {
             ended: false,
             given: 0,
             port: None,
-            flows: vec![None; FLOWS],
+            flows: Flows::default(),
             sums: Sums::default(),
             waits: Waits::default(),
             checks: Checks::default(),
@@ -162,15 +159,12 @@ impl PairReader {
         match self.before.peek()? {
             Some(arrives) if arrives <= leaves + SLACK => {
                 if let Some(seen) = self.before.first()? {
-                    self.known.before(seen);
-                    let arrival = Arrival {
-                        flow: seen.flow,
-                        hosts: seen.hosts,
-                        bytes: seen.bytes,
-                        marked: seen.marked,
-                        ttl: seen.ttl,
-                        has_data: seen.has_data,
-                    };
+                    let flow = self.flows.take(seen);
+                    if self.flows.may_be_new(flow) {
+                        self.known.before(seen);
+                    }
+                    let Seen { bytes, marked, ttl, has_data, .. } = *seen;
+                    let arrival = Arrival { flow, bytes, marked, ttl, has_data };
                     let time = seen.time;
                     self.flight.push(time, (seen.key, seen.tag), arrival);
                     self.before.skip();
@@ -232,7 +226,8 @@ impl PairReader {
         match (before, self.flight.last) {
             (Some(before), Some(last)) if before < last => {
                 let (overhead, there) = (self.pair.overhead, &self.alignment().destinations);
-                let here = |what: &&Arrival| there.as_ref().is_none_or(|there| there.contains(&what.hosts.1));
+                let flows = &self.flows;
+                let here = |what: &&Arrival| there.as_ref().is_none_or(|there| there.contains(&flows.receiver(what.flow)));
                 let unseen = self.flight.unseen(before + 1, last).filter(here);
                 let missing = unseen.fold((0, 0), |(bytes, n), what| (bytes + u64::from(what.bytes) + overhead, n + 1));
                 self.checks.leaves(last, left, overhead, missing);
@@ -277,14 +272,8 @@ impl PairReader {
         let time = if follows { previous.arrived + (left - previous.left) } else { left };
         let latest = self.strangers.back().map_or(self.latest, |last| last.time);
         let time = time.max(latest).min(left);
-        let arrival = Arrival {
-            flow: seen.flow,
-            hosts: seen.hosts,
-            bytes: seen.bytes,
-            marked: false,
-            ttl: seen.ttl,
-            has_data: seen.has_data,
-        };
+        let flow = self.flows.take(seen);
+        let arrival = Arrival { flow, bytes: seen.bytes, marked: false, ttl: seen.ttl, has_data: seen.has_data };
         self.strangers.push_back(Stranger { time, left, arrival });
         let left = Left { arrived: time, left, bytes: seen.bytes };
         if self.counts(time) {
@@ -305,7 +294,7 @@ impl PairReader {
     /// True if the fate of a packet is known.
     fn is_decided(&self, number: u64, held: &Held<Arrival>) -> bool {
         let alignment = self.alignment();
-        held.out.is_some() || self.is_passed(number) || self.ended || self.now - held.time > alignment.longest
+        held.is_out() || self.is_passed(number) || self.ended || self.now - held.time > alignment.longest
     }
 
     /// Hands over packets whose fate is known.
@@ -316,18 +305,20 @@ impl PairReader {
             if let Some(Stranger { time, left, arrival }) = stranger.copied() {
                 self.strangers.pop_front();
                 self.record((time, Some(left)), &arrival, context, batch)?;
+                self.flows.leave(arrival.flow);
                 continue;
             }
             let Some((number, held)) = head else { return Ok(()) };
             if !self.is_decided(number, held) {
                 return Ok(());
             }
-            let (time, out, what) = (held.time, held.out, held.what);
+            let (time, out, what) = (held.time, held.out(), held.what);
             let passed = self.is_passed(number);
             self.flight.pop();
             if out.is_some() || !self.is_left_out(time, &what, passed) {
                 self.record((time, out), &what, context, batch)?;
             }
+            self.flows.leave(what.flow);
         }
         Ok(())
     }
@@ -336,7 +327,7 @@ impl PairReader {
     fn is_left_out(&mut self, time: i128, what: &Arrival, passed: bool) -> bool {
         let alignment = &self.pair.alignment;
         let out = &mut self.sums.left_out;
-        let counter = if alignment.destinations.as_ref().is_some_and(|there| !there.contains(&what.hosts.1)) {
+        let counter = if alignment.destinations.as_ref().is_some_and(|there| !there.contains(&self.flows.receiver(what.flow))) {
             &mut out.elsewhere
         } else if time < alignment.behind.0 {
             &mut out.at_start
@@ -364,7 +355,11 @@ impl PairReader {
                 .value(format!("{time} ps"))
         };
         let at = context.origin.time(u128::try_from(time).unwrap_or(0)).map_err(late)?;
-        let flow = self.flow(arrival, context)?;
+        let connections = &self.pair.connections;
+        let flow = self.flows.number(arrival.flow, |key| {
+            let name = name_of((key.0, key.1), key.3, key.2, key.4);
+            context.flows.lock().connected(name.as_bytes(), || connections.of(key, context.origin))
+        })?;
         let port = match self.port {
             Some(port) => port,
             None => *self.port.insert(context.ports.index(self.pair.port.as_bytes())?),
@@ -401,18 +396,6 @@ impl PairReader {
         batch.ports.push(port);
         batch.waits.push(wait.map_or(NO_WAIT, |wait| u64::try_from(wait).unwrap_or(NO_WAIT - 1)));
         Ok(())
-    }
-
-    fn flow(&mut self, arrival: &Arrival, context: &mut Context) -> Result<u32, Problem> {
-        let key = arrival.flow;
-        let place = spread(arrival.hosts, key.3) as usize % FLOWS;
-        if let Some((_, flow)) = self.flows[place].filter(|(known, _)| *known == key) {
-            return Ok(flow);
-        }
-        let name = name_of((key.0, key.1), key.3, key.2, key.4);
-        let flow = context.flows.lock().connected(name.as_bytes(), || self.pair.connections.of(&key, context.origin))?;
-        self.flows[place] = Some((key, flow));
-        Ok(flow)
     }
 }
 

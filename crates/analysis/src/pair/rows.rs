@@ -192,12 +192,15 @@ pub struct Again {
     flows: Vec<Option<Flow>>,
     latest: i128,
     given: u64,
-    next: Option<Seen>,
+    /// The packet that was read last, and true if it is the next one: it is written where it stays.
+    next: Seen,
+    ready: bool,
 }
 
 impl Again {
     fn new(rows: Arc<Rows>) -> Again {
-        Again { rows, block: 0, at: 0, buffer: Vec::new(), flows: vec![None; FLOWS], latest: 0, given: 0, next: None }
+        let flows = vec![None; FLOWS];
+        Again { rows, block: 0, at: 0, buffer: Vec::new(), flows, latest: 0, given: 0, next: Seen::NONE, ready: false }
     }
 
     /// Bytes that are left of the present block, or of the next one; empty at the end.
@@ -221,42 +224,42 @@ impl Again {
         Ok(&blocks.get(self.block - 1).unwrap_or(&self.buffer)[self.at..])
     }
 
-    fn read(&mut self) -> Result<Option<Seen>, Error> {
+    /// Reads the next packet; false at the end.
+    #[inline]
+    fn read(&mut self) -> Result<bool, Error> {
         let latest = self.latest;
         let rest = self.rest()?;
-        let Some(row) = rest.first_chunk::<ROW>() else { return Ok(None) };
-        let (flags, place) = (row[30], usize::from(u16::from_le_bytes([row[28], row[29]])));
+        let Some(row) = rest.first_chunk::<ROW>().copied() else { return Ok(false) };
+        let (flags, place) = (row[30], usize::from(u16::from_le_bytes([row[28], row[29]])) % FLOWS);
         let mut size = ROW;
         let time = if flags & FAR > 0 {
             size += FAR_TIME;
             long(rest, ROW) as i128
         } else {
-            latest + i128::from(word(row, 0) as i64)
+            latest + i128::from(word(&row, 0) as i64)
         };
-        let seen = Seen {
-            time,
-            key: word(row, 8),
-            tag: word(row, 16),
-            bytes: half(row, 24),
-            marked: flags & MARKED > 0,
-            has_data: flags & HAS_DATA > 0,
-            ttl: row[31],
-            ..Seen::NONE
-        };
-        let new = (flags & NEW_FLOW > 0).then(|| read_flow(&rest[size..]));
-        self.at += size + if new.is_some() { FLOW } else { 0 };
+        if flags & NEW_FLOW > 0 {
+            let flow = read_flow(&rest[size..]);
+            self.flows[place] = Some(flow);
+            size += FLOW;
+        }
+        self.at += size;
         self.latest = time;
-        let known = &mut self.flows[place % FLOWS];
-        *known = new.or(*known);
-        let (flow, hosts) = known.unwrap_or((seen.flow, seen.hosts));
-        Ok(Some(Seen { flow, hosts, ..seen }))
+        let next = &mut self.next;
+        if let Some((flow, hosts)) = &self.flows[place] {
+            (next.flow, next.hosts) = (*flow, *hosts);
+        }
+        (next.time, next.key, next.tag, next.bytes) = (time, word(&row, 8), word(&row, 16), half(&row, 24));
+        (next.marked, next.has_data, next.ttl) = (flags & MARKED > 0, flags & HAS_DATA > 0, row[31]);
+        Ok(true)
     }
 
+    #[inline]
     fn first(&mut self) -> Result<Option<&Seen>, Error> {
-        if self.next.is_none() {
-            self.next = self.read()?;
+        if !self.ready {
+            self.ready = self.read()?;
         }
-        Ok(self.next.as_ref())
+        Ok(Some(&self.next).filter(|_| self.ready))
     }
 }
 
@@ -300,7 +303,7 @@ impl Packets {
     #[inline]
     pub fn skip(&mut self) {
         match self {
-            Packets::Rows(again) => again.given += u64::from(again.next.take().is_some()),
+            Packets::Rows(again) => again.given += u64::from(std::mem::take(&mut again.ready)),
             Packets::Captures(side) => side.skip(),
         }
     }

@@ -6,6 +6,7 @@ use crate::capture::links::{name_of_number, number_named, number_of};
 use crate::capture::survey::Grain;
 use crate::capture::{ends_inside, unreadable, CaptureFile, Connections};
 use crate::display::count;
+use crate::input::prefetch::prefetch;
 use crate::input::problem::{Problem, Problems};
 use crate::input::sorter::{unsorted, Sorted, Sorter};
 use fanin_wire::{Capture, Direction, Trouble, Tunnel};
@@ -18,10 +19,16 @@ const AHEAD: usize = 256;
 /// Number of packets that are sorted in memory at a time; runs of so many are merged. Tests have few packets, and several runs of
 /// them.
 const SORTED: usize = if cfg!(test) { 300 } else { 1 << 17 };
+/// Number of packets before its turn at which what a packet needs is fetched.
+pub const SOONER: usize = 8;
 /// Number of places by which copies of a packet are recognised, and their largest distance, in packets and time [ps].
 const PLACES: usize = 1 << 13;
-const NEAR: u64 = 1 << 14;
-const SOON: i128 = 1_000_000_000_000;
+const NEAR: u32 = 1 << 14;
+const SOON: i64 = 1_000_000_000_000;
+/// Time of a place at which no packet was [ps].
+const LONG_AGO: i64 = -2 * SOON;
+/// Largest time after the first packet that is told apart [ps]: no trace is so long.
+const MOST_TIME: i128 = 1 << 62;
 /// Share of packets, one in so many, captured at two interfaces from which the capture is of both; and number of interfaces that
 /// are named then.
 const TWICE: u64 = 10;
@@ -100,10 +107,12 @@ pub struct Passed {
 
 type Input = Box<dyn Read + Send>;
 
-/// Packets that were captured lately, by their names: half of each, in so little memory that it stays in the cache, and the rest.
+/// Packets that were captured lately, by their names.
 struct Copies {
-    marks: Vec<u32>,
-    places: Vec<(u64, u64, i128, u32)>,
+    /// Time of the first packet [ps].
+    zero: Option<i128>,
+    /// Name, time after the first packet [ps], number (its last bits), and interface.
+    places: Vec<(u64, i64, u32, u32)>,
 }
 
 impl Copies {
@@ -114,17 +123,21 @@ impl Copies {
             return false;
         }
         let name = seen.name();
-        let index = name as usize % PLACES;
-        let mark = (name >> 32) as u32;
-        let known = std::mem::replace(&mut self.marks[index], mark) == mark;
-        let place = &mut self.places[index];
-        let copy = known && place.0 == name && at.abs_diff(place.1) < NEAR && seen.time - place.2 < SOON;
+        let place = &mut self.places[name as usize % PLACES];
+        let time = (seen.time - *self.zero.get_or_insert(seen.time)).min(MOST_TIME) as i64;
+        let copy = place.0 == name && (at as u32).wrapping_sub(place.2) < NEAR && time - place.1 < SOON;
         if !copy {
-            *place = (name, at, seen.time, seen.interface);
+            *place = (name, time, at as u32, seen.interface);
         } else if seen.interface != place.3 {
             *elsewhere += 1;
         }
         copy
+    }
+
+    /// Hints that a packet is looked for soon.
+    #[inline]
+    fn soon(&self, seen: &Seen) {
+        prefetch(&self.places[seen.name() as usize % PLACES]);
     }
 }
 
@@ -167,7 +180,7 @@ impl Side {
             sorted: None,
             count: 0,
             latest: NEVER,
-            copies: Copies { marks: vec![0; PLACES], places: vec![(0, 0, NEVER, 0); PLACES] },
+            copies: Copies { zero: None, places: vec![(0, LONG_AGO, 0, 0); PLACES] },
             packets: BTreeMap::new(),
             here: ((0, None), 0),
             passed: Passed::default(),
@@ -217,6 +230,12 @@ impl Side {
         Ok(self.ahead.front().filter(|_| self.ready))
     }
 
+    /// Packet that was read ahead, by so many after the next one: it may be a copy.
+    #[inline]
+    pub fn ahead(&self, by: usize) -> Option<&Seen> {
+        self.ahead.get(by)
+    }
+
     /// Goes on to the packet after the next one.
     #[inline]
     pub fn skip(&mut self) {
@@ -242,6 +261,9 @@ impl Side {
                 self.in_order()?;
             } else {
                 self.nearly_in_order()?;
+            }
+            if let Some(seen) = self.ahead.get(SOONER) {
+                self.copies.soon(seen);
             }
             let Some(seen) = self.ahead.front_mut() else { return Ok(false) };
             let at = self.count;
@@ -324,14 +346,15 @@ impl Side {
             if let Some(connections) = self.connections.as_mut().filter(|_| time >= 0 && !only_notice) {
                 connections.see(&frame, headers.as_ref());
             }
-            let headers = headers.filter(|_| !only_notice);
-            let mirror = headers.as_ref().and_then(|headers| headers.wrap?.mirror);
-            let number = number_of(&frame, mirror.as_ref());
+            let headers = headers.as_ref().filter(|_| !only_notice);
+            let wrap = headers.and_then(|headers| headers.wrap.as_ref());
+            let mirror = wrap.and_then(|wrap| wrap.mirror.as_ref());
+            let number = number_of(&frame, mirror);
             let direction = mirror.map_or(frame.direction, |mirror| mirror.direction);
-            let wrapped = headers.as_ref().and_then(|headers| Some(headers.wrap.as_ref()?.kind));
+            let wrapped = wrap.map(|wrap| wrap.kind);
             let looked = headers.map(|headers| {
-                self.ahead.push_back(Seen::of(&frame, &headers, number, self.how.matching, self.how.without_fcs));
-                look_at(&frame, Some(&headers), self.ahead[ahead].bytes, || 0)
+                self.ahead.push_back(Seen::of(&frame, headers, number, self.how.matching, self.how.without_fcs));
+                look_at(&frame, Some(headers), self.ahead[ahead].bytes, || 0)
             });
             if let Some(place) = &self.how.place {
                 let name = &capture.interfaces()[interface].name;

@@ -9,8 +9,9 @@ const STEPS: u64 = 64;
 const BITS: u32 = 6;
 /// Classes that the histogram of the report takes together.
 const TOGETHER: usize = 16;
-/// Flows that are distinguished.
+/// Flows that are distinguished, and flows that are at hand.
 const FLOWS: usize = 1 << 18;
+const LATELY: usize = 1 << 10;
 
 /// Waiting times of packets that left the port.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -58,7 +59,10 @@ pub struct Waits {
     counts: Vec<u64>,
     all: Tally,
     max_at: u64,
-    flows: BTreeMap<u32, Tally>,
+    /// Flows in order of appearance; their places by number, and those of a few, each at the place that its number gives.
+    flows: Vec<(u32, Tally)>,
+    places: BTreeMap<u32, usize>,
+    lately: Vec<usize>,
     pub of_other_flows: u64,
 }
 
@@ -81,11 +85,25 @@ fn edge(class: usize) -> u64 {
 
 impl Waits {
     fn flow(&mut self, flow: u32) -> Option<&mut Tally> {
-        if self.flows.len() >= FLOWS && !self.flows.contains_key(&flow) {
-            self.of_other_flows += 1;
-            return None;
+        if self.lately.is_empty() {
+            self.lately = vec![0; LATELY];
         }
-        Some(self.flows.entry(flow).or_default())
+        let lately = &mut self.lately[flow as usize % LATELY];
+        if self.flows.get(*lately).is_none_or(|(known, _)| *known != flow) {
+            *lately = match self.places.get(&flow) {
+                Some(place) => *place,
+                None if self.flows.len() >= FLOWS => {
+                    self.of_other_flows += 1;
+                    return None;
+                }
+                None => {
+                    self.places.insert(flow, self.flows.len());
+                    self.flows.push((flow, Tally::default()));
+                    self.flows.len() - 1
+                }
+            };
+        }
+        self.flows.get_mut(*lately).map(|(_, tally)| tally)
     }
 
     pub fn add(&mut self, flow: u32, wait: u64, at: u64) {
@@ -117,8 +135,8 @@ impl Waits {
 
     /// Flows none of whose packets left the port, and the number of these packets that count as dropped.
     pub fn never_left(&self) -> (u64, u64) {
-        let never = self.flows.values().filter(|t| t.packets == 0);
-        never.fold((0, 0), |(flows, packets), t| (flows + 1, packets + t.dropped))
+        let never = self.flows.iter().filter(|(_, t)| t.packets == 0);
+        never.fold((0, 0), |(flows, packets), (_, t)| (flows + 1, packets + t.dropped))
     }
 
     fn at(&self, share: f64) -> u64 {
@@ -141,11 +159,11 @@ impl Waits {
             return None;
         }
         let mean = |t: &Tally| if t.packets > 0 { t.sum as f64 / t.packets as f64 } else { 0.0 };
-        let mut flows: Vec<(&u32, &Tally)> = self.flows.iter().collect();
-        flows.sort_by_key(|(flow, t)| (std::cmp::Reverse((t.max, t.sum)), **flow));
-        let row = |(flow, t): &(&u32, &Tally)| FlowWait {
-            flow: **flow,
-            name: name(**flow),
+        let mut flows: Vec<&(u32, Tally)> = self.flows.iter().collect();
+        flows.sort_by_key(|(flow, t)| (std::cmp::Reverse((t.max, t.sum)), *flow));
+        let row = |(flow, t): &&(u32, Tally)| FlowWait {
+            flow: *flow,
+            name: name(*flow),
             packets: t.packets,
             dropped: t.dropped,
             mean_ps: mean(t),

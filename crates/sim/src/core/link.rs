@@ -417,6 +417,14 @@ impl Link {
         rings.at(self.place(number))
     }
 
+    /// Hints that the entry of a number is read soon, if there is one already.
+    #[inline(always)]
+    pub fn prefetch(&self, rings: Rings<'_>, number: u32) {
+        if self.tail != number {
+            super::prefetch::prefetch(rings.address(self.place(number)));
+        }
+    }
+
     /// Hints that the entry which is next to arrive is read soon, where its ring does not stand beside the link.
     #[inline(always)]
     pub fn prefetch_long_ring(&self, rings: Rings<'_>) {

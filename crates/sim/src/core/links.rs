@@ -272,6 +272,12 @@ impl<'a> Items<'a> {
         unsafe { &(*self.blocks.add(l)).pair.link }
     }
 
+    /// Hints that a link is read soon.
+    #[inline(always)]
+    pub fn prefetch_link(&self, l: LinkId) {
+        super::prefetch::prefetch(self.blocks.wrapping_add(l.index()));
+    }
+
     /// Hints that a link is read soon, and its ring, if that stands beside it.
     #[inline(always)]
     pub fn prefetch(&self, l: LinkId) {

@@ -6,7 +6,7 @@ use super::port::at_dequeue;
 use super::Core;
 use crate::ledger::Fate;
 use fanin_packet::{Ecn, Envelope, PacketId};
-use fanin_switch::{Admission, DropReason, MarkReason, MarkVerdict, PortView};
+use fanin_switch::{Admission, DropReason, MarkReason, MarkVerdict, Marker, PortView, Way};
 use fanin_units::{LinkId, QueueClass, Time};
 
 /// Reason for which a port does not accept a packet.
@@ -168,6 +168,32 @@ impl Core {
         if let Some(marker) = markers.and_then(|markers| markers.get_mut(class.index())) {
             marker.on_refused(&found, whole);
         }
+    }
+
+    fn marker_of(&mut self, l: LinkId, class: QueueClass) -> &mut Marker {
+        let port = &mut self.ports[l];
+        let markers = port.queues.as_deref_mut().and_then(|queues| queues.markers.as_deref_mut());
+        match markers.and_then(|markers| markers.get_mut(class.index())) {
+            Some(marker) if port.by_class => marker,
+            _ => &mut port.marker,
+        }
+    }
+
+    /// True if the marking policy may send elsewhere a packet of a class that the port does not take.
+    pub fn finds_ways(&mut self, l: LinkId, class: QueueClass, refusal: &Refusal) -> bool {
+        self.marker_of(l, class).finds_ways(refusal.reason, refusal.room)
+    }
+
+    /// The port that the marking policy gives a packet of a class which its own does not take; `None`: no other.
+    #[cold]
+    pub fn way(&mut self, l: LinkId, class: QueueClass, view: &PortView, packet: PacketId, ways: &[Way]) -> Option<LinkId> {
+        let found = if self.ports[l].by_class { self.class_view(l, class, view) } else { *view };
+        let envelope = self.pool[packet];
+        let chosen = self.marker_of(l, class).way(&found, &envelope, ways);
+        if chosen.is_none() {
+            self.undecided(l, class);
+        }
+        chosen.flatten().map(LinkId)
     }
 
     /// The queue of a traffic class at a port.

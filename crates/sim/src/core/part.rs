@@ -8,6 +8,7 @@ use super::gate::Asks;
 use super::link::Entry;
 use super::pool::Carried;
 use super::port::Owner;
+use super::prefetch::prefetch_lines;
 use super::{Core, TimerKey};
 use fanin_packet::{Kind, PacketId};
 use fanin_telemetry::Stamp;
@@ -46,8 +47,10 @@ struct Besides {
     asks: Option<Asks>,
 }
 
-/// Links that are fetched ahead of the one that is looked at.
-const FETCHED: usize = 6;
+/// Places by which links and packets that come next are fetched ahead of the one that is looked at: first what is known, then what that leads
+/// to. Few of them are in the cache.
+const FAR: usize = 16;
+const NEAR: usize = 8;
 
 /// A link from here to another part.
 struct Cut {
@@ -141,14 +144,26 @@ impl Core {
         }
     }
 
-    /// Link number `i` of those that are cut and lead from here. Those that follow are fetched.
+    /// The first link from number `i` on, of those that are cut and lead from here, over which anything that has not been exported goes or may
+    /// go; `i` is its number then. What follows is fetched.
     #[inline]
-    pub fn cut_link(&self, i: usize) -> Option<LinkId> {
+    pub fn cut_link(&self, i: &mut usize) -> Option<LinkId> {
         let cut = &self.part.as_deref()?.cut;
-        if let Some(soon) = cut.get(i + FETCHED) {
-            self.links.prefetch(soon.link);
+        let links = self.links.items();
+        loop {
+            let Cut { link, next, .. } = cut.get(*i)?;
+            if let Some(soon) = cut.get(*i + FAR) {
+                links.prefetch_link(soon.link);
+            }
+            if let Some(Cut { link, next, .. }) = cut.get(*i + NEAR) {
+                links.at(*link).prefetch(links.rings, *next);
+            }
+            let of = links.at(*link);
+            if of.tail != *next || of.is_followed() {
+                return Some(*link);
+            }
+            *i += 1;
         }
-        Some(cut.get(i)?.link)
     }
 
     /// Forgets what was known of departures that are no events.
@@ -194,13 +209,17 @@ impl Core {
 
     /// Puts packets that another part has exported onto their wires.
     pub fn import_all(&mut self, packets: &mut Vec<Crossing>) {
-        let mut soon = packets.iter().skip(FETCHED).map(|crossing| crossing.link).collect::<Vec<_>>().into_iter();
-        for crossing in packets.drain(..) {
-            if let Some(link) = soon.next() {
-                self.links.prefetch(link);
+        for i in 0..packets.len() {
+            if let Some(soon) = packets.get(i + FAR) {
+                prefetch_lines::<3, _>(soon);
             }
-            self.import(crossing);
+            if let Some(next) = packets.get(i + NEAR) {
+                self.links.prefetch(next.link);
+                self.pool.prefetch_place(NEAR);
+            }
+            self.import(&mut packets[i]);
         }
+        packets.clear();
     }
 
     /// Notes that go with a packet over link `l` and are not in its frame.
@@ -214,11 +233,11 @@ impl Core {
     }
 
     /// Puts a packet that another part has exported onto its wire.
-    fn import(&mut self, crossing: Crossing) {
-        let Crossing { link: l, arrive, frame, carried, besides } = crossing;
+    fn import(&mut self, crossing: &mut Crossing) {
+        let Crossing { link: l, arrive, frame, .. } = *crossing;
         debug_assert!(arrive > self.now, "a packet over {l} that arrives at {arrive}, after {}", self.now);
-        let packet = self.pool.land(carried);
-        if let Some(Besides { stamp, asks }) = besides.map(|besides| *besides) {
+        let packet = self.pool.land(&mut crossing.carried);
+        if let Some(Besides { stamp, asks }) = crossing.besides.take().map(|besides| *besides) {
             if let (Some(stamps), Some(stamp)) = (self.ledger.stamps.as_deref_mut(), stamp) {
                 stamps.write(packet, stamp);
             }

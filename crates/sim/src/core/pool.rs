@@ -310,13 +310,13 @@ impl Pool {
     }
 
     /// Takes a packet in that another pool has let go.
-    pub fn land(&mut self, carried: Carried) -> PacketId {
-        let Carried { envelope, route, header, number, besides, control } = carried;
+    pub fn land(&mut self, carried: &mut Carried) -> PacketId {
+        let Carried { envelope, route, header, number, control, .. } = *carried;
         let id = self.take();
         self.outer[id.index()] = Outer { envelope, route };
         self.inner[id.index()] = Inner { header, number };
         self.control += u64::from(control);
-        let Some(Besides { shim, records, message }) = besides.map(|besides| *besides) else { return id };
+        let Some(Besides { shim, records, message }) = carried.besides.take().map(|besides| *besides) else { return id };
         if let Some(shim) = shim {
             self.keep_shim(id, shim);
         }
@@ -398,6 +398,14 @@ impl Pool {
     pub fn prefetch_whole(&self, id: PacketId) {
         prefetch(self.outer.as_ptr().wrapping_add(id.index()));
         prefetch(self.inner.as_ptr().wrapping_add(id.index()));
+    }
+
+    /// Hints that the place is written soon which is taken after so many others.
+    #[inline(always)]
+    pub fn prefetch_place(&self, after: usize) {
+        if let Some(id) = self.free.len().checked_sub(after + 1).and_then(|i| self.free.get(i)) {
+            self.prefetch_whole(*id);
+        }
     }
 
     /// Hints that a packet is about to leave its queue.

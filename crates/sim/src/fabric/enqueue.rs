@@ -227,6 +227,15 @@ impl Fabric {
         let view = core.view(l);
         let (s, _) = core.switch_port(l);
         let frame = core.pool[packet].frame;
+        if !self.detouring && core.finds_ways(l, class, &refusal) {
+            let ways = self.ways(core, (l, via), packet);
+            if let Some(other) = core.way(l, class, &view, packet, &ways) {
+                core.make_events(l);
+                core.note_refusal(l, &view, packet, frame, refusal);
+                let (_, port) = core.switch_port(other);
+                return self.carry_out(core, (l, via), packet, Verdict::Detour(port), refusal.reason);
+            }
+        }
         if !self.switches[s].hooks.any(Hooks::REFUSAL) {
             core.note_refusal(l, &view, packet, frame, refusal);
             return self.drop_packet(core, l, packet, refusal.reason);

@@ -4,14 +4,14 @@ use super::failover::FAILOVER;
 use super::switch::Fabric;
 use super::switch_view::SwitchView;
 use crate::core::departures::Departed;
-use crate::core::link::flag;
+use crate::core::link::{flag, FarEnd};
 use crate::core::marking::Refusal;
 use crate::core::message::{message_of, packet_alone, packet_of};
 use crate::core::Core;
 use fanin_packet::{Envelope, Extra, Kind, Packet, PacketId};
 use fanin_switch::{
     Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Mechanisms, Message, Node, PortNo, PortView, Refused,
-    Turn, Verdict,
+    Turn, Verdict, Way,
 };
 use fanin_units::{LinkId, SwitchId};
 
@@ -306,6 +306,22 @@ impl Fabric {
             debug_assert!(verdict != Verdict::Hold, "a refused packet is held");
             debug_assert!(!detoured || !matches!(verdict, Verdict::Detour(_)), "a packet is detoured once at a switch");
             verdict
+        })
+    }
+
+    /// The other ports of the switch to which a packet may go that port `l` does not take.
+    #[cold]
+    pub fn ways(&mut self, core: &mut Core, (l, via): (LinkId, Option<LinkId>), packet: PacketId) -> Vec<Way> {
+        let (s, own) = core.switch_port(l);
+        let (envelope, from) = (core.pool[packet], via.map(|via| self.ingress[via]));
+        let others: Vec<PortNo> = (0..self.switches[s].ports.len() as u16).map(PortNo).filter(|port| *port != own).collect();
+        self.with_mechanisms(core, s, |_, view, _| {
+            let way = |port: PortNo| {
+                let (link, queue_bytes) = (view.link(port), view.view(port).queue_bytes);
+                let to_host = matches!(view.core.links[link].far_end(), FarEnd::Host(_));
+                Way { port: link.0, queue_bytes, room: view.has_room(port, &envelope), to_host, back: from == Some(port.0) }
+            };
+            others.into_iter().map(way).collect()
         })
     }
 

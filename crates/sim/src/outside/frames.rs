@@ -1,11 +1,11 @@
 //! Frames of co-simulation: docs/cosimulation.md. Fixed sizes, little-endian, one request and one reply at a time.
 
 use fanin_packet::Kind;
-use fanin_switch::{Answer, Moment, Question};
+use fanin_switch::{Answer, Moment, OutsideParams, Question, Way};
 use fanin_units::Amount;
 
 /// Version of the protocol.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 const MAGIC: [u8; 8] = *b"fanin-co";
 
 /// Sizes of the frames \[bytes\].
@@ -14,6 +14,8 @@ pub const PORT: usize = 96;
 pub const WELCOME: usize = 96;
 pub const REQUEST: usize = 64;
 pub const REPLY: usize = 16;
+/// A port to which a packet may go, behind the request; before the first of them their number, in as many bytes as half of one.
+pub const WAY: usize = 16;
 
 const NAME: usize = 64;
 
@@ -21,6 +23,8 @@ const NAME: usize = 64;
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortFacts {
     pub number: u32,
+    /// True if the block decides about the port's packets; false: they may go there by its decision.
+    pub asked: bool,
     /// Wire bytes of each frame besides the frame's own.
     pub overhead: u16,
     pub classes: u8,
@@ -58,15 +62,16 @@ fn get_text(field: &[u8]) -> Option<String> {
 }
 
 /// The first frame of a connection and one for each port behind it.
-pub fn hello(seed: u64, (departures, refusals): (bool, bool), settings: &str, ports: &[PortFacts]) -> Vec<u8> {
+pub fn hello(seed: u64, params: &OutsideParams, ports: &[PortFacts]) -> Vec<u8> {
     let mut all = vec![0; HELLO + PORT * ports.len()];
     put(&mut all, 0, MAGIC);
     put(&mut all, 8, VERSION.to_le_bytes());
     put(&mut all, 12, (ports.len() as u32).to_le_bytes());
     put(&mut all, 16, seed.to_le_bytes());
-    all[24] = u8::from(departures);
-    all[25] = u8::from(refusals);
-    put_text(&mut all[32..HELLO], settings);
+    all[24] = u8::from(params.departures);
+    all[25] = u8::from(params.refusals);
+    all[26] = u8::from(params.detours);
+    put_text(&mut all[32..HELLO], &params.settings);
     for (port, frame) in ports.iter().zip(all[HELLO..].chunks_exact_mut(PORT)) {
         let (unit, buffer) = match port.buffer {
             None => (0, 0),
@@ -80,6 +85,7 @@ pub fn hello(seed: u64, (departures, refusals): (bool, bool), settings: &str, po
         frame[7] = unit;
         put(frame, 8, port.rate_bps.to_le_bytes());
         put(frame, 16, buffer.to_le_bytes());
+        frame[24] = u8::from(port.asked);
         put_text(&mut frame[32..32 + NAME], &port.name);
     }
     all
@@ -127,15 +133,41 @@ pub fn request(number: u64, q: &Question<'_>) -> [u8; REQUEST] {
     frame
 }
 
-/// The decision in a reply to request `number`.
+/// The ways that follow a request about one.
+#[cold]
+pub fn ways(ways: &[Way]) -> Vec<u8> {
+    let mut all = vec![0; WAY / 2 + WAY * ways.len()];
+    put(&mut all, 0, (ways.len() as u32).to_le_bytes());
+    for (way, frame) in ways.iter().zip(all[WAY / 2..].chunks_exact_mut(WAY)) {
+        put(frame, 0, way.port.to_le_bytes());
+        frame[4] = u8::from(way.room) | u8::from(way.to_host) << 1 | u8::from(way.back) << 2;
+        put(frame, 8, way.queue_bytes.to_le_bytes());
+    }
+    all
+}
+
+/// The port in a reply that names one of the ways.
+fn detour(number: u64, ways: &[Way], frame: &[u8; REPLY]) -> Result<Answer, String> {
+    let port = u32::from_le_bytes(get(frame, 12));
+    if ways.iter().any(|way| way.port == port) {
+        return Ok(Answer::Detour(port));
+    }
+    let accepted: Vec<String> = ways.iter().map(|way| way.port.to_string()).collect();
+    Err(format!("sends the packet of request {number} to port {port}; accepted: {}", accepted.join(", ")))
+}
+
+/// The decision in a reply to request `number`. `detours`: the block may send packets elsewhere.
 ///
 /// # Errors
 /// When it is none.
 #[inline]
-pub fn reply(number: u64, moment: Moment, frame: &[u8; REPLY]) -> Result<Answer, String> {
+pub fn reply(number: u64, (moment, ways): (Moment, &[Way]), detours: bool, frame: &[u8; REPLY]) -> Result<Answer, String> {
     let about = u64::from_le_bytes(get(frame, 0));
     if about != number {
         return Err(format!("answered request {about} where {number} was asked"));
+    }
+    if (frame[8], moment) == (3, Moment::Way) && frame[9..12] == [0; 3] {
+        return detour(number, ways, frame);
     }
     if frame[9..].iter().any(|byte| *byte != 0) {
         return Err(format!("answered request {number} with {:02x?} behind the decision, which must be zeros", &frame[9..]));
@@ -144,6 +176,13 @@ pub fn reply(number: u64, moment: Moment, frame: &[u8; REPLY]) -> Result<Answer,
         (0, _) => Ok(Answer::Pass),
         (1, Moment::Arrival | Moment::Departure) => Ok(Answer::Mark),
         (2, Moment::Arrival) => Ok(Answer::Drop),
+        (3, Moment::Arrival) if detours => Ok(Answer::Elsewhere),
+        (3, Moment::Arrival) => Err(format!(
+            "detours the packet of request {number}, which it may with detours = true; accepted: 0 (pass), 1 (mark), 2 (drop)"
+        )),
+        (other, Moment::Way) => {
+            Err(format!("answered request {number}, which asks for a way, with decision {other}; accepted: 0 (pass), 3 (detour)"))
+        }
         (1, _) => {
             Err(format!("marks in its answer to request {number}, about a packet that is dropped already; accepted: 0 (pass)"))
         }
@@ -160,7 +199,7 @@ mod tests {
     use super::*;
     use fanin_packet::{Ecn, Envelope};
     use fanin_switch::PortView;
-    use fanin_units::{BitRate, FlowId, HostId, Time, TrafficClass};
+    use fanin_units::{BitRate, FlowId, HostId, Span, Time, TrafficClass};
 
     #[test]
     fn a_request_has_each_field_at_its_place() {
@@ -185,7 +224,7 @@ mod tests {
             ttl: 62,
             ..Envelope::default()
         };
-        let mut q = Question { moment: Moment::Departure, port: 0x21, class: None, view: &view, packet: &packet };
+        let mut q = Question { moment: Moment::Departure, port: 0x21, class: None, view: &view, packet: &packet, ways: &[] };
         let mut expected = Vec::new();
         [0x99u64, 0x0102, 0x0607, 0x0304].iter().for_each(|n| expected.extend(n.to_le_bytes()));
         [5u32, 0x21, 0x11, 0x14, 0x12, 0x13].iter().for_each(|n| expected.extend(n.to_le_bytes()));
@@ -200,28 +239,38 @@ mod tests {
     fn the_first_frame_has_settings_and_ports() {
         let port = PortFacts {
             number: 9,
+            asked: true,
             overhead: 20,
             classes: 2,
             rate_bps: 100_000_000_000,
             buffer: Some(Amount::Packets(300)),
             name: "tor0->h1".into(),
         };
-        let all = hello(77, (true, false), "k=5", std::slice::from_ref(&port));
+        let params = OutsideParams {
+            socket: String::new(),
+            settings: "k=5".into(),
+            block: None,
+            departures: true,
+            refusals: false,
+            detours: true,
+            timeout: Span::from_s(1),
+        };
+        let all = hello(77, &params, std::slice::from_ref(&port));
         assert_eq!(all.len(), 512 + 96);
         assert_eq!(&all[..8], b"fanin-co");
-        assert_eq!(all[8..32], [1, 0, 0, 0, 1, 0, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(all[8..32], [2, 0, 0, 0, 1, 0, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0]);
         assert_eq!(&all[32..36], b"k=5\0");
         let port = &all[512..];
         assert_eq!(port[..8], [9, 0, 0, 0, 20, 0, 2, 2]);
         assert_eq!((u64::from_le_bytes(get(port, 8)), u64::from_le_bytes(get(port, 16))), (100_000_000_000, 300));
-        assert_eq!(&port[32..41], b"tor0->h1\0");
+        assert_eq!((&port[24..32], &port[32..41]), (&[1, 0, 0, 0, 0, 0, 0, 0][..], &b"tor0->h1\0"[..]));
     }
 
     #[test]
     fn what_is_no_welcome_is_refused() {
         let mut frame = [0; WELCOME];
         frame[..8].copy_from_slice(&MAGIC);
-        frame[8] = 1;
+        frame[8] = 2;
         put_text(&mut frame[16..64], "s-ecn");
         put_text(&mut frame[64..96], "1.0");
         assert_eq!(welcome(&frame), Ok(("s-ecn".into(), "1.0".into())));
@@ -231,7 +280,7 @@ mod tests {
             welcome(&wrong).unwrap_err()
         };
         assert!(with(0, b'F').starts_with("does not speak this protocol: its first bytes are [46, 61, "), "{}", with(0, b'F'));
-        assert_eq!(with(8, 2), "speaks version 2 of the protocol; accepted: 1");
+        assert_eq!(with(8, 1), "speaks version 1 of the protocol; accepted: 2");
         for (at, byte) in [(16, 0), (16, 0xFF), (30, b'x'), (17, 7)] {
             assert_eq!(with(at, byte), "gives no name in its first frame, or one that is no text");
         }
@@ -245,16 +294,46 @@ mod tests {
             frame[8] = decision;
             frame
         };
-        let decide = |decision, moment| reply(7, moment, &frame(7, decision)).ok();
+        let decide = |decision, moment| reply(7, (moment, &[]), false, &frame(7, decision)).ok();
         let all = [Answer::Pass, Answer::Mark, Answer::Drop].map(Some);
         assert_eq!([0, 1, 2].map(|d| decide(d, Moment::Arrival)), all);
         assert_eq!([0, 1, 2].map(|d| decide(d, Moment::Departure)), [all[0], all[1], None]);
         assert_eq!([0, 1, 2].map(|d| decide(d, Moment::Refusal)), [all[0], None, None]);
-        let error = |number, decision| reply(7, Moment::Arrival, &frame(number, decision)).unwrap_err();
+        let error = |number, decision| reply(7, (Moment::Arrival, &[]), false, &frame(number, decision)).unwrap_err();
         assert_eq!(error(6, 0), "answered request 6 where 7 was asked");
-        assert_eq!(error(7, 3), "answered request 7 with decision 3; accepted: 0 (pass), 1 (mark), 2 (drop)");
+        assert_eq!(error(7, 4), "answered request 7 with decision 4; accepted: 0 (pass), 1 (mark), 2 (drop)");
+        assert!(error(7, 3).starts_with("detours the packet of request 7, which it may with detours = true; "));
         let mut long = frame(7, 1);
         long[15] = 1;
-        assert!(reply(7, Moment::Arrival, &long).unwrap_err().contains("must be zeros"));
+        assert!(reply(7, (Moment::Arrival, &[]), false, &long).unwrap_err().contains("must be zeros"));
+    }
+
+    #[test]
+    fn a_way_is_one_of_those_that_follow_the_request() {
+        let way = |port, room, back| Way { port, queue_bytes: 0x0708, room, to_host: port == 5, back };
+        let all = [way(5, true, false), way(0x0102, false, true)];
+        let mut expected = vec![2, 0, 0, 0, 0, 0, 0, 0];
+        expected.extend([5, 0, 0, 0, 1 | 2, 0, 0, 0, 8, 7, 0, 0, 0, 0, 0, 0]);
+        expected.extend([2, 1, 0, 0, 4, 0, 0, 0, 8, 7, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(ways(&all), expected);
+        let answer = |decision, port: u32| {
+            let mut frame = [0; REPLY];
+            put(&mut frame, 0, 7u64.to_le_bytes());
+            frame[8] = decision;
+            put(&mut frame, 12, port.to_le_bytes());
+            reply(7, (Moment::Way, &all), true, &frame)
+        };
+        assert_eq!(
+            [answer(3, 5), answer(3, 0x0102), answer(0, 0)],
+            [Ok(Answer::Detour(5)), Ok(Answer::Detour(0x0102)), Ok(Answer::Pass)]
+        );
+        assert_eq!(answer(3, 9).unwrap_err(), "sends the packet of request 7 to port 9; accepted: 5, 258");
+        assert_eq!(
+            answer(1, 0).unwrap_err(),
+            "answered request 7, which asks for a way, with decision 1; accepted: 0 (pass), 3 (detour)"
+        );
+        let mut elsewhere = [0; REPLY];
+        (elsewhere[0], elsewhere[8]) = (7, 3);
+        assert_eq!(reply(7, (Moment::Arrival, &[]), true, &elsewhere), Ok(Answer::Elsewhere));
     }
 }

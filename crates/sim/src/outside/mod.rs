@@ -6,11 +6,14 @@ use crate::core::port::Port;
 use fanin_engine::Table;
 use fanin_params::{Problem, Severity};
 use fanin_scenario::Scenario;
-use fanin_switch::{Answer, Marking, Outside, OutsideParams, OutsidePort, Question};
+use fanin_switch::{Answer, Marking, Moment, Outside, OutsideParams, OutsidePort, Question};
 use fanin_units::{LinkId, Span};
 use frames::PortFacts;
 use serde_json::{json, Value};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Asked some times a second while a block is silent: true as long as it may be waited for.
+pub type Patience = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The outside blocks of a run, each with the ports that it decides about.
 #[derive(Default)]
@@ -56,11 +59,12 @@ pub fn asked_at(scenario: &Scenario) -> Vec<String> {
 }
 
 impl Blocks {
-    /// Connects to the blocks of a scenario. Policies with the same parameters have one.
+    /// Connects to the blocks of a scenario. Policies with the same parameters have one. A block that is silent is waited for while
+    /// `patience` says so.
     ///
     /// # Errors
     /// With a problem for each block that cannot be had.
-    pub fn connect(scenario: &Scenario) -> Result<Blocks, Vec<Problem>> {
+    pub fn connect(scenario: &Scenario, patience: &Patience) -> Result<Blocks, Vec<Problem>> {
         let asking = asking(scenario);
         let mut wanted: Vec<&OutsideParams> = Vec::new();
         for (_, _, params) in &asking {
@@ -73,10 +77,13 @@ impl Blocks {
             let mut ports: Vec<PortFacts> = Vec::new();
             for (id, ..) in asking.iter().filter(|(_, _, of)| *of == params) {
                 if ports.last().is_none_or(|port| port.number != id.0) {
-                    ports.push(facts(scenario, *id));
+                    ports.push(facts(scenario, *id, true));
                 }
             }
-            let connected = Connection::new(params, scenario.seed(), &ports);
+            if params.detours {
+                ports = with_ways(scenario, ports);
+            }
+            let connected = Connection::new(params, scenario.seed(), &ports, patience);
             match connected {
                 Ok(connection) => {
                     blocks.push(Block { params: params.clone(), connection: Arc::new(Mutex::new(connection)) });
@@ -143,10 +150,19 @@ fn place(scenario: &Scenario, params: &OutsideParams) -> String {
     }
 }
 
-fn facts(scenario: &Scenario, id: LinkId) -> PortFacts {
+/// Ports that a block decides about, among all ports of their switches.
+fn with_ways(scenario: &Scenario, asked: Vec<PortFacts>) -> Vec<PortFacts> {
+    let links = &scenario.topology().links;
+    let from = |number: u32| links[number as usize].from;
+    let all = (0..links.len() as u32).filter(|id| asked.iter().any(|port| from(port.number) == from(*id)));
+    all.map(|id| facts(scenario, LinkId(id), asked.iter().any(|port| port.number == id))).collect()
+}
+
+fn facts(scenario: &Scenario, id: LinkId, asked: bool) -> PortFacts {
     let (port, wire) = (scenario.port(id), scenario.topology().link(id));
     PortFacts {
         number: id.0,
+        asked,
         overhead: scenario.overhead(id),
         classes: port.scheduling.classes() as u8,
         rate_bps: wire.rate.bps(),
@@ -159,6 +175,7 @@ fn facts(scenario: &Scenario, id: LinkId) -> PortFacts {
 struct Connection {
     stream: Stream,
     timeout: Span,
+    detours: bool,
     /// The block in messages.
     named: String,
     name: String,
@@ -168,9 +185,9 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(params: &OutsideParams, seed: u64, ports: &[PortFacts]) -> Result<Connection, String> {
-        let mut stream = Stream::open(params)?;
-        let hello = frames::hello(seed, (params.departures, params.refusals), &params.settings, ports);
+    fn new(params: &OutsideParams, seed: u64, ports: &[PortFacts], patience: &Patience) -> Result<Connection, String> {
+        let mut stream = Stream::open(params, patience.clone())?;
+        let hello = frames::hello(seed, params, ports);
         let mut answer = [0; frames::WELCOME];
         let exchanged = stream.send(&hello).and_then(|()| stream.receive(&mut answer));
         exchanged.map_err(|fault| {
@@ -182,17 +199,23 @@ impl Connection {
             return Err(format!("the block there is \"{has}\"; accepted: \"{wanted}\", by the key block"));
         }
         let named = format!("the block '{has}' at {}", params.socket);
-        Ok(Connection { stream, timeout: params.timeout, named, name, version, requests: 0, failure: None })
+        let (timeout, detours) = (params.timeout, params.detours);
+        Ok(Connection { stream, timeout, detours, named, name, version, requests: 0, failure: None })
     }
 
     fn exchange(&mut self, question: &Question<'_>) -> Result<Answer, String> {
         let number = self.requests;
         let mut answer = [0; frames::REPLY];
-        let exchanged = self.stream.send(&frames::request(number, question)).and_then(|()| self.stream.receive(&mut answer));
+        let request = frames::request(number, question);
+        let sent = match question.moment {
+            Moment::Way => self.stream.send(&[&request[..], &frames::ways(question.ways)].concat()),
+            _ => self.stream.send(&request),
+        };
+        let exchanged = sent.and_then(|()| self.stream.receive(&mut answer));
         exchanged
             .map_err(|fault| format!("{} its answer to request {number}", fault.about(self.timeout, "gave", frames::REPLY)))?;
         self.requests += 1;
-        frames::reply(number, question.moment, &answer)
+        frames::reply(number, (question.moment, question.ways), self.detours, &answer)
     }
 }
 
@@ -223,6 +246,8 @@ enum Fault {
     Closed(usize),
     /// The block took too long, after so many bytes of a frame.
     Late(usize),
+    /// The run no longer waits for the block.
+    Interrupted,
     Other(String),
 }
 
@@ -233,6 +258,7 @@ impl Fault {
             Fault::Closed(0) => format!("closed the connection before it {sent}"),
             Fault::Closed(n) => format!("closed the connection after {n} of the {size} bytes of"),
             Fault::Late(n) => format!("took longer than {timeout}, the timeout, after {n} of the {size} bytes of"),
+            Fault::Interrupted => format!("was silent, and the run was interrupted before it {sent}"),
             Fault::Other(what) => format!("cannot be spoken to ({what}) about"),
         }
     }
@@ -240,68 +266,99 @@ impl Fault {
 
 #[cfg(unix)]
 mod stream {
-    use super::{Fault, OutsideParams};
-    use std::io::{ErrorKind, Read, Write};
+    use super::{Fault, OutsideParams, Patience};
+    use std::io::{self, ErrorKind, Read, Write};
     use std::net::Shutdown;
     use std::os::unix::net::UnixStream;
     use std::time::Duration;
 
-    /// A Unix socket, with a timeout for each piece.
-    pub struct Stream(UnixStream);
+    /// Longest time between two questions to the run's patience.
+    const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+    /// A Unix socket at which each piece is waited for in slices of the timeout.
+    pub struct Stream {
+        socket: UnixStream,
+        patience: Patience,
+        /// Slices of the timeout.
+        slices: u32,
+    }
 
     impl Stream {
-        pub fn open(params: &OutsideParams) -> Result<Stream, String> {
-            let stream = UnixStream::connect(&params.socket).map_err(|error| match error.kind() {
+        pub fn open(params: &OutsideParams, patience: Patience) -> Result<Stream, String> {
+            let socket = UnixStream::connect(&params.socket).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => "is not there: start the block first, which makes this socket".to_string(),
                 ErrorKind::ConnectionRefused => "has no listener: the block that made this socket has ended".to_string(),
                 _ => format!("cannot be connected to: {error}"),
             })?;
-            let timeout = Some(Duration::from_nanos(params.timeout.ps().div_ceil(1000)));
-            let set = stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout));
+            let timeout = Duration::from_nanos(params.timeout.ps().div_ceil(1000));
+            let slices = timeout.as_nanos().div_ceil(LOOK_EVERY.as_nanos()).max(1) as u32;
+            let slice = Some(timeout / slices);
+            let set = socket.set_read_timeout(slice).and_then(|()| socket.set_write_timeout(slice));
             set.map_err(|error| format!("takes no timeout: {error}"))?;
-            Ok(Stream(stream))
+            Ok(Stream { socket, patience, slices })
         }
 
         pub fn send(&mut self, bytes: &[u8]) -> Result<(), Fault> {
-            self.0.write_all(bytes).map_err(|error| fault(&error, 0))
+            self.exchange(bytes.len(), |socket, done| socket.write(&bytes[done..]))
         }
 
         pub fn receive(&mut self, bytes: &mut [u8]) -> Result<(), Fault> {
-            let mut got = 0;
-            while got < bytes.len() {
-                match self.0.read(&mut bytes[got..]) {
-                    Ok(0) => return Err(Fault::Closed(got)),
-                    Ok(n) => got += n,
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(error) => return Err(fault(&error, got)),
+            self.exchange(bytes.len(), |socket, done| socket.read(&mut bytes[done..]))
+        }
+
+        /// Moves `size` bytes by `piece`, which is told how many there were.
+        #[inline]
+        fn exchange(
+            &mut self,
+            size: usize,
+            mut piece: impl FnMut(&mut UnixStream, usize) -> io::Result<usize>,
+        ) -> Result<(), Fault> {
+            let (mut done, mut silent) = (0, 0);
+            while done < size {
+                match piece(&mut self.socket, done) {
+                    Ok(0) => return Err(Fault::Closed(done)),
+                    Ok(n) => (done, silent) = (done + n, 0),
+                    Err(error) => match error.kind() {
+                        ErrorKind::Interrupted => self.waits()?,
+                        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                            self.waits()?;
+                            silent += 1;
+                            if silent == self.slices {
+                                return Err(Fault::Late(done));
+                            }
+                        }
+                        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => return Err(Fault::Closed(done)),
+                        _ => return Err(Fault::Other(error.to_string())),
+                    },
                 }
             }
             Ok(())
         }
 
-        pub fn close(&mut self) {
-            let _ = self.0.shutdown(Shutdown::Both); // it may be closed already
+        #[cold]
+        fn waits(&self) -> Result<(), Fault> {
+            if (self.patience)() {
+                Ok(())
+            } else {
+                Err(Fault::Interrupted)
+            }
         }
-    }
 
-    fn fault(error: &std::io::Error, got: usize) -> Fault {
-        match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => Fault::Late(got),
-            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => Fault::Closed(got),
-            _ => Fault::Other(error.to_string()),
+        pub fn close(&mut self) {
+            let _ = self.socket.shutdown(Shutdown::Both); // it may be closed already
         }
     }
 }
 
 #[cfg(not(unix))]
 mod stream {
-    use super::{Fault, OutsideParams};
+    use super::{Fault, OutsideParams, Patience};
 
     /// Stands for Unix sockets where there are none: nothing can be opened.
     pub enum Stream {}
 
     impl Stream {
-        pub fn open(_: &OutsideParams) -> Result<Stream, String> {
+        pub fn open(_: &OutsideParams, _: Patience) -> Result<Stream, String> {
             Err("cannot be connected to: there are no Unix sockets here; run it by the command fanin on Linux or macOS"
                 .to_string())
         }

@@ -3,7 +3,7 @@
 use super::setup;
 use super::summary::summary;
 use crate::ledger::{Destination, Totals, TABLES};
-use crate::outside::Blocks;
+use crate::outside::{Blocks, Patience};
 use crate::run::parts::{self, Division, Order};
 use crate::world::{Pause, World};
 use fanin_params::Problem;
@@ -15,6 +15,7 @@ use serde_json::{json, Map, Value};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Events between two looks at the outside world: about 20 ms.
 const BUDGET: u64 = 200_000;
@@ -53,6 +54,10 @@ pub trait Observer {
     fn progress(&mut self, progress: &Progress) -> Control;
     /// Wall-clock and processor seconds since the run began. Model crates do not read clocks.
     fn cost(&mut self) -> (f64, f64);
+    /// Patience with a block outside that is silent, while no progress is reported. If not given, the block's timeout alone ends a wait.
+    fn patience(&self) -> Patience {
+        Arc::new(|| true)
+    }
 }
 
 /// Reason why a run has no complete result.
@@ -107,7 +112,7 @@ pub struct Outcome {
 pub fn run(scenario: &Scenario, folder: &Path, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
     let fail = |path: &Path, error: &std::io::Error| RunError::Write { path: path.to_path_buf(), cause: error.to_string() };
     // Before anything is replaced: a block that is not there costs no earlier result.
-    let outside = Blocks::connect(scenario).map_err(RunError::Problems)?;
+    let outside = Blocks::connect(scenario, &observer.patience()).map_err(RunError::Problems)?;
     std::fs::create_dir_all(folder).map_err(|e| fail(folder, &e))?;
     let mut manifest = Map::new();
     manifest.insert("fanin".into(), json!(env!("CARGO_PKG_VERSION")));
@@ -279,7 +284,7 @@ fn run_inside(
 /// See [`RunError`]; nothing is written that could fail.
 pub fn summarize(scenario: Scenario, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
     let hash = scenario.hash();
-    let outside = Blocks::connect(&scenario).map_err(RunError::Problems)?;
+    let outside = Blocks::connect(&scenario, &observer.patience()).map_err(RunError::Problems)?;
     let (mut world, driven) = simulate((&scenario.unrecorded(), outside), &Destination::Nowhere, observer)?;
     let ((interrupted, stuck), _) = driven?;
     let (summary, _) = finish(&mut world)?;
@@ -343,29 +348,28 @@ fn simulate(
     observer: &mut dyn Observer,
 ) -> Result<(World, Driven), RunError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut world = setup::world_asking(scenario, destination, outside)?;
-    let parts::Chosen { threads, mut why } = parts::choose(scenario, &world.traffic, cores);
+    let parts::Chosen { threads, mut why } = parts::choose(scenario, cores)?;
     if threads > 1 {
         let division = Division::balanced(scenario, threads);
-        match parts::run_parts(&mut world, scenario, &division, Order::Threads(threads), observer) {
-            Ok(Ok(interrupted)) => {
-                let threads = json!({ "count": division.parts.min(threads) });
+        match parts::run_parts(scenario, destination, &division, Order::Threads(threads), observer)? {
+            Ok((world, interrupted)) => {
+                let threads = of_threads(division.parts.min(threads), why);
                 return Ok((world, Ok(((interrupted, None), threads))));
             }
-            Ok(Err(undivided)) => {
-                why = Some(undivided.0);
-                world = setup::world(scenario, destination)?;
-            }
-            Err(RunError::Write { path, cause }) => return Ok((world, Err(TableError { path, cause }))),
-            Err(error) => return Err(error),
+            Err(undivided) => why = Some(undivided.0),
         }
     }
+    let mut world = setup::world_asking(scenario, destination, outside)?;
     let driven = drive(&mut world, observer);
-    let threads = match why {
-        Some(why) => json!({ "count": 1, "why": why }),
-        None => json!({ "count": 1 }),
-    };
-    Ok((world, driven.map(|ended| (ended, threads))))
+    Ok((world, driven.map(|ended| (ended, of_threads(1, why)))))
+}
+
+/// The manifest's entry for a number of threads, and the reason for no more.
+fn of_threads(count: usize, why: Option<String>) -> Value {
+    match why {
+        Some(why) => json!({ "count": count, "why": why }),
+        None => json!({ "count": count }),
+    }
 }
 
 /// Runs a world to its end. Gives whether the observer stopped it, and why it got stuck, if it did.

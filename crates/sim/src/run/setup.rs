@@ -23,7 +23,7 @@ use crate::hosts::storm::{Storm, Storms, STORM};
 use crate::hosts::tx_queue::TxQueue;
 use crate::hosts::{Host, Hosts, NO_HOST};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trace, Wanted};
-use crate::outside::Blocks;
+use crate::outside::{Blocks, Patience};
 use crate::world::sample::Samples;
 use crate::world::{World, DEADLOCK_PERIOD};
 use fanin_engine::{Ahead, Table, Ties, Timers, Wheel};
@@ -58,12 +58,17 @@ fn far_end(topology: &Topology, node: NodeId) -> FarEnd {
     }
 }
 
+/// The outside blocks of a scenario, each waited for until its own timeout.
+fn blocks(scenario: &Scenario) -> Result<Blocks, RunError> {
+    Blocks::connect(scenario, &(Arc::new(|| true) as Patience)).map_err(RunError::Problems)
+}
+
 /// Builds the world of a scenario.
 ///
 /// # Errors
 /// When a result table cannot be created, the traffic cannot be generated, or a block outside that decides is not there.
 pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World, RunError> {
-    world_asking(scenario, destination, Blocks::connect(scenario).map_err(RunError::Problems)?)
+    world_asking(scenario, destination, blocks(scenario)?)
 }
 
 /// Builds the world of a scenario whose outside blocks are connected.
@@ -79,7 +84,7 @@ pub fn world_asking(scenario: &Scenario, destination: &Destination<'_>, outside:
 /// # Errors
 /// As [`world`].
 pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefetches: bool) -> Result<World, RunError> {
-    build(scenario, destination, Some(prefetches), Blocks::connect(scenario).map_err(RunError::Problems)?)
+    build(scenario, destination, Some(prefetches), blocks(scenario)?)
 }
 
 /// `prefetches`: whether to fetch ahead; absent: where it pays.
@@ -188,6 +193,16 @@ fn build(
         stall_events: engine.stall_events,
         max_events: engine.max_events.unwrap_or(u64::MAX),
     })
+}
+
+/// Another ledger for a world in which nothing has happened, whose tables go to a place of their own; gives that which it had.
+///
+/// # Errors
+/// When a result table cannot be created.
+pub fn exchange_ledger(world: &mut World, scenario: &Scenario, destination: &Destination<'_>) -> Result<Ledger, RunError> {
+    let facts = (world.samples.are_on(), world.core.gates.is_empty(), world.core.combined);
+    let another = ledger(scenario, destination, &world.traffic, facts)?;
+    Ok(std::mem::replace(&mut world.core.ledger, another))
 }
 
 /// The order of events at the same instant; slots of arrivals begin at `arrivals`.

@@ -19,10 +19,10 @@ pub(crate) struct Status {
     pub timer: Time,
     /// Time of its next sample.
     pub sample: Time,
-    /// Time of its last event, and up to and at which all has happened there but starts of flows.
+    /// Time of its last event, and up to and at which all has happened there but starts of flows, and samples of that time.
     pub now: Time,
     pub reached: Time,
-    /// Time at which its last end was gone, and of the last timer for which it had none any more.
+    /// Time at which its last end was gone, and of the last timer or sample for which it had none any more.
     pub last_gone: Time,
     pub idle_timer: Time,
     /// Records that wait for what becomes of them, and the time of the first.
@@ -85,7 +85,7 @@ impl World {
             self.news = Some(Vec::new());
         }
         self.traffic.keep_ranks(|host| hosts[host.index()] == number);
-        let core = &mut self.core;
+        let (core, samples) = (&mut self.core, &mut self.samples);
         core.part = Some(Box::new(Part::new(hosts.to_vec(), switches.to_vec(), number, parts)));
         let here = |node: NodeId| match node.0.checked_sub(hosts.len() as u32) {
             None => hosts[node.index()],
@@ -106,25 +106,26 @@ impl World {
                 core.cut(l, to);
             }
         }
+        samples.keep_ports(|l| core.has_port(l));
     }
 
-    /// Handles all events from `start` up to and at `end` but samples, then exports what crosses the border. No other part has anything for
-    /// this time that is not here. Ends early when it cannot go on.
+    /// Handles all events up to and at `end`, then exports what crosses the border. No other part has anything for this time that is not here,
+    /// nor anything to do before `start` but samples. Ends early when it cannot go on.
     ///
-    /// A part without flows leaves its timers behind `start` to the next window, as the run may be over before them. Where flows follow
-    /// completions, a flow starts only if all parts are known to have reached its time, so that all know which flows have started before it, and which
-    /// number it has: until then, events up to that time are all that happens.
+    /// A part without flows leaves its timers and samples behind `start` to the next window, as the run may be over before them. Where flows
+    /// follow completions, a flow starts only if all parts are known to have reached its time, so that all know which flows have started
+    /// before it, and which number it has: until then, events up to that time are all that happens, but for samples at that time, which come
+    /// after it.
     pub(crate) fn run_window(&mut self, start: Time, end: Time, known: Time) {
         if self.news.is_some() {
             self.starts_until = known;
         }
         let (reached, exported) = loop {
             self.find_barrier();
-            let end = match self.starts_at() {
-                starts if starts > self.starts_until => end.min(starts.max(self.core.now)),
-                _ => end,
-            };
-            let found = self.core.timers.next().min(self.next_app).min(end);
+            let waits = Some(self.starts_at()).filter(|starts| *starts > self.starts_until);
+            let end = waits.map_or(end, |starts| end.min(starts.max(self.core.now)));
+            let sample = if waits.is_some_and(|starts| starts <= self.samples.next) { Time::MAX } else { self.samples.next };
+            let found = self.core.timers.next().min(self.next_app).min(sample).min(end);
             self.core.barrier = found;
             super::fanin_run_loop(self, self.stall_events.saturating_add(1));
             if self.stands_still() {
@@ -140,7 +141,7 @@ impl World {
                 self.find_barrier();
             }
             let (timers, applications) = (self.core.timers.next(), self.next_app);
-            let next = timers.min(applications);
+            let next = timers.min(applications).min(sample);
             if next > end {
                 break (end, end);
             }
@@ -150,25 +151,17 @@ impl World {
             }
             self.core.now = self.core.now.max(next);
             self.core.ledger.totals.events += 1;
+            self.idle_timer = if idle { next } else { self.idle_timer };
             if timers == next {
-                self.idle_timer = if idle { next } else { self.idle_timer };
                 self.timeout();
-            } else {
+            } else if applications == next {
                 self.applications();
+            } else {
+                self.sample();
             }
         };
         self.reached = reached;
         self.export(exported);
-    }
-
-    /// Takes a sample at `at`, which is due, and for which all has happened.
-    pub(crate) fn sample_at(&mut self, at: Time) {
-        let now = std::mem::replace(&mut self.core.now, at);
-        self.reached = at;
-        self.core.ledger.totals.events += 1;
-        self.sample();
-        self.export(at);
-        self.core.now = now.max(at);
     }
 
     /// Exports what has begun serialisation by `end` on links that are cut.
@@ -176,7 +169,7 @@ impl World {
         let now = std::mem::replace(&mut self.core.now, end);
         self.core.begin_export();
         let mut i = 0;
-        while let Some(l) = self.core.cut_link(i) {
+        while let Some(l) = self.core.cut_link(&mut i) {
             self.core.catch_up(l);
             self.fabric.notify(&mut self.core);
             self.core.note_leaving(i);

@@ -17,6 +17,8 @@ pub(crate) struct Samples {
     period: Span,
     /// Time of the next sample; [`Time::MAX`]: never.
     pub next: Time,
+    /// Ports of which samples are taken: all, or those of a part of the network.
+    ports: Vec<LinkId>,
     /// Time of each port's last row; before the first sample there is none.
     last_row: Table<Time, LinkId>,
     /// Count of events after a sample in which every port was quiet.
@@ -26,8 +28,14 @@ pub(crate) struct Samples {
 impl Samples {
     /// Samples every `period`, the first after one; [`Span::MAX`]: never.
     pub fn every(period: Span, ports: usize) -> Self {
-        let ports = if period < Span::MAX { ports } else { 0 };
-        Samples { period, next: Time::ZERO.saturating_add(period), last_row: vec![Time::MAX; ports].into(), quiet_since: None }
+        let ports: Vec<LinkId> = if period < Span::MAX { (0..ports as u32).map(LinkId).collect() } else { Vec::new() };
+        let last_row = vec![Time::MAX; ports.len()].into();
+        Samples { period, next: Time::ZERO.saturating_add(period), ports, last_row, quiet_since: None }
+    }
+
+    /// Samples only those ports from now on.
+    pub fn keep_ports(&mut self, keep: impl Fn(LinkId) -> bool) {
+        self.ports.retain(|l| keep(*l));
     }
 
     /// True if samples are taken.
@@ -56,13 +64,10 @@ impl World {
         let (core, samples) = (&mut self.core, &mut self.samples);
         // The event that calls this is the only one since a sample without rows.
         let events = core.ledger.totals.events;
-        let (last, divided) = (core.now >= self.stop, core.part.is_some());
+        let last = core.now >= self.stop;
         if last || sent || samples.quiet_since != Some(events - 1) {
             let mut quiet = true;
-            for l in core.links.ids() {
-                if divided && !core.has_port(l) {
-                    continue;
-                }
+            for l in samples.ports.iter().copied() {
                 if core.links[l].flags & flag::GENERAL != 0 && core.links[l].is_followed() {
                     // Headers and control frames are in no row while they wait, and leave without an event.
                     core.catch_up(l);
@@ -116,8 +121,8 @@ impl World {
     /// whole: sampling is the last thing that happens at an instant.
     fn last_sample(&mut self) {
         let core = &mut self.core;
-        for l in core.links.ids() {
-            if core.has_port(l) && self.samples.last_row[l] != core.now {
+        for l in self.samples.ports.iter().copied() {
+            if self.samples.last_row[l] != core.now {
                 write_row(core, l);
             }
         }

@@ -56,8 +56,7 @@ fn whole(scenario: &Scenario) -> Option<Outcome> {
 }
 
 fn divided(scenario: &Scenario, division: &Division, order: Order) -> Result<Outcome, Undivided> {
-    let mut world = make(scenario);
-    run_parts(&mut world, scenario, division, order, &mut Patient).expect("tables in memory")?;
+    let (world, _) = run_parts(scenario, &Destination::Memory, division, order, &mut Patient).expect("tables in memory")?;
     let (totals, now) = (counts(&world), world.now());
     Ok(Outcome { kept: world.into_kept().expect("tables in memory"), totals, now })
 }
@@ -207,16 +206,20 @@ fn parts_are_of_about_the_same_work_and_pods_stay_together() {
     }
 }
 
-/// Times measured on 16 cores, as in docs/parallel.md, by workload and number of threads: the estimate is within a quarter of most, and
-/// of all within a half.
+/// Times measured on 16 cores, and on the two of another machine, as in docs/parallel.md, by workload and number of threads: the estimate is
+/// within a quarter of most, and of all within a half.
 #[test]
 fn threads_are_expected_to_give_about_what_they_gave() {
-    let measured: [(&str, &[(usize, f64)]); 5] = [
+    let measured: [(&str, &[(usize, f64)]); 9] = [
         ("W2-8192", &[(2, 1.5), (4, 2.6), (8, 3.5), (16, 5.3)]),
         ("L1", &[(2, 1.3), (4, 2.2), (8, 3.1), (16, 4.3)]),
         ("W2-1024", &[(2, 1.5), (4, 1.9), (8, 3.0), (16, 3.8)]),
         ("W2-128", &[(2, 1.2), (4, 1.8), (8, 2.0), (16, 2.2)]),
         ("demo", &[(2, 1.3), (4, 1.4)]),
+        ("W2-8192", &[(2, 1.64)]),
+        ("W2-1024", &[(2, 1.64)]),
+        ("W2-128", &[(2, 1.47)]),
+        ("demo", &[(2, 1.25)]),
     ];
     let mut near = 0;
     for (name, table) in measured {
@@ -229,7 +232,7 @@ fn threads_are_expected_to_give_about_what_they_gave() {
             near += usize::from((0.75..1.25).contains(&off));
         }
     }
-    assert!(near >= 14, "{near} of 18");
+    assert!(near >= 18, "{near} of 22");
 }
 
 #[test]
@@ -257,6 +260,41 @@ fn a_run_in_which_only_samples_are_left_is_given_up() {
     assert_eq!(why.0, "nothing is left to happen");
 }
 
+/// Counts how often it is asked.
+struct Counting(u32);
+
+impl Observer for Counting {
+    fn progress(&mut self, _: &Progress) -> Control {
+        self.0 += 1;
+        Control::Continue
+    }
+    fn cost(&mut self) -> (f64, f64) {
+        (0.0, 0.0)
+    }
+}
+
+/// Two flows, 50 ms apart, and samples every 5 us: parts that met for each sample would be asked 150 times more, once in 64 meetings.
+#[test]
+fn parts_do_not_meet_for_samples_of_an_idle_network() {
+    let text = "[topology]\nkind = \"leaf_spine\"\nleaves = 2\nhosts_per_leaf = 2\nspines = 1\n\
+                host_link = { rate = \"10Gbps\", delay = \"1us\" }\nuplink = { rate = \"10Gbps\", delay = \"1us\" }\n\
+                [transport]\nkind = \"tcp\"\n[telemetry]\nsample = \"5us\"\n[[traffic]]\nkind = \"flows\"\n\
+                flows = [{ src = \"h0\", dst = \"h3\", size = \"1MB\" }, { src = \"h2\", dst = \"h1\", size = \"1MB\", start = \"50ms\" }]\n";
+    for duration in ["", "duration = \"120ms\"\n"] {
+        let scenario = Scenario::from_toml(&format!("{duration}{text}"), Path::new(".")).expect("valid");
+        let expected = whole(&scenario).expect("an end");
+        for order in [Order::Shuffled(1), Order::Threads(2)] {
+            let (division, mut asked) = (Division::balanced(&scenario, 2), Counting(0));
+            let ran = run_parts(&scenario, &Destination::Memory, &division, order, &mut asked).expect("tables in memory");
+            let (world, _) = ran.unwrap_or_else(|why| panic!("{why:?}"));
+            assert!((20..45).contains(&asked.0), "{duration}{order:?}: {}", asked.0);
+            assert_eq!((counts(&world), world.now()), (expected.totals, expected.now), "{duration}{order:?}");
+            let kept = world.into_kept().expect("tables in memory");
+            assert!(kept == expected.kept, "{duration}{order:?}: {}", difference(&kept, &expected.kept));
+        }
+    }
+}
+
 /// Stops a run when it is asked for the third time.
 struct Impatient(u32);
 
@@ -279,9 +317,10 @@ impl Observer for Impatient {
 fn a_divided_run_is_stopped_by_its_observer_and_keeps_what_there_is() {
     let scenario = workload("W2-128", 0.2).expect("a workload").scenario;
     for order in [Order::Shuffled(1), Order::Threads(2)] {
-        let (mut world, mut observer) = (make(&scenario), Impatient(0));
-        let stopped = run_parts(&mut world, &scenario, &Division::balanced(&scenario, 2), order, &mut observer);
-        assert_eq!(stopped.expect("tables in memory"), Ok(true), "{order:?}");
+        let (division, mut observer) = (Division::balanced(&scenario, 2), Impatient(0));
+        let stopped = run_parts(&scenario, &Destination::Memory, &division, order, &mut observer).expect("tables in memory");
+        let (world, interrupted) = stopped.unwrap_or_else(|why| panic!("{order:?}: {why:?}"));
+        assert!(interrupted, "{order:?}");
         let now = world.now();
         let kept = world.into_kept().expect("tables in memory");
         assert_eq!((kept.flows.len(), kept.summary["flows"]["total"].as_u64()), (128, Some(128)));

@@ -122,7 +122,7 @@ fn a_threshold_outside_gives_the_bytes_of_the_one_inside() {
         let inside = scenario(&format!("{{ kind = \"threshold\", k = \"20000B\", at = \"{at}\" }}"), more);
         let (summary, manifest) = ran(&inside, folders[0].path());
         let block = Block::new(move |mut stream, _| {
-            welcome(&mut stream, 1, "threshold");
+            welcome(&mut stream, 2, "threshold");
             answer(&mut stream, threshold(20_000, moment))
         });
         let departures = if moment == 1 { ", departures = true" } else { "" };
@@ -137,7 +137,7 @@ fn a_threshold_outside_gives_the_bytes_of_the_one_inside() {
             assert!(one == other, "{table} differ: {at} {more}");
         }
         let facts = &shown["outside"][0];
-        assert_eq!((&facts["name"], &facts["version"], &facts["protocol"]), (&"threshold".into(), &"2.1".into(), &1.into()));
+        assert_eq!((&facts["name"], &facts["version"], &facts["protocol"]), (&"threshold".into(), &"2.1".into(), &2.into()));
         assert_eq!(facts["requests"].as_u64(), Some(requests.len() as u64));
         assert_eq!(manifest.get("outside"), None);
         // Numbers go up by one; the times of a port never go back.
@@ -153,7 +153,7 @@ fn a_threshold_outside_gives_the_bytes_of_the_one_inside() {
 #[test]
 fn a_block_is_told_its_ports_and_settings_and_decides_only_there() {
     let block = Block::new(|mut stream, hello| {
-        welcome(&mut stream, 1, "drops");
+        welcome(&mut stream, 2, "drops");
         let requests = answer(&mut stream, |frame| 2 * u8::from(number::<8>(frame, 0) % 50 == 49));
         (hello, requests)
     });
@@ -180,7 +180,7 @@ fn a_block_is_told_its_ports_and_settings_and_decides_only_there() {
 fn refusals_are_told_where_the_settings_say_so() {
     let told = |more: &str| {
         let block = Block::new(|mut stream, _| {
-            welcome(&mut stream, 1, "watcher");
+            welcome(&mut stream, 2, "watcher");
             answer(&mut stream, |_| 0)
         });
         let small = "buffer = { kind = \"static\", per_port = \"20 packets\" }";
@@ -197,7 +197,7 @@ fn refusals_are_told_where_the_settings_say_so() {
 /// A block that answers `good` requests well, and then does `last`.
 fn failing(good: u64, last: impl FnOnce(&mut UnixStream, &[u8]) + Send + 'static) -> Block<()> {
     Block::new(move |mut stream, _| {
-        welcome(&mut stream, 1, "faulty");
+        welcome(&mut stream, 2, "faulty");
         let mut frame = vec![0; 64];
         for _ in 0..good {
             stream.read_exact(&mut frame).unwrap();
@@ -277,9 +277,9 @@ fn a_block_that_cannot_be_had_costs_no_earlier_result() {
         refused(&block.socket(), more, says);
         block.thread.join().unwrap();
     };
-    refused_by(|mut s, _| welcome(&mut s, 2, "later"), "", "the block there speaks version 2 of the protocol; accepted: 1");
+    refused_by(|mut s, _| welcome(&mut s, 3, "later"), "", "the block there speaks version 3 of the protocol; accepted: 2");
     refused_by(
-        |mut s, _| welcome(&mut s, 1, "mine"),
+        |mut s, _| welcome(&mut s, 2, "mine"),
         ", block = \"mine 2.0\"",
         "the block there is \"mine 2.1\"; accepted: \"mine 2.0\", by the key block",
     );
@@ -302,7 +302,7 @@ fn a_block_that_cannot_be_had_costs_no_earlier_result() {
 fn a_run_with_a_block_outside_has_one_thread_and_says_why() {
     for threads in [0, 4] {
         let block = Block::new(|mut stream, _| {
-            welcome(&mut stream, 1, "passes");
+            welcome(&mut stream, 2, "passes");
             answer(&mut stream, |_| 0)
         });
         let folder = tempfile::tempdir().unwrap();

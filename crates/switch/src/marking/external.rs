@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const MARKED: MarkReason = MarkReason("external");
 /// The block outside dropped the packet.
 const DROPPED: DropReason = DropReason("external");
+/// The block outside wants the packet elsewhere, and no way was found.
+const NOWHERE: DropReason = DropReason("external_nowhere");
 
 /// Largest number of bytes of `settings`, which the first frame has room for.
 pub const OUTSIDE_SETTINGS: usize = 480;
@@ -30,6 +32,9 @@ params! {
         pub departures: bool = false;
         /// The block is told of packets that admission has refused, too.
         pub refusals: bool = false;
+        /// The block is asked where packets go that find no room at their port, or that it wants elsewhere: another port of the switch may
+        /// have them.
+        pub detours: bool = false;
         /// Longest time without a byte from the block, by the clock on the wall.
         pub timeout: Span = Span::from_s(10), in Span::from_ms(1)..=Span::from_s(3600);
     }
@@ -45,6 +50,23 @@ pub enum Moment {
     Departure = 1,
     /// Admission has refused the packet: nothing is left to decide.
     Refusal = 2,
+    /// The port does not take the packet: it is dropped, or goes to another port of the switch.
+    Way = 3,
+}
+
+/// A port of the switch to which a packet may go that its own port does not take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Number of the port.
+    pub port: u32,
+    /// Frames that wait there \[bytes\].
+    pub queue_bytes: u64,
+    /// True if the packet has room there now.
+    pub room: bool,
+    /// True if the port leads to a host.
+    pub to_host: bool,
+    /// True if the packet came in by this port.
+    pub back: bool,
 }
 
 /// A packet about which an outside block decides.
@@ -57,6 +79,8 @@ pub struct Question<'a> {
     pub class: Option<u8>,
     pub view: &'a PortView,
     pub packet: &'a Envelope,
+    /// Other ports of the switch, with [`Moment::Way`].
+    pub ways: &'a [Way],
 }
 
 /// Decision of an outside block.
@@ -65,6 +89,10 @@ pub enum Answer {
     Pass,
     Mark,
     Drop,
+    /// Another port is to have the packet: the block is asked which.
+    Elsewhere,
+    /// The port of this number is to have the packet.
+    Detour(u32),
 }
 
 /// A block outside of the simulator, which decides about packets one after the other.
@@ -99,12 +127,13 @@ pub struct External {
     at: Option<OutsidePort>,
     departures: bool,
     refusals: bool,
+    detours: bool,
 }
 
 impl External {
-    fn ask(&self, moment: Moment, view: &PortView, packet: &Envelope) -> Option<Answer> {
+    fn ask(&self, moment: Moment, view: &PortView, packet: &Envelope, ways: &[Way]) -> Option<Answer> {
         let OutsidePort { block, port, class } = self.at.as_ref()?;
-        let question = Question { moment, port: *port, class: *class, view, packet };
+        let question = Question { moment, port: *port, class: *class, view, packet, ways };
         block.lock().unwrap_or_else(PoisonError::into_inner).ask(&question)
     }
 
@@ -113,7 +142,8 @@ impl External {
         match answer {
             Some(Answer::Mark) if p.ecn != Ecn::NotEct => MarkVerdict::Mark(MARKED),
             Some(Answer::Drop) => MarkVerdict::Drop(DROPPED),
-            Some(Answer::Pass | Answer::Mark) => MarkVerdict::Pass,
+            Some(Answer::Elsewhere) => MarkVerdict::Drop(NOWHERE),
+            Some(Answer::Pass | Answer::Mark | Answer::Detour(_)) => MarkVerdict::Pass,
             None => MarkVerdict::Undecided,
         }
     }
@@ -126,7 +156,7 @@ impl Policy for External {
     const TRIED: bool = false;
 
     fn new(params: &OutsideParams) -> Self {
-        External { at: None, departures: params.departures, refusals: params.refusals }
+        External { at: None, departures: params.departures, refusals: params.refusals, detours: params.detours }
     }
 
     fn check(params: &OutsideParams, cx: &mut Cx) {
@@ -161,18 +191,29 @@ impl Policy for External {
     }
 
     fn on_enqueue(&mut self, view: &PortView, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
-        Self::verdict(self.ask(Moment::Arrival, view, p), p)
+        Self::verdict(self.ask(Moment::Arrival, view, p, &[]), p)
     }
 
     fn on_refused(&mut self, view: &PortView, p: &Envelope) {
         if self.refusals {
-            self.ask(Moment::Refusal, view, p);
+            self.ask(Moment::Refusal, view, p, &[]);
         }
+    }
+
+    fn finds_ways(&self, reason: DropReason, room: bool) -> bool {
+        self.detours && (room || reason == NOWHERE)
+    }
+
+    fn way(&mut self, view: &PortView, p: &Envelope, ways: &[Way]) -> Option<Option<u32>> {
+        self.ask(Moment::Way, view, p, ways).map(|answer| match answer {
+            Answer::Detour(port) => Some(port),
+            _ => None,
+        })
     }
 
     fn on_dequeue(&mut self, view: &PortView, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         match self.departures {
-            true => Self::verdict(self.ask(Moment::Departure, view, p), p),
+            true => Self::verdict(self.ask(Moment::Departure, view, p, &[]), p),
             false => MarkVerdict::Pass,
         }
     }
@@ -204,7 +245,15 @@ mod tests {
     }
 
     fn params(departures: bool, refusals: bool) -> OutsideParams {
-        OutsideParams { socket: "x".into(), settings: String::new(), block: None, departures, refusals, timeout: Span::from_s(1) }
+        OutsideParams {
+            socket: "x".into(),
+            settings: String::new(),
+            block: None,
+            departures,
+            refusals,
+            detours: false,
+            timeout: Span::from_s(1),
+        }
     }
 
     fn attached(script: &[Option<Answer>], departures: bool, refusals: bool) -> (Marker, Arc<Mutex<Script>>) {
@@ -239,6 +288,25 @@ mod tests {
             let asked: Vec<Moment> = block.lock().unwrap().1.iter().map(|asked| asked.0).collect();
             let expected = [refusals.then_some(Moment::Refusal), departures.then_some(Moment::Departure)];
             assert_eq!(asked, expected.into_iter().flatten().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn what_finds_no_room_or_is_wanted_elsewhere_gets_a_way_where_the_settings_say_so() {
+        let ways = [Way { port: 3, queue_bytes: 9, room: true, to_host: false, back: false }];
+        for detours in [false, true] {
+            let block =
+                Arc::new(Mutex::new(Script([Answer::Elsewhere, Answer::Detour(3), Answer::Pass].map(Some).to_vec(), Vec::new())));
+            let mut marker = Marker::new(&Marking::External(OutsideParams { detours, ..params(false, false) }));
+            marker.attach(OutsidePort { block: block.clone(), port: 7, class: None });
+            let mut rng = Stream::new(1, Purpose::Marking, 0);
+            assert_eq!(marker.on_enqueue(&view(5), &packet(64, Ecn::Ect0), &mut rng), MarkVerdict::Drop(NOWHERE));
+            assert_eq!([true, false].map(|room| marker.finds_ways(DropReason::BUFFER_FULL, room)), [detours, false]);
+            assert_eq!((marker.finds_ways(NOWHERE, false), marker.finds_ways(DROPPED, false)), (detours, false));
+            assert_eq!([0, 1].map(|_| marker.way(&view(6), &packet(64, Ecn::Ect0), &ways)), [Some(Some(3)), Some(None)]);
+            let asked: Vec<_> = block.lock().unwrap().1.iter().map(|asked| (asked.0, asked.3)).collect();
+            let queues = [5, 6, 6].map(|n| view(n).queue_bytes);
+            assert_eq!(asked, [(Moment::Arrival, queues[0]), (Moment::Way, queues[1]), (Moment::Way, queues[2])]);
         }
     }
 

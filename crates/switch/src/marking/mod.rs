@@ -14,14 +14,14 @@ mod threshold;
 
 pub use by_class::ClassMarking;
 pub use codel::CodelParams;
-pub use external::{Answer, Moment, Outside, OutsideParams, OutsidePort, Question, OUTSIDE_SETTINGS};
+pub use external::{Answer, Moment, Outside, OutsideParams, OutsidePort, Question, Way, OUTSIDE_SETTINGS};
 pub use front_drop::FrontDropParams;
 pub use none::NoMarking;
 pub use red::{RedParams, Spacing};
 pub use s_ecn::{AfterMark, ByChance, SEcnParams, SlopeForm, SlopeParams, SlopeRegisters, SlopeStep};
 pub use threshold::{At, ThresholdParams};
 
-use crate::{Head, MarkVerdict, PortView};
+use crate::{DropReason, Head, MarkVerdict, PortView};
 use fanin_packet::Envelope;
 use fanin_params::{choice, Cx, Ground, Setting, Trial};
 use fanin_units::{Amount, Bytes, Stream};
@@ -96,6 +96,16 @@ pub(crate) trait Policy: Sized {
 
     /// Learns of a packet that admission has refused.
     fn on_refused(&mut self, _view: &PortView, _p: &Envelope) {}
+
+    /// True if the policy may send elsewhere a packet that its port does not take for this reason. `room`: there was none.
+    fn finds_ways(&self, _reason: DropReason, _room: bool) -> bool {
+        false
+    }
+
+    /// Chooses the port that is to have a packet which its own does not take; none inside: none. `None`: undecided.
+    fn way(&mut self, _view: &PortView, _p: &Envelope, _ways: &[Way]) -> Option<Option<u32>> {
+        Some(None)
+    }
 
     /// Decides about a packet that has left the queue and is about to be sent: it can be marked, and is not dropped any more.
     /// Ports need no events for that, so it may be asked later than it happens; `view.now` is the time when it did.
@@ -187,6 +197,18 @@ macro_rules! registry {
             #[inline]
             pub fn on_refused(&mut self, view: &PortView, p: &Envelope) {
                 match self { $( Marker::$name(state) => state.on_refused(view, p), )* }
+            }
+
+            /// True if [`Marker::way`] has to be called for a packet that the port does not take for this reason. `room`: there was none.
+            #[inline]
+            pub fn finds_ways(&self, reason: DropReason, room: bool) -> bool {
+                match self { $( Marker::$name(state) => state.finds_ways(reason, room), )* }
+            }
+
+            /// Chooses the port that is to have a packet which its own does not take, out of `ways`; none inside: it is dropped.
+            /// `None`: undecided.
+            pub fn way(&mut self, view: &PortView, p: &Envelope, ways: &[Way]) -> Option<Option<u32>> {
+                match self { $( Marker::$name(state) => state.way(view, p, ways), )* }
             }
 
             /// Decides about a packet that has left the queue and is about to be sent; `view` is the queue that it leaves behind.

@@ -449,19 +449,20 @@ impl Live {
         let rows = self.refused_rows();
         let mut failures = 0;
         loop {
-            let before = self.pipe.read();
+            let before = (self.pipe.read(), reader.unread());
             let more = reader.next(&mut self.context, &mut self.batch);
-            let ended = matches!(more, Ok(false));
+            let (ended, failed) = (matches!(more, Ok(false)), more.is_err());
             self.take_batch(&known);
             if let Err(problems) = more {
                 // A reader that does not pass over what it refuses would do so for ever.
-                failures = if self.pipe.read() == before { failures + 1 } else { 0 };
+                failures = if (self.pipe.read(), reader.unread()) == before { failures + 1 } else { 0 };
                 if failures > LOOK || reader.is_lost() {
                     return Err(problems);
                 }
                 self.refuse(problems);
             }
-            if ended || self.pipe.was_blocked() {
+            // Behind a wrong message there may be more that has come.
+            if ended || (self.pipe.was_blocked() && !(failed && reader.unread() > 0)) {
                 break;
             }
         }

@@ -116,6 +116,12 @@ fn a_wrong_message_costs_no_other() {
         assert_eq!((taken(&mut live), live.report()["refused"].as_u64()), (expected.clone(), Some(1)), "chunks of {chunk}");
         assert!(live.report()["problems"][0].as_str().unwrap().contains("is no LANZ message"));
     }
+    // Many wrong ones, and what stands behind them, are taken when they come.
+    let mut many = live(&json!({}));
+    many.push(&bytes[..at]).unwrap();
+    (0..2).for_each(|_| many.settle().unwrap());
+    many.push(&[&[3, 0x12, 0x05, 0x08].repeat(2_000), &bytes[at..]].concat()).unwrap();
+    assert_eq!((records(&many), many.report()["refused"].as_u64()), (100, Some(2_000)));
     // Behind a length that is none, nothing can be told apart: until the next connection.
     let mut live = live(&json!({}));
     live.push(&bytes).unwrap();

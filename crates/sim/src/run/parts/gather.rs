@@ -1,12 +1,15 @@
 //! The parts of a run that has ended, put together: one world, as if it had simulated the whole network.
 
+use crate::ledger::Ledger;
 use crate::world::World;
 use fanin_params::Counters;
 use fanin_units::{LinkId, SwitchId};
 
-/// Moves what parts know of their nodes into a world in which nothing has happened. All are wound up.
-pub fn gather(whole: &mut World, parts: Vec<World>) {
-    for (i, mut part) in parts.into_iter().enumerate() {
+/// Puts all parts into the first, with a ledger of the whole. All are wound up.
+pub fn gather(whole: &mut World, others: impl Iterator<Item = World>, ledger: Ledger) {
+    let mut own = std::mem::replace(&mut whole.core.ledger, ledger);
+    whole.core.ledger.absorb(&mut own);
+    for mut part in others {
         take_nodes(whole, &mut part);
         whole.core.ledger.absorb(&mut part.core.ledger);
         for (l, fault) in &part.core.faults {
@@ -16,13 +19,10 @@ pub fn gather(whole: &mut World, parts: Vec<World>) {
         }
         whole.hosts.absorb(&mut part.hosts);
         whole.core.pool.absorb(&part.core.pool);
-        whole.core.now = part.core.now;
         // All have generated the same flows, each with the ranks of its hosts.
-        match i {
-            0 => whole.traffic = part.traffic,
-            _ => whole.traffic.absorb_jobs(&mut part.traffic),
-        }
+        whole.traffic.absorb_jobs(&mut part.traffic);
     }
+    whole.core.part = None;
 }
 
 fn take_nodes(whole: &mut World, part: &mut World) {

@@ -12,6 +12,7 @@ mod threads;
 pub use division::Division;
 pub use threads::{run_parts, Order, Undivided};
 
+use super::folder::RunError;
 use crate::outside;
 use fanin_scenario::Scenario;
 use fanin_topology::Link;
@@ -20,11 +21,11 @@ use fanin_units::{Bytes, Span};
 
 /// Assumptions about a run that has not begun, for [`expected`]: how much of the links is used; the time that a packet takes per hop, and
 /// besides where its link leads to another part; the share by which each part slows all, as they share memory; and the time that a part takes
-/// to begin, end and wait for a window. They are calibrated on the table of docs/parallel.md, which a test holds them against.
+/// to begin, end and wait for a window. They are calibrated on the tables of docs/parallel.md, which a test holds them against.
 const USED: f64 = 0.5;
 const HOP: f64 = 90e-9;
-const CROSSING: f64 = 250e-9;
-const SHARED: f64 = 0.05;
+const CROSSING: f64 = 150e-9;
+const SHARED: f64 = 0.08;
 const WINDOW: f64 = 1.5e-6;
 /// Gain for which threads are taken, and twice as many of them: a tenth.
 const WORTH: f64 = 1.1;
@@ -33,7 +34,7 @@ const WORTH: f64 = 1.1;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
     pub threads: usize,
-    /// Reason for fewer threads than cores.
+    /// Reason for fewer threads than were asked for, or than there are cores.
     pub why: Option<String>,
 }
 
@@ -49,25 +50,30 @@ pub struct Expected {
 }
 
 /// The number of threads for a run, on a machine with so many `cores`.
-pub fn choose(scenario: &Scenario, traffic: &Traffic, cores: usize) -> Chosen {
+///
+/// # Errors
+/// When the traffic cannot be generated.
+pub fn choose(scenario: &Scenario, cores: usize) -> Result<Chosen, RunError> {
     let asked = scenario.doc().engine.threads as usize;
     if asked != 1 && outside::asks(scenario) {
         let why = "a block outside decides about one packet after the other".to_string();
-        return Chosen { threads: 1, why: Some(why) };
+        return Ok(Chosen { threads: 1, why: Some(why) });
     }
     if asked > 0 {
-        return Chosen { threads: asked, why: None };
+        let why = || format!("{asked} were asked for, and there are {cores} cores");
+        return Ok(Chosen { threads: asked.min(cores), why: (asked > cores).then(why) });
     }
+    let traffic = scenario.traffic().map_err(RunError::Problems)?;
     let (mut threads, mut times) = (1, 1.0);
     for more in (1..).map(|i| 1 << i).take_while(|more| *more < 2 * cores) {
         let more = cores.min(more);
-        let expected = expected(scenario, traffic, more);
+        let expected = expected(scenario, &traffic, more);
         if expected.parts == more && expected.times >= WORTH * times {
             (threads, times) = (more, expected.times);
         }
     }
     let why = "more are not expected to make it a tenth faster".to_string();
-    Chosen { threads, why: (threads < cores).then_some(why) }
+    Ok(Chosen { threads, why: (threads < cores).then_some(why) })
 }
 
 /// Estimates a run on a number of threads.

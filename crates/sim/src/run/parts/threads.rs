@@ -1,16 +1,17 @@
 //! The parts of a run on threads, or one after the other.
 
-use super::barrier::{Barrier, Breaks};
+use super::barrier::{Barrier, Breaks, Patience};
 use super::division::Division;
 use super::exchange::{Exchange, MOST_PARTS};
 use super::gather::gather;
 use super::steps::{next, Step};
-use crate::ledger::Destination;
+use crate::ledger::{Destination, Ledger, Tables};
 use crate::run::folder::{Control, Observer, Progress, RunError};
 use crate::run::setup;
 use crate::world::part::Status;
 use crate::world::World;
-use fanin_scenario::Scenario;
+use fanin_scenario::{Sampling, Scenario};
+use fanin_telemetry::TableError;
 use fanin_units::{Purpose, Span, Stream, Time};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -33,36 +34,50 @@ pub struct Undivided(pub String);
 const LOOK: Span = Span::from_us(64);
 const LOOKS: std::ops::RangeInclusive<u64> = 2..=64;
 
+/// Samples that a part takes in one step at most, as the run can be interrupted between steps.
+const SAMPLES: u64 = 10_000;
+
 /// Parts, each with its number and its world.
 type Share = Vec<(usize, World)>;
 
-/// Simulates a scenario in parts, and winds `whole` up, a world of it in which nothing has happened: it has all that it would have simulated
-/// itself. Gives whether the observer stopped the run, or why one world has to do it; rows may have been written then.
+/// Simulates a scenario in parts, and winds it up. Gives its world, as if it had simulated all of it, and whether the observer stopped the run;
+/// or why one world has to do it, when rows may have been written. A table that cannot be written is a failure of the world.
 ///
 /// # Errors
-/// When a part cannot be built or a table cannot be written.
+/// When a part cannot be built.
 pub fn run_parts(
-    whole: &mut World,
     scenario: &Scenario,
+    destination: &Destination<'_>,
     division: &Division,
     order: Order,
     observer: &mut dyn Observer,
-) -> Result<Result<bool, Undivided>, RunError> {
-    if let Some(why) = asks_for_one(scenario).or_else(|| stays_whole(whole, division)) {
+) -> Result<Result<(World, bool), Undivided>, RunError> {
+    if let Some(why) = asks_for_one(scenario).or_else(|| stays_whole(division)) {
         return Ok(Err(Undivided(why.to_string())));
     }
     let exchange = Exchange::new(division.parts);
-    let recorded = whole.core.ledger.tables.flows.is_on();
-    let look = (LOOK.ps() / division.window.ps().max(1)).clamp(*LOOKS.start(), *LOOKS.end());
-    let run = Run { scenario, division, exchange: &exchange, stop: whole.stop, recorded, look };
-    let mut caller = Caller { whole, observer };
-    let (last, mut parts) = match order {
-        Order::Shuffled(seed) => in_turn(run, &mut caller, seed)?,
-        Order::Threads(threads) => on_threads(run, &mut caller, threads)?,
+    let period = match scenario.doc().telemetry.sample {
+        Sampling::Every(period) => period,
+        Sampling::Off => Span::MAX,
     };
-    if let Some(error) = whole.core.failure.take() {
-        return Err(error.into());
-    }
+    let run = Run {
+        scenario,
+        division,
+        exchange: &exchange,
+        stop: scenario.stop().unwrap_or(Time::MAX),
+        recorded: !matches!(destination, Destination::Nowhere),
+        look: (LOOK.ps() / division.window.ps().max(1)).clamp(*LOOKS.start(), *LOOKS.end()),
+        patience: period.saturating_mul(SAMPLES),
+    };
+    let ran = match order {
+        Order::Shuffled(seed) => in_turn(run, destination, observer, seed),
+        Order::Threads(threads) => on_threads(run, destination, observer, threads),
+    };
+    let (last, mut parts, books) = match ran {
+        Ok(ran) => ran,
+        Err(Refused::Undivided(why)) => return Ok(Err(Undivided(why.to_string()))),
+        Err(Refused::Error(error)) => return Err(error),
+    };
     match last {
         Step::GiveUp(why) => Ok(Err(Undivided(why.to_string()))),
         Step::End { at, barrier, interrupted } => {
@@ -77,18 +92,22 @@ pub fn run_parts(
             if at.is_some() && !interrupted && worlds.iter().any(|world| world.pauses_last(half)) {
                 return Ok(Err(Undivided("a pause that lasts, as in a deadlock".to_string())));
             }
-            whole.core.ledger.tables.settle_capture(now);
-            wind_up(&mut worlds, now, whole, &exchange)?;
-            gather(whole, worlds);
+            let Books { mut ledger, failure, .. } = books;
+            ledger.tables.settle_capture(now);
+            let written = wind_up(&mut worlds, now, &mut ledger.tables, &exchange);
+            let mut worlds = worlds.into_iter();
+            let Some(mut whole) = worlds.next() else { unreachable!("a run of no parts") };
+            gather(&mut whole, worlds, ledger);
+            whole.core.failure = failure.or(written.err());
             whole.add_ports_to_fingerprint();
-            Ok(Ok(interrupted))
+            Ok(Ok((whole, interrupted)))
         }
-        Step::Run { .. } | Step::Sample(_) => unreachable!("the parts stopped before the end"),
+        Step::Run { .. } => unreachable!("the parts stopped before the end"),
     }
 }
 
 /// Brings all parts up to the end, and their last rows into the tables.
-fn wind_up(worlds: &mut [World], now: Time, whole: &mut World, exchange: &Exchange) -> Result<(), RunError> {
+fn wind_up(worlds: &mut [World], now: Time, tables: &mut Tables, exchange: &Exchange) -> Result<(), TableError> {
     let (mut rows, _) = exchange.take();
     for world in worlds.iter_mut() {
         world.core.now = now;
@@ -101,7 +120,7 @@ fn wind_up(worlds: &mut [World], now: Time, whole: &mut World, exchange: &Exchan
         }
     }
     worlds.iter_mut().for_each(|world| rows.append(world.take_rows(Time::MAX)));
-    Ok(rows.write(&mut whole.core.ledger.tables)?)
+    rows.write(tables)
 }
 
 /// Reason for a scenario that is simulated by one world, if there is one.
@@ -117,11 +136,9 @@ fn asks_for_one(scenario: &Scenario) -> Option<&'static str> {
     }
 }
 
-/// Reason for a world that is not divided, if there is one.
-fn stays_whole(world: &World, division: &Division) -> Option<&'static str> {
-    if world.traffic.follows_the_order_of_completions() {
-        Some("flows that are released one by one, in the order of completions at different hosts")
-    } else if division.parts < 2 {
+/// Reason for a network that is not divided, if there is one.
+fn stays_whole(division: &Division) -> Option<&'static str> {
+    if division.parts < 2 {
         Some("one switch, or links without delay: nothing to divide")
     } else if division.parts > MOST_PARTS {
         Some("more parts than 64")
@@ -129,6 +146,21 @@ fn stays_whole(world: &World, division: &Division) -> Option<&'static str> {
         None
     }
 }
+
+/// Reason for which a part is not built.
+enum Refused {
+    Error(RunError),
+    Undivided(&'static str),
+}
+
+impl From<RunError> for Refused {
+    fn from(error: RunError) -> Refused {
+        Refused::Error(error)
+    }
+}
+
+/// End of a run in parts: the last step, the parts, and the books.
+type Ran = Result<(Step, Share, Books), Refused>;
 
 /// Facts of a run that all threads share.
 #[derive(Clone, Copy)]
@@ -139,23 +171,60 @@ struct Run<'a> {
     stop: Time,
     /// Rows go to tables.
     recorded: bool,
-    /// Steps between two looks.
+    /// Steps between two looks, and simulated time between two steps at most.
     look: u64,
+    patience: Span,
 }
 
-/// The calling thread's own: the tables, and the observer of the run.
+/// Books of a run, which the calling thread keeps: the ledger of the whole with its tables, which could not be written if there is a failure.
+struct Books {
+    ledger: Ledger,
+    failure: Option<TableError>,
+    /// Flows that the run will have, if that is known.
+    flows: Option<u64>,
+}
+
+/// The calling thread's own: the books, and the observer of the run.
 struct Caller<'a> {
-    whole: &'a mut World,
+    books: &'a mut Books,
     observer: &'a mut dyn Observer,
 }
 
 impl Run<'_> {
+    /// Tables of a part.
+    fn held(&self) -> Destination<'static> {
+        match self.recorded {
+            true => Destination::Held(Arc::default()),
+            false => Destination::Nowhere,
+        }
+    }
+
     /// Builds a part.
-    fn build(&self, number: usize) -> Result<World, RunError> {
-        let destination = if self.recorded { Destination::Held(Arc::default()) } else { Destination::Nowhere };
-        let mut world = setup::world(self.scenario, &destination)?;
+    fn build(&self, number: usize) -> Result<World, Refused> {
+        self.divide(setup::world(self.scenario, &self.held())?, number)
+    }
+
+    /// Builds the first part, and the books.
+    fn build_first(&self, destination: &Destination<'_>) -> Result<(World, Books), Refused> {
+        let mut world = setup::world(self.scenario, destination)?;
+        let ledger = setup::exchange_ledger(&mut world, self.scenario, &self.held())?;
+        let books = Books { ledger, failure: None, flows: world.traffic.total_hint() };
+        Ok((self.divide(world, 0)?, books))
+    }
+
+    /// Makes a part of a world.
+    fn divide(&self, mut world: World, number: usize) -> Result<World, Refused> {
+        if world.traffic.follows_the_order_of_completions() {
+            let why = "flows that are released one by one, in the order of completions at different hosts";
+            return Err(Refused::Undivided(why));
+        }
         world.become_part(&self.division.hosts, &self.division.switches, number as u32, self.division.parts);
         Ok(world)
+    }
+
+    /// The next step of all parts.
+    fn next(&self, states: &[Status]) -> Step {
+        next(states, (self.division.window, self.patience), self.stop)
     }
 
     /// Does a step in one part, which has its mail then.
@@ -163,7 +232,6 @@ impl Run<'_> {
         self.exchange.collect(turn, number, world);
         match step {
             Step::Run { start, end, reached } => world.run_window(start, end, reached),
-            Step::Sample(at) => world.sample_at(at),
             Step::End { .. } | Step::GiveUp(_) => {}
         }
         if count % self.look == 0 {
@@ -177,13 +245,13 @@ impl Caller<'_> {
     /// Writes the rows that parts have handed over, and asks the observer; the run ends early if it shall.
     fn look(&mut self, run: Run<'_>, states: &[Status]) {
         let (rows, totals) = run.exchange.take();
-        let written = rows.write(&mut self.whole.core.ledger.tables);
+        let written = rows.write(&mut self.books.ledger.tables);
         let now = states.iter().map(|state| state.now).max().unwrap_or(Time::ZERO);
         let stop = (run.stop < Time::MAX).then_some(run.stop);
-        let progress = Progress { now, stop, totals, flows: self.whole.traffic.total_hint() };
+        let progress = Progress { now, stop, totals, flows: self.books.flows };
         let goes_on = written.is_ok() && self.observer.progress(&progress) == Control::Continue;
         if let Err(error) = written {
-            self.whole.core.failure = Some(error);
+            self.books.failure = Some(error);
         }
         if !goes_on {
             run.exchange.end.store(true, Ordering::Relaxed);
@@ -191,22 +259,24 @@ impl Caller<'_> {
     }
 }
 
-fn in_turn(run: Run<'_>, caller: &mut Caller<'_>, seed: u64) -> Result<(Step, Share), RunError> {
+fn in_turn(run: Run<'_>, destination: &Destination<'_>, observer: &mut dyn Observer, seed: u64) -> Ran {
     let mut draws = Stream::new(seed, Purpose::Ties, 1);
-    let built = (0..run.division.parts).map(|number| Ok((number, run.build(number)?)));
-    let mut share = built.collect::<Result<Share, RunError>>()?;
+    let (first, mut books) = run.build_first(destination)?;
+    let others = (1..run.division.parts).map(|number| Ok((number, run.build(number)?)));
+    let mut share = std::iter::once(Ok((0, first))).chain(others).collect::<Result<Share, Refused>>()?;
+    let mut caller = Caller { books: &mut books, observer };
     share.iter_mut().for_each(|(number, world)| run.exchange.publish(0, *number, world));
     let mut states = Vec::new();
     for count in 1u64.. {
         let turn = (count % 2) as usize ^ 1;
         run.exchange.read(turn, &mut states);
-        let step = next(&states, run.division.window, run.stop);
+        let step = run.next(&states);
         for i in (1..share.len()).rev() {
             share.swap(i, draws.below(i as u64 + 1) as usize);
         }
         share.iter_mut().for_each(|(number, world)| run.act(step, (turn, count), *number, world, &states));
         if step.is_last() {
-            return Ok((step, share));
+            return Ok((step, share, books));
         }
         if count % run.look == 0 {
             caller.look(run, &states);
@@ -218,36 +288,36 @@ fn in_turn(run: Run<'_>, caller: &mut Caller<'_>, seed: u64) -> Result<(Step, Sh
 /// The work of one thread: some of the parts, from the beginning to the last step. `caller`: on the thread that called.
 fn work(
     run: Run<'_>,
-    mut caller: Option<&mut Caller<'_>>,
-    numbers: &[usize],
+    mut caller: Option<Caller<'_>>,
+    parts: impl Iterator<Item = (usize, Result<World, Refused>)>,
     barrier: &Barrier,
-) -> Result<(Step, Share), RunError> {
-    let _breaks = Breaks(barrier);
+) -> Result<(Step, Share), Refused> {
     let (mut share, mut error) = (Share::new(), None);
-    for number in numbers {
-        match run.build(*number) {
+    for (number, built) in parts {
+        match built {
             Ok(mut world) => {
-                run.exchange.publish(0, *number, &mut world);
-                share.push((*number, world));
+                run.exchange.publish(0, number, &mut world);
+                share.push((number, world));
             }
             Err(why) => {
-                run.exchange.give_up(0, *number);
+                run.exchange.give_up(0, number);
                 error = Some(why);
             }
         }
     }
+    let mut patience = Patience::default();
     let mut states = Vec::new();
     for count in 1u64.. {
         let turn = (count % 2) as usize ^ 1;
-        barrier.wait();
+        barrier.wait(&mut patience);
         run.exchange.read(turn, &mut states);
-        let step = next(&states, run.division.window, run.stop);
+        let step = run.next(&states);
         share.iter_mut().for_each(|(number, world)| run.act(step, (turn, count), *number, world, &states));
         if step.is_last() {
             return error.map_or(Ok((step, share)), Err);
         }
         // What was handed over a while ago: the others go on meanwhile.
-        if let Some(caller) = caller.as_deref_mut().filter(|_| count % run.look == run.look / 2) {
+        if let Some(caller) = caller.as_mut().filter(|_| count % run.look == run.look / 2) {
             caller.look(run, &states);
         }
     }
@@ -275,34 +345,53 @@ impl Gate {
     }
 }
 
-fn on_threads(run: Run<'_>, caller: &mut Caller<'_>, threads: usize) -> Result<(Step, Share), RunError> {
+fn on_threads(run: Run<'_>, destination: &Destination<'_>, observer: &mut dyn Observer, threads: usize) -> Ran {
     let parts = run.division.parts;
     let threads = threads.clamp(1, parts);
-    let (barrier, gate) = (Barrier::new(threads), Gate::default());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let (barrier, gate) = (Barrier::new(threads, cores), Gate::default());
     let shares: Vec<Vec<usize>> = (0..threads).map(|t| (t..parts).step_by(threads).collect()).collect();
     std::thread::scope(|scope| {
         let (barrier, gate) = (&barrier, &gate);
         let mut others = Vec::new();
         for numbers in &shares[1..] {
             let name = format!("parts {numbers:?} of the network");
-            let work = move || gate.wait().then(|| work(run, None, numbers, barrier));
+            let build = move |number: &usize| (*number, run.build(*number));
+            let work = move || {
+                gate.wait().then(|| {
+                    let _breaks = Breaks(barrier);
+                    work(run, None, numbers.iter().map(build), barrier)
+                })
+            };
             match std::thread::Builder::new().name(name).spawn_scoped(scope, work) {
                 Ok(spawned) => others.push(spawned),
                 // Fewer than there are parts: nobody begins.
                 Err(_) => {
                     gate.open(false);
-                    return Ok((Step::GiveUp("the system gives no more threads"), Share::new()));
+                    return Err(Refused::Undivided("the system gives no more threads"));
                 }
             }
         }
         gate.open(true);
-        let (step, mut all) = work(run, Some(caller), &shares[0], barrier)?;
+        let _breaks = Breaks(barrier);
+        // The others build theirs meanwhile.
+        let (first, mut books) = match run.build_first(destination) {
+            Ok((world, books)) => (Ok(world), Some(books)),
+            Err(why) => (Err(why), None),
+        };
+        let caller = books.as_mut().map(|books| Caller { books, observer });
+        let rest = shares[0][1..].iter().map(|number| (*number, run.build(*number)));
+        let ran = work(run, caller, std::iter::once((0, first)).chain(rest), barrier);
+        let mut all = Share::new();
         for other in others {
             if let Some(done) = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
                 all.extend(done?.1);
             }
         }
-        Ok((step, all))
+        let (step, share) = ran?;
+        all.extend(share);
+        let Some(books) = books else { unreachable!("a first part without books") };
+        Ok((step, all, books))
     })
 }
 

@@ -192,7 +192,6 @@ wheel: $(VENV)/.made ## a wheel into dist/, tried from an empty folder in an env
 
 .PHONY: schema
 schema: $(VENV)/.built ## write the generated files anew
-	$(BIN)/fanin schema > docs/scenario.schema.json
 	$(BIN)/fanin schema --reference > docs/scenario.md
 	$(BIN)/fanin schema --python > python/fanin/_scenario_types.py
 	$(BIN)/fanin schema --counters > docs/counters.md

@@ -25,6 +25,7 @@ from urllib.parse import unquote, urlsplit
 import api
 import experiments
 import reference
+from fanin import _core
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "site"
@@ -241,6 +242,7 @@ def build(out: Path, programs: list[Path]) -> None:
     if wrong := check_nav(docs, config):
         raise BuildError("\n".join(wrong))
     shutil.copyfile(SITE / "zensical.toml", out / "zensical.toml")
+    (docs / "scenario.schema.json").write_text(_core.schema(), encoding="utf-8")
     (docs / "analyze" / "parts.json").write_text(json.dumps(parts()), encoding="utf-8")
     for program, place_of_it in zip(programs, PROGRAMS, strict=False):
         shutil.copyfile(program, docs / place_of_it)

@@ -69,16 +69,10 @@ class LinkParams(Table):
     """A link with equal rate and delay in both directions."""
 
     rate: BitRate | None = None
-    """Rate in each direction.
-
-    Default: "10Gbps". Accepted: from 1Kbps to 4Tbps.
-    """
+    """Rate in each direction. Default: "10Gbps". Accepted: from 1Kbps to 4Tbps."""
 
     delay: Duration | None = None
-    """Propagation delay.
-
-    Default: "1us". Accepted: from 0ps to 10s.
-    """
+    """Propagation delay. Default: "1us". Accepted: from 0ps to 10s."""
 
     wire_overhead: Size | None = None
     """Bytes of wire time that a packet takes on this link beyond its IP packet: at least framing.header, the rest is gap.
@@ -95,10 +89,7 @@ class SingleSwitch(Table):
     kind: ClassVar[Literal["single_switch"]] = "single_switch"
 
     hosts: int | None = None
-    """Number of hosts.
-
-    Default: 8. Accepted: from 2 to 65535.
-    """
+    """Number of hosts. Default: 8. Accepted: from 2 to 65535."""
 
     link: LinkParams | Mapping[str, Any] | None = None
     """Link of each host."""
@@ -111,16 +102,10 @@ class Dumbbell(Table):
     kind: ClassVar[Literal["dumbbell"]] = "dumbbell"
 
     left: int | None = None
-    """Number of hosts at the left switch.
-
-    Default: 8. Accepted: from 1 to 32767.
-    """
+    """Number of hosts at the left switch. Default: 8. Accepted: from 1 to 32767."""
 
     right: int | None = None
-    """Number of hosts at the right switch.
-
-    Default: 8. Accepted: from 1 to 32767.
-    """
+    """Number of hosts at the right switch. Default: 8. Accepted: from 1 to 32767."""
 
     host_link: LinkParams | Mapping[str, Any] | None = None
     """Link of each host."""
@@ -134,10 +119,7 @@ class RackLinkParams(Table):
     """A link of the testbed of racks, with equal rate and delay in both directions."""
 
     rate: BitRate | None = None
-    """Rate in each direction. Source: S-ECN §III-A (1 Gb/s).
-
-    Default: "1Gbps". Accepted: from 1Kbps to 4Tbps.
-    """
+    """Rate in each direction. Source: S-ECN §III-A (1 Gb/s). Default: "1Gbps". Accepted: from 1Kbps to 4Tbps."""
 
     delay: Duration | None = None
     """Propagation delay. Source: S-ECN §III-A (a round trip between racks, over eight links, takes about 50 us: 5 us
@@ -161,16 +143,10 @@ class Racks(Table):
     kind: ClassVar[Literal["racks"]] = "racks"
 
     racks: int | None = None
-    """Number of racks. Source: S-ECN §III-A (4).
-
-    Default: 4. Accepted: from 1 to 4096.
-    """
+    """Number of racks. Source: S-ECN §III-A (4). Default: 4. Accepted: from 1 to 4096."""
 
     hosts_per_rack: int | None = None
-    """Hosts in each rack. Source: S-ECN §III-A (3).
-
-    Default: 3. Accepted: from 1 to 4096.
-    """
+    """Hosts in each rack. Source: S-ECN §III-A (3). Default: 3. Accepted: from 1 to 4096."""
 
     host_link: RackLinkParams | Mapping[str, Any] | None = None
     """Link of each host."""
@@ -184,16 +160,10 @@ class UplinkParams(Table):
     """A link between switches with equal rate and delay in both directions."""
 
     rate: BitRate | None = None
-    """Rate in each direction.
-
-    Default: "40Gbps". Accepted: from 1Kbps to 4Tbps.
-    """
+    """Rate in each direction. Default: "40Gbps". Accepted: from 1Kbps to 4Tbps."""
 
     delay: Duration | None = None
-    """Propagation delay.
-
-    Default: "1us". Accepted: from 0ps to 10s.
-    """
+    """Propagation delay. Default: "1us". Accepted: from 0ps to 10s."""
 
     wire_overhead: Size | None = None
     """Bytes of wire time that a packet takes on this link beyond its IP packet: at least framing.header, the rest is gap.
@@ -212,22 +182,13 @@ class LeafSpine(Table):
     kind: ClassVar[Literal["leaf_spine"]] = "leaf_spine"
 
     leaves: int | None = None
-    """Number of leaves.
-
-    Default: 9. Accepted: from 1 to 4096.
-    """
+    """Number of leaves. Default: 9. Accepted: from 1 to 4096."""
 
     hosts_per_leaf: int | None = None
-    """Hosts at each leaf.
-
-    Default: 16. Accepted: from 1 to 4096.
-    """
+    """Hosts at each leaf. Default: 16. Accepted: from 1 to 4096."""
 
     spines: int | None = None
-    """Number of spines; if absent, derived from `oversubscription`.
-
-    Accepted: from 1 to 4096.
-    """
+    """Number of spines; if absent, derived from `oversubscription`. Accepted: from 1 to 4096."""
 
     oversubscription: float | None = None
     """Oversubscription of a leaf: the sum of its host links' rates over the sum of its uplinks' rates; 1 when neither
@@ -237,10 +198,7 @@ class LeafSpine(Table):
     """
 
     links_per_pair: int | None = None
-    """Number of parallel links between each leaf and each spine.
-
-    Default: 1. Accepted: from 1 to 64.
-    """
+    """Number of parallel links between each leaf and each spine. Default: 1. Accepted: from 1 to 64."""
 
     host_link: LinkParams | Mapping[str, Any] | None = None
     """Link of each host."""
@@ -265,10 +223,7 @@ class FatTree(Table):
     kind: ClassVar[Literal["fat_tree"]] = "fat_tree"
 
     k: int | None = None
-    """Number of ports of every switch; even.
-
-    Default: 4. Accepted: from 2 to 64.
-    """
+    """Number of ports of every switch; even. Default: 4. Accepted: from 2 to 64."""
 
     link: LinkParams | Mapping[str, Any] | None = None
     """Link between each pair of neighbouring switches, and of each host."""
@@ -288,10 +243,7 @@ class Chain(Table):
     kind: ClassVar[Literal["chain"]] = "chain"
 
     switches: int | None = None
-    """Number of switches.
-
-    Default: 5. Accepted: from 1 to 1024.
-    """
+    """Number of switches. Default: 5. Accepted: from 1 to 1024."""
 
     link: LinkParams | Mapping[str, Any] | None = None
     """Link between each pair of neighbouring switches, and of each host."""
@@ -315,25 +267,16 @@ class FromFile(Table):
     kind: ClassVar[Literal["file"]] = "file"
 
     path: str
-    """Path of the file, relative to the scenario's folder.
-
-    Must be given.
-    """
+    """Path of the file, relative to the scenario's folder. Must be given."""
 
     format: FileFormat | None = None
     """Format of the file; if absent, by its ending: `.graphml`, `.json`, `.txt`."""
 
     rate: BitRate | None = None
-    """Rate of links for which the file gives none; if absent, the file must give it.
-
-    Accepted: from 1Kbps to 4Tbps.
-    """
+    """Rate of links for which the file gives none; if absent, the file must give it. Accepted: from 1Kbps to 4Tbps."""
 
     delay: Duration | None = None
-    """Propagation delay of links for which the file gives none; if absent, the file must give it.
-
-    Accepted: from 0ps to 10s.
-    """
+    """Propagation delay of links for which the file gives none; if absent, the file must give it. Accepted: from 0ps to 10s."""
 
 
 TopologyConfig: TypeAlias = (
@@ -374,10 +317,7 @@ class Framing(Table):
     """
 
     ip: Ip | None = None
-    """Version of IP.
-
-    Default: "v4".
-    """
+    """Version of IP. Default: "v4"."""
 
     header: Size | None = None
     """Link-layer header and frame check sequence, counted in queues and on the wire. Source: IEEE 802.3 (14 + 4 bytes).
@@ -386,10 +326,7 @@ class Framing(Table):
     """
 
     min_frame: Size | None = None
-    """Smallest frame; shorter ones are padded to it. Source: IEEE 802.3.
-
-    Default: "64B". Accepted: from 0B to 1500B.
-    """
+    """Smallest frame; shorter ones are padded to it. Source: IEEE 802.3. Default: "64B". Accepted: from 0B to 1500B."""
 
     gap: Size | None = None
     """Preamble and inter-packet gap, counted in wire time only. Source: IEEE 802.3 (8 + 12 bytes).
@@ -464,10 +401,7 @@ class Combined(Table):
     """
 
     scheduler: Arbitration | None = None
-    """Scheduler that matches inputs with outputs of the crossbar.
-
-    Default: { kind = "islip", iterations = 3 }.
-    """
+    """Scheduler that matches inputs with outputs of the crossbar. Default: { kind = "islip", iterations = 3 }."""
 
 
 Architecture: TypeAlias = OutputQueued | Combined | Mapping[str, Any] | Literal["output_queued", "combined"]
@@ -499,10 +433,7 @@ class DynamicBuffer(Table):
     kind: ClassVar[Literal["dynamic"]] = "dynamic"
 
     total: AmountOfBuffer | None = None
-    """Buffer of the whole switch. Source: DCTCP §4 (4 MB, its shallow-buffered 48-port switches).
-
-    Default: "4MB".
-    """
+    """Buffer of the whole switch. Source: DCTCP §4 (4 MB, its shallow-buffered 48-port switches). Default: "4MB"."""
 
     alpha: float | None = None
     """α: a queue may hold at most α times the free buffer. Source: DT (1 lets a single congested queue take half of the
@@ -561,10 +492,7 @@ class ThresholdParams(Table):
     """
 
     at: At | None = None
-    """Time at which the queue is measured.
-
-    Default: "enqueue".
-    """
+    """Time at which the queue is measured. Default: "enqueue"."""
 
 
 Spacing: TypeAlias = Literal["geometric", "uniform", "wait"]
@@ -590,10 +518,7 @@ class RedParams(Table):
     """
 
     max: AmountOfBuffer | None = None
-    """Upper threshold, in the same unit. Source: RED-parameters (three times `min`).
-
-    Default: "15 packets".
-    """
+    """Upper threshold, in the same unit. Source: RED-parameters (three times `min`). Default: "15 packets"."""
 
     max_p: float | None = None
     """Marking probability when the average reaches `max`. Source: RED-parameters (0.1).
@@ -615,16 +540,10 @@ class RedParams(Table):
     """
 
     spacing: Spacing | None = None
-    """Spacing of marks. Source: RED §7 (uniform).
-
-    Default: "uniform".
-    """
+    """Spacing of marks. Source: RED §7 (uniform). Default: "uniform"."""
 
     ecn: bool | None = None
-    """ECN: ECN-capable packets are marked; otherwise they are dropped as well. Source: RFC 3168 §5.
-
-    Default: true.
-    """
+    """ECN: ECN-capable packets are marked; otherwise they are dropped as well. Source: RFC 3168 §5. Default: true."""
 
     hard_drop: bool | None = None
     """Hard drop: above the upper limit ECN-capable packets are dropped, too. Source: RFC 3168 §7 (as it recommends).
@@ -641,10 +560,7 @@ class RedParams(Table):
     """
 
     by_size: bool | None = None
-    """Byte mode: the probability is proportional to the frame, if the unit is bytes or cells. Source: RED §4.
-
-    Default: false.
-    """
+    """Byte mode: the probability is proportional to the frame, if the unit is bytes or cells. Source: RED §4. Default: false."""
 
     mean_packet: Size | None = None
     """Typical frame size: its serialisation time is one sample of an idle port, and `by_size` is relative to it.
@@ -684,10 +600,7 @@ class SlopeParams(Table):
     """
 
     after_mark: AfterMark | None = None
-    """Amount that a mark subtracts from the sum.
-
-    Default: "subtract".
-    """
+    """Amount that a mark subtracts from the sum. Default: "subtract"."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -727,10 +640,7 @@ class SEcnParams(Table):
     """
 
     at: At | None = None
-    """Packet that gets the mark: the arriving or the leaving one.
-
-    Default: "enqueue".
-    """
+    """Packet that gets the mark: the arriving or the leaving one. Default: "enqueue"."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -761,10 +671,7 @@ class CodelParams(Table):
     """
 
     ecn: bool | None = None
-    """ECN: ECN-capable packets are marked instead of dropped. Source: Linux sch_codel (off).
-
-    Default: false.
-    """
+    """ECN: ECN-capable packets are marked instead of dropped. Source: Linux sch_codel (off). Default: false."""
 
     ce_threshold: Duration | None = None
     """Step marking: every ECN-capable packet that has waited longer than this is marked, whatever else is decided; if
@@ -779,10 +686,7 @@ class FrontDropParams(Table):
     kind: ClassVar[Literal["front_drop"]] = "front_drop"
 
     limit: AmountOfBuffer | None = None
-    """Limit of the queue: a packet is dropped when at least this much waits, itself included.
-
-    Default: "512KB".
-    """
+    """Limit of the queue: a packet is dropped when at least this much waits, itself included. Default: "512KB"."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -792,31 +696,19 @@ class OutsideParams(Table):
     kind: ClassVar[Literal["external"]] = "external"
 
     socket: str | None = None
-    """Path of the Unix socket at which the block listens, from the working directory if it is relative.
-
-    Default: "fanin.sock".
-    """
+    """Path of the Unix socket at which the block listens, from the working directory if it is relative. Default: "fanin.sock"."""
 
     settings: str | None = None
-    """Settings of the block, which get to it as they are written: at most 480 bytes.
-
-    Default: "".
-    """
+    """Settings of the block, which get to it as they are written: at most 480 bytes. Default: ""."""
 
     block: str | None = None
     """Name and version that the block must have; another block is refused. If absent, any block may decide."""
 
     departures: bool | None = None
-    """The block is asked about packets that leave the queue, too: it may mark those.
-
-    Default: false.
-    """
+    """The block is asked about packets that leave the queue, too: it may mark those. Default: false."""
 
     refusals: bool | None = None
-    """The block is told of packets that admission has refused, too.
-
-    Default: false.
-    """
+    """The block is told of packets that admission has refused, too. Default: false."""
 
     detours: bool | None = None
     """The block is asked where packets go that find no room at their port, or that it wants elsewhere: another port of the switch may
@@ -826,10 +718,7 @@ class OutsideParams(Table):
     """
 
     timeout: Duration | None = None
-    """Longest time without a byte from the block, by the clock on the wall.
-
-    Default: "10s". Accepted: from 1ms to 3600s.
-    """
+    """Longest time without a byte from the block, by the clock on the wall. Default: "10s". Accepted: from 1ms to 3600s."""
 
 
 Marking: TypeAlias = (
@@ -864,16 +753,10 @@ class ClassMarking(Table):
     """
 
     classes: Sequence[int]
-    """Classes to which the policy applies; classes beyond the last queue of a port share that queue.
-
-    Must be given.
-    """
+    """Classes to which the policy applies; classes beyond the last queue of a port share that queue. Must be given."""
 
     marking: Marking
-    """Marking policy of these classes.
-
-    Must be given.
-    """
+    """Marking policy of these classes. Must be given."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -881,16 +764,10 @@ class IntParams(Table):
     """In-band network telemetry: ports write their state into frames whose transport asks for it. Source: HPCC §4.1."""
 
     hops: int | None = None
-    """Largest number of records in a frame: ports of later switches write none.
-
-    Default: 5. Accepted: from 1 to 8.
-    """
+    """Largest number of records in a frame: ports of later switches write none. Default: 5. Accepted: from 1 to 8."""
 
     unaware: Sequence[str] | None = None
-    """Switches without telemetry, by name, `*` stands for anything; senders see nothing of their ports.
-
-    Default: [].
-    """
+    """Switches without telemetry, by name, `*` stands for anything; senders see nothing of their ports. Default: []."""
 
 
 Operations: TypeAlias = Literal["retransmit_and_halve", "retransmit"]
@@ -914,10 +791,7 @@ class PdnParams(Table):
     """
 
     operation: Operations | None = None
-    """Action that the sender is asked for.
-
-    Default: "retransmit_and_halve".
-    """
+    """Action that the sender is asked for. Default: "retransmit_and_halve"."""
 
     acks: bool | None = None
     """Notification of dropped pure acknowledgments as well, which their sender repeats. If false, a lost acknowledgment
@@ -953,10 +827,7 @@ class LossyPool(Table):
     """Separate pool of classes that are not lossless, so that neither kind takes the other's memory."""
 
     memory: Size | None = None
-    """Size of the pool, taken from `memory`.
-
-    Default: "2MB". Accepted: from 1B to 4GB.
-    """
+    """Size of the pool, taken from `memory`. Default: "2MB". Accepted: from 1B to 4GB."""
 
     alpha: float | None = None
     """α: memory that one port and class may occupy, as a multiple of the pool's free part. Source: DT.
@@ -972,10 +843,7 @@ class StaticXoff(Table):
     kind: ClassVar[Literal["static"]] = "static"
 
     bytes: Size | None = None
-    """Memory that packets of one priority from one neighbour may occupy, in addition to the reservation.
-
-    Default: "100KB".
-    """
+    """Memory that packets of one priority from one neighbour may occupy, in addition to the reservation. Default: "100KB"."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1025,10 +893,7 @@ class Watchdog(Table):
     """
 
     action: StormAction | None = None
-    """Action on the class during a storm. Source: PFC-watchdog.
-
-    Default: "drop".
-    """
+    """Action on the class during a storm. Source: PFC-watchdog. Default: "drop"."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1050,10 +915,7 @@ class PfcParams(Table):
     """
 
     reserved: Size | None = None
-    """Reserved memory of each port and class, taken from `memory`.
-
-    Default: "0B".
-    """
+    """Reserved memory of each port and class, taken from `memory`. Default: "0B"."""
 
     lossy: LossyPool | Mapping[str, Any] | None = None
     """Separate pool for the other classes; if absent, they share that of the lossless ones, under the same XOFF
@@ -1067,10 +929,7 @@ class PfcParams(Table):
     """
 
     xoff: Xoff | None = None
-    """XOFF threshold, from which a neighbour is paused.
-
-    Default: { kind = "dynamic", alpha = 0.125 }.
-    """
+    """XOFF threshold, from which a neighbour is paused. Default: { kind = "dynamic", alpha = 0.125 }."""
 
     xon_gap: Size | None = None
     """Hysteresis: distance below XOFF at which the neighbour may send again. Source: HPCC, its simulator (3 KB).
@@ -1194,10 +1053,7 @@ class RimmParams(Table):
     """
 
     alert: AlertBy | None = None
-    """Way by which the ingress learns that a queue has reached α.
-
-    Default: "message".
-    """
+    """Way by which the ingress learns that a queue has reached α. Default: "message"."""
 
     message_class: int | None = None
     """Traffic class of messages; if absent, the class of the packet whose headers the message copies, so that the message
@@ -1214,10 +1070,7 @@ class RimmParams(Table):
     """
 
     release: Release | None = None
-    """Condition that ends the detour of a flow after the alert.
-
-    Default: { kind = "drained" }.
-    """
+    """Condition that ends the detour of a flow after the alert. Default: { kind = "drained" }."""
 
     give_up: Duration | None = None
     """Time after which an alert counts as congestion: packets on detours are released, and the port has no detours until the
@@ -1228,10 +1081,7 @@ class RimmParams(Table):
     """
 
     give_up_when: GiveUpWhen | None = None
-    """Start of the time after which a pair of sequence numbers is given up (`give_up`).
-
-    Default: "stalled".
-    """
+    """Start of the time after which a pair of sequence numbers is given up (`give_up`). Default: "stalled"."""
 
     longest: Duration | None = None
     """Longest detour of a pair, from its first packet (Sa leaves Sf): then the pair is given up regardless of alerts, and
@@ -1241,16 +1091,10 @@ class RimmParams(Table):
     """
 
     detours: Detours | None = None
-    """Ports whose packets take detours.
-
-    Default: "returning".
-    """
+    """Ports whose packets take detours. Default: "returning"."""
 
     neighbour: Neighbour | None = None
-    """Interval at which the neighbour with the least depth is chosen.
-
-    Default: "per_packet".
-    """
+    """Interval at which the neighbour with the least depth is chosen. Default: "per_packet"."""
 
     room: Size | None = None
     """Depth from which a neighbour gets no detours; a header states 65,535 cells at most. Deviation: the paper has no bound;
@@ -1267,10 +1111,7 @@ class RimmParams(Table):
     """
 
     hops: Hops | None = None
-    """Cost of a detour in the packet's time to live.
-
-    Default: "spent".
-    """
+    """Cost of a detour in the packet's time to live. Default: "spent"."""
 
     max_frame: Size | None = None
     """Largest frame between switches: a packet that would exceed it with RIMM's headers goes without them and takes no
@@ -1280,10 +1121,7 @@ class RimmParams(Table):
     """
 
     unaware: Sequence[str] | None = None
-    """Switches without RIMM, by name, `*` stands for anything.
-
-    Default: [].
-    """
+    """Switches without RIMM, by name, `*` stands for anything. Default: []."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1306,10 +1144,7 @@ class Exponential(Table):
     kind: ClassVar[Literal["exponential"]] = "exponential"
 
     lambda_: float | None = None
-    """λ, the steepness of the growth. Deviation: the paper's value is not known.
-
-    Default: 4.0. Accepted: from 0.01 to 50.
-    """
+    """λ, the steepness of the growth. Deviation: the paper's value is not known. Default: 4.0. Accepted: from 0.01 to 50."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1335,28 +1170,16 @@ class PaboParams(Table):
     """
 
     lower: AmountOfBuffer | None = None
-    """Queue up to which no packet is bounced.
-
-    Default: "50 packets".
-    """
+    """Queue up to which no packet is bounced. Default: "50 packets"."""
 
     upper: AmountOfBuffer | None = None
-    """Queue from which every packet is bounced.
-
-    Default: "100 packets".
-    """
+    """Queue from which every packet is bounced. Default: "100 packets"."""
 
     growth: Growth | None = None
-    """g: growth of the probability between the two.
-
-    Default: { kind = "exponential", lambda = 4.0 }.
-    """
+    """g: growth of the probability between the two. Default: { kind = "exponential", lambda = 4.0 }."""
 
     unaware: Sequence[str] | None = None
-    """Switches without PABO, by name, `*` stands for anything; they forward bounced packets as usual.
-
-    Default: [].
-    """
+    """Switches without PABO, by name, `*` stands for anything; they forward bounced packets as usual. Default: []."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1366,10 +1189,7 @@ class DibsParams(Table):
     """
 
     unaware: Sequence[str] | None = None
-    """Switches without DIBS, by name, `*` stands for anything; they forward detoured packets as usual.
-
-    Default: [].
-    """
+    """Switches without DIBS, by name, `*` stands for anything; they forward detoured packets as usual. Default: []."""
 
 
 ServeBy: TypeAlias = Literal["least_left", "arrival"]
@@ -1401,16 +1221,10 @@ class VertigoParams(Table):
     """
 
     serve: ServeBy | None = None
-    """Order in which packets leave.
-
-    Default: "least_left".
-    """
+    """Order in which packets leave. Default: "least_left"."""
 
     unaware: Sequence[str] | None = None
-    """Switches without Vertigo, by name, `*` stands for anything; they forward deflected packets as usual.
-
-    Default: [].
-    """
+    """Switches without Vertigo, by name, `*` stands for anything; they forward deflected packets as usual. Default: []."""
 
 
 Cut: TypeAlias = Literal["arriving", "either"]
@@ -1439,16 +1253,10 @@ class TrimmingParams(Table):
     """
 
     cut: Cut | None = None
-    """Packet that is trimmed.
-
-    Default: "either".
-    """
+    """Packet that is trimmed. Default: "either"."""
 
     unaware: Sequence[str] | None = None
-    """Switches without trimming, by name, `*` stands for anything.
-
-    Default: [].
-    """
+    """Switches without trimming, by name, `*` stands for anything. Default: []."""
 
 
 Recognise: TypeAlias = Literal["now", "at_detection"]
@@ -1496,22 +1304,13 @@ class RcmParams(Table):
     """
 
     sar: bool | None = None
-    """Adaptive routing: harmless flows take the equal-cost path with the least degree.
-
-    Default: true.
-    """
+    """Adaptive routing: harmless flows take the equal-cost path with the least degree. Default: true."""
 
     q_eq: Size | None = None
-    """Q_eq: queue length in equilibrium. Source: IEEE 802.1Qau (cpQSp, 26,000 B).
-
-    Default: "26KB". Accepted: from 1B to 1GB.
-    """
+    """Q_eq: queue length in equilibrium. Source: IEEE 802.1Qau (cpQSp, 26,000 B). Default: "26KB". Accepted: from 1B to 1GB."""
 
     w_q: int | None = None
-    """w_q: weight of the queue's growth. Source: IEEE 802.1Qau (cpW, 2).
-
-    Default: 2. Accepted: from 0 to 64.
-    """
+    """w_q: weight of the queue's growth. Source: IEEE 802.1Qau (cpW, 2). Default: 2. Accepted: from 0 to 64."""
 
     sample: Size | None = None
     """Bytes that arrive at a queue between two samples without congestion; at the largest degree, an eighth. Deviation:
@@ -1521,10 +1320,7 @@ class RcmParams(Table):
     """
 
     w: float | None = None
-    """w: weight of the degree received from downstream in the one passed upstream.
-
-    Default: 0.5. Accepted: from 0 to 1.
-    """
+    """w: weight of the degree received from downstream in the one passed upstream. Default: 0.5. Accepted: from 0 to 1."""
 
     cam: int | None = None
     """Capacity of a port's CAM in flows, and of a notification from a neighbour downstream.
@@ -1540,28 +1336,16 @@ class RcmParams(Table):
     """
 
     recognise: Recognise | None = None
-    """State of the CAM that counts: the present one, or that at the detection of congestion.
-
-    Default: "now".
-    """
+    """State of the CAM that counts: the present one, or that at the detection of congestion. Default: "now"."""
 
     local_flag: LocalFlag | None = None
-    """Queues that make a port the root of a region.
-
-    Default: "output".
-    """
+    """Queues that make a port the root of a region. Default: "output"."""
 
     cam_period: Size | None = None
-    """Bytes that pass a port between two updates of its CAM.
-
-    Default: "8KB". Accepted: from 64B to 1GB.
-    """
+    """Bytes that pass a port between two updates of its CAM. Default: "8KB". Accepted: from 64B to 1GB."""
 
     expiry: Duration | None = None
-    """Lifetime of a notification without news.
-
-    Default: "20us". Accepted: from 1ns to 100ms.
-    """
+    """Lifetime of a notification without news. Default: "20us". Accepted: from 1ns to 100ms."""
 
     window_min: Size | None = None
     """Smallest number of bytes over which W is measured; if absent, 16 KB, or two of the largest frames.
@@ -1570,10 +1354,7 @@ class RcmParams(Table):
     """
 
     window_max: Size | None = None
-    """Largest number of bytes over which W is measured.
-
-    Default: "100KB". Accepted: from 64B to 1GB.
-    """
+    """Largest number of bytes over which W is measured. Default: "100KB". Accepted: from 64B to 1GB."""
 
     max_frame: Size | None = None
     """Lower bound of W_c, so that a frame fits into each window; if absent, the largest frame of the traffic.
@@ -1582,16 +1363,10 @@ class RcmParams(Table):
     """
 
     decrease: Decrease | None = None
-    """Value of W_c to which a degree applies.
-
-    Default: "each".
-    """
+    """Value of W_c to which a degree applies. Default: "each"."""
 
     when_idle: WhenIdle | None = None
-    """Use of transmission time that no other flow needs.
-
-    Default: "send".
-    """
+    """Use of transmission time that no other flow needs. Default: "send"."""
 
     reserved: Size | None = None
     """Bytes that a port holds at reduced windows; above that, harmful flows get the measured share of the port. Source:
@@ -1601,16 +1376,10 @@ class RcmParams(Table):
     """
 
     severe_degree: int | None = None
-    """Degree from which a notification, or a sample of the switch itself, is severe.
-
-    Default: 32. Accepted: from 1 to 63.
-    """
+    """Degree from which a notification, or a sample of the switch itself, is severe. Default: 32. Accepted: from 1 to 63."""
 
     severe_count: int | None = None
-    """Number of severe degrees within `severe_within` after which flows are moved away.
-
-    Default: 3. Accepted: from 1 to 1000.
-    """
+    """Number of severe degrees within `severe_within` after which flows are moved away. Default: 3. Accepted: from 1 to 1000."""
 
     severe_within: Duration | None = None
     """Time within which severe degrees are counted, and for which flows are moved then.
@@ -1619,10 +1388,7 @@ class RcmParams(Table):
     """
 
     moved_flows: int | None = None
-    """Capacity of a switch's table of moved flows.
-
-    Default: 1024. Accepted: from 1 to 1048576.
-    """
+    """Capacity of a switch's table of moved flows. Default: 1024. Accepted: from 1 to 1048576."""
 
     moved_stay: Duration | None = None
     """Pause of a moved flow after which it returns to its own path; above the difference of path delays nothing is
@@ -1632,16 +1398,10 @@ class RcmParams(Table):
     """
 
     loss: float | None = None
-    """Probability that a notification is lost on its link, for any reason.
-
-    Default: 0.0. Accepted: from 0 to 1.
-    """
+    """Probability that a notification is lost on its link, for any reason. Default: 0.0. Accepted: from 0 to 1."""
 
     unaware: Sequence[str] | None = None
-    """Switches without RCM, by name, `*` stands for anything: they neither send nor receive notifications.
-
-    Default: [].
-    """
+    """Switches without RCM, by name, `*` stands for anything: they neither send nor receive notifications. Default: []."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1692,10 +1452,7 @@ class StrictParams(Table):
     kind: ClassVar[Literal["strict"]] = "strict"
 
     classes: int | None = None
-    """Number of classes. Source: IEEE 802.1Q §8.6.8.1 (strict priority), eight at most.
-
-    Default: 8. Accepted: from 1 to 8.
-    """
+    """Number of classes. Source: IEEE 802.1Q §8.6.8.1 (strict priority), eight at most. Default: 8. Accepted: from 1 to 8."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1727,10 +1484,7 @@ class StrictDrrParams(Table):
     """
 
     quanta: Sequence[Size] | None = None
-    """Quantum of each further class. Source: DRR.
-
-    Default: ["1518B", "1518B"]. Accepted: from 1B to 1GB.
-    """
+    """Quantum of each further class. Source: DRR. Default: ["1518B", "1518B"]. Accepted: from 1B to 1GB."""
 
 
 Scheduling: TypeAlias = (
@@ -1770,10 +1524,7 @@ class Except(Table):
     """Buffer of each selected port, instead of `switch.buffer`, which must be static or unlimited."""
 
     alpha: float | None = None
-    """α of each selected port, instead of that of a dynamic `switch.buffer`.
-
-    Accepted: from 0.001 to 1024.
-    """
+    """α of each selected port, instead of that of a dynamic `switch.buffer`. Accepted: from 0.001 to 1024."""
 
     marking: Marking | None = None
     """Marking policy of the selected ports."""
@@ -1900,37 +1651,22 @@ class Switch(Table):
     """
 
     architecture: Architecture | None = None
-    """Architecture: packets wait at output ports only, or at input ports too.
-
-    Default: { kind = "output_queued" }.
-    """
+    """Architecture: packets wait at output ports only, or at input ports too. Default: { kind = "output_queued" }."""
 
     buffer: Buffer | None = None
-    """Buffer of output-queued switches.
-
-    Default: { kind = "static", per_port = "512KB" }.
-    """
+    """Buffer of output-queued switches. Default: { kind = "static", per_port = "512KB" }."""
 
     marking: Marking | None = None
-    """Marking policy of ports.
-
-    Default: { kind = "none" }.
-    """
+    """Marking policy of ports. Default: { kind = "none" }."""
 
     class_marking: Sequence[ClassMarking | Mapping[str, Any]] | None = None
-    """Marking policies for single classes, applied to their own queues.
-
-    Default: [].
-    """
+    """Marking policies for single classes, applied to their own queues. Default: []."""
 
     mechanisms: Mechanisms | Mapping[str, Any] | None = None
     """Mechanisms beyond forwarding, queueing and marking."""
 
     scheduling: Scheduling | None = None
-    """Scheduler that chooses the next packet of a port.
-
-    Default: { kind = "fifo" }.
-    """
+    """Scheduler that chooses the next packet of a port. Default: { kind = "fifo" }."""
 
     except_: Sequence[Except | Mapping[str, Any]] | None = None
     """Exceptions: settings of single ports and switches. Source: DCTCP §4 (K = 20 packets at 1 Gb/s, 65 at 10 Gb/s).
@@ -1939,10 +1675,7 @@ class Switch(Table):
     """
 
     routing: PathChoice | None = None
-    """Choice among several shortest paths.
-
-    Default: { kind = "ecmp" }.
-    """
+    """Choice among several shortest paths. Default: { kind = "ecmp" }."""
 
     ttl: int | None = None
     """Initial time to live of packets: every switch decrements it and drops the packet at zero, so that a packet crosses
@@ -2010,10 +1743,7 @@ class Napi(Table):
     """
 
     gro: bool | None = None
-    """Generic receive offload (GRO): merges consecutive segments of a flow.
-
-    Default: true.
-    """
+    """Generic receive offload (GRO): merges consecutive segments of a flow. Default: true."""
 
     budget: int | None = None
     """Largest number of packets in one poll; the next poll follows at once, but merges nothing with it. Source: Linux
@@ -2051,10 +1781,7 @@ class UniformNoise(Table):
     kind: ClassVar[Literal["uniform"]] = "uniform"
 
     max: Duration | None = None
-    """Largest delay.
-
-    Default: "10us". Accepted: from 1ns to 10ms.
-    """
+    """Largest delay. Default: "10us". Accepted: from 1ns to 10ms."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2064,10 +1791,7 @@ class ExponentialNoise(Table):
     kind: ClassVar[Literal["exponential"]] = "exponential"
 
     mean: Duration | None = None
-    """Mean delay.
-
-    Default: "5us". Accepted: from 1ns to 10ms.
-    """
+    """Mean delay. Default: "5us". Accepted: from 1ns to 10ms."""
 
 
 Noise: TypeAlias = NoneNoise | UniformNoise | ExponentialNoise | Mapping[str, Any] | Literal["none", "uniform", "exponential"]
@@ -2122,22 +1846,13 @@ class Storm(Table):
     """
 
     hosts: Sequence[str]
-    """Hosts with the defect: names as in the results (`h3`), `*` stands for anything.
-
-    Must be given.
-    """
+    """Hosts with the defect: names as in the results (`h3`), `*` stands for anything. Must be given."""
 
     classes: Sequence[int]
-    """Traffic classes that the switch is to pause: priorities of PFC frames.
-
-    Must be given. Accepted: from 0 to 7.
-    """
+    """Traffic classes that the switch is to pause: priorities of PFC frames. Must be given. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start of the storm.
-
-    Default: "0ps".
-    """
+    """Start of the storm. Default: "0ps"."""
 
     end: Instant | None = None
     """End of the storm; if absent, it never ends."""
@@ -2148,10 +1863,7 @@ class Host(Table):
     """Host: NIC, receive path and pauses, everything besides the transport."""
 
     nic: Nic | None = None
-    """Queueing discipline of the NIC.
-
-    Default: { kind = "fair" }.
-    """
+    """Queueing discipline of the NIC. Default: { kind = "fair" }."""
 
     processing_delay: Duration | None = None
     """Processing delay from the arrival of a packet's last bit until the transport sees it.
@@ -2160,10 +1872,7 @@ class Host(Table):
     """
 
     receive: Receive | None = None
-    """Delivery of packets from the NIC to the transport.
-
-    Default: { kind = "at_once" }.
-    """
+    """Delivery of packets from the NIC to the transport. Default: { kind = "at_once" }."""
 
     noise: Noise | None = None
     """Random delay of each received packet, in addition to `processing_delay`, drawn per host. A host's packets stay in
@@ -2179,10 +1888,7 @@ class Host(Table):
     """Storm watchdog of the NIC, which ends overlong pauses of a class; if absent, the class waits."""
 
     storms: Sequence[Storm | Mapping[str, Any]] | None = None
-    """Pause storms: NICs that send pauses without need.
-
-    Default: [].
-    """
+    """Pause storms: NICs that send pauses without need. Default: []."""
 
     stall_prevention: Duration | None = None
     """Stall prevention of the NIC: once it has requested pauses of a class for this long without a break, it requests
@@ -2240,10 +1946,7 @@ class Cubic(Table):
     """
 
     reno_friendly: bool | None = None
-    """Reno-friendly region: grows at least as fast as Reno would. Source: RFC 9438 §4.3.
-
-    Default: true.
-    """
+    """Reno-friendly region: grows at least as fast as Reno would. Source: RFC 9438 §4.3. Default: true."""
 
 
 DctcpArithmetic: TypeAlias = Literal["exact", "linux"]
@@ -2409,10 +2112,7 @@ class CompressedSacks(Table):
     """
 
     most: int | None = None
-    """Largest number of ACKs merged into one. Source: Linux tcp_comp_sack_nr.
-
-    Default: 44. Accepted: from 1 to 255.
-    """
+    """Largest number of ACKs merged into one. Source: Linux tcp_comp_sack_nr. Default: 44. Accepted: from 1 to 255."""
 
 
 SackCompression: TypeAlias = NoneSackCompression | CompressedSacks | Mapping[str, Any] | Literal["none", "timer"]
@@ -2485,10 +2185,7 @@ class GrowingWindow(Table):
     """
 
     growth: WindowGrowth | None = None
-    """Growth rule of the buffer; `linux`: "linux-6.18".
-
-    Default: "linux-5.15".
-    """
+    """Growth rule of the buffer; `linux`: "linux-6.18". Default: "linux-5.15"."""
 
 
 ReceiveWindow: TypeAlias = FixedWindow | GrowingWindow | Mapping[str, Any] | Literal["fixed", "auto"]
@@ -2571,16 +2268,10 @@ class Paced(Table):
     kind: ClassVar[Literal["fq"]] = "fq"
 
     slow_start_gain: float | None = None
-    """Gain while cwnd < ssthresh / 2. Source: Linux tcp_pacing_ss_ratio (200 %).
-
-    Default: 2.0. Accepted: from 0.1 to 100.
-    """
+    """Gain while cwnd < ssthresh / 2. Source: Linux tcp_pacing_ss_ratio (200 %). Default: 2.0. Accepted: from 0.1 to 100."""
 
     gain: float | None = None
-    """Gain otherwise. Source: Linux tcp_pacing_ca_ratio (120 %).
-
-    Default: 1.2. Accepted: from 0.1 to 100.
-    """
+    """Gain otherwise. Source: Linux tcp_pacing_ca_ratio (120 %). Default: 1.2. Accepted: from 0.1 to 100."""
 
 
 Pacing: TypeAlias = NonePacing | Paced | Mapping[str, Any] | Literal["none", "fq"]
@@ -2598,16 +2289,10 @@ class Tcp(Table):
     kind: ClassVar[Literal["tcp"]] = "tcp"
 
     profile: Profile | None = None
-    """Profile that gives the defaults of all other keys.
-
-    Default: "rfc".
-    """
+    """Profile that gives the defaults of all other keys. Default: "rfc"."""
 
     congestion_control: CongestionControl | None = None
-    """Congestion control; `linux`: cubic.
-
-    Default: { kind = "newreno" }.
-    """
+    """Congestion control; `linux`: cubic. Default: { kind = "newreno" }."""
 
     handshake: bool | None = None
     """Three-way handshake at the start and FIN at the end; if false, connections are open from the start and never
@@ -2637,28 +2322,16 @@ class Tcp(Table):
     """
 
     initial_window_rule: InitialWindow | None = None
-    """Rule of the initial window if `initial_window` is absent.
-
-    Default: "rfc5681".
-    """
+    """Rule of the initial window if `initial_window` is absent. Default: "rfc5681"."""
 
     initial_ssthresh: Size | None = None
-    """Initial ssthresh; if absent, arbitrarily high. Source: RFC 5681 §3.1.
-
-    Accepted: at least 1KB.
-    """
+    """Initial ssthresh; if absent, arbitrarily high. Source: RFC 5681 §3.1. Accepted: at least 1KB."""
 
     window_rules: WindowRules | None = None
-    """Arithmetic of ssthresh and CUBIC; `linux`: "linux".
-
-    Default: "rfc".
-    """
+    """Arithmetic of ssthresh and CUBIC; `linux`: "linux". Default: "rfc"."""
 
     slow_start: SlowStart | None = None
-    """Mechanism that ends slow start before a loss; `linux` with CUBIC: "hystart".
-
-    Default: "standard".
-    """
+    """Mechanism that ends slow start before a loss; `linux` with CUBIC: "hystart". Default: "standard"."""
 
     slow_start_limit: int | None = None
     """Limit of slow-start growth per ACK, in segments (L of RFC 3465); `linux`: no limit; with `slow_start =
@@ -2675,22 +2348,13 @@ class Tcp(Table):
     """
 
     idle_restart: IdleRestart | None = None
-    """Response of the window to idle time; `linux`: "decay".
-
-    Default: "rfc5681".
-    """
+    """Response of the window to idle time; `linux`: "decay". Default: "rfc5681"."""
 
     sack: bool | None = None
-    """Selective acknowledgments, and loss recovery by them. Source: RFC 2018, RFC 6675.
-
-    Default: true.
-    """
+    """Selective acknowledgments, and loss recovery by them. Source: RFC 2018, RFC 6675. Default: true."""
 
     loss_detection: LossDetection | None = None
-    """Loss detection with SACK; `linux`: "rack".
-
-    Default: "rfc6675".
-    """
+    """Loss detection with SACK; `linux`: "rack". Default: "rfc6675"."""
 
     tail_loss_probe: bool | None = None
     """Tail loss probe with "rack": a segment is sent after two RTTs without an ACK, so that a tail loss is detected
@@ -2723,10 +2387,7 @@ class Tcp(Table):
     """
 
     limited_transmit: bool | None = None
-    """Limited transmit: new data is sent on the first duplicate ACKs. Source: RFC 3042.
-
-    Default: true.
-    """
+    """Limited transmit: new data is sent on the first duplicate ACKs. Source: RFC 3042. Default: true."""
 
     prr: bool | None = None
     """Proportional rate reduction in SACK recovery and after ECN echoes; `linux`: on. With "rack" the window is bounded
@@ -2738,22 +2399,13 @@ class Tcp(Table):
     """
 
     rto_initial: Duration | None = None
-    """Initial RTO, before the first RTT sample. Source: RFC 6298 §2.1 (1 s).
-
-    Default: "1s". Accepted: from 1us to 60s.
-    """
+    """Initial RTO, before the first RTT sample. Source: RFC 6298 §2.1 (1 s). Default: "1s". Accepted: from 1us to 60s."""
 
     rto_min: Duration | None = None
-    """Minimum RTO; `linux`: 200 ms. Source: RFC 6298 §2.4 (1 s); Linux TCP_RTO_MIN.
-
-    Default: "1s". Accepted: from 0ps to 60s.
-    """
+    """Minimum RTO; `linux`: 200 ms. Source: RFC 6298 §2.4 (1 s); Linux TCP_RTO_MIN. Default: "1s". Accepted: from 0ps to 60s."""
 
     rto_floor: RtoFloor | None = None
-    """Part of the RTO that `rto_min` bounds; `linux`: "variance".
-
-    Default: "rto".
-    """
+    """Part of the RTO that `rto_min` bounds; `linux`: "variance". Default: "rto"."""
 
     rto_max: Duration | None = None
     """Maximum RTO, also after back-off; `linux`: 120 s. Source: RFC 6298 §2.5 (at least 60 s); Linux TCP_RTO_MAX.
@@ -2778,22 +2430,13 @@ class Tcp(Table):
     """
 
     backoff_reset: BackoffReset | None = None
-    """Event that resets a backed-off RTO; `linux`: "ack".
-
-    Default: "sample".
-    """
+    """Event that resets a backed-off RTO; `linux`: "ack". Default: "sample"."""
 
     rtt_sampling: RttSampling | None = None
-    """Source of RTT samples; `linux`: "every_ack".
-
-    Default: "timed_segment".
-    """
+    """Source of RTT samples; `linux`: "every_ack". Default: "timed_segment"."""
 
     spurious_rto: SpuriousRto | None = None
-    """Detection of spurious timeouts; `linux`: "f_rto".
-
-    Default: "none".
-    """
+    """Detection of spurious timeouts; `linux`: "f_rto". Default: "none"."""
 
     max_retries: int | None = None
     """Number of consecutive timeouts that end a connection with `Aborted`. Source: Linux tcp_retries2 (15); RFC 9293
@@ -2816,10 +2459,7 @@ class Tcp(Table):
     """
 
     timestamps: bool | None = None
-    """Timestamps option: 12 bytes of every segment. Source: RFC 7323 §3.
-
-    Default: true.
-    """
+    """Timestamps option: 12 bytes of every segment. Source: RFC 7323 §3. Default: true."""
 
     timestamp_tick: Duration | None = None
     """Tick of the clock in the timestamps option. Source: RFC 7323 §5.4 (1 ms to 1 s).
@@ -2828,16 +2468,10 @@ class Tcp(Table):
     """
 
     ack_every: int | None = None
-    """Number of in-order segments per ACK; 1: no delayed ACKs. Source: RFC 5681 §4.2 (2).
-
-    Default: 2. Accepted: from 1 to 255.
-    """
+    """Number of in-order segments per ACK; 1: no delayed ACKs. Source: RFC 5681 §4.2 (2). Default: 2. Accepted: from 1 to 255."""
 
     delayed_acks: DelayedAcks | None = None
-    """Delay rule of ACKs; `linux`: "adaptive".
-
-    Default: "fixed".
-    """
+    """Delay rule of ACKs; `linux`: "adaptive". Default: "fixed"."""
 
     delayed_ack_timeout: Duration | None = None
     """Timeout of a delayed ACK, the initial one if adaptive; `linux`: 40 ms. Source: RFC 9293 §3.8.6.3 (less than 500
@@ -2847,10 +2481,7 @@ class Tcp(Table):
     """
 
     delayed_ack_max: Duration | None = None
-    """Longest delay of an adaptive ACK. Source: Linux TCP_DELACK_MAX.
-
-    Default: "200ms". Accepted: from 1ns to below 500ms.
-    """
+    """Longest delay of an adaptive ACK. Source: Linux TCP_DELACK_MAX. Default: "200ms". Accepted: from 1ns to below 500ms."""
 
     quick_acks: int | None = None
     """Quick ACKs: number of ACKs that are not delayed at the start, after idle time, and after out-of-order data (fixed
@@ -2861,10 +2492,7 @@ class Tcp(Table):
     """
 
     sack_compression: SackCompression | None = None
-    """Compression of the ACKs of out-of-order segments; `linux`: "timer". Needs `sack`.
-
-    Default: { kind = "none" }.
-    """
+    """Compression of the ACKs of out-of-order segments; `linux`: "timer". Needs `sack`. Default: { kind = "none" }."""
 
     dsack: bool | None = None
     """D-SACK: the first SACK block of the next ACK reports data that arrived twice; `linux`: on. Needs `sack`. Source:
@@ -2882,34 +2510,19 @@ class Tcp(Table):
     """
 
     receive_window: ReceiveWindow | None = None
-    """Receive buffer and window; `linux`: "auto".
-
-    Default: { kind = "fixed", size = "16777216B" }.
-    """
+    """Receive buffer and window; `linux`: "auto". Default: { kind = "fixed", size = "16777216B" }."""
 
     push: PushBit | None = None
-    """Segments that carry PSH; `linux`: "half_window".
-
-    Default: { kind = "last" }.
-    """
+    """Segments that carry PSH; `linux`: "half_window". Default: { kind = "last" }."""
 
     ecn: bool | None = None
-    """Explicit congestion notification, if the peer agrees. Source: RFC 3168 §6.1.1.
-
-    Default: false.
-    """
+    """Explicit congestion notification, if the peer agrees. Source: RFC 3168 §6.1.1. Default: false."""
 
     ecn_echo: EcnEcho | None = None
-    """Rule by which the receiver echoes marks.
-
-    Default: "classic".
-    """
+    """Rule by which the receiver echoes marks. Default: "classic"."""
 
     ect_on: EctOn | None = None
-    """Packets that are sent as ECN-capable.
-
-    Default: "new_data".
-    """
+    """Packets that are sent as ECN-capable. Default: "new_data"."""
 
     drop_notification: bool | None = None
     """Drop notifications of switches: the dropped packet is retransmitted at once, and the window is reduced, at most
@@ -2928,16 +2541,10 @@ class Tcp(Table):
     """
 
     drop_resend: DropResend | None = None
-    """Time of retransmission of segments named by drop notifications and NACKs.
-
-    Default: "at_once".
-    """
+    """Time of retransmission of segments named by drop notifications and NACKs. Default: "at_once"."""
 
     pacing: Pacing | None = None
-    """Pacing of segments over the RTT.
-
-    Default: { kind = "none" }.
-    """
+    """Pacing of segments over the RTT. Default: { kind = "none" }."""
 
     tso: bool | None = None
     """Segmentation offload: segments leave in back-to-back bursts of the bytes that cwnd / SRTT sends in a millisecond,
@@ -2949,10 +2556,7 @@ class Tcp(Table):
     """
 
     tso_max: Size | None = None
-    """Largest burst with `tso`. Source: Linux GSO_MAX_SIZE (64 KiB).
-
-    Default: "65536B". Accepted: from 1460B to 65536B.
-    """
+    """Largest burst with `tso`. Source: Linux GSO_MAX_SIZE (64 KiB). Default: "65536B". Accepted: from 1460B to 65536B."""
 
     tso_rtt_log: int | None = None
     """Longer bursts at short RTTs, with `tso`: by `tso_max` halved once per 2^this µs of the minimum RTT; 0: off, as
@@ -2978,10 +2582,7 @@ class NoRateControl(Table):
     kind: ClassVar[Literal["none"]] = "none"
 
     rate: BitRate | None = None
-    """Rate of each queue pair, counting all bytes on the wire; if absent, the NIC's.
-
-    Accepted: from 1Mbps to 10Tbps.
-    """
+    """Rate of each queue pair, counting all bytes on the wire; if absent, the NIC's. Accepted: from 1Mbps to 10Tbps."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2991,34 +2592,19 @@ class Hpcc(Table):
     kind: ClassVar[Literal["hpcc"]] = "hpcc"
 
     eta: float | None = None
-    """eta: target utilisation of links.
-
-    Default: 0.95. Accepted: from 0.5 to 1.
-    """
+    """eta: target utilisation of links. Default: 0.95. Accepted: from 0.5 to 1."""
 
     max_stage: int | None = None
-    """maxStage: round trips of additive increase before a multiplicative one.
-
-    Default: 5. Accepted: from 0 to 100.
-    """
+    """maxStage: round trips of additive increase before a multiplicative one. Default: 5. Accepted: from 0 to 100."""
 
     increase: Size | None = None
-    """W_AI: additive increase in a round trip.
-
-    Default: "80B". Accepted: from 0B to 1MB.
-    """
+    """W_AI: additive increase in a round trip. Default: "80B". Accepted: from 0B to 1MB."""
 
     base_rtt: Duration | None = None
-    """T: base RTT of all flows; if absent, each flow's own on an idle network.
-
-    Accepted: from 100ns to 10ms.
-    """
+    """T: base RTT of all flows; if absent, each flow's own on an idle network. Accepted: from 100ns to 10ms."""
 
     min_rate: BitRate | None = None
-    """Lower bound of a flow's rate.
-
-    Default: "100Mbps". Accepted: at least 1Mbps.
-    """
+    """Lower bound of a flow's rate. Default: "100Mbps". Accepted: at least 1Mbps."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3028,10 +2614,7 @@ class PowerTcp(Table):
     kind: ClassVar[Literal["powertcp"]] = "powertcp"
 
     gamma: float | None = None
-    """gamma: weight of a new window against that of the previous round trip.
-
-    Default: 0.9. Accepted: from 0.01 to 1.
-    """
+    """gamma: weight of a new window against that of the previous round trip. Default: 0.9. Accepted: from 0.01 to 1."""
 
     eta: float | None = None
     """eta: target utilisation of links, by which power is divided. The paper's algorithm has 1.
@@ -3040,10 +2623,7 @@ class PowerTcp(Table):
     """
 
     least_current: float | None = None
-    """Lower bound of current, as a share of the link's rate. The paper's algorithm has 0.
-
-    Default: 0.5. Accepted: from 0 to 1.
-    """
+    """Lower bound of current, as a share of the link's rate. The paper's algorithm has 0. Default: 0.5. Accepted: from 0 to 1."""
 
     flows: int | None = None
     """N: number of flows of a host that shall share its line; beta = line rate · tau / N is the additive increase per
@@ -3053,16 +2633,10 @@ class PowerTcp(Table):
     """
 
     base_rtt: Duration | None = None
-    """tau: base RTT of all flows; if absent, each flow's own on an idle network.
-
-    Accepted: from 100ns to 10ms.
-    """
+    """tau: base RTT of all flows; if absent, each flow's own on an idle network. Accepted: from 100ns to 10ms."""
 
     min_rate: BitRate | None = None
-    """Lower bound of a flow's rate.
-
-    Default: "100Mbps". Accepted: at least 1Mbps.
-    """
+    """Lower bound of a flow's rate. Default: "100Mbps". Accepted: at least 1Mbps."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3086,10 +2660,7 @@ class ThetaPowerTcp(Table):
     """
 
     least_current: float | None = None
-    """Lower bound of current, as a share of the link's rate. The paper's algorithm has 0.
-
-    Default: 0.5. Accepted: from 0 to 1.
-    """
+    """Lower bound of current, as a share of the link's rate. The paper's algorithm has 0. Default: 0.5. Accepted: from 0 to 1."""
 
     flows: int | None = None
     """N: number of flows of a host that shall share its line; beta = line rate · tau / N is the additive increase per
@@ -3099,16 +2670,10 @@ class ThetaPowerTcp(Table):
     """
 
     base_rtt: Duration | None = None
-    """tau: base RTT of all flows; if absent, each flow's own on an idle network.
-
-    Accepted: from 100ns to 10ms.
-    """
+    """tau: base RTT of all flows; if absent, each flow's own on an idle network. Accepted: from 100ns to 10ms."""
 
     min_rate: BitRate | None = None
-    """Lower bound of a flow's rate.
-
-    Default: "100Mbps". Accepted: at least 1Mbps.
-    """
+    """Lower bound of a flow's rate. Default: "100Mbps". Accepted: at least 1Mbps."""
 
 
 DcqcnProfile: TypeAlias = Literal["paper", "mlx5"]
@@ -3126,10 +2691,7 @@ class Dcqcn(Table):
     kind: ClassVar[Literal["dcqcn"]] = "dcqcn"
 
     profile: DcqcnProfile | None = None
-    """Profile that gives the defaults of all other keys.
-
-    Default: "paper".
-    """
+    """Profile that gives the defaults of all other keys. Default: "paper"."""
 
     cnp_interval: Duration | None = None
     """N: smallest interval between a receiver's notifications (CNPs) of a flow; `mlx5`: 4 us (min_time_between_cnps).
@@ -3198,10 +2760,7 @@ class Dcqcn(Table):
     """
 
     min_rate: BitRate | None = None
-    """Lower bound of rates; `mlx5`: 1 Mb/s (rpg_min_rate).
-
-    Default: "10Mbps". Accepted: from 1Kbps to 1Tbps.
-    """
+    """Lower bound of rates; `mlx5`: 1 Mb/s (rpg_min_rate). Default: "10Mbps". Accepted: from 1Kbps to 1Tbps."""
 
     clamp_target: bool | None = None
     """Target clamping: each notification makes the present rate the target; `mlx5`: only the first one since the rate
@@ -3250,16 +2809,10 @@ class Timely(Table):
     """
 
     delta: BitRate | None = None
-    """δ: additive increase per completion. Source: TIMELY §6.1 (10 Mb/s).
-
-    Default: "10Mbps". Accepted: from 1Kbps to 1Tbps.
-    """
+    """δ: additive increase per completion. Source: TIMELY §6.1 (10 Mb/s). Default: "10Mbps". Accepted: from 1Kbps to 1Tbps."""
 
     beta: float | None = None
-    """β: multiplicative decrease factor. Source: TIMELY §6.1 (0.8).
-
-    Default: 0.8. Accepted: from 0.001 to 1.
-    """
+    """β: multiplicative decrease factor. Source: TIMELY §6.1 (0.8). Default: 0.8. Accepted: from 0.001 to 1."""
 
     alpha: float | None = None
     """α: weight of the newest difference of RTTs in the moving average. Source: TIMELY §6.1 (0.875).
@@ -3275,10 +2828,7 @@ class Timely(Table):
     """
 
     hai: int | None = None
-    """N: factor of δ in hyperactive increase. Source: TIMELY §4.3.2 (5).
-
-    Default: 5. Accepted: from 1 to 100.
-    """
+    """N: factor of δ in hyperactive increase. Source: TIMELY §4.3.2 (5). Default: 5. Accepted: from 1 to 100."""
 
     segment: Size | None = None
     """Payload bytes of a segment, each completion of which gives an RTT. Source: TIMELY §3.1 (16 to 64 KB).
@@ -3294,10 +2844,7 @@ class Timely(Table):
     """
 
     min_rate: BitRate | None = None
-    """Lower bound of rates.
-
-    Default: "10Mbps". Accepted: from 1Kbps to 1Tbps.
-    """
+    """Lower bound of rates. Default: "10Mbps". Accepted: from 1Kbps to 1Tbps."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3347,22 +2894,13 @@ class Swift(Table):
     """
 
     increase: float | None = None
-    """α: additive increase [packets per RTT]. Source: Swift §3.1; csg-htsim (1).
-
-    Default: 1.0. Accepted: from 0.001 to 1000.
-    """
+    """α: additive increase [packets per RTT]. Source: Swift §3.1; csg-htsim (1). Default: 1.0. Accepted: from 0.001 to 1000."""
 
     beta: float | None = None
-    """β: decrease per excess over the target. Source: Swift §3.1; csg-htsim (0.8).
-
-    Default: 0.8. Accepted: from 0.001 to 1.
-    """
+    """β: decrease per excess over the target. Source: Swift §3.1; csg-htsim (0.8). Default: 0.8. Accepted: from 0.001 to 1."""
 
     max_decrease: float | None = None
-    """max_mdf: largest decrease per RTT. Source: Swift §3.1; csg-htsim (0.5).
-
-    Default: 0.5. Accepted: from 0.001 to 0.999.
-    """
+    """max_mdf: largest decrease per RTT. Source: Swift §3.1; csg-htsim (0.5). Default: 0.5. Accepted: from 0.001 to 0.999."""
 
     min_window: float | None = None
     """Smallest window [packets]; a window below one sends a packet every 1/window RTTs. Source: Swift §3.3 (0.001 is
@@ -3372,16 +2910,10 @@ class Swift(Table):
     """
 
     max_window: float | None = None
-    """Largest window [packets]; if absent, 10 times the path's bandwidth-delay product.
-
-    Accepted: from 1 to 1000000.
-    """
+    """Largest window [packets]; if absent, 10 times the path's bandwidth-delay product. Accepted: from 1 to 1000000."""
 
     initial_window: float | None = None
-    """Initial window of a flow [packets]; if absent, the path's bandwidth-delay product.
-
-    Accepted: from 0.01 to 1000000.
-    """
+    """Initial window of a flow [packets]; if absent, the path's bandwidth-delay product. Accepted: from 0.01 to 1000000."""
 
     reset_after: int | None = None
     """RETX_RESET_THRESHOLD: number of consecutive timeouts after which the window is set to the smallest. Source: Swift
@@ -3439,16 +2971,10 @@ class SelectiveRepeat(Table):
     kind: ClassVar[Literal["selective_repeat"]] = "selective_repeat"
 
     rto_low: Duration | None = None
-    """Timeout while few packets are outstanding. Source: IRN §4.1 (100 us).
-
-    Default: "100us". Accepted: from 1us to 1s.
-    """
+    """Timeout while few packets are outstanding. Source: IRN §4.1 (100 us). Default: "100us". Accepted: from 1us to 1s."""
 
     rto_high: Duration | None = None
-    """Timeout while many packets are outstanding. Source: IRN §4.1 (320 us).
-
-    Default: "320us". Accepted: from 1us to 1s.
-    """
+    """Timeout while many packets are outstanding. Source: IRN §4.1 (320 us). Default: "320us". Accepted: from 1us to 1s."""
 
     few: int | None = None
     """Largest number of outstanding packets for which `rto_low` applies. Source: IRN §4.1 (3).
@@ -3479,10 +3005,7 @@ class BdpWindow(Table):
     kind: ClassVar[Literal["bdp"]] = "bdp"
 
     factor: float | None = None
-    """Multiple of the bandwidth-delay product.
-
-    Default: 1.0. Accepted: from 0.01 to 100.
-    """
+    """Multiple of the bandwidth-delay product. Default: 1.0. Accepted: from 0.01 to 100."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3492,10 +3015,7 @@ class FixedRoceWindow(Table):
     kind: ClassVar[Literal["fixed"]] = "fixed"
 
     size: Size
-    """Payload bytes that may be outstanding; one packet always may.
-
-    Must be given. Accepted: from 1B to 1073741824B.
-    """
+    """Payload bytes that may be outstanding; one packet always may. Must be given. Accepted: from 1B to 1073741824B."""
 
 
 RoceWindow: TypeAlias = NoneRoceWindow | BdpWindow | FixedRoceWindow | Mapping[str, Any] | Literal["none", "bdp"]
@@ -3516,10 +3036,7 @@ class Roce(Table):
     kind: ClassVar[Literal["roce"]] = "roce"
 
     congestion_control: RoceControl | None = None
-    """Congestion control of queue pairs.
-
-    Default: { kind = "none" }.
-    """
+    """Congestion control of queue pairs. Default: { kind = "none" }."""
 
     mtu: int | None = None
     """Path MTU, the payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Source: IBTA §5.2.1; Linux takes the
@@ -3536,10 +3053,7 @@ class Roce(Table):
     """
 
     recovery: RoceRecovery | None = None
-    """Recovery from packet loss.
-
-    Default: { kind = "go_back_n", ack_timeout = 14 }.
-    """
+    """Recovery from packet loss. Default: { kind = "go_back_n", ack_timeout = 14 }."""
 
     retry_count: int | None = None
     """Largest number of retransmissions of a packet, after which the queue pair fails. Source: IBTA §9.9.2.1.1 (3 bits);
@@ -3556,10 +3070,7 @@ class Roce(Table):
     """
 
     window: RoceWindow | None = None
-    """Limit of outstanding bytes, in addition to congestion control.
-
-    Default: { kind = "none" }.
-    """
+    """Limit of outstanding bytes, in addition to congestion control. Default: { kind = "none" }."""
 
     burst: Size | None = None
     """Burst of the rate limiter: payload bytes that leave back to back before a pause; if absent, a single packet. The
@@ -3569,16 +3080,10 @@ class Roce(Table):
     """
 
     ack_class: int | None = None
-    """Traffic class of acknowledgments; if absent, that of the flow.
-
-    Accepted: from 0 to 7.
-    """
+    """Traffic class of acknowledgments; if absent, that of the flow. Accepted: from 0 to 7."""
 
     cnp_class: int | None = None
-    """Traffic class of congestion notifications (CNP); if absent, that of the flow.
-
-    Accepted: from 0 to 7.
-    """
+    """Traffic class of congestion notifications (CNP); if absent, that of the flow. Accepted: from 0 to 7."""
 
 
 TransportConfig: TypeAlias = Tcp | Roce | Mapping[str, Any] | Literal["tcp", "roce"]
@@ -3597,46 +3102,25 @@ class ListedFlow(Table):
     """Name of the flow in `after` and in the results."""
 
     src: str
-    """Sending host.
-
-    Must be given.
-    """
+    """Sending host. Must be given."""
 
     dst: str
-    """Receiving host.
-
-    Must be given.
-    """
+    """Receiving host. Must be given."""
 
     size: Size
-    """Size of the flow.
-
-    Must be given. Accepted: at least 1B.
-    """
+    """Size of the flow. Must be given. Accepted: at least 1B."""
 
     request: Size | None = None
-    """Size of the request that the destination sends first.
-
-    Default: "0B".
-    """
+    """Size of the request that the destination sends first. Default: "0B"."""
 
     start: Duration | None = None
-    """Start, measured from the beginning of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Start, measured from the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
-    """Ids of flows and names of entries that must be complete before the flow starts.
-
-    Default: [].
-    """
+    """Ids of flows and names of entries that must be complete before the flow starts. Default: []."""
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the start of the flow.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Delay from the last of these completions to the start of the flow. Default: "0ps". Accepted: from 0ps to 864000s."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3654,16 +3138,10 @@ class FlowList(Table):
     """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
-    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
-
-    Default: 0. Accepted: from 0 to 7.
-    """
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
     """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
@@ -3673,16 +3151,10 @@ class FlowList(Table):
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     flows: Sequence[ListedFlow | Mapping[str, Any]]
-    """Flows of the list.
-
-    Must be given.
-    """
+    """Flows of the list. Must be given."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3702,16 +3174,10 @@ class Incast(Table):
     """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
-    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
-
-    Default: 0. Accepted: from 0 to 7.
-    """
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
     """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
@@ -3721,16 +3187,10 @@ class Incast(Table):
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     receiver: str
-    """Receiving host.
-
-    Must be given.
-    """
+    """Receiving host. Must be given."""
 
     senders: Sequence[str] | None = None
     """Sending hosts, without the receiver: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
@@ -3739,22 +3199,13 @@ class Incast(Table):
     """
 
     count: int | None = None
-    """Number of senders, chosen from these at random once; if absent, all of them.
-
-    Accepted: at least 1.
-    """
+    """Number of senders, chosen from these at random once; if absent, all of them. Accepted: at least 1."""
 
     flows_per_sender: int | None = None
-    """Number of flows of each sender in a round.
-
-    Default: 1. Accepted: at least 1.
-    """
+    """Number of flows of each sender in a round. Default: 1. Accepted: at least 1."""
 
     size: Size | None = None
-    """Bytes of each flow; give this or `total`.
-
-    Accepted: at least 1B.
-    """
+    """Bytes of each flow; give this or `total`. Accepted: at least 1B."""
 
     total: Size | None = None
     """Total bytes of a round, divided among its flows; the first ones are a byte larger if it does not divide evenly.
@@ -3763,10 +3214,7 @@ class Incast(Table):
     """
 
     request: Size | None = None
-    """Size of the request that the receiver sends first for each flow.
-
-    Default: "0B".
-    """
+    """Size of the request that the receiver sends first for each flow. Default: "0B"."""
 
     jitter: Duration | None = None
     """Upper bound of each flow's random delay after the beginning of its round (uniform).
@@ -3775,10 +3223,7 @@ class Incast(Table):
     """
 
     repetitions: int | None = None
-    """Number of rounds.
-
-    Default: 1. Accepted: at least 1.
-    """
+    """Number of rounds. Default: 1. Accepted: at least 1."""
 
     interval: Duration | None = None
     """Time between the starts of rounds, independent of their completion; several rounds need this or `gap`.
@@ -3787,10 +3232,7 @@ class Incast(Table):
     """
 
     gap: Duration | None = None
-    """Time from the completion of a round's last flow to the start of the next round.
-
-    Accepted: from 0ps to 864000s.
-    """
+    """Time from the completion of a round's last flow to the start of the next round. Accepted: from 0ps to 864000s."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3798,22 +3240,13 @@ class Aggregate(Table):
     """Result that an aggregator sends on after the last response."""
 
     size: Size
-    """Size of the result.
-
-    Must be given. Accepted: at least 1B.
-    """
+    """Size of the result. Must be given. Accepted: at least 1B."""
 
     to: Sequence[str] | None = None
-    """Possible receivers of the result, one drawn at random, never the aggregator itself.
-
-    Default: ["all"].
-    """
+    """Possible receivers of the result, one drawn at random, never the aggregator itself. Default: ["all"]."""
 
     delay: Duration | None = None
-    """Delay from the last response to the result.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Delay from the last response to the result. Default: "0ps". Accepted: from 0ps to 864000s."""
 
 
 LoadOf: TypeAlias = Literal["host_links", "core"]
@@ -3840,16 +3273,10 @@ class QueryTraffic(Table):
     """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
-    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
-
-    Default: 0. Accepted: from 0 to 7.
-    """
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
     """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
@@ -3859,16 +3286,10 @@ class QueryTraffic(Table):
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     clients: Sequence[str] | None = None
-    """Hosts that send queries: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
-
-    Default: ["all"].
-    """
+    """Hosts that send queries: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes. Default: ["all"]."""
 
     responders: Sequence[str] | None = None
     """Hosts that answer, never the client itself: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these
@@ -3878,67 +3299,37 @@ class QueryTraffic(Table):
     """
 
     fanout: int | None = None
-    """Number of responders that answer a query, drawn anew each time; if absent, all of them.
-
-    Accepted: at least 1.
-    """
+    """Number of responders that answer a query, drawn anew each time; if absent, all of them. Accepted: at least 1."""
 
     size: Size | None = None
-    """Size of each response; give this or `total`.
-
-    Accepted: at least 1B.
-    """
+    """Size of each response; give this or `total`. Accepted: at least 1B."""
 
     total: Size | None = None
-    """Total bytes of all responses to a query, divided among the responders.
-
-    Accepted: at least 1B.
-    """
+    """Total bytes of all responses to a query, divided among the responders. Accepted: at least 1B."""
 
     request: Size | None = None
-    """Size of the request that the client sends first to each responder.
-
-    Default: "0B".
-    """
+    """Size of the request that the client sends first to each responder. Default: "0B"."""
 
     jitter: Duration | None = None
-    """Upper bound of each response's random delay after the query (uniform).
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Upper bound of each response's random delay after the query (uniform). Default: "0ps". Accepted: from 0ps to 864000s."""
 
     aggregate: Aggregate | Mapping[str, Any] | None = None
     """Result that the client sends on when all responses have arrived; the query is complete when the result is."""
 
     load: float | None = None
-    """Offered load as a fraction of the capacity that `load_of` names; give this or `per_second`.
-
-    Accepted: from 0 to 100.
-    """
+    """Offered load as a fraction of the capacity that `load_of` names; give this or `per_second`. Accepted: from 0 to 100."""
 
     load_of: LoadOf | None = None
-    """Capacity of which `load` is a fraction.
-
-    Default: "host_links".
-    """
+    """Capacity of which `load` is a fraction. Default: "host_links"."""
 
     per_second: float | None = None
-    """Arrivals per second of all hosts of the entry together, divided equally among them.
-
-    Accepted: from 0 to 1000000000000.
-    """
+    """Arrivals per second of all hosts of the entry together, divided equally among them. Accepted: from 0 to 1000000000000."""
 
     stop: Instant | None = None
-    """End of the arrivals: none at or after this instant; the end of the run if absent.
-
-    Accepted: from 0ps to 864000s.
-    """
+    """End of the arrivals: none at or after this instant; the end of the run if absent. Accepted: from 0ps to 864000s."""
 
     count: int | None = None
-    """Largest number of arrivals; unbounded if absent.
-
-    Accepted: at least 1.
-    """
+    """Largest number of arrivals; unbounded if absent. Accepted: at least 1."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3995,22 +3386,13 @@ class SizeFile(Table):
     kind: ClassVar[Literal["file"]] = "file"
 
     path: str
-    """Path of the file, relative to the scenario's folder.
-
-    Must be given.
-    """
+    """Path of the file, relative to the scenario's folder. Must be given."""
 
     probability: Probability | None = None
-    """Notation of probabilities in the file.
-
-    Default: "auto".
-    """
+    """Notation of probabilities in the file. Default: "auto"."""
 
     unit: Size | None = None
-    """Unit of the size column.
-
-    Default: "1B". Accepted: from 1B to 1MB.
-    """
+    """Unit of the size column. Default: "1B". Accepted: from 1B to 1MB."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -4020,10 +3402,7 @@ class FixedSize(Table):
     kind: ClassVar[Literal["fixed"]] = "fixed"
 
     size: Size
-    """Size of every flow.
-
-    Must be given. Accepted: at least 1B.
-    """
+    """Size of every flow. Must be given. Accepted: at least 1B."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -4033,16 +3412,10 @@ class UniformSize(Table):
     kind: ClassVar[Literal["uniform"]] = "uniform"
 
     min: Size
-    """Smallest size.
-
-    Must be given. Accepted: at least 1B.
-    """
+    """Smallest size. Must be given. Accepted: at least 1B."""
 
     max: Size
-    """Largest size.
-
-    Must be given. Accepted: at least 1B.
-    """
+    """Largest size. Must be given. Accepted: at least 1B."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -4052,10 +3425,7 @@ class ExponentialSize(Table):
     kind: ClassVar[Literal["exponential"]] = "exponential"
 
     mean: Size
-    """Mean of the distribution.
-
-    Must be given. Accepted: at least 1B.
-    """
+    """Mean of the distribution. Must be given. Accepted: at least 1B."""
 
 
 Sizes: TypeAlias = (
@@ -4100,16 +3470,10 @@ class PoissonTraffic(Table):
     """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
-    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
-
-    Default: 0. Accepted: from 0 to 7.
-    """
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
     """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
@@ -4119,28 +3483,16 @@ class PoissonTraffic(Table):
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     sources: Sequence[str] | None = None
-    """Sending hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
-
-    Default: ["all"].
-    """
+    """Sending hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes. Default: ["all"]."""
 
     destinations: Sequence[str] | None = None
-    """Receiving hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
-
-    Default: ["all"].
-    """
+    """Receiving hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes. Default: ["all"]."""
 
     sizes: Sizes
-    """Distribution of flow sizes: a published one by name, a file, or a parametric one.
-
-    Must be given.
-    """
+    """Distribution of flow sizes: a published one by name, a file, or a parametric one. Must be given."""
 
     intra_rack: float | None = None
     """Probability that source and destination share a rack; if absent, destinations are drawn regardless of racks.
@@ -4149,40 +3501,22 @@ class PoissonTraffic(Table):
     """
 
     request: Size | None = None
-    """Size of the request that the destination sends first.
-
-    Default: "0B".
-    """
+    """Size of the request that the destination sends first. Default: "0B"."""
 
     load: float | None = None
-    """Offered load as a fraction of the capacity that `load_of` names; give this or `per_second`.
-
-    Accepted: from 0 to 100.
-    """
+    """Offered load as a fraction of the capacity that `load_of` names; give this or `per_second`. Accepted: from 0 to 100."""
 
     load_of: LoadOf | None = None
-    """Capacity of which `load` is a fraction.
-
-    Default: "host_links".
-    """
+    """Capacity of which `load` is a fraction. Default: "host_links"."""
 
     per_second: float | None = None
-    """Arrivals per second of all hosts of the entry together, divided equally among them.
-
-    Accepted: from 0 to 1000000000000.
-    """
+    """Arrivals per second of all hosts of the entry together, divided equally among them. Accepted: from 0 to 1000000000000."""
 
     stop: Instant | None = None
-    """End of the arrivals: none at or after this instant; the end of the run if absent.
-
-    Accepted: from 0ps to 864000s.
-    """
+    """End of the arrivals: none at or after this instant; the end of the run if absent. Accepted: from 0ps to 864000s."""
 
     count: int | None = None
-    """Largest number of arrivals; unbounded if absent.
-
-    Accepted: at least 1.
-    """
+    """Largest number of arrivals; unbounded if absent. Accepted: at least 1."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -4200,16 +3534,10 @@ class Permutation(Table):
     """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
-    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
-
-    Default: 0. Accepted: from 0 to 7.
-    """
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
     """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
@@ -4219,34 +3547,19 @@ class Permutation(Table):
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     hosts: Sequence[str] | None = None
-    """Participating hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
-
-    Default: ["all"].
-    """
+    """Participating hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes. Default: ["all"]."""
 
     size: Size
-    """Size of each flow.
-
-    Must be given. Accepted: at least 1B.
-    """
+    """Size of each flow. Must be given. Accepted: at least 1B."""
 
     request: Size | None = None
-    """Size of the request that the destination sends first.
-
-    Default: "0B".
-    """
+    """Size of the request that the destination sends first. Default: "0B"."""
 
     jitter: Duration | None = None
-    """Upper bound of each flow's random start delay (uniform).
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Upper bound of each flow's random start delay (uniform). Default: "0ps". Accepted: from 0ps to 864000s."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -4266,16 +3579,10 @@ class AllToAll(Table):
     """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
-    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
-
-    Default: 0. Accepted: from 0 to 7.
-    """
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
     """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
@@ -4285,34 +3592,19 @@ class AllToAll(Table):
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     hosts: Sequence[str] | None = None
-    """Participating hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
-
-    Default: ["all"].
-    """
+    """Participating hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes. Default: ["all"]."""
 
     size: Size
-    """Size of each flow.
-
-    Must be given. Accepted: at least 1B.
-    """
+    """Size of each flow. Must be given. Accepted: at least 1B."""
 
     request: Size | None = None
-    """Size of the request that the destination sends first.
-
-    Default: "0B".
-    """
+    """Size of the request that the destination sends first. Default: "0B"."""
 
     stagger: Duration | None = None
-    """Time between the starts of rounds; zero: all flows start together.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Time between the starts of rounds; zero: all flows start together. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     jitter: Duration | None = None
     """Upper bound of each flow's random delay after the beginning of its round (uniform).
@@ -4336,16 +3628,10 @@ class HotSpot(Table):
     """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
-    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
-
-    Default: 0. Accepted: from 0 to 7.
-    """
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
     """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
@@ -4355,16 +3641,10 @@ class HotSpot(Table):
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     sources: Sequence[str] | None = None
-    """Sending hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
-
-    Default: ["all"].
-    """
+    """Sending hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes. Default: ["all"]."""
 
     destinations: Sequence[str] | None = None
     """Receiving hosts of all other flows: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
@@ -4390,46 +3670,25 @@ class HotSpot(Table):
     """
 
     sizes: Sizes
-    """Distribution of flow sizes: a published one by name, a file, or a parametric one.
-
-    Must be given.
-    """
+    """Distribution of flow sizes: a published one by name, a file, or a parametric one. Must be given."""
 
     request: Size | None = None
-    """Size of the request that the destination sends first.
-
-    Default: "0B".
-    """
+    """Size of the request that the destination sends first. Default: "0B"."""
 
     load: float | None = None
-    """Offered load as a fraction of the capacity that `load_of` names; give this or `per_second`.
-
-    Accepted: from 0 to 100.
-    """
+    """Offered load as a fraction of the capacity that `load_of` names; give this or `per_second`. Accepted: from 0 to 100."""
 
     load_of: LoadOf | None = None
-    """Capacity of which `load` is a fraction.
-
-    Default: "host_links".
-    """
+    """Capacity of which `load` is a fraction. Default: "host_links"."""
 
     per_second: float | None = None
-    """Arrivals per second of all hosts of the entry together, divided equally among them.
-
-    Accepted: from 0 to 1000000000000.
-    """
+    """Arrivals per second of all hosts of the entry together, divided equally among them. Accepted: from 0 to 1000000000000."""
 
     stop: Instant | None = None
-    """End of the arrivals: none at or after this instant; the end of the run if absent.
-
-    Accepted: from 0ps to 864000s.
-    """
+    """End of the arrivals: none at or after this instant; the end of the run if absent. Accepted: from 0ps to 864000s."""
 
     count: int | None = None
-    """Largest number of arrivals; unbounded if absent.
-
-    Accepted: at least 1.
-    """
+    """Largest number of arrivals; unbounded if absent. Accepted: at least 1."""
 
 
 RankOrder: TypeAlias = Literal["listed", "by_rack", "shuffled"]
@@ -4465,10 +3724,7 @@ class AllReduce(Table):
     """
 
     algorithm: AllReduceAlgorithm | None = None
-    """Algorithm of the all-reduce.
-
-    Default: "ring".
-    """
+    """Algorithm of the all-reduce. Default: "ring"."""
 
     message: Size | None = None
     """Largest message: the data that a rank sends in one step is cut into messages of at most this size, each forwarded
@@ -4478,28 +3734,16 @@ class AllReduce(Table):
     """
 
     channels: int | None = None
-    """Parallel connections from rank to rank, each with an equal share of the bytes.
-
-    Default: 1. Accepted: from 1 to 64.
-    """
+    """Parallel connections from rank to rank, each with an equal share of the bytes. Default: 1. Accepted: from 1 to 64."""
 
     group: int | None = None
-    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent.
-
-    Accepted: at least 2.
-    """
+    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent. Accepted: at least 2."""
 
     stride: int | None = None
-    """Distance between consecutive ranks of a group: 1 makes groups of neighbours.
-
-    Default: 1. Accepted: at least 1.
-    """
+    """Distance between consecutive ranks of a group: 1 makes groups of neighbours. Default: 1. Accepted: at least 1."""
 
     compute: Duration | None = None
-    """Computation time of each rank before it enters the operation.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Computation time of each rank before it enters the operation. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     jitter: Duration | None = None
     """Upper bound of a random extra computation time, uniform in [0, `jitter`), drawn for each rank and
@@ -4538,28 +3782,16 @@ class AllGather(Table):
     """
 
     channels: int | None = None
-    """Parallel connections from rank to rank, each with an equal share of the bytes.
-
-    Default: 1. Accepted: from 1 to 64.
-    """
+    """Parallel connections from rank to rank, each with an equal share of the bytes. Default: 1. Accepted: from 1 to 64."""
 
     group: int | None = None
-    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent.
-
-    Accepted: at least 2.
-    """
+    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent. Accepted: at least 2."""
 
     stride: int | None = None
-    """Distance between consecutive ranks of a group: 1 makes groups of neighbours.
-
-    Default: 1. Accepted: at least 1.
-    """
+    """Distance between consecutive ranks of a group: 1 makes groups of neighbours. Default: 1. Accepted: at least 1."""
 
     compute: Duration | None = None
-    """Computation time of each rank before it enters the operation.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Computation time of each rank before it enters the operation. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     jitter: Duration | None = None
     """Upper bound of a random extra computation time, uniform in [0, `jitter`), drawn for each rank and
@@ -4598,28 +3830,16 @@ class ReduceScatter(Table):
     """
 
     channels: int | None = None
-    """Parallel connections from rank to rank, each with an equal share of the bytes.
-
-    Default: 1. Accepted: from 1 to 64.
-    """
+    """Parallel connections from rank to rank, each with an equal share of the bytes. Default: 1. Accepted: from 1 to 64."""
 
     group: int | None = None
-    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent.
-
-    Accepted: at least 2.
-    """
+    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent. Accepted: at least 2."""
 
     stride: int | None = None
-    """Distance between consecutive ranks of a group: 1 makes groups of neighbours.
-
-    Default: 1. Accepted: at least 1.
-    """
+    """Distance between consecutive ranks of a group: 1 makes groups of neighbours. Default: 1. Accepted: at least 1."""
 
     compute: Duration | None = None
-    """Computation time of each rank before it enters the operation.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Computation time of each rank before it enters the operation. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     jitter: Duration | None = None
     """Upper bound of a random extra computation time, uniform in [0, `jitter`), drawn for each rank and
@@ -4667,28 +3887,16 @@ class Exchange(Table):
     """
 
     channels: int | None = None
-    """Parallel connections from rank to rank, each with an equal share of the bytes.
-
-    Default: 1. Accepted: from 1 to 64.
-    """
+    """Parallel connections from rank to rank, each with an equal share of the bytes. Default: 1. Accepted: from 1 to 64."""
 
     group: int | None = None
-    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent.
-
-    Accepted: at least 2.
-    """
+    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent. Accepted: at least 2."""
 
     stride: int | None = None
-    """Distance between consecutive ranks of a group: 1 makes groups of neighbours.
-
-    Default: 1. Accepted: at least 1.
-    """
+    """Distance between consecutive ranks of a group: 1 makes groups of neighbours. Default: 1. Accepted: at least 1."""
 
     compute: Duration | None = None
-    """Computation time of each rank before it enters the operation.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Computation time of each rank before it enters the operation. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     jitter: Duration | None = None
     """Upper bound of a random extra computation time, uniform in [0, `jitter`), drawn for each rank and
@@ -4732,16 +3940,10 @@ class Collective(Table):
     """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
-    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
-
-    Default: 0. Accepted: from 0 to 7.
-    """
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
     """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
@@ -4751,10 +3953,7 @@ class Collective(Table):
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     ranks: Sequence[str] | None = None
     """Hosts of the job, one rank each: `all`, `rack:N`, a host, `FIRST..LAST`, each host once; `!` before any of these
@@ -4764,22 +3963,13 @@ class Collective(Table):
     """
 
     order: RankOrder | None = None
-    """Assignment of the hosts to ranks.
-
-    Default: "listed".
-    """
+    """Assignment of the hosts to ranks. Default: "listed"."""
 
     operations: Sequence[Operation]
-    """Operations that a rank performs in each iteration, in sequence.
-
-    Must be given.
-    """
+    """Operations that a rank performs in each iteration, in sequence. Must be given."""
 
     iterations: int | None = None
-    """Number of iterations.
-
-    Default: 1. Accepted: from 1 to 10000000.
-    """
+    """Number of iterations. Default: 1. Accepted: from 1 to 10000000."""
 
 
 RateCounts: TypeAlias = Literal["payload", "wire"]
@@ -4805,16 +3995,10 @@ class Cbr(Table):
     """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
-    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
-
-    Default: 0. Accepted: from 0 to 7.
-    """
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
     """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
@@ -4824,34 +4008,19 @@ class Cbr(Table):
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     src: str
-    """Sending host.
-
-    Must be given.
-    """
+    """Sending host. Must be given."""
 
     dst: str
-    """Receiving host.
-
-    Must be given.
-    """
+    """Receiving host. Must be given."""
 
     rate: BitRate
-    """Sending rate.
-
-    Must be given. Accepted: at least 1bps.
-    """
+    """Sending rate. Must be given. Accepted: at least 1bps."""
 
     counts: RateCounts | None = None
-    """Bytes that `rate` counts.
-
-    Default: "payload".
-    """
+    """Bytes that `rate` counts. Default: "payload"."""
 
     packet: Size | None = None
     """Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
@@ -4861,10 +4030,7 @@ class Cbr(Table):
     """
 
     size: Size | None = None
-    """Total application bytes; if absent, the source sends until `stop`.
-
-    Accepted: at least 1B.
-    """
+    """Total application bytes; if absent, the source sends until `stop`. Accepted: at least 1B."""
 
     stop: Instant | None = None
     """End of the source: no datagram leaves at or after this instant; the end of the run if absent.
@@ -4888,16 +4054,10 @@ class OnOff(Table):
     """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
-    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
-
-    Default: 0. Accepted: from 0 to 7.
-    """
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
     """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
@@ -4907,52 +4067,28 @@ class OnOff(Table):
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     src: str
-    """Sending host.
-
-    Must be given.
-    """
+    """Sending host. Must be given."""
 
     dst: str
-    """Receiving host.
-
-    Must be given.
-    """
+    """Receiving host. Must be given."""
 
     rate: BitRate
-    """Rate during on periods; the mean rate is rate · on / (on + off).
-
-    Must be given. Accepted: at least 1bps.
-    """
+    """Rate during on periods; the mean rate is rate · on / (on + off). Must be given. Accepted: at least 1bps."""
 
     counts: RateCounts | None = None
-    """Bytes that `rate` counts.
-
-    Default: "payload".
-    """
+    """Bytes that `rate` counts. Default: "payload"."""
 
     on: Duration
-    """Length of on periods, or their mean.
-
-    Must be given. Accepted: from 100ns to 864000s.
-    """
+    """Length of on periods, or their mean. Must be given. Accepted: from 100ns to 864000s."""
 
     off: Duration
-    """Length of off periods, or their mean.
-
-    Must be given. Accepted: from 100ns to 864000s.
-    """
+    """Length of off periods, or their mean. Must be given. Accepted: from 100ns to 864000s."""
 
     exponential: bool | None = None
-    """Exponentially distributed lengths of the periods; if false, constant ones.
-
-    Default: false.
-    """
+    """Exponentially distributed lengths of the periods; if false, constant ones. Default: false."""
 
     packet: Size | None = None
     """Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
@@ -4962,10 +4098,7 @@ class OnOff(Table):
     """
 
     size: Size | None = None
-    """Total application bytes; if absent, the source sends until `stop`.
-
-    Accepted: at least 1B.
-    """
+    """Total application bytes; if absent, the source sends until `stop`. Accepted: at least 1B."""
 
     stop: Instant | None = None
     """End of the source: no datagram leaves at or after this instant; the end of the run if absent.
@@ -4985,10 +4118,7 @@ class CsvFlows(Table):
     kind: ClassVar[Literal["csv"]] = "csv"
 
     path: str
-    """Path of the file, relative to the scenario's folder.
-
-    Must be given.
-    """
+    """Path of the file, relative to the scenario's folder. Must be given."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -5003,22 +4133,13 @@ class HpccFlows(Table):
     kind: ClassVar[Literal["hpcc_flow"]] = "hpcc_flow"
 
     path: str
-    """Path of the file, relative to the scenario's folder.
-
-    Must be given.
-    """
+    """Path of the file, relative to the scenario's folder. Must be given."""
 
     origin: Instant | None = None
-    """Time in the file that corresponds to the beginning of the entry (2 s in files made by `traffic_gen.py`).
-
-    Default: "0ps".
-    """
+    """Time in the file that corresponds to the beginning of the entry (2 s in files made by `traffic_gen.py`). Default: "0ps"."""
 
     pg_as_class: bool | None = None
-    """Traffic class from the file: true takes the priority group `pg`, false the entry's class.
-
-    Default: false.
-    """
+    """Traffic class from the file: true takes the priority group `pg`, false the entry's class. Default: false."""
 
 
 TimeUnit: TypeAlias = Literal["ps", "ns", "us", "ms", "s"]
@@ -5046,16 +4167,10 @@ class HtsimMatrix(Table):
     kind: ClassVar[Literal["htsim_cm"]] = "htsim_cm"
 
     path: str
-    """Path of the file, relative to the scenario's folder.
-
-    Must be given.
-    """
+    """Path of the file, relative to the scenario's folder. Must be given."""
 
     time_unit: TimeUnit
-    """Unit of start times in the file. There is no default: htsim reads picoseconds, but writes microseconds.
-
-    Must be given.
-    """
+    """Unit of start times in the file. There is no default: htsim reads picoseconds, but writes microseconds. Must be given."""
 
 
 FlowFile: TypeAlias = CsvFlows | HpccFlows | HtsimMatrix | Mapping[str, Any]
@@ -5082,16 +4197,10 @@ class ImportedFlows(Table):
     """Name of the transport; if absent, the scenario's first one."""
 
     class_: int | None = None
-    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
-
-    Default: 0. Accepted: from 0 to 7.
-    """
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
     """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
@@ -5101,16 +4210,10 @@ class ImportedFlows(Table):
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     format: FlowFile
-    """Format and path of the file.
-
-    Must be given.
-    """
+    """Format and path of the file. Must be given."""
 
 
 Entry: TypeAlias = (
@@ -5151,16 +4254,10 @@ class Down(Table):
     kind: ClassVar[Literal["down"]] = "down"
 
     links: Sequence[str]
-    """Links: names of their ports as in the results (`leaf0->spine1`, `h3->leaf0`), `*` stands for anything.
-
-    Must be given.
-    """
+    """Links: names of their ports as in the results (`leaf0->spine1`, `h3->leaf0`), `*` stands for anything. Must be given."""
 
     start: Instant | None = None
-    """Start of the event.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Start of the event. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     end: Instant | None = None
     """End of the event, from which on the links work as before; if absent, it lasts until the run ends.
@@ -5175,16 +4272,10 @@ class Down(Table):
     """
 
     times: int | None = None
-    """Number of failures of a flap.
-
-    Accepted: from 2 to 1000000.
-    """
+    """Number of failures of a flap. Accepted: from 2 to 1000000."""
 
     detect: Duration | None = None
-    """Detection time of these links; if absent, `failover.detect`.
-
-    Accepted: from 0ps to 1000s.
-    """
+    """Detection time of these links; if absent, `failover.detect`. Accepted: from 0ps to 1000s."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -5196,16 +4287,10 @@ class BitErrors(Table):
     kind: ClassVar[Literal["bit_errors"]] = "bit_errors"
 
     links: Sequence[str]
-    """Links: names of their ports as in the results (`leaf0->spine1`, `h3->leaf0`), `*` stands for anything.
-
-    Must be given.
-    """
+    """Links: names of their ports as in the results (`leaf0->spine1`, `h3->leaf0`), `*` stands for anything. Must be given."""
 
     start: Instant | None = None
-    """Start of the event.
-
-    Default: "0ps". Accepted: from 0ps to 864000s.
-    """
+    """Start of the event. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     end: Instant | None = None
     """End of the event, from which on the links work as before; if absent, it lasts until the run ends.
@@ -5263,10 +4348,7 @@ class KeepLast(Table):
     kind: ClassVar[Literal["last"]] = "last"
 
     records: int | None = None
-    """Number of records in a port's ring.
-
-    Default: 65536. Accepted: from 1 to 100000000.
-    """
+    """Number of records in a port's ring. Default: 65536. Accepted: from 1 to 100000000."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -5278,28 +4360,16 @@ class KeepAround(Table):
     kind: ClassVar[Literal["around"]] = "around"
 
     above: Size
-    """Queue length that fires the trigger.
-
-    Must be given.
-    """
+    """Queue length that fires the trigger. Must be given."""
 
     before: Duration | None = None
-    """Time before the trigger of which records are kept.
-
-    Default: "500us". Accepted: from 0ps to 1000s.
-    """
+    """Time before the trigger of which records are kept. Default: "500us". Accepted: from 0ps to 1000s."""
 
     after: Duration | None = None
-    """Time after the trigger of which records are kept.
-
-    Default: "500us". Accepted: from 0ps to 1000s.
-    """
+    """Time after the trigger of which records are kept. Default: "500us". Accepted: from 0ps to 1000s."""
 
     records: int | None = None
-    """Largest number of records before the trigger that a port remembers.
-
-    Default: 65536. Accepted: from 1 to 100000000.
-    """
+    """Largest number of records before the trigger that a port remembers. Default: 65536. Accepted: from 1 to 100000000."""
 
 
 Keep: TypeAlias = AllKeep | KeepLast | KeepAround | Mapping[str, Any] | Literal["all", "last"]
@@ -5335,10 +4405,7 @@ class CaptureFrames(Table):
     """
 
     hosts: Sequence[str] | None = None
-    """Hosts whose NICs are captured: names as in the results (`h3`), `*` stands for anything.
-
-    Default: [].
-    """
+    """Hosts whose NICs are captured: names as in the results (`h3`), `*` stands for anything. Default: []."""
 
     links: Sequence[str] | None = None
     """Switch ports whose links are captured, as frames leave: names as in the results (`leaf0->spine1`), `*` stands for
@@ -5360,10 +4427,7 @@ class Telemetry(Table):
     """Telemetry: tables in the result folder besides flows and totals. docs/results.md describes the tables."""
 
     sample: DurationOrOff | None = None
-    """Period of the samples in `ports.parquet`; "off": no such table.
-
-    Default: "100us".
-    """
+    """Period of the samples in `ports.parquet`; "off": no such table. Default: "100us"."""
 
     queues: Sequence[str] | None = None
     """Switch ports whose packets are recorded one by one in `queues.parquet`: names as in the results (`leaf0->h3`), `*`
@@ -5388,10 +4452,7 @@ class Telemetry(Table):
     """
 
     keep: Keep | None = None
-    """Rule that selects the records of `queues` to be kept.
-
-    Default: { kind = "all" }.
-    """
+    """Rule that selects the records of `queues` to be kept. Default: { kind = "all" }."""
 
     registers: Registers | Mapping[str, Any] | None = None
     """Stamps, by which a real switch would report queues: watched ports write a stamp into each packet, receivers read
@@ -5405,10 +4466,7 @@ class Telemetry(Table):
     """
 
     drops: bool | None = None
-    """Table of drops: `drops.parquet` lists each dropped packet.
-
-    Default: true.
-    """
+    """Table of drops: `drops.parquet` lists each dropped packet. Default: true."""
 
 
 Ties: TypeAlias = Literal["drawn", "by_link"]
@@ -5435,16 +4493,10 @@ class Engine(Table):
     """
 
     ties: Ties | None = None
-    """Order of packets that arrive in the same picosecond.
-
-    Default: "drawn".
-    """
+    """Order of packets that arrive in the same picosecond. Default: "drawn"."""
 
     ports: PortModel | None = None
-    """Event model of output ports.
-
-    Default: "auto".
-    """
+    """Event model of output ports. Default: "auto"."""
 
     threads: int | None = None
     """Threads of the run: with several, the network is divided among them. A run whose results could depend on it stays on one thread,
@@ -5454,10 +4506,7 @@ class Engine(Table):
     """
 
     max_events: int | None = None
-    """Event limit: the run ends after this many events, marked partial.
-
-    Accepted: at least 1.
-    """
+    """Event limit: the run ends after this many events, marked partial. Accepted: at least 1."""
 
     stall_events: int | None = None
     """Stall limit: the run is assumed to hang when this many events pass without simulated time moving on.
@@ -5477,19 +4526,13 @@ class ScenarioDoc(Table):
     """A scenario: every setting that a run depends on."""
 
     name: str | None = None
-    """Name of the scenario, shown in results.
-
-    Default: "scenario".
-    """
+    """Name of the scenario, shown in results. Default: "scenario"."""
 
     description: str | None = None
     """Purpose of the scenario, in free text."""
 
     seed: int | None = None
-    """Seed of all random numbers; equal seeds give equal runs.
-
-    Default: 1. Accepted: from 0 to 9223372036854775807.
-    """
+    """Seed of all random numbers; equal seeds give equal runs. Default: 1. Accepted: from 0 to 9223372036854775807."""
 
     duration: Duration | None = None
     """Time at which the run stops. If absent, it stops when all flows are complete and their senders know it, including
@@ -5499,10 +4542,7 @@ class ScenarioDoc(Table):
     """
 
     topology: TopologyConfig
-    """Topology: hosts, switches and links.
-
-    Must be given.
-    """
+    """Topology: hosts, switches and links. Must be given."""
 
     framing: Framing | Mapping[str, Any] | None = None
     """Framing: the bytes that link layer and IP add to each packet."""
@@ -5523,16 +4563,10 @@ class ScenarioDoc(Table):
     """Further transports by name, for `[[traffic]]` tables to refer to."""
 
     traffic: Sequence[Entry]
-    """Traffic: the flows, datagram streams and queries of the applications.
-
-    Must be given.
-    """
+    """Traffic: the flows, datagram streams and queries of the applications. Must be given."""
 
     events: Sequence[LinkEvent] | None = None
-    """Events of links during the run: failures, flaps, bit errors.
-
-    Default: [].
-    """
+    """Events of links during the run: failures, flaps, bit errors. Default: []."""
 
     failover: Failover | Mapping[str, Any] | None = None
     """Failover: how ends of links and switches react to failures."""

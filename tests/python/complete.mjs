@@ -1,9 +1,10 @@
-// Answers what completion offers: a list of texts, `|` for the cursor, on standard input; of each the list of inserted texts.
+// Answers what completion offers: the JSON Schema and a list of texts, `|` for the cursor, on standard input; of each text the list
+// of inserted ones.
 import { readFileSync } from "node:fs";
 import { complete } from "../../site/playground/complete.js";
 
-const schema = JSON.parse(readFileSync(new URL("../../docs/scenario.schema.json", import.meta.url), "utf8"));
-const answers = JSON.parse(readFileSync(0, "utf8")).map((text) => {
+const { schema, texts } = JSON.parse(readFileSync(0, "utf8"));
+const answers = texts.map((text) => {
   const at = text.indexOf("|");
   const plain = text.replace("|", "");
   const found = complete(schema, plain, at);

@@ -13,7 +13,7 @@ import pytest
 from typer.main import get_command
 
 import fanin
-from fanin import benchmark
+from fanin import _core, benchmark
 from fanin.analysis.settings import DECLARED
 from fanin.cli import app
 from fanin.reproduce import figures
@@ -139,7 +139,7 @@ def test_what_is_not_here_is_not_here() -> None:
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| ")]
     absent = {name.lower() for row in rows for name in re.findall(r"\*\*([^*]+)\*\*", row)}
     assert {"bbr", "quic", "mptcp", "dragonfly", "cut-through"} <= absent
-    there = names_in_scenarios(json.loads((ROOT / "docs" / "scenario.schema.json").read_text(encoding="utf-8")))
+    there = names_in_scenarios(json.loads(_core.schema()))
     assert {"cubic", "fat_tree", "drill"} <= there
     assert {name for name in there if name.lower().replace("_", "-") in absent} == set()
 

@@ -1,6 +1,7 @@
 """What a switch gives an operator, held against a simulated port of which everything is known."""
 
-import shutil
+import runpy
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +14,8 @@ from fanin.analysis.answer import answer
 from fanin.analysis.tables import port_rows
 from fanin.cli import app
 
-TRACES = Path(__file__).parents[2] / "examples" / "traces"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "switch_feeds.py"
+TRACES = EXAMPLE.parent / "traces"
 MS = 1_000_000_000
 LANZ = "queue=Queue-Length:segments(480B)"
 COUNTERS = "time=time_ms:ms,port=ifName,bytes=tx_bytes:total,drops=tx_dropped:total,watermark=watermark_bytes:B"
@@ -22,29 +24,9 @@ COUNTERS = "time=time_ms:ms,port=ifName,bytes=tx_bytes:total,drops=tx_dropped:to
 @pytest.fixture(scope="module")
 def truth(tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
     """The packets of the port that `examples/switch_feeds.py` simulates: four bursts, each 10 ms after the other."""
-    scenario = {
-        "name": "switch7",
-        "seed": 7,
-        "duration": "40ms",
-        "topology": {"kind": "single_switch", "hosts": 25, "link": {"rate": "10Gbps", "delay": "5us"}},
-        "switch": {"buffer": {"kind": "static", "per_port": "400KB"}},
-        "transport": {"kind": "tcp", "congestion_control": "newreno", "handshake": False, "ack_every": 1},
-        "traffic": [
-            {
-                "kind": "incast",
-                "receiver": "h24",
-                "senders": ["h0..h23"],
-                "size": f"{6 << n}KB",
-                "start": f"{2 + 10 * n}ms",
-                "jitter": "20us",
-            }
-            for n in range(4)
-        ],
-        "telemetry": {"queues": ["*->h24"]},
-    }
-    folder = tmp_path_factory.mktemp("truth") / "run"
-    packets = fanin.run(scenario, folder, progress=False).queues.sort("time_ps")
-    shutil.rmtree(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [EXAMPLE.name, str(tmp_path_factory.mktemp("truth"))])
+        packets: pl.DataFrame = runpy.run_path(str(EXAMPLE))["packets"]
     return packets.with_columns(burst=(pl.col("time_ps") - 2 * MS) // (10 * MS))
 
 

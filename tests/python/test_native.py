@@ -65,7 +65,6 @@ def test_the_examples_in_docstrings_are_true(name: str) -> None:
 
 def test_generated_files_are_those_of_this_version() -> None:
     for name, text in (
-        ("docs/scenario.schema.json", _core.schema()),
         ("docs/scenario.md", _core.reference()),
         ("python/fanin/_scenario_types.py", _core.python_types()),
         ("docs/counters.md", _core.counters_page()),

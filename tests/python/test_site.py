@@ -27,6 +27,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 import fanin
+from fanin import _core
 from test_report import browser, needs_browser, script
 
 __all__ = ["browser"]
@@ -542,7 +543,7 @@ def test_what_may_be_written_is_offered() -> None:
     nothing = ['name = "x" # |', "[switch]\nnot_there = |", 'a = "x" |']
     done = subprocess.run(
         [NODE or "", str(ROOT / "tests" / "python" / "complete.mjs")],
-        input=json.dumps([text for text, *_ in cases] + nothing),
+        input=json.dumps({"schema": json.loads(_core.schema()), "texts": [text for text, *_ in cases] + nothing}),
         capture_output=True,
         text=True,
         check=True,

@@ -4,7 +4,7 @@
 //! Sizes follow Ethernet: `frame` is header + IP packet + FCS, padded to the minimum frame, without preamble and
 //! inter-packet gap: what a queue holds.
 
-use fanin_units::{FlowId, HostId};
+use fanin_units::{FlowId, HostId, TrafficClass};
 
 pub mod address;
 mod control;
@@ -102,7 +102,7 @@ pub struct Envelope {
     /// ECN field.
     pub ecn: Ecn,
     /// Traffic class, 0 is served first by strict priority.
-    pub class: u8,
+    pub class: TrafficClass,
     /// Remaining hops (IP time to live).
     pub ttl: u8,
     /// Destination end of the flow; with `flow` this is the demultiplexing key.
@@ -142,7 +142,7 @@ impl Default for Envelope {
             payload: 0,
             header: 0,
             ecn: Ecn::NotEct,
-            class: 0,
+            class: TrafficClass::FIRST,
             ttl: 64,
             to: Side::Responder,
             kind: Kind::Reliable,
@@ -235,7 +235,7 @@ impl Header {
     /// Outline of the header for the envelope: returns [`Header::bytes`], and overwrites `class` if the packet does not
     /// travel in its flow's class.
     #[inline(always)]
-    pub fn outline(&self, class: &mut u8) -> u16 {
+    pub fn outline(&self, class: &mut TrafficClass) -> u16 {
         // Nearly always; one comparison instead of a table of jumps.
         if let Header::Tcp(tcp) = self {
             return tcp.bytes();
@@ -244,7 +244,7 @@ impl Header {
     }
 
     #[inline(never)]
-    fn outline_of_others(&self, class: &mut u8) -> u16 {
+    fn outline_of_others(&self, class: &mut TrafficClass) -> u16 {
         match self {
             Header::Roce(roce) => {
                 *class = roce.class.unwrap_or(*class);

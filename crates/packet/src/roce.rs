@@ -1,6 +1,8 @@
 //! The headers of a packet of RoCEv2: base transport header, and what follows it by opcode. Source: IBTA §9.2 to §9.5 and Annex A17;
 //! Linux rxe_hdr.h (lengths and fields), ib_pack.h (opcodes).
 
+use fanin_units::TrafficClass;
+
 /// Bytes of the headers and trailer that each packet has: UDP header, base transport header (BTH) and invariant CRC (ICRC).
 /// Source: RFC 768; IBTA §9.2, §7.8.1.
 const EVERY: u16 = 8 + 12 + 4;
@@ -91,7 +93,7 @@ pub struct RoceHeader {
     /// Source: Swift §3.1.
     pub waited: Option<u32>,
     /// Traffic class of this packet; `None`: its flow's.
-    pub class: Option<u8>,
+    pub class: Option<TrafficClass>,
     /// Padding bytes of zero that make the payload a multiple of four (PadCnt).
     pub pad: u8,
 }

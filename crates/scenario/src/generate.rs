@@ -15,7 +15,7 @@ use crate::ScenarioDoc;
 use fanin_params::{Node, Param, Value};
 use fanin_units::{BitRate, Bytes, Quantity, Span, Time};
 
-/// JSON Schema of scenarios: `docs/scenario.schema.json`.
+/// JSON Schema of scenarios, which `fanin schema` prints and the site has.
 pub fn json_schema() -> String {
     json_schema_of(&ScenarioDoc::schema(), "scenario.schema.json", "Fanin scenario")
 }

@@ -28,11 +28,6 @@ fn the_reference_page_is_up_to_date() {
 }
 
 #[test]
-fn the_json_schema_is_up_to_date() {
-    holds("docs/scenario.schema.json", &fanin_scenario::json_schema());
-}
-
-#[test]
 fn the_python_classes_are_up_to_date() {
     holds("python/fanin/_scenario_types.py", &fanin_scenario::python_types());
 }

@@ -3,7 +3,7 @@
 use crate::*;
 use fanin_packet::{Ecn, Envelope};
 use fanin_params::{Cx, Param, Severity, Value};
-use fanin_units::{Amount, BitRate, Purpose, Span, Stream, Time};
+use fanin_units::{Amount, BitRate, Purpose, QueueClass, Span, Stream, Time, TrafficClass};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -168,7 +168,8 @@ fn a_front_drop_cuts_at_the_limit_with_the_packet_counted() {
     let p = packet(1518, Ecn::Ect0);
     for (limit, size) in [(Amount::Packets(20), 1), (Amount::Bytes(20 * 1518), 1518), (Amount::Cells(20 * 19), 19)] {
         let mut marker = Marker::new(&Marking::FrontDrop(FrontDropParams { limit }));
-        let mut verdict = |depth| marker.on_head(&Head { port: view(depth), class: 0, class_bytes: 0, waited: Span::ZERO }, &p);
+        let mut verdict =
+            |depth| marker.on_head(&Head { port: view(depth), class: QueueClass::FIRST, class_bytes: 0, waited: Span::ZERO }, &p);
         assert_eq!(
             [19, 20, 21].map(&mut verdict),
             [19, 20, 21].map(|depth| match depth {
@@ -287,7 +288,7 @@ fn drive(marking: &Marking, scheduling: &Scheduling, buffer: &DynamicBuffer, ops
                     MarkVerdict::Undecided => assert_eq!(marking.kind(), "external", "nobody was brought to it"),
                     MarkVerdict::Pass => {}
                 }
-                let class = port.scheduler.class_of(class);
+                let class = port.scheduler.class_of(TrafficClass(class));
                 shared.commit(&mut queued, frame);
                 port.queues[class].push_back((frame, now));
                 port.scheduler.enqueue(class, frame);

@@ -1,6 +1,6 @@
 //! Views of a port, as policies see it.
 
-use fanin_units::{Amount, BitRate, Span, Time};
+use fanin_units::{Amount, BitRate, QueueClass, Span, Time};
 
 /// The queue of an output port at one instant.
 ///
@@ -59,7 +59,7 @@ pub struct Head {
     /// View of the whole port.
     pub port: PortView,
     /// Class of the packet's queue.
-    pub class: usize,
+    pub class: QueueClass,
     /// Frame bytes of the packet's class.
     pub class_bytes: u64,
     /// Sojourn time of the packet: the time for which it has waited.

@@ -269,12 +269,6 @@ impl LeafSpine {
             if near.is_empty() { "another ratio, or `spines`".to_string() } else { format!("{}, or `spines`", near.join(", ")) };
         Err((format!("is {wanted}: it asks for {spines:.3} spines"), accepted))
     }
-
-    /// Oversubscription of a leaf with this number of spines.
-    pub fn oversubscription_with(&self, spines: u32) -> f64 {
-        let down = f64::from(self.hosts_per_leaf) * self.host_link.rate.bps() as f64;
-        down / (f64::from(spines) * f64::from(self.links_per_pair) * self.uplink.rate.bps() as f64)
-    }
 }
 
 impl TopologyConfig {

@@ -128,7 +128,8 @@ fn leaf_spines_have_full_mesh_and_the_oversubscription_that_was_asked_for() {
     assert_eq!((t.hosts.len(), t.switch_count(), t.links.len()), (144, 13, 2 * (144 + 36)));
     check_invariants(&t);
     let TopologyConfig::LeafSpine(c) = config("leaf_spine", &[("oversubscription", Value::Float(4.0))]) else { panic!() };
-    assert_eq!((c.spine_count(), c.oversubscription_with(1)), (Ok(1), 4.0));
+    let down = f64::from(c.hosts_per_leaf) * c.host_link.rate.bps() as f64;
+    assert_eq!((c.spine_count(), down / (f64::from(c.links_per_pair) * c.uplink.rate.bps() as f64)), (Ok(1), 4.0));
     let t =
         build("leaf_spine", &[("leaves", int(3)), ("hosts_per_leaf", int(2)), ("spines", int(2)), ("links_per_pair", int(2))]);
     assert_eq!((t.switch_count(), t.links.len()), (5, 2 * (6 + 12)));

@@ -176,7 +176,7 @@ mod tests {
         let seen: Vec<u64> = (0..8)
             .map(|_| {
                 r.back_off(&cfg);
-                r.rto.whole_ms() / 1000
+                r.rto.ps() / 1_000_000_000_000
             })
             .collect();
         assert_eq!(seen, [2, 4, 8, 16, 32, 60, 60, 60]);

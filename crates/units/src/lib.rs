@@ -10,7 +10,7 @@ mod rng;
 mod size;
 mod time;
 
-pub use ids::{FlowId, HostId, LinkId, NodeId, SwitchId};
+pub use ids::{FlowId, HostId, LinkId, NodeId, QueueClass, SwitchId, TrafficClass};
 pub use quantity::{Quantity, QuantityError};
 pub use rate::{BitRate, WireClock, BPS};
 pub use rng::{Purpose, Stream};

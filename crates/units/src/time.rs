@@ -100,11 +100,6 @@ impl Span {
         self.0
     }
 
-    /// This span in whole milliseconds, rounded down (the tick of the TCP timestamp clock).
-    pub const fn whole_ms(self) -> u64 {
-        self.0 / 1_000_000_000
-    }
-
     /// This span in seconds as a float; for people and plots only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e12

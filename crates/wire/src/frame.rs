@@ -134,7 +134,7 @@ impl Framer {
         bytes.extend_from_slice(&ethernet.to_bytes());
         if self.tagged {
             let tag = SingleVlanHeader {
-                pcp: VlanPcp::try_new(envelope.class & 7).unwrap_or_default(),
+                pcp: VlanPcp::try_new(envelope.class.0 & 7).unwrap_or_default(),
                 drop_eligible_indicator: false,
                 vlan_id: VlanId::default(), // 0: a priority and no VLAN
                 ether_type: kind,
@@ -154,7 +154,7 @@ enum Ip {
 fn ipv4(p: &Packet, transport: u16) -> Ipv4Header {
     let envelope = &p.envelope;
     let mut ip = Ipv4Header {
-        dscp: IpDscp::try_new((envelope.class & 7) << 3).unwrap_or_default(),
+        dscp: IpDscp::try_new((envelope.class.0 & 7) << 3).unwrap_or_default(),
         ecn: IpEcn::try_new(envelope.ecn as u8).unwrap_or_default(),
         total_len: IpVersion::V4.header() + transport,
         // RFC 6864 §4.1: of a datagram that is not fragmented it means nothing.
@@ -177,7 +177,7 @@ fn ipv4(p: &Packet, transport: u16) -> Ipv4Header {
 fn ipv6(p: &Packet, transport: u16) -> Ipv6Header {
     let envelope = &p.envelope;
     Ipv6Header {
-        traffic_class: (envelope.class & 7) << 5 | envelope.ecn as u8,
+        traffic_class: (envelope.class.0 & 7) << 5 | envelope.ecn as u8,
         flow_label: flow_label(envelope.hash),
         payload_length: transport,
         next_header: ip_number(&p.header),

@@ -28,8 +28,6 @@ __all__ = [
     "waiting_rows",
 ]
 
-_FROM = {"given": "", "result": "", "estimated": " estimated", "lower_bound": " at least", "unknown": ""}
-
 
 def slope(entry: dict[str, Any]) -> str:
     """Return a slope with its confidence interval, for example ``1.005 Gb/s (0.998 – 1.012)``."""

@@ -23,8 +23,6 @@ EXAMPLES: Final = (
     "fanin whatif before.pcap --behind behind.pcap --rate 1Gbps --below 200KB",
 )
 
-_GOALS: Final = ("drops", "peak", "time")
-
 
 @with_settings
 def whatif(

@@ -4,9 +4,9 @@ use crate::bursts::burst::Closed;
 use crate::bursts::by_rate::ByRate;
 use crate::bursts::laws::{judge, Speed};
 use crate::bursts::no_burst_hint::frames_in_window;
-use crate::bursts::port::{PortAnalyzer, State};
+use crate::bursts::port::{PortAnalyzer, State, Totals};
 use crate::bursts::rate::Estimate;
-use crate::{Burst, Detect, DetectReport, Histograms, PortReport, RateFrom};
+use crate::{Burst, Detect, DetectReport, Histograms, PortReport, RateFrom, Steady};
 use std::collections::BTreeMap;
 
 impl PortAnalyzer {
@@ -87,13 +87,14 @@ impl PortAnalyzer {
         (self.totals.bursts, self.totals.burst_ps)
     }
 
-    /// Ends the analysis of the port; gives its report.
-    pub fn finish(mut self) -> PortReport {
-        self.end_of_trace();
-        let t = std::mem::take(&mut self.totals);
-        let (rate, from, estimate) = self.port_speed(t.jumps);
-        let overhead = self.settings.overhead.0;
-        let speed = self.judging_speed(rate, from);
+    /// Notes for the readers of the report: how the speed is known, what records lack, what is left out. `speed`: by which laws are judged.
+    fn notes(
+        &self,
+        t: &Totals,
+        (from, estimate): (RateFrom, Option<Estimate>),
+        steady: Option<&Steady>,
+        speed: Option<f64>,
+    ) -> Vec<String> {
         let mut notes = Vec::new();
         let mut note = |condition: bool, text: String| {
             if condition {
@@ -157,11 +158,10 @@ impl PortAnalyzer {
         if let Some(few) = frames_in_window(&self.settings, t.largest_frame) {
             note(true, few);
         }
-        let steady = self.by_rate.as_ref().zip(self.settings.rate).and_then(|(w, rate)| w.steady_load(rate.bps() as f64, false));
-        if let Some(steady) = steady.as_ref().filter(|_| t.bursts > 0) {
+        if let Some(steady) = steady.filter(|_| t.bursts > 0) {
             note(true, steady.words.clone());
         }
-        if let Some(hint) = self.many(&t, speed.as_ref().map(|speed| speed.wire)) {
+        if let Some(hint) = self.many(t, speed) {
             note(true, hint);
         }
         let left_out = t.bursts - self.kept.len() as u64;
@@ -177,6 +177,19 @@ impl PortAnalyzer {
                 self.kept.len() - plain
             ),
         );
+        notes
+    }
+
+    /// Ends the analysis of the port; gives its report.
+    pub fn finish(mut self) -> PortReport {
+        self.end_of_trace();
+        let t = std::mem::take(&mut self.totals);
+        let (rate, from, estimate) = self.port_speed(t.jumps);
+        let overhead = self.settings.overhead.0;
+        let speed = self.judging_speed(rate, from);
+        let steady = self.by_rate.as_ref().zip(self.settings.rate).and_then(|(w, rate)| w.steady_load(rate.bps() as f64, false));
+        let notes = self.notes(&t, (from, estimate), steady.as_ref(), speed.as_ref().map(|speed| speed.wire));
+        let left_out = t.bursts - self.kept.len() as u64;
         let mut closed: Vec<_> = std::mem::take(&mut self.kept).into_values().collect();
         closed.sort_by_key(|c| c.burst.index);
         closed.iter_mut().for_each(|c| self.judge(c, speed, t.dropped));

@@ -73,11 +73,6 @@ impl Role {
     /// Roles of counters: a row with one is about an interval, not about a packet.
     pub const COUNTERS: [Role; 6] = [Role::Bytes, Role::Arrived, Role::Packets, Role::Drops, Role::Marks, Role::Watermark];
 
-    /// True if the column counts something.
-    pub const fn is_count(self) -> bool {
-        matches!(self, Role::Bytes | Role::Arrived | Role::Packets | Role::Drops | Role::Marks)
-    }
-
     /// Name of the role in `--columns`.
     pub const fn name(self) -> &'static str {
         match self {

@@ -148,7 +148,7 @@ fn table(module: &mut String, name: &str, kind: Option<Kind>, body: &StructSchem
 }
 
 fn field_doc(field: &Field) -> String {
-    let mut text = field.doc.clone();
+    let text = field.doc.clone();
     let default = match &field.default {
         _ if matches!(field.schema, Schema::Optional(_)) => None,
         Some(Value::Table(entries)) if entries.iter().all(|(key, _)| key != "kind") => None,
@@ -162,10 +162,16 @@ fn field_doc(field: &Field) -> String {
     .into_iter()
     .flatten()
     .collect();
-    if !facts.is_empty() {
-        text.push_str(&format!("\n\n{}", facts.join(" ")));
+    if facts.is_empty() {
+        return text;
     }
-    text
+    let facts = facts.join(" ");
+    // One line where all of it fits between quotes, behind the indent of a class.
+    let line = format!("{text} {facts}");
+    match text.lines().count() == 1 && 4 + line.chars().count() + 7 <= COLUMNS {
+        true => line,
+        false => format!("{text}\n\n{facts}"),
+    }
 }
 
 fn alias(module: &mut String, name: &str, choice: &ChoiceSchema, catalogue: &Catalogue) {

@@ -115,8 +115,8 @@ fn the_python_module_has_a_class_for_each_table_and_takes_dictionaries() {
     let module = python_types_of(&Document::schema());
     for expected in [
         "class BySize(Table):\n    \"\"\"By size.\"\"\"\n\n    kind: ClassVar[Literal[\"by_size\"]] = \"by_size\"\n",
-        "    g: float | None = None\n    \"\"\"Gain.\n\n    Default: 0.5. Accepted: from 0 to 1.\n    \"\"\"\n",
-        "    to: str\n    \"\"\"Where to.\n\n    Must be given.\n    \"\"\"\n",
+        "    g: float | None = None\n    \"\"\"Gain. Default: 0.5. Accepted: from 0 to 1.\"\"\"\n",
+        "    to: str\n    \"\"\"Where to. Must be given.\"\"\"\n",
         "    class_: int | None = None\n",
         "Marking: TypeAlias = NoneMarking | AlwaysMarking | BySize | ToOne | Mapping[str, Any] | Literal[",
         "class NoneMarking(Table):",

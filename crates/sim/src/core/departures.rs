@@ -9,7 +9,7 @@ use super::port::{at_dequeue, Port};
 use super::queues::Waiting;
 use super::Core;
 use fanin_packet::{Departure, PacketId};
-use fanin_units::{LinkId, Time};
+use fanin_units::{LinkId, QueueClass, Time};
 
 /// A packet that has left its queue, of which mechanisms are to be notified.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ impl Core {
                     self.pool.prefetch_leaving(next);
                 }
             }
-            let class = usize::from(port.in_ring);
+            let class = port.in_ring;
             self.left_shared(l, class, entry.frame);
             self.has_left(l, start, (entry.packet, entry.frame), true);
         }
@@ -253,11 +253,11 @@ impl Core {
     /// A packet is about to join the ring of a port with several classes, which is up to now and whose wire is not free: what waits there is
     /// of one class, or stands in the queues from now on.
     #[inline(always)]
-    pub fn keep_one_class(&mut self, l: LinkId, class: usize) {
+    pub fn keep_one_class(&mut self, l: LinkId, class: QueueClass) {
         let (link, port) = (&self.links[l], &mut self.ports[l]);
         if link.queue_packets() == 0 {
-            (port.in_ring, port.since) = (class as u8, port.sent(link)[0]);
-        } else if usize::from(port.in_ring) != class {
+            (port.in_ring, port.since) = (class, port.sent(link)[0]);
+        } else if port.in_ring != class {
             self.leave_fast_path(l);
         }
     }
@@ -275,7 +275,7 @@ impl Core {
         if link.queue_packets() == 0 {
             return;
         }
-        let (class, sent) = (usize::from(port.in_ring), port.sent(link)[0] - port.since);
+        let (class, sent) = (port.in_ring, port.sent(link)[0] - port.since);
         let mut waiting = Vec::with_capacity(link.queue_packets() as usize);
         let uncounted = link.take_back(rings.read(), |packet, frame| waiting.push(Waiting { packet, frame }));
         if let Some(queues) = port.queues.as_deref_mut() {

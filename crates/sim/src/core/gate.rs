@@ -5,7 +5,7 @@ use crate::ledger::kind;
 use fanin_packet::{Header, PacketId};
 use fanin_switch::{Mechanisms, Pause, PRIORITIES};
 use fanin_telemetry::PauseRow;
-use fanin_units::{LinkId, Span, Time};
+use fanin_units::{LinkId, Span, Time, TrafficClass};
 use std::collections::VecDeque;
 
 /// A neighbour's request for a pause, and its reason.
@@ -46,7 +46,7 @@ pub struct PortGate {
 
 /// A pause that has ended.
 struct Ended {
-    class: usize,
+    class: TrafficClass,
     since: Time,
     ask: Option<Ask>,
     frames: u32,
@@ -58,7 +58,7 @@ impl PortGate {
         PortGate { reverse, obeys, ..PortGate::default() }
     }
 
-    fn pause(&self, class: usize) -> Ended {
+    fn pause(&self, class: TrafficClass) -> Ended {
         Ended { class, since: self.since[class], ask: self.why[class], frames: self.frames[class] }
     }
 
@@ -66,8 +66,8 @@ impl PortGate {
     fn set(&mut self, now: Time, closed: u8) -> Vec<Ended> {
         let mut ended = Vec::new();
         let changed = std::mem::replace(&mut self.closed, closed) ^ closed;
-        for class in (0..PRIORITIES).filter(|class| changed >> class & 1 != 0) {
-            if closed >> class & 1 != 0 {
+        for class in TrafficClass::all(PRIORITIES).filter(|class| class.is_in(changed)) {
+            if class.is_in(closed) {
                 (self.since[class], self.why[class], self.frames[class]) = (now, self.arrived[class], 1);
                 self.pauses[class] += 1;
             } else {
@@ -80,7 +80,7 @@ impl PortGate {
 
     /// Time since which the classes that are paused have all been paused.
     pub fn closed_since(&self) -> Time {
-        let waiting = (0..PRIORITIES).filter(|class| self.closed >> class & 1 != 0);
+        let waiting = TrafficClass::all(PRIORITIES).filter(|class| class.is_in(self.closed));
         waiting.map(|class| self.since[class]).max().unwrap_or(Time::MAX)
     }
 }
@@ -95,10 +95,10 @@ impl Core {
     }
 
     /// Notes that the switch at port `l` wants its neighbour there to pause a class, mostly for packets that wait at `behind`.
-    pub fn note_ask(&mut self, l: LinkId, class: u8, behind: Option<LinkId>, held_up: bool) {
+    pub fn note_ask(&mut self, l: LinkId, class: TrafficClass, behind: Option<LinkId>, held_up: bool) {
         let at = self.now;
         if let Some(gate) = self.gate_of_neighbour(l) {
-            gate.asks[usize::from(class)] = Some(Ask { at, behind, held_up });
+            gate.asks[class] = Some(Ask { at, behind, held_up });
         }
     }
 
@@ -116,8 +116,8 @@ impl Core {
     pub fn note_pause_frame(&mut self, l: LinkId, pause: &Pause) {
         let Some(gate) = self.gates.get_mut(&l) else { return };
         gate.arrived = gate.on_the_way.pop_front().unwrap_or_default();
-        for class in (0..PRIORITIES).filter(|class| pause.0[*class].is_some_and(|quanta| quanta > 0)) {
-            gate.frames[class] += u32::from(gate.closed >> class & 1 != 0);
+        for class in TrafficClass::all(PRIORITIES).filter(|class| pause.0[*class].is_some_and(|quanta| quanta > 0)) {
+            gate.frames[class] += u32::from(class.is_in(gate.closed));
         }
     }
 
@@ -150,13 +150,13 @@ impl Core {
     pub fn end_pauses(&mut self) {
         let mut last = Vec::new();
         for (l, gate) in &mut self.gates {
-            for class in (0..PRIORITIES).filter(|class| gate.closed >> class & 1 != 0) {
+            for class in TrafficClass::all(PRIORITIES).filter(|class| class.is_in(gate.closed)) {
                 gate.paused[class] += self.now.since(gate.since[class]);
                 last.push((*l, gate.pause(class)));
             }
         }
         for (l, pause) in last {
-            self.ledger.note_event(self.now, kind::END, [u64::from(l.0), pause.class as u64]);
+            self.ledger.note_event(self.now, kind::END, [u64::from(l.0), u64::from(pause.class.0)]);
             self.write_pause(l, &pause, None);
         }
     }
@@ -164,7 +164,7 @@ impl Core {
     fn write_pause(&mut self, l: LinkId, pause: &Ended, end: Option<Time>) {
         let row = PauseRow {
             port: self.ports[l].name.clone(),
-            class: pause.class as u8,
+            class: pause.class.0,
             start_ps: pause.since.ps(),
             end_ps: end.map(Time::ps),
             asked_ps: pause.ask.map(|ask| ask.at.ps()),

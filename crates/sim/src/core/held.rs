@@ -9,7 +9,7 @@ use super::Core;
 use crate::ledger::Fate;
 use fanin_packet::PacketId;
 use fanin_switch::MarkVerdict;
-use fanin_units::{LinkId, Time};
+use fanin_units::{LinkId, QueueClass, Time};
 use std::collections::BTreeMap;
 
 /// Packets that are held.
@@ -18,7 +18,7 @@ pub struct Held {
     /// Place of each held packet, by packet. Empty where nothing was ever held.
     at: Vec<At>,
     /// Bytes, packets and cells that are held, by link and class of its queue.
-    waits: BTreeMap<(u32, u8), Waits>,
+    waits: BTreeMap<(u32, QueueClass), Waits>,
     /// Packets that reached a watched port and are or were held for it, while their fate there is not in their row yet.
     rows: BTreeMap<PacketId, LinkId>,
     /// Decision of a port's marking policy about a packet that is held for that port, by packet.
@@ -32,7 +32,7 @@ struct At {
     link: u32,
     frame: u16,
     /// Class of the packet's queue at that link.
-    class: u8,
+    class: QueueClass,
     /// Zero where nothing counts in cells.
     cells: u32,
 }
@@ -59,11 +59,11 @@ impl Held {
         self.at.get(packet.index()).is_some_and(|at| at.link > 0)
     }
 
-    fn hold(&mut self, l: LinkId, class: usize, packet: PacketId, (frame, cells): (u16, u32)) {
+    fn hold(&mut self, l: LinkId, class: QueueClass, packet: PacketId, (frame, cells): (u16, u32)) {
         if self.at.len() <= packet.index() {
             self.at.resize(packet.index() + 1, At::default());
         }
-        let at = At { link: l.0 + 1, frame, class: class as u8, cells };
+        let at = At { link: l.0 + 1, frame, class, cells };
         self.at[packet.index()] = at;
         let waits = self.waits.entry((at.link, at.class)).or_default();
         waits.bytes += u64::from(frame);
@@ -94,7 +94,7 @@ impl Held {
     pub fn before(&self, l: LinkId, packet: PacketId, own_class: bool) -> Waits {
         let at = self.at[packet.index()];
         debug_assert!(at.link == l.0 + 1, "a packet that is not held for this port");
-        let classes = if own_class { at.class..=at.class } else { 0..=u8::MAX };
+        let classes = if own_class { at.class..=at.class } else { QueueClass(0)..=QueueClass(u8::MAX) };
         let mut before = Waits::default();
         for waits in self.waits.range((at.link, *classes.start())..=(at.link, *classes.end())).map(|(_, waits)| waits) {
             before.bytes += waits.bytes;

@@ -7,7 +7,7 @@ use super::Core;
 use crate::ledger::Fate;
 use fanin_packet::{Ecn, Envelope, PacketId};
 use fanin_switch::{Admission, DropReason, MarkReason, MarkVerdict, Marker, PortView, Way};
-use fanin_units::{LinkId, Time};
+use fanin_units::{LinkId, QueueClass, Time};
 
 /// Reason for which a port does not accept a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Core {
     /// # Errors
     /// With the reason where they have none.
     #[inline(always)]
-    pub fn admit(&self, l: LinkId, class: usize, found: &PortView, frame: u16) -> Result<(), DropReason> {
+    pub fn admit(&self, l: LinkId, class: QueueClass, found: &PortView, frame: u16) -> Result<(), DropReason> {
         let port = &self.ports[l];
         match &port.admission {
             Admission::Shared { alpha, queued } => self.shared[port.owner.switch()].check(*alpha, queued[class], frame),
@@ -32,7 +32,7 @@ impl Core {
     }
 
     /// The queue that a port's marking policy sees of `view`: all of it, or with a policy for each class, that of the class.
-    pub fn policy_view(&self, l: LinkId, class: usize, view: &PortView) -> PortView {
+    pub fn policy_view(&self, l: LinkId, class: QueueClass, view: &PortView) -> PortView {
         if self.ports[l].by_class {
             return self.class_view(l, class, view);
         }
@@ -41,7 +41,7 @@ impl Core {
 
     /// The queue of a class of `view`.
     #[inline(never)]
-    pub fn class_view(&self, l: LinkId, class: usize, view: &PortView) -> PortView {
+    pub fn class_view(&self, l: LinkId, class: QueueClass, view: &PortView) -> PortView {
         let mut of_class = PortView { queue_cells: 0, ..*view };
         let queues = self.ports[l].queues.as_deref().filter(|_| self.links[l].flags & flag::GENERAL != 0);
         if let Some((queues, heads)) = queues.and_then(|queues| Some((queues, queues.heads.as_deref()?))) {
@@ -57,7 +57,13 @@ impl Core {
     /// # Errors
     /// With the reason why the policy drops it.
     #[inline(always)]
-    pub fn mark_at_enqueue(&mut self, l: LinkId, class: usize, found: &PortView, packet: PacketId) -> Result<bool, DropReason> {
+    pub fn mark_at_enqueue(
+        &mut self,
+        l: LinkId,
+        class: QueueClass,
+        found: &PortView,
+        packet: PacketId,
+    ) -> Result<bool, DropReason> {
         if let Some(marked) = self.held.take_decision(l, packet) {
             return Ok(marked);
         }
@@ -72,10 +78,10 @@ impl Core {
     /// Ends the run as soon as the inner loop does, where nobody decides about a packet of a class any more. The packet passes.
     #[cold]
     #[inline(never)]
-    pub fn undecided(&mut self, l: LinkId, class: usize) -> bool {
+    pub fn undecided(&mut self, l: LinkId, class: QueueClass) -> bool {
         let port = &self.ports[l];
         let markers = port.queues.as_deref().and_then(|queues| queues.markers.as_deref());
-        let marker = markers.and_then(|markers| markers.get(class)).unwrap_or(&port.marker);
+        let marker = markers.and_then(|markers| markers.get(class.index())).unwrap_or(&port.marker);
         let reason = marker.failure().unwrap_or_else(|| "there is no block".to_string());
         self.stuck.get_or_insert_with(|| format!("nobody decides about packets at port {} any more: {reason}", port.name));
         self.barrier = Time::ZERO;
@@ -84,7 +90,7 @@ impl Core {
 
     /// The marking policy's verdict on a packet of a class that finds a queue like this.
     #[inline(always)]
-    pub fn ask_at_enqueue(&mut self, l: LinkId, class: usize, found: &PortView, packet: PacketId) -> MarkVerdict {
+    pub fn ask_at_enqueue(&mut self, l: LinkId, class: QueueClass, found: &PortView, packet: PacketId) -> MarkVerdict {
         let port = &mut self.ports[l];
         if port.by_class {
             return self.ask_class_at_enqueue(l, class, found, packet);
@@ -93,9 +99,9 @@ impl Core {
     }
 
     #[inline(never)]
-    fn ask_class_at_enqueue(&mut self, l: LinkId, class: usize, found: &PortView, packet: PacketId) -> MarkVerdict {
+    fn ask_class_at_enqueue(&mut self, l: LinkId, class: QueueClass, found: &PortView, packet: PacketId) -> MarkVerdict {
         let port = &mut self.ports[l];
-        match port.queues.as_deref_mut().and_then(|queues| queues.markers.as_deref_mut()?.get_mut(class)) {
+        match port.queues.as_deref_mut().and_then(|queues| queues.markers.as_deref_mut()?.get_mut(class.index())) {
             Some(marker) => marker.on_enqueue(found, &self.pool[packet], &mut port.rng),
             None => MarkVerdict::Pass,
         }
@@ -111,10 +117,12 @@ impl Core {
         let port = &mut self.ports[l];
         let verdict = match of_class {
             None => port.marker.on_dequeue(&left, &self.pool[packet], &mut port.rng),
-            Some(left) => match port.queues.as_deref_mut().and_then(|queues| queues.markers.as_deref_mut()?.get_mut(class)) {
-                Some(marker) => marker.on_dequeue(&left, &self.pool[packet], &mut port.rng),
-                None => MarkVerdict::Pass,
-            },
+            Some(left) => {
+                match port.queues.as_deref_mut().and_then(|queues| queues.markers.as_deref_mut()?.get_mut(class.index())) {
+                    Some(marker) => marker.on_dequeue(&left, &self.pool[packet], &mut port.rng),
+                    None => MarkVerdict::Pass,
+                }
+            }
         };
         let marked = match verdict {
             MarkVerdict::Mark(reason) => self.mark(l, packet, reason),
@@ -157,28 +165,28 @@ impl Core {
         let class = self.class_of(l, whole);
         let found = self.class_view(l, class, view);
         let markers = self.ports[l].queues.as_deref_mut().and_then(|queues| queues.markers.as_deref_mut());
-        if let Some(marker) = markers.and_then(|markers| markers.get_mut(class)) {
+        if let Some(marker) = markers.and_then(|markers| markers.get_mut(class.index())) {
             marker.on_refused(&found, whole);
         }
     }
 
-    fn marker_of(&mut self, l: LinkId, class: usize) -> &mut Marker {
+    fn marker_of(&mut self, l: LinkId, class: QueueClass) -> &mut Marker {
         let port = &mut self.ports[l];
         let markers = port.queues.as_deref_mut().and_then(|queues| queues.markers.as_deref_mut());
-        match markers.and_then(|markers| markers.get_mut(class)) {
+        match markers.and_then(|markers| markers.get_mut(class.index())) {
             Some(marker) if port.by_class => marker,
             _ => &mut port.marker,
         }
     }
 
     /// True if the marking policy may send elsewhere a packet of a class that the port does not take.
-    pub fn finds_ways(&mut self, l: LinkId, class: usize, refusal: &Refusal) -> bool {
+    pub fn finds_ways(&mut self, l: LinkId, class: QueueClass, refusal: &Refusal) -> bool {
         self.marker_of(l, class).finds_ways(refusal.reason, refusal.room)
     }
 
     /// The port that the marking policy gives a packet of a class which its own does not take; `None`: no other.
     #[cold]
-    pub fn way(&mut self, l: LinkId, class: usize, view: &PortView, packet: PacketId, ways: &[Way]) -> Option<LinkId> {
+    pub fn way(&mut self, l: LinkId, class: QueueClass, view: &PortView, packet: PacketId, ways: &[Way]) -> Option<LinkId> {
         let found = if self.ports[l].by_class { self.class_view(l, class, view) } else { *view };
         let envelope = self.pool[packet];
         let chosen = self.marker_of(l, class).way(&found, &envelope, ways);
@@ -190,7 +198,7 @@ impl Core {
 
     /// The queue of a traffic class at a port.
     #[inline(always)]
-    pub fn class_of(&self, l: LinkId, packet: &Envelope) -> usize {
+    pub fn class_of(&self, l: LinkId, packet: &Envelope) -> QueueClass {
         self.ports[l].class_of(packet.class)
     }
 
@@ -203,7 +211,7 @@ impl Core {
 
     /// Takes room of a shared buffer for a frame that has joined a queue.
     #[inline(always)]
-    pub fn joined_shared(&mut self, l: LinkId, class: usize, frame: u16) {
+    pub fn joined_shared(&mut self, l: LinkId, class: QueueClass, frame: u16) {
         let port = &mut self.ports[l];
         if let Admission::Shared { queued, .. } = &mut port.admission {
             self.shared[port.owner.switch()].commit(&mut queued[class], frame);
@@ -212,7 +220,7 @@ impl Core {
 
     /// A frame has left a queue, and gives the room back.
     #[inline(always)]
-    pub fn left_shared(&mut self, l: LinkId, class: usize, frame: u16) {
+    pub fn left_shared(&mut self, l: LinkId, class: QueueClass, frame: u16) {
         let port = &mut self.ports[l];
         if let Admission::Shared { queued, .. } = &mut port.admission {
             self.shared[port.owner.switch()].release(&mut queued[class], frame);

@@ -454,7 +454,7 @@ mod tests {
         let envelope = Envelope { dst: HostId(4), hash: 7, ttl: 64, ..Envelope::default() };
         let route = Route::along(&[2, 5, 9].map(LinkId), envelope.ttl);
         for (changed, next) in [
-            (Envelope { class: 3, frame: 84, ..envelope }, Some(LinkId(5))),
+            (Envelope { class: fanin_units::TrafficClass(3), frame: 84, ..envelope }, Some(LinkId(5))),
             (Envelope { dst: HostId(3), ..envelope }, None),
             (Envelope { hash: 8, ..envelope }, None),
         ] {

@@ -5,7 +5,7 @@ use super::queues::Queues;
 use fanin_packet::PacketId;
 use fanin_switch::{Admission, Marker, PortNo, PortView};
 use fanin_telemetry::Name;
-use fanin_units::{BitRate, HostId, Stream, SwitchId, Time};
+use fanin_units::{BitRate, HostId, QueueClass, Stream, SwitchId, Time, TrafficClass};
 
 /// The node that owns an output port.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,7 +77,7 @@ pub struct Port {
     /// True if packets never wait in the ring of the link.
     pub general: bool,
     /// The class whose packets wait in the ring, and the bytes that had been sent when the first of them began to wait.
-    pub in_ring: u8,
+    pub in_ring: QueueClass,
     pub since: u64,
     /// Packets that wait while the port is off the fast path; none where it never is.
     pub queues: Option<Box<Queues>>,
@@ -132,14 +132,14 @@ impl Port {
 
     /// The queue of a traffic class.
     #[inline(always)]
-    pub fn class_of(&self, class: u8) -> usize {
-        usize::from(class.min(self.last_class))
+    pub fn class_of(&self, class: TrafficClass) -> QueueClass {
+        QueueClass(class.0.min(self.last_class))
     }
 
     /// True while a queue is paused.
     #[inline(always)]
-    pub fn is_closed(&self, class: usize) -> bool {
-        self.closed >> class & 1 != 0
+    pub fn is_closed(&self, class: QueueClass) -> bool {
+        class.is_in(self.closed)
     }
 
     /// Closes these classes; the last queue waits with any class that belongs to it.

@@ -6,7 +6,7 @@ use super::pool::Pool;
 use super::prefetch::{prefetch, prefetch_lines};
 use fanin_packet::PacketId;
 use fanin_switch::{Express, Marker, Scheduler};
-use fanin_units::Time;
+use fanin_units::{QueueClass, Time};
 use std::collections::VecDeque;
 
 /// A packet in a queue.
@@ -95,26 +95,24 @@ impl Queues {
 
     /// The queue of a class.
     #[inline(always)]
-    pub fn of(&self, class: usize) -> &VecDeque<Waiting> {
-        if class == 0 {
-            &self.first
-        } else {
-            &self.others[class - 1]
+    pub fn of(&self, class: QueueClass) -> &VecDeque<Waiting> {
+        match class.index().checked_sub(1) {
+            None => &self.first,
+            Some(further) => &self.others[further],
         }
     }
 
     #[inline(always)]
-    fn of_mut(&mut self, class: usize) -> &mut VecDeque<Waiting> {
-        if class == 0 {
-            &mut self.first
-        } else {
-            &mut self.others[class - 1]
+    fn of_mut(&mut self, class: QueueClass) -> &mut VecDeque<Waiting> {
+        match class.index().checked_sub(1) {
+            None => &mut self.first,
+            Some(further) => &mut self.others[further],
         }
     }
 
     /// Appends a packet to the queue of a class.
     #[inline(always)]
-    pub fn join(&mut self, pool: &Pool, class: usize, waiting: Waiting, now: Time) {
+    pub fn join(&mut self, pool: &Pool, class: QueueClass, waiting: Waiting, now: Time) {
         self.of_mut(class).push_back(waiting);
         self.scheduler.enqueue(class, waiting.frame);
         self.bytes += u64::from(waiting.frame);
@@ -126,7 +124,7 @@ impl Queues {
 
     /// Moves packets that have waited in the ring, all of one class, into this queue, which is empty. `sent`: bytes that have
     /// left since the first of that class began to wait.
-    pub fn resume(&mut self, class: usize, sent: u64, waiting: &[Waiting]) {
+    pub fn resume(&mut self, class: QueueClass, sent: u64, waiting: &[Waiting]) {
         debug_assert!(self.packets == 0 && !self.besides, "queues that cannot be taken up");
         let frames: Vec<u16> = waiting.iter().map(|waiting| waiting.frame).collect();
         self.scheduler.resume(class, sent, &frames);
@@ -137,7 +135,7 @@ impl Queues {
 
     /// Places a packet that has joined a queue before those of higher ranks, and counts it in the queue of its class.
     #[inline(never)]
-    fn joined(&mut self, pool: &Pool, class: usize, waiting: Waiting, now: Time) {
+    fn joined(&mut self, pool: &Pool, class: QueueClass, waiting: Waiting, now: Time) {
         let mut place = self.of(class).len() - 1;
         if self.ranked {
             let (last, rank) = (place, pool.rank(waiting.packet));
@@ -159,7 +157,7 @@ impl Queues {
 
     /// Takes the next packet off its queue, as the scheduler says, where no policy decides at the head.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<(usize, Waiting)> {
+    pub fn pop(&mut self) -> Option<(QueueClass, Waiting)> {
         let class = self.scheduler.next()?;
         let next = self.of_mut(class).pop_front()?;
         self.scheduler.dequeued(class, next.frame);
@@ -172,7 +170,7 @@ impl Queues {
     }
 
     #[inline(never)]
-    fn left_class(&mut self, class: usize, frame: u16) {
+    fn left_class(&mut self, class: QueueClass, frame: u16) {
         if let Some(heads) = self.heads.as_deref_mut() {
             heads[class].bytes -= u64::from(frame);
         }
@@ -180,7 +178,7 @@ impl Queues {
 
     /// Takes the head of the next queue off it, where a policy decides about it; with the time when it joined, and the bytes of
     /// its class, its own included.
-    pub fn pop_head(&mut self) -> Option<(usize, Waiting, Time, u64)> {
+    pub fn pop_head(&mut self) -> Option<(QueueClass, Waiting, Time, u64)> {
         let class = self.scheduler.next()?;
         let next = self.of_mut(class).pop_front()?;
         let heads = &mut self.heads.as_deref_mut()?[class];
@@ -192,7 +190,7 @@ impl Queues {
     }
 
     /// Takes a packet out of the queue of a class, wherever it stands; gives its frame bytes, `None` where it is not there.
-    pub fn take_out(&mut self, class: usize, packet: PacketId) -> Option<u16> {
+    pub fn take_out(&mut self, class: QueueClass, packet: PacketId) -> Option<u16> {
         let place = self.of(class).iter().position(|other| other.packet == packet)?;
         let frame = self.of_mut(class).remove(place)?.frame;
         self.scheduler.removed(class, place, frame);
@@ -208,7 +206,7 @@ impl Queues {
     }
 
     /// Takes all packets of a queue whose class is closed, in order; the port's counts still have them.
-    pub fn take_all(&mut self, class: usize) -> VecDeque<Waiting> {
+    pub fn take_all(&mut self, class: QueueClass) -> VecDeque<Waiting> {
         self.scheduler.flush(class);
         if let Some(heads) = self.heads.as_deref_mut() {
             heads[class] = Heads::default();
@@ -246,7 +244,7 @@ impl Queues {
         if closed == 0 {
             return self.bytes;
         }
-        let open = (0..self.count()).filter(|class| closed >> class & 1 == 0);
+        let open = QueueClass::all(self.count()).filter(|class| !class.is_in(closed));
         open.flat_map(|class| self.of(class)).map(|waiting| u64::from(waiting.frame)).sum()
     }
 

@@ -9,7 +9,7 @@ use super::switch::Fabric;
 use crate::core::Core;
 use fanin_packet::PacketId;
 use fanin_switch::{Arbitration, CrossbarArbiter, DropReason, Hooks, Inputs, Match, PortNo, Requests, Scheduler, Scheduling};
-use fanin_units::{BitRate, LinkId, Span, SwitchId, Time, WireClock};
+use fanin_units::{BitRate, LinkId, QueueClass, Span, SwitchId, Time, WireClock};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Slots of the wheel that a crossbar has besides those of its inputs: arbitrations now, and later.
@@ -125,7 +125,8 @@ impl Output {
     /// Sets of inputs with packets of the classes for which this output has room.
     fn open(&self) -> impl Iterator<Item = &Inputs> {
         let full = self.full;
-        self.waiting.iter().enumerate().filter(move |(class, _)| full >> class & 1 == 0).map(|(_, inputs)| inputs)
+        let open = QueueClass::all(self.waiting.len()).filter(move |class| !class.is_in(full));
+        open.map(|class| &self.waiting[class])
     }
 
     /// True if a match would bring this output a packet, as far as is known without the inputs.
@@ -249,13 +250,13 @@ impl Crossbar {
     /// Frame bytes that are to leave by a port and may: classes that are `closed` wait, a bit for each.
     pub fn sendable_bytes(&self, port: PortNo, closed: u8) -> u64 {
         let output = &self.outputs[port.index()];
-        let classes = output.coming.iter().zip(&output.queued).enumerate();
-        classes.filter(|(class, _)| closed >> class & 1 == 0).map(|(_, (coming, queued))| coming + queued).sum()
+        let open = QueueClass::all(output.queued.len()).filter(|class| !class.is_in(closed));
+        open.map(|class| output.coming[class] + output.queued[class]).sum()
     }
 
     /// True where the queue of a class at an output port has room.
-    pub fn has_room(&self, port: PortNo, class: usize) -> bool {
-        self.outputs[port.index()].full >> class & 1 == 0
+    pub fn has_room(&self, port: PortNo, class: QueueClass) -> bool {
+        !class.is_in(self.outputs[port.index()].full)
     }
 
     /// Packets in virtual output queues, and packets that cross.
@@ -269,7 +270,7 @@ impl Crossbar {
     }
 
     /// True where a packet of this class has room.
-    fn fits(&self, (input, output): (usize, usize), class: usize, frame: u16) -> bool {
+    fn fits(&self, (input, output): (usize, usize), class: QueueClass, frame: u16) -> bool {
         self.voqs[self.place(input, output)].bytes[class] + u64::from(frame) <= self.voq
     }
 
@@ -281,7 +282,7 @@ impl Crossbar {
         self.voqs[place].depth.standing()
     }
 
-    fn join(&mut self, (input, output): (usize, usize), class: usize, (packet, frame): (PacketId, u16)) {
+    fn join(&mut self, (input, output): (usize, usize), class: QueueClass, (packet, frame): (PacketId, u16)) {
         let place = self.place(input, output);
         let voq = &mut self.voqs[place];
         voq.queues[class].push_back(packet);
@@ -326,7 +327,7 @@ impl Crossbar {
     }
 
     /// Takes the next packet of a match off its queue.
-    fn take(&mut self, of: Match) -> Option<(PacketId, usize)> {
+    fn take(&mut self, of: Match) -> Option<(PacketId, QueueClass)> {
         let (input, output) = (usize::from(of.input), usize::from(of.output));
         let place = self.place(input, output);
         let voq = &mut self.voqs[place];
@@ -335,12 +336,12 @@ impl Crossbar {
                 scheduler.gate(self.outputs[output].full);
                 scheduler.next()?
             }
-            None => 0,
+            None => QueueClass::FIRST,
         };
         Some((voq.queues[class].pop_front()?, class))
     }
 
-    fn left(&mut self, of: Match, class: usize, frame: u16) {
+    fn left(&mut self, of: Match, class: QueueClass, frame: u16) {
         let (input, output) = (usize::from(of.input), usize::from(of.output));
         let place = self.place(input, output);
         let voq = &mut self.voqs[place];
@@ -392,12 +393,12 @@ impl Crossbar {
 
 impl Fabric {
     /// A packet has joined the queue of an output port of a combined switch.
-    fn joined_output(&mut self, core: &Core, l: LinkId, class: usize, frame: u16) {
+    fn joined_output(&mut self, core: &Core, l: LinkId, class: QueueClass, frame: u16) {
         let (s, port) = core.switch_port(l);
         let x = &mut self.crossbars[s];
         let output = &mut x.outputs[port.index()];
         output.queued[class] += u64::from(frame);
-        output.full |= u8::from(output.queued[class] > x.room_below) << class;
+        output.full |= if output.queued[class] > x.room_below { class.bit() } else { 0 };
     }
 
     /// Lets inputs use the room that a packet leaves in the queue of a port, at a combined switch.
@@ -407,8 +408,8 @@ impl Fabric {
         let Some(x) = self.crossbars.get_mut(s.index()) else { return };
         let output = &mut x.outputs[port.index()];
         output.queued[class] -= u64::from(frame);
-        if output.full >> class & 1 != 0 && output.queued[class] <= x.room_below {
-            output.full &= !(1 << class);
+        if class.is_in(output.full) && output.queued[class] <= x.room_below {
+            output.full &= !class.bit();
             if output.wants() {
                 self.arbitrate_at(core, s, core.now);
             }
@@ -525,7 +526,7 @@ impl Fabric {
     }
 
     /// Drops packets for a port in the virtual output queues of these classes.
-    pub fn flush_inputs(&mut self, core: &mut Core, l: LinkId, class: usize, reason: DropReason) {
+    pub fn flush_inputs(&mut self, core: &mut Core, l: LinkId, class: QueueClass, reason: DropReason) {
         let (s, port) = core.switch_port(l);
         let inputs = self.crossbars[s].inputs.len();
         for input in 0..inputs {
@@ -534,7 +535,7 @@ impl Fabric {
             let place = x.place(input, port.index());
             let voq = &mut x.voqs[place];
             if let Some(scheduler) = &mut voq.scheduler {
-                scheduler.gate(1 << class);
+                scheduler.gate(class.bit());
                 scheduler.flush(class);
             }
             let packets = std::mem::take(&mut voq.queues[class]);

@@ -7,7 +7,7 @@ use crate::core::queues::Waiting;
 use crate::core::Core;
 use fanin_packet::PacketId;
 use fanin_switch::{DropReason, Head, Hooks, MarkVerdict, PRIORITIES};
-use fanin_units::{LinkId, Span};
+use fanin_units::{LinkId, QueueClass, Span};
 
 impl Fabric {
     /// Puts a packet of a port whose departures are events onto the wire: a message may go at the end of its frame. `queued`: its
@@ -29,7 +29,7 @@ impl Fabric {
 
     /// Puts a packet onto the free wire of a port whose departures are events.
     #[inline(never)]
-    pub fn depart_at_once(&mut self, core: &mut Core, l: LinkId, class: usize, packet: PacketId) {
+    pub fn depart_at_once(&mut self, core: &mut Core, l: LinkId, class: QueueClass, packet: PacketId) {
         if let Err(reason) = core.decide_unqueued(l, class, packet) {
             return self.drop_packet(core, l, packet, reason);
         }
@@ -124,7 +124,7 @@ impl Fabric {
     pub fn flush(&mut self, core: &mut Core, l: LinkId, classes: u8, reason: DropReason) {
         core.make_events(l);
         let queues = core.ports[l].queues_of(classes);
-        for class in (0..PRIORITIES).filter(|class| queues >> class & 1 != 0) {
+        for class in QueueClass::all(PRIORITIES).filter(|class| class.is_in(queues)) {
             if core.combined {
                 self.flush_inputs(core, l, class, reason);
             }
@@ -159,7 +159,7 @@ impl Core {
     }
 
     /// Takes all packets off a queue whose class is closed, each with the bytes that are left at the port.
-    fn take_queue(&mut self, l: LinkId, class: usize) -> Vec<(PacketId, u64)> {
+    fn take_queue(&mut self, l: LinkId, class: QueueClass) -> Vec<(PacketId, u64)> {
         let Some(queues) = self.ports[l].queues.as_deref_mut() else { return Vec::new() };
         let mut taken = Vec::new();
         for Waiting { packet, frame } in queues.take_all(class) {
@@ -180,7 +180,7 @@ impl Core {
     }
 
     /// The policy's verdict on a packet that has found the port idle; passes where it does not decide at the head.
-    fn decide_unqueued(&mut self, l: LinkId, class: usize, packet: PacketId) -> Result<(), DropReason> {
+    fn decide_unqueued(&mut self, l: LinkId, class: QueueClass, packet: PacketId) -> Result<(), DropReason> {
         if self.ports[l].queues.as_deref().is_none_or(|queues| !queues.decided) {
             return Ok(());
         }

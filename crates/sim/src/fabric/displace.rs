@@ -7,14 +7,14 @@ use crate::core::Core;
 use crate::ledger::Fate;
 use fanin_packet::PacketId;
 use fanin_switch::{Admission, PortView};
-use fanin_units::LinkId;
+use fanin_units::{LinkId, QueueClass};
 
 impl Fabric {
     /// Enqueues a packet at a port whose departures are events, while packets that mechanism `i` has named leave the queue.
     pub fn displace(
         &mut self,
         core: &mut Core,
-        (l, class): (LinkId, usize),
+        (l, class): (LinkId, QueueClass),
         view: &PortView,
         via: Option<LinkId>,
         packet: PacketId,
@@ -51,7 +51,7 @@ impl Fabric {
 
 impl Core {
     /// Lets a packet join the queue of a class, and others leave it. The scheduler never sees an empty queue between.
-    fn change_places(&mut self, l: LinkId, class: usize, packet: PacketId, out: &[Waiting]) {
+    fn change_places(&mut self, l: LinkId, class: QueueClass, packet: PacketId, out: &[Waiting]) {
         let (now, frame) = (self.now, self.pool[packet].frame);
         if let Some(queues) = self.ports[l].queues.as_deref_mut() {
             queues.join(&self.pool, class, Waiting { packet, frame }, now);
@@ -73,7 +73,7 @@ impl Core {
 
     /// True if the buffer of a port whose departures are events would have room for a frame once others left the queue of its
     /// class.
-    pub fn has_room_without(&self, l: LinkId, class: usize, frame: u16, others: impl Iterator<Item = u16> + Clone) -> bool {
+    pub fn has_room_without(&self, l: LinkId, class: QueueClass, frame: u16, others: impl Iterator<Item = u16> + Clone) -> bool {
         let mut view = self.view(l);
         for other in others.clone() {
             view.queue_bytes -= u64::from(other);

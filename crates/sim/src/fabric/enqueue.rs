@@ -14,7 +14,7 @@ use crate::ledger::Fate;
 use fanin_packet::{Ecn, Kind, PacketId};
 use fanin_switch::{DropReason, Hooks, PortView, Verdict};
 use fanin_telemetry::Name;
-use fanin_units::{LinkId, SwitchId};
+use fanin_units::{LinkId, QueueClass, SwitchId};
 
 impl Fabric {
     /// Attempts to enqueue a packet at a switch's output port. `via`: the link that it came by, if any.
@@ -157,7 +157,7 @@ impl Fabric {
         &self,
         core: &mut Core,
         l: LinkId,
-        class: usize,
+        class: QueueClass,
         (found, idle): (&PortView, bool),
         packet: PacketId,
     ) -> Result<(), Refusal> {
@@ -185,7 +185,7 @@ impl Fabric {
     /// Frames that other ports have sent since they were last read still counts as used in a shared buffer, so that a frame which fits now fits
     /// all the more then; only one that does not makes the switch read all its ports.
     #[inline(always)]
-    pub fn admit(&self, core: &mut Core, l: LinkId, class: usize, found: &PortView, frame: u16) -> Result<(), DropReason> {
+    pub fn admit(&self, core: &mut Core, l: LinkId, class: QueueClass, found: &PortView, frame: u16) -> Result<(), DropReason> {
         core.admit(l, class, found, frame).or_else(|reason| match core.ports[l].admission.is_shared() {
             true => self.admit_anew(core, l, class, found, frame),
             false => Err(reason),
@@ -194,14 +194,14 @@ impl Fabric {
 
     #[cold]
     #[inline(never)]
-    fn admit_anew(&self, core: &mut Core, l: LinkId, class: usize, found: &PortView, frame: u16) -> Result<(), DropReason> {
+    fn admit_anew(&self, core: &mut Core, l: LinkId, class: QueueClass, found: &PortView, frame: u16) -> Result<(), DropReason> {
         self.switches[core.ports[l].owner.switch()].ports.iter().for_each(|port| core.catch_up(*port));
         core.admit(l, class, found, frame)
     }
 
     /// An accepted packet goes onto the wire, which is free, through no queue and no buffer.
     #[inline(always)]
-    fn start_at_once(&mut self, core: &mut Core, l: LinkId, class: usize, packet: PacketId) {
+    fn start_at_once(&mut self, core: &mut Core, l: LinkId, class: QueueClass, packet: PacketId) {
         if core.links[l].flags & flag::EVENTS != 0 {
             return self.depart_at_once(core, l, class, packet);
         }
@@ -219,7 +219,7 @@ impl Fabric {
     pub fn refuse(
         &mut self,
         core: &mut Core,
-        (l, class): (LinkId, usize),
+        (l, class): (LinkId, QueueClass),
         via: Option<LinkId>,
         packet: PacketId,
         refusal: Refusal,
@@ -307,7 +307,7 @@ impl Fabric {
 
 /// An accepted packet joins the ring of a port where one class waits.
 #[inline(always)]
-fn join_ring(core: &mut Core, l: LinkId, (class, idle): (usize, bool), packet: PacketId) {
+fn join_ring(core: &mut Core, l: LinkId, (class, idle): (QueueClass, bool), packet: PacketId) {
     let frame = core.pool[packet].frame;
     if idle {
         return core.start(l, core.now, (packet, frame), None);
@@ -319,7 +319,7 @@ fn join_ring(core: &mut Core, l: LinkId, (class, idle): (usize, bool), packet: P
 
 /// Appends an accepted packet to the queue of its class.
 #[inline(always)]
-fn join(core: &mut Core, l: LinkId, class: usize, packet: PacketId) {
+fn join(core: &mut Core, l: LinkId, class: QueueClass, packet: PacketId) {
     let frame = core.pool[packet].frame;
     core.joined_shared(l, class, frame);
     let cells = core.cells(frame);
@@ -328,7 +328,7 @@ fn join(core: &mut Core, l: LinkId, class: usize, packet: PacketId) {
     let Some(queues) = port.queues.as_deref_mut() else { return };
     queues.join(&core.pool, class, Waiting { packet, frame }, core.now);
     let (bytes, packets) = (u32::try_from(queues.bytes), queues.packets);
-    let open = port.closed >> class & 1 == 0;
+    let open = !class.is_in(port.closed);
     if bytes.is_err() {
         full_queue(port, &mut core.stuck, &mut core.barrier);
     }

@@ -5,7 +5,7 @@ use crate::core::link::{flag, FarEnd};
 use crate::core::Core;
 use fanin_switch::{Hooks, PortNo, PRIORITIES};
 use fanin_topology::circle;
-use fanin_units::LinkId;
+use fanin_units::{LinkId, TrafficClass};
 use std::collections::BTreeMap;
 
 impl Fabric {
@@ -17,9 +17,9 @@ impl Fabric {
     pub fn circle_of_pauses(&mut self, core: &mut Core) -> Option<Vec<LinkId>> {
         core.links.ids().for_each(|l| core.catch_up(l));
         self.notify(core);
-        let mut stuck: BTreeMap<(LinkId, u8), Vec<(LinkId, u8)>> = BTreeMap::new();
+        let mut stuck: BTreeMap<(LinkId, TrafficClass), Vec<(LinkId, TrafficClass)>> = BTreeMap::new();
         for (l, gate) in &core.gates {
-            for class in (0..PRIORITIES as u8).filter(|class| gate.closed >> class & 1 != 0) {
+            for class in TrafficClass::all(PRIORITIES).filter(|class| class.is_in(gate.closed)) {
                 let behind = self.waits_behind(core, *l, class);
                 if !behind.is_empty() {
                     stuck.insert((*l, class), behind.into_iter().map(|l| (l, class)).collect());
@@ -27,7 +27,7 @@ impl Fabric {
             }
         }
         loop {
-            let open = |behind: &[(LinkId, u8)]| behind.iter().any(|next| !stuck.contains_key(next));
+            let open = |behind: &[(LinkId, TrafficClass)]| behind.iter().any(|next| !stuck.contains_key(next));
             let goes_on: Vec<_> = stuck.iter().filter(|(_, behind)| open(behind)).map(|(at, _)| *at).collect();
             if goes_on.is_empty() {
                 break;
@@ -40,7 +40,7 @@ impl Fabric {
 
     /// Ports at the far end of a switch's port for which packets of a class wait that came over it; none where the class does not
     /// wait here, or not for ever.
-    fn waits_behind(&self, core: &Core, l: LinkId, class: u8) -> Vec<LinkId> {
+    fn waits_behind(&self, core: &Core, l: LinkId, class: TrafficClass) -> Vec<LinkId> {
         // NICs have no such queues: nobody waits for them.
         let at = &core.ports[l];
         let (Some(queues), FarEnd::Switch(far)) = (at.queues.as_deref(), core.links[l].far_end()) else { return Vec::new() };

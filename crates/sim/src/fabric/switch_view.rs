@@ -6,7 +6,7 @@ use crate::core::queues::{Queues, Waiting};
 use crate::core::Core;
 use fanin_packet::{Envelope, PacketId, Shim};
 use fanin_switch::{Node, PortNo, PortView};
-use fanin_units::{LinkId, SwitchId, Time};
+use fanin_units::{LinkId, SwitchId, Time, TrafficClass};
 use std::collections::VecDeque;
 
 /// A switch as its mechanisms see it; while they run, they are not in their place in it.
@@ -32,7 +32,7 @@ impl SwitchView<'_> {
     }
 
     /// The queue of a traffic class at a port.
-    fn queue(&self, port: PortNo, class: u8) -> Option<&VecDeque<Waiting>> {
+    fn queue(&self, port: PortNo, class: TrafficClass) -> Option<&VecDeque<Waiting>> {
         let at = &self.core.ports[self.link(port)];
         Some(at.queues.as_deref()?.of(at.class_of(class)))
     }
@@ -114,7 +114,7 @@ impl Node for SwitchView<'_> {
         self.queues(port).map_or(1, Queues::count)
     }
 
-    fn is_paused(&self, port: PortNo, class: u8) -> bool {
+    fn is_paused(&self, port: PortNo, class: TrafficClass) -> bool {
         let at = &self.core.ports[self.link(port)];
         at.is_closed(at.class_of(class))
     }
@@ -137,11 +137,11 @@ impl Node for SwitchView<'_> {
         Some(self.core.pool[packet])
     }
 
-    fn waiting(&self, port: PortNo, class: u8) -> usize {
+    fn waiting(&self, port: PortNo, class: TrafficClass) -> usize {
         self.queue(port, class).map_or(0, VecDeque::len)
     }
 
-    fn waiting_at(&self, port: PortNo, class: u8, place: usize) -> Option<(Envelope, Option<Shim>)> {
+    fn waiting_at(&self, port: PortNo, class: TrafficClass, place: usize) -> Option<(Envelope, Option<Shim>)> {
         let packet = self.queue(port, class)?.get(place)?.packet;
         Some((self.core.pool[packet], self.core.pool.shim(packet)))
     }

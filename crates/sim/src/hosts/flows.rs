@@ -17,7 +17,7 @@ use fanin_switch::five_tuple_hash;
 use fanin_telemetry::{FlowRow, Moment, Name};
 use fanin_traffic::{DatagramClock, FlowKind, FlowSpec, Traffic, Write};
 use fanin_transport::{AbortReason, Endpoint, Place, TransportParams, UdpEndpoint};
-use fanin_units::{Bytes, HostId, Purpose, Span, Stream, Time};
+use fanin_units::{Bytes, FlowId, HostId, Purpose, Span, Stream, Time, TrafficClass};
 
 /// The port that servers listen on.
 const SERVER_PORT: u16 = 5_001;
@@ -82,7 +82,7 @@ impl Hosts {
                 dst: peer,
                 hash: hash[side as usize],
                 reverse_hash: hash[side.other() as usize],
-                class: spec.class,
+                class: TrafficClass(spec.class),
                 ttl: self.ttl,
                 to: side.other(),
                 kind: if datagrams { Kind::Datagram } else { Kind::Reliable },
@@ -125,7 +125,18 @@ impl Hosts {
             written_elsewhere: !here[0],
         };
         let place = self.ends.insert(flow, ends);
-        let [initiator, responder] = EndId::both(place);
+        self.begin(core, id, EndId::both(place), (datagrams, first.is_none().then_some(request)));
+    }
+
+    /// Lets the ends of a flow that is there begin: a source of datagrams sends, the initiator of a transfer opens and writes its
+    /// `request`, if it may write by now.
+    fn begin(
+        &mut self,
+        core: &mut Core,
+        id: FlowId,
+        [initiator, responder]: [EndId; 2],
+        (datagrams, request): (bool, Option<u64>),
+    ) {
         if core.ledger.observed {
             self.follow(core, initiator);
         }
@@ -134,7 +145,7 @@ impl Hosts {
                 return self.end_source(core, initiator); // it has nothing to send
             }
         } else {
-            if let Some(end) = self.ends.get_mut(initiator).filter(|_| first.is_none()) {
+            if let Some((end, request)) = self.ends.get_mut(initiator).zip(request) {
                 let cfg = &end.params;
                 let bytes = if end.sends_data { end.size } else { request };
                 end.protocol.write(cfg, core.now, bytes);

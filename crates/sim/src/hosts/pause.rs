@@ -4,7 +4,7 @@ use super::{Hosts, Ready};
 use crate::core::Core;
 use fanin_packet::PacketId;
 use fanin_switch::{Gate, Patience, Pause, Waiting, Watch};
-use fanin_units::{HostId, NodeId};
+use fanin_units::{HostId, NodeId, TrafficClass};
 use std::collections::VecDeque;
 
 /// The pauses of a NIC.
@@ -100,7 +100,7 @@ impl Hosts {
         let closed = self.hosts[host].closed;
         let ready = std::mem::take(&mut self.hosts[host].ready);
         let (held, open): (VecDeque<Ready>, VecDeque<Ready>) =
-            ready.iter().partition(|ready| closed >> self.class(core, *ready) & 1 != 0);
+            ready.iter().partition(|ready| self.class(core, *ready).is_in(closed));
         let state = &mut self.hosts[host];
         state.ready = open.into_iter().collect();
         let mut changed = !held.is_empty();
@@ -153,17 +153,17 @@ impl Hosts {
         let held = state.gate.as_deref().into_iter().flat_map(|gate| &gate.held);
         let mut waiting = Waiting::default();
         for ready in held.copied().chain(state.ready.iter()) {
-            waiting[usize::from(self.class(core, ready))] += 1;
+            waiting[self.class(core, ready)] += 1;
         }
         waiting
     }
 
-    fn class(&self, core: &Core, ready: Ready) -> u8 {
+    fn class(&self, core: &Core, ready: Ready) -> TrafficClass {
         let class = match ready {
             Ready::Packet(packet) => core.pool[packet].class,
             Ready::End(id) => self.ends[id].sends.class,
         };
-        class & 7
+        TrafficClass(class.0 & 7)
     }
 
     /// Packets that wait for the end of a pause.

@@ -360,7 +360,7 @@ impl Hosts {
 mod tests {
     use super::*;
     use fanin_packet::{Ecn, Packet, TcpFlags};
-    use fanin_units::Bytes;
+    use fanin_units::{Bytes, TrafficClass};
 
     /// Marks end what is merged, or the transport could not echo them; so do another class and the bound.
     #[test]
@@ -368,7 +368,7 @@ mod tests {
         let napi = Napi { interrupt_delay: Span::from_us(8), gro: true, budget: 64, gro_max: Bytes(3000) };
         let segment = |seq, ecn, class| {
             let mut p = Packet::of_tcp(TcpFlags::ACK, seq, 1, 1, 1000);
-            (p.envelope.ecn, p.envelope.class) = (ecn, class);
+            (p.envelope.ecn, p.envelope.class) = (ecn, TrafficClass(class));
             p
         };
         let first = segment(0, Ecn::Ect0, 0);

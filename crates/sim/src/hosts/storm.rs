@@ -5,7 +5,7 @@ use crate::core::message::packet_alone;
 use crate::core::Core;
 use fanin_scenario::Asking;
 use fanin_switch::{Mechanisms, Pause, PRIORITIES};
-use fanin_units::{HostId, NodeId, Time};
+use fanin_units::{HostId, NodeId, Time, TrafficClass};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The timer of a host for its storm; flow 1 has no such timer.
@@ -57,10 +57,10 @@ impl Hosts {
             core.set_timer(next, (NodeId(host.0), STORM));
         }
         let mut pause = Pause::default();
-        for class in (0..PRIORITIES).filter(|class| (before | asked) >> class & 1 != 0) {
-            pause.0[class] = Some(if asked >> class & 1 != 0 { u16::MAX } else { 0 });
-            if asked & !before & 1 << class != 0 {
-                core.note_ask(nic, class as u8, None, false);
+        for class in TrafficClass::all(PRIORITIES).filter(|class| class.is_in(before | asked)) {
+            pause.0[class] = Some(if class.is_in(asked) { u16::MAX } else { 0 });
+            if class.is_in(asked & !before) {
+                core.note_ask(nic, class, None, false);
             }
         }
         self.ask_for(core, host, &pause);

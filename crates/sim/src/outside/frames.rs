@@ -128,7 +128,7 @@ pub fn request(number: u64, q: &Question<'_>) -> [u8; REQUEST] {
     put(&mut frame, 58, p.payload.to_le_bytes());
     frame[60] = q.moment as u8 | u8::from(q.class.is_some()) << 2 | u8::from(p.kind == Kind::Control) << 3;
     frame[61] = p.ecn as u8;
-    frame[62] = q.class.unwrap_or(p.class);
+    frame[62] = q.class.unwrap_or(p.class.0);
     frame[63] = p.ttl;
     frame
 }
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
     use fanin_packet::{Ecn, Envelope};
     use fanin_switch::PortView;
-    use fanin_units::{BitRate, FlowId, HostId, Span, Time};
+    use fanin_units::{BitRate, FlowId, HostId, Span, Time, TrafficClass};
 
     #[test]
     fn a_request_has_each_field_at_its_place() {
@@ -220,7 +220,7 @@ mod tests {
             frame: 1518,
             payload: 1448,
             ecn: Ecn::Ect0,
-            class: 3,
+            class: TrafficClass(3),
             ttl: 62,
             ..Envelope::default()
         };

@@ -37,7 +37,7 @@ use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
 use fanin_traffic::Traffic;
 use fanin_transport::{SignalCounts, TransportParams};
-use fanin_units::{Amount, Bytes, HostId, LinkId, NodeId, Purpose, Span, Stream, SwitchId, Time};
+use fanin_units::{Amount, Bytes, HostId, LinkId, NodeId, Purpose, QueueClass, Span, Stream, SwitchId, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -483,7 +483,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
             down: false,
             last_class: 0,
             general: false,
-            in_ring: 0,
+            in_ring: QueueClass::FIRST,
             since: 0,
             admission: Admission::Unlimited,
             marker: Marker::new(&fanin_switch::Marking::None(fanin_switch::NoMarking {})),

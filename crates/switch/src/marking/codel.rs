@@ -147,8 +147,8 @@ impl Policy for Codel {
     }
 
     fn on_head(&mut self, head: &Head, p: &Envelope) -> MarkVerdict {
-        if self.classes.len() <= head.class {
-            self.classes.resize(head.class + 1, Class::default());
+        if self.classes.len() <= head.class.index() {
+            self.classes.resize(head.class.index() + 1, Class::default());
         }
         let (params, class) = (&self.params, &mut self.classes[head.class]);
         let behind = head.class_bytes - u64::from(p.frame);

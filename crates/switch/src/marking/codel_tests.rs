@@ -1,6 +1,7 @@
 use super::*;
 use crate::tests::{packet, view};
 use crate::PortView;
+use fanin_units::QueueClass;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -15,9 +16,9 @@ fn at(ps: u64) -> Time {
 }
 
 /// A packet's turn in class `class` at `now`, after waiting for `waited`, with `behind` bytes behind it.
-fn turn(codel: &mut Codel, class: usize, now: u64, waited: Span, behind: u64, ecn: Ecn) -> MarkVerdict {
+fn turn(codel: &mut Codel, class: u8, now: u64, waited: Span, behind: u64, ecn: Ecn) -> MarkVerdict {
     let port = PortView { now: at(now), free_at: at(now), ..view(50) };
-    codel.on_head(&Head { port, class, class_bytes: behind + 1518, waited }, &packet(1518, ecn))
+    codel.on_head(&Head { port, class: QueueClass(class), class_bytes: behind + 1518, waited }, &packet(1518, ecn))
 }
 
 /// The turns from `from` on, one each `step`, at which a long queue loses a packet or has it marked, until `until` \[ps\].
@@ -280,7 +281,7 @@ proptest! {
             while let Some((joined, frame, ecn)) = queue.pop_front() {
                 let behind: u64 = queue.iter().map(|(_, frame, _): &(u64, u16, Ecn)| u64::from(*frame)).sum();
                 let port = PortView { now: at(now), free_at: at(now), ..view(1) };
-                let head = Head { port, class: 0, class_bytes: behind + u64::from(frame), waited: Span::from_ps(now - joined) };
+                let head = Head { port, class: QueueClass::FIRST, class_bytes: behind + u64::from(frame), waited: Span::from_ps(now - joined) };
                 let verdict = codel.on_head(&head, &packet(frame, ecn));
                 let (dropped, marked) = (matches!(verdict, MarkVerdict::Drop(_)), matches!(verdict, MarkVerdict::Mark(_)));
                 prop_assert!(!(marked && ecn == Ecn::NotEct));

@@ -6,7 +6,7 @@
 use super::{dispatch, Arrival, Effects, MechanismState, Message, Node, PortNo, Turn, Verdict};
 use crate::{DropReason, ExpressParams};
 use fanin_packet::{Envelope, PacketId, Shim};
-use fanin_units::Bytes;
+use fanin_units::{Bytes, TrafficClass};
 
 macro_rules! capabilities {
     ($( $(#[doc = $doc:expr])* $trait:ident => $name:ident, $name_mut:ident; )*) => {
@@ -135,7 +135,7 @@ pub trait Holds {
     fn held(&self) -> Vec<PacketId>;
 
     /// True if the mechanism holds packets of a class for a port.
-    fn holds_for(&self, port: PortNo, class: u8) -> bool;
+    fn holds_for(&self, port: PortNo, class: TrafficClass) -> bool;
 }
 
 /// Counts packets in memory by the port that they came in by, from their wait here until they are gone.
@@ -159,7 +159,7 @@ pub trait PacketMemory {
     fn kept(&self, from: Option<PortNo>, port: PortNo, fetch: &dyn Fn(*const u8));
 
     /// Ports for which packets of a class wait that came in by port `from`.
-    fn waits_behind(&self, from: PortNo, class: u8) -> Vec<PortNo>;
+    fn waits_behind(&self, from: PortNo, class: TrafficClass) -> Vec<PortNo>;
 
     /// True if a class of a port that is paused for too long is served all the same, so that no deadlock lasts.
     fn breaks_deadlocks(&self) -> bool;

@@ -3,7 +3,7 @@
 use super::PortNo;
 use crate::PortView;
 use fanin_packet::{Envelope, PacketId, Shim};
-use fanin_units::Time;
+use fanin_units::{Time, TrafficClass};
 
 /// Questions of a hook to its switch.
 pub trait Node {
@@ -64,7 +64,7 @@ pub trait Node {
     }
 
     /// True if a traffic class of a port is paused.
-    fn is_paused(&self, _port: PortNo, _class: u8) -> bool {
+    fn is_paused(&self, _port: PortNo, _class: TrafficClass) -> bool {
         false
     }
 
@@ -88,12 +88,12 @@ pub trait Node {
 
     /// Packets that wait at a port in the queue of a traffic class. Only known of the port that refuses a packet, and of one whose
     /// departures are events ([`super::Effect::Watch`]).
-    fn waiting(&self, _port: PortNo, _class: u8) -> usize {
+    fn waiting(&self, _port: PortNo, _class: TrafficClass) -> usize {
         0
     }
 
     /// Packet at `place` in the queue of a traffic class, the first to leave being at zero, with the header in its frame.
-    fn waiting_at(&self, _port: PortNo, _class: u8, _place: usize) -> Option<(Envelope, Option<Shim>)> {
+    fn waiting_at(&self, _port: PortNo, _class: TrafficClass, _place: usize) -> Option<(Envelope, Option<Shim>)> {
         None
     }
 

@@ -25,7 +25,7 @@ use cfr::{Cam, Harmful, Named, Tuple};
 use fanin_dataplane::rcm::{passed_on, Bounds, Detector, Setting, WEIGHT};
 use fanin_packet::{IpVersion, Kind, PacketId};
 use fanin_params::Cx;
-use fanin_units::{BitRate, Bytes, Span, Stream, Time};
+use fanin_units::{BitRate, Bytes, Span, Stream, Time, TrafficClass};
 use rcc::{Control, Settings};
 use sar::{least, Flows, Severity};
 use std::collections::BTreeSet;
@@ -443,7 +443,7 @@ impl Holds for Rcm {
         self.ports.iter().flat_map(|port| port.control.packets()).collect()
     }
 
-    fn holds_for(&self, port: PortNo, class: u8) -> bool {
+    fn holds_for(&self, port: PortNo, class: TrafficClass) -> bool {
         self.ports[port.index()].control.holds_class(class)
     }
 }

@@ -19,7 +19,7 @@ use crate::{DropReason, PortView, Unit};
 use fanin_dataplane::rimm::{index, least, Alert, Back, Bounds, Detector, Ended, Heard, Pair, Until};
 use fanin_packet::{Kind, PacketId, Shim, SHIM_BODY};
 use fanin_params::{Cx, Ground, Setting};
-use fanin_units::{Bytes, Span, Time};
+use fanin_units::{Bytes, Span, Time, TrafficClass};
 use std::collections::BTreeMap;
 
 /// Hops that a packet must have left for a detour: two for the detour, and the longest way of a folded Clos network from there.
@@ -95,7 +95,7 @@ pub struct Rimm {
     /// Depths from here on are too much.
     room: u16,
     hash_bits: u32,
-    message_class: Option<u8>,
+    message_class: Option<TrafficClass>,
     hops: Hops,
     max_frame: u64,
     cell: u32,
@@ -399,7 +399,7 @@ impl Mechanism for Rimm {
             neighbour: params.neighbour,
             room: u16::try_from(params.room.get().div_ceil(u64::from(site.cell))).unwrap_or(u16::MAX),
             hash_bits: params.hash_bits,
-            message_class: params.message_class,
+            message_class: params.message_class.map(TrafficClass),
             hops: params.hops,
             max_frame: params.max_frame.get(),
             cell: site.cell,

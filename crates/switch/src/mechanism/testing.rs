@@ -3,7 +3,7 @@
 use super::{Node, PortNo, PortSite, Site};
 use crate::PortView;
 use fanin_packet::{Envelope, Framing, PacketId, Shim};
-use fanin_units::{BitRate, LinkId, Span, Time};
+use fanin_units::{BitRate, LinkId, Span, Time, TrafficClass};
 use std::collections::BTreeMap;
 
 pub struct Bench {
@@ -54,11 +54,11 @@ impl Node for Bench {
         self.notes.insert(packet, note);
     }
 
-    fn waiting(&self, _port: PortNo, _class: u8) -> usize {
+    fn waiting(&self, _port: PortNo, _class: TrafficClass) -> usize {
         self.waiting.len()
     }
 
-    fn waiting_at(&self, _port: PortNo, _class: u8, place: usize) -> Option<(Envelope, Option<Shim>)> {
+    fn waiting_at(&self, _port: PortNo, _class: TrafficClass, place: usize) -> Option<(Envelope, Option<Shim>)> {
         self.waiting.get(place).copied()
     }
 

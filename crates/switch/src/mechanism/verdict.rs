@@ -3,7 +3,7 @@
 use super::PortNo;
 use crate::{DropReason, PortView};
 use fanin_packet::{Control, Envelope, Framing, PacketId, Reference, Shim};
-use fanin_units::Time;
+use fanin_units::{Time, TrafficClass};
 
 /// A message of a mechanism: alone in a frame, or at the end of another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -132,14 +132,14 @@ pub enum Effect {
     Flush { port: PortNo, classes: u8, reason: DropReason },
     /// For the record: the neighbour at a port is asked to pause a class, mostly for packets that wait at `behind`.
     /// `held_up`: that class of `behind` has been paused itself since its queue was last empty.
-    Asks { port: PortNo, class: u8, behind: Option<PortNo>, held_up: bool },
+    Asks { port: PortNo, class: TrafficClass, behind: Option<PortNo>, held_up: bool },
     /// For the record: the state of a port from now on, as the mechanism sees it. `about`: side of the port; `state` and
     /// `degree`: the state. Rows of states.parquet ([`super::Profile::states`]).
     State { port: PortNo, about: &'static str, state: &'static str, degree: u32 },
     /// A message that is forwarded as packets are: the headers of `packet`, and `shim`. It joins the queue of a port as a
     /// packet does, and may be dropped wherever a packet may ([`super::Clones::on_lost`]).
     /// `class`: that of the packet where it is absent.
-    Clone { packet: PacketId, port: PortNo, ttl: u8, class: Option<u8>, shim: Shim },
+    Clone { packet: PacketId, port: PortNo, ttl: u8, class: Option<TrafficClass>, shim: Shim },
 }
 
 /// Wishes of the mechanisms whose hooks run.

@@ -9,7 +9,7 @@ use super::{
 use crate::{DropReason, Unit};
 use fanin_packet::{Envelope, Kind, Shim};
 use fanin_params::{counters, names, params, Cx, Ground, Param, Setting};
-use fanin_units::Stream;
+use fanin_units::{Stream, TrafficClass};
 use std::collections::BTreeMap;
 
 names! {
@@ -139,7 +139,7 @@ impl Vertigo {
     }
 
     /// Places and frames of waiting packets with more left than `rank`, in the order in which they make room.
-    fn above(&self, node: &mut dyn Node, port: PortNo, class: u8, rank: u32) -> Vec<(usize, u16)> {
+    fn above(&self, node: &mut dyn Node, port: PortNo, class: TrafficClass, rank: u32) -> Vec<(usize, u16)> {
         let mut above = Vec::new();
         for place in (0..node.waiting(port, class)).rev() {
             let Some((e, shim)) = node.waiting_at(port, class, place) else { break };

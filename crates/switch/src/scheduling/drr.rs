@@ -2,7 +2,7 @@
 
 use super::{check_classes, Discipline, MAX_CLASSES};
 use fanin_params::{params, Cx};
-use fanin_units::Bytes;
+use fanin_units::{Bytes, QueueClass};
 use std::collections::VecDeque;
 
 params! {
@@ -26,7 +26,7 @@ pub struct Drr {
     quanta: Vec<u64>,
     deficit: [u64; MAX_CLASSES],
     queues: Vec<VecDeque<u16>>,
-    active: VecDeque<usize>,
+    active: VecDeque<QueueClass>,
     /// True if the head of the active list has had this visit's quantum.
     visiting: bool,
     /// Closed classes, a bit for each: they send nothing and are not in the active list.
@@ -56,17 +56,17 @@ impl Drr {
         }
     }
 
-    fn first(&self, class: usize) -> u64 {
+    fn first(&self, class: QueueClass) -> u64 {
         self.queues[class].front().map_or(0, |frame| u64::from(*frame))
     }
 
     /// Visits that `class` needs until its deficit covers its first packet.
-    fn visits(&self, class: usize) -> u64 {
+    fn visits(&self, class: QueueClass) -> u64 {
         self.first(class).saturating_sub(self.deficit[class]).div_ceil(self.quanta[class]).max(1)
     }
 
     /// A class has nothing to send any more.
-    fn deactivate(&mut self, class: usize) {
+    fn deactivate(&mut self, class: QueueClass) {
         if let Some(at) = self.active.iter().position(|c| *c == class) {
             self.active.remove(at);
             self.deficit[class] = 0;
@@ -91,7 +91,7 @@ impl Drr {
 impl Drr {
     /// Removes the first packet of `class`, which is next; `charge`: bytes that its deficit pays.
     #[inline]
-    fn leaves(&mut self, class: usize, charge: u16) {
+    fn leaves(&mut self, class: QueueClass, charge: u16) {
         let Some(Turn { at, rounds }) = self.turn() else { return };
         debug_assert_eq!(self.active[at], class, "not the class that `next` said");
         if rounds > 0 {
@@ -135,20 +135,20 @@ impl Discipline for Drr {
         self.queues.len()
     }
 
-    fn enqueue(&mut self, class: usize, frame: u16) {
-        if self.queues[class].is_empty() && self.closed >> class & 1 == 0 {
+    fn enqueue(&mut self, class: QueueClass, frame: u16) {
+        if self.queues[class].is_empty() && !class.is_in(self.closed) {
             self.active.push_back(class);
         }
         self.queues[class].push_back(frame);
     }
 
-    fn moved(&mut self, class: usize, place: usize) {
+    fn moved(&mut self, class: QueueClass, place: usize) {
         if let Some(frame) = self.queues[class].pop_back() {
             self.queues[class].insert(place, frame);
         }
     }
 
-    fn removed(&mut self, class: usize, place: usize, _frame: u16) {
+    fn removed(&mut self, class: QueueClass, place: usize, _frame: u16) {
         self.queues[class].remove(place);
         if self.queues[class].is_empty() {
             self.deactivate(class);
@@ -159,11 +159,11 @@ impl Discipline for Drr {
     /// opens joins the end.
     fn gate(&mut self, closed: u8) {
         let changed = std::mem::replace(&mut self.closed, closed) ^ closed;
-        for class in 0..self.queues.len() {
-            if changed >> class & 1 == 0 || self.queues[class].is_empty() {
+        for class in QueueClass::all(self.queues.len()) {
+            if !class.is_in(changed) || self.queues[class].is_empty() {
                 continue;
             }
-            if closed >> class & 1 == 0 {
+            if !class.is_in(closed) {
                 self.active.push_back(class);
             } else {
                 self.deactivate(class);
@@ -171,27 +171,27 @@ impl Discipline for Drr {
         }
     }
 
-    fn next(&self) -> Option<usize> {
+    fn next(&self) -> Option<QueueClass> {
         self.turn().map(|turn| self.active[turn.at])
     }
 
     /// A closed class is not in the active list, and has no deficit.
-    fn flush(&mut self, class: usize) {
-        debug_assert!(self.closed >> class & 1 != 0, "class {class} may send");
+    fn flush(&mut self, class: QueueClass) {
+        debug_assert!(class.is_in(self.closed), "class {class} may send");
         self.queues[class].clear();
     }
 
-    fn dequeued(&mut self, class: usize, frame: u16) {
+    fn dequeued(&mut self, class: QueueClass, frame: u16) {
         self.leaves(class, frame);
     }
 
-    fn dropped(&mut self, class: usize, _frame: u16) {
+    fn dropped(&mut self, class: QueueClass, _frame: u16) {
         self.leaves(class, 0);
     }
 
     /// Sets the state of a class that has sent alone: it was visited as often as its bytes need, ⌈`sent`/quantum⌉ times, and the
     /// last visit goes on.
-    fn resume(&mut self, class: usize, sent: u64, frames: &[u16]) {
+    fn resume(&mut self, class: QueueClass, sent: u64, frames: &[u16]) {
         frames.iter().for_each(|frame| self.enqueue(class, *frame));
         if sent > 0 {
             self.deficit[class] = sent.div_ceil(self.quanta[class]) * self.quanta[class] - sent;

@@ -14,16 +14,11 @@ pub struct ExpressParams {
 }
 
 /// Express queue of one port, and its share of the transmission opportunities.
-///
-/// While departures of the port are no events, its packets stand before the others where those wait, and are only counted here. That
-/// is their order as long as none of the others would have its turn between them ([`Express::goes_before`],
-/// [`Express::all_go_before`]).
 #[derive(Clone, Debug)]
 pub struct Express {
     params: ExpressParams,
-    /// Waiting packets in order, kept here only while departures are events.
+    /// Waiting packets in order, and their frame bytes.
     waiting: VecDeque<(PacketId, u16)>,
-    packets: u32,
     bytes: u64,
     /// Packets of this queue that have left since the last one of another queue did, while others waited.
     served: u32,
@@ -32,7 +27,7 @@ pub struct Express {
 
 impl Express {
     pub fn new(params: ExpressParams) -> Self {
-        Express { params, waiting: VecDeque::new(), packets: 0, bytes: 0, served: 0, peak: 0 }
+        Express { params, waiting: VecDeque::new(), bytes: 0, served: 0, peak: 0 }
     }
 
     /// True if there is room for a frame.
@@ -44,7 +39,7 @@ impl Express {
     /// Packets of this queue that wait.
     #[inline(always)]
     pub fn packets(&self) -> u32 {
-        self.packets
+        self.waiting.len() as u32
     }
 
     /// Frame bytes of this queue that wait.
@@ -58,55 +53,11 @@ impl Express {
         Bytes(self.peak)
     }
 
-    /// Counts a frame that has joined the queue, and stands where the caller keeps it.
-    #[inline]
-    pub fn join(&mut self, frame: u16) {
-        self.packets += 1;
+    /// Appends a packet to the queue.
+    pub fn push(&mut self, packet: PacketId, frame: u16) {
+        self.waiting.push_back((packet, frame));
         self.bytes += u64::from(frame);
         self.peak = self.peak.max(self.bytes);
-    }
-
-    /// True if one more packet would leave before all others that wait now.
-    #[inline]
-    pub fn goes_before(&self) -> bool {
-        self.served + self.packets < self.params.ratio
-    }
-
-    /// True if all packets that wait would leave before another packet that comes now.
-    #[inline]
-    pub fn all_go_before(&self) -> bool {
-        self.served + self.packets <= self.params.ratio
-    }
-
-    /// Records that the first packet of the queue has left. `others`: packets of other queues wait.
-    #[inline]
-    pub fn left(&mut self, frame: u16, others: bool) {
-        self.packets -= 1;
-        self.bytes -= u64::from(frame);
-        self.served += u32::from(others);
-    }
-
-    /// Records that a packet of another queue has left.
-    #[inline]
-    pub fn other_left(&mut self) {
-        self.served = 0;
-    }
-
-    /// True if no packet of the queue waits, and its share of departures starts anew.
-    #[inline]
-    pub fn is_over(&self) -> bool {
-        self.packets == 0 && self.served == 0
-    }
-
-    /// Appends a packet that waits to those that are kept here.
-    pub fn keep(&mut self, packet: PacketId, frame: u16) {
-        self.waiting.push_back((packet, frame));
-    }
-
-    /// Appends a packet to the queue while departures are events.
-    pub fn push(&mut self, packet: PacketId, frame: u16) {
-        self.join(frame);
-        self.keep(packet, frame);
     }
 
     /// Takes the next packet of the queue, if the queue may send now. `others`: packets of other queues wait.
@@ -116,7 +67,8 @@ impl Express {
             return None;
         }
         let (packet, frame) = self.waiting.pop_front()?;
-        self.left(frame, others);
+        self.bytes -= u64::from(frame);
+        self.served += u32::from(others);
         Some(packet)
     }
 }
@@ -192,33 +144,6 @@ mod tests {
                 let bytes = waiting.iter().map(|(_, f)| u64::from(*f)).sum::<u64>();
                 prop_assert_eq!((q.bytes(), q.packets() as usize), (bytes, waiting.len()));
                 prop_assert!(bytes <= most && q.peak().get() >= q.bytes());
-            }
-        }
-
-        /// Where all that wait go before the others, counting says the same of turns as the queue itself: a packet joins before others
-        /// that wait if it may, another waits behind it if it may, and what leaves is of it until nothing of it waits.
-        #[test]
-        fn counting_agrees_with_the_queue(ratio in 1u32..5, ops in prop::collection::vec(0u8..3, 1..300)) {
-            let (mut counted, mut kept, mut others) = (queue(1 << 20, ratio), queue(1 << 20, ratio), 0u32);
-            for (id, op) in (0..).zip(ops) {
-                match op {
-                    0 if others == 0 || counted.goes_before() => {
-                        counted.join(64);
-                        kept.push(PacketId(id), 64);
-                    }
-                    1 if others > 0 || counted.all_go_before() => others += 1,
-                    2 if counted.packets() > 0 => {
-                        prop_assert!(kept.pop(others > 0).is_some(), "another has its turn");
-                        counted.left(64, others > 0);
-                    }
-                    2 if others > 0 => {
-                        prop_assert_eq!(kept.pop(true), None);
-                        others -= 1;
-                        counted.other_left();
-                    }
-                    _ => {}
-                }
-                prop_assert_eq!((counted.packets, counted.bytes, counted.served), (kept.packets, kept.bytes, kept.served));
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::Discipline;
 use fanin_params::params;
+use fanin_units::QueueClass;
 
 params! {
     /// First in, first out: one queue for all classes.
@@ -31,30 +32,30 @@ impl Discipline for Fifo {
     }
 
     #[inline]
-    fn enqueue(&mut self, class: usize, _frame: u16) {
-        assert!(class == 0, "class {class} at a port of one class");
+    fn enqueue(&mut self, class: QueueClass, _frame: u16) {
+        assert!(class == QueueClass::FIRST, "class {class} at a port of one class");
         self.packets += 1;
     }
 
     #[inline]
-    fn next(&self) -> Option<usize> {
-        (self.packets > 0 && !self.closed).then_some(0)
+    fn next(&self) -> Option<QueueClass> {
+        (self.packets > 0 && !self.closed).then_some(QueueClass::FIRST)
     }
 
     fn gate(&mut self, closed: u8) {
         self.closed = closed & 1 != 0;
     }
 
-    fn removed(&mut self, _class: usize, _place: usize, _frame: u16) {
+    fn removed(&mut self, _class: QueueClass, _place: usize, _frame: u16) {
         self.packets -= 1;
     }
 
-    fn flush(&mut self, _class: usize) {
+    fn flush(&mut self, _class: QueueClass) {
         self.packets = 0;
     }
 
     #[inline]
-    fn dequeued(&mut self, _class: usize, _frame: u16) {
+    fn dequeued(&mut self, _class: QueueClass, _frame: u16) {
         self.packets -= 1;
     }
 }

@@ -14,6 +14,7 @@ pub use strict::StrictParams;
 pub use strict_drr::StrictDrrParams;
 
 use fanin_params::{choice, Cx};
+use fanin_units::{QueueClass, TrafficClass};
 
 /// The most classes that a port has. Source: IEEE 802.1Q §6.9.3 (eight priorities).
 pub const MAX_CLASSES: usize = 8;
@@ -36,34 +37,34 @@ pub(crate) trait Discipline: Sized {
     fn queues(&self) -> usize;
 
     /// A packet has joined the queue of `class`.
-    fn enqueue(&mut self, class: usize, frame: u16);
+    fn enqueue(&mut self, class: QueueClass, frame: u16);
 
     /// Moves the packet that has joined the queue of `class` last to a place before its end.
-    fn moved(&mut self, _class: usize, _place: usize) {}
+    fn moved(&mut self, _class: QueueClass, _place: usize) {}
 
     /// Removes the packet of `frame` bytes at a place of the queue of `class`, which has left it out of order.
-    fn removed(&mut self, class: usize, place: usize, frame: u16);
+    fn removed(&mut self, class: QueueClass, place: usize, frame: u16);
 
     /// Class whose first packet is next.
-    fn next(&self) -> Option<usize>;
+    fn next(&self) -> Option<QueueClass>;
 
     /// Closes these classes: they send nothing, as if nothing of them waited, and the others send. A bit for each class.
     fn gate(&mut self, closed: u8);
 
     /// Removes the first packet of `class`, which `next` gave, as it has been sent.
-    fn dequeued(&mut self, class: usize, frame: u16);
+    fn dequeued(&mut self, class: QueueClass, frame: u16);
 
     /// Records that the first packet of `class` was dropped instead of sent: nothing is charged to the class.
-    fn dropped(&mut self, class: usize, frame: u16) {
+    fn dropped(&mut self, class: QueueClass, frame: u16) {
         self.dequeued(class, frame);
     }
 
     /// Records that all packets of `class`, which is closed ([`Discipline::gate`]), have left otherwise.
-    fn flush(&mut self, class: usize);
+    fn flush(&mut self, class: QueueClass);
 
     /// Takes over a port at which only `class` has had packets since it was last empty: `sent` bytes of them have left, these
     /// frames wait. The same as by `enqueue` and `dequeued` of each.
-    fn resume(&mut self, class: usize, _sent: u64, frames: &[u16]) {
+    fn resume(&mut self, class: QueueClass, _sent: u64, frames: &[u16]) {
         frames.iter().for_each(|frame| self.enqueue(class, *frame));
     }
 }
@@ -98,8 +99,8 @@ macro_rules! registry {
 
             /// The queue for a packet of traffic class `class`.
             #[inline]
-            pub fn class_of(&self, class: u8) -> usize {
-                usize::from(class).min(self.classes() - 1)
+            pub fn class_of(&self, class: TrafficClass) -> QueueClass {
+                QueueClass(class.0.min((self.classes() - 1) as u8))
             }
 
             /// Adds a packet of `frame` bytes that has joined the queue of `class`.
@@ -107,17 +108,17 @@ macro_rules! registry {
             /// # Panics
             /// When there is no such class; see [`Scheduler::class_of`].
             #[inline(always)]
-            pub fn enqueue(&mut self, class: usize, frame: u16) {
+            pub fn enqueue(&mut self, class: QueueClass, frame: u16) {
                 match self { $( Scheduler::$name(state) => state.enqueue(class, frame), )* }
             }
 
             /// Moves the packet that has joined the queue of `class` last to a place before its end.
-            pub fn moved(&mut self, class: usize, place: usize) {
+            pub fn moved(&mut self, class: QueueClass, place: usize) {
                 match self { $( Scheduler::$name(state) => state.moved(class, place), )* }
             }
 
             /// Removes the packet of `frame` bytes at a place of the queue of `class`, which has left it out of order.
-            pub fn removed(&mut self, class: usize, place: usize, frame: u16) {
+            pub fn removed(&mut self, class: QueueClass, place: usize, frame: u16) {
                 match self { $( Scheduler::$name(state) => state.removed(class, place, frame), )* }
             }
 
@@ -128,30 +129,30 @@ macro_rules! registry {
 
             /// Class whose first packet is next; `None` when nothing waits that may be sent.
             #[inline]
-            pub fn next(&self) -> Option<usize> {
+            pub fn next(&self) -> Option<QueueClass> {
                 match self { $( Scheduler::$name(state) => state.next(), )* }
             }
 
             /// Removes the first packet of `class`, which [`Scheduler::next`] gave and which was dropped at the head of its
             /// queue.
-            pub fn dropped(&mut self, class: usize, frame: u16) {
+            pub fn dropped(&mut self, class: QueueClass, frame: u16) {
                 match self { $( Scheduler::$name(state) => state.dropped(class, frame), )* }
             }
 
             /// Removes all packets of `class`, which were dropped; the class is closed ([`Scheduler::gate`]).
-            pub fn flush(&mut self, class: usize) {
+            pub fn flush(&mut self, class: QueueClass) {
                 match self { $( Scheduler::$name(state) => state.flush(class), )* }
             }
 
             /// Removes the first packet of `class`, which [`Scheduler::next`] gave and which has been sent; `frame`: its size.
             #[inline]
-            pub fn dequeued(&mut self, class: usize, frame: u16) {
+            pub fn dequeued(&mut self, class: QueueClass, frame: u16) {
                 match self { $( Scheduler::$name(state) => state.dequeued(class, frame), )* }
             }
 
             /// Takes over a port at which only `class` has had packets since it was last empty: `sent` bytes of them have left,
             /// these frames wait.
-            pub fn resume(&mut self, class: usize, sent: u64, frames: &[u16]) {
+            pub fn resume(&mut self, class: QueueClass, sent: u64, frames: &[u16]) {
                 match self { $( Scheduler::$name(state) => state.resume(class, sent, frames), )* }
             }
         }

@@ -2,6 +2,7 @@
 
 use super::{check_classes, Discipline, MAX_CLASSES};
 use fanin_params::{params, Cx};
+use fanin_units::QueueClass;
 
 params! {
     /// Strict priority: a class is served only when every more urgent one is empty.
@@ -46,30 +47,30 @@ impl Discipline for Strict {
     }
 
     #[inline]
-    fn enqueue(&mut self, class: usize, _frame: u16) {
-        assert!(class < self.classes, "class {class} at a port of {} classes", self.classes);
+    fn enqueue(&mut self, class: QueueClass, _frame: u16) {
+        assert!(class.index() < self.classes, "class {class} at a port of {} classes", self.classes);
         self.packets[class] += 1;
     }
 
     #[inline]
-    fn next(&self) -> Option<usize> {
-        self.packets.iter().enumerate().position(|(class, n)| *n > 0 && self.closed >> class & 1 == 0)
+    fn next(&self) -> Option<QueueClass> {
+        QueueClass::all(MAX_CLASSES).find(|class| self.packets[*class] > 0 && !class.is_in(self.closed))
     }
 
     fn gate(&mut self, closed: u8) {
         self.closed = closed;
     }
 
-    fn removed(&mut self, class: usize, _place: usize, _frame: u16) {
+    fn removed(&mut self, class: QueueClass, _place: usize, _frame: u16) {
         self.packets[class] -= 1;
     }
 
-    fn flush(&mut self, class: usize) {
+    fn flush(&mut self, class: QueueClass) {
         self.packets[class] = 0;
     }
 
     #[inline]
-    fn dequeued(&mut self, class: usize, _frame: u16) {
+    fn dequeued(&mut self, class: QueueClass, _frame: u16) {
         self.packets[class] -= 1;
     }
 }

@@ -4,7 +4,7 @@ use super::drr::Drr;
 use super::strict::Strict;
 use super::{check_classes, Discipline, MAX_CLASSES};
 use fanin_params::{params, Cx};
-use fanin_units::Bytes;
+use fanin_units::{Bytes, QueueClass};
 
 params! {
     /// Strict priority for classes 0 … `strict` − 1; when they are empty, the others are served by deficit round robin.
@@ -20,16 +20,26 @@ params! {
 #[derive(Clone, Debug)]
 pub struct StrictDrr {
     strict: Strict,
-    first: usize,
+    first: u8,
     drr: Drr,
+}
+
+impl StrictDrr {
+    /// The class among those of deficit round robin, where it is one of them.
+    fn below(&self, class: QueueClass) -> Option<QueueClass> {
+        class.0.checked_sub(self.first).map(QueueClass)
+    }
 }
 
 impl Discipline for StrictDrr {
     type Params = StrictDrrParams;
 
     fn new(params: &StrictDrrParams) -> Self {
-        let first = usize::from(params.strict);
-        StrictDrr { strict: Strict::with_classes(first), first, drr: Drr::with_quanta(&params.quanta) }
+        StrictDrr {
+            strict: Strict::with_classes(usize::from(params.strict)),
+            first: params.strict,
+            drr: Drr::with_quanta(&params.quanta),
+        }
     }
 
     fn check(params: &StrictDrrParams, cx: &mut Cx) {
@@ -44,33 +54,31 @@ impl Discipline for StrictDrr {
     }
 
     fn queues(&self) -> usize {
-        self.first + self.drr.queues()
+        usize::from(self.first) + self.drr.queues()
     }
 
-    fn enqueue(&mut self, class: usize, frame: u16) {
-        if class < self.first {
-            self.strict.enqueue(class, frame);
-        } else {
-            self.drr.enqueue(class - self.first, frame);
+    fn enqueue(&mut self, class: QueueClass, frame: u16) {
+        match self.below(class) {
+            None => self.strict.enqueue(class, frame),
+            Some(class) => self.drr.enqueue(class, frame),
         }
     }
 
-    fn moved(&mut self, class: usize, place: usize) {
-        if class >= self.first {
-            self.drr.moved(class - self.first, place);
+    fn moved(&mut self, class: QueueClass, place: usize) {
+        if let Some(class) = self.below(class) {
+            self.drr.moved(class, place);
         }
     }
 
-    fn removed(&mut self, class: usize, place: usize, frame: u16) {
-        if class < self.first {
-            self.strict.removed(class, place, frame);
-        } else {
-            self.drr.removed(class - self.first, place, frame);
+    fn removed(&mut self, class: QueueClass, place: usize, frame: u16) {
+        match self.below(class) {
+            None => self.strict.removed(class, place, frame),
+            Some(class) => self.drr.removed(class, place, frame),
         }
     }
 
-    fn next(&self) -> Option<usize> {
-        self.strict.next().or_else(|| self.drr.next().map(|class| class + self.first))
+    fn next(&self) -> Option<QueueClass> {
+        self.strict.next().or_else(|| self.drr.next().map(|class| QueueClass(class.0 + self.first)))
     }
 
     fn gate(&mut self, closed: u8) {
@@ -78,35 +86,31 @@ impl Discipline for StrictDrr {
         self.drr.gate(closed >> self.first);
     }
 
-    fn flush(&mut self, class: usize) {
-        if class < self.first {
-            self.strict.flush(class);
-        } else {
-            self.drr.flush(class - self.first);
+    fn flush(&mut self, class: QueueClass) {
+        match self.below(class) {
+            None => self.strict.flush(class),
+            Some(class) => self.drr.flush(class),
         }
     }
 
-    fn dequeued(&mut self, class: usize, frame: u16) {
-        if class < self.first {
-            self.strict.dequeued(class, frame);
-        } else {
-            self.drr.dequeued(class - self.first, frame);
+    fn dequeued(&mut self, class: QueueClass, frame: u16) {
+        match self.below(class) {
+            None => self.strict.dequeued(class, frame),
+            Some(class) => self.drr.dequeued(class, frame),
         }
     }
 
-    fn dropped(&mut self, class: usize, frame: u16) {
-        if class < self.first {
-            self.strict.dropped(class, frame);
-        } else {
-            self.drr.dropped(class - self.first, frame);
+    fn dropped(&mut self, class: QueueClass, frame: u16) {
+        match self.below(class) {
+            None => self.strict.dropped(class, frame),
+            Some(class) => self.drr.dropped(class, frame),
         }
     }
 
-    fn resume(&mut self, class: usize, sent: u64, frames: &[u16]) {
-        if class < self.first {
-            self.strict.resume(class, sent, frames);
-        } else {
-            self.drr.resume(class - self.first, sent, frames);
+    fn resume(&mut self, class: QueueClass, sent: u64, frames: &[u16]) {
+        match self.below(class) {
+            None => self.strict.resume(class, sent, frames),
+            Some(class) => self.drr.resume(class, sent, frames),
         }
     }
 }

@@ -8,7 +8,7 @@ struct Reference {
     quanta: Vec<u64>,
     deficit: Vec<u64>,
     queues: Vec<VecDeque<u16>>,
-    active: VecDeque<usize>,
+    active: VecDeque<QueueClass>,
     visiting: bool,
 }
 
@@ -24,19 +24,19 @@ impl Reference {
         }
     }
 
-    fn enqueue(&mut self, class: usize, frame: u16) {
+    fn enqueue(&mut self, class: QueueClass, frame: u16) {
         if self.queues[class].is_empty() {
             self.active.push_back(class);
         }
         self.queues[class].push_back(frame);
     }
 
-    fn move_last(&mut self, class: usize, place: usize) {
+    fn move_last(&mut self, class: QueueClass, place: usize) {
         let frame = self.queues[class].pop_back().expect("a packet");
         self.queues[class].insert(place, frame);
     }
 
-    fn remove(&mut self, class: usize, place: usize) -> u16 {
+    fn remove(&mut self, class: QueueClass, place: usize) -> u16 {
         let frame = self.queues[class].remove(place).expect("a packet");
         if self.queues[class].is_empty() {
             let at = self.active.iter().position(|c| *c == class).expect("an active class");
@@ -47,7 +47,7 @@ impl Reference {
         frame
     }
 
-    fn send(&mut self) -> Option<(usize, u16)> {
+    fn send(&mut self) -> Option<(QueueClass, u16)> {
         loop {
             let class = *self.active.front()?;
             if !self.visiting {
@@ -76,7 +76,7 @@ fn drr(quanta: &[u64]) -> Scheduler {
 }
 
 /// Serves a scheduler whose classes hold `queues`; returns the order.
-fn serve(scheduler: &mut Scheduler, queues: &mut [VecDeque<u16>], packets: usize) -> Vec<(usize, u16)> {
+fn serve(scheduler: &mut Scheduler, queues: &mut [VecDeque<u16>], packets: usize) -> Vec<(QueueClass, u16)> {
     let mut order = Vec::new();
     while order.len() < packets {
         let Some(class) = scheduler.next() else { break };
@@ -92,17 +92,20 @@ fn the_papers_example_comes_out() {
     // DRR, its figures: quantum 500; queue 1 holds 200, 750, 20; queue 2 holds 500, 500.
     let mut scheduler = drr(&[500, 500]);
     let mut queues = [VecDeque::from([200u16, 750, 20]), VecDeque::from([500u16, 500])];
-    for (class, queue) in queues.iter().enumerate() {
+    for (class, queue) in (0..).map(QueueClass).zip(&queues) {
         queue.iter().for_each(|frame| scheduler.enqueue(class, *frame));
     }
     // The first visit sends 200 and leaves 300; queue 2 sends 500; the second visit has 800: 750 and 20.
-    assert_eq!(serve(&mut scheduler, &mut queues, 9), [(0, 200), (1, 500), (0, 750), (0, 20), (1, 500)]);
+    assert_eq!(
+        serve(&mut scheduler, &mut queues, 9),
+        [(0, 200), (1, 500), (0, 750), (0, 20), (1, 500)].map(|(class, frame)| (QueueClass(class), frame))
+    );
 }
 
 #[test]
 fn strict_priority_starves_and_its_order_is_by_class() {
     let mut scheduler = Scheduler::new(&Scheduling::Strict(StrictParams { classes: 3 }));
-    for class in [2, 1, 0, 1] {
+    for class in [2, 1, 0, 1].map(QueueClass) {
         scheduler.enqueue(class, 100);
     }
     let mut order = Vec::new();
@@ -110,24 +113,24 @@ fn strict_priority_starves_and_its_order_is_by_class() {
         scheduler.dequeued(class, 100);
         order.push(class);
     }
-    assert_eq!(order, [0, 1, 1, 2]);
+    assert_eq!(order, [0, 1, 1, 2].map(QueueClass));
 }
 
 #[test]
 fn strict_classes_interrupt_a_visit_that_then_goes_on() {
     let params = StrictDrrParams { strict: 1, quanta: vec![Bytes(3_000), Bytes(3_000)] };
     let mut scheduler = Scheduler::new(&Scheduling::StrictDrr(params));
-    (0..3).for_each(|_| scheduler.enqueue(1, 1_000));
-    (0..3).for_each(|_| scheduler.enqueue(2, 1_000));
+    (0..3).for_each(|_| scheduler.enqueue(QueueClass(1), 1_000));
+    (0..3).for_each(|_| scheduler.enqueue(QueueClass(2), 1_000));
     let step = |scheduler: &mut Scheduler| {
         let class = scheduler.next().expect("a packet");
         scheduler.dequeued(class, 1_000);
         class
     };
-    assert_eq!(step(&mut scheduler), 1);
-    scheduler.enqueue(0, 1_000);
+    assert_eq!(step(&mut scheduler), QueueClass(1));
+    scheduler.enqueue(QueueClass(0), 1_000);
     let order: Vec<_> = (0..6).map(|_| step(&mut scheduler)).collect();
-    assert_eq!(order, [0, 1, 1, 2, 2, 2]);
+    assert_eq!(order, [0, 1, 1, 2, 2, 2].map(QueueClass));
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn classes_beyond_the_last_share_the_last_queue() {
     ] {
         let scheduler = Scheduler::new(&kind);
         assert_eq!((kind.classes(), scheduler.classes()), (classes, classes));
-        assert_eq!((scheduler.class_of(0), scheduler.class_of(200)), (0, classes - 1));
+        assert_eq!([0, 200].map(|class| scheduler.class_of(TrafficClass(class)).index()), [0, classes - 1]);
     }
 }
 
@@ -147,11 +150,11 @@ fn classes_beyond_the_last_share_the_last_queue() {
 fn a_quantum_of_one_byte_costs_no_loop() {
     let mut scheduler = drr(&[1, 1_000_000_000]);
     let mut queues = [VecDeque::from([u16::MAX; 3]), VecDeque::from([u16::MAX; 3])];
-    for (class, queue) in queues.iter().enumerate() {
+    for (class, queue) in (0..).map(QueueClass).zip(&queues) {
         queue.iter().for_each(|frame| scheduler.enqueue(class, *frame));
     }
     let order: Vec<_> = serve(&mut scheduler, &mut queues, 9).into_iter().map(|(class, _)| class).collect();
-    assert_eq!(order, [1, 1, 1, 0, 0, 0]);
+    assert_eq!(order, [1, 1, 1, 0, 0, 0].map(QueueClass));
 }
 
 fn quanta() -> impl Strategy<Value = Vec<u64>> {
@@ -160,12 +163,13 @@ fn quanta() -> impl Strategy<Value = Vec<u64>> {
 
 proptest! {
     #[test]
-    fn drr_is_the_papers_algorithm(quanta in quanta(), ops in prop::collection::vec((any::<bool>(), 0..8usize, 64..1519u16), 1..300)) {
+    fn drr_is_the_papers_algorithm(quanta in quanta(), ops in prop::collection::vec((any::<bool>(), 0..8u8, 64..1519u16), 1..300)) {
         let (mut scheduler, mut reference) = (drr(&quanta), Reference::new(&quanta));
         for (arrive, class, frame) in ops {
+            let class = QueueClass(class % quanta.len() as u8);
             if arrive {
-                scheduler.enqueue(class % quanta.len(), frame);
-                reference.enqueue(class % quanta.len(), frame);
+                scheduler.enqueue(class, frame);
+                reference.enqueue(class, frame);
             } else {
                 let next = scheduler.next();
                 let expected = reference.send();
@@ -181,7 +185,7 @@ proptest! {
     #[test]
     fn packets_may_join_and_leave_anywhere(
         quanta in prop::collection::vec(1..4_000u64, 3),
-        ops in prop::collection::vec((0..4u8, 0..3usize, 64..1519u16, any::<prop::sample::Index>()), 1..300),
+        ops in prop::collection::vec((0..4u8, 0..3u8, 64..1519u16, any::<prop::sample::Index>()), 1..300),
     ) {
         let bytes = |n: usize| quanta[..n].iter().map(|q| Bytes(*q)).collect::<Vec<_>>();
         let mut others = [
@@ -191,7 +195,8 @@ proptest! {
         ];
         let mut queues = vec![vec![VecDeque::new(); 3]; 3];
         let (mut scheduler, mut reference) = (drr(&quanta), Reference::new(&quanta));
-        for (op, class, frame, place) in ops {
+        for (op, number, frame, place) in ops {
+            let class = QueueClass(number);
             if op < 2 {
                 let at = place.index(reference.queues[class].len() + 1);
                 scheduler.enqueue(class, frame);
@@ -208,7 +213,7 @@ proptest! {
                 expected.into_iter().for_each(|(class, frame)| scheduler.dequeued(class, frame));
             }
             for (scheduler, queues) in others.iter_mut().zip(&mut queues) {
-                let class = scheduler.class_of(class as u8);
+                let class = scheduler.class_of(TrafficClass(number));
                 let queue: &mut VecDeque<u16> = &mut queues[class];
                 if op < 2 {
                     let at = place.index(queue.len() + 1);
@@ -240,7 +245,7 @@ proptest! {
         let mut queues: Vec<VecDeque<u16>> = quanta.iter().enumerate()
             .map(|(class, _)| sizes.iter().cycle().skip(class * 7).take(2_000).copied().collect())
             .collect();
-        for (class, queue) in queues.iter().enumerate() {
+        for (class, queue) in (0..).map(QueueClass).zip(&queues) {
             queue.iter().for_each(|frame| scheduler.enqueue(class, *frame));
         }
         let max = 1518.0;
@@ -269,8 +274,8 @@ proptest! {
         quanta in prop::collection::vec(1u64..4_000, 3),
         frames in prop::collection::vec(64u16..1519, 2..20),
         left in 0usize..20,
-        class in 0usize..3,
-        later in prop::collection::vec((0usize..3, 64u16..1519), 0..20),
+        class in (0u8..3).prop_map(QueueClass),
+        later in prop::collection::vec(((0u8..3).prop_map(QueueClass), 64u16..1519), 0..20),
     ) {
         let params = |n: usize| quanta[..n].iter().map(|q| Bytes(*q)).collect::<Vec<_>>();
         for scheduling in [

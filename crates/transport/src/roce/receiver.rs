@@ -4,7 +4,7 @@ use super::cc::Notifying;
 use super::config::Roce;
 use crate::report::Stats;
 use fanin_packet::{Ecn, Envelope, Header, Kind, RoceHeader, RoceOp, Syndrome};
-use fanin_units::{Span, Time};
+use fanin_units::{Span, Time, TrafficClass};
 use std::collections::VecDeque;
 
 /// Out-of-order packet that has arrived; a placeholder for a missing one if it has no bytes.
@@ -183,12 +183,12 @@ impl Receiver {
                 early,
                 waited,
                 msn,
-                class: cfg.ack_class,
+                class: cfg.ack_class.map(TrafficClass),
                 ..RoceHeader::default()
             }
         } else if let Some(notifier) = self.notifier.as_mut().filter(|notifier| notifier.due_at <= now) {
             notifier.due_at = Time::MAX;
-            RoceHeader { op: RoceOp::Notification, class: cfg.cnp_class, ..RoceHeader::default() }
+            RoceHeader { op: RoceOp::Notification, class: cfg.cnp_class.map(TrafficClass), ..RoceHeader::default() }
         } else {
             return false;
         };
@@ -220,6 +220,28 @@ impl Receiver {
                 }
             }
             None => Time::MAX,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::roce::cc::RoceControl;
+    use fanin_params::defaults;
+
+    /// Swift's acknowledgment says in nanoseconds how long the packet waited here; others say nothing.
+    #[test]
+    fn acknowledgments_say_how_long_the_packet_waited() {
+        for (congestion_control, wanted) in [(RoceControl::Swift(defaults()), Some(7)), (RoceControl::Dcqcn(defaults()), None)] {
+            let cfg = Roce { congestion_control, ..Roce::default() };
+            let mut receiver = Receiver::new(&cfg, 0);
+            let data = RoceHeader { ack_request: true, ..RoceHeader::default() };
+            let envelope = Envelope { payload: 1_024, ..Envelope::default() };
+            receiver.on_data(&cfg, Time::ZERO, Span::from_ps(7_999), (&envelope, &data), &mut Stats::default());
+            let (mut envelope, mut header) = (Envelope::default(), Header::default());
+            assert!(receiver.poll(&cfg, Time::ZERO, &mut Stats::default(), &mut envelope, &mut header));
+            assert!(matches!(header, Header::Roce(roce) if roce.waited == wanted), "{header:?}");
         }
     }
 }

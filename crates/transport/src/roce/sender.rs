@@ -533,6 +533,69 @@ mod tests {
         assert_eq!(times(None), [5_000; 4], "a NIC takes one at a time");
     }
 
+    /// A sender of 100 kB over 10 Gb/s, of which four packets have left at 5 ns.
+    fn after_four(cfg: &Roce) -> Sender {
+        let path = Path { line_rate: BitRate::from_gbps(10), base_rtt: Span::from_us(10), hops: 1, payload: 1_024, wire: 1_106 };
+        let mut sender = Sender::new(cfg, path, Framing::ETHERNET, 0);
+        sender.write(Time::ZERO, 100_000);
+        let (mut envelope, mut header) = (Envelope::default(), Header::default());
+        for _ in 0..4 {
+            assert!(sender.poll(cfg, Time::from_ps(5_000), &mut Stats::default(), &mut envelope, &mut header));
+        }
+        sender
+    }
+
+    fn acknowledge(sender: &mut Sender, cfg: &Roce, syndrome: Syndrome, packet: u64, early: Option<u64>) -> Outcome {
+        let (psn, early) = (sender.psn(packet), early.map(|packet| sender.psn(packet)));
+        let ack = RoceHeader { op: RoceOp::Acknowledge, psn, syndrome, early, ..RoceHeader::default() };
+        let heard = Heard { at_end: Span::ZERO, telemetry: &[], path: 0 };
+        sender.on_ack(cfg, Time::from_ps(20_000_000), &ack, &heard, &mut Stats::default())
+    }
+
+    #[test]
+    fn telemetry_shows_what_is_acknowledged_in_flight_and_unsent() {
+        let cfg = Roce::default();
+        let mut sender = after_four(&cfg);
+        acknowledge(&mut sender, &cfg, Syndrome::Ack, 1, None);
+        let Look { acked, next, unsent, flight, rate, rtt, payload, .. } = sender.look();
+        assert_eq!((acked, next, unsent, flight, payload), (2_048, 4_096, 95_904, 2_048, 1_024));
+        assert_eq!((rate, rtt), (BitRate::from_gbps(10), Span::from_ps(20_000_000 - 5_000)));
+    }
+
+    /// A packet that has arrived out of order is known to have, and what was sent before it is lost.
+    #[test]
+    fn an_early_packet_bounds_what_is_lost() {
+        let cfg = Roce::default();
+        let mut sender = after_four(&cfg);
+        acknowledge(&mut sender, &cfg, Syndrome::SequenceError, 0, Some(2));
+        assert_eq!((sender.repair.arrived, sender.repair.until), (3, Some(4)));
+        assert_eq!(sender.sent.iter().map(|sent| sent.arrived).collect::<Vec<_>>(), [false, false, true, false]);
+    }
+
+    /// At the line's rate nothing is limited, whatever was sent before at a lower one.
+    #[test]
+    fn the_limit_is_lifted_at_the_rate_of_the_line() {
+        let mut sender = after_four(&Roce::default());
+        let (line, slow) = (sender.path.line_rate, BitRate::from_gbps(1));
+        sender.limiter = Limiter::new(1_024);
+        sender.steer(|_, sending| sending.rate = slow);
+        sender.limiter.sent(Time::from_ps(5_000), 1_024, 1_106, slow);
+        assert_eq!(sender.limiter.next(), Time::from_ps(5_000 + 1_106 * 8_000));
+        sender.steer(|_, sending| sending.rate = line);
+        assert_eq!(sender.limiter.next(), Time::ZERO);
+    }
+
+    /// Room for telemetry takes time on the wire in a burst. Source: HPCC §4.1 (INT header).
+    #[test]
+    fn telemetry_counts_in_the_times_of_a_burst() {
+        let cfg = Roce { burst: Some(Bytes(4_096)), congestion_control: RoceControl::Hpcc(defaults()), ..Roce::default() };
+        let sender = after_four(&cfg);
+        let times: Vec<u64> = sender.sent.iter().map(|sent| sent.at.ps()).collect();
+        let more = u64::from(Stack::bytes(0));
+        assert!(more > 0);
+        assert_eq!([times[2] - times[1], times[3] - times[2]], [(1_106 + more) * 800; 2]);
+    }
+
     /// HPCC and PowerTCP send while less than the window is in flight, Swift while a packet fits; one packet always may.
     #[test]
     fn windows_are_filled_where_the_control_says_so() {

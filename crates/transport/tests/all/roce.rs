@@ -5,7 +5,7 @@ use fanin_packet::{Ecn, Header, Packet, RoceHeader, RoceOp, Syndrome};
 use fanin_transport::roce::cc::{Dcqcn, DcqcnProfile, NoRateControl, RoceControl};
 use fanin_transport::roce::{BdpWindow, FixedRoceWindow, GoBackN, RoceRecovery, RoceWindow, SelectiveRepeat};
 use fanin_transport::*;
-use fanin_units::{BitRate, Bytes, Purpose, Span, Stream, Time};
+use fanin_units::{BitRate, Bytes, Purpose, Span, Stream, Time, TrafficClass};
 use proptest::prelude::*;
 
 /// A NIC sends a packet in this time, and it arrives this much later.
@@ -344,8 +344,10 @@ fn notifications_keep_their_interval_and_delay() {
     // The first mark arrives after 5 us. The rate is halved from 17 us on: marks end before 150 us.
     assert_eq!(times[..2], [12, 62]);
     assert!(times.windows(2).all(|two| two[1] - two[0] >= 50), "{times:?}");
-    assert!(cnps.iter().all(|(_, _, p)| (roce(p).class, roce(p).bytes(), p.envelope.ecn) == (Some(6), 40, Ecn::NotEct)));
-    assert!(acks.iter().all(|(_, _, p)| roce(p).class == Some(5)));
+    assert!(cnps
+        .iter()
+        .all(|(_, _, p)| (roce(p).class, roce(p).bytes(), p.envelope.ecn) == (Some(TrafficClass(6)), 40, Ecn::NotEct)));
+    assert!(acks.iter().all(|(_, _, p)| roce(p).class == Some(TrafficClass(5))));
     assert!(net.seen.iter().all(|(_, from, p)| *from == 1 || p.envelope.ecn == Ecn::Ect0));
     assert_eq!(u64::from(net.ends[0].stats().ecn_reductions), cnps.len() as u64);
     assert_eq!(net.ends[1].stats().marked, 600);

@@ -2,7 +2,7 @@
 
 use crate::common::ten::{after_ten, base};
 use fanin_transport::*;
-use fanin_units::Span;
+use fanin_units::{Bytes, Span};
 
 /// Ten segments of 1000 bytes in flight, recovery as the `linux` profile has it.
 fn rack() -> Tcp {
@@ -320,6 +320,48 @@ fn reordering_makes_the_sender_wait() {
         +0 > . 12001:13001
         +0 < . 1 ack 2001 sack 3001:9001
         +0 = phase Open
+        ",
+    );
+}
+
+/// RFC 3522 §3.2 with RACK: an ACK that echoes the time of the retransmission means a real loss.
+#[test]
+fn an_echo_of_the_retransmission_undoes_nothing() {
+    after_ten(
+        &Tcp {
+            tail_loss_probe: false,
+            spurious_rto: SpuriousRto::Eifel,
+            timestamps: true,
+            timestamp_tick: Span::from_ms(1),
+            ..rack()
+        },
+        10_000,
+        "
+        +1 > . 1:1001 ts 1000,0
+        +0.2 < . 1 ack 1001 ts 5,1000
+        +0 = spurious 0
+        +0 = phase Loss
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        ",
+    );
+}
+
+/// An undo brings back what ssthresh was: three quarters of a window that had grown past it. Source: Linux tcp_current_ssthresh.
+#[test]
+fn an_undone_reduction_leaves_three_quarters_of_the_window() {
+    after_ten(
+        &Tcp { initial_ssthresh: Some(Bytes(4_000)), ..rack() },
+        11_000,
+        "
+        +0.1 < . 1 ack 1 sack 1001:4001
+        +0 > . 1:1001
+        +0 > . 10001:11001
+        +0 = ssthresh 5000
+        +0.01 < . 1 ack 4001
+        +0.01 < . 1 ack 10001 sack 1:1001
+        +0 = undos 1
+        +0 = ssthresh 7500
         ",
     );
 }

@@ -4,7 +4,7 @@ use fanin_packet::{
     Control, Ecn, Envelope, Framing, Header, IpVersion, Kind, Nack, Packet, SackBlock, Side, SynOptions, TcpFlags, Timestamps,
 };
 use fanin_telemetry::Stamp;
-use fanin_units::{BitRate, FlowId, HostId, Time};
+use fanin_units::{BitRate, FlowId, HostId, Time, TrafficClass};
 use fanin_wire::{address, Capture, Direction, Encoder, Framer, Headers, LinkType, NotEthernet};
 use proptest::prelude::*;
 
@@ -107,7 +107,7 @@ fn assert_golden(ethernet: Framing, golden: [&str; 4]) {
     let mut data = base(9, Side::Responder, 4097);
     data.segment_mut().set(TcpFlags::ACK.with(TcpFlags::PSH), 1, 1, 502, 20);
     data.segment_mut().set_timestamps(Timestamps { value: 5, echo: 6 });
-    (data.envelope.ecn, data.envelope.class, data.envelope.ttl) = (Ecn::Ce, 3, 61);
+    (data.envelope.ecn, data.envelope.class, data.envelope.ttl) = (Ecn::Ce, TrafficClass(3), 61);
     let stamp = Stamp { port: 2, length: 0x1234, time: 0xdead_beef };
     let data = bytes(&sized(data, ethernet, true), 0, ethernet, Some(stamp));
 
@@ -152,7 +152,7 @@ fn golden_frames_of_trimming() {
     ] {
         let mut trimmed = base(9, Side::Responder, 4097);
         trimmed.segment_mut().set(TcpFlags::ACK.with(TcpFlags::PSH), 70_001, 1, 502, 1000);
-        (trimmed.envelope.ecn, trimmed.envelope.class, trimmed.envelope.ttl) = (Ecn::Ce, 3, 62);
+        (trimmed.envelope.ecn, trimmed.envelope.class, trimmed.envelope.ttl) = (Ecn::Ce, TrafficClass(3), 62);
         trimmed.envelope.trim(frame);
         let trimmed = bytes(&trimmed, 0, ethernet, None);
         let headers = 14 + usize::from(ethernet.ip.header()) + 20;
@@ -173,7 +173,7 @@ fn golden_frames_of_trimming() {
 fn a_framing_of_22_bytes_has_a_priority_tag() {
     let mut p = base(1, Side::Responder, 0);
     p.segment_mut().set(TcpFlags::ACK, 1, 1, 1, 0);
-    p.envelope.class = 5;
+    p.envelope.class = TrafficClass(5);
     let frame = bytes(&sized(p, TAGGED, false), 0, TAGGED, None);
     assert_eq!(frame[12..18], [0x81, 0x00, 5 << 5, 0, 0x08, 0x00]);
     assert_checksums(&frame, 18);
@@ -249,7 +249,7 @@ fn packets() -> impl Strategy<Value = Packet> {
         let ((flow, dst, seq, ack, window), class, ttl, initiator, kind, payload) = fields;
         let to = if initiator { Side::Initiator } else { Side::Responder };
         let mut p = base(dst % address::MOST_HOSTS, to, flow);
-        (p.envelope.class, p.envelope.ttl) = (class, ttl);
+        (p.envelope.class, p.envelope.ttl) = (TrafficClass(class), ttl);
         p.envelope.ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][usize::from(flags >> 6)];
         if kind == 0 {
             set_udp(&mut p, seq, payload);
@@ -357,7 +357,7 @@ proptest! {
         prop_assert_eq!(back.stamp(&headers), stamp);
         prop_assert_eq!((back.is_trimmed(&headers), headers.payload_at), (p.envelope.trimmed, headers_end));
         prop_assert_eq!((headers.src, headers.dst), (address::ip(HostId(src), version), address::ip(p.envelope.dst, version)));
-        prop_assert_eq!((headers.ecn, headers.dscp, headers.ttl), (p.envelope.ecn as u8, p.envelope.class * 8, p.envelope.ttl));
+        prop_assert_eq!((headers.ecn, headers.dscp, headers.ttl), (p.envelope.ecn as u8, p.envelope.class.0 * 8, p.envelope.ttl));
         prop_assert_eq!((headers.vlan, headers.payload), (tagged.then_some(0), u32::from(p.envelope.payload)));
         let (source, destination) = headers.ports.unwrap();
         let (flow, to) = address::flow(source, destination).unwrap();

@@ -1,7 +1,7 @@
 //! RoCEv2 byte for byte, and back.
 
 use fanin_packet::{Ecn, Envelope, Framing, Header, IpVersion, Packet, RoceHeader, RoceOp, Side, Syndrome};
-use fanin_units::{FlowId, HostId};
+use fanin_units::{FlowId, HostId, TrafficClass};
 use fanin_wire::{Framer, Headers, LinkType};
 use proptest::prelude::*;
 
@@ -37,7 +37,7 @@ fn first() -> Packet {
         ..RoceHeader::default()
     };
     let mut p = packet(0, 9, Side::Responder, header, 64);
-    (p.envelope.ecn, p.envelope.class, p.envelope.ttl) = (Ecn::Ce, 3, 61);
+    (p.envelope.ecn, p.envelope.class, p.envelope.ttl) = (Ecn::Ce, TrafficClass(3), 61);
     p
 }
 
@@ -52,7 +52,7 @@ fn golden_frames() {
     let [ack, nak] = [ack, nak].map(|header| packet(9, 0, Side::Initiator, header, 0));
     let cnp = RoceHeader { op: RoceOp::Notification, ..RoceHeader::default() };
     let mut cnp = packet(9, 0, Side::Initiator, cnp, 0);
-    cnp.envelope.class = 6;
+    cnp.envelope.class = TrafficClass(6);
     let golden = [
         include_str!("../golden/roce_first.hex"),
         include_str!("../golden/roce_last.hex"),
@@ -72,7 +72,7 @@ fn the_icrc_covers_what_no_switch_changes() {
         let crc = |p: Packet| frame(p, framing).split_off(14 + usize::from(framing.ip.header()) + 40 + 64 - 4);
         let whole = crc(first());
         let mut changed = first();
-        (changed.envelope.ttl, changed.envelope.class, changed.envelope.ecn) = (7, 1, Ecn::Ect0);
+        (changed.envelope.ttl, changed.envelope.class, changed.envelope.ecn) = (7, TrafficClass(1), Ecn::Ect0);
         assert_eq!(crc(changed), whole);
         let mut other = first();
         other.envelope.dst = HostId(8);

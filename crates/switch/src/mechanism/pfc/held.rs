@@ -2,6 +2,7 @@
 
 use crate::mechanism::{Node, PortNo};
 use fanin_packet::PacketId;
+use fanin_units::TrafficClass;
 
 /// A packet that takes memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +10,7 @@ pub(super) struct Held {
     /// Port that the packet came in by, and the port that it waits for.
     pub port: PortNo,
     pub output: PortNo,
-    pub class: u8,
+    pub class: TrafficClass,
     /// More than none.
     pub bytes: u16,
     /// True once the packet has crossed to its port, and takes no memory of its input any more.
@@ -23,7 +24,7 @@ impl Held {
         (note != 0).then_some(Held {
             port: PortNo(note as u16),
             output: PortNo((note >> 16) as u16),
-            class: (note >> 48) as u8,
+            class: TrafficClass((note >> 48) as u8),
             bytes: (note >> 32) as u16,
             crossed: note >> 56 != 0,
         })
@@ -33,7 +34,7 @@ impl Held {
     pub(super) fn keep(self, node: &mut dyn Node, packet: PacketId) {
         let Held { port, output, class, bytes, crossed } = self;
         debug_assert!(bytes > 0, "packet {packet} has no bytes");
-        let [port, output, bytes, class] = [port.0.into(), output.0.into(), u64::from(bytes), class.into()];
+        let [port, output, bytes, class] = [port.0.into(), output.0.into(), u64::from(bytes), class.0.into()];
         node.set_note(packet, port | output << 16 | bytes << 32 | class << 48 | u64::from(crossed) << 56);
     }
 

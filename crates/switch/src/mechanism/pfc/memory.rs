@@ -4,6 +4,7 @@ use super::held::Held;
 use super::{PfcParams, Xoff};
 use crate::mechanism::PortNo;
 use crate::{DropReason, PRIORITIES};
+use fanin_units::TrafficClass;
 
 /// Memory that packets of one class from one neighbour take.
 #[derive(Clone, Debug, Default)]
@@ -109,17 +110,17 @@ impl Memory {
         self.ingress.as_ptr().wrapping_add(port.index()).cast()
     }
 
-    pub(super) fn is_lossless(&self, class: u8) -> bool {
-        self.lossless >> class & 1 != 0
+    pub(super) fn is_lossless(&self, class: TrafficClass) -> bool {
+        class.is_in(self.lossless)
     }
 
     /// Number of the pool of a class.
-    fn pool(&self, class: u8) -> usize {
+    fn pool(&self, class: TrafficClass) -> usize {
         usize::from(self.split && !self.is_lossless(class))
     }
 
-    fn at(&mut self, port: PortNo, class: u8) -> &mut Ingress {
-        &mut self.ingress[port.index()][usize::from(class)]
+    fn at(&mut self, port: PortNo, class: TrafficClass) -> &mut Ingress {
+        &mut self.ingress[port.index()][class]
     }
 
     /// Part of an amount that comes from the pool, not from its reservation.
@@ -127,7 +128,7 @@ impl Memory {
         used.saturating_sub(self.reserved)
     }
 
-    fn set_used(&mut self, port: PortNo, class: u8, used: u64) {
+    fn set_used(&mut self, port: PortNo, class: TrafficClass, used: u64) {
         let before = std::mem::replace(&mut self.at(port, class).used, used);
         let (more, less) = (self.shared(used), self.shared(before));
         let pool = self.pool(class);
@@ -142,7 +143,7 @@ impl Memory {
     pub(super) fn take_calmly(&mut self, held: Held) -> bool {
         let Held { port, output, class, bytes, .. } = held;
         let bytes = u64::from(bytes);
-        let at = &self.ingress[port.index()][usize::from(class)];
+        let at = &self.ingress[port.index()][class];
         let (used, headroom) = (at.used, at.headroom);
         let (before, more) = (self.shared(used), self.shared(used + bytes));
         let fits = if self.pool(class) == 0 {
@@ -163,7 +164,7 @@ impl Memory {
     /// [`Memory::take_calmly`] has room.
     pub(super) fn becomes_calm(&mut self, held: Held) -> bool {
         let Held { port, class, bytes, .. } = held;
-        let at = &self.ingress[port.index()][usize::from(class)];
+        let at = &self.ingress[port.index()][class];
         let (before, more) = (self.shared(at.used), self.shared(at.used + u64::from(bytes)));
         let (own, headroom) = (self.pool(class), at.headroom);
         let pool = self.pools[own];
@@ -186,7 +187,7 @@ impl Memory {
 
     /// The most that one lossless class of a port takes of the pool.
     fn largest(&self) -> u64 {
-        let lossless = (0..PRIORITIES).filter(|class| self.lossless >> class & 1 != 0);
+        let lossless = TrafficClass::all(PRIORITIES).filter(|class| class.is_in(self.lossless));
         let used = lossless.flat_map(|class| self.ingress.iter().map(move |port| port[class].used));
         used.map(|used| self.shared(used)).max().unwrap_or(0)
     }
@@ -225,7 +226,7 @@ impl Memory {
         Ok(())
     }
 
-    fn note_output(&mut self, port: PortNo, class: u8, output: PortNo, bytes: u64) {
+    fn note_output(&mut self, port: PortNo, class: TrafficClass, output: PortNo, bytes: u64) {
         let outputs = &mut self.at(port, class).outputs;
         match outputs.get_mut(output.index()) {
             Some(waiting) => *waiting += bytes,
@@ -249,8 +250,8 @@ impl Memory {
     }
 
     /// True if a neighbour that was asked to pause, or was not, has to.
-    pub(super) fn wants_pause(&self, port: PortNo, class: u8, paused: bool) -> bool {
-        let at = &self.ingress[port.index()][usize::from(class)];
+    pub(super) fn wants_pause(&self, port: PortNo, class: TrafficClass, paused: bool) -> bool {
+        let at = &self.ingress[port.index()][class];
         let shared = self.shared(at.used);
         if at.headroom > 0 || shared == 0 {
             return at.headroom > 0;
@@ -264,13 +265,13 @@ impl Memory {
     }
 
     /// Ports for which packets wait that came in by `port`, with their bytes.
-    pub(super) fn outputs(&self, port: PortNo, class: u8) -> impl Iterator<Item = (PortNo, u64)> + '_ {
-        let outputs = &self.ingress[port.index()][usize::from(class)].outputs;
+    pub(super) fn outputs(&self, port: PortNo, class: TrafficClass) -> impl Iterator<Item = (PortNo, u64)> + '_ {
+        let outputs = &self.ingress[port.index()][class].outputs;
         (0..).map(PortNo).zip(outputs.iter().copied()).filter(|(_, bytes)| *bytes > 0)
     }
 
     /// Output port for which most packets of an input's class wait; the first of several.
-    pub(super) fn mostly_for(&self, port: PortNo, class: u8) -> Option<PortNo> {
+    pub(super) fn mostly_for(&self, port: PortNo, class: TrafficClass) -> Option<PortNo> {
         self.outputs(port, class).max_by_key(|(to, bytes)| (*bytes, std::cmp::Reverse(*to))).map(|(to, _)| to)
     }
 

@@ -20,7 +20,7 @@ use crate::{DropReason, Gate, Patience, Pause, Waiting, Watch, PRIORITIES};
 use check::needed;
 use fanin_packet::{Control, Envelope, Kind, PacketId};
 use fanin_params::{choice, counters, params, CounterDef, Cx, Ground, Setting};
-use fanin_units::{BitRate, Bytes, Span, Time};
+use fanin_units::{BitRate, Bytes, Span, Time, TrafficClass};
 use held::Held;
 use memory::Memory;
 use std::collections::BTreeSet;
@@ -249,11 +249,11 @@ pub struct Pfc {
 impl Pfc {
     /// Asks the neighbour to pause or to go on, where one of both is due. Mostly none is.
     #[inline(always)]
-    fn decide(&mut self, now: Time, port: PortNo, class: u8, fx: &mut Effects) {
+    fn decide(&mut self, now: Time, port: PortNo, class: TrafficClass, fx: &mut Effects) {
         if !self.memory.is_lossless(class) {
             return;
         }
-        let before = self.ports[port.index()].asked >> class & 1 != 0;
+        let before = class.is_in(self.ports[port.index()].asked);
         let pause = self.memory.wants_pause(port, class, before);
         if pause != before {
             self.change(now, port, class, pause, fx);
@@ -262,18 +262,18 @@ impl Pfc {
 
     /// The neighbour is to pause, or to go on.
     #[inline(never)]
-    fn change(&mut self, now: Time, port: PortNo, class: u8, pause: bool, fx: &mut Effects) {
+    fn change(&mut self, now: Time, port: PortNo, class: TrafficClass, pause: bool, fx: &mut Effects) {
         self.counts.xoff += u64::from(pause);
         self.counts.xon += u64::from(!pause);
         if pause {
             let behind = self.memory.mostly_for(port, class);
-            let held_up = behind.is_some_and(|behind| self.ports[behind.index()].held_up >> class & 1 != 0);
+            let held_up = behind.is_some_and(|behind| class.is_in(self.ports[behind.index()].held_up));
             fx.push(Effect::Asks { port, class, behind, held_up });
         }
         let p = &mut self.ports[port.index()];
-        p.asked ^= 1 << class;
+        p.asked ^= class.bit();
         let ready = p.news != 0; // a frame is on its way to the wire
-        p.news |= 1 << class;
+        p.news |= class.bit();
         if !ready {
             // By a timer also at once: other ports may have a departure at this very instant, which comes first.
             self.at(now + self.params.response, port, Task::Send, fx);
@@ -290,10 +290,10 @@ impl Pfc {
         let now = node.now();
         let p = &mut self.ports[port.index()];
         let mut pause = Pause::default();
-        for (class, quanta) in pause.0.iter_mut().enumerate() {
-            let paused = p.asked >> class & 1 != 0;
+        for class in TrafficClass::all(PRIORITIES) {
+            let paused = class.is_in(p.asked);
             let asked = if paused { self.params.quanta as u16 } else { 0 };
-            *quanta = (paused || p.news >> class & 1 != 0).then_some(asked);
+            pause.0[class] = (paused || class.is_in(p.news)).then_some(asked);
         }
         p.news = 0;
         let again = (p.asked != 0).then(|| now + Pause::lasts(self.params.quanta as u16, p.rate) / 2);
@@ -317,7 +317,8 @@ impl Pfc {
         let look = self.patience.and_then(|patience| p.watch.update(patience, now, &p.waiting));
         let closed = paused & !p.watch.storm();
         if closed != p.closed {
-            let empty = (0..PRIORITIES).filter(|class| p.waiting[*class] == 0).fold(0, |all, class| all | 1 << class);
+            let empty =
+                TrafficClass::all(PRIORITIES).filter(|class| p.waiting[*class] == 0).fold(0, |all, class| all | class.bit());
             p.held_up = p.held_up & !empty | closed;
             p.closed = closed;
             fx.push(Effect::Gate { port, closed });
@@ -347,19 +348,19 @@ impl Pfc {
     }
 
     /// True if the watchdog drops packets of a class at a port.
-    fn is_cut(&self, port: PortNo, class: u8) -> bool {
+    fn is_cut(&self, port: PortNo, class: TrafficClass) -> bool {
         let drops = self.params.watchdog.as_ref().is_some_and(|watchdog| watchdog.action == StormAction::Drop);
-        drops && self.ports[port.index()].watch.storm() >> class & 1 != 0
+        drops && class.is_in(self.ports[port.index()].watch.storm())
     }
 
     /// A packet that came in by a port is about to wait for another.
     fn wait(&mut self, node: &mut dyn Node, p: &Arrival<'_>, (from, port): (PortNo, PortNo), fx: &mut Effects) -> Verdict {
-        let class = p.envelope.class.min(PRIORITIES as u8 - 1);
+        let class = p.envelope.class.min(TrafficClass(PRIORITIES as u8 - 1));
         let held = Held { port: from, output: port, class, bytes: p.envelope.frame, crossed: false };
         if self.exact == Exact::No {
             if self.memory.take_calmly(held) {
                 held.keep(node, p.id);
-                self.ports[port.index()].waiting[usize::from(class)] += 1;
+                self.ports[port.index()].waiting[class] += 1;
                 return Verdict::Pass;
             }
             self.settle(node, fx);
@@ -379,7 +380,7 @@ impl Pfc {
             self.wait_exactly(port, fx);
         }
         let waits = &mut self.ports[port.index()];
-        waits.waiting[usize::from(class)] += 1;
+        waits.waiting[class] += 1;
         if let Some(patience) = self.patience {
             if let Some(time) = waits.watch.update(patience, node.now(), &waits.waiting) {
                 self.at(time, port, Task::Watch, fx);
@@ -419,10 +420,10 @@ impl Pfc {
             self.memory.release(held);
         }
         let p = &mut self.ports[held.output.index()];
-        let waiting = &mut p.waiting[usize::from(held.class)];
+        let waiting = &mut p.waiting[held.class];
         *waiting -= 1;
         if *waiting == 0 {
-            p.held_up &= p.closed | !(1 << held.class);
+            p.held_up &= p.closed | !held.class.bit();
             if let Some(patience) = self.patience {
                 p.watch.update(patience, node.now(), &p.waiting); // nothing that could be stuck any more
             }
@@ -512,12 +513,12 @@ impl Mechanism for Pfc {
     }
 
     fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
-        let class = p.envelope.class.min(PRIORITIES as u8 - 1);
+        let class = p.envelope.class.min(TrafficClass(PRIORITIES as u8 - 1));
         if self.is_cut(port, class) {
             self.gone(node, p.id, fx);
             return Verdict::Drop(DropReason::WATCHDOG);
         }
-        let open = self.ports[port.index()].closed >> class & 1 == 0;
+        let open = !class.is_in(self.ports[port.index()].closed);
         if p.from.is_none() && Held::of(node, p.id).is_some() {
             fx.push(Effect::Watch(port)); // it was held, and takes memory until it is seen to leave
         }
@@ -541,7 +542,7 @@ impl Mechanism for Pfc {
         let now = node.now();
         self.settle(node, fx);
         if up {
-            return (0..PRIORITIES as u8).for_each(|class| self.decide(now, port, class, fx));
+            return TrafficClass::all(PRIORITIES).for_each(|class| self.decide(now, port, class, fx));
         }
         let p = &mut self.ports[port.index()];
         let paused = p.gate.closed(now) & self.params.lossless();
@@ -559,7 +560,7 @@ impl PacketMemory for Pfc {
         self.params.watchdog.is_some()
     }
 
-    fn waits_behind(&self, from: PortNo, class: u8) -> Vec<PortNo> {
+    fn waits_behind(&self, from: PortNo, class: TrafficClass) -> Vec<PortNo> {
         self.memory.outputs(from, class).map(|(port, _)| port).collect()
     }
 

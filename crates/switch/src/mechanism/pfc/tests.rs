@@ -61,7 +61,7 @@ impl Switch {
     }
 
     fn packet_for(&mut self, id: u32, from: u16, class: u8, to: u16) -> Verdict {
-        let mut envelope = Envelope { frame: 1_000, class, ..Envelope::default() };
+        let mut envelope = Envelope { frame: 1_000, class: TrafficClass(class), ..Envelope::default() };
         let mut shim = None;
         self.run(|pfc, node, fx| {
             let mut arrival = Arrival { id: PacketId(id), envelope: &mut envelope, from: Some(PortNo(from)), shim: &mut shim };
@@ -272,7 +272,7 @@ fn what_a_neighbour_is_asked_for() {
     (2..5).for_each(|id| assert_eq!(s.packet_for(id, 0, 3, 2), Verdict::Pass));
     assert!(!s.effects.iter().any(|effect| matches!(effect, Effect::Asks { .. })));
     s.packet_for(5, 0, 3, 1);
-    let asks = |behind| Effect::Asks { port: PortNo(0), class: 3, behind: Some(PortNo(behind)), held_up: false };
+    let asks = |behind| Effect::Asks { port: PortNo(0), class: TrafficClass(3), behind: Some(PortNo(behind)), held_up: false };
     assert!(s.effects.contains(&asks(1)), "3 kB wait for either: the first of them");
     s.leaves(0);
     s.leaves(1);
@@ -389,14 +389,17 @@ fn a_class_too_high_is_the_highest() {
     (0..6).for_each(|id| assert_eq!(s.packet(id, 0, 200), Verdict::Pass));
     assert_eq!((s.sent.as_slice(), s.pfc.memory.in_use().2), ([(PortNo(0), pause(7, 100))].as_slice(), 6_000));
     // One that a mechanism holds takes memory as others do.
-    let (mut envelope, mut shim) = (Envelope { frame: 1_000, class: 9, ..Envelope::default() }, None);
+    let (mut envelope, mut shim) = (Envelope { frame: 1_000, class: TrafficClass(9), ..Envelope::default() }, None);
     let verdict = s.run(|pfc, node, fx| {
         let mut arrival = Arrival { id: PacketId(6), envelope: &mut envelope, from: Some(PortNo(1)), shim: &mut shim };
         pfc.on_taken(node, &mut arrival, PortNo(2), fx)
     });
-    assert_eq!((verdict, s.pfc.memory.in_use().2, s.pfc.waits_behind(PortNo(1), 7)), (Verdict::Pass, 7_000, vec![PortNo(2)]));
+    assert_eq!(
+        (verdict, s.pfc.memory.in_use().2, s.pfc.waits_behind(PortNo(1), TrafficClass(7))),
+        (Verdict::Pass, 7_000, vec![PortNo(2)])
+    );
     (0..7).for_each(|id| s.leaves(id));
-    assert_eq!((s.pfc.memory.in_use().2, s.pfc.waits_behind(PortNo(1), 7)), (0, vec![]));
+    assert_eq!((s.pfc.memory.in_use().2, s.pfc.waits_behind(PortNo(1), TrafficClass(7))), (0, vec![]));
 }
 
 /// A circle of pauses ends where a watchdog drops what waits, and not without.
@@ -431,7 +434,7 @@ fn the_short_way_decides_as_the_long_one() {
                 long.release(held);
             } else {
                 let [port, output] = [draw >> 8, draw >> 12].map(|bits| PortNo((bits % 3) as u16));
-                let class = if draw >> 20 & 3 == 0 { 1 } else { 3 };
+                let class = TrafficClass(if draw >> 20 & 3 == 0 { 1 } else { 3 });
                 let held = Held { port, output, class, bytes: 64 + (draws.next_u32() % 1_455) as u16, crossed: false };
                 asked += 1;
                 exact &= step % 16 != 0 || !short.is_low();
@@ -447,11 +450,11 @@ fn the_short_way_decides_as_the_long_one() {
                 if decided.is_ok() {
                     waiting.push(held);
                 }
-                let pauses = |memory: &Memory| (0..3).any(|port| memory.wants_pause(PortNo(port), 3, false));
+                let pauses = |memory: &Memory| (0..3).any(|port| memory.wants_pause(PortNo(port), TrafficClass(3), false));
                 assert!(!(quick && pauses(&long)), "{held:?} was taken the short way, and somebody has to pause");
             }
             assert_eq!((short.in_use(), short.lossy_in_use(), short.peaks()), (long.in_use(), long.lossy_in_use(), long.peaks()));
-            for (port, class) in [(0, 1), (1, 1), (2, 3)] {
+            for (port, class) in [(0, 1), (1, 1), (2, 3)].map(|(port, class)| (port, TrafficClass(class))) {
                 assert!(short.outputs(PortNo(port), class).eq(long.outputs(PortNo(port), class)));
             }
         }

@@ -3,10 +3,10 @@
 use super::cfr::Tuple;
 use super::{Port, Rcm, Task};
 use crate::mechanism::{Arrival, Effect, Effects, Node, PortNo, Verdict};
-use fanin_units::{Bytes, Time};
+use fanin_units::{Bytes, Time, TrafficClass};
 
 /// Packets of a flow in the queue of a port, which leave before the held packets of that flow.
-pub(super) fn queued(node: &mut dyn Node, port: PortNo, class: u8, tuple: &Tuple) -> u32 {
+pub(super) fn queued(node: &mut dyn Node, port: PortNo, class: TrafficClass, tuple: &Tuple) -> u32 {
     let places = 0..node.waiting(port, class);
     let waits = |place| node.waiting_at(port, class, place).is_some_and(|(other, _)| Tuple::of(&other) == *tuple);
     places.filter(|place| waits(*place)).count() as u32

@@ -4,7 +4,7 @@ use super::cfr::{Harmful, Tuple};
 use crate::PRIORITIES;
 use fanin_dataplane::rcm::{Bounds, Share, Window};
 use fanin_packet::PacketId;
-use fanin_units::Time;
+use fanin_units::{Time, TrafficClass};
 use std::collections::{BTreeSet, VecDeque};
 
 /// State of the control of a port.
@@ -121,7 +121,7 @@ impl Control {
             return Vec::new();
         }
         let mut gone = Vec::new();
-        for class in 0..PRIORITIES {
+        for class in TrafficClass::all(PRIORITIES) {
             let (out, kept) = std::mem::take(&mut self.held[class]).into_iter().partition(|held| over.contains(&held.tuple));
             self.held[class] = kept;
             gone.extend(<VecDeque<Held>>::into_iter(out));
@@ -162,8 +162,8 @@ impl Control {
     }
 
     /// True if packets of a class are held.
-    pub(super) fn holds_class(&self, class: u8) -> bool {
-        !self.held[usize::from(class).min(PRIORITIES - 1)].is_empty()
+    pub(super) fn holds_class(&self, class: TrafficClass) -> bool {
+        !self.held[class.index().min(PRIORITIES - 1)].is_empty()
     }
 
     /// Size W of the window, where windows run.
@@ -187,7 +187,7 @@ impl Control {
     pub(super) fn hold(
         &mut self,
         now: Time,
-        (id, class, frame): (PacketId, u8, u16),
+        (id, class, frame): (PacketId, TrafficClass, u16),
         tuple: Tuple,
         queued: impl FnOnce() -> u32,
     ) {
@@ -198,7 +198,7 @@ impl Control {
         if self.bytes == 0 {
             self.head = 0;
         }
-        self.held[usize::from(class).min(PRIORITIES - 1)].push_back(Held { id, tuple, frame, since: now });
+        self.held[class.index().min(PRIORITIES - 1)].push_back(Held { id, tuple, frame, since: now });
         self.bytes += u64::from(frame);
         self.peaks.bytes = self.peaks.bytes.max(self.bytes);
     }
@@ -235,7 +235,7 @@ impl Control {
         now: Time,
         settings: &Settings,
         (data, paces): (bool, bool),
-        is_paused: impl Fn(u8) -> bool,
+        is_paused: impl Fn(TrafficClass) -> bool,
     ) -> Option<(PacketId, u16)> {
         let before = self.bytes;
         let Some(id) = self.turn(now, settings, (data, paces), is_paused) else {
@@ -270,13 +270,13 @@ impl Control {
         now: Time,
         settings: &Settings,
         (data, paces): (bool, bool),
-        is_paused: impl Fn(u8) -> bool,
+        is_paused: impl Fn(TrafficClass) -> bool,
     ) -> Option<PacketId> {
         self.stalled = !data;
-        for class in 0..PRIORITIES {
+        for class in TrafficClass::all(PRIORITIES) {
             let Some(head) = self.held[class].front().copied() else { continue };
             let first = self.flows.iter().any(|flow| flow.tuple == head.tuple && flow.queued > 0);
-            if first || is_paused(class as u8) {
+            if first || is_paused(class) {
                 continue;
             }
             let share = self.share(settings, (data, paces))?;
@@ -370,7 +370,7 @@ impl Control {
     /// held. `queued`: packets of its flow that are in the port's queue now, before those that are held.
     pub(super) fn dropped(&mut self, id: PacketId, tuple: &Tuple, queued: impl FnOnce() -> u32) -> bool {
         self.counted.remove(&id);
-        for class in 0..PRIORITIES {
+        for class in TrafficClass::all(PRIORITIES) {
             if let Some(place) = self.held[class].iter().position(|held| held.id == id) {
                 let held = self.held[class].remove(place);
                 held.iter().for_each(|held| self.forget(held));
@@ -431,7 +431,7 @@ mod tests {
     }
 
     fn hold(control: &mut Control, id: u32, frame: u16, flow: u32) {
-        control.hold(at(u64::from(id)), (PacketId(id), 0, frame), tuple(flow), || 0);
+        control.hold(at(u64::from(id)), (PacketId(id), TrafficClass(0), frame), tuple(flow), || 0);
     }
 
     /// The wire is free while the queue has a packet: what is held and leaves.
@@ -485,11 +485,11 @@ mod tests {
     #[test]
     fn flows_and_classes_that_are_held() {
         let mut control = running();
-        assert!(control.is_empty() && !control.holds(&tuple(1)) && !control.holds_class(0));
+        assert!(control.is_empty() && !control.holds(&tuple(1)) && !control.holds_class(TrafficClass(0)));
         hold(&mut control, 10, 1_500, 1);
         hold(&mut control, 11, 500, 2);
         assert!(control.holds(&tuple(1)) && control.holds(&tuple(2)) && !control.holds(&tuple(3)));
-        assert!(control.holds_class(0) && !control.holds_class(1));
+        assert!(control.holds_class(TrafficClass(0)) && !control.holds_class(TrafficClass(1)));
         assert_eq!((turn(&mut control), control.holds(&tuple(1)), control.holds(&tuple(2))), (Some(10), false, true));
         assert_eq!((turn(&mut control), control.holds(&tuple(2)), control.is_empty()), (Some(11), false, true));
         assert_eq!(control.peaks.bytes, 2_000);
@@ -500,7 +500,7 @@ mod tests {
     #[test]
     fn bytes_before_the_first_that_is_held() {
         let mut control = running();
-        control.hold(at(4), (PacketId(10), 0, 1_500), tuple(1), || 1);
+        control.hold(at(4), (PacketId(10), TrafficClass(0), 1_500), tuple(1), || 1);
         sent(&mut control, 5, 1_000, 1);
         assert_eq!(control.head, 1_000, "the last of its own that was queued: from here on it is the first");
         sent(&mut control, 6, 1_000, 2);
@@ -529,8 +529,8 @@ mod tests {
     #[test]
     fn drops_of_what_is_held() {
         let mut control = running();
-        control.hold(at(4), (PacketId(10), 0, 1_500), tuple(1), || 2);
-        control.hold(at(4), (PacketId(11), 1, 1_500), tuple(2), || 0);
+        control.hold(at(4), (PacketId(10), TrafficClass(0), 1_500), tuple(1), || 2);
+        control.hold(at(4), (PacketId(11), TrafficClass(1), 1_500), tuple(2), || 0);
         assert_eq!(turn(&mut control), Some(11), "of another class; two frames of flow 1 leave before its own");
         assert!(!control.dropped(PacketId(99), &tuple(1), || 0) && control.bytes() == 1_500);
         assert!(control.dropped(PacketId(10), &tuple(1), || 0));

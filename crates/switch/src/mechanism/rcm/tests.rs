@@ -9,7 +9,7 @@ use crate::mechanism::testing::site;
 use crate::PortView;
 use fanin_packet::{Envelope, Framing};
 use fanin_params::defaults;
-use fanin_units::{FlowId, HostId};
+use fanin_units::{FlowId, HostId, TrafficClass};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -41,7 +41,7 @@ struct Here {
     inputs: u64,
     free_at: Time,
     paused: bool,
-    paused_class: Option<u8>,
+    paused_class: Option<TrafficClass>,
     ways: Vec<PortNo>,
     /// At a combined switch; then the queue is what waits in virtual output queues, too.
     combined: bool,
@@ -85,16 +85,16 @@ impl Node for Here {
             0
         }
     }
-    fn is_paused(&self, port: PortNo, class: u8) -> bool {
+    fn is_paused(&self, port: PortNo, class: TrafficClass) -> bool {
         port == OUT && (self.paused || self.paused_class == Some(class))
     }
     fn packet(&self, packet: PacketId) -> Option<Envelope> {
         self.packets.get(&packet).copied()
     }
-    fn waiting(&self, _: PortNo, _: u8) -> usize {
+    fn waiting(&self, _: PortNo, _: TrafficClass) -> usize {
         self.queue.len()
     }
-    fn waiting_at(&self, _: PortNo, _: u8, place: usize) -> Option<(Envelope, Option<fanin_packet::Shim>)> {
+    fn waiting_at(&self, _: PortNo, _: TrafficClass, place: usize) -> Option<(Envelope, Option<fanin_packet::Shim>)> {
         Some((self.packets[self.queue.get(place)?], None))
     }
 }
@@ -352,7 +352,7 @@ fn a_paused_class_holds_up_no_other() {
         [(false, WhenIdle::Send), (true, WhenIdle::Send), (false, WhenIdle::Wait), (true, WhenIdle::Wait)]
     {
         let mut play = Play::at(&RcmParams { sar: false, q_eq: Bytes(10_000_000), when_idle, ..params() }, combined);
-        let other = Envelope { class: 1, ..flow(2) };
+        let other = Envelope { class: TrafficClass(1), ..flow(2) };
         play.hear(OUT, 63, &[1, 2]);
         (0..20).for_each(|_| {
             play.arrive(flow(1));
@@ -366,7 +366,7 @@ fn a_paused_class_holds_up_no_other() {
             while play.turn() {}
         }
         assert!(play.rcm.ports[OUT.index()].control.is_running());
-        play.node.paused_class = Some(0);
+        play.node.paused_class = Some(TrafficClass(0));
         play.hear(OUT, 63, &[1, 2]);
         assert_eq!(play.arrive(flow(1)), Verdict::Hold, "it is paused");
         play.timer(play.node.now);

@@ -384,7 +384,7 @@ mod tests {
         c.on_ack(&mut s, &Feedback { now: at(54), ..Feedback::default() });
         assert_eq!(c.alpha, 1.0);
         c.on_ack(&mut s, &Feedback { now: at(55), ..Feedback::default() });
-        assert_eq!(c.alpha, 0.75);
+        assert_eq!((c.alpha, RateControl::alpha(&c)), (0.75, Some(0.75)));
         c.on_ack(&mut s, &Feedback { now: at(165), ..Feedback::default() });
         assert_eq!(c.alpha, 0.75 * 0.75 * 0.75);
         let (alpha, rate) = (c.alpha, c.current);

@@ -38,11 +38,15 @@ fn what_is_held_is_counted_in_packets_and_bytes() {
     assert_eq!(play.rcm.peaks()[0], 15_000);
     assert_eq!(play.rcm.longest_queue(), Some((OUT, Bytes(15_000))));
     assert_eq!(play.rcm.held().len(), 10);
-    assert!(play.rcm.holds_for(OUT, 0) && !play.rcm.holds_for(OUT, 1) && !play.rcm.holds_for(OTHER, 0));
+    assert!(
+        play.rcm.holds_for(OUT, TrafficClass(0))
+            && !play.rcm.holds_for(OUT, TrafficClass(1))
+            && !play.rcm.holds_for(OTHER, TrafficClass(0))
+    );
     while play.turn() {}
     let counts = play.rcm.counts();
     assert_eq!((counts.held, counts.released, play.rcm.held().len()), (10, 10, 0));
-    assert!(counts.windows > 0 && !play.rcm.holds_for(OUT, 0));
+    assert!(counts.windows > 0 && !play.rcm.holds_for(OUT, TrafficClass(0)));
     assert_eq!(play.rcm.peaks()[0], 15_000, "the most stays");
 }
 
@@ -54,7 +58,7 @@ fn what_may_go_on_crosses_when_it_is_looked_at() {
     (0..14).for_each(|_| assert!(play.arrive(flow(1)) != Verdict::Take));
     while play.turn() {}
     assert!(play.rcm.ports[OUT.index()].control.is_running());
-    play.node.paused_class = Some(0);
+    play.node.paused_class = Some(TrafficClass(0));
     assert_eq!(play.arrive(flow(1)), Verdict::Hold, "its class is paused");
     play.node.paused_class = None;
     let left = play.left.len() + play.node.queue.len();

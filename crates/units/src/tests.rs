@@ -100,7 +100,7 @@ fn classes_are_bits_of_a_set_and_index_tables() {
     let there: Vec<u8> = QueueClass::all(8).filter(|class| class.is_in(set)).map(|class| class.0).collect();
     assert_eq!(there, [0, 5, 7]);
     assert_eq!(there.iter().fold(0, |all, class| all | TrafficClass(*class).bit()), set);
-    let mut table = vec![3, 4];
+    let mut table = [3, 4];
     table[QueueClass(1)] += 1;
     assert_eq!((table[QueueClass(1)], table[..][TrafficClass::FIRST]), (5, 3));
     assert_eq!((QueueClass(6).index(), QueueClass(6).to_string()), (6, "6".to_string()));

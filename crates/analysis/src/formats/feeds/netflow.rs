@@ -87,7 +87,7 @@ fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> 
     Ok(Box::new(Flows::default()))
 }
 
-/// What one record tells, as it is being read.
+/// Values of one record so far.
 #[derive(Clone, Debug, Default)]
 struct Record {
     octets: Option<u64>,

@@ -26,7 +26,7 @@ _MAGIC: Final = (0xA1B2C3D4, 0xA1B23C4D)
 _SNAP: Final = 262_144
 _TIMES: Final = 4
 _BESIDES: Final = 1 << 20
-"""A target's capture may have so many times the bytes that are expected, and these besides: what it says of more is of no use."""
+"""A target's capture may have so many times the bytes that go in or should leave, and these besides."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import subprocess
 import sys
 import tracemalloc
 from collections import Counter
@@ -140,6 +141,15 @@ def test_targets_and_mechanisms_that_have_no_captures(tmp_path: Path) -> None:
     sleeps = [sys.executable, "-c", "import time; time.sleep(60)"]
     found = conform_captures("pdn", sleeps, tmp_path, {"cases": ["hurry"]}, timeout_s=0.3)
     assert str(found.failure).startswith("it did not end within 0.3 s (--timeout gives it longer), and it wrote no capture ")
+
+
+def test_the_example_says_that_a_capture_is_of_another_mechanism(example: str, tmp_path: Path) -> None:
+    found = conform_captures("pdn", [example], tmp_path, {"cases": ["hurry"]})
+    assert found.failure is not None
+    assert found.failure.startswith("it ended with status 1")
+    assert found.last_words.startswith("a sequence without rate= is none of s-ecn: room=200 ")
+    alone = subprocess.run([example], capture_output=True, text=True, check=False)
+    assert (alone.returncode, alone.stderr) == (2, "usage: s_ecn_pcap IN OUT\n")
 
 
 def test_a_target_that_floods_its_standard_error_is_heard_at_its_end_alone(tmp_path: Path) -> None:

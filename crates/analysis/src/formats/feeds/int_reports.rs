@@ -378,7 +378,8 @@ mod tests {
             assert_eq!(are_reports(&report(bits, domain, words)), right, "{bits:#x} {domain} {words}");
         }
         let stacked = |bits: u16, domain: u16| {
-            let md = [&[0x10, 5, 0, 0, 0x20, 0, 2, 6][..], &bits.to_be_bytes(), &[0; 2], &domain.to_be_bytes(), &[0; 10]].concat();
+            let md =
+                [&[0x10, 5, 0, 0, 0x20, 0, 2, 6][..], &bits.to_be_bytes(), &[0; 2], &domain.to_be_bytes(), &[0; 10]].concat();
             let tcp = [&[0; 12][..], &[0x50, 0x10, 0, 0, 0, 0, 0, 0]].concat();
             let ip = [0x45, 0, 0, 64, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
             let frame = [&ip[..], &tcp, &md].concat();

@@ -499,9 +499,8 @@ impl Decode for Table {
         true
     }
 
-    fn follows(&mut self) -> Result<(), Problem> {
+    fn follows(&mut self) {
         self.follows = true;
-        Ok(())
     }
 
     fn finish(&mut self, notes: &mut Vec<String>) {

@@ -56,12 +56,7 @@ pub trait Decode: Send {
     }
 
     /// Notes that the stream has no end: what could wait for it in a file is told as it comes.
-    ///
-    /// # Errors
-    /// Nothing can be told before the end.
-    fn follows(&mut self) -> Result<(), Problem> {
-        Ok(())
-    }
+    fn follows(&mut self) {}
 
     /// Adds notes for the end of the stream.
     fn finish(&mut self, _notes: &mut Vec<String>) {}
@@ -254,7 +249,7 @@ impl StreamedFile {
         let in_file = |problem: Problem| if problem.file.is_none() { problem.file(&file.path) } else { problem };
         let mut decoder = (self.make)(self.mapping.as_ref(), &file.port_name()).map_err(in_file)?;
         if file.place.open()?.grows() {
-            decoder.follows().map_err(in_file)?;
+            decoder.follows();
         }
         let (input, gauge) = file.open()?;
         Ok(Reader {

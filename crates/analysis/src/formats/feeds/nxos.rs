@@ -239,12 +239,6 @@ impl Decode for Bursts {
         true
     }
 
-    /// Records come by queue, not by time, and those that are early once more.
-    fn follows(&mut self) -> Result<(), Problem> {
-        let problem = Problem::new("is what burst-detect prints, which cannot be read as it comes: it is not in order of time");
-        Err(problem.suggestion("fanin analyze reads it when it is complete"))
-    }
-
     fn finish(&mut self, notes: &mut Vec<String>) {
         notes.push("of a queue below its rise threshold nothing is told; drops and flows are in no record".into());
         if self.repeated > 0 {

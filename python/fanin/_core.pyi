@@ -55,7 +55,7 @@ class Live:
 
     @staticmethod
     def needs_beginning(start: bytes) -> bool:
-        """Whether a file that begins so has parts that cannot be read alone."""
+        """Return whether a file with this start has parts that cannot be read alone."""
 
     def settle(self) -> None:
         """Go on with what there is, if the stream is slow: called a few times a second."""

@@ -49,7 +49,7 @@ class FrameDifference(Difference):
 
     @property
     def columns(self) -> list[str]:
-        """What is compared: frames."""
+        """Columns that are compared: of a capture, whole frames."""
         return ["frame"]
 
 

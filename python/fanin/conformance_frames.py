@@ -38,7 +38,7 @@ class Leaves(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What a device is given, and what has to leave it: `row` of `sequence`; the settings are row -1."""
+    """Frame or settings that a device is given, and the frames that have to leave it then; the settings are row -1."""
 
     sequence: int
     row: int

@@ -356,6 +356,17 @@ def test_where_the_rule_says_yes_the_interval_holds() -> None:
 # -- the page ------------------------------------------------------------------------------------------------------------
 
 
+NEVER = {
+    "times and slowdowns of flows of one size other than `>=1MB`": r"fct/(?!all\.|>=1MB\.).*",
+    "`fct/all.p95_ps`": r"fct/all\.p95_ps",
+    "slowdowns of all flows but the median": r"fct/all\.slowdown_(?!p50).*",
+    "`queue/between_switches.p99_bytes`": r"queue/between_switches\.p99_bytes",
+    "`total.drops`": r"total\.drops",
+    "`total.retransmits`": r"total\.retransmits",
+}
+"""What the page says of the metrics that are never sure, and which those are."""
+
+
 def test_the_page_lists_every_metric_that_was_measured_with_its_seeds() -> None:
     listed = re.findall(
         r"^\| `([^`]+)` \| (\w+) \|(?: [^|]+\|){3} (\w+) \|(?: [^|]+\|){3}$", MEASURED.read_text(encoding="utf-8"), re.MULTILINE
@@ -365,5 +376,16 @@ def test_the_page_lists_every_metric_that_was_measured_with_its_seeds() -> None:
         (name, *(words[simulated.seeds_of(name, kind)] for kind in ("means", "differences"))) for name in real_seeds.names()
     ]
     classes = re.findall(r"^\| (\w+) \| (\w+) \| (`fct/.*|`q.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    sure = [row for row in listed if row[1:] != ("never", "never")]
-    assert sorted(sure) == sorted((name, *seeds) for *seeds, names in classes for name in re.findall(r"`([^`]+)`", names))
+    sure = sorted((name, *seeds) for *seeds, names in classes for name in re.findall(r"`([^`]+)`", names))
+    assert sure == sorted(row for row in listed if row[1:] != ("never", "never"))
+    sentence = re.search(
+        r"^All other metrics are \*\*never\*\* sure, with any number of seeds: (.+?)\. ", PAGE.read_text("utf-8"), re.MULTILINE
+    )
+    assert sentence is not None
+    assert re.split(", (?=`|times|slowdowns)", sentence[1]) == list(NEVER)
+    never = [name for name, *seeds in listed if seeds == ["never", "never"]]
+    for phrase, metrics in NEVER.items():
+        described = [name for name in real_seeds.names() if re.fullmatch(metrics, name)]
+        assert described, phrase
+        assert set(described) <= set(never), phrase
+    assert [name for name in never if not any(re.fullmatch(metrics, name) for metrics in NEVER.values())] == []

@@ -60,7 +60,7 @@ macro_rules! class {
                 (0..count as u8).map($name)
             }
 
-            /// This class as an index into a table that has one entry per class.
+            /// Index of the class in a table that has one entry per class.
             #[inline(always)]
             pub const fn index(self) -> usize {
                 self.0 as usize

@@ -12,20 +12,20 @@ from urllib.parse import urlsplit
 __all__ = ["Outcome", "Poster", "is_address"]
 
 Outcome = Literal["sent", "refused", "failed"]
-"""Of a post: it arrived; it would be refused again; it may arrive when it is tried again."""
+"""How a post ended: it arrived; it would be refused again; it may arrive when it is tried again."""
 
 _TIMEOUT: Final = 5.0
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """What is posted goes where the user says, and nowhere else."""
+    """Handler that follows no redirect: what is posted goes where the user says, and nowhere else."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         """Follow nothing."""
 
 
 def is_address(text: Any) -> bool:
-    """Whether this is an address that can be posted to."""
+    """Return whether a text is an address that can be posted to."""
     try:
         parts = urlsplit(text) if isinstance(text, str) else None
     except ValueError:

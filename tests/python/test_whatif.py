@@ -218,8 +218,21 @@ def test_no_model_is_made_of_a_day_without_samples(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"96\.25 GB would leave while it is not empty, where 15 GB is the most"):
         whatif(slow, columns="time=time_s:s,queue=queue_bytes:B", rate="10Gbps")
     options = samples(csv, empty=True)
-    with pytest.raises(ValueError, match=r"port jump: the queue is empty in all 400 samples; accepted: samples in which"):
+    with pytest.raises(ValueError, match=r"port jump: the queue is empty in all 399 samples; accepted: samples in which"):
         whatif(csv, **options)
+    packets_of = "time=time_ns:ns,queue=queue_bytes:B,frame=frame:B,flow=flow"
+    for jump, count, words in (
+        (
+            86_400 * 10**9,
+            200,
+            r"to its last there are 86400 s, too long .* where 600 s is the most; its longest silence is 86400 s",
+        ),
+        (0, 1, "1 packet: too few to hold a model against; accepted: 5 or more"),
+    ):
+        lines = [f"{n * 1200 + jump * (n > 100)},{n * 500},1500,f{n % 4}" for n in range(count)]
+        slow.write_text("\n".join(["time_ns,queue_bytes,frame,flow", *lines, ""]), encoding="utf-8")
+        with pytest.raises(ValueError, match=words):
+            whatif(slow, columns=packets_of, rate="10Gbps")
     # A simulated port whose packets are a day apart is looked at for so long and no longer.
     rows = {"time_ps": [0, 86_400 * 10**12], "queue_bytes": [0, 0], "frame_bytes": [1000, 1000], "dropped": [False, False]}
     moments, held = sampled(pl.DataFrame(rows), 8e6, 10**6, 0.5, largest=True)

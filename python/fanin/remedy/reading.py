@@ -58,6 +58,10 @@ _BUFFERS: Final = 12
 _LEAST_BUFFER: Final = 8 * 1518
 """How many buffers are tried where the trace shows none, and the smallest."""
 
+_LONGEST_PS: Final = 600 * 10**12
+_FEWEST: Final = 5
+"""Time from a trace's first data to its last beyond which it is not modelled [ps], and packets below which it is not."""
+
 _MOST_SENT: Final = 15_000_000_000
 """Bytes that a port may have sent while its samples were not empty: a fan-in that is fitted sends them some hundred times."""
 
@@ -225,7 +229,9 @@ def measured(analysis: Analysis, port: dict[str, Any], kind: str, *, largest: bo
     if port["rate_bps"] is None or port["rate_from"] == "lower_bound":
         raise ValueError("a model needs the speed of the port: --rate")
     if kind == "behind":
-        return View("behind", 0.0), seen.behind(analysis, port)
+        shown = seen.behind(analysis, port)
+        _one_burst(port, shown)
+        return View("behind", 0.0), shown
     records = analysis.records.filter(pl.col("port") == port["port"]).sort("time_ps", maintain_order=True)
     above = float(port["detect"].get("above_bytes") or 0)
     if kind in ("flows", "result"):
@@ -233,12 +239,34 @@ def measured(analysis: Analysis, port: dict[str, Any], kind: str, *, largest: bo
         rate = float(port["rate_bps"]) * counted / (counted + int(port["overhead_bytes"]))
         drops = port["dropped"] is not None
         shown = seen.packets(records, rate, above, drops=drops)
+        if kind == "flows":
+            if records.height < _FEWEST:
+                there = show.many(records.height, "packet")
+                raise ValueError(f"port {port['port']}: {there}: too few to hold a model against; accepted: {_FEWEST} or more")
+            _one_burst(port, shown)
         return View("packets", above, scale, 0, drops), shown
     times, queue, dropped = _samples(analysis, port)
     every = _every(times)
     _busy_samples(analysis, port, times, queue, every)
     view = View("largest" if largest else "samples", above, 1.0, every, dropped is not None)
     return view, seen.samples(times, queue, dropped, view)
+
+
+def _one_burst(port: dict[str, Any], shown: seen.Seen) -> None:
+    """Refuse packets over so long a time that no simulation of it would end soon.
+
+    Raises
+    ------
+    ValueError
+        How long it is, and what to do.
+    """
+    lasted = shown.lasted_ps or 0
+    if lasted > _LONGEST_PS:
+        raise ValueError(
+            f"port {port['port']}: from its first data to its last there are {show.duration(lasted)}, too long for a model of one "
+            f"burst, where {show.duration(_LONGEST_PS)} is the most; its longest silence is {show.duration(shown.silent_ps)}; "
+            "accepted: one burst of it, by --stop TIME or a trace that is cut"
+        )
 
 
 def _scale(analysis: Analysis, records: pl.DataFrame) -> tuple[float, int]:

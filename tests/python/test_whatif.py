@@ -233,6 +233,12 @@ def test_no_model_is_made_of_a_day_without_samples(tmp_path: Path) -> None:
         slow.write_text("\n".join(["time_ns,queue_bytes,frame,flow", *lines, ""]), encoding="utf-8")
         with pytest.raises(ValueError, match=words):
             whatif(slow, columns=packets_of, rate="10Gbps")
+    lines = [f"{n * 1200},{n * 500},1500,f{n % 4}" for n in range(200)]
+    slow.write_text("\n".join(["time_ns,queue_bytes,frame,flow", *lines, ""]), encoding="utf-8")
+    with pytest.raises(
+        ValueError, match=r"what arrived takes 2400 s to send at 1 kb/s, where 600 s .*: the port's own speed, --rate"
+    ):
+        whatif(slow, columns=packets_of, rate="1Kbps")
     # A simulated port whose packets are a day apart is looked at for so long and no longer.
     rows = {"time_ps": [0, 86_400 * 10**12], "queue_bytes": [0, 0], "frame_bytes": [1000, 1000], "dropped": [False, False]}
     moments, held = sampled(pl.DataFrame(rows), 8e6, 10**6, 0.5, largest=True)

@@ -231,8 +231,10 @@ def measured(analysis: Analysis, port: dict[str, Any], kind: str, *, largest: bo
     if kind == "behind":
         shown = seen.behind(analysis, port)
         _one_burst(port, shown)
+        _sends_in_time(port, analysis.records.filter(pl.col("port") == port["port"]))
         return View("behind", 0.0), shown
     records = analysis.records.filter(pl.col("port") == port["port"]).sort("time_ps", maintain_order=True)
+    _sends_in_time(port, records)
     above = float(port["detect"].get("above_bytes") or 0)
     if kind in ("flows", "result"):
         scale, counted = _scale(analysis, records)
@@ -266,6 +268,22 @@ def _one_burst(port: dict[str, Any], shown: seen.Seen) -> None:
             f"port {port['port']}: from its first data to its last there are {show.duration(lasted)}, too long for a model of one "
             f"burst, where {show.duration(_LONGEST_PS)} is the most; its longest silence is {show.duration(shown.silent_ps)}; "
             "accepted: one burst of it, by --stop TIME or a trace that is cut"
+        )
+
+
+def _sends_in_time(port: dict[str, Any], records: pl.DataFrame) -> None:
+    """Refuse a speed at which a port could not have sent what arrived.
+
+    Raises
+    ------
+    ValueError
+        How long it would have taken, and what to do.
+    """
+    takes = float(records["frame_bytes"].sum() or 0) * 8e12 / float(port["rate_bps"])
+    if takes > _LONGEST_PS:
+        raise ValueError(
+            f"port {port['port']}: what arrived takes {show.duration(takes)} to send at {show.rate(port['rate_bps'])}, where "
+            f"{show.duration(_LONGEST_PS)} is the most that is modelled; accepted: the port's own speed, --rate"
         )
 
 

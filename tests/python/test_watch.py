@@ -318,7 +318,7 @@ class TestStreams:
             report = watch.watch.hub.reports[source.name]
             assert (report["kind"], report["refused"]) == ("sflow", 2)
             assert len(watch.said) == 1
-            assert "is no datagram that can be read: 'text'" in watch.said[0]
+            assert watch.said[0].endswith("'text' is no datagram that can be read; accepted: sFlow, as those after it are")
             latest, _ = watch.watch.hub.latest(source.name)
             assert begun < latest < time.time() + 1
         assert [burst.port for burst in watch.bursts][:1] == ["10.0.0.1 if 7"]

@@ -21,6 +21,7 @@ import pytest
 
 import fanin
 from fanin.watch.hub import Burst
+from fanin.watch.positions import Place, Positions
 from watching import HEADER, once, rows, running, written
 
 ROOT = Path(__file__).parents[2]
@@ -304,6 +305,7 @@ class TestStreams:
         ):
             source = watch.watch.hub.sources[0]
             watch.until(lambda: source.counts.opened == 1)
+            sender.sendto(b"hello", ("127.0.0.1", port))
             begun = time.time()
             for i in range(40):
                 # 10 ms of 10 Gb/s are 12.5 MB: ten of forty are busy.
@@ -314,7 +316,9 @@ class TestStreams:
                 time.sleep(0.01)
             watch.until(lambda: sum(watch.counts().values()) == 39)
             report = watch.watch.hub.reports[source.name]
-            assert (report["kind"], report["refused"]) == ("sflow", 1)
+            assert (report["kind"], report["refused"]) == ("sflow", 2)
+            assert len(watch.said) == 1
+            assert watch.said[0].endswith("'text' is no datagram that can be read; accepted: sFlow, as those after it are")
             latest, _ = watch.watch.hub.latest(source.name)
             assert begun < latest < time.time() + 1
         assert [burst.port for burst in watch.bursts][:1] == ["10.0.0.1 if 7"]
@@ -471,10 +475,44 @@ class TestCommand:
         assert done.returncode == 2
         assert "time: is not found" in done.stderr
         assert "stdin: 8 B read" in done.stderr
-        bad = written(tmp_path / "state.json", "{}")
-        done = self.run(str(written(tmp_path / "a.csv", HEADER + rows(1))), "--once", "--no-page", "--state", str(bad))
-        assert done.returncode == 2
-        assert "is no state of fanin watch" in done.stderr
+
+    def test_a_state_that_is_none_is_refused_in_words_of_the_user(self, tmp_path: Path) -> None:
+        state = tmp_path / "state.json"
+        place = {"device": 1, "inode": 2, "offset": 3, "fingerprint": "00"}
+        for lacking in (None, {}, {**place, "offset": -1}, {**place, "offset": "3"}, {**place, "fingerprint": "xyz"}):
+            wrong = {"schema": "watch-state/1", "sources": {"a.csv": {"a.csv": lacking}}}
+            written(state, json.dumps({} if lacking is None else wrong))
+            with pytest.raises(ValueError, match=r"state.json: is no state of fanin watch; accepted: .* remove it") as error:
+                Positions(state)
+            assert "__init__" not in str(error.value)
+            assert "'schema'" not in str(error.value)
+        written(state, json.dumps({"schema": "watch-state/1", "sources": {"a.csv": {"a.csv": place}}}))
+        assert Positions(state).get("a.csv", "a.csv") == Place(1, 2, 3, "00")
+
+    def test_nothing_at_all_is_said(self) -> None:
+        for text, size in (("", "0 B"), (HEADER, f"{len(HEADER)} B")):
+            done = self.run("-", "--once", "--no-page", text=text)
+            assert done.returncode == 0
+            assert f"stdin: no record has come, in {size}" in done.stderr
+
+    def test_that_nobody_listens_is_said_once_and_no_success(self) -> None:
+        source = f"tcp://127.0.0.1:{free_port()}"
+        command = [sys.executable, "-c", "from fanin.cli import app; app()", "watch", source, "--no-page"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            assert process.stderr.readline() == f"{source}: does not answer: Connection refused\n"
+            time.sleep(1.2)  # it is tried again
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+        assert process.returncode == 2
+        assert err.count("does not answer") == 1, err
+        assert f"error: {source}: does not answer: Connection refused\n" in err
+
+    def test_ctrl_c_while_it_is_loaded_shows_no_traceback(self) -> None:
+        late = "import sys, os, signal; sys.meta_path.insert(0, type('Late', (), {'find_spec': staticmethod(lambda name, *_: "
+        late += "os.kill(os.getpid(), signal.SIGINT) if name == 'typer' else None)})); from fanin.cli import app; app()"
+        done = subprocess.run([sys.executable, "-c", late, "watch", "-"], capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
 
 
 def resident() -> int:

@@ -386,12 +386,14 @@ class TestAlerts:
         assert hook.fired["r"] == 100
         while not hook.poster.news if hook.poster is not None else True:
             time.sleep(0.01)
-        assert hook.waiting + hook.outcomes()["left_out"] in (99, 100)
+        assert hook.waiting + hook.outcomes()["left_out"] == 100
         assert 95 <= hook.outcomes()["left_out"] <= 97
         assert hook.poster is not None
         (news,) = hook.poster.news
         assert news == "webhook http://127.0.0.1:1/nobody: does not answer: Connection refused"
+        assert (hook.waiting, hook.undelivered) == (100 - hook.outcomes()["left_out"], 100), "the one in hand waits too"
         hook.close(0.1)
+        assert hook.undelivered == 100
 
     def test_that_a_webhook_is_down_is_said_once_and_that_it_is_back(
         self, tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch

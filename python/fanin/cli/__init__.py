@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fanin.cli import early  # first: what follows takes half a second
+
+# isort: split
 import copy
 import json
 import platform
@@ -63,9 +66,9 @@ class _Commands(typer.core.TyperGroup):
                     param.type = kind
 
 
-def _help(*examples: str, page: str) -> str:
-    """Return what stands below the options of a command: examples, and the page of the documentation that says more."""
-    return "\n\n".join([f"Example: {escape(example)}" for example in examples] + [f"Read on: {page}", EXIT_HELP])
+def _help(*examples: str, page: str, status: str = EXIT_HELP) -> str:
+    """Return what stands below the options of a command: examples, the page of the documentation that says more, exit status."""
+    return "\n\n".join([f"Example: {escape(example)}" for example in examples] + [f"Read on: {page}", status])
 
 
 app = App(
@@ -250,7 +253,7 @@ app.command("init", epilog=_help(*_init.EXAMPLES, page="docs/scenario.md"))(_ini
 app.command("show", epilog=_help(*_show.EXAMPLES, page="docs/cli.md"))(_show.show)
 app.command("explain", epilog=_help(*_explain.EXAMPLES, page="docs/explain.md"))(_explain.explain)
 app.command("analyze", epilog=_help(*_analyze.EXAMPLES, page="docs/tutorials/capture.md, docs/analyze.md"))(_analyze.analyze)
-app.command("watch", epilog=_help(*_watch.EXAMPLES, page="docs/watch.md"))(_watch.watch)
+app.command("watch", epilog=_help(*_watch.EXAMPLES, page="docs/watch.md", status=_watch.EXIT_HELP))(_watch.watch)
 app.command("compare", epilog=_help(*_compare.EXAMPLES, page="docs/tutorials/sweep.md, docs/compare.md"))(_compare.compare)
 app.command("plot", epilog=_help(*_plot.EXAMPLES, page="docs/compare.md"))(_plot.plot)
 app.command("conform", epilog=_help(*_conform.EXAMPLES, page="docs/dataplanes.md, docs/vectors.md"))(_conform.conform_)
@@ -531,3 +534,6 @@ def version() -> None:
 def man() -> None:
     """Print the manual page, for man."""
     typer.echo(_man.manual(get_command(app), _core.version()), nl=False)
+
+
+early.over()

@@ -20,11 +20,16 @@ if TYPE_CHECKING:
     from fanin.watch.hub import Burst, Hub
     from fanin.watch.watching import Watch
 
-__all__ = ["EXAMPLES", "watch"]
+__all__ = ["EXAMPLES", "EXIT_HELP", "watch"]
 
 EXAMPLES = (
     "fanin watch /var/log/switch7.csv --rate 100Gbps --columns 'time=ts_ns:ns,port=if,queue=qlen:B'",
     "ssh switch7 queue-monitor --json | fanin watch - --columns 'time=t:ns,queue=depth:cells(208B)' --rules alerts.toml",
+)
+
+EXIT_HELP: Final = (
+    "Exit status: 0 ended, by itself or by Ctrl-C, 1 a disk is full, 2 bad input or no source could be read, "
+    "130 interrupted before the watch began."
 )
 
 SETTINGS: Final = ("port", "rate", "by", "above", "until", "window", "share", "merge", "rtt", "overhead", "columns")
@@ -82,10 +87,10 @@ def watch(
     **settings: Any,
 ) -> None:
     """Watch queues as their records come: bursts as they end, a live page, metrics, alerts. Ctrl-C ends it."""
-    from fanin.watch import rules as of_rules
-    from fanin.watch.watching import Choices, Watch
-
     with failures(rules, page="docs/watch.md"), contextlib.ExitStack() as stack:
+        from fanin.watch import rules as of_rules
+        from fanin.watch.watching import Choices, Watch
+
         choices = Choices(
             once=once,
             new=new,
@@ -111,7 +116,9 @@ def watch(
         say(f"error: {problem}", "red")
     if not quiet and not as_json:
         _summary(watched.hub)
-    if watched.problems and all(source.problem is not None for source in watched.hub.sources):
+    for line in watched.missing():
+        say(line, "yellow")
+    if watched.problems and all(source.failure is not None for source in watched.hub.sources):
         raise typer.Exit(EXIT_BAD_INPUT)
 
 
@@ -159,6 +166,7 @@ def _served(watched: Watch, port: int, sources: list[str], *, quiet: bool) -> It
 
 def _tell(hub: Hub, bursts: list[Burst], *, quiet: bool, as_json: bool) -> None:
     """Print the bursts that have ended."""
+    from fanin.analysis import tables
     from fanin.text import show
 
     if quiet:
@@ -168,8 +176,9 @@ def _tell(hub: Hub, bursts: list[Burst], *, quiet: bool, as_json: bool) -> None:
         if as_json:
             line = json.dumps({"source": burst.source, "port": burst.port, "origin_s": burst.origin_s, "burst": report})
         else:
-            said = [show.duration(report["duration_ps"])]
-            said += [f"up to {show.size(report['peak_bytes'])}"] if report["peak_bytes"] is not None else []
+            said = [("≥ " if report["open"] or report["cut"] else "") + show.duration(report["duration_ps"])]
+            size = show.size(report["peak_bytes"])
+            said += [f"at least {size}" if tables.at_least(report) else f"up to {size}"] if report["peak_bytes"] is not None else []
             culprits = burst.culprits()
             said += [f"{culprits[0]['share']:.0%} of it from {culprits[0]['name']}"] if culprits else []
             said += [show.many(report["dropped_packets"], "drop")] if report["dropped_packets"] else []
@@ -185,7 +194,7 @@ def _summary(hub: Hub) -> None:
     rows = []
     for port in hub.by_severity()[:20]:
         report = port.report
-        sizes = [show.size(report["peak_bytes"]), show.count(report["bursts"]), show.duration(report["burst_ps"])]
+        sizes = [hub.bounded(port, report["peak_bytes"]), show.count(report["bursts"]), show.duration(report["burst_ps"])]
         rows.append(
             [
                 hub.name(port.source, port.name),

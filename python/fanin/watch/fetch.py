@@ -357,10 +357,11 @@ def _tcp(host: str, port: int) -> Fetch:
                     source.closed()
             except TraceError as error:
                 source.refuse(error)
-            except OSError:
+            except OSError as error:
                 if source.once:
                     raise
                 source.closed()
+                source.unreachable(error)
             source.stopping.wait(pause)
             pause = min(2 * pause, _BACK_OFF[1])
 
@@ -390,6 +391,7 @@ def _udp(host: str, port: int) -> Fetch:
             with contextlib.suppress(OSError):
                 receiver.setsockopt(socket.SOL_SOCKET, _STAMPS, 1)
             receiver.settimeout(NAP)
+            source.tells_refused = True
             source.opened()
             count = 0
             while not source.stopping.is_set():

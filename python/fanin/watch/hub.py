@@ -203,6 +203,7 @@ class Hub:
 
     def _take(self, source: Source, taken: dict[str, Any], report: dict[str, Any], new: list[Burst]) -> None:
         self.reports[source.name] = report
+        source.heard(report["problems"] or ())
         for port in report["ports"]:
             self._port(source, port["port"]).report = port
         self.cells_lost += taken["cells_lost"]
@@ -321,8 +322,8 @@ class Hub:
                 self.name(port.source, port.name),
                 state,
                 show.size(report.get("queue_bytes")) if known else "unknown",
-                show.size(port.recent_peak(last, RECENT)),
-                show.size(report.get("peak_bytes")),
+                self.bounded(port, port.recent_peak(last, RECENT)),
+                self.bounded(port, report.get("peak_bytes")),
                 show.count(report.get("bursts")),
                 f"{port.in_bursts(seconds, COLUMNS * self.cell_s) / window:.2%}" if port.report.get("records") else show.NOTHING,
                 show.count(report.get("dropped")),
@@ -334,6 +335,12 @@ class Hub:
     def known_gaps(report: dict[str, Any]) -> str:
         """Return how often and how long samples of a port were missing."""
         return f"{show.count(report['gaps'])}, {show.duration(report['gap_ps'])}" if report.get("gaps") else "0"
+
+    @staticmethod
+    def bounded(port: Port, most: int | None) -> str:
+        """Return the largest queue of a port; one that counters only happened to see is a lower bound, and says so."""
+        text = show.size(most)
+        return f"≥ {text}" if most is not None and port.report.get("peak_at_least") else text
 
     def _first(self, port: Port) -> float:
         return next((number * self.cell_s for number, *_ in port.known_cells()), float("inf"))
@@ -355,7 +362,8 @@ class Hub:
         clock = clocks.of_document({"origin_s": seconds})
         began = f"{alert['start_s']:.3f} s" if clock is None else clock.text(round((alert["start_s"] - seconds) * 1e12))
         said = [began, show.duration(round(alert["duration_s"] * 1e12)) + (" so far" if alert["open"] else "")]
-        said += [show.size(alert["peak_bytes"])] if alert.get("peak_bytes") is not None else []
+        least = "≥ " if alert.get("peak_at_least") else ""
+        said += [least + show.size(alert["peak_bytes"])] if alert.get("peak_bytes") is not None else []
         return f"{alert['rule']}: {self.name(alert['source'], alert['port'])}, {', '.join(said)}"
 
     def _burst_row(self, burst: Burst) -> dict[str, Any]:

@@ -44,6 +44,20 @@ class Place:
         first = max(0, offset - FINGERPRINT)
         return cls(found.st_dev, found.st_ino, offset, os.pread(descriptor, offset - first, first).hex())
 
+    @classmethod
+    def read(cls, place: dict[str, Any]) -> Self:
+        """Return a place that was written.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError
+            It is none.
+        """
+        device, inode, offset = (place[key] for key in ("device", "inode", "offset"))
+        if not all(type(number) is int and number >= 0 for number in (device, inode, offset)):
+            raise ValueError("a number is none")
+        return cls(device, inode, offset, bytes.fromhex(place["fingerprint"]).hex())
+
     def is_in(self, descriptor: int) -> bool:
         """Whether an open file is the one that was read, as far as this place."""
         found = os.fstat(descriptor)
@@ -76,12 +90,15 @@ class Positions:
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
             if document["schema"] != _SCHEMA:
-                raise ValueError(f"schema is {document['schema']!r}")
+                raise ValueError("another schema")
             read = {
-                source: {name: Place(**place) for name, place in there.items()} for source, there in document["sources"].items()
+                source: {name: Place.read(place) for name, place in there.items()} for source, there in document["sources"].items()
             }
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"--state {path}: is no state of fanin watch ({error}); name another file") from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ValueError(
+                f"--state {path}: is no state of fanin watch; accepted: a name that is free, or a file that --state has written; "
+                "remove it to count from the beginning, or name another file"
+            ) from None
         self._places = read
 
     def get(self, source: str, name: str) -> Place | None:

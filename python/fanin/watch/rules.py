@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fanin import _core
+from fanin.analysis import tables
 from fanin.scenario import ScenarioError
 from fanin.watch.hub import Burst, Hub
 from fanin.watch.posting import is_address
@@ -132,6 +133,7 @@ def _of_burst(burst: Burst) -> dict[str, Any]:
         "start_s": burst.origin_s + report["start_ps"] / 1e12,
         "duration_s": report["duration_ps"] / 1e12,
         "peak_bytes": report["peak_bytes"],
+        "peak_at_least": tables.at_least(report),
         "busiest_bps": report["busiest_bps"],
         "dropped_packets": report["dropped_packets"],
         "flows": report["flows"],

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -75,6 +75,8 @@ class Source:
     ----------
     news : deque
         Lines for the terminal, each said once: what cannot be read, while the watch goes on.
+    tells_refused : bool
+        Whether the first thing of it that is refused is said on the terminal.
     hurry : threading.Event
         Set when much has been read since it was last told.
     """
@@ -99,6 +101,8 @@ class Source:
         self._told = threading.Event()
         self.news: deque[str] = deque(maxlen=10)
         self._said: str | None = None
+        self.tells_refused = False
+        self._unreached: str | None = None
         self._failed: TraceError | None = None
         self._places: dict[str, Place] = {}
         self._open: tuple[str, int, int] | None = None  # name, descriptor, where the reading began
@@ -200,8 +204,28 @@ class Source:
         """Note that somebody is at the other end, or that a file is open."""
         self.counts.opened += 1
         self.problem = None
+        if self._unreached is not None:
+            self._unreached = None
+            self.news.append(f"{self.name}: answers")
         if not self._connected:
             self._connected, self._since = True, time.time()
+
+    def unreachable(self, error: OSError) -> None:
+        """Note that nobody answers at the other end; it is tried again."""
+        if self._unreached is None:
+            self._unreached = f"{self.name}: does not answer: {error.strerror or error}"
+            self.news.append(self._unreached)
+
+    @property
+    def failure(self) -> str | None:
+        """Reason for which nothing could be read of it."""
+        return self.problem or (self._unreached if self.counts.opened == 0 else None)
+
+    def heard(self, problems: Sequence[str]) -> None:
+        """Say the first thing that is refused, once, where nothing else would."""
+        if self.tells_refused and problems:
+            self.tells_refused = False
+            self.news.append(problems[0])
 
     def closed(self) -> None:
         """Note that nobody is at the other end: what comes next is another stream.

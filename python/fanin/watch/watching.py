@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fanin import _core
+from fanin.text import show
 from fanin.watch.fetch import fetcher
 from fanin.watch.hub import Burst, Hub
 from fanin.watch.metrics import Metrics
@@ -194,4 +195,15 @@ class Watch:
     @property
     def problems(self) -> list[str]:
         """Problems of sources that could not be read."""
-        return [source.problem for source in self.hub.sources if source.problem is not None]
+        return [source.failure for source in self.hub.sources if source.failure is not None]
+
+    def missing(self) -> list[str]:
+        """Return what one may take for granted, and is not so in the end: records of each source, alerts that arrived."""
+        said = []
+        for source in self.hub.sources:
+            report = self.hub.reports.get(source.name, {})
+            if source.failure is None and not any(port["records"] for port in report.get("ports", ())):
+                said.append(f"{source.name}: no record has come, in {show.size(source.counts.bytes)}")
+        if self.webhook is not None and (lost := self.webhook.undelivered):
+            said.append(f"{self.webhook.poster}: {show.many(lost, 'alert')} not delivered")
+        return said

@@ -38,6 +38,7 @@ class Webhook:
         self.fired: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter(sent=0, failed=0, left_out=0)
         self.poster = Poster(url, "webhook") if url is not None else None
+        self._in_hand = 0
         self._queue: queue.Queue[dict[str, Any]] = queue.Queue(_BACKLOG)
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -61,8 +62,13 @@ class Webhook:
 
     @property
     def waiting(self) -> int:
-        """Alerts that wait."""
-        return self._queue.qsize()
+        """Alerts that wait, the one that is tried again included."""
+        return self._queue.qsize() + self._in_hand
+
+    @property
+    def undelivered(self) -> int:
+        """Alerts that have not arrived: they wait, failed in the end, or were left out."""
+        return 0 if self.poster is None else sum(self.fired.values()) - self._outcomes["sent"]
 
     def close(self, seconds: float) -> None:
         """Send what waits, for so many seconds at most."""
@@ -76,7 +82,10 @@ class Webhook:
                 alert = self._queue.get(timeout=0.2)
             except queue.Empty:
                 continue
-            self._outcomes["sent" if self._send(poster, json.dumps(alert).encode()) else "failed"] += 1
+            self._in_hand = 1
+            outcome = "sent" if self._send(poster, json.dumps(alert).encode()) else "failed"
+            self._in_hand = 0
+            self._outcomes[outcome] += 1
 
     def _send(self, poster: Poster, body: bytes) -> bool:
         pause = _PAUSE[0]

@@ -39,6 +39,8 @@ pub struct Lines {
     quoted: bool,
     quotes: csv_core::Reader,
     line: u64,
+    /// True where the rest of a line that is too long is still to be passed over.
+    skipping: bool,
 }
 
 /// The high bit of each byte of `word` that equals the byte that `eight` has eight times.
@@ -67,6 +69,7 @@ impl Lines {
             quoted: false,
             quotes,
             line: 0,
+            skipping: false,
         }
     }
 
@@ -95,8 +98,11 @@ impl Lines {
     /// Reads the next record; false at the end.
     ///
     /// # Errors
-    /// It cannot be read, or a line does not end.
+    /// It cannot be read, or a line does not end. What is read next begins behind that line.
     pub fn read(&mut self) -> std::io::Result<bool> {
+        while self.skipping {
+            self.skip()?;
+        }
         loop {
             match self.buffer.get(self.at) {
                 None if self.ended => {
@@ -111,7 +117,10 @@ impl Lines {
                 },
                 Some(_) => match self.split() {
                     // Wherever what has been read ends.
-                    Some(end) if end - self.at > LINE_LIMIT => return Err(too_long()),
+                    Some(end) if end - self.at > LINE_LIMIT => {
+                        self.pass(end + 1);
+                        return Err(too_long());
+                    }
                     Some(end) if end <= self.quote => {
                         self.quoted = false;
                         self.pass(end + 1);
@@ -180,7 +189,7 @@ impl Lines {
     #[cold]
     fn more(&mut self) -> std::io::Result<()> {
         if self.buffer.len() - self.at > LINE_LIMIT {
-            return Err(too_long());
+            return Err(self.give_up());
         }
         self.buffer.drain(..self.at);
         self.at = 0;
@@ -207,6 +216,31 @@ impl Lines {
         self.last = self.buffer.last().copied().unwrap_or(self.last);
         // Quotes are sought anew: from `at` on.
         self.quote = memchr::memchr(b'"', &self.buffer).unwrap_or(self.buffer.len());
+        Ok(())
+    }
+
+    /// Gives up a line that is too long; the rest of it is passed over when the next one is asked for.
+    fn give_up(&mut self) -> Error {
+        self.skipping = true;
+        self.quotes.reset();
+        too_long()
+    }
+
+    /// Passes over bytes of a line that is too long, up to its end.
+    fn skip(&mut self) -> std::io::Result<()> {
+        match memchr::memchr(b'\n', &self.buffer[self.at..]) {
+            Some(length) => {
+                self.skipping = false;
+                self.pass(self.at + length + 1);
+            }
+            None => {
+                self.at = self.buffer.len();
+                self.skipping = !self.ended;
+                if self.skipping {
+                    self.more()?;
+                }
+            }
+        }
         Ok(())
     }
 
@@ -240,9 +274,9 @@ impl Lines {
                 // At the end nothing is left, which ends the record.
                 ReadRecordResult::InputEmpty if self.ended => {}
                 ReadRecordResult::InputEmpty => self.more()?,
-                ReadRecordResult::OutputFull if written >= LINE_LIMIT => return Err(too_long()),
+                ReadRecordResult::OutputFull if written >= LINE_LIMIT => return Err(self.give_up()),
                 ReadRecordResult::OutputFull => self.text.resize(2 * self.text.len(), 0),
-                ReadRecordResult::OutputEndsFull if count >= LINE_LIMIT => return Err(too_long()),
+                ReadRecordResult::OutputEndsFull if count >= LINE_LIMIT => return Err(self.give_up()),
                 ReadRecordResult::OutputEndsFull => ends.resize(2 * ends.len(), 0),
                 ReadRecordResult::Record | ReadRecordResult::End => break,
             }
@@ -354,6 +388,16 @@ mod tests {
         for (begin, part) in [("", "a"), ("", ","), ("#", "a"), ("\"\"", ","), ("\"", "a\n"), ("\"\n\"", ",")] {
             let (records, error) = read(endless(begin, part).as_bytes(), 1 << 16);
             assert_eq!((records.len(), error.as_deref()), (1, Some("a line is longer than 1048576 bytes")), "{begin:?} {part:?}");
+        }
+        // What comes behind it is read.
+        for long in ["a".repeat(LINE_LIMIT + 5), ",".repeat(3 * LINE_LIMIT), format!("\"{}\"", "a,".repeat(LINE_LIMIT))] {
+            let text = format!("x\n{long}\ny\n");
+            let mut lines = Lines::new(Box::new(std::io::Cursor::new(text.into_bytes())), b',', Arc::default());
+            assert!(lines.read().unwrap());
+            assert!(lines.read().is_err());
+            assert!(lines.read().unwrap());
+            assert_eq!((lines.values().collect::<Vec<_>>(), lines.line()), (vec![&b"y"[..]], 3));
+            assert!(!lines.read().unwrap());
         }
         // A line at the limit is read and one beyond it is not, wherever chunks end.
         for before in [0, CHUNK / 2, CHUNK - 10] {

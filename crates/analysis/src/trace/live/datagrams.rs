@@ -31,11 +31,32 @@ impl Kind {
     }
 }
 
-/// Datagrams of one socket: all of the kind of the first.
+/// Datagrams one after another of another kind, after which the kind was wrong.
+const OTHERS: u32 = 16;
+
+/// Datagrams of one socket: all of the kind of the first, unless that was a stray one.
 #[derive(Debug, Default)]
-pub struct Datagrams(Option<Kind>);
+pub struct Datagrams {
+    kind: Option<Kind>,
+    /// Those of another kind since the last of this one.
+    others: u32,
+}
 
 impl Datagrams {
+    /// Decides whether a datagram shows that those before were strays; `read`: something of them was read.
+    pub fn begin_anew_with(&mut self, datagram: &[u8], read: bool) -> Option<Problem> {
+        let (Some(before), Some(kind)) = (self.kind, Kind::of(datagram)) else { return None };
+        if kind == before {
+            self.others = 0;
+            return None;
+        }
+        self.others += 1;
+        // Any text is text, and few bytes look like a message.
+        let stray = before == Kind::Text && !read;
+        let wrong = Problem::new("is no datagram that can be read").value(before.name());
+        (stray || self.others >= OTHERS).then(|| wrong.accepted(format!("{}, as those after it are", kind.name())))
+    }
+
     /// Gives the bytes that a datagram adds to the stream; `ns`: when it came, since 1970.
     ///
     /// # Errors
@@ -46,8 +67,8 @@ impl Datagrams {
             let start: String = datagram.iter().take(8).map(|byte| format!(" {byte:02x}")).collect();
             return Err(wrong(&format!("{} bytes:{start}", datagram.len())).accepted("sFlow 5, IPFIX, lines of text"));
         };
-        let first = self.0.is_none();
-        let before = *self.0.get_or_insert(kind);
+        let first = self.kind.is_none();
+        let before = *self.kind.get_or_insert(kind);
         if kind != before {
             return Err(wrong(kind.name()).accepted(format!("{}, as the first one was", before.name())));
         }

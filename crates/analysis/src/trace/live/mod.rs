@@ -234,6 +234,11 @@ impl Live {
     /// # Errors
     /// As for [`Live::push`].
     pub fn push_datagram(&mut self, bytes: &[u8], ns: u64) -> Result<(), Problems> {
+        if let Some(stray) = self.datagrams.begin_anew_with(bytes, self.reader.is_some()) {
+            // What can be read of those before is; the rest is the stray one.
+            let _ = self.reopen();
+            self.refuse(vec![stray.file(&self.name)]);
+        }
         match self.datagrams.take(bytes, ns) {
             Ok(bytes) => self.push(&bytes),
             Err(problem) => {
@@ -370,6 +375,11 @@ impl Live {
             // A file each hour for years: the notes of the last ones do.
             let notes = &mut self.context.notes;
             notes.drain(..notes.len().saturating_sub(LOOK));
+        }
+        for slot in &mut self.ports {
+            if let Slot::Watched(port) = slot {
+                port.resume();
+            }
         }
         (self.pipe, self.added, self.base, self.safe, self.recognised) = (Pipe::new(), 0, 0, 0, false);
         (self.askings, self.asked_with, self.broken, self.datagrams) = (0, 0, false, Datagrams::default());
@@ -702,6 +712,7 @@ impl Live {
                 "dropped": fates.drops.then_some(counts.dropped),
                 "marked": (fates.marks || counts.marked > 0).then_some(counts.marked),
                 "peak_bytes": counts.peak_bytes,
+                "peak_at_least": counts.peak_at_least,
                 "late": counts.late,
                 "far": counts.far,
                 "set_back": counts.set_back,

@@ -5,6 +5,7 @@ use crate::trace::counted::PortSink;
 use crate::trace::live::clock::{Clock, Told, SET_BACK};
 use crate::trace::order::Sink;
 use crate::{Burst, Fates, Record, MARKED, NO_QUEUE};
+use fanin_units::Time;
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 
@@ -21,6 +22,8 @@ pub struct PortCounts {
     pub marked: u64,
     /// Largest queue; absent where no record has one.
     pub peak_bytes: Option<u64>,
+    /// True where the largest queue is one that a counter happened to see: a lower bound.
+    pub peak_at_least: bool,
     /// Records that came after a later one, and were left out.
     pub late: u64,
     /// Records that leapt ahead while the port went on as before, and were left out.
@@ -90,6 +93,8 @@ pub struct LivePort {
     pub ahead: Vec<Told>,
     /// Records before the last one, by a leap each, one after another.
     behind: u32,
+    /// True until the first interval of another file or connection: its reader does not know what was counted before.
+    resumed: bool,
 }
 
 impl LivePort {
@@ -110,7 +115,13 @@ impl LivePort {
             gaps: Vec::new(),
             ahead: Vec::new(),
             behind: 0,
+            resumed: false,
         }
+    }
+
+    /// Goes on with another file or connection, whose counters begin anew.
+    pub fn resume(&mut self) {
+        self.resumed = true;
     }
 
     /// A port that comes back, with its counts.
@@ -195,9 +206,24 @@ impl LivePort {
                 self.counts.late += 1;
                 return;
             }
+            if std::mem::take(&mut self.resumed) {
+                self.bridge(interval);
+            }
             self.count(interval);
         }
         self.analyzer.take_reading(reading);
+    }
+
+    /// Leaves unknown what no reader has counted: from the last interval of one to the first of the next.
+    #[cold]
+    fn bridge(&mut self, next: &Interval) {
+        let length = next.end.ps().saturating_sub(next.start.ps());
+        // A tick of rounding is no gap.
+        if self.last > 0 && next.start.ps().saturating_sub(self.last) > length / 8 {
+            let (from, to, why) = (self.last, next.start.ps(), State::Gap);
+            self.miss(Gap { from, to, why: why.name() });
+            self.analyzer.take_reading(&Reading::Interval(Interval::unknown(Time::from_ps(from), next.start, why)));
+        }
     }
 
     fn count(&mut self, interval: &Interval) {
@@ -217,6 +243,9 @@ impl LivePort {
         self.cell.records += 1;
         self.cell.bytes = self.cell.bytes.saturating_add(interval.sent.max(interval.arrived).unwrap_or(0));
         self.cell.dropped = self.cell.dropped.saturating_add(lost);
+        if interval.watermark.max(interval.queue) > self.counts.peak_bytes.max(self.cell.queue) {
+            self.counts.peak_at_least = interval.watermark.is_none();
+        }
         self.cell.queue = self.cell.queue.max(interval.watermark).max(interval.queue);
     }
 

@@ -413,4 +413,45 @@ fn counters_are_bursts_and_what_they_leave_unknown_is_neither_a_burst_nor_a_zero
     let port = &live.report()["ports"][0];
     assert_eq!((&port["unknown_ps"], &port["gap_ps"]), (&json!({ "stalled": 1_700_000_000_u64 }), &ms(17)));
     assert_eq!((&port["records"], &port["queue_bytes"], &port["dropped"]), (&json!(100), &json!(0), &json!(1)));
+    assert_eq!((&port["peak_bytes"], &port["peak_at_least"]), (&json!(90_000), &json!(true)), "no counter of the largest queue");
+}
+
+#[test]
+fn what_no_connection_has_counted_is_a_gap_and_joins_no_bursts() {
+    // Two connections of which nothing is known in between, then one that goes on where the last one ended.
+    let rows = |from: u64, count: u64| -> String { (from..from + count).map(|s| format!("{s},eth0,1000000000\n")).collect() };
+    let names = "t,p,b\n";
+    let parts = [rows(0, 30), rows(100, 30), rows(200, 30)];
+    let of = |files: &[String]| {
+        let columns = json!({ "columns": "time=t:s,port=p,bytes=b:since", "rate": "10Gbps", "above": null });
+        let mut live = live(columns);
+        for file in files {
+            live.push(format!("{names}{file}").as_bytes()).unwrap();
+            live.reopen().unwrap();
+        }
+        live.end().unwrap();
+        let taken = take(&mut live);
+        let port = live.report()["ports"][0].clone();
+        let spans = |list: &str, of: &dyn Fn(&Value) -> Value| taken[list].as_array().unwrap().iter().map(of).collect::<Vec<_>>();
+        let found = spans("bursts", &|one| json!([one["burst"]["start_ps"], one["burst"]["end_ps"]]));
+        let gaps = spans("gaps", &|gap| json!([gap["from_ps"], gap["to_ps"], gap["why"]]));
+        (found, gaps, port["gaps"].clone(), port["gap_ps"].clone(), port["unknown_ps"].clone())
+    };
+    let whole = of(&[parts.concat()]);
+    assert_eq!((whole.0.len(), &whole.2, &whole.3), (3, &json!(2), &json!(142 * SECOND as u64)), "{whole:?}");
+    assert_eq!(of(&parts), whole);
+}
+
+#[test]
+fn a_line_that_is_too_long_is_one_wrong_row_and_ends_nothing() {
+    let text = table(2);
+    let mut live = live(json!({}));
+    live.push(text.as_bytes()).unwrap();
+    (0..3).for_each(|_| live.settle().unwrap());
+    live.push(format!("{}\n9000000,eth0,0,1500,f1\n", "x".repeat(1_200_000)).as_bytes()).unwrap();
+    live.push(b"9000100,eth0,0,1500,f1\n").unwrap();
+    live.end().unwrap();
+    let report = live.report();
+    let records: u64 = report["ports"].as_array().unwrap().iter().map(|port| port["records"].as_u64().unwrap()).sum();
+    assert_eq!((report["refused"].as_u64(), records), (Some(1), text.lines().count() as u64 + 1), "{}", report["problems"]);
 }

@@ -187,6 +187,26 @@ fn datagrams_are_read_one_by_one_and_have_the_times_at_which_they_came() {
 }
 
 #[test]
+fn a_stray_datagram_at_the_start_deafens_nothing() {
+    let start = 1_700_000_000_000_000_000;
+    let table = vec!["time_s,queue_bytes\n1700000000,1", "1700000001,2"];
+    for (strays, refused) in [(vec!["hello"], 1), (table, 16)] {
+        let mut live = live(&json!({}));
+        for stray in strays {
+            live.push_datagram(stray.as_bytes(), start).unwrap();
+        }
+        (0..3).for_each(|_| live.settle().unwrap());
+        for (i, datagram) in sflow(60).into_iter().enumerate() {
+            live.push_datagram(&datagram, start + i as u64 * 1_000_000_000).unwrap();
+            live.settle().unwrap();
+        }
+        live.end().unwrap();
+        let report = live.report();
+        assert_eq!((report["refused"].as_u64(), &report["kind"]), (Some(refused), &json!("sflow")), "{report}");
+    }
+}
+
+#[test]
 fn a_table_of_lanz_grows() {
     let columns = json!({ "columns": "queue=Queue-Length:segments(480B)", "above": "1MB" });
     let whole = format!("{LANZ_CSV} E,2013-08-12 21:55:59.53284,Et4(1),81,3020,9,280.070,0\n");

@@ -102,22 +102,29 @@ static inline int fanin_listen(const char *path) {
   return fd;
 }
 
-/* The next run, its first frame and its ports, `most` at most. */
-static inline int fanin_accept(int listener, const char *name, const char *version, struct fanin_hello *hello, struct fanin_port *ports,
-                               unsigned most) {
+/* Greets a run that was accepted and reads its first frame and its ports, `most` at most: 0, or -1. It waits for the other end. */
+static inline int fanin_greet(int fd, const char *name, const char *version, struct fanin_hello *hello, struct fanin_port *ports,
+                              unsigned most) {
   struct fanin_welcome welcome = {.version = FANIN_COSIM_VERSION};
   memcpy(welcome.magic, "fanin-co", 8);
   memcpy(welcome.name, name, strnlen(name, sizeof welcome.name));
   memcpy(welcome.block_version, version, strnlen(version, sizeof welcome.block_version));
-  int fd = accept(listener, NULL, NULL);
-  if (fd < 0) return -1;
   errno = EPROTO;
   if (fanin_read(fd, hello, sizeof *hello) == 1 && !memcmp(hello->magic, "fanin-co", 8) && !fanin_write(fd, &welcome, sizeof welcome)) {
     errno = EPROTO;
-    if (hello->version == FANIN_COSIM_VERSION && hello->ports <= most && fanin_read(fd, ports, hello->ports * sizeof *ports) == 1) return fd;
+    if (hello->version == FANIN_COSIM_VERSION && hello->ports <= most && fanin_read(fd, ports, hello->ports * sizeof *ports) == 1) return 0;
   }
-  close(fd);
   return -1;
+}
+
+/* The next run, greeted: its connection. */
+static inline int fanin_accept(int listener, const char *name, const char *version, struct fanin_hello *hello, struct fanin_port *ports,
+                               unsigned most) {
+  int fd = accept(listener, NULL, NULL);
+  if (fd < 0 || !fanin_greet(fd, name, version, hello, ports, most)) return fd;
+  int error = errno;
+  close(fd);
+  return errno = error, -1;
 }
 
 /* The next request: 1, or 0 at the end of the run. */

@@ -29,7 +29,9 @@ static uint64_t setting(const char *text, const char *key)
 {
     const char *at = strstr(text, key);
 
-    return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+    if (!at)
+        fprintf(stderr, "a sequence without %s is none of s-ecn: %s\n", key + (*key == ' '), text), exit(1);
+    return strtoull(at + strlen(key), NULL, 10);
 }
 
 /* A new sequence: everything as before the first packet. */
@@ -100,8 +102,10 @@ int main(int argc, char **argv)
     uint32_t head[6], record[4];                /* as in the file: little-endian, like this machine */
     FILE *in = argc == 3 ? fopen(argv[1], "rb") : NULL, *out = in ? fopen(argv[2], "wb") : NULL;
 
+    if (argc != 3)
+        return fprintf(stderr, "usage: s_ecn_pcap IN OUT\n"), 2;
     if (!out)
-        return perror(argc == 3 ? argv[in ? 2 : 1] : "usage: s_ecn_pcap IN OUT"), 1;
+        return perror(argv[in ? 2 : 1]), 1;
     if (fread(head, sizeof head, 1, in) != 1 || fwrite(head, sizeof head, 1, out) != 1)
         return fprintf(stderr, "%s: no capture\n", argv[1]), 1;
     while (fread(record, sizeof record, 1, in) == 1) {

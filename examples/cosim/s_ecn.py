@@ -9,6 +9,7 @@ LONGEST = (1 << 24) - 1
 
 def s_ecn(start: Start) -> Decide:
     k, credit, clock = start.setting("k", 1 << 32), start.setting("credit", 1538), start.setting("clock_ps", 8000)
+    reset = start.setting("reset", 0)  # 1: a mark takes the whole sum
     rates = {port.number: (port.rate_bps * clock << 20) // 8_000_000_000_000 for port in start.ports.values()}
     last: dict[int, int] = {}
     sums, owed = dict.fromkeys(rates, 0), dict.fromkeys(rates, 0)
@@ -23,7 +24,8 @@ def s_ecn(start: Start) -> Decide:
             last[port] = now
             slope = growth > 0 and sums[port] > sendable
             if slope:
-                sums[port] = min(sums[port] - sendable, sendable) if capable else sendable
+                rest = 0 if reset else min(sums[port] - sendable, sendable)
+                sums[port] = rest if capable else sendable
         if start.departures:  # marks are given to packets that leave
             if packet.moment == ARRIVAL:
                 owed[port] += slope and capable

@@ -6,7 +6,6 @@ import os
 import re
 import selectors
 import shlex
-import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +14,13 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Final, cast
 
 from fanin import vectors
+from fanin.conformance_process import LastWords, checked, started, status
 from fanin.files import system
 
-__all__ = ["Comparison", "Conformance", "Difference", "FailedError", "conform", "found_in", "status"]
+__all__ = ["Comparison", "Conformance", "Difference", "FailedError", "conform", "found_in"]
 
 PROTOCOL: Final = "conform/1"
 _LONGEST_LINE: Final = 65_536
-_LAST_WORDS: Final = 2_000
-"""Characters of a target's standard error that are kept: its last."""
 _GRACE_S: Final = 1.0
 """Time that others may keep a target's output open after it has ended."""
 _BEFORE: Final = 3
@@ -76,6 +74,8 @@ class Conformance:
         Columns that the target answers.
     rows, answered, sequences
         Rows of the vectors; those that were answered; sequences.
+    due, sent
+        Frames that have to leave, and those that left; None where none are compared.
     different : dict
         Sequences that differ, by case; every case is there.
     first : Difference or None
@@ -93,6 +93,8 @@ class Conformance:
     rows: int = 0
     answered: int = 0
     sequences: int = 0
+    due: int | None = None
+    sent: int | None = None
     different: dict[str, int] = field(default_factory=dict)
     first: Difference | None = None
     failure: str | None = None
@@ -119,6 +121,7 @@ class Conformance:
             "rows": self.rows,
             "answered": self.answered,
             "sequences": self.sequences,
+            "frames": None if self.due is None else {"due": self.due, "sent": self.sent},
             "different": self.different,
             "first": None if first is None else vars(first) | {"columns": first.columns},
             "failure": self.failure,
@@ -237,7 +240,7 @@ class _Pump:
         self.process, self.comparison = process, comparison
         self.left = memoryview(data)
         self.line = bytearray()
-        self.words = bytearray()
+        self.words = LastWords()
         self.selector = selectors.DefaultSelector()
 
     def run(self, deadline: float) -> None:
@@ -261,7 +264,7 @@ class _Pump:
         finally:
             if not self.stderr.closed:
                 with suppress(BlockingIOError):
-                    self.words += os.read(self.stderr.fileno(), 65_536)
+                    self.words.read(self.stderr)
             self.selector.close()
 
     def _close(self, pipe: IO[bytes]) -> None:
@@ -292,21 +295,8 @@ class _Pump:
             self._close(self.stdout)
 
     def _words(self) -> None:
-        read = os.read(self.stderr.fileno(), 65_536)
-        self.words += read
-        del self.words[: -4 * _LAST_WORDS]
-        if not read:
+        if not self.words.read(self.stderr):
             self._close(self.stderr)
-
-
-def status(code: int) -> str:
-    """How a process ended, by its code."""
-    if code >= 0:
-        return f"it ended with status {code}"
-    try:
-        return f"it was ended by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"it was ended by signal {-code}"
 
 
 def found_in(mechanism: str, target: str, document: Mapping[str, Any]) -> Conformance:
@@ -346,34 +336,23 @@ def conform(
     """
     if not target:
         raise ValueError("TARGET: no program was named")
-    if not timeout_s > 0:
-        raise ValueError(f"--timeout {timeout_s:g}: is not above zero")
+    checked(timeout_s)
     system.needs_posix("fanin conform")
     document = vectors.generate(mechanism, params)
     found = found_in(mechanism, shlex.join(target), document)
     data = _inputs(document)
-    pipe = subprocess.PIPE
     deadline = time.monotonic() + timeout_s
-    # S603: running the user's program is what the command is for.
-    process = subprocess.Popen(list(target), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)  # noqa: S603
-    pump = _Pump(process, data, Comparison(found))
-    try:
-        pump.run(deadline)
-        process.wait(max(deadline - time.monotonic(), 0.01))
-    except FailedError as error:
-        found.failure = str(error)
-    except (TimeoutError, subprocess.TimeoutExpired):
-        done = "all" if found.answered == found.rows else f"{found.answered:,} of {found.rows:,}"
-        found.failure = f"it did not end within {timeout_s:g} s: {done} rows were answered (--timeout gives it longer)"
-    finally:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            with suppress(OSError):
-                if stream is not None:
-                    stream.close()
-    found.last_words = pump.words.decode("utf-8", "replace").strip()[-_LAST_WORDS:]
+    with started(target, pipes=subprocess.PIPE) as process:
+        pump = _Pump(process, data, Comparison(found))
+        try:
+            pump.run(deadline)
+            process.wait(max(deadline - time.monotonic(), 0.01))
+        except FailedError as error:
+            found.failure = str(error)
+        except (TimeoutError, subprocess.TimeoutExpired):
+            done = "all" if found.answered == found.rows else f"{found.answered:,} of {found.rows:,}"
+            found.failure = f"it did not end within {timeout_s:g} s: {done} rows were answered (--timeout gives it longer)"
+    found.last_words = pump.words.text
     if found.failure is None:
         said = []
         if not found.columns:

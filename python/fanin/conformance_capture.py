@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
+import stat
 import struct
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,15 +15,18 @@ from typing import Any, Final
 
 from fanin import conformance_frames as frames
 from fanin import vectors
-from fanin.conformance import Conformance, Difference, FailedError, found_in, status
-from fanin.files import system
+from fanin.conformance import Conformance, Difference, FailedError, found_in
+from fanin.conformance_process import checked, ended
+from fanin.files import replacing, system
 
 __all__ = ["FrameDifference", "conform_captures"]
 
 _MAGIC: Final = (0xA1B2C3D4, 0xA1B23C4D)
 """Of captures in microseconds and in nanoseconds."""
 _SNAP: Final = 262_144
-_LAST_WORDS: Final = 2_000
+_TIMES: Final = 4
+_BESIDES: Final = 1 << 20
+"""A target's capture may have so many times the bytes that go in or should leave, and these besides."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class FrameDifference(Difference):
         Both in hexadecimal; None: there is none.
     expected_port, answered_port
         The ports that they leave by.
+    byte
+        The first one that differs; None where there is one frame alone.
     part
         Where they differ, in words.
     """
@@ -45,6 +49,7 @@ class FrameDifference(Difference):
     answered_frame: str | None
     expected_port: int | None
     answered_port: int | None
+    byte: int | None
     part: str
 
     @property
@@ -55,18 +60,38 @@ class FrameDifference(Difference):
 
 def _written(path: Path, packets: Iterator[tuple[int, bytes]]) -> None:
     """A capture in nanoseconds; packet `n` at `n` microseconds."""
-    with path.open("wb") as file:
+    with replacing(path) as part, part.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, _SNAP, frames.LINK_TYPE))
         for n, packet in packets:
             file.write(struct.pack("<IIII", n // 10**6, n % 10**6 * 1000, len(packet), len(packet)) + packet)
 
 
-def _read(path: Path) -> Iterator[bytes]:
-    """Packets of the target's capture, in either byte order."""
+def _bytes(path: Path, most: int) -> bytes:
+    """Content of the target's capture. A pipe is not waited for."""
     try:
-        data = path.read_bytes()
+        held = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError:
         raise FailedError(f"it wrote no capture {path}") from None
+    except OSError as error:
+        raise FailedError(f"its capture {path} cannot be read: {error.strerror}") from None
+    try:
+        if not stat.S_ISREG(os.fstat(held).st_mode):
+            raise FailedError(f"its capture {path} is no regular file")
+        with open(held, "rb", closefd=False) as file:
+            data = file.read(most + 1)
+    finally:
+        os.close(held)
+    if len(data) > most:
+        raise FailedError(_too_long(path, most))
+    return data
+
+
+def _too_long(path: Path, most: int) -> str:
+    return f"its capture {path} has more than {most:,} bytes, {_TIMES} times what could be of use"
+
+
+def _read(data: bytes, path: Path) -> Iterator[bytes]:
+    """Packets of the target's capture, in either byte order."""
     if len(data) < 24:
         raise FailedError(f"its capture {path} has {len(data)} bytes, less than a header")
     order = next((order for order in "<>" if struct.unpack(f"{order}I", data[:4])[0] in _MAGIC), None)
@@ -88,19 +113,18 @@ def _read(path: Path) -> Iterator[bytes]:
 class _Comparison:
     """Holds the frames that a target sent against those that leave."""
 
-    def __init__(self, found: Conformance, expected: Sequence[frames.Event], path: Path) -> None:
-        self.found, self.path = found, path
+    def __init__(self, found: Conformance, expected: Sequence[frames.Event]) -> None:
+        self.found = found
         self.due: dict[int, list[tuple[int, frames.Leaves]]] = {}
-        self.given: dict[tuple[int, int], bytes] = {}
+        self.given = {(event.sequence, event.row) for event in expected}
         for event in expected:
             self.due.setdefault(event.sequence, []).extend((event.row, leaves) for leaves in event.leaves)
-            self.given[event.sequence, event.row] = event.given
+        self.sent: dict[int, list[tuple[int, frames.Leaves]]] = {sequence: [] for sequence in self.due}
+        self.last = (0, -1)
 
-    def sent(self) -> dict[int, list[tuple[int, frames.Leaves]]]:
-        """Frames in the target's capture, by sequence, each with the row that it answers."""
-        sent: dict[int, list[tuple[int, frames.Leaves]]] = {sequence: [] for sequence in self.due}
-        last = (0, -1)
-        for n, packet in enumerate(_read(self.path)):
+    def take(self, packets: Iterator[bytes]) -> None:
+        """Take the frames of the target's capture, by sequence, each with the row that it answers."""
+        for n, packet in enumerate(packets):
             if len(packet) < frames.EVENT.size:
                 raise FailedError(
                     f"packet {n} of its capture has {len(packet)} bytes, less than the {frames.EVENT.size} of a header"
@@ -108,21 +132,27 @@ class _Comparison:
             sequence, _, _, port, *_, row = frames.EVENT.unpack_from(packet)
             if (sequence, row) not in self.given:
                 raise FailedError(f"packet {n} of its capture answers row {row} of sequence {sequence}, which is not there")
-            if (sequence, row) < last:
-                behind = f"behind row {last[1]} of sequence {last[0]}"
+            if (sequence, row) < self.last:
+                behind = f"behind row {self.last[1]} of sequence {self.last[0]}"
                 raise FailedError(f"packet {n} of its capture answers row {row} of sequence {sequence} {behind}")
-            last = (sequence, row)
-            sent[sequence].append((row, frames.Leaves(port, packet[frames.EVENT.size :])))
-            self.found.answered += 1
-        return sent
+            self.last = (sequence, row)
+            self.sent[sequence].append((row, frames.Leaves(port, packet[frames.EVENT.size :])))
 
-    def compare(self) -> None:
-        sent = self.sent()
+    def compare(self, *, whole: bool) -> None:
+        """Compare the frames; not `whole`: up to the last one that the target sent."""
         for number, due in self.due.items():
-            for expected, answered in zip_longest(due, sent[number]):
+            sent = self.sent[number]
+            if not whole and number > self.last[0]:
+                break
+            cut = len(sent) if not whole and number == self.last[0] else None
+            for expected, answered in zip_longest(due[:cut], sent):
                 if expected != answered:
                     self.differs(number, expected, answered)
                     break
+        count = {number: len(sequence["rows"]) for number, sequence in enumerate(self.found.document["sequences"])}
+        before = sum(rows for number, rows in count.items() if number < self.last[0]) + self.last[1] + 1
+        self.found.answered = self.found.rows if whole else before
+        self.found.sent = sum(map(len, self.sent.values()))
 
     def differs(self, number: int, expected: tuple[int, frames.Leaves] | None, answered: tuple[int, frames.Leaves] | None) -> None:
         sequence = self.found.document["sequences"][number]
@@ -133,6 +163,7 @@ class _Comparison:
         row = min(rows)
         mine = expected[1] if expected is not None and expected[0] == row else None
         other = answered[1] if answered is not None and answered[0] == row else None
+        at = _first(mine, other)
         names = [column["name"] for column in self.found.document["columns"]]
         settings = [column["name"] for column in self.found.document["settings"]]
         before = sequence["rows"][max(row - 3, 0) : row]
@@ -148,45 +179,31 @@ class _Comparison:
             answered_frame=None if other is None else other.frame.hex(),
             expected_port=None if mine is None else mine.port,
             answered_port=None if other is None else other.port,
-            part=_part(mine, other),
+            byte=at,
+            part=_part(mine, other, at),
         )
 
 
-def _part(expected: frames.Leaves | None, answered: frames.Leaves | None) -> str:
+def _first(expected: frames.Leaves | None, answered: frames.Leaves | None) -> int | None:
+    """The first byte that differs; the shorter one's end where there is none."""
+    if expected is None or answered is None:
+        return None
+    mine, other = expected.frame, answered.frame
+    return next((i for i, (a, b) in enumerate(zip(mine, other, strict=False)) if a != b), min(len(mine), len(other)))
+
+
+def _part(expected: frames.Leaves | None, answered: frames.Leaves | None, at: int | None) -> str:
     if expected is None:
         return "a frame leaves where none should"
-    if answered is None:
+    if answered is None or at is None:
         return "no frame leaves where one should"
     if expected.port != answered.port:
         return f"it leaves by port {answered.port}; expected: {expected.port}"
     mine, other = expected.frame, answered.frame
-    at = next((i for i, (a, b) in enumerate(zip(mine, other, strict=False)) if a != b), min(len(mine), len(other)))
     if at == min(len(mine), len(other)):
         return f"{len(other)} bytes; expected: {len(mine)}"
     lengths = "" if len(mine) == len(other) else f"; {len(other)} bytes, expected: {len(mine)}"
     return f"byte {at}, {frames.place(mine, at)}, is {other[at]:02x}; expected: {mine[at]:02x}{lengths}"
-
-
-def _ran(command: Sequence[str], timeout_s: float) -> tuple[str | None, str]:
-    """Run a target to its end; why it failed, and its last words."""
-    # S603: running the user's program is what the command is for.
-    process = subprocess.Popen(  # noqa: S603
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
-    )
-    failure, words = None, b""
-    try:
-        _, words = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        failure = f"it did not end within {timeout_s:g} s (--timeout gives it longer)"
-    finally:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        if process.stderr is not None:
-            process.stderr.close()
-    if failure is None and process.returncode != 0:
-        failure = status(process.returncode)
-    return failure, words.decode("utf-8", "replace").strip()[-_LAST_WORDS:]
 
 
 def conform_captures(
@@ -219,8 +236,9 @@ def conform_captures(
     """
     if not target:
         raise ValueError("TARGET: no program was named")
-    if not timeout_s > 0:
-        raise ValueError(f"--timeout {timeout_s:g}: is not above zero")
+    checked(timeout_s)
+    if not str(folder):
+        raise ValueError("--captures: no folder was named")
     system.needs_posix("fanin conform --captures")
     document = vectors.generate(mechanism, params)
     if mechanism not in frames.MECHANISMS:
@@ -232,12 +250,25 @@ def conform_captures(
     answered.unlink(missing_ok=True)
     _written(given, ((n, event.given) for n, event in enumerate(all_events)))
     _written(expected, ((n, _sent(event, leaves)) for n, event in enumerate(all_events) for leaves in event.leaves))
-    found.failure, found.last_words = _ran([*target, str(given), str(answered)], timeout_s)
+    found.due = sum(len(event.leaves) for event in all_events)
+    most = _TIMES * max(given.stat().st_size, expected.stat().st_size) + _BESIDES
+
+    def grown() -> str | None:
+        with suppress(OSError):
+            return _too_long(answered, most) if answered.stat().st_size > most else None
+        return None
+
+    found.failure, found.last_words = ended([*target, str(given), str(answered)], timeout_s, grown)
+    comparison, unread = _Comparison(found, all_events), None
     try:
-        _Comparison(found, all_events, answered).compare()
-        found.columns = ["frame"]
+        comparison.take(_read(_bytes(answered, most), answered))
     except FailedError as error:
-        found.failure = ", and ".join(filter(None, (found.failure, str(error))))
+        unread = str(error)
+    comparison.compare(whole=unread is None and found.failure is None)
+    if unread is None or found.sent:
+        found.columns = ["frame"]
+    if unread != found.failure:
+        found.failure = ", and ".join(filter(None, (found.failure, unread))) or None
     return found
 
 

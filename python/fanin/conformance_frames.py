@@ -307,6 +307,8 @@ def _regions(frame: bytes) -> Iterator[tuple[int, str]]:
     yield at, "EtherType"
     version = frame[at] >> 4 if at < len(frame) else 0
     yield from ((at + end, f"IPv{version} {name}") for end, name in _PARTS.get(version, ()))
+    if version == 4:
+        yield at + 4 * (frame[at] & 15), "IPv4 options"
     notified = kind in WITH_NOTICE.values()
     end = len(frame) - (20 if frame[-2] == 1 else 44) if notified else len(frame)
     yield end, "behind the IP header" if version in _PARTS else "padding"

@@ -10,6 +10,7 @@ from typing import Any
 
 from fanin import vectors
 from fanin.conformance import Comparison, Conformance, FailedError, found_in
+from fanin.conformance_process import checked
 from fanin.cosim import (
     ARRIVAL,
     DEPARTURE,
@@ -124,8 +125,7 @@ def conform_socket(
     OSError
         Nobody listens at the socket.
     """
-    if not timeout_s > 0:
-        raise ValueError(f"--timeout {timeout_s:g}: is not above zero")
+    checked(timeout_s)
     system.needs_posix("fanin conform --socket")
     document = vectors.generate(mechanism, params)
     if mechanism != MECHANISM:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 __all__ = [
     "ARRIVAL",
@@ -148,12 +148,25 @@ class Start:
     ports: dict[int, Port]
 
     def setting(self, key: str, default: int) -> int:
-        """A whole number among the settings, which are words ``key=value``."""
+        """A whole number among the settings, which are words ``key=value``.
+
+        Raises
+        ------
+        ValueError
+            The value of `key` is no whole number.
+        """
         found = [word.partition("=")[2] for word in self.settings.split() if word.partition("=")[0] == key]
-        return int(found[-1]) if found else default
+        if not found:
+            return default
+        try:
+            return int(found[-1])
+        except ValueError:
+            raise ValueError(f"settings: {key}={found[-1]}: expected: a whole number, such as {key}={default}") from None
 
 
 Decide = Callable[[Packet], "int | Way"]
+_Given = TypeVar("_Given")
+_Found = TypeVar("_Found")
 
 
 def text_of(field: bytes) -> str:
@@ -177,7 +190,7 @@ class Connection:
 
     def __init__(self, stream: socket.socket, name: str, version: str) -> None:
         self.stream = stream
-        self.at = -1
+        self.at, self.moment = -1, ARRIVAL
         hello = received(stream, HELLO.size)
         if hello[:8] != MAGIC:
             raise CosimError(f"the other end is no Fanin: its first bytes are {hello[:8]!r}")
@@ -196,7 +209,7 @@ class Connection:
     def __iter__(self) -> Iterator[Packet]:
         while request := received(self.stream, REQUEST.size):
             packet = Packet(*REQUEST.unpack(request))
-            self.at = packet.number
+            self.at, self.moment = packet.number, packet.moment
             if packet.moment == WAY:
                 (count,) = WAYS.unpack(received(self.stream, WAYS.size))
                 ways = ONE_WAY.iter_unpack(received(self.stream, count * ONE_WAY.size)) if count else ()
@@ -204,11 +217,25 @@ class Connection:
             yield packet
 
     def answer(self, decision: int | Way) -> None:
-        """Decide about the packet asked about last: ``PASS``, ``MARK``, ``DROP`` or ``DETOUR``; at ``WAY``, ``PASS`` or a way."""
-        if isinstance(decision, Way):
-            self.stream.sendall(REPLY.pack(self.at, DETOUR, decision.port))
-        else:
-            self.stream.sendall(REPLY.pack(self.at, decision, 0))
+        """Decide about the packet asked about last: ``PASS``, ``MARK``, ``DROP`` or ``DETOUR``; at ``WAY``, ``PASS`` or a way.
+
+        Raises
+        ------
+        ValueError
+            The decision is none, or none that this packet can have.
+        """
+        of_way = self.moment == WAY
+        try:
+            if isinstance(decision, Way) and of_way:
+                reply = REPLY.pack(self.at, DETOUR, decision.port)
+            elif not isinstance(decision, Way) and decision in ((PASS,) if of_way else (PASS, MARK, DROP, DETOUR)):
+                reply = REPLY.pack(self.at, decision, 0)
+            else:
+                raise ValueError
+        except (ValueError, struct.error):
+            accepted = "PASS (0), or one of packet.ways" if of_way else "PASS (0), MARK (1), DROP (2), DETOUR (3)"
+            raise ValueError(f"the answer to request {self.at} is {decision!r}; accepted: {accepted}") from None
+        self.stream.sendall(reply)
 
     def __enter__(self) -> Connection:
         return self
@@ -253,6 +280,21 @@ class Listener:
         self.path.unlink(missing_ok=True)
 
 
+class _OfBlockError(Exception):
+    """An error of the block's own code, a connection of its own included."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def _own(call: Callable[[_Given], _Found], given: _Given) -> _Found:
+    try:
+        return call(given)
+    except BaseException as error:
+        raise _OfBlockError(error) from error
+
+
 def serve(path: str | Path, block: Callable[[Start], Decide], *, name: str, version: str = "", runs: int | None = None) -> None:
     """Decide about the packets of runs, of any number at once, each in a thread of its own.
 
@@ -272,19 +314,24 @@ def serve(path: str | Path, block: Callable[[Start], Decide], *, name: str, vers
     threads: list[threading.Thread] = []
     with Listener(path, name, version) as listener:
 
+        def ends(error: BaseException) -> None:  # serve raises it
+            raised.append(error)
+            with suppress(OSError):
+                listener.socket.shutdown(socket.SHUT_RDWR)  # nobody waits for runs any more
+
         def decides(stream: socket.socket) -> None:
             try:
                 with stream:
                     run = Connection(stream, name, version)
-                    decide = block(run.start)
+                    decide = _own(block, run.start)
                     for packet in run:
-                        run.answer(decide(packet))
+                        run.answer(_own(decide, packet))
+            except _OfBlockError as error:
+                ends(error.error)
             except (ConnectionError, CosimError) as gone:  # the run has given up, or was none
                 sys.stderr.write(f"a run has ended early: {gone}\n")
-            except BaseException as error:  # serve raises it
-                raised.append(error)
-                with suppress(OSError):
-                    listener.socket.shutdown(socket.SHUT_RDWR)  # nobody waits for runs any more
+            except BaseException as error:
+                ends(error)
 
         sys.stdout.write("ready\n")
         sys.stdout.flush()

@@ -125,7 +125,7 @@ def test_a_target_that_does_not_answer_says_so_in_a_line(body: str, expected: st
     assert done.exit_code == 1
     said = done.stderr.splitlines()
     assert len(said) == 1, said
-    assert said[0].startswith(f"error: {sys.executable}: ")
+    assert said[0].startswith(f"error: {sys.executable} -c import sys, os, time")
     assert expected in done.stderr, done.stderr
     assert "conforms" not in done.stdout
 
@@ -192,6 +192,9 @@ def test_bad_input_ends_with_two(tmp_path: Path, example: str) -> None:
     assert (done.exit_code, "did you mean 'pairs'" in done.stderr) == (2, True)
     done = asked("s-ecn", "--timeout", "0", example)
     assert (done.exit_code, done.stderr) == (2, "error: --timeout 0: is not above zero\n")
+    for value in ("inf", "1e12"):
+        done = asked("s-ecn", "--captures", str(tmp_path), "--timeout", value, example)
+        assert (done.exit_code, "is too long; accepted: up to 1,000,000 s" in done.stderr) == (2, True)
     with pytest.raises(fanin.ScenarioError, match="did you mean"):
         conform("s-enc", [example])
 

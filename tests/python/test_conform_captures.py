@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import struct
+import subprocess
 import sys
+import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +37,8 @@ def test_the_example_in_c_sends_every_byte(example: str, settings: list[str], tm
     done = asked("s-ecn", *words, "--captures", str(tmp_path), "--json", example)
     assert (done.exit_code, done.stderr) == (0, "")
     found = json.loads(done.stdout)
-    assert (found["ok"], found["columns"], found["answered"]) == (True, ["frame"], 18_280)
+    assert (found["ok"], found["columns"], found["frames"]) == (True, ["frame"], {"due": 18_280, "sent": 18_280})
+    assert found["answered"] == found["rows"]
     assert (tmp_path / "s-ecn.out.pcap").read_bytes() == (tmp_path / "s-ecn.expected.pcap").read_bytes()
 
 
@@ -73,7 +76,7 @@ def test_a_device_that_knows_the_page_alone_sends_every_byte(
 ) -> None:
     found = conform_captures(mechanism, [*DEVICE, mechanism], tmp_path, settings)
     assert (found.first, found.failure, found.last_words) == (None, None, "")
-    assert found.answered == leaves
+    assert (found.sent, found.due, found.answered) == (leaves, leaves, found.rows)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +115,11 @@ def answering(body: str) -> list[str]:
         ("packet(b'abc')", "packet 0 of its capture has 3 bytes, less than the 32"),
         ("packet(b'\\xff' * 32)", "answers row 4294967295 of sequence 4294967295"),
         ("sys.exit('no room')", "it ended with status 1, and its capture "),
+        ("import os; os.remove(sys.argv[-1]); os.mkfifo(sys.argv[-1])", "s-ecn.out.pcap is no regular file"),
+        ("import os; os.remove(sys.argv[-1]); os.mkdir(sys.argv[-1])", "s-ecn.out.pcap is no regular file"),
+        ("import os; os.remove(sys.argv[-1]); os.symlink('/dev/zero', sys.argv[-1])", "s-ecn.out.pcap is no regular file"),
+        ("out.truncate(8 << 20)", "s-ecn.out.pcap has more than 3,392,212 bytes"),
+        ("while True: out.write(bytes(1 << 20))", "bytes, 4 times what could be of use"),
     ],
 )
 def test_a_capture_that_is_none_is_said_in_a_line(body: str, says: str, tmp_path: Path) -> None:
@@ -124,11 +132,62 @@ def test_a_capture_that_is_none_is_said_in_a_line(body: str, says: str, tmp_path
 def test_targets_and_mechanisms_that_have_no_captures(tmp_path: Path) -> None:
     done = asked("rcm", "--captures", str(tmp_path), "true")
     assert (done.exit_code, "--captures: rcm changes no frames; accepted: s-ecn, pdn, rimm" in done.stderr) == (2, True)
+    done = asked("s-ecn", "--captures", str(tmp_path))
+    assert (done.exit_code, "with --captures name the program that reads a capture" in done.stderr) == (2, True)
+    done = asked("s-ecn", "--captures", "", "true")
+    assert (done.exit_code, done.stderr) == (2, "error: --captures: no folder was named\n")
     done = asked("s-ecn", "--captures", str(tmp_path), "--socket", "fanin.sock")
     assert (done.exit_code, "leave out one of --captures and --socket" in done.stderr) == (2, True)
     sleeps = [sys.executable, "-c", "import time; time.sleep(60)"]
     found = conform_captures("pdn", sleeps, tmp_path, {"cases": ["hurry"]}, timeout_s=0.3)
     assert str(found.failure).startswith("it did not end within 0.3 s (--timeout gives it longer), and it wrote no capture ")
+
+
+def test_the_example_says_that_a_capture_is_of_another_mechanism(example: str, tmp_path: Path) -> None:
+    found = conform_captures("pdn", [example], tmp_path, {"cases": ["hurry"]})
+    assert found.failure is not None
+    assert found.failure.startswith("it ended with status 1")
+    assert found.last_words.startswith("a sequence without rate= is none of s-ecn: room=200 ")
+    alone = subprocess.run([example], capture_output=True, text=True, check=False)
+    assert (alone.returncode, alone.stderr) == (2, "usage: s_ecn_pcap IN OUT\n")
+
+
+def test_a_target_that_floods_its_standard_error_is_heard_at_its_end_alone(tmp_path: Path) -> None:
+    floods = "import sys\nwhile True: sys.stderr.write('words ' * 10_000)"
+    tracemalloc.start()
+    found = conform_captures("s-ecn", [sys.executable, "-c", floods], tmp_path, {"cases": ["pairs"]}, timeout_s=0.5)
+    assert 0 < tracemalloc.get_traced_memory()[1] < 64 << 20
+    tracemalloc.stop()
+    assert str(found.failure).startswith("it did not end within 0.5 s")
+    assert 1_900 < len(found.last_words) <= 2_000
+
+
+def test_a_difference_before_a_packet_that_is_none_is_kept(tmp_path: Path) -> None:
+    body = "n = struct.unpack('<I', data[32:36])[0]\nout.write(data[:24])\n"
+    body += "second = data[40 + n:]\nwrong = bytearray(second[:16 + struct.unpack('<I', second[8:12])[0]])\n"
+    body += "wrong[-1] ^= 1\nout.write(wrong + struct.pack('<IIII', 0, 0, 3, 3) + b'abc')"
+    found = conform_captures("s-ecn", answering(body), tmp_path, {"cases": ["slopes"], "rates": ["1Gbps"]})
+    assert found.failure == "packet 1 of its capture has 3 bytes, less than the 32 of a header"
+    assert found.first is not None
+    assert (found.first.row, found.answered, found.sent, found.different) == (0, 1, 1, {"slopes": 1})
+
+
+def test_a_full_disk_is_said_with_the_name_of_the_capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    done = asked("s-ecn", "--case", "pairs", "--captures", str(tmp_path), "true")
+    path = tmp_path / "s-ecn.in.pcap"
+    assert (done.exit_code, done.stderr) == (1, f"error: {path}: No space left on device\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bytes_of_options_are_named() -> None:
+    ip = frames.Ip(bytes(4), bytes(4), options=bytes(4))
+    frame = frames.ethernet(ip, ip.before(253, bytes(40)))
+    names = [frames.place(frame, 14 + at) for at in (19, 20, 23, 24)]
+    assert names == ["IPv4 address", "IPv4 options", "IPv4 options", "behind the IP header"]
 
 
 def blocks(capture: bytes) -> Iterator[bytes]:

@@ -79,19 +79,19 @@ def running(command: list[str], env: dict[str, str] | None = None) -> Iterator[N
 
 
 @contextmanager
-def python_block(path: Path, folder: Path) -> Iterator[None]:
-    with running([sys.executable, str(ROOT / "examples/cosim/s_ecn.py"), str(path), "1"]):
+def python_block(path: Path, folder: Path, runs: int = 1) -> Iterator[None]:
+    with running([sys.executable, str(ROOT / "examples/cosim/s_ecn.py"), str(path), str(runs)]):
         yield
 
 
 @contextmanager
-def c_block(path: Path, folder: Path) -> Iterator[None]:
+def c_block(path: Path, folder: Path, runs: int = 1) -> Iterator[None]:
     if shutil.which("cc") is None:
         pytest.skip("no block in C: there is no C compiler")
     built = folder / "s_ecn"
     strict = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"]
     subprocess.run(["cc", *strict, "-o", str(built), str(ROOT / "examples/cosim/s_ecn.c")], check=True)
-    with running([str(built), str(path), "1"]):
+    with running([str(built), str(path), str(runs)]):
         yield
 
 
@@ -214,12 +214,18 @@ def test_the_first_difference_at_a_socket_is_shown_with_registers(tmp_path: Path
         (None, "it closed the connection before its answer to sequence 0, row 0"),
     ],
 )
-def test_answers_at_a_socket_that_are_none(decision: int | None, says: str, tmp_path: Path) -> None:
+def test_answers_at_a_socket_that_are_none(
+    decision: int | None, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unchecked(run: cosim.Connection, decision: int) -> None:
+        run.stream.sendall(cosim.REPLY.pack(run.at, decision, 0))
+
     def decide(packet: cosim.Packet) -> int:
         if decision is None:
             raise ConnectionResetError
         return decision
 
+    monkeypatch.setattr(cosim.Connection, "answer", unchecked)
     path = tmp_path / "block.sock"
     with answering(path, lambda start: decide):
         done = asked("s-ecn", "--socket", str(path))
@@ -242,6 +248,76 @@ def test_targets_that_are_none_or_two(tmp_path: Path) -> None:
         done = asked("s-ecn", "--socket", str(path), "--timeout", "0.5")
     assert done.exit_code == 1
     assert "it did not answer within 0.5 s: 0 of 18,280 rows were answered" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("bits", "decision", "says"),
+    [
+        *((cosim.ARRIVAL, wrong, "PASS (0), MARK (1), DROP (2), DETOUR (3)") for wrong in (None, "mark", -1, 300, 1.0)),
+        (cosim.ARRIVAL, cosim.Way(19, 0, 0), "PASS (0), MARK (1), DROP (2), DETOUR (3)"),
+        (cosim.WAY, cosim.DETOUR, "PASS (0), or one of packet.ways"),
+        (cosim.WAY, cosim.Way(-1, 0, 0), "PASS (0), or one of packet.ways"),
+    ],
+)
+def test_wrong_answers_of_a_block_name_their_value(bits: int, decision: Any, says: str) -> None:
+    run, block = socket.socketpair()
+    with run, block:
+        run.sendall(cosim.HELLO.pack(cosim.MAGIC, 2, 0, 7, 1, 0, 0, b"k=abc"))
+        run.sendall(cosim.REQUEST.pack(*[5, *[0] * 11, bits, 0, 0, 0]) + (bytes(8) if bits == cosim.WAY else b""))
+        one = cosim.Connection(block, "mine", "")
+        assert next(iter(one)).moment == bits
+        with pytest.raises(ValueError, match=re.escape(f"the answer to request 5 is {decision!r}; accepted: {says}")):
+            one.answer(decision)
+        with pytest.raises(ValueError, match="settings: k=abc: expected: a whole number, such as k=8"):
+            one.start.setting("k", 8)
+
+
+def test_a_connection_that_fails_within_the_block_ends_serve(tmp_path: Path) -> None:
+    path = tmp_path / "block.sock"
+
+    def block(start: cosim.Start) -> cosim.Decide:
+        raise ConnectionRefusedError("mine")
+
+    def asks() -> None:
+        while True:
+            with socket.socket(socket.AF_UNIX) as run, suppress(FileNotFoundError, ConnectionRefusedError):
+                run.connect(str(path))
+                run.sendall(cosim.HELLO.pack(cosim.MAGIC, 2, 0, 7, 1, 0, 0, b""))
+                run.recv(1_000)
+                return
+
+    thread = threading.Thread(target=asks)
+    thread.start()
+    with pytest.raises(ConnectionRefusedError, match="mine"):
+        cosim.serve(path, block, name="faulty")
+    thread.join()
+
+
+def test_connections_that_are_no_runs_or_silent_leave_the_example_in_c_to_others(tmp_path: Path) -> None:
+    path = tmp_path / "block.sock"
+    with c_block(path, tmp_path, runs=5), socket.socket(socket.AF_UNIX) as silent_:
+        silent_.connect(str(path))
+        for sent in (
+            b"",
+            cosim.HELLO.pack(cosim.MAGIC, 1, 0, 7, 1, 0, 0, b""),
+            cosim.HELLO.pack(cosim.MAGIC, 2, 0, 0, 0, 0, 0, b""),
+        ):
+            with socket.socket(socket.AF_UNIX) as other:
+                other.connect(str(path))
+                other.sendall(sent)
+                other.shutdown(socket.SHUT_WR)
+        done = asked("s-ecn", "--socket", str(path), "--case", "pairs", "--rate", "10Gbps", "--json")
+    assert (done.exit_code, json.loads(done.stdout)["answered"]) == (0, 244)
+
+
+@pytest.mark.parametrize("language", ["Python", "C"])
+def test_examples_take_the_whole_sum_where_the_setting_says_so(language: str, tmp_path: Path) -> None:
+    path = tmp_path / "block.sock"
+    block = {"Python": python_block, "C": c_block}[language]
+    with block(path, tmp_path, runs=10):
+        done = asked("s-ecn", "--socket", str(path), "--case", "slopes", "--set", "registers.after_mark=reset", "--json")
+    found = json.loads(done.stdout)
+    assert (done.exit_code, found["sequences"], found["failure"]) == (0, 10, None)
 
 
 def test_the_example_is_short_and_stands_on_the_page() -> None:
@@ -377,6 +453,25 @@ def test_an_interrupt_ends_a_run_whose_block_is_silent_and_leaves_no_empty_folde
         assert time.monotonic() - begun < 10, "the block's timeout is 60 s"
         assert "KeyboardInterrupt" in process.stderr.read()
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_an_interrupt_before_the_welcome_says_that_nothing_was_written(earlier: bool, tmp_path: Path) -> None:
+    path, out, file = tmp_path / "block.sock", tmp_path / "out", tmp_path / "scenario.json"
+    if earlier:
+        fanin.run(scenario(inside("enqueue"), size="3KB"), out, progress=False)
+    file.write_text(json.dumps(scenario(outside(path, "enqueue", timeout="60s"))), encoding="utf-8")
+    command = [sys.executable, "-c", "from fanin.cli import app; app()", "run", str(file), "-o", str(out), "--force", "-q"]
+    with silent(path) as listener, subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        run, _ = listener.accept()
+        with run:
+            assert len(run.recv(512)) == 512
+            process.send_signal(signal.SIGINT)
+            assert process.stderr
+            said = process.stderr.read()
+        assert process.wait(20) == 130
+    assert said == f"interrupted; nothing was written to {out}\n"
+    assert (out / "manifest.json").exists() == earlier
 
 
 def test_a_block_that_is_silent_is_given_up_after_its_timeout(tmp_path: Path) -> None:

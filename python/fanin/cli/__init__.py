@@ -158,19 +158,36 @@ def _as_error(problems: tuple[Problem, ...]) -> ScenarioError:
     return error
 
 
+def _written(out: Path) -> tuple[int, int] | None:
+    """Which manifest is there: another one after each run."""
+    try:
+        found = (out / "manifest.json").stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
 def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> Result:
     end_like_ctrl_c()
+    earlier = _written(out)
+
+    def kept() -> bool:
+        return _written(out) not in (None, earlier)
+
+    def said() -> str:
+        return f"what was simulated until then is in {out}" if kept() else f"nothing was written to {out}"
+
     try:
         return runner.run(scenario, out, progress=progress, overwrite=force)
     except KeyboardInterrupt:
-        say(f"interrupted; what was simulated until then is in {out}", "yellow")
+        say(f"interrupted; {said()}", "yellow")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     except RuntimeError as error:
         say(f"error: {error}", "red")
-        say(f"what was simulated until then is in {out}", "yellow")
+        say(said(), "yellow")
         raise typer.Exit(EXIT_FAILED) from None
     except OSError as error:
-        if isinstance(error, OutputError) or not (out / "manifest.json").is_file():
+        if isinstance(error, OutputError) or not kept():
             raise
         say(f"error: {error}", "red")
         say(f"what could be written is in {out}", "yellow")
@@ -179,7 +196,7 @@ def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> 
         if type(error).__name__ != "PanicException":
             raise
         say(f"error: a defect in Fanin ended the run; please report it with the scenario: {error}", "red")
-        say(f"what was simulated until then is in {out}", "yellow")
+        say(said(), "yellow")
         raise typer.Exit(EXIT_FAILED) from None
 
 

@@ -13,6 +13,7 @@ from fanin.cli.failures import EXIT_FAILED, failures
 from fanin.cli.output import say
 from fanin.conformance import Conformance, Difference, conform
 from fanin.conformance_capture import FrameDifference, conform_captures
+from fanin.conformance_process import command
 from fanin.conformance_socket import conform_socket
 from fanin.text import terminal
 
@@ -43,9 +44,7 @@ def _rows_up_to(found: Conformance, first: Difference) -> tuple[list[str], list[
 def _frames(first: FrameDifference) -> list[Text]:
     """Sixteen bytes around the first one that differs, of both frames."""
     both = [bytes.fromhex(text) if text is not None else None for text in (first.expected_frame, first.answered_frame)]
-    known = [frame for frame in both if frame is not None]
-    alike = next((i for i, pair in enumerate(zip(*known, strict=False)) if len(set(pair)) > 1), min(map(len, known)))
-    begin = max(alike - 8, 0) if len(known) == 2 else 0
+    begin = max((first.byte or 0) - 8, 0)
     lines = []
     for name, frame in zip(("expected", "target"), both, strict=True):
         shown = "no frame" if frame is None else f"byte {begin}: {frame[begin : begin + 16].hex(' ')}, of {len(frame)}"
@@ -91,7 +90,7 @@ def _show(found: Conformance, target: str) -> None:
         terminal.table(console, "Up to it", *_rows_up_to(found, first))
         terminal.table(console, "Registers and outputs", *_registers(found, first))
     if found.ok:
-        what = f"{found.answered:,} frames" if found.columns == ["frame"] else f"of each {', '.join(found.columns)}"
+        what = f"{found.sent:,} frames" if found.sent is not None else f"of each {', '.join(found.columns)}"
         console.print(Text(f"conforms: {found.rows:,} rows in {found.sequences} sequences, {what}"), soft_wrap=True)
 
 
@@ -128,10 +127,12 @@ def conform_(
         params: dict[str, Any] = {"seed": seed}
         params |= {"cases": cases} if cases else {}
         params |= {"rates": rates} if rates else {}
-        if (socket is None) == (not target):
-            raise ValueError("TARGET: name a program, or --socket PATH, and one of them")
         if socket is not None and captures is not None:
             raise ValueError("--captures: a block at a socket reads no captures; leave out one of --captures and --socket")
+        if captures is not None and not target:
+            raise ValueError("TARGET: with --captures name the program that reads a capture and writes one")
+        if (socket is None) == (not target):
+            raise ValueError("TARGET: name a program, or --socket PATH, and one of them")
         given = as_nested({**params, **dict(map(as_setting, settings or []))})
         if socket is not None:
             found = conform_socket(mechanism, socket, given, timeout_s=timeout)
@@ -139,7 +140,7 @@ def conform_(
             found = conform_captures(mechanism, target or [], captures, given, timeout_s=timeout)
         else:
             found = conform(mechanism, target or [], given, timeout_s=timeout)
-        named = socket or (target or [""])[0]
+        named = socket or command(target or [])
     if as_json:
         typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:

@@ -99,7 +99,7 @@ impl<'de, F: FnMut(&[u8], Option<Leaf<'de>>)> Visitor<'de> for Object<'_, F> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let before = self.path.len();
         while map.next_key_seed(Key(self.path))?.is_some() {
-            // As text, since a number of 64 bits has no place for all digits of a time.
+            // As text, since a number of 64 bits has no place for all digits of a time; of an object this is a scan more for each level.
             let value = map.next_value::<&'de RawValue>()?.get();
             match value.as_bytes()[0] {
                 b'{' => {

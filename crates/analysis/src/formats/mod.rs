@@ -92,7 +92,7 @@ impl Start<'_> {
 
 /// A format of traces.
 pub trait Format: Sync {
-    /// Name of the format in reports, and of its page: docs/formats/NAME.md.
+    /// Name of the format in reports, and of its page, docs/formats/NAME.md, which tells of all its forms.
     fn name(&self) -> &'static str;
 
     /// Name of the format in messages.

@@ -66,4 +66,8 @@ impl Rows for TableRows {
     fn ended(&self) -> Option<String> {
         self.table.ended()
     }
+
+    fn progress(&self) -> Option<f64> {
+        Some(self.table.progress())
+    }
 }

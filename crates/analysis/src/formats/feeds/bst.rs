@@ -3,7 +3,7 @@
 //! Source: BroadView (openstack broadview-lib bst_parser.py, BroadView-Instrumentation bst: realms, order of the values, `time-stamp`). Values
 //! are cells or bytes (`stats-in-…` of the agent), of now or the largest since they were cleared: both are asked for.
 
-use super::documents::{whole, Documents};
+use super::documents::{begins, whole, Documents};
 use super::looks::{Counter, Looks};
 use super::{Decode, Feed, PassedOver, Streamed};
 use crate::counters::Value;
@@ -18,8 +18,7 @@ pub const BST: Streamed = Streamed { name: "bst", title: "BST", recognises: is_b
 fn is_bst(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);
     let has = |key: &str| text.contains(key);
-    let begins = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
-    begins && (has("\"get-bst-report\"") || (has("\"trigger-report\"") && has("\"realm\"")))
+    begins(&text) && (has("\"get-bst-report\"") || (has("\"trigger-report\"") && has("\"realm\"")))
 }
 
 const COLUMN: &str = "buffer-count";

@@ -107,6 +107,11 @@ impl Documents {
     }
 }
 
+/// True for a text that begins with a document, or with a list of them.
+pub fn begins(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '['])
+}
+
 /// A whole number that stands for itself, or in quotes, as JSON has those of 64 bits.
 pub fn whole(value: &Json) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.trim().parse().ok())

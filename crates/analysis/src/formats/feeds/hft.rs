@@ -3,7 +3,7 @@
 //! Source: SONiC sonic-swss crates/countersyncd actor/local_storage.rs (format `sonic-hft-arrow-v5`: notes of the schema, two lists in each
 //! record batch: T times in ns, and C·T values, those of each series one behind another).
 
-use super::looks::{of_sai_name, Counter, Most};
+use super::looks::{of_sai_name, Counter, Most, HELD};
 use super::Feed;
 use crate::counters::{Look, Series, Value};
 use crate::formats::arrow::ArrowFile;
@@ -91,7 +91,7 @@ impl HftFile {
             has_queue: has(&[Counter::Queue, Counter::Watermark]),
             fates: Fates { drops: has(&[Counter::Dropped]), marks: has(&[Counter::Marked]) },
             first,
-            ..Facts::of("sonic-arrow", Shape::Counters)
+            ..Facts::of("arrow", Shape::Counters)
         };
         let read = count - unread;
         let notes =
@@ -177,9 +177,7 @@ impl TraceReader for Hft {
     fn finish(&mut self, context: &mut Context) {
         let file = self.file.display();
         if self.held {
-            context.note(format!(
-                "{file}: watermarks that stay the same say nothing of the last interval, unless the switch begins each anew"
-            ));
+            context.note(format!("{file}: {HELD}"));
         }
         context.notes.extend(self.arrow.ended().map(|ended| format!("{file}: {ended}")));
     }

@@ -93,8 +93,8 @@ fn stack<'a>(headers: &Headers, frame: &'a [u8]) -> Option<Stack<'a>> {
     let (kind, next, length) = (shim[0] >> 4, shim[0] >> 2 & 3, usize::from(shim[1]) * 4);
     let (version, size) = (shim[4] >> 4, usize::from(shim[6] & 0x1f) * 4);
     let (bits, domain) = (u16_at(shim, 8)?, u16_at(shim, 12)?);
-    // What the nodes of a domain add has no size that is known.
-    let fits = domain != 0 || size_of(bits) == size;
+    // What the nodes of a domain add to the metadata that all know has no size that is known.
+    let fits = size_of(bits) == size || (domain != 0 && bits != 0 && size_of(bits) < size);
     if kind != 1 || next > 2 || version != 2 || size == 0 || length < MD || (length - MD) % size != 0 || !fits {
         return None;
     }
@@ -126,7 +126,7 @@ fn are_reports(datagram: &[u8]) -> bool {
         0 => content.is_some_and(|version| head.get(4).is_some_and(|byte| byte >> 4 == version)) && length >= 5,
         1 => {
             let (Some(bits), Some(special)) = (u16_at(head, 4), u16_at(head, 8)) else { return false };
-            let known = special != 0 || size_of(bits) == metadata * 4;
+            let known = size_of(bits) == metadata * 4 || (special != 0 && size_of(bits) < metadata * 4);
             bits & 0x8000 == 0 && known && inner <= 5 && length >= 2 + metadata && bits != 0
         }
         _ => false,
@@ -358,5 +358,34 @@ impl Decode for Reports {
             notes.push(format!("{count} drops of reason {reason}, which the device's own list explains"));
         }
         self.over.notes(notes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_of_a_domain_stand_beside_those_of_the_bitmap() {
+        let report = |bits: u16, domain: u16, words: u8| {
+            let group = [&[0x20, 0, 0, 0, 0, 0, 0, 7, 0x10, 2 + words, words, 0][..], &bits.to_be_bytes(), &[0, 0]].concat();
+            [&group[..], &domain.to_be_bytes(), &[0; 4]].concat()
+        };
+        // Interfaces and occupancy: two words, and what a domain adds.
+        for (bits, domain, words, right) in
+            [(0x5000, 0, 2, true), (0x5000, 0, 3, false), (0x5000, 9, 3, true), (0x5000, 9, 1, false), (0, 9, 3, false)]
+        {
+            assert_eq!(are_reports(&report(bits, domain, words)), right, "{bits:#x} {domain} {words}");
+        }
+        let stacked = |bits: u16, domain: u16| {
+            let md =
+                [&[0x10, 5, 0, 0, 0x20, 0, 2, 6][..], &bits.to_be_bytes(), &[0; 2], &domain.to_be_bytes(), &[0; 10]].concat();
+            let tcp = [&[0; 12][..], &[0x50, 0x10, 0, 0, 0, 0, 0, 0]].concat();
+            let ip = [0x45, 0, 0, 64, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+            let frame = [&ip[..], &tcp, &md].concat();
+            Headers::parse(LinkType::Raw, &frame).is_some_and(|headers| stack(&headers, &frame).is_some())
+        };
+        let found = [(0x9000, 0), (0x8000, 0), (0x8000, 9), (0, 9), (0xff00, 9)].map(|(bits, domain)| stacked(bits, domain));
+        assert_eq!(found, [true, false, true, false, false]);
     }
 }

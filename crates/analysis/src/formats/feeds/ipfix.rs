@@ -5,7 +5,7 @@
 //! counters of 1 to 8 bytes), RFC 7011 (messages, sets, templates). The time of a record is element 325 of 8 bytes, or seconds (322) and
 //! nanoseconds (325).
 
-use super::looks::{of_sai, Counter, Most, COUNTERS};
+use super::looks::{of_sai, Counter, Most, COUNTERS, HELD};
 use super::templates::{self, number, set, u16_at, u32_at, FIELDS, HEADER, VARIABLE};
 use super::{no_columns, Decode, Feed, PassedOver, Streamed};
 use crate::counters::{Look, Value};
@@ -244,11 +244,7 @@ impl Decode for Sonic {
         notes.push(format!(
             "{records} records in {messages} messages of IPFIX: ports go by the numbers of their objects, whose names are in the switch's STATE_DB"
         ));
-        if self.held {
-            notes.push(
-                "watermarks that stay the same say nothing of the last interval, unless the switch begins each anew".into(),
-            );
-        }
+        notes.extend(self.held.then(|| HELD.to_string()));
         self.over.notes(notes);
     }
 }

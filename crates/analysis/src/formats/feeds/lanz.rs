@@ -25,6 +25,8 @@ pub const TABLE: Streamed = Streamed { name: "lanz-csv", title: "LANZ CSV", reco
 
 /// Longest message [bytes]: a configuration of some thousand ports.
 const LONGEST: u64 = 1 << 20;
+/// Bytes of a varint, at most.
+const LONGEST_VARINT: usize = 10;
 /// Ports whose thresholds are told in notes, at most.
 const NAMED: usize = 5;
 /// Picoseconds in a microsecond.
@@ -151,22 +153,29 @@ impl Congestions {
 }
 
 /// A number of 7 bits by byte at the front of bytes, and its length; none where it has not come whole.
-pub fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
+///
+/// # Errors
+/// It does not end.
+pub fn varint(bytes: &[u8]) -> Result<Option<(u64, usize)>, Problem> {
     let mut value = 0;
-    for (place, byte) in bytes.iter().take(10).enumerate() {
+    for (place, byte) in bytes.iter().take(LONGEST_VARINT).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * place).min(63);
         if byte & 0x80 == 0 {
-            return Some((value, place + 1));
+            return Ok(Some((value, place + 1)));
         }
     }
-    None
+    if bytes.len() < LONGEST_VARINT {
+        return Ok(None);
+    }
+    Err(Problem::new("is no length of a message: it does not end"))
 }
 
 /// True for a length, then a message of just that length that holds one of the records, which begins with a time or a kind.
 fn is_stream(start: &[u8]) -> bool {
-    let Some((length, begin)) = varint(start).filter(|(length, _)| (4..=LONGEST).contains(length)) else { return false };
+    let known = varint(start).ok().flatten().filter(|(length, _)| (4..=LONGEST).contains(length));
+    let Some((length, begin)) = known else { return false };
     let Some((tag @ (0x0a | 0x12 | 0x1a | 0x22), rest)) = start.get(begin..).and_then(<[u8]>::split_first) else { return false };
-    let Some((inner, size)) = varint(rest) else { return false };
+    let Ok(Some((inner, size))) = varint(rest) else { return false };
     1 + size as u64 + inner == length && (rest.get(size) == Some(&0x08) || *tag == 0x22)
 }
 
@@ -262,7 +271,8 @@ impl Stream {
 impl Decode for Stream {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut at = 0;
-        while let Some((length, size)) = varint(&bytes[at..]) {
+        let placed = |problem: Problem, messages: u64| problem.place(format!("message {}", messages + 1));
+        while let Some((length, size)) = varint(&bytes[at..]).map_err(|problem| placed(problem, self.messages))? {
             if length > LONGEST {
                 let problem = Problem::new("is no length of a LANZ message").value(length.to_string());
                 return Err(problem.accepted(format!("up to {LONGEST} bytes")));
@@ -272,11 +282,6 @@ impl Decode for Stream {
             feed.pass(at + size + length as usize);
             self.message(message, feed).map_err(|problem| problem.place(format!("message {}", self.messages)))?;
             at += size + length as usize;
-        }
-        if bytes.len() - at >= 10 && varint(&bytes[at..]).is_none() {
-            return Err(
-                Problem::new("is no length of a LANZ message: it does not end").place(format!("message {}", self.messages + 1))
-            );
         }
         // The last message of a stream that was cut off.
         Ok(if end { bytes.len() } else { at })

@@ -29,6 +29,9 @@ impl Most {
     }
 }
 
+/// Note on watermarks that stay the same.
+pub const HELD: &str = "watermarks that stay the same say nothing of the last interval, unless the switch begins each anew";
+
 /// Meaning of a counter that a source tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
@@ -137,6 +140,11 @@ impl Looks {
     /// True if the packets of a port at a time are known already.
     pub fn has_packets(&self, port: &str, time: u128) -> bool {
         self.pending.get(port).is_some_and(|pending| pending.time == time && pending.look.packets.is_some())
+    }
+
+    /// Note on watermarks that said nothing of their interval.
+    pub fn note(&self) -> Option<String> {
+        self.held.then(|| HELD.into())
     }
 
     /// Ends all looks.

@@ -5,7 +5,7 @@
 //! `connections`, `rack_id`, `server_hostname`, `sampling_freq`, `burst_result.ingress` by its start in microseconds). The data set itself
 //! could not be had here.
 
-use super::documents::Documents;
+use super::documents::{begins, Documents};
 use super::{no_columns, Decode, Feed, Streamed};
 use crate::counters::{Interval, State};
 use crate::formats::mapping::Mapping;
@@ -25,8 +25,7 @@ const LISTS: [&str; 5] = ["ingressBytes", "egressBytes", "inRxmitBytes", "outRxm
 fn is_run(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);
     let has = |key: &str| text.contains(&format!("\"{key}\""));
-    let begins = text.trim_start_matches('\u{feff}').trim_start().starts_with('{');
-    begins && (LISTS.iter().any(|key| has(key)) || has("burst_result") || (has("server_hostname") && has("rack_id")))
+    begins(&text) && (LISTS.iter().any(|key| has(key)) || has("burst_result") || (has("server_hostname") && has("rack_id")))
 }
 
 fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {

@@ -260,6 +260,7 @@ impl StreamedFile {
             size: file.size,
             packing: file.packing,
             held: Vec::new(),
+            done: 0,
             taken: 0,
             end: false,
             behind: false,
@@ -283,9 +284,10 @@ struct Reader {
     path: PathBuf,
     size: u64,
     packing: Packing,
-    /// Bytes that have come and are no whole message yet.
+    /// Bytes that have come, the first of which are done with.
     held: Vec<u8>,
-    /// Bytes before them.
+    done: usize,
+    /// Bytes of the stream that are done with.
     taken: u64,
     end: bool,
     /// True behind a wrong message: what has come with it is not decoded yet.
@@ -298,55 +300,63 @@ struct Reader {
 impl Reader {
     /// Reads on; false at the end, and where nothing has come.
     fn step(&mut self, context: &mut Context, batch: &mut Batch, seen: Option<&mut Seen>) -> Result<bool, Problem> {
-        if self.end && self.held.is_empty() {
+        if self.end && self.done == self.held.len() {
             return Ok(false);
         }
         if self.lost {
             return Ok(false);
         }
-        let come = loop {
-            match self.input.fill_buf() {
-                Ok(come) => break Some(come),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock && self.behind => break None,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                // The rest of a file that was cut short.
-                Err(_) if self.gauge.is_cut() => break Some(&[]),
-                Err(error) => return Err(Problem::new(format!("cannot be read: {error}")).file(&self.path)),
-            }
-        };
-        if let Some(come) = come {
-            self.end = come.is_empty();
-            // No more is held than the longest message and what has come with its end.
-            let room = (LONGEST + 1).saturating_sub(self.held.len()).max(1);
-            let come = &come[..come.len().min(room)];
-            self.held.extend_from_slice(come);
-            let count = come.len();
-            self.input.consume(count);
+        if !self.behind && !self.come()? {
+            return Ok(false);
         }
         self.behind = false;
+        let held = &self.held[self.done..];
         let mut feed = Feed { context, batch, ports: &mut self.ports, seen, passed: 0 };
-        let used = match self.decoder.decode(&self.held, self.end, &mut feed) {
+        let used = match self.decoder.decode(held, self.end, &mut feed) {
             Ok(used) => used,
             Err(problem) => {
                 let place = format!("byte {}", self.taken + 1);
-                let passed = feed.passed.min(self.held.len());
+                let passed = feed.passed.min(held.len());
                 (self.behind, self.lost) = (passed > 0, passed == 0);
-                self.held.drain(..passed);
+                self.done += passed;
                 self.taken += passed as u64;
                 return Err(if problem.place.is_none() { problem.place(place) } else { problem }.file(&self.path));
             }
         };
-        self.held.drain(..used);
+        self.done += used;
         self.taken += used as u64;
-        if self.held.len() > LONGEST {
+        if self.held.len() - self.done > LONGEST {
             self.lost = true;
             let problem = Problem::new(format!("begins a message of more than {LONGEST} bytes")).file(&self.path);
             return Err(problem.place(format!("byte {}", self.taken + 1)));
         }
         if self.end {
-            self.held.clear();
+            self.done = self.held.len();
         }
+        Ok(true)
+    }
+
+    /// Takes what has come behind what is held; false where nothing has.
+    fn come(&mut self) -> Result<bool, Problem> {
+        let come = loop {
+            match self.input.fill_buf() {
+                Ok(come) => break come,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                // The rest of a file that was cut short.
+                Err(_) if self.gauge.is_cut() => break &[],
+                Err(error) => return Err(Problem::new(format!("cannot be read: {error}")).file(&self.path)),
+            }
+        };
+        self.end = come.is_empty();
+        // What is done with gives its room back once for all the messages in it.
+        self.held.drain(..std::mem::take(&mut self.done));
+        // No more is held than the longest message and what has come with its end.
+        let room = (LONGEST + 1).saturating_sub(self.held.len()).max(1);
+        let come = &come[..come.len().min(room)];
+        self.held.extend_from_slice(come);
+        let count = come.len();
+        self.input.consume(count);
         Ok(true)
     }
 }
@@ -367,7 +377,7 @@ impl TraceReader for Reader {
     }
 
     fn unread(&self) -> u64 {
-        self.held.len() as u64
+        (self.held.len() - self.done) as u64
     }
 
     fn is_lost(&self) -> bool {
@@ -451,5 +461,64 @@ impl PassedOver {
 
     pub fn notes(&self, notes: &mut Vec<String>) {
         notes.extend(self.0.iter().map(|(what, count)| format!("{what}: {count}, passed over")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufReader, Read};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Bytes without end, all of a kind, and how many of them were read.
+    struct Endless(Arc<AtomicUsize>);
+
+    impl Read for Endless {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            into.fill(b'\n');
+            self.0.fetch_add(into.len(), Ordering::Relaxed);
+            Ok(into.len())
+        }
+    }
+
+    /// Finds each byte wrong.
+    struct Wrong;
+
+    impl Decode for Wrong {
+        fn decode(&mut self, bytes: &[u8], _: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
+            if bytes.is_empty() {
+                return Ok(0);
+            }
+            feed.pass(1);
+            Err(Problem::new("is wrong").value(bytes.len().to_string()))
+        }
+    }
+
+    #[test]
+    fn what_has_come_with_a_wrong_message_is_done_with_before_more_is_read() {
+        let read = Arc::new(AtomicUsize::new(0));
+        let mut reader = Reader {
+            input: Box::new(BufReader::with_capacity(1_000, Endless(read.clone()))),
+            gauge: Arc::default(),
+            decoder: Box::new(Wrong),
+            path: PathBuf::from("stream"),
+            size: 0,
+            packing: Packing::Plain,
+            held: Vec::new(),
+            done: 0,
+            taken: 0,
+            end: false,
+            behind: false,
+            lost: false,
+            ports: Vec::new(),
+        };
+        let (mut context, mut batch) = (Context::default(), Batch::default());
+        for wrong in 1..=2_500 {
+            let problem = (0..2).find_map(|_| reader.step(&mut context, &mut batch, None).err()).unwrap();
+            assert_eq!(problem.place.as_deref(), Some(&*format!("byte {wrong}")));
+            let come = read.load(Ordering::Relaxed);
+            assert!(come as u64 - reader.unread() == wrong && reader.unread() < 2_000, "{come} bytes were read for {wrong}");
+            assert!(reader.held.len() <= 2_000, "room is given back");
+        }
     }
 }

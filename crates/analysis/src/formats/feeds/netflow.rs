@@ -1,8 +1,8 @@
 //! Flow records of NetFlow 9 and IPFIX: who talked through which interface, in bytes by interval; nothing of queues.
 //!
 //! Source: RFC 3954 (NetFlow 9), RFC 7011 (IPFIX), RFC 5102 and IANA's registry of IPFIX elements (octets 1 and 85, addresses 8, 12, 27, 28,
-//! ports 7 and 11, protocol 4, egress interface 14, times 21, 22, 150 to 157, sampling 34 and 305). Read from messages one behind another, or
-//! from a capture of UDP.
+//! ports 7 and 11, protocol 4, egress interface 14, times 21, 22, 150 to 157, sampling 34), RFC 5477 (sampling 305 and 306). Read from messages
+//! one behind another, or from a capture of UDP.
 //!
 //! Deviation: bytes of a flow are spread evenly over its time. netflow_parser decodes each field of each record into values that own their
 //! bytes; the templates are those that SONiC's IPFIX needs, too.
@@ -17,6 +17,7 @@ use crate::input::problem::Problem;
 use fanin_units::Time;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 /// Messages, or a capture of them.
 pub const NETFLOW: Streamed = Streamed { name: "netflow", title: "NetFlow", recognises: is_netflow, make };
@@ -29,6 +30,8 @@ const LATE: u128 = 1_860_000_000_000_000;
 const SPAN: u128 = 8_640;
 /// Bytes by flow that are held for intervals that are open, at most.
 const HELD: usize = 1 << 20;
+/// Exporters whose numbers are followed, and interfaces that are told apart, at most.
+const NODES: usize = 1 << 16;
 /// Bytes of the header of NetFlow 9.
 const HEADER_9: usize = 20;
 /// UDP ports at which collectors listen by custom.
@@ -47,7 +50,8 @@ fn is_message(start: &[u8]) -> bool {
         Some(10) => {
             let mut flows = false;
             if u16_at(start, HEADER) == Some(2) {
-                let (length, rest) = (u16_at(start, HEADER + 2).unwrap_or(0), &start[HEADER + 4..]);
+                let rest = start.get(HEADER + 4..).unwrap_or_default();
+                let length = u16_at(start, HEADER + 2).unwrap_or(0);
                 let body = &rest[..rest.len().min(usize::from(length).saturating_sub(4))];
                 let is_flow = |field: &Field| field.enterprise.is_none() && matches!(field.element, 1 | 8 | 27 | 85);
                 // A template that goes on behind the start is enough as far as it is there.
@@ -101,7 +105,11 @@ struct Record {
     /// Begin and end [ps]; those by uptime [ms].
     times: [Option<u128>; 2],
     uptimes: [Option<u64>; 2],
+    /// One of so many packets is counted.
     sampling: Option<u64>,
+    /// Packets that are counted one behind another, and those that are left out behind them.
+    counted: Option<u64>,
+    left_out: Option<u64>,
 }
 
 fn address(bytes: &[u8]) -> Option<IpAddr> {
@@ -131,7 +139,9 @@ impl Record {
             8 | 27 => self.src = address(bytes),
             12 | 28 => self.dst = address(bytes),
             14 => self.egress = value().map(|value| value as u32),
-            34 | 305 => self.sampling = value().filter(|value| *value > 0),
+            34 => self.sampling = value().filter(|value| *value > 0),
+            305 => self.counted = value().filter(|value| *value > 0),
+            306 => self.left_out = value(),
             21 => self.uptimes[1] = value(),
             22 => self.uptimes[0] = value(),
             150 => self.times[0] = in_units(S),
@@ -143,13 +153,39 @@ impl Record {
             _ => {}
         }
     }
+
+    /// Bytes of all packets by those of the packets that were counted, as a fraction.
+    ///
+    /// Source: RFC 5477 §8.2.2 and 8.2.3: of 305 and 306 packets in turn, 305 are counted.
+    fn scale(&self) -> (u64, u64) {
+        match (self.sampling, self.counted, self.left_out) {
+            (Some(one_of), _, _) => (one_of, 1),
+            (None, Some(counted), Some(left_out)) => (counted.saturating_add(left_out), counted),
+            _ => (1, 1),
+        }
+    }
 }
 
-/// A template, and true if its records are options, which tell of the exporter.
-#[derive(Clone, Debug, Default)]
+/// A template: its fields, but for those without bytes, and the fewest bytes of a record.
+#[derive(Clone, Debug)]
 struct Template {
-    fields: Vec<Field>,
+    fields: Arc<[Field]>,
+    shortest: usize,
+    /// True if its records tell of the exporter.
     options: bool,
+}
+
+impl Template {
+    fn of(fields: &[Field], options: bool) -> Template {
+        let fields: Arc<[Field]> = fields.iter().copied().filter(|field| field.length > 0).collect();
+        let least = |field: &Field| if field.length == VARIABLE { 1 } else { usize::from(field.length) };
+        Template { shortest: fields.iter().map(least).sum(), fields, options }
+    }
+
+    /// Part of [`FIELDS`]: a template without fields takes room, too.
+    fn room(&self) -> usize {
+        1 + self.fields.len()
+    }
 }
 
 /// Bytes of flows at a port in the intervals that are open, by the number of the interval; and the end of the last one that was told.
@@ -165,7 +201,8 @@ struct Flows {
     pcap: Option<Pcap>,
     begun: bool,
     templates: BTreeMap<(Source, u16), Template>,
-    fields: usize,
+    /// Room of all templates.
+    room: usize,
     ports: BTreeMap<String, Bins>,
     held: usize,
     /// Latest time of export [ps]; intervals before this number are over.
@@ -180,7 +217,10 @@ struct Flows {
     /// True once there were records of IPFIX that were not counted.
     uncounted: bool,
     sampled: u64,
+    unscaled: u64,
     others: u64,
+    /// Messages of which a capture has only the beginning.
+    cut: u64,
     over: PassedOver,
 }
 
@@ -195,107 +235,97 @@ struct Clock {
 }
 
 impl Flows {
-    /// Reads a message at the front of bytes; gives its length, or none where more has to come.
-    fn message(
-        &mut self,
-        bytes: &[u8],
-        source: Option<IpAddr>,
-        end: bool,
-        feed: &mut Feed<'_>,
-    ) -> Result<Option<usize>, Problem> {
+    /// Length of the message at the front of bytes; none where more has to come.
+    fn length(bytes: &[u8], end: bool) -> Result<Option<usize>, Problem> {
         let (Some(version), Some(count)) = (u16_at(bytes, 0), u16_at(bytes, 2)) else { return Ok(None) };
-        let word = |at: usize| u32_at(bytes, at);
-        let (source, clock, sequence, mut at, length) = match version {
-            10 => {
-                let (Some(export), Some(sequence), Some(domain)) = (word(4), word(8), word(12)) else { return Ok(None) };
-                let length = usize::from(count);
-                if length < HEADER {
-                    let problem = Problem::new("is no length of an IPFIX message").value(length.to_string());
-                    return Err(problem.accepted("16 bytes and more"));
-                }
-                if bytes.len() < length {
-                    return Ok(None);
-                }
-                let clock = Clock { export: u128::from(export) * S, boot: None };
-                ((source, domain, 10), clock, sequence, HEADER, Some(length))
+        match version {
+            10 if usize::from(count) < HEADER => {
+                let problem = Problem::new("is no length of an IPFIX message").value(count.to_string());
+                Err(problem.accepted("16 bytes and more"))
             }
+            10 => Ok(Some(usize::from(count)).filter(|length| *length <= bytes.len())),
             9 => {
-                let (Some(uptime), Some(export), Some(sequence), Some(domain)) = (word(4), word(8), word(12), word(16)) else {
-                    return Ok(None);
-                };
-                let export = u128::from(export) * S;
-                let clock = Clock { export, boot: export.checked_sub(u128::from(uptime) * MS) };
-                ((source, domain, 9), clock, sequence, HEADER_9, None)
+                // NetFlow 9 does not say its length: its sets end where another message or the bytes do.
+                let mut behind = HEADER_9;
+                while let (Some(id), Some(size)) = (u16_at(bytes, behind), u16_at(bytes, behind + 2)) {
+                    if matches!(id, 9 | 10) {
+                        break;
+                    }
+                    if size < 4 {
+                        return Err(Problem::new("is no length of a set").value(size.to_string()));
+                    }
+                    behind += usize::from(size);
+                }
+                let is_whole = behind <= bytes.len() && bytes.len() - behind >= 4;
+                Ok(if is_whole || (end && bytes.len() >= HEADER_9) { Some(behind.min(bytes.len())) } else { None })
             }
             other => {
                 let problem = Problem::new("is no version of NetFlow that is read").value(other.to_string());
-                return Err(problem.accepted("9, 10 (IPFIX)"));
-            }
-        };
-        // NetFlow 9 does not say its length: its sets end where another message or the bytes do.
-        let limit = length.unwrap_or(bytes.len());
-        if length.is_none() {
-            let mut behind = at;
-            while let (Some(id), Some(size)) = (u16_at(bytes, behind), u16_at(bytes, behind + 2)) {
-                if matches!(id, 9 | 10) {
-                    break;
-                }
-                if size < 4 {
-                    return Err(Problem::new("is no length of a set").value(size.to_string()));
-                }
-                behind += usize::from(size);
-            }
-            if (behind > bytes.len() || bytes.len() - behind < 4) && !end {
-                return Ok(None);
+                Err(problem.accepted("9, 10 (IPFIX)"))
             }
         }
+    }
+
+    /// Reads a whole message.
+    fn message(&mut self, message: &[u8], source: Option<IpAddr>, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        let word = |at: usize| u32_at(message, at).unwrap_or(0);
+        let version = u16_at(message, 0).unwrap_or(0);
+        let export = u128::from(word(if version == 10 { 4 } else { 8 })) * S;
+        let (source, clock, sequence, header) = if version == 10 {
+            ((source, word(12), 10), Clock { export, boot: None }, word(8), HEADER)
+        } else {
+            let boot = export.checked_sub(u128::from(word(4)) * MS);
+            ((source, word(16), 9), Clock { export, boot }, word(12), HEADER_9)
+        };
         let before = self.records;
         self.latest = self.latest.max(clock.export);
-        while at < limit {
-            if length.is_none() && matches!(u16_at(bytes, at), Some(9 | 10)) {
-                break;
-            }
-            let Some((id, body, behind)) = set(&bytes[at..limit])? else { break };
+        let mut rest = &message[header..];
+        while let Some((id, body, behind)) = set(rest)? {
             match (version, id) {
                 (10, 2) | (9, 0) => self.template_set(body, source)?,
-                (10, 3) | (9, 1) => self.options_set(body, source),
+                (10, 3) | (9, 1) => self.options_set(body, source)?,
                 (_, 256..) => self.data(body, (source, id), clock, feed)?,
                 (_, other) => self.over.add(|| format!("sets of the number {other}")),
             }
-            at = limit - behind.len();
+            rest = behind;
         }
         // IPFIX counts records, NetFlow 9 messages.
         let step = if version == 10 { (self.records - before) as u32 } else { 1 };
-        let lost = self.next.insert(source, sequence.wrapping_add(step)).map_or(0, |next| sequence.wrapping_sub(next));
-        let is_counted = lost < 1 << 31 && (version == 9 || !self.uncounted);
-        self.missing += if is_counted { u64::from(lost) } else { 0 };
+        if self.next.len() < NODES || self.next.contains_key(&source) {
+            let expected = self.next.insert(source, sequence.wrapping_add(step));
+            let lost = expected.map_or(0, |expected| sequence.wrapping_sub(expected));
+            let is_counted = lost < 1 << 31 && (version == 9 || !self.uncounted);
+            self.missing += if is_counted { u64::from(lost) } else { 0 };
+        }
         self.messages += 1;
-        self.emit(false, feed)?;
-        Ok(Some(length.unwrap_or(at)))
+        self.emit(false, feed)
     }
 
     fn template_set(&mut self, body: &[u8], source: Source) -> Result<(), Problem> {
         templates::templates(body, source.2 == 10, |id, fields| {
-            let before = self.templates.remove(&(source, id)).map_or(0, |template| template.fields.len());
-            self.fields -= before;
-            if !fields.is_empty() {
-                self.fields += fields.len();
-                if self.fields > FIELDS {
-                    return Err(Problem::new(format!("is one field too many: templates may have {FIELDS}")).value(id.to_string()));
-                }
-                self.templates.insert((source, id), Template { fields: fields.to_vec(), options: false });
-            }
-            Ok(())
+            self.keep((source, id), (!fields.is_empty()).then(|| Template::of(fields, false)))
         })
     }
 
     /// Templates of options are only known by number: their records are not read.
-    fn options_set(&mut self, body: &[u8], source: Source) {
+    fn options_set(&mut self, body: &[u8], source: Source) -> Result<(), Problem> {
         self.uncounted = true;
-        if let Some(id @ 256..) = u16_at(body, 0) {
-            let gone = self.templates.insert((source, id), Template { fields: Vec::new(), options: true });
-            self.fields -= gone.map_or(0, |template| template.fields.len());
+        match u16_at(body, 0) {
+            Some(id @ 256..) => self.keep((source, id), Some(Template::of(&[], true))),
+            _ => Ok(()),
         }
+    }
+
+    /// Keeps a template in place of the one before, or none.
+    fn keep(&mut self, key: (Source, u16), template: Option<Template>) -> Result<(), Problem> {
+        self.room -= self.templates.remove(&key).map_or(0, |before| before.room());
+        let Some(template) = template else { return Ok(()) };
+        if self.room + template.room() > FIELDS {
+            return Err(Problem::new(format!("is one field too many: templates may have {FIELDS}")).value(key.1.to_string()));
+        }
+        self.room += template.room();
+        self.templates.insert(key, template);
+        Ok(())
     }
 
     fn data(&mut self, mut body: &[u8], key: (Source, u16), clock: Clock, feed: &mut Feed<'_>) -> Result<(), Problem> {
@@ -304,16 +334,15 @@ impl Flows {
             self.over.add(|| format!("sets of template {}, which was not told before", key.1));
             return Ok(());
         };
-        if template.options {
+        let shortest = template.shortest;
+        if template.options || shortest == 0 || body.len() < shortest {
             return Ok(());
         }
         let fields = template.fields.clone();
-        let shortest: usize =
-            fields.iter().map(|field| if field.length == VARIABLE { 1 } else { usize::from(field.length) }).sum();
-        // What is shorter than a record is padding.
-        while shortest > 0 && body.len() >= shortest {
+        // What is shorter than a record is padding. Each field has a byte and more, which bounds what a message costs.
+        while body.len() >= shortest {
             let (mut record, mut at) = (Record::default(), 0);
-            for field in &fields {
+            for field in &*fields {
                 let length = match (field.length, body.get(at)) {
                     (VARIABLE, Some(255)) => {
                         at += 3;
@@ -364,35 +393,46 @@ impl Flows {
             self.over.add(|| "records whose time ends after their export, or is longer than a day".into());
             return Ok(());
         }
-        self.sampled += u64::from(record.sampling.is_some_and(|one_of| one_of > 1));
-        let octets = octets.saturating_mul(record.sampling.unwrap_or(1));
-        let ports = record.has_ports.then_some(record.ports);
-        let flow = feed.flow(&name_of((src, dst), ports, record.protocol, None))?;
+        // Intervals that are over, or will be behind this message, are not walked through.
+        let from = first.max(u128::from(self.over_before)).max(self.latest.saturating_sub(LATE) / BIN);
+        self.late += (from.min(last + 1) - first) as u64;
+        if from > last {
+            return Ok(());
+        }
         // The earliest is the beginning of the trace; one that is earlier still, as a stream brings it, comes too late.
-        if feed.time(first * BIN).is_err() {
+        if feed.time(from * BIN).is_err() {
             self.late += 1;
             return Ok(());
         }
+        let (all, counted) = record.scale();
+        self.sampled += u64::from(all > counted);
+        self.unscaled += u64::from(record.sampling.is_none() && record.counted.is_some() && record.left_out.is_none());
+        let octets = u64::try_from(u128::from(octets) * u128::from(all) / u128::from(counted)).unwrap_or(u64::MAX);
+        let ports = record.has_ports.then_some(record.ports);
+        let flow = feed.flow(&name_of((src, dst), ports, record.protocol, None))?;
         let exporter = source.0.map_or_else(|| format!("domain {}", source.1), |address| address.to_string());
-        let bins = self.ports.entry(format!("{exporter} if {egress}")).or_default();
-        let (mut told, length) = (0_u64, end - begin);
-        for bin in first..=last {
-            let upto = ((bin + 1) * BIN).min(end) - begin;
-            let share = if length == 0 || bin == last { octets } else { (u128::from(octets) * upto / length) as u64 };
+        let name = format!("{exporter} if {egress}");
+        if self.ports.len() >= NODES && !self.ports.contains_key(&name) {
+            self.over.add(|| format!("records of further interfaces than {NODES}"));
+            return Ok(());
+        }
+        let bins = self.ports.entry(name).or_default();
+        let length = end - begin;
+        // Bytes before a time within the record.
+        let before = |time: u128| if time < end { (u128::from(octets) * (time - begin) / length) as u64 } else { octets };
+        let mut told = if from > first { before(from * BIN) } else { 0 };
+        for bin in from..=last {
+            let share = before((bin + 1) * BIN);
             let (bytes, number) = (share - told, bin as u64);
             told = share;
-            if number < self.over_before {
-                self.late += 1;
+            let is_open = bins.open.get(&number).is_some_and(|flows| flows.contains_key(&flow));
+            if !is_open && self.held >= HELD {
+                self.over.add(|| "parts of flows: too many are open at once".into());
                 continue;
             }
-            let flows = bins.open.entry(number).or_default();
-            if self.held < HELD || flows.contains_key(&flow) {
-                self.held += usize::from(!flows.contains_key(&flow));
-                let sum = flows.entry(flow).or_default();
-                *sum = sum.saturating_add(bytes);
-            } else {
-                self.over.add(|| "parts of flows: too many are open at once".into());
-            }
+            self.held += usize::from(!is_open);
+            let sum = bins.open.entry(number).or_default().entry(flow).or_default();
+            *sum = sum.saturating_add(bytes);
         }
         Ok(())
     }
@@ -444,9 +484,13 @@ impl Decode for Flows {
                 feed.pass(at + packet.length);
                 let known = |ports: (u16, u16)| PORTS.contains(&ports.1);
                 match datagram(pcap.link, packet.data).filter(|(headers, _)| headers.ports.is_some_and(known)) {
+                    Some((headers, _)) if headers.end > packet.data.len() => self.cut += 1,
                     Some((headers, datagram)) => {
-                        let read = self.message(datagram, Some(headers.src), true, feed);
-                        read.map_err(|problem| placed(problem, self.messages))?;
+                        let length = Self::length(datagram, true).map_err(|problem| placed(problem, self.messages))?;
+                        match length.map(|length| self.message(&datagram[..length], Some(headers.src), feed)) {
+                            Some(read) => read.map_err(|problem| placed(problem, self.messages))?,
+                            None => self.cut += 1,
+                        }
                     }
                     None => self.others += 1,
                 }
@@ -454,9 +498,10 @@ impl Decode for Flows {
             }
             at = if end { bytes.len() } else { at };
         } else {
-            while let Some(length) =
-                self.message(&bytes[at..], None, end, feed).map_err(|problem| placed(problem, self.messages))?
-            {
+            while let Some(length) = Self::length(&bytes[at..], end).map_err(|problem| placed(problem, self.messages))? {
+                feed.pass(at + length);
+                let read = self.message(&bytes[at..at + length], None, feed);
+                read.map_err(|problem| placed(problem, self.messages))?;
                 at += length;
             }
             // The last message of a stream that was cut off.
@@ -482,10 +527,58 @@ impl Decode for Flows {
             (self.missing, "messages or records are missing, by their numbers: loads are lower bounds"),
             (self.late, "parts of records came after their interval was told, and were passed over"),
             (self.sampled, "records are of sampled packets, and were multiplied by the rate that they say"),
+            (
+                self.unscaled,
+                "records say how many packets were counted one behind another (305), not how many were left out (306): their bytes are those of \
+                 the packets that were counted",
+            ),
+            (self.cut, "messages that the capture cut are not read"),
             (self.others, "packets of the capture are no flows, and were passed over"),
         ] {
             notes.extend((count > 0).then(|| format!("{count} {what}")));
         }
         self.over.notes(notes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_have_bounds_and_a_refused_one_costs_nothing() {
+        let mut flows = Flows::default();
+        let fields = vec![Field { element: 210, enterprise: None, length: 1 }; 16_000];
+        let key = |id: u16| ((None, 0, 10), id);
+        let most = FIELDS / (fields.len() + 1);
+        for id in 0..most as u16 {
+            flows.keep(key(id), Some(Template::of(&fields, false))).unwrap();
+        }
+        let full = flows.room;
+        assert!(flows.keep(key(999), Some(Template::of(&fields, false))).is_err());
+        assert_eq!((flows.room, flows.templates.len()), (full, most));
+        // One that is told again, or withdrawn, gives its room back.
+        flows.keep(key(0), Some(Template::of(&fields, false))).unwrap();
+        flows.keep(key(0), None).unwrap();
+        flows.keep(key(999), Some(Template::of(&fields, false))).unwrap();
+        assert_eq!(flows.room, full);
+        // Those of options take room, too.
+        let mut options = (1_000..).map_while(|id| flows.keep(key(id), Some(Template::of(&[], true))).ok());
+        assert_eq!(options.by_ref().count(), FIELDS - full);
+    }
+
+    #[test]
+    fn fields_without_bytes_are_left_out_so_that_a_byte_costs_a_field_at_most() {
+        let field = |element: u16, length: u16| Field { element, enterprise: None, length };
+        let template = Template::of(&[field(1, 4), field(14, 0), field(82, VARIABLE)], false);
+        assert_eq!((&*template.fields, template.shortest), (&[field(1, 4), field(82, VARIABLE)][..], 5));
+        assert_eq!(Template::of(&[field(14, 0)], false).shortest, 0);
+    }
+
+    #[test]
+    fn a_beginning_of_any_length_is_looked_at() {
+        let start = [&[0, 10, 0, 60][..], &[0; 12], &[0, 2, 0, 44, 1, 0, 0, 1, 0, 8, 0, 4]].concat();
+        let seen: Vec<bool> = (0..=start.len()).map(|length| is_netflow(&start[..length])).collect();
+        assert_eq!((seen[19], seen[start.len()]), (false, true));
     }
 }

@@ -4,7 +4,7 @@
 //! Micro-Burst Monitoring (depths in bytes; a burst begins above the rise threshold and ends below the fall threshold; `E` marks an early
 //! record of a burst that goes on).
 
-use super::documents::{whole, Documents};
+use super::documents::{begins, whole, Documents};
 use super::{each_line, no_columns, Decode, Feed, Streamed};
 use crate::counters::{Interval, State};
 use crate::formats::mapping::Mapping;
@@ -26,8 +26,7 @@ const FORM: &str = "for example 2026/11/21 08:00:00:123456";
 
 fn is_json(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);
-    let begins = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
-    begins && (text.contains("\"TABLE_instance\"") || text.contains("\"if-str\""))
+    begins(&text) && (text.contains("\"TABLE_instance\"") || text.contains("\"if-str\""))
 }
 
 fn is_table(start: &[u8]) -> bool {
@@ -63,21 +62,22 @@ struct Bursts {
     line: u64,
     contradictions: u64,
     repeated: u64,
+    /// True once a time had no zone.
+    unzoned: bool,
 }
 
-/// A time as NX-OS writes it, `2026/11/21 08:00:00:123456`, or any other date [ps].
-fn time_of(text: &str) -> Option<u128> {
-    let text = text.trim().replace('/', "-");
-    let plain = match text.match_indices(':').nth(2) {
-        Some((place, _)) => format!("{}.{}", &text[..place], &text[place + 1..]),
-        None => text,
+/// A time as NX-OS writes it, `2026/11/21 08:00:00:123456`, or any other date [ps]; true if it says its zone.
+fn time_of(text: &str) -> Option<(u128, bool)> {
+    let of_nxos = || {
+        let (place, _) = text.match_indices(':').nth(2)?;
+        from_date(format!("{}.{}", &text[..place], &text[place + 1..]).as_bytes()).ok()
     };
-    from_date(plain.as_bytes()).map(|(ps, _)| ps).ok()
+    from_date(text.as_bytes()).ok().or_else(of_nxos)
 }
 
 impl Bursts {
     fn new(documents: Option<Documents>, name: &str) -> Self {
-        Bursts { documents, file: name.to_string(), records: Vec::new(), line: 0, contradictions: 0, repeated: 0 }
+        Bursts { documents, file: name.to_string(), records: Vec::new(), line: 0, contradictions: 0, repeated: 0, unzoned: false }
     }
 
     /// Takes the values of a record by their names; `value`: the text of one, empty where it is not there.
@@ -90,10 +90,14 @@ impl Bursts {
                 .map(Some)
                 .map_err(|_| Problem::new("is no number of bytes").column(name).value(text).accepted("a whole number")),
         };
-        let time = |name: &str| match Some(value(name)).filter(is_there) {
+        let mut unzoned = false;
+        let mut time = |name: &str| match Some(value(name)).filter(is_there) {
             None => Ok(None),
-            Some(text) => match time_of(&text) {
-                Some(ps) => Ok(Some(ps)),
+            Some(text) => match time_of(text.trim()) {
+                Some((ps, zoned)) => {
+                    unzoned |= !zoned;
+                    Ok(Some(ps))
+                }
                 None => Err(Problem::new("is no date and time").column(name).value(text).accepted(FORM)),
             },
         };
@@ -115,6 +119,7 @@ impl Bursts {
         if self.records.len() == RECORDS {
             return Err(Problem::new(format!("is one record too many: {RECORDS} are accepted")));
         }
+        self.unzoned |= unzoned;
         feed.time(start)?;
         feed.see(true, false, false);
         self.records.push(record);
@@ -222,7 +227,7 @@ impl Decode for Bursts {
             at?
         };
         if end {
-            if !self.records.is_empty() {
+            if self.unzoned {
                 feed.unzoned(&self.file);
             }
             self.tell(feed)?;

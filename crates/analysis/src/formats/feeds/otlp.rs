@@ -6,7 +6,7 @@
 //!
 //! The few fields that are read are declared here: the crate `opentelemetry-proto` brings all signals, and the SDK behind them.
 
-use super::documents::{whole, Documents};
+use super::documents::{begins, whole, Documents};
 use super::looks::{of_sai, Counter, Looks};
 use super::{no_columns, Decode, Feed, PassedOver, Streamed};
 use crate::counters::Value;
@@ -95,14 +95,13 @@ struct Point {
 
 fn is_json(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);
-    let begins = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
-    begins && text.contains("\"resourceMetrics\"")
+    begins(&text) && text.contains("\"resourceMetrics\"")
 }
 
 /// Length that a field of bytes with this tag has at the front of bytes, and what is behind it.
 fn inner(bytes: &[u8], tag: u8) -> Option<(u64, &[u8])> {
     let (found, rest) = bytes.split_first()?;
-    let (length, size) = super::lanz::varint(rest).filter(|_| *found == tag)?;
+    let (length, size) = super::lanz::varint(rest).ok().flatten().filter(|_| *found == tag)?;
     Some((length, &rest[size..]))
 }
 
@@ -216,6 +215,11 @@ impl Requests {
             self.over.add(|| "points without a value, or with a negative one".into());
             return Ok(());
         };
+        // 0: the time is unknown. Source: metrics.proto, NumberDataPoint.
+        if point.time == 0 {
+            self.over.add(|| "points without a time".into());
+            return Ok(());
+        }
         let label = ["object_name", "device", "network.interface.name"].into_iter().find_map(|key| text(all, key));
         let port = format!("{host}{}", label.unwrap_or("otlp"));
         self.points += 1;
@@ -238,10 +242,11 @@ impl Requests {
                 (before, length as usize)
             } else {
                 // Of a bare request each part is a message.
-                let Some((length, size)) = bytes.get(at + 1..).and_then(super::lanz::varint) else { break };
                 if bytes[at] != 0x0a {
                     return Err(wrong("is no field of a request of OTLP metrics", format!("{:#04x}", bytes[at])));
                 }
+                let varint = super::lanz::varint(&bytes[at + 1..]).map_err(|problem| problem.place(place.clone()))?;
+                let Some((length, size)) = varint else { break };
                 (1 + size, usize::try_from(length).unwrap_or(usize::MAX))
             };
             if length > LONGEST {
@@ -332,11 +337,7 @@ impl Decode for Requests {
 
     fn finish(&mut self, notes: &mut Vec<String>) {
         notes.push(format!("{} points in {} requests of OTLP", self.points, self.messages));
-        if self.looks.held {
-            notes.push(
-                "watermarks that stay the same say nothing of the last interval, unless the switch begins each anew".into(),
-            );
-        }
+        notes.extend(self.looks.note());
         self.over.notes(notes);
     }
 }

@@ -89,6 +89,11 @@ pub trait Rows: Send {
     fn ended(&self) -> Option<String> {
         None
     }
+
+    /// Share of the file that has been read, where the bytes that its reader took do not say it.
+    fn progress(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// Problems of a file: the first ones, and the number of the others.
@@ -407,7 +412,7 @@ impl<R: Rows> TraceReader for MappedText<R> {
     }
 
     fn progress(&self) -> f64 {
-        self.gauge.used() as f64 / self.size.max(1) as f64
+        self.rows.progress().unwrap_or_else(|| self.gauge.used() as f64 / self.size.max(1) as f64)
     }
 
     fn finish(&mut self, context: &mut Context) {

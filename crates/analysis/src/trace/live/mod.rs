@@ -98,6 +98,9 @@ const NO_ROWS: [(&[u8], &str); 9] = [
     (&[0x28, 0xb5, 0x2f, 0xfd], "packed with zstd"),
 ];
 
+/// Formats that tell nothing before their end: their records come by queue, not by time.
+const TOLD_AT_END: [&str; 2] = ["nxos-burst", "nxos-burst-table"];
+
 /// A burst that has ended, with its port and the second from which its times count.
 #[derive(Debug, Serialize)]
 struct EndedBurst {
@@ -410,8 +413,7 @@ impl Live {
         let (_, first) = self.pipe.units(1);
         let is_bytes = self.pipe.is_bytes();
         if let Some((_, what)) = NO_ROWS.iter().find(|(start, _)| !is_bytes && self.pipe.starts_with(start)) {
-            let problem = Problem::new(format!("is {what}, which cannot be read as it comes")).file(&self.name);
-            return Err(problem.suggestion("fanin analyze reads it when it is complete").into());
+            return Err(self.only_whole(what).into());
         }
         let headless = if self.pipe.is_arrow() { !is_schema(&first) } else { first != self.header && has_values(&first) };
         if !self.header.is_empty() && headless && self.added == 0 && !is_bytes {
@@ -421,9 +423,12 @@ impl Live {
         let shelf = Shelf(Arc::new(OneStream { path: self.name.clone(), pipe: self.pipe.clone() }));
         let place = Place { path: self.name.clone(), shown: self.name.clone(), shelf };
         let source = [Source::find(&place, self.options.columns.as_ref())?];
+        let facts = source[0].facts().clone();
+        if TOLD_AT_END.contains(&facts.kind) {
+            return Err(self.only_whole("what burst-detect prints").into());
+        }
         let by = detection(&self.options, &source)?;
         let [source] = source;
-        let facts = source.facts().clone();
         if facts.first.is_none() {
             return Ok(());
         }
@@ -437,6 +442,11 @@ impl Live {
         }
         self.known = Some(Arc::new(Known { facts, by }));
         Ok(())
+    }
+
+    fn only_whole(&self, what: &str) -> Problem {
+        let problem = Problem::new(format!("is {what}, which cannot be read as it comes")).file(&self.name);
+        problem.suggestion("fanin analyze reads it when it is complete")
     }
 
     /// Reads all that has come.

@@ -106,7 +106,7 @@ fn lanz_streams_without_their_beginning_have_no_unit() {
     assert!(said.contains("capture the stream from its beginning"), "{said}");
     let endless = [config(), vec![0xff; 12]].concat();
     let said = failure(&folder.file("endless.bin", &endless), None);
-    assert!(said.contains("message 2: is no length of a LANZ message: it does not end"), "{said}");
+    assert!(said.contains("message 2: is no length of a message: it does not end"), "{said}");
     let long = [config(), varint(1 << 30)].concat();
     let said = failure(&folder.file("long.bin", &long), None);
     assert!(said.contains("'1073741824' is no length of a LANZ message; accepted: up to 1048576 bytes"), "{said}");

@@ -2,6 +2,7 @@
 
 use super::counters::report;
 use super::feeds::{config, congestion, counters, datagram, field, ipfix, template, LANZ_CSV};
+use super::telemetry::{self, T};
 use super::Folder;
 use crate::trace::{Live, Options, Watching};
 use serde_json::{json, Value};
@@ -127,7 +128,7 @@ fn a_wrong_message_costs_no_other() {
     live.push(&bytes).unwrap();
     (0..2).for_each(|_| live.settle().unwrap());
     let error = live.push(&[0xff; 12]).unwrap_err();
-    assert!(error[0].to_string().contains("is no length of a LANZ message"), "{error:?}");
+    assert!(error[0].to_string().contains("message 62: is no length of a message: it does not end"), "{error:?}");
     live.push(b"what comes of it is passed over\n").unwrap();
     assert!(live.reopen().is_ok());
     let later = lanz(21)[config().len() + (bytes.len() - config().len())..].to_vec();
@@ -248,4 +249,120 @@ fn a_new_start_reads_what_was_counted_for_its_templates_and_counts_it_once() {
         assert_eq!((first.report()["refused"].as_u64(), second.report()["refused"].as_u64()), (Some(0), Some(0)));
     }
     assert!(!Live::needs_beginning(b"time_ns,queue_bytes\n1,2\n"));
+}
+
+#[test]
+fn other_telemetry_is_told_as_it_comes() {
+    // One port that is busy from time to time, as each of these sources tells of it.
+    let ns = |i: u64| u64::from(T) * 1_000_000_000 + i * 1_000_000;
+    let busy = |i: u64| if i % 10 < 3 { 90_000 + i } else { 10 };
+    let reports = telemetry::pcap(
+        &(0..60)
+            .map(|i| {
+                let queue = [telemetry::shorts(&[1, 2]), telemetry::be(&[3 << 24 | busy(i.into()) as u32])].concat();
+                let inner = telemetry::ip(6, 0, 1_500, &telemetry::tcp((40_000, 80)));
+                let group = telemetry::group(i, &[telemetry::int(0x20, 0x5000, &queue, &inner)]);
+                (10 * i, telemetry::datagram((5_000, 32_766), &group))
+            })
+            .collect::<Vec<_>>(),
+    );
+    let flows: Vec<u8> = [telemetry::ipfix(0, &[telemetry::flow_template(300, &[])])]
+        .into_iter()
+        .chain((0..600_u32).map(|i| {
+            let end = T + 10 * i;
+            let octets = if i % 10 < 3 { 4_000_000_000 } else { 1_000 };
+            let mut message = telemetry::ipfix(i, &[telemetry::set(300, &telemetry::flow(octets, (end - 5, end - 5), &[]))]);
+            message[4..8].copy_from_slice(&end.to_be_bytes());
+            message
+        }))
+        .flatten()
+        .collect();
+    let otlp: Vec<u8> =
+        (0..60).flat_map(|i| telemetry::request(&[telemetry::point("Ethernet0|3", (21, 0x18), ns(i), busy(i) as i64)])).collect();
+    let json: String = (0..60)
+        .map(|i| {
+            let (time, value) = (ns(i), busy(i));
+            format!(
+                r#"{{"resourceMetrics":[{{"scopeMetrics":[{{"metrics":[{{"name":"sai_counter","gauge":{{"dataPoints":[{{"timeUnixNano":"{time}","asInt":"{value}","attributes":[{{"key":"object_name","value":{{"stringValue":"q"}}}},{{"key":"sai_type_id","value":{{"stringValue":"21"}}}},{{"key":"sai_stat_id","value":{{"stringValue":"24"}}}}]}}]}}}}]}}]}}]}}
+"#
+            )
+        })
+        .collect();
+    let bst: String = (0..50)
+        .map(|i| {
+            let value = busy(i);
+            format!(
+                r#"{{"method": "get-bst-report", "asic-id": "20", "time-stamp": "2014-11-18 - 00:15:{i:02}", "report": [{{"realm": "egress-uc-queue", "data": [[6, "2", {value}]]}}]}}
+"#
+            )
+        })
+        .collect();
+    let runs: String = (0..3_u64)
+        .map(|run| {
+            let values: Vec<String> = (0..20).map(|i| (if i < 15 && i % 10 < 3 { 1_200_000 } else { 10 }).to_string()).collect();
+            let start = ns(20 * run) / 1_000;
+            format!(
+                r#"{{"server_hostname": 1, "rack_id": 2, "burst_result": {{"ingress": {{"{start}": []}}}}, "ingressBytes": [{}]}}
+"#,
+                values.join(", ")
+            )
+        })
+        .collect();
+    let queue = |columns: &str| json!({ "above": "50KB", "columns": columns });
+    let streams = [
+        ("INT", reports, queue("queue=queue-occupancy:B"), 6, 59),
+        // As late as records may come.
+        ("NetFlow", flows, json!({ "share": 0.2 }), 60, 410),
+        ("OTLP", otlp, json!({ "above": "50KB" }), 6, 50),
+        ("OTLP JSON", json.into_bytes(), json!({ "above": "50KB" }), 6, 50),
+        ("BST", bst.into_bytes(), queue("queue=buffer-count:B"), 5, 40),
+        ("Millisampler", runs.into_bytes(), json!({ "share": 0.5 }), 6, 50),
+    ];
+    for (what, bytes, more, bursts, soon) in streams {
+        let expected = of_file(&bytes, &more);
+        assert_eq!(expected.len(), bursts, "{what}");
+        for chunk in [97, bytes.len()] {
+            let mut live = live(&more);
+            for part in bytes.chunks(chunk) {
+                live.push(part).unwrap();
+                live.settle().unwrap();
+            }
+            (0..2).for_each(|_| live.settle().unwrap());
+            assert!(records(&live) >= soon, "{what}: {} records before the end", records(&live));
+            live.end().unwrap();
+            assert_eq!((taken(&mut live), live.report()["refused"].as_u64()), (expected.clone(), Some(0)), "{what} by {chunk}");
+        }
+    }
+}
+
+#[test]
+fn bursts_of_nxos_are_refused_as_they_come() {
+    let mut live = live(&json!({}));
+    let answer = format!(r#"{{"TABLE_instance": {{"ROW_instance": [{}]}}}}"#, telemetry::BURST.replace('\n', ""));
+    live.push(format!("{answer}\n").as_bytes()).unwrap();
+    let said = (0..20).find_map(|_| live.settle().err()).unwrap()[0].to_string();
+    assert!(
+        said.contains("is what burst-detect prints, which cannot be read as it comes") && said.contains("fanin analyze"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_wrong_datagram_of_flows_costs_no_template() {
+    let start = u64::from(T) * 1_000_000_000;
+    let record = |octets: u32| telemetry::flow(octets, (T - 5, T - 5), &[]);
+    let mut live = live(&json!({}));
+    let first = telemetry::ipfix(0, &[telemetry::flow_template(300, &[]), telemetry::flow_template(301, &[82, 65_535])]);
+    let right = |sequence: u32, octets: u32| telemetry::ipfix(sequence, &[telemetry::set(300, &record(octets))]);
+    live.push_datagram(&first, start).unwrap();
+    live.push_datagram(&right(0, 1_000), start).unwrap();
+    (0..3).for_each(|_| live.settle().unwrap());
+    // Its text is longer than the set.
+    let wrong = telemetry::ipfix(1, &[telemetry::set(301, &[&record(1)[..], &[200, 1]].concat())]);
+    live.push_datagram(&wrong, start).unwrap();
+    live.push_datagram(&right(1, 500), start).unwrap();
+    live.end().unwrap();
+    let report = live.report();
+    assert_eq!((report["refused"].as_u64(), records(&live)), (Some(1), 1), "{report}");
+    assert!(report["problems"][0].as_str().unwrap().contains("ends within a record"), "{report}");
 }

@@ -8,22 +8,22 @@ use crate::trace::Level;
 
 const S: u64 = 1_000_000_000_000;
 
-fn be(words: &[u32]) -> Vec<u8> {
+pub fn be(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-fn shorts(shorts: &[u16]) -> Vec<u8> {
+pub fn shorts(shorts: &[u16]) -> Vec<u8> {
     shorts.iter().flat_map(|short| short.to_be_bytes()).collect()
 }
 
 /// An IPv4 packet from 10.0.0.1 to 10.0.0.2; `length`: the whole, of which only what is here was kept.
-fn ip(protocol: u8, dscp: u8, length: u16, content: &[u8]) -> Vec<u8> {
+pub fn ip(protocol: u8, dscp: u8, length: u16, content: &[u8]) -> Vec<u8> {
     let head =
         [&[0x45, dscp << 2][..], &length.to_be_bytes(), &[0, 1, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]].concat();
     [&head[..], content].concat()
 }
 
-fn tcp(ports: (u16, u16)) -> Vec<u8> {
+pub fn tcp(ports: (u16, u16)) -> Vec<u8> {
     [shorts(&[ports.0, ports.1]), vec![0; 8], vec![0x50, 0x10, 0, 0, 0, 0, 0, 0]].concat()
 }
 
@@ -32,7 +32,7 @@ fn udp(ports: (u16, u16), content: &[u8]) -> Vec<u8> {
 }
 
 /// A capture (microseconds, big endian) of frames at microseconds after second 1,700,000,000.
-fn pcap(frames: &[(u32, Vec<u8>)]) -> Vec<u8> {
+pub fn pcap(frames: &[(u32, Vec<u8>)]) -> Vec<u8> {
     let mut file = [be(&[0xa1b2_c3d4]), shorts(&[2, 4]), be(&[0, 0, 65_535, 1])].concat();
     for (us, packet) in frames {
         let frame = [&[0; 12][..], &[8, 0], packet].concat();
@@ -42,17 +42,17 @@ fn pcap(frames: &[(u32, Vec<u8>)]) -> Vec<u8> {
     file
 }
 
-fn datagram(ports: (u16, u16), content: &[u8]) -> Vec<u8> {
+pub fn datagram(ports: (u16, u16), content: &[u8]) -> Vec<u8> {
     ip(17, 0, 28 + content.len() as u16, &udp(ports, content))
 }
 
 /// A report group of node 7 (telemetry_report.mdk): version 2, hardware 1, the number, then reports.
-fn group(sequence: u32, reports: &[Vec<u8>]) -> Vec<u8> {
+pub fn group(sequence: u32, reports: &[Vec<u8>]) -> Vec<u8> {
     [be(&[2 << 28 | 1 << 22 | sequence, 7]), reports.concat()].concat()
 }
 
 /// A report with baseline metadata and a truncated IPv4 packet: flags D, Q, F in the highest bits.
-fn int(flags: u8, bits: u16, metadata: &[u8], inner: &[u8]) -> Vec<u8> {
+pub fn int(flags: u8, bits: u16, metadata: &[u8], inner: &[u8]) -> Vec<u8> {
     let (own, all) = (metadata.len() / 4, 2 + metadata.len() / 4 + inner.len() / 4);
     [&[0x14, all as u8, own as u8, flags][..], &bits.to_be_bytes(), &[0; 6], metadata, inner].concat()
 }
@@ -137,20 +137,20 @@ fn stacks_of_int_md_tell_each_hop_and_the_packet_as_it_was() {
 }
 
 /// A message of NetFlow 9 of domain 5 (RFC 3954): uptime 1000 s at its export.
-fn netflow9(sequence: u32, export: u32, sets: &[Vec<u8>]) -> Vec<u8> {
+pub fn netflow9(sequence: u32, export: u32, sets: &[Vec<u8>]) -> Vec<u8> {
     [shorts(&[9, sets.len() as u16]), be(&[1_000_000, export, sequence, 5]), sets.concat()].concat()
 }
 
-fn set(id: u16, body: &[u8]) -> Vec<u8> {
+pub fn set(id: u16, body: &[u8]) -> Vec<u8> {
     [shorts(&[id, 4 + body.len() as u16]), body.to_vec()].concat()
 }
 
-const T: u32 = 1_700_000_000;
+pub const T: u32 = 1_700_000_000;
 
 /// Addresses, ports, protocol, egress interface, bytes, first and last by uptime [ms].
-const FIELDS_9: [u16; 20] = [256, 9, 8, 4, 12, 4, 7, 2, 11, 2, 4, 1, 14, 2, 1, 4, 22, 4, 21, 4];
+pub const FIELDS_9: [u16; 20] = [256, 9, 8, 4, 12, 4, 7, 2, 11, 2, 4, 1, 14, 2, 1, 4, 22, 4, 21, 4];
 
-fn flow9(host: u8, bytes: u32, first: u32, last: u32) -> Vec<u8> {
+pub fn flow9(host: u8, bytes: u32, first: u32, last: u32) -> Vec<u8> {
     [&[10, 0, 0, host, 10, 0, 0, 9][..], &shorts(&[40_000, 80]), &[6], &shorts(&[3]), &be(&[bytes, first, last])].concat()
 }
 
@@ -232,8 +232,73 @@ fn flows_of_ipfix_may_have_fields_of_variable_length_and_other_clocks() {
     assert!(said.contains("message 1: template 300: ends within a record"), "{said}");
 }
 
+/// A message of IPFIX of domain 8, at second [`T`].
+pub fn ipfix(sequence: u32, sets: &[Vec<u8>]) -> Vec<u8> {
+    let body = sets.concat();
+    [shorts(&[10, 16 + body.len() as u16]), be(&[T, sequence, 8]), body].concat()
+}
+
+/// Addresses, octets, egress interface, begin and end [s], and others.
+pub fn flow_template(id: u16, others: &[u16]) -> Vec<u8> {
+    let fields = [8, 4, 12, 4, 1, 4, 14, 4, 150, 4, 151, 4];
+    set(2, &shorts(&[&[id, 6 + others.len() as u16 / 2][..], &fields, others].concat()))
+}
+
+pub fn flow(octets: u32, (begin, end): (u32, u32), others: &[u32]) -> Vec<u8> {
+    [be(&[0x0a00_0001, 0x0a00_0002, octets, 77, begin, end]), be(others)].concat()
+}
+
+#[test]
+fn sampled_flows_are_multiplied_where_the_record_says_by_what() {
+    let sent = |others: &[u16], values: &[u32]| {
+        let stream = ipfix(0, &[flow_template(300, others), set(300, &flow(1_000, (T - 5, T - 5), values))]);
+        let (found, notes) = intervals(&stream, "flows.ipfix", None);
+        (found[0].1.sent.unwrap(), notes.join("\n"))
+    };
+    // RFC 5477: 10 packets one behind another are counted, then 990 are left out.
+    assert_eq!(sent(&[305, 4, 306, 4], &[10, 990]).0, 100_000);
+    assert_eq!(sent(&[306, 4, 305, 4], &[0, 10]).0, 1_000);
+    assert_eq!(sent(&[34, 4, 305, 4, 306, 4], &[50, 10, 990]).0, 50_000);
+    let (bytes, said) = sent(&[305, 4], &[10]);
+    assert!(bytes == 1_000 && said.contains("1 records say how many packets were counted one behind another (305)"), "{said}");
+    assert!(!said.contains("multiplied"), "{said}");
+}
+
+#[test]
+fn a_long_flow_is_told_in_the_intervals_that_are_open() {
+    let day = 86_400;
+    let octets = 864_000_000;
+    let stream = ipfix(0, &[flow_template(300, &[]), set(300, &flow(octets, (T - day, T), &[]))]);
+    let (found, notes) = intervals(&stream, "flows.ipfix", None);
+    // The half hour and the minute before its export, in parts of 10 s.
+    let sent: Vec<u64> = found.iter().map(|(_, interval)| interval.sent.unwrap()).collect();
+    assert!(sent.len() == 186 && sent.iter().all(|sent| *sent == 100_000), "{} {:?}", sent.len(), sent.first());
+    assert!(notes.iter().any(|note| note.contains("8454 parts of records came after")), "{notes:?}");
+}
+
+#[test]
+fn messages_that_a_capture_cut_are_counted_and_cost_no_other() {
+    let of_ipfix = [
+        ipfix(0, &[flow_template(300, &[]), set(300, &flow(500, (T - 5, T - 5), &[]))]),
+        ipfix(1, &[set(300, &[flow(500, (T - 5, T - 5), &[]), flow(1, (T - 5, T - 5), &[])].concat())]),
+        ipfix(3, &[set(300, &flow(7, (T - 5, T - 5), &[]))]),
+    ];
+    let templates = set(0, &shorts(&FIELDS_9));
+    let records = |bytes: u32| set(256, &flow9(1, bytes, 995_000, 995_000));
+    let of_9 = [netflow9(0, T, &[templates, records(500)]), netflow9(1, T, &[records(500)]), netflow9(2, T, &[records(7)])];
+    for (messages, cut) in [(&of_ipfix, 10), (&of_9, 10), (&of_ipfix, 60), (&of_9, 40)] {
+        let mut frames: Vec<(u32, Vec<u8>)> =
+            messages.iter().zip(1..).map(|(message, us)| (us, datagram((1_234, 2_055), message))).collect();
+        let kept = frames[1].1.len() - cut;
+        frames[1].1.truncate(kept);
+        let (found, notes) = intervals(&pcap(&frames), "flows.pcap", None);
+        assert_eq!(found.iter().map(|(_, interval)| interval.sent).collect::<Vec<_>>(), [Some(507)], "{cut}");
+        assert!(notes.iter().any(|note| note.contains("1 messages that the capture cut are not read")), "{notes:?}");
+    }
+}
+
 /// A point of SONiC's exporter (message/otel.rs): object, type, statistic, time, value.
-fn point(object: &str, sai: (u16, u16), ns: u64, value: i64) -> Vec<u8> {
+pub fn point(object: &str, sai: (u16, u16), ns: u64, value: i64) -> Vec<u8> {
     let attribute = |key: &str, value: &str| text(7, &[text(1, key.as_bytes()), text(2, &text(1, value.as_bytes()))].concat());
     let fixed = |field: u64, value: u64| {
         [number(field, 0)[..1].iter().map(|tag| tag | 1).collect(), value.to_le_bytes().to_vec()].concat()
@@ -249,7 +314,7 @@ fn point(object: &str, sai: (u16, u16), ns: u64, value: i64) -> Vec<u8> {
     text(2, &[text(1, format!("sai_counter_type_{}_stat_{}", sai.0, sai.1).as_bytes()), gauge].concat())
 }
 
-fn request(metrics: &[Vec<u8>]) -> Vec<u8> {
+pub fn request(metrics: &[Vec<u8>]) -> Vec<u8> {
     let service = text(1, &[text(1, b"service.name"), text(2, &text(1, b"countersyncd"))].concat());
     text(1, &[text(1, &service), text(2, &metrics.concat())].concat())
 }
@@ -305,7 +370,7 @@ fn otlp_in_json_has_sonics_gauges_and_sums_of_hosts() {
     assert!(notes.iter().any(|note| note.contains("6 points in 3 requests of OTLP")), "{notes:?}");
 }
 
-const BURST: &str = r#"{"if-str": "Eth1/36", "queue": "U0", "threshold": "310128", "start-time": "2026/11/21 08:00:00:081725",
+pub const BURST: &str = r#"{"if-str": "Eth1/36", "queue": "U0", "threshold": "310128", "start-time": "2026/11/21 08:00:00:081725",
     "peak": "832000", "peak-time": "2026/11/21 08:00:00:081825", "end-depth": "9000", "end-time": "2026/11/21 08:00:00:081925", "duration": "200.00 us"}"#;
 
 #[test]
@@ -463,4 +528,43 @@ fn pauses_of_sonics_history_are_told_by_priority_and_are_no_bursts() {
     assert!(said.contains("Total RX Pause Time: '4.007x' is no count of pauses; accepted: for example 12,000,000"), "{said}");
     let said = failure(&folder.file("unit.txt", series.replace("Time MS", "Time")), None);
     assert!(said.contains("says no unit of pauses; accepted: Total RX Pause Time US"), "{said}");
+}
+
+#[test]
+fn points_of_otlp_without_a_time_are_counted_and_a_length_ends() {
+    let ns = 1_700_000_000_000_000_000;
+    let of = |ns: u64, octets| request(&[point("Ethernet0", (1, 9), ns, octets)]);
+    let stream = [of(ns, 1), of(0, 2), of(ns + 1_000_000, 3)].concat();
+    let line = |ns: u64, value: u64| {
+        format!(
+            r#"{{"resourceMetrics":[{{"scopeMetrics":[{{"metrics":[{{"name":"system.network.io","sum":{{"aggregationTemporality":2,"dataPoints":[{{"timeUnixNano":"{ns}","asInt":"{value}","attributes":[{{"key":"device","value":{{"stringValue":"eth0"}}}}]}}]}}}}]}}]}}]}}
+"#
+        )
+    };
+    let lines = [line(ns, 1), line(0, 2), line(ns + 1_000_000, 3)].concat();
+    for (bytes, name) in [(&stream[..], "otlp.bin"), (lines.as_bytes(), "otlp.json")] {
+        let (found, notes) = intervals(bytes, name, None);
+        assert_eq!(found.iter().map(|(_, interval)| interval.sent).collect::<Vec<_>>(), [Some(2)], "{name}");
+        assert!(notes.iter().any(|note| note.contains("points without a time: 1, passed over")), "{notes:?}");
+    }
+    let folder = Folder::new();
+    let said = failure(&folder.file("endless.bin", [&of(ns, 1)[..], &[0x0a], &[0xff; 12]].concat()), None);
+    assert!(said.contains("message 2: is no length of a message: it does not end"), "{said}");
+}
+
+#[test]
+fn times_of_nxos_may_say_their_zone() {
+    let folder = Folder::new();
+    let row = |zone: &str| {
+        let burst = BURST.replace("2026/11/21 08:00:00:", "2026-11-21T08:00:00.").replace("725\"", &format!("725{zone}\""));
+        burst.replace("825\"", &format!("825{zone}\"")).replace("925\"", &format!("925{zone}\""))
+    };
+    let told = |zone: &str| {
+        let path = folder.file("bursts.json", format!(r#"{{"TABLE_instance": {{"ROW_instance": [{}]}}}}"#, row(zone)));
+        report(&path, r#"{"rate": "10Gbps", "above": "310000B"}"#).unwrap()
+    };
+    let (zoned, bare) = (told("+01:00"), told(""));
+    assert_eq!((zoned.ports[0].bursts[0].duration_ps, zoned.ports[0].peak_bytes), (200_000_000, Some(832_000)));
+    let says = |report: &crate::trace::TraceReport| report.notes.iter().any(|note| note.contains("no time zone"));
+    assert_eq!((says(&zoned), says(&bare)), (false, true));
 }

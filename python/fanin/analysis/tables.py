@@ -66,7 +66,7 @@ def at_least(of: dict[str, Any]) -> bool:
 
 
 def is_unknown(port: dict[str, Any]) -> bool:
-    """Return whether nothing is known by which a burst of a port would be found: all of its time, or that of its drops, is unknown."""
+    """Return whether it is unknown if a port had bursts: nothing is known of its time, or of that of its drops."""
     counted = port.get("counted")
     if port["bursts_found"] or not counted or not counted["unknown"]:
         return False

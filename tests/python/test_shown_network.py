@@ -250,8 +250,19 @@ def test_threads_are_named_where_they_are_expected_to_pay() -> None:
     demo = overview(fanin.Scenario.from_file(ROOT / "scenarios" / "demo.toml"))
     gains = demo.facts["threads"]
     assert [gain["threads"] for gain in gains] == [2, 4], "four leaves: four parts"
+    assert demo.facts["threads_why"] is None
     assert all(gain["window_ps"] == 1_500_000 for gain in gains) and 1.1 < gains[1]["times"] < 1.6
     assert f"on one core, {gains[1]['times']:.1f} times as fast on 4 (an estimate; --threads, docs/parallel.md)." in demo.text
     one_switch = overview(incast())
     assert one_switch.facts["threads"] == []
-    assert one_switch.text.endswith("of simulation on one core.")
+    whole = "one switch, or links without delay: nothing to divide"
+    assert one_switch.text.endswith(f"of simulation on one core (no more threads: {whole}).")
+    outside = {"kind": "external", "socket": "/tmp/none.sock"}
+    for key, value, why in (
+        ("telemetry.hosts", ["h0"], "telemetry.hosts and telemetry.messages follow packets through the whole network"),
+        ("engine.max_events", 1_000_000, "engine.max_events counts the events of the whole network"),
+        ("switch.marking", outside, "a block outside decides about one packet after the other"),
+    ):
+        one = overview(fanin.Scenario.from_file(ROOT / "scenarios" / "demo.toml").replace({key: value}))
+        assert (one.facts["threads"], one.facts["threads_why"]) == ([], why)
+        assert one.text.endswith(f"of simulation on one core (no more threads: {why}).")

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 import fanin
 import whatif_truth
 from fanin.cli import app
-from fanin.remedy import WhatIf, open_loop, whatif
+from fanin.remedy import WhatIf, open_loop, reading, whatif
 from fanin.remedy.ask import LEAST
 from fanin.remedy.model import Uncertain, drawn
-from fanin.remedy.seen import Seen, View, packets
+from fanin.remedy.seen import Seen, View, packets, sampled
 from fanin.remedy.settings import amount, period, trials
 from fanin.scenario import Scenario
 
@@ -192,6 +192,82 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
         whatif(csv, columns="time=time_ns:ns,queue=queue_bytes:B")
     with pytest.raises(ValueError, match=r"3 samples of the queue: too few to hold a model against; accepted: 5 or more"):
         whatif(csv, columns="time=time_ns:ns,queue=queue_bytes:B", rate="1Gbps")
+
+
+def samples(path: Path, jump_ps: int = 0, *, empty: bool = False) -> dict[str, Any]:
+    """Write two hills of a queue each 10 us, with 50 drops each; before the second top the clock is set forward."""
+    lines = ["time_ns,queue_bytes,drops"]
+    for n in range(400):
+        height = 0 if empty else max(0, 100_000 - abs(n % 200 - 100) * 2000)
+        at = n * 10_000 + (jump_ps // 1000 if n > 290 else 0)
+        lines.append(f"{at},{height},{50 * ((n >= 100) + (n >= 300))}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return {"columns": "time=time_ns:ns,queue=queue_bytes:B,drops=drops:total", "rate": "10Gbps", "jobs": 1}
+
+
+def test_no_model_is_made_of_a_day_without_samples(tmp_path: Path) -> None:
+    csv = tmp_path / "jump.csv"
+    options = samples(csv, 86_400 * 10**12)
+    with pytest.raises(ValueError, match=r"port jump: .* from 0\.000510000s to 86400\.003490000s, too long for") as said:
+        whatif(csv, **options)
+    assert "8.64 G samples at 10 µs each, where 500,000 is the most" in str(said.value)
+    assert "without a sample is 86400 s, after 0.002900000s; accepted: one burst of it, by --start" in str(said.value)
+    # Few samples, far apart: what they would have let through is too much as well.
+    slow = tmp_path / "slow.csv"
+    slow.write_text("time_s,queue_bytes\n" + "".join(f"{n},{n % 40 * 1000}\n" for n in range(80)), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"96\.25 GB would leave while it is not empty, where 15 GB is the most"):
+        whatif(slow, columns="time=time_s:s,queue=queue_bytes:B", rate="10Gbps")
+    options = samples(csv, empty=True)
+    with pytest.raises(ValueError, match=r"port jump: the queue is empty in all 399 samples; accepted: samples in which"):
+        whatif(csv, **options)
+    packets_of = "time=time_ns:ns,queue=queue_bytes:B,frame=frame:B,flow=flow"
+    for jump, count, words in (
+        (
+            86_400 * 10**9,
+            200,
+            r"to its last there are 86400 s, too long .* where 600 s is the most; its longest silence is 86400 s",
+        ),
+        (0, 1, "1 packet: too few to hold a model against; accepted: 5 or more"),
+    ):
+        lines = [f"{n * 1200 + jump * (n > 100)},{n * 500},1500,f{n % 4}" for n in range(count)]
+        slow.write_text("\n".join(["time_ns,queue_bytes,frame,flow", *lines, ""]), encoding="utf-8")
+        with pytest.raises(ValueError, match=words):
+            whatif(slow, columns=packets_of, rate="10Gbps")
+    lines = [f"{n * 1200},{n * 500},1500,f{n % 4}" for n in range(200)]
+    slow.write_text("\n".join(["time_ns,queue_bytes,frame,flow", *lines, ""]), encoding="utf-8")
+    with pytest.raises(
+        ValueError, match=r"what arrived takes 2400 s to send at 1 kb/s, where 600 s .*: the port's own speed, --rate"
+    ):
+        whatif(slow, columns=packets_of, rate="1Kbps")
+    # A simulated port whose packets are a day apart is looked at for so long and no longer.
+    rows = {"time_ps": [0, 86_400 * 10**12], "queue_bytes": [0, 0], "frame_bytes": [1000, 1000], "dropped": [False, False]}
+    moments, held = sampled(pl.DataFrame(rows), 8e6, 10**6, 0.5, largest=True)
+    assert (len(moments), len(held), held.max()) == (1_000_000, 1_000_000, 1000.0)
+
+
+@pytest.mark.parametrize(("cut", "tops"), [({}, 2), ({"start": "2ms"}, 1), ({"stop": "2ms"}, 1)])
+def test_one_burst_of_samples_is_cut_out(tmp_path: Path, cut: dict[str, Any], tops: int) -> None:
+    csv = tmp_path / "hills.csv"
+    options = samples(csv)
+    del options["jobs"]
+    analysis = fanin.analyze(csv, **options, **cut)
+    port = analysis.port()
+    shown = reading.measured(analysis, port, "samples", largest=False)
+    series = reading.of_samples(analysis, port, shown, {})
+    assert (shown[1].dropped, shown[1].peak_bytes) == (50 * tops, 100_000.0)
+    assert shown[1].lasted_ps == (980_000_000 if tops == 1 else 2_980_000_000)
+    assert int((series.queue > 0).sum()) == 99 * tops, "the grid has each sample once"
+    assert 99 <= len(series.queue) - (tops - 1) * 200 <= 103
+
+
+def test_a_trace_that_is_not_what_it_was_taken_for_has_no_answer() -> None:
+    behind, before = (CAPTURES / f"incast-{side}.pcap.gz" for side in ("before", "behind"))
+    port = ["--rate", "100Mbps", "--overhead", "0B", "--no-fcs", "--buffer", "512KB"]
+    wrong = call("whatif", before, "--behind", behind, *port, "-q")
+    said = " ".join(wrong.output.split())
+    assert wrong.exit_code == 2
+    assert "no answer, for the trace is not to be relied on" in said
+    assert "(swapped); the captures are swapped: give that before the port first, and that behind it as --behind" in said
 
 
 def test_a_result_s_own_scenario_is_its_model(tmp_path: Path) -> None:

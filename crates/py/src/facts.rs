@@ -11,12 +11,15 @@ use pyo3::prelude::*;
 pub fn facts<'py>(py: Python<'py>, text: &str, format: &str, base_dir: &str) -> PyResult<Bound<'py, PyAny>> {
     let scenario = read(text, format, base_dir)?.map_err(|problems| scenario_error(py, &problems))?;
     let facts = || {
-        let (mut facts, traffic) = (scenario.facts()?, scenario.traffic()?);
+        let (mut facts, traffic, volume) = (scenario.facts()?, scenario.traffic()?, scenario.volume()?);
+        let why = fanin_sim::one_thread(&scenario, &traffic);
         let of = |threads: usize| {
-            let Expected { parts, window, times } = fanin_sim::expected(&scenario, &traffic, threads);
+            let Expected { parts, window, times } = fanin_sim::expected(&scenario, (&traffic, volume), threads);
             (parts == threads).then(|| serde_json::json!({ "threads": threads, "window_ps": window.ps(), "times": times }))
         };
-        facts["threads"] = [2, 4, 8, 16].into_iter().filter_map(of).collect();
+        let counts: &[usize] = if why.is_none() { &[2, 4, 8, 16] } else { &[] };
+        facts["threads"] = counts.iter().copied().filter_map(of).collect();
+        facts["threads_why"] = serde_json::json!(why);
         Ok(facts)
     };
     let facts = py.detach(facts).map_err(|problems: Vec<Problem>| scenario_error(py, &problems))?;

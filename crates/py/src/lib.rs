@@ -11,7 +11,7 @@ mod watcher;
 use crate::watcher::Watcher;
 use fanin_params::{Problem, Severity};
 use fanin_scenario::Scenario;
-use fanin_sim::{Control, Observer, Patience, Progress, RunError};
+use fanin_sim::{Control, KeepWaiting, Observer, Progress, RunError};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -128,8 +128,8 @@ impl Observer for Run {
         self.meter.read()
     }
 
-    fn patience(&self) -> Patience {
-        self.watcher.patience()
+    fn keep_waiting(&self) -> KeepWaiting {
+        self.watcher.keep_waiting()
     }
 }
 

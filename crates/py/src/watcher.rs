@@ -1,6 +1,6 @@
 //! Reports progress to Python, and notices Ctrl-C.
 
-use fanin_sim::Patience;
+use fanin_sim::KeepWaiting;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -44,7 +44,7 @@ impl Watcher {
     }
 
     /// Answers, wherever the work waits for somebody else, whether to wait on; notices Ctrl-C.
-    pub fn patience(&self) -> Patience {
+    pub fn keep_waiting(&self) -> KeepWaiting {
         let raised = self.raised.clone();
         Arc::new(move || match Python::attach(|py| py.check_signals()) {
             Ok(()) => true,

@@ -18,6 +18,13 @@ const FLOWS: usize = 50_000;
 /// Number of switches with hosts up to which all pairs are examined; of more, a sample.
 const PAIRS: usize = 48;
 
+/// The first flows of the traffic with those that wait for others, and whether they are all.
+fn sample(traffic: &mut Traffic) -> (Vec<FlowSpec>, bool) {
+    let sample: Vec<FlowSpec> = std::iter::from_fn(|| traffic.pop()).take(FLOWS).collect();
+    let exact = sample.len() < FLOWS;
+    (with_waiting_flows(sample, traffic), exact)
+}
+
 /// Load that the traffic puts on the network.
 struct Asked {
     /// Flows, bytes, data packets, first and last start \[s\] of each entry.
@@ -28,8 +35,19 @@ struct Asked {
     packet_hops: f64,
     /// Lower bound of the run's simulated time \[s\].
     lasts: f64,
+    /// Lower bound of the simulated time until the traffic is over \[s\].
+    needs: f64,
     /// For each port to a host: the hosts whose transfers leave by it, by transport.
     senders: BTreeMap<LinkId, BTreeMap<u16, BTreeSet<HostId>>>,
+}
+
+/// Amount of traffic of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Volume {
+    /// Sum over packets of the links that each crosses, acknowledgments included.
+    pub packet_hops: f64,
+    /// Lower bound of the simulated time in which they do \[s\].
+    pub seconds: f64,
 }
 
 /// A setting as JSON.
@@ -44,13 +62,7 @@ impl Scenario {
     /// A file of its traffic that has changed since the scenario was validated.
     pub fn facts(&self) -> Result<Value, Vec<Problem>> {
         let mut traffic = self.traffic()?;
-        let mut sample = Vec::new();
-        while sample.len() < FLOWS {
-            let Some(flow) = traffic.pop() else { break };
-            sample.push(flow);
-        }
-        let exact = sample.len() < FLOWS;
-        let sample = with_waiting_flows(sample, &mut traffic);
+        let (sample, exact) = sample(&mut traffic);
         let asked = self.asked(&sample, &traffic);
         let names: Vec<&str> = traffic.entry_names().collect();
         let (shortest, longest) = self.base_rtts();
@@ -77,6 +89,17 @@ impl Scenario {
             "packet_hops": asked.packet_hops,
             "lasts_s": asked.lasts,
         }))
+    }
+
+    /// Estimates the amount of traffic.
+    ///
+    /// # Errors
+    /// A file of its traffic that has changed since the scenario was validated.
+    pub fn volume(&self) -> Result<Volume, Vec<Problem>> {
+        let mut traffic = self.traffic()?;
+        let (sample, _) = sample(&mut traffic);
+        let Asked { packet_hops, needs, .. } = self.asked(&sample, &traffic);
+        Ok(Volume { packet_hops, seconds: needs })
     }
 
     /// Wire bytes of a full frame of the default transport, that of [`Scenario::base_rtts`].
@@ -206,8 +229,9 @@ impl Scenario {
             entry[0] *= weight(number);
         }
         let busy = links.iter().zip(&self.topology().links).map(|(bits, link)| bits / link.rate.bps() as f64);
-        let lasts = stop.unwrap_or_else(|| busy.fold(starts, f64::max));
-        Asked { entries, links, packet_hops, lasts, senders }
+        let needs = busy.fold(starts, f64::max);
+        let lasts = stop.unwrap_or(needs);
+        Asked { entries, links, packet_hops, lasts, needs: needs.min(lasts), senders }
     }
 
     /// Spreads the bits from one switch to another one's host over the links between, in equal parts over all shortest paths.

@@ -23,6 +23,7 @@ mod trials;
 pub use canonical::canonical_json;
 pub use doc::{ScenarioDoc, DEFAULT_TRANSPORT};
 pub use events::{notices, BitErrors, Down, Errors, Failover, LinkEvent, LinkEventKind, Notice, Outage};
+pub use facts::Volume;
 pub use generate::{json_schema, json_schema_of, python_types, python_types_of, reference, reference_of};
 pub use locate::lines;
 pub use pauses::{Asking, PauseWatchdog, Storm};

@@ -2,7 +2,7 @@
 
 use crate::scenario::Scenario;
 use fanin_params::{params, pattern};
-use fanin_switch::Patience;
+use fanin_switch::WatchdogTimes;
 use fanin_units::{HostId, Span, Time};
 
 params! {
@@ -19,8 +19,8 @@ params! {
 
 impl PauseWatchdog {
     /// Detection and restoration times of the watchdog.
-    pub fn patience(&self) -> Patience {
-        Patience { detection: self.detection, restoration: self.restoration }
+    pub fn times(&self) -> WatchdogTimes {
+        WatchdogTimes { detection: self.detection, restoration: self.restoration }
     }
 }
 

@@ -19,11 +19,11 @@ mod world;
 
 pub use core::faults::LinkCounts;
 pub use ledger::{Destination, Totals};
-pub use outside::{asked_at, Patience};
+pub use outside::{asked_at, KeepWaiting};
 pub use run::bench::{measure, prepare, workload, Measured, Section, Workload, FEATURES, WORKLOADS};
 pub use run::counters::{counters, counters_page, CounterGroup};
 pub use run::folder::{drive, finish, run, summarize, Control, Observer, Outcome, Progress, Rows, RunError};
 pub use run::inspect::{Kept, PortNow};
-pub use run::parts::{expected, run_parts, Division, Expected, Order, Undivided};
+pub use run::parts::{expected, one_thread, run_parts, Division, Expected, Order, Undivided};
 pub use run::setup::{world, world_fetching};
 pub use world::{Pause, World};

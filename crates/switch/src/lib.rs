@@ -42,7 +42,7 @@ pub use vectors::{
 };
 pub use verdict::{DropReason, MarkReason, MarkVerdict};
 pub use view::{cells, Head, PortView, Unit};
-pub use watch::{Found, Patience, Waiting, Watch};
+pub use watch::{Found, Waiting, Watch, WatchdogTimes};
 
 #[cfg(test)]
 mod tests;

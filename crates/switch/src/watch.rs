@@ -8,7 +8,7 @@ pub type Waiting = [u32; PRIORITIES];
 
 /// Durations after which a pause has lasted too long, and is over for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct WatchdogTimes {
     /// Time for which a class must be paused without a break while packets wait, to be in a storm.
     pub detection: Span,
     /// Time without a pause after which the storm of a class is over.
@@ -52,7 +52,7 @@ impl Watch {
     }
 
     /// Notes that pauses have changed, or the packets that wait, by class; gives the time of the next look.
-    pub fn update(&mut self, patience: Patience, now: Time, waiting: &Waiting) -> Option<Time> {
+    pub fn update(&mut self, times: WatchdogTimes, now: Time, waiting: &Waiting) -> Option<Time> {
         let mut next = None;
         let mut look = |at: Time| next = Some(next.map_or(at, |next: Time| next.min(at)));
         for (class, waiting) in waiting.iter().enumerate() {
@@ -61,27 +61,27 @@ impl Watch {
                 self.stuck[class] = Time::MAX;
             } else if self.stuck[class] == Time::MAX {
                 self.stuck[class] = now;
-                look(now + patience.detection);
+                look(now + times.detection);
             }
             if !storm || paused {
                 self.quiet[class] = Time::MAX;
             } else if self.quiet[class] == Time::MAX {
                 self.quiet[class] = now;
-                look(now + patience.restoration);
+                look(now + times.restoration);
             }
         }
         next
     }
 
     /// Looks for storms that have begun or are over; gives also the time of the next look.
-    pub fn look(&mut self, patience: Patience, now: Time, waiting: &Waiting) -> (Found, Option<Time>) {
+    pub fn look(&mut self, times: WatchdogTimes, now: Time, waiting: &Waiting) -> (Found, Option<Time>) {
         let mut found = Found::default();
         for class in 0..PRIORITIES {
             let since = |at: Time, span: Span| at != Time::MAX && at + span <= now;
-            found.begun |= u8::from(since(self.stuck[class], patience.detection)) << class;
-            found.over |= u8::from(since(self.quiet[class], patience.restoration)) << class;
+            found.begun |= u8::from(since(self.stuck[class], times.detection)) << class;
+            found.over |= u8::from(since(self.quiet[class], times.restoration)) << class;
         }
         self.storm = (self.storm | found.begun) & !found.over;
-        (found, self.update(patience, now, waiting))
+        (found, self.update(times, now, waiting))
     }
 }

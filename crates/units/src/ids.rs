@@ -52,10 +52,10 @@ macro_rules! class {
         pub struct $name(pub u8);
 
         impl $name {
-            /// The class that is served first.
+            /// The class with the number 0.
             pub const FIRST: $name = $name(0);
 
-            /// The first `count` classes, in the order of their urgency.
+            /// The first `count` classes, in the order of their numbers.
             pub fn all(count: usize) -> impl Iterator<Item = $name> + Clone {
                 (0..count as u8).map($name)
             }

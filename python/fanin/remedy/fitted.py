@@ -221,7 +221,7 @@ def fit(bench: Bench, series: Series, wanted: int, seed: int) -> tuple[list[Scen
         looked = bench.run(runs, f"fits a fan-in, round {number + 1} of {_ROUNDS + 1}", look=True)
         for label, found in looked.items():
             if not found.error:
-                tried.append((distance(series, found, bench.view.slack_ps), *made[label], found))
+                tried.append((distance(series, found, bench.view.slack_ps), *made[label], replace(found, queue=None)))
         tried.sort(key=lambda entry: entry[0])
     good = [scenario for far, _, scenario, _ in tried if far <= 1]
     # Not the nearest alone, which are children of one: those within the bounds are equally good.

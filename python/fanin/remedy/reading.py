@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fanin.analysis import Analysis
     from fanin.scenario import Scenario
 
-__all__ = ["Given", "analysed", "given_model", "kind_of", "of_flows", "of_samples"]
+__all__ = ["Given", "analysed", "given_model", "kind_of", "of_flows", "of_samples", "relied_on"]
 
 RATE: Final = 0.01
 """What a speed that was given may be off by, unless the trace says more: as `rate_tolerance` of analyses."""
@@ -58,6 +58,13 @@ _BUFFERS: Final = 12
 _LEAST_BUFFER: Final = 8 * 1518
 """How many buffers are tried where the trace shows none, and the smallest."""
 
+_LONGEST_PS: Final = 600 * 10**12
+_FEWEST: Final = 5
+"""Time from a trace's first data to its last beyond which it is not modelled [ps], and packets below which it is not."""
+
+_MOST_SENT: Final = 15_000_000_000
+"""Bytes that a port may have sent while its samples were not empty: a fan-in that is fitted sends them some hundred times."""
+
 Given = Mapping[str, Any]
 
 
@@ -86,6 +93,22 @@ def analysed(source: Any, settings: Given) -> Analysis:
     if gone:
         raise ValueError(f"{path}: what it was made from is not there: {', '.join(gone)}; accepted: the trace itself")
     return analyze(paths, **{**kept, **({"behind": behind} if behind else {}), **_chosen(settings)})
+
+
+def relied_on(analysis: Analysis) -> None:
+    """Refuse a trace of which the analysis says that nobody should rely on it.
+
+    Raises
+    ------
+    ValueError
+        It is not what it was taken for: what was found, and what to do.
+    """
+    trust = analysis.plausibility
+    if trust["trust"] != "poor":
+        return
+    found = [own for own in trust["findings"] if own["level"] == "wrong"] or trust["findings"]
+    listed = [f"{own['place']}: {own['words']} ({own['code']}); {own['hint']}" for own in found]
+    raise ValueError("; ".join(["no answer, for the trace is not to be relied on", *listed]))
 
 
 def _report(source: Any) -> tuple[Path, dict[str, Any]] | None:
@@ -205,20 +228,63 @@ def measured(analysis: Analysis, port: dict[str, Any], kind: str, *, largest: bo
 
     if port["rate_bps"] is None or port["rate_from"] == "lower_bound":
         raise ValueError("a model needs the speed of the port: --rate")
-    records = analysis.records.filter(pl.col("port") == port["port"]).sort("time_ps", maintain_order=True)
     if kind == "behind":
-        return View("behind", 0.0), seen.behind(analysis, port)
+        shown = seen.behind(analysis, port)
+        _one_burst(port, shown)
+        _sends_in_time(port, analysis.records.filter(pl.col("port") == port["port"]))
+        return View("behind", 0.0), shown
+    records = analysis.records.filter(pl.col("port") == port["port"]).sort("time_ps", maintain_order=True)
+    _sends_in_time(port, records)
     above = float(port["detect"].get("above_bytes") or 0)
-    drops = port["dropped"] is not None
     if kind in ("flows", "result"):
         scale, counted = _scale(analysis, records)
         rate = float(port["rate_bps"]) * counted / (counted + int(port["overhead_bytes"]))
+        drops = port["dropped"] is not None
         shown = seen.packets(records, rate, above, drops=drops)
+        if kind == "flows":
+            if records.height < _FEWEST:
+                there = show.many(records.height, "packet")
+                raise ValueError(f"port {port['port']}: {there}: too few to hold a model against; accepted: {_FEWEST} or more")
+            _one_burst(port, shown)
         return View("packets", above, scale, 0, drops), shown
-    times, queue, dropped = _samples(records, port)
+    times, queue, dropped = _samples(analysis, port)
     every = _every(times)
+    _busy_samples(analysis, port, times, queue, every)
     view = View("largest" if largest else "samples", above, 1.0, every, dropped is not None)
     return view, seen.samples(times, queue, dropped, view)
+
+
+def _one_burst(port: dict[str, Any], shown: seen.Seen) -> None:
+    """Refuse packets over so long a time that no simulation of it would end soon.
+
+    Raises
+    ------
+    ValueError
+        How long it is, and what to do.
+    """
+    lasted = shown.lasted_ps or 0
+    if lasted > _LONGEST_PS:
+        raise ValueError(
+            f"port {port['port']}: from its first data to its last there are {show.duration(lasted)}, too long for a model of one "
+            f"burst, where {show.duration(_LONGEST_PS)} is the most; its longest silence is {show.duration(shown.silent_ps)}; "
+            "accepted: one burst of it, by --stop TIME or a trace that is cut"
+        )
+
+
+def _sends_in_time(port: dict[str, Any], records: pl.DataFrame) -> None:
+    """Refuse a speed at which a port could not have sent what arrived.
+
+    Raises
+    ------
+    ValueError
+        How long it would have taken, and what to do.
+    """
+    takes = float(records["frame_bytes"].sum() or 0) * 8e12 / float(port["rate_bps"])
+    if takes > _LONGEST_PS:
+        raise ValueError(
+            f"port {port['port']}: what arrived takes {show.duration(takes)} to send at {show.rate(port['rate_bps'])}, where "
+            f"{show.duration(_LONGEST_PS)} is the most that is modelled; accepted: the port's own speed, --rate"
+        )
 
 
 def _scale(analysis: Analysis, records: pl.DataFrame) -> tuple[float, int]:
@@ -228,15 +294,66 @@ def _scale(analysis: Analysis, records: pl.DataFrame) -> tuple[float, int]:
     return (counted + fcs) / counted, counted
 
 
-def _samples(records: pl.DataFrame, port: dict[str, Any]) -> tuple[Any, Any, int | None]:
-    """Return moments, the queue at them, and drops of all of them."""
+def _samples(analysis: Analysis, port: dict[str, Any]) -> tuple[Any, Any, int | None]:
+    """Return moments, the queue at them, and drops of all of them, from ``--start`` on."""
     import numpy as np
     import polars as pl
 
-    there = records.filter(pl.col("queue_bytes").is_not_null()).unique("time_ps", keep="first", maintain_order=True)
+    wanted = (pl.col("port") == port["port"]) & pl.col("queue_bytes").is_not_null()
+    start = analysis.document["settings"]["start_ps"]
+    if start is not None:
+        wanted &= pl.col("time_ps") >= start
+    there = analysis.records.filter(wanted).sort("time_ps", maintain_order=True)
+    there = there.unique("time_ps", keep="first", maintain_order=True)
     times = there["time_ps"].to_numpy().astype(np.int64)
     dropped = None if port["dropped"] is None else int(port["dropped"])
+    if dropped and start is not None:
+        # The port's own count has those before it, too.
+        each = [burst["dropped_packets"] for burst in port["bursts"]]
+        dropped = None if None in each or port["bursts_left_out"] else sum(each)
     return times, there["queue_bytes"].to_numpy().astype(np.float64), dropped
+
+
+def _busy_samples(analysis: Analysis, port: dict[str, Any], times: Any, queue: Any, every: int) -> tuple[int, int]:
+    """Return the first and the last sample that is not empty.
+
+    Raises
+    ------
+    ValueError
+        There is none, or they are so far apart that no model of one burst could be held against them.
+    """
+    import numpy as np
+
+    waits = np.flatnonzero(queue > 0)
+    if not len(waits):
+        raise ValueError(
+            f"port {port['port']}: the queue is empty in all {show.many(len(times), 'sample')}; "
+            "accepted: samples in which something waits"
+        )
+    first, last = int(waits[0]), int(waits[-1])
+    span = int(times[last] - times[first])
+    gaps = np.diff(times[first : last + 1])
+    sent = float((gaps * (queue[first:last] > 0)).sum()) * float(port["rate_bps"]) / 8e12
+    if span <= seen.LONGEST * every and sent <= _MOST_SENT:
+        return first, last
+    why = (
+        f"{show.count(span // every + 1)} samples at {show.duration(every)} each, where {show.count(seen.LONGEST)} is the most"
+        if span > seen.LONGEST * every
+        else f"{show.size(sent)} would leave while it is not empty, where {show.size(_MOST_SENT)} is the most"
+    )
+    hole = int(gaps.max())
+    after = _when(analysis, int(times[first + int(gaps.argmax())]))
+    told = f"; the longest time without a sample is {show.duration(hole)}, after {after}" if hole > 2 * every else ""
+    raise ValueError(
+        f"port {port['port']}: its queue is not empty from {_when(analysis, int(times[first]))} to "
+        f"{_when(analysis, int(times[last]))}, too long for a model of one burst: {why}{told}; "
+        "accepted: one burst of it, by --start TIME and --stop TIME"
+    )
+
+
+def _when(analysis: Analysis, time_ps: int) -> str:
+    """Return a moment as ``--start`` and ``--stop`` take it."""
+    return f"{time_ps / 1e12:.9f}s" if analysis.clock is None else analysis.clock.text(time_ps)
 
 
 def _every(times: Any) -> int:
@@ -258,14 +375,15 @@ def _every(times: Any) -> int:
 def of_samples(analysis: Analysis, port: dict[str, Any], shown: tuple[View, seen.Seen], known: Given) -> Series:
     """Return samples of a queue with what is known of the port, to fit a fan-in to."""
     import numpy as np
-    import polars as pl
 
     view, found = shown
-    records = analysis.records.filter(pl.col("port") == port["port"]).sort("time_ps", maintain_order=True)
-    times, queue, _ = _samples(records, port)
-    # Samples that are missing or late: the queue is taken on one grid.
-    grid = np.arange(times[0], times[-1] + 1, view.every_ps, dtype=np.int64)
-    held = queue[np.clip(np.searchsorted(times, grid + view.every_ps // 2, side="right") - 1, 0, len(queue) - 1)]
+    times, queue, _ = _samples(analysis, port)
+    every = view.every_ps
+    first, last = _busy_samples(analysis, port, times, queue, every)
+    # Samples that are missing or late: the queue is taken on one grid, which begins with the first sample of all.
+    begin = times[0] + max(0, (times[first] - times[0]) // every - 1) * every
+    grid = np.arange(begin, min(times[last] + every, times[-1]) + 1, every, dtype=np.int64)
+    held = queue[np.clip(np.searchsorted(times, grid + every // 2, side="right") - 1, 0, len(queue) - 1)]
     given = analysis.document["settings"]["rtt_ps"]
     rtt = (round(given * 0.95), round(given * 1.05)) if given else (20_000_000, 5_000_000_000)
     room = known.get("switch.buffer.per_port")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["BOUND", "FEW_DROPS", "Seen", "View", "behind", "packets", "samples"]
+__all__ = ["BOUND", "FEW_DROPS", "LONGEST", "Seen", "View", "behind", "packets", "samples"]
 
 BOUND: Final = 1.25
 """Ratio of a simulated number to the measured one, either way round, up to which a model gives it back."""
@@ -26,6 +26,12 @@ _SMALL: Final = 128
 
 _FRAME: Final = 1518
 """Bytes of a full frame, by which a longest queue may be off besides."""
+
+LONGEST: Final = 500_000
+"""Samples from the first that is not empty to the last, beyond which a burst is not modelled."""
+
+_MOST_SAMPLES: Final = 2 * LONGEST
+"""Samples up to which a simulated port is looked at."""
 
 Kind = Literal["packets", "samples", "largest", "behind"]
 """How a trace shows a queue: at each packet; at moments; the largest between two moments; not at all, for it was taken behind."""
@@ -184,6 +190,8 @@ def sampled(
     after = records["queue_bytes"].to_numpy() + np.where(lost, 0.0, records["frame_bytes"].to_numpy())
     drain_ps = int(float(after.max(initial=0.0)) * 8e12 / rate_bps)
     until = int(times[-1]) + drain_ps + 2 * every_ps if len(times) else every_ps
+    # No model that lasts so much longer than what was measured is near it: its later samples decide nothing.
+    until = min(until, _MOST_SAMPLES * every_ps)
     moments = np.arange(round(phase * every_ps), until, every_ps, dtype=np.int64)
     at = np.searchsorted(times, moments, side="right") - 1
     held = np.zeros(len(moments))

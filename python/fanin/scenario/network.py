@@ -259,6 +259,8 @@ class Overview:
         return f"In all about {show.count(round(hops))} packet-hops, some {takes} of simulation on one core{self._threads()}."
 
     def _threads(self) -> str:
+        if why := self.facts["threads_why"]:
+            return f" (no more threads: {why})"
         pays = [found for found in self.facts["threads"] if found["times"] >= _WORTH]
         if not pays:
             return ""

@@ -28,7 +28,7 @@ use ends::{EndGone, EndId, EndKind, Ends};
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Framing, Header, Kind, PacketId, Side};
 use fanin_scenario::Notice;
-use fanin_switch::{Mechanisms, Message, Patience};
+use fanin_switch::{Mechanisms, Message, WatchdogTimes};
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
 use fanin_transport::{Event, Parameters, SignalCounts};
@@ -80,7 +80,7 @@ pub struct Hosts {
     /// True if NICs pull, and nothing is put into frames or observed there: packets may go the [fast path](fast_path).
     pub pulls_untapped: bool,
     /// Times after which a NIC's watchdog takes a pause for a storm, and a storm for over; `None`: no watchdogs.
-    pub patience: Option<Patience>,
+    pub watchdog_times: Option<WatchdogTimes>,
     /// NICs that ask for pauses without need.
     pub storms: Storms,
     pub pause_counts: NicCounts,

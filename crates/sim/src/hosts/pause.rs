@@ -3,7 +3,7 @@
 use super::{Hosts, Ready};
 use crate::core::Core;
 use fanin_packet::PacketId;
-use fanin_switch::{Gate, Patience, Pause, Waiting, Watch};
+use fanin_switch::{Gate, Pause, Waiting, Watch, WatchdogTimes};
 use fanin_units::{HostId, NodeId, TrafficClass};
 use std::collections::VecDeque;
 
@@ -54,8 +54,8 @@ impl Hosts {
             core.set_timer(end, (NodeId(host.0), GATE));
         }
         let paused = gate.gate.closed(core.now);
-        let closed = match self.patience {
-            Some(patience) => self.watch_pauses(core, host, patience, paused),
+        let closed = match self.watchdog_times {
+            Some(watchdog_times) => self.watch_pauses(core, host, watchdog_times, paused),
             None => paused,
         };
         let before = std::mem::replace(&mut self.hosts[host].closed, closed);
@@ -108,37 +108,37 @@ impl Hosts {
             changed |= gate.held.len() != gate.seen; // some of them have gone
             gate.held.extend(held);
         }
-        if let Some(patience) = self.patience.filter(|_| changed) {
-            self.watch_waiting(core, host, patience);
+        if let Some(watchdog_times) = self.watchdog_times.filter(|_| changed) {
+            self.watch_waiting(core, host, watchdog_times);
         }
     }
 
     /// Shows the watchdog which classes are paused; gives the ends and packets that wait for it.
-    fn watch_pauses(&mut self, core: &mut Core, host: HostId, patience: Patience, paused: u8) -> u8 {
+    fn watch_pauses(&mut self, core: &mut Core, host: HostId, watchdog_times: WatchdogTimes, paused: u8) -> u8 {
         if let Some(gate) = self.hosts[host].gate.as_deref_mut() {
             gate.watch.paused(paused);
         }
-        self.watch_waiting(core, host, patience);
+        self.watch_waiting(core, host, watchdog_times);
         let storm = self.hosts[host].gate.as_deref().map_or(0, |gate| gate.watch.storm());
         paused & !storm
     }
 
     /// Shows the watchdog which classes wait.
-    fn watch_waiting(&mut self, core: &mut Core, host: HostId, patience: Patience) {
+    fn watch_waiting(&mut self, core: &mut Core, host: HostId, watchdog_times: WatchdogTimes) {
         let waiting = self.waiting(core, host);
         let Some(gate) = self.hosts[host].gate.as_deref_mut() else { return };
         gate.seen = gate.held.len();
-        if let Some(look) = gate.watch.update(patience, core.now, &waiting) {
+        if let Some(look) = gate.watch.update(watchdog_times, core.now, &waiting) {
             core.set_timer(look, (NodeId(host.0), WATCH));
         }
     }
 
     /// Lets the watchdog check for a pause that has lasted too long, or a storm that is over.
     pub fn look_at_pauses(&mut self, core: &mut Core, host: HostId) {
-        let Some(patience) = self.patience else { return };
+        let Some(watchdog_times) = self.watchdog_times else { return };
         let waiting = self.waiting(core, host);
         let Some(gate) = self.hosts[host].gate.as_deref_mut() else { return };
-        let (found, look) = gate.watch.look(patience, core.now, &waiting);
+        let (found, look) = gate.watch.look(watchdog_times, core.now, &waiting);
         self.pause_counts.storms += u64::from(found.begun.count_ones());
         self.pause_counts.storms_over += u64::from(found.over.count_ones());
         if let Some(look) = look {

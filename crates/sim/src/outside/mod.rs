@@ -13,7 +13,7 @@ use serde_json::{json, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Asked some times a second while a block is silent: true as long as it may be waited for.
-pub type Patience = Arc<dyn Fn() -> bool + Send + Sync>;
+pub type KeepWaiting = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The outside blocks of a run, each with the ports that it decides about.
 #[derive(Default)]
@@ -60,11 +60,11 @@ pub fn asked_at(scenario: &Scenario) -> Vec<String> {
 
 impl Blocks {
     /// Connects to the blocks of a scenario. Policies with the same parameters have one. A block that is silent is waited for while
-    /// `patience` says so.
+    /// `keep_waiting` says so.
     ///
     /// # Errors
     /// With a problem for each block that cannot be had.
-    pub fn connect(scenario: &Scenario, patience: &Patience) -> Result<Blocks, Vec<Problem>> {
+    pub fn connect(scenario: &Scenario, keep_waiting: &KeepWaiting) -> Result<Blocks, Vec<Problem>> {
         let asking = asking(scenario);
         let mut wanted: Vec<&OutsideParams> = Vec::new();
         for (_, _, params) in &asking {
@@ -81,9 +81,9 @@ impl Blocks {
                 }
             }
             if params.detours {
-                ports = with_ways(scenario, ports);
+                ports = with_ways(scenario, &ports);
             }
-            let connected = Connection::new(params, scenario.seed(), &ports, patience);
+            let connected = Connection::new(params, scenario.seed(), &ports, keep_waiting);
             match connected {
                 Ok(connection) => {
                     blocks.push(Block { params: params.clone(), connection: Arc::new(Mutex::new(connection)) });
@@ -151,11 +151,16 @@ fn place(scenario: &Scenario, params: &OutsideParams) -> String {
 }
 
 /// Ports that a block decides about, among all ports of their switches.
-fn with_ways(scenario: &Scenario, asked: Vec<PortFacts>) -> Vec<PortFacts> {
-    let links = &scenario.topology().links;
-    let from = |number: u32| links[number as usize].from;
-    let all = (0..links.len() as u32).filter(|id| asked.iter().any(|port| from(port.number) == from(*id)));
-    all.map(|id| facts(scenario, LinkId(id), asked.iter().any(|port| port.number == id))).collect()
+fn with_ways(scenario: &Scenario, asked: &[PortFacts]) -> Vec<PortFacts> {
+    let (links, nodes) = (&scenario.topology().links, &scenario.topology().nodes);
+    let (mut decides, mut at) = (vec![false; links.len()], vec![false; nodes.len()]);
+    for port in asked {
+        let number = port.number as usize;
+        decides[number] = true;
+        at[links[number].from.index()] = true;
+    }
+    let ports = (0..).map(LinkId).zip(links).filter(|(_, link)| at[link.from.index()]);
+    ports.map(|(id, _)| facts(scenario, id, decides[id.index()])).collect()
 }
 
 fn facts(scenario: &Scenario, id: LinkId, asked: bool) -> PortFacts {
@@ -185,8 +190,8 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(params: &OutsideParams, seed: u64, ports: &[PortFacts], patience: &Patience) -> Result<Connection, String> {
-        let mut stream = Stream::open(params, patience.clone())?;
+    fn new(params: &OutsideParams, seed: u64, ports: &[PortFacts], keep_waiting: &KeepWaiting) -> Result<Connection, String> {
+        let mut stream = Stream::open(params, keep_waiting.clone())?;
         let hello = frames::hello(seed, params, ports);
         let mut answer = [0; frames::WELCOME];
         let exchanged = stream.send(&hello).and_then(|()| stream.receive(&mut answer));
@@ -266,25 +271,25 @@ impl Fault {
 
 #[cfg(unix)]
 mod stream {
-    use super::{Fault, OutsideParams, Patience};
+    use super::{Fault, KeepWaiting, OutsideParams};
     use std::io::{self, ErrorKind, Read, Write};
     use std::net::Shutdown;
     use std::os::unix::net::UnixStream;
     use std::time::Duration;
 
-    /// Longest time between two questions to the run's patience.
+    /// Longest time between two questions whether to keep waiting.
     const LOOK_EVERY: Duration = Duration::from_millis(100);
 
     /// A Unix socket at which each piece is waited for in slices of the timeout.
     pub struct Stream {
         socket: UnixStream,
-        patience: Patience,
+        keep_waiting: KeepWaiting,
         /// Slices of the timeout.
         slices: u32,
     }
 
     impl Stream {
-        pub fn open(params: &OutsideParams, patience: Patience) -> Result<Stream, String> {
+        pub fn open(params: &OutsideParams, keep_waiting: KeepWaiting) -> Result<Stream, String> {
             let socket = UnixStream::connect(&params.socket).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => "is not there: start the block first, which makes this socket".to_string(),
                 ErrorKind::ConnectionRefused => "has no listener: the block that made this socket has ended".to_string(),
@@ -295,7 +300,7 @@ mod stream {
             let slice = Some(timeout / slices);
             let set = socket.set_read_timeout(slice).and_then(|()| socket.set_write_timeout(slice));
             set.map_err(|error| format!("takes no timeout: {error}"))?;
-            Ok(Stream { socket, patience, slices })
+            Ok(Stream { socket, keep_waiting, slices })
         }
 
         pub fn send(&mut self, bytes: &[u8]) -> Result<(), Fault> {
@@ -337,7 +342,7 @@ mod stream {
 
         #[cold]
         fn waits(&self) -> Result<(), Fault> {
-            if (self.patience)() {
+            if (self.keep_waiting)() {
                 Ok(())
             } else {
                 Err(Fault::Interrupted)
@@ -352,13 +357,13 @@ mod stream {
 
 #[cfg(not(unix))]
 mod stream {
-    use super::{Fault, OutsideParams, Patience};
+    use super::{Fault, KeepWaiting, OutsideParams};
 
     /// Stands for Unix sockets where there are none: nothing can be opened.
     pub enum Stream {}
 
     impl Stream {
-        pub fn open(_: &OutsideParams, _: Patience) -> Result<Stream, String> {
+        pub fn open(_: &OutsideParams, _: KeepWaiting) -> Result<Stream, String> {
             Err("cannot be connected to: there are no Unix sockets here; run it by the command fanin on Linux or macOS"
                 .to_string())
         }

@@ -3,8 +3,8 @@
 use super::setup;
 use super::summary::summary;
 use crate::ledger::{Destination, Totals, TABLES};
-use crate::outside::{Blocks, Patience};
-use crate::run::parts::{self, Division, Order};
+use crate::outside::{Blocks, KeepWaiting};
+use crate::run::parts::{self, Order};
 use crate::world::{Pause, World};
 use fanin_params::Problem;
 use fanin_scenario::Scenario;
@@ -54,8 +54,8 @@ pub trait Observer {
     fn progress(&mut self, progress: &Progress) -> Control;
     /// Wall-clock and processor seconds since the run began. Model crates do not read clocks.
     fn cost(&mut self) -> (f64, f64);
-    /// Patience with a block outside that is silent, while no progress is reported. If not given, the block's timeout alone ends a wait.
-    fn patience(&self) -> Patience {
+    /// KeepWaiting with a block outside that is silent, while no progress is reported. If not given, the block's timeout alone ends a wait.
+    fn keep_waiting(&self) -> KeepWaiting {
         Arc::new(|| true)
     }
 }
@@ -112,7 +112,7 @@ pub struct Outcome {
 pub fn run(scenario: &Scenario, folder: &Path, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
     let fail = |path: &Path, error: &std::io::Error| RunError::Write { path: path.to_path_buf(), cause: error.to_string() };
     // Before anything is replaced: a block that is not there costs no earlier result.
-    let outside = Blocks::connect(scenario, &observer.patience()).map_err(RunError::Problems)?;
+    let outside = Blocks::connect(scenario, &observer.keep_waiting()).map_err(RunError::Problems)?;
     std::fs::create_dir_all(folder).map_err(|e| fail(folder, &e))?;
     let mut manifest = Map::new();
     manifest.insert("fanin".into(), json!(env!("CARGO_PKG_VERSION")));
@@ -284,7 +284,7 @@ fn run_inside(
 /// See [`RunError`]; nothing is written that could fail.
 pub fn summarize(scenario: Scenario, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
     let hash = scenario.hash();
-    let outside = Blocks::connect(&scenario, &observer.patience()).map_err(RunError::Problems)?;
+    let outside = Blocks::connect(&scenario, &observer.keep_waiting()).map_err(RunError::Problems)?;
     let (mut world, driven) = simulate((&scenario.unrecorded(), outside), &Destination::Nowhere, observer)?;
     let ((interrupted, stuck), _) = driven?;
     let (summary, _) = finish(&mut world)?;
@@ -348,14 +348,10 @@ fn simulate(
     observer: &mut dyn Observer,
 ) -> Result<(World, Driven), RunError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let parts::Chosen { threads, mut why } = parts::choose(scenario, cores)?;
-    if threads > 1 {
-        let division = Division::balanced(scenario, threads);
-        match parts::run_parts(scenario, destination, &division, Order::Threads(threads), observer)? {
-            Ok((world, interrupted)) => {
-                let threads = of_threads(division.parts.min(threads), why);
-                return Ok((world, Ok(((interrupted, None), threads))));
-            }
+    let parts::Chosen { division, mut why } = parts::choose(scenario, cores)?;
+    if let Some(division) = division {
+        match parts::run_parts(scenario, destination, &division, Order::Threads(division.parts), observer)? {
+            Ok((world, interrupted)) => return Ok((world, Ok(((interrupted, None), of_threads(division.parts, why))))),
             Err(undivided) => why = Some(undivided.0),
         }
     }

@@ -23,7 +23,7 @@ use crate::hosts::storm::{Storm, Storms, STORM};
 use crate::hosts::tx_queue::TxQueue;
 use crate::hosts::{Host, Hosts, NO_HOST};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trace, Wanted};
-use crate::outside::{Blocks, Patience};
+use crate::outside::{Blocks, KeepWaiting};
 use crate::world::sample::Samples;
 use crate::world::{World, DEADLOCK_PERIOD};
 use fanin_engine::{Ahead, Table, Ties, Timers, Wheel};
@@ -60,7 +60,7 @@ fn far_end(topology: &Topology, node: NodeId) -> FarEnd {
 
 /// The outside blocks of a scenario, each waited for until its own timeout.
 fn blocks(scenario: &Scenario) -> Result<Blocks, RunError> {
-    Blocks::connect(scenario, &(Arc::new(|| true) as Patience)).map_err(RunError::Problems)
+    Blocks::connect(scenario, &(Arc::new(|| true) as KeepWaiting)).map_err(RunError::Problems)
 }
 
 /// Builds the world of a scenario.
@@ -297,7 +297,7 @@ fn hosts(scenario: &Scenario, traffic: &Traffic, gates: &BTreeMap<LinkId, PortGa
         processing: doc.host.processing_delay,
         ttl: switch.ttl,
         pulls_untapped: !fifo_nic && !tapped,
-        patience: doc.host.pause_watchdog.as_ref().map(PauseWatchdog::patience),
+        watchdog_times: doc.host.pause_watchdog.as_ref().map(PauseWatchdog::times),
         storms,
         pause_counts: NicCounts::default(),
         notices,

@@ -3,40 +3,41 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Looks before a thread that waits goes to sleep, at most: some hundred microseconds, many times what it takes to be woken; and at least.
-const LOOKS: u32 = 8_000;
-const FEWEST: u32 = 30;
-/// Waits in a row in which a thread has looked in vain, after which it looks as often as it may once more.
-const IN_VAIN: u32 = 256;
+/// Spins before a thread that waits goes to sleep, at most: some hundred microseconds, many times what it takes to be woken; and at least.
+const MOST_SPINS: u32 = 8_000;
+const FEWEST_SPINS: u32 = 30;
+/// Waits in a row in which a thread has spun and slept all the same, after which it spins as long as it may once more.
+const RETRIED_AFTER: u32 = 256;
 
 /// A value with cache lines of its own: two, as processors fetch them in pairs.
 #[derive(Default)]
 #[repr(align(128))]
 pub struct Apart<T>(pub T);
 
-/// Patience of a thread at a barrier: it looks more often where that has paid, and less often where another has no core to come on, as on a
-/// machine with other work.
-pub struct Patience {
-    looks: u32,
-    in_vain: u32,
+/// Spins of a thread at a barrier: more where that has paid, and fewer where another has no core to come on, as with more threads than cores
+/// and on a machine with other work.
+pub struct Spins {
+    most: u32,
+    /// Waits in a row that ended asleep.
+    failed: u32,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience { looks: LOOKS, in_vain: 0 }
+impl Default for Spins {
+    fn default() -> Spins {
+        Spins { most: MOST_SPINS, failed: 0 }
     }
 }
 
-impl Patience {
+impl Spins {
     fn paid(&mut self) {
-        (self.looks, self.in_vain) = (LOOKS.min(2 * self.looks), 0);
+        (self.most, self.failed) = (MOST_SPINS.min(2 * self.most), 0);
     }
 
-    fn in_vain(&mut self) {
-        self.in_vain += 1;
-        self.looks = FEWEST.max(self.looks / 2);
-        if self.in_vain % IN_VAIN == 0 {
-            self.looks = LOOKS;
+    fn failed(&mut self) {
+        self.failed += 1;
+        self.most = FEWEST_SPINS.max(self.most / 2);
+        if self.failed % RETRIED_AFTER == 0 {
+            self.most = MOST_SPINS;
         }
     }
 }
@@ -44,28 +45,25 @@ impl Patience {
 /// Threads wait here until all have come.
 pub struct Barrier {
     threads: usize,
-    /// There are fewer cores than threads: nobody looks, as the others need the core.
-    crowded: bool,
     arrived: Apart<AtomicUsize>,
     round: Apart<AtomicUsize>,
     /// Number of threads that sleep or are about to.
     asleep: Apart<AtomicUsize>,
-    bed: Mutex<()>,
+    mutex: Mutex<()>,
     wakes: Condvar,
     /// A thread has panicked: nobody waits for it.
     broken: AtomicBool,
 }
 
 impl Barrier {
-    /// A barrier for so many threads on so many cores.
-    pub fn new(threads: usize, cores: usize) -> Barrier {
+    /// A barrier for so many threads.
+    pub fn new(threads: usize) -> Barrier {
         Barrier {
             threads,
-            crowded: threads > cores,
             arrived: Apart::default(),
             round: Apart::default(),
             asleep: Apart::default(),
-            bed: Mutex::default(),
+            mutex: Mutex::default(),
             wakes: Condvar::default(),
             broken: AtomicBool::new(false),
         }
@@ -75,7 +73,7 @@ impl Barrier {
     ///
     /// # Panics
     /// When another thread has.
-    pub fn wait(&self, patience: &mut Patience) {
+    pub fn wait(&self, spins: &mut Spins) {
         let before = self.round.0.load(Ordering::Acquire);
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.0.store(0, Ordering::Relaxed);
@@ -86,19 +84,19 @@ impl Barrier {
             }
             return;
         }
-        for _ in 0..if self.crowded { 0 } else { patience.looks } {
+        for _ in 0..spins.most {
             if self.is_over(before) {
-                return patience.paid();
+                return spins.paid();
             }
             std::hint::spin_loop();
         }
-        patience.in_vain();
+        spins.failed();
         self.asleep.0.fetch_add(1, Ordering::SeqCst);
-        let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.is_over(before) {
-            bed = self.wakes.wait(bed).unwrap_or_else(PoisonError::into_inner);
+            guard = self.wakes.wait(guard).unwrap_or_else(PoisonError::into_inner);
         }
-        drop(bed);
+        drop(guard);
         self.asleep.0.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -112,7 +110,7 @@ impl Barrier {
 
     #[cold]
     fn wake(&self) {
-        drop(self.bed.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
         self.wakes.notify_all();
     }
 }
@@ -136,18 +134,18 @@ mod tests {
     #[test]
     fn nobody_passes_before_all_have_come() {
         const ROUNDS: usize = 500;
-        // On as many cores as threads, and on fewer: then they sleep.
-        for (threads, cores) in [(1, 1), (2, 2), (3, 2), (5, 8), (5, 1)] {
-            let (barrier, count) = (Barrier::new(threads, cores), AtomicUsize::new(0));
+        // The last are more threads than many a machine has cores.
+        for threads in [1, 2, 3, 8] {
+            let (barrier, count) = (Barrier::new(threads), AtomicUsize::new(0));
             std::thread::scope(|scope| {
                 for _ in 0..threads {
                     scope.spawn(|| {
-                        let mut patience = Patience::default();
+                        let mut spins = Spins::default();
                         for round in 1..=ROUNDS {
                             count.fetch_add(1, Ordering::Relaxed);
-                            barrier.wait(&mut patience);
+                            barrier.wait(&mut spins);
                             assert_eq!(count.load(Ordering::Relaxed), round * threads);
-                            barrier.wait(&mut patience);
+                            barrier.wait(&mut spins);
                         }
                     });
                 }
@@ -157,18 +155,16 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_thread_that_has_panicked() {
-        for cores in [1, 2] {
-            let barrier = Barrier::new(2, cores);
-            std::thread::scope(|scope| {
-                let waits = scope.spawn(|| barrier.wait(&mut Patience::default()));
-                let fails = scope.spawn(|| {
-                    let _breaks = Breaks(&barrier);
-                    // By then the other one sleeps, where it does.
-                    std::thread::sleep(std::time::Duration::from_millis(20));
-                    panic!("on purpose");
-                });
-                assert!(fails.join().is_err() && waits.join().is_err());
+        let barrier = Barrier::new(2);
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| barrier.wait(&mut Spins::default()));
+            let fails = scope.spawn(|| {
+                let _breaks = Breaks(&barrier);
+                // By then the other one sleeps.
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                panic!("on purpose");
             });
-        }
+            assert!(fails.join().is_err() && waits.join().is_err());
+        });
     }
 }

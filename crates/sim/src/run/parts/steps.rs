@@ -22,9 +22,9 @@ impl Step {
     }
 }
 
-/// The next step from the states of all parts. `window`: what the cut links allow; `patience`: time between two meetings at most; `stop`: when
+/// The next step from the states of all parts. `window`: what the cut links allow; `longest`: time between two meetings at most; `stop`: when
 /// the run stops at the latest.
-pub fn next(all: &[Status], (window, patience): (Span, Span), stop: Time) -> Step {
+pub fn next(all: &[Status], (window, longest): (Span, Span), stop: Time) -> Step {
     let least = |of: fn(&Status) -> Time| all.iter().map(of).min().unwrap_or(Time::MAX);
     let (mut next, sample, reached) = (least(|s| s.next), least(|s| s.sample), least(|s| s.reached));
     if all.iter().any(|s| s.stuck) {
@@ -71,6 +71,6 @@ pub fn next(all: &[Status], (window, patience): (Span, Span), stop: Time) -> Ste
         return Step::GiveUp("nothing is left to happen");
     }
     let start = next.min(stop);
-    let end = start.saturating_add(Span::from_ps(window.ps() - 1)).min(reached.saturating_add(patience));
+    let end = start.saturating_add(Span::from_ps(window.ps() - 1)).min(reached.saturating_add(longest));
     Step::Run { start, end: end.min(until), reached }
 }

@@ -1,11 +1,12 @@
 //! The parts of a run on threads, or one after the other.
 
-use super::barrier::{Barrier, Breaks, Patience};
+use super::barrier::{Barrier, Breaks, Spins};
 use super::division::Division;
 use super::exchange::{Exchange, MOST_PARTS};
 use super::gather::gather;
 use super::steps::{next, Step};
 use crate::ledger::{Destination, Ledger, Tables};
+use crate::outside;
 use crate::run::folder::{Control, Observer, Progress, RunError};
 use crate::run::setup;
 use crate::world::part::Status;
@@ -32,7 +33,7 @@ pub struct Undivided(pub String);
 /// Simulated time between two looks at what parts have recorded and at the world outside, and steps: two at least, so that all have handed
 /// over what is looked at.
 const LOOK: Span = Span::from_us(64);
-const LOOKS: std::ops::RangeInclusive<u64> = 2..=64;
+const STEPS_TO_A_LOOK: std::ops::RangeInclusive<u64> = 2..=64;
 
 /// Samples that a part takes in one step at most, as the run can be interrupted between steps.
 const SAMPLES: u64 = 10_000;
@@ -66,8 +67,8 @@ pub fn run_parts(
         exchange: &exchange,
         stop: scenario.stop().unwrap_or(Time::MAX),
         recorded: !matches!(destination, Destination::Nowhere),
-        look: (LOOK.ps() / division.window.ps().max(1)).clamp(*LOOKS.start(), *LOOKS.end()),
-        patience: period.saturating_mul(SAMPLES),
+        look: (LOOK.ps() / division.window.ps().max(1)).clamp(*STEPS_TO_A_LOOK.start(), *STEPS_TO_A_LOOK.end()),
+        longest: period.saturating_mul(SAMPLES),
     };
     let ran = match order {
         Order::Shuffled(seed) => in_turn(run, destination, observer, seed),
@@ -124,20 +125,25 @@ fn wind_up(worlds: &mut [World], now: Time, tables: &mut Tables, exchange: &Exch
 }
 
 /// Reason for a scenario that is simulated by one world, if there is one.
-fn asks_for_one(scenario: &Scenario) -> Option<&'static str> {
+pub fn asks_for_one(scenario: &Scenario) -> Option<&'static str> {
     let doc = scenario.doc();
     let telemetry = &doc.telemetry;
     if telemetry.follows_messages() {
         Some("telemetry.hosts and telemetry.messages follow packets through the whole network")
     } else if doc.engine.max_events.is_some() {
         Some("engine.max_events counts the events of the whole network")
+    } else if outside::asks(scenario) {
+        Some("a block outside decides about one packet after the other")
     } else {
         None
     }
 }
 
+/// Reason for traffic that is simulated by one world.
+pub const ONE_BY_ONE: &str = "flows that are released one by one, in the order of completions at different hosts";
+
 /// Reason for a network that is not divided, if there is one.
-fn stays_whole(division: &Division) -> Option<&'static str> {
+pub fn stays_whole(division: &Division) -> Option<&'static str> {
     if division.parts < 2 {
         Some("one switch, or links without delay: nothing to divide")
     } else if division.parts > MOST_PARTS {
@@ -173,7 +179,7 @@ struct Run<'a> {
     recorded: bool,
     /// Steps between two looks, and simulated time between two steps at most.
     look: u64,
-    patience: Span,
+    longest: Span,
 }
 
 /// Books of a run, which the calling thread keeps: the ledger of the whole with its tables, which could not be written if there is a failure.
@@ -215,8 +221,7 @@ impl Run<'_> {
     /// Makes a part of a world.
     fn divide(&self, mut world: World, number: usize) -> Result<World, Refused> {
         if world.traffic.follows_the_order_of_completions() {
-            let why = "flows that are released one by one, in the order of completions at different hosts";
-            return Err(Refused::Undivided(why));
+            return Err(Refused::Undivided(ONE_BY_ONE));
         }
         world.become_part(&self.division.hosts, &self.division.switches, number as u32, self.division.parts);
         Ok(world)
@@ -224,7 +229,7 @@ impl Run<'_> {
 
     /// The next step of all parts.
     fn next(&self, states: &[Status]) -> Step {
-        next(states, (self.division.window, self.patience), self.stop)
+        next(states, (self.division.window, self.longest), self.stop)
     }
 
     /// Does a step in one part, which has its mail then.
@@ -305,11 +310,11 @@ fn work(
             }
         }
     }
-    let mut patience = Patience::default();
+    let mut spins = Spins::default();
     let mut states = Vec::new();
     for count in 1u64.. {
         let turn = (count % 2) as usize ^ 1;
-        barrier.wait(&mut patience);
+        barrier.wait(&mut spins);
         run.exchange.read(turn, &mut states);
         let step = run.next(&states);
         share.iter_mut().for_each(|(number, world)| run.act(step, (turn, count), *number, world, &states));
@@ -348,8 +353,7 @@ impl Gate {
 fn on_threads(run: Run<'_>, destination: &Destination<'_>, observer: &mut dyn Observer, threads: usize) -> Ran {
     let parts = run.division.parts;
     let threads = threads.clamp(1, parts);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let (barrier, gate) = (Barrier::new(threads, cores), Gate::default());
+    let (barrier, gate) = (Barrier::new(threads), Gate::default());
     let shares: Vec<Vec<usize>> = (0..threads).map(|t| (t..parts).step_by(threads).collect()).collect();
     std::thread::scope(|scope| {
         let (barrier, gate) = (&barrier, &gate);

@@ -16,7 +16,7 @@ use super::{
     Arrival, Claims, Context, Dropped, Effect, Effects, Hooks, Listens, Mechanism, Message, Messages, Node, PacketMemory,
     PauseFrames, Peaks, PortNo, PortSite, Profile, Site, Timed, Verdict,
 };
-use crate::{DropReason, Gate, Patience, Pause, Waiting, Watch, PRIORITIES};
+use crate::{DropReason, Gate, Pause, Waiting, Watch, WatchdogTimes, PRIORITIES};
 use check::needed;
 use fanin_packet::{Control, Envelope, Kind, PacketId};
 use fanin_params::{choice, counters, params, CounterDef, Cx, Ground, Setting};
@@ -237,7 +237,7 @@ const LOOK: u32 = 64;
 pub struct Pfc {
     params: PfcParams,
     /// Times of the watchdog, where there is one.
-    patience: Option<Patience>,
+    times: Option<WatchdogTimes>,
     ports: Vec<Port>,
     memory: Memory,
     /// Precision with which departures are seen: as events, if a class may have to pause or to go on at that instant.
@@ -314,7 +314,7 @@ impl Pfc {
         let p = &mut self.ports[port.index()];
         let paused = p.gate.closed(now) & lossless;
         p.watch.paused(paused);
-        let look = self.patience.and_then(|patience| p.watch.update(patience, now, &p.waiting));
+        let look = self.times.and_then(|times| p.watch.update(times, now, &p.waiting));
         let closed = paused & !p.watch.storm();
         if closed != p.closed {
             let empty =
@@ -335,7 +335,7 @@ impl Pfc {
     fn watch(&mut self, now: Time, port: PortNo, fx: &mut Effects) {
         let Some(watchdog) = &self.params.watchdog else { return };
         let p = &mut self.ports[port.index()];
-        let (found, look) = p.watch.look(watchdog.patience(), now, &p.waiting);
+        let (found, look) = p.watch.look(watchdog.times(), now, &p.waiting);
         self.counts.storms += u64::from(found.begun.count_ones());
         self.counts.storms_over += u64::from(found.over.count_ones());
         if found.begun != 0 && watchdog.action == StormAction::Drop {
@@ -381,8 +381,8 @@ impl Pfc {
         }
         let waits = &mut self.ports[port.index()];
         waits.waiting[class] += 1;
-        if let Some(patience) = self.patience {
-            if let Some(time) = waits.watch.update(patience, node.now(), &waits.waiting) {
+        if let Some(times) = self.times {
+            if let Some(time) = waits.watch.update(times, node.now(), &waits.waiting) {
                 self.at(time, port, Task::Watch, fx);
             }
         }
@@ -424,8 +424,8 @@ impl Pfc {
         *waiting -= 1;
         if *waiting == 0 {
             p.held_up &= p.closed | !held.class.bit();
-            if let Some(patience) = self.patience {
-                p.watch.update(patience, node.now(), &p.waiting); // nothing that could be stuck any more
+            if let Some(times) = self.times {
+                p.watch.update(times, node.now(), &p.waiting); // nothing that could be stuck any more
             }
         }
         if self.exact != Exact::No {
@@ -489,7 +489,7 @@ impl Mechanism for Pfc {
         };
         Some(Pfc {
             params: params.clone(),
-            patience: params.watchdog.as_ref().map(Watchdog::patience),
+            times: params.watchdog.as_ref().map(Watchdog::times),
             ports: site.ports.iter().map(port).collect(),
             memory: Memory::new(params, headroom),
             exact: if params.watchdog.is_some() || site.combined { Exact::Always } else { Exact::No },

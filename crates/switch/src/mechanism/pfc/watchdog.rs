@@ -1,7 +1,7 @@
 //! Storm watchdog: a class that is paused for too long is served, or dropped, all the same, until it has not been paused for a
 //! while. Source: PFC-watchdog.
 
-use crate::Patience;
+use crate::WatchdogTimes;
 use fanin_params::{names, params};
 use fanin_units::Span;
 
@@ -30,7 +30,7 @@ params! {
 
 impl Watchdog {
     /// Detection and restoration times of the watchdog.
-    pub(super) fn patience(&self) -> Patience {
-        Patience { detection: self.detection, restoration: self.restoration }
+    pub(super) fn times(&self) -> WatchdogTimes {
+        WatchdogTimes { detection: self.detection, restoration: self.restoration }
     }
 }

@@ -5,7 +5,6 @@
 //! them. Time that is unknown is never a burst and never a zero: [`State`].
 
 mod interval;
-mod patience;
 mod port;
 mod report;
 mod running;
@@ -15,7 +14,6 @@ mod steady;
 mod tests;
 
 pub use interval::{Interval, Reading, State};
-pub use patience::Patience;
 pub use port::{CounterBurst, CounterPort, Shown};
 pub use report::CounterReport;
 pub use running::{Running, Step};

@@ -1,10 +1,9 @@
 //! Bursts in the intervals of one port, as they come.
 
 use super::interval::{Interval, State};
-use super::patience::Patience;
 use super::series::{most_bytes, on_wire};
 use super::steady::{Alike, Is};
-use crate::bursts::FULL_FRAME;
+use crate::bursts::{Patience, FULL_FRAME};
 use crate::{Detect, Settings};
 use fanin_units::{BitRate, Bytes, Time, BPS};
 
@@ -450,7 +449,7 @@ impl CounterPort {
         }
     }
 
-    /// What the counters of an interval contradict: one another, the line or the buffer; counts it.
+    /// Finds and counts contradictions of an interval with itself, the line and the buffer.
     #[inline]
     fn contradicts(&mut self, interval: &Interval, length: u64) -> Wrong {
         let c = &mut self.counted;

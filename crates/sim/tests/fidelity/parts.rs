@@ -224,7 +224,7 @@ fn threads_are_expected_to_give_about_what_they_gave() {
     ];
     let mut near = 0;
     for (name, table) in measured {
-        let scenario = workload(name, 0.01).expect("a workload").scenario;
+        let scenario = workload(name, 1.0).expect("a workload").scenario;
         let (traffic, volume) = (scenario.traffic().expect("valid"), scenario.volume().expect("valid"));
         for (threads, measured) in table {
             let found = expected(&scenario, (&traffic, volume), *threads);

@@ -215,7 +215,7 @@ impl Requests {
             self.over.add(|| "points without a value, or with a negative one".into());
             return Ok(());
         };
-        // 0: the time is unknown. Source: OTLP, metrics.proto, NumberDataPoint.
+        // 0: the time is unknown, says `NumberDataPoint` in metrics.proto.
         if point.time == 0 {
             self.over.add(|| "points without a time".into());
             return Ok(());

@@ -61,6 +61,13 @@ def test_numbers_are_those_of_the_reports_and_shares_differ_by_points() -> None:
     assert found.answer == f"{halved}; packets dropped 5 % before, 1 % after."
 
 
+def test_time_in_bursts_is_a_share_of_the_time_that_is_known() -> None:
+    starts = [i * 10 * MS for i in range(6)]
+    found = change.between(report(port(starts, 59 * MS, unknown_ps=52 * MS)), report(port(starts, 59 * MS, unknown_ps=59 * MS)))
+    shares = row(found, "time in bursts", "share")
+    assert (shares.before, shares.after) == (6 / 7, None)
+
+
 def test_zero_before_has_no_ratio() -> None:
     found = change.between(report(port([], dropped=0)), report(port([MS], dropped=7)))
     drops = row(found, "drops", "count")

@@ -53,6 +53,7 @@ _PORT: Final[Mapping[str, str]] = {
     "peak_ps": _U64,
     "bursts_found": _U64,
     "burst_ps": _U64,
+    "unknown_ps": _U64,
     "dropped": _U64,
     "marked": _U64,
     "missing_bytes": _U64,

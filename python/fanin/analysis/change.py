@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin import files
+from fanin.analysis.tables import known_span
 from fanin.text import show
 
 if TYPE_CHECKING:
@@ -130,14 +131,14 @@ def _span(port: Mapping[str, Any]) -> int:
 
 def _per_stretch(port: Mapping[str, Any], weigh: Callable[[Mapping[str, Any]], float]) -> list[float] | None:
     """Return by stretch of a port's trace the sum over the bursts that begin in it, per second; None where too few are known."""
-    span = _span(port)
-    if port["bursts_left_out"] or len(port["bursts"]) < FEW or not span:
+    span, known = _span(port), known_span(port)
+    if port["bursts_left_out"] or len(port["bursts"]) < FEW or not known:
         return None
     sums = [0.0] * STRETCHES
     for burst in port["bursts"]:
         at = int((burst["start_ps"] - port["first_ps"]) * STRETCHES // (span + 1))
         sums[min(max(at, 0), STRETCHES - 1)] += weigh(burst)
-    return [total / (span / STRETCHES / 1e12) for total in sums]
+    return [total / (known / STRETCHES / 1e12) for total in sums]
 
 
 def _interval(
@@ -166,7 +167,7 @@ def _port_rows(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Row]
         rows.append(Row(name, what, unit, value(before), value(after), *interval))
 
     def rate(value: float | None, port: Mapping[str, Any]) -> float | None:
-        return None if value is None or not _span(port) else value / (_span(port) / 1e12)
+        return None if value is None or not known_span(port) else value / (known_span(port) / 1e12)
 
     def part(count: float | None, port: Mapping[str, Any]) -> float | None:
         return None if count is None or not port["records"] else count / port["records"]
@@ -180,7 +181,7 @@ def _port_rows(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Row]
     add("bursts", "count", lambda port: port["bursts_found"])
     add("bursts", "per_s", lambda port: rate(port["bursts_found"], port), _interval(before, after, lambda _: 1.0))
     share = _interval(before, after, lambda burst: burst["duration_ps"] / 1e12)
-    add("time in bursts", "share", lambda port: port["burst_ps"] / _span(port) if _span(port) else None, share)
+    add("time in bursts", "share", lambda port: port["burst_ps"] / known_span(port) if known_span(port) else None, share)
     add("peak of the median burst", "bytes", lambda port: _median(peaks(port)))
     add("length of the median burst", "ps", lambda port: _median([burst["duration_ps"] for burst in port["bursts"]]))
     add("longest burst", "ps", lambda port: max((burst["duration_ps"] for burst in port["bursts"]), default=None))

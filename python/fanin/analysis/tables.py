@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fanin.analysis.clock import Clock
@@ -14,6 +14,7 @@ __all__ = [
     "culprit_rows",
     "detect_lines",
     "highest_first",
+    "known_span",
     "largest",
     "law_line",
     "moment",
@@ -65,10 +66,17 @@ def at_least(of: dict[str, Any]) -> bool:
 
 
 def is_unknown(port: dict[str, Any]) -> bool:
-    """Return whether counters tell nothing by which a burst of a port would be found: all of its time is unknown."""
+    """Return whether it is unknown if a port had bursts: nothing is known of its time, or of that of its drops."""
     counted = port.get("counted")
-    nothing = port["peak_bytes"] is None and not port["bursts_found"]
-    return nothing and bool(counted and counted["unknown"] and not counted["known_ps"])
+    if port["bursts_found"] or not counted or not counted["unknown"]:
+        return False
+    return bool(port["dropped"]) or (port["peak_bytes"] is None and not counted["known_ps"])
+
+
+def known_span(port: Mapping[str, Any]) -> int:
+    """Return the time from the first to the last record of a port of which something is known [ps]; 0 where there is none."""
+    first, last = port["first_ps"], port["last_ps"]
+    return 0 if first is None or last is None else max(0, int(last - first) - int(port.get("unknown_ps", 0)))
 
 
 def _queue(port: dict[str, Any], of: dict[str, Any]) -> str:
@@ -124,7 +132,7 @@ def port_rows(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
                 _speed(port),
                 _queue(port, port),
                 "unknown" if is_unknown(port) else show.count(port["bursts_found"]),
-                f"{port['burst_ps'] / span:.2%}" if span and not is_unknown(port) else show.NOTHING,
+                f"{port['burst_ps'] / known_span(port):.2%}" if known_span(port) and not is_unknown(port) else show.NOTHING,
                 _guessed(port, show.count(port["dropped"])),
                 show.count(port["marked"]),
             ]

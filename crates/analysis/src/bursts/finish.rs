@@ -128,6 +128,14 @@ impl PortAnalyzer {
                 t.jumps, t.missing
             ),
         );
+        note(
+            t.holes > 0,
+            format!(
+                "records are missing for {} ({}): that time is unknown, neither a burst nor an empty queue",
+                crate::display::span(t.hole_ps),
+                crate::display::count(t.holes, "hole")
+            ),
+        );
         note(t.duplicates > 0, format!("{} records repeat the one before and were left out", t.duplicates));
         note(
             t.without_frame > 0,
@@ -225,6 +233,7 @@ impl PortAnalyzer {
             steady,
             bursts_left_out: left_out,
             burst_ps: u64::try_from(t.burst_ps).unwrap_or(u64::MAX),
+            unknown_ps: t.hole_ps,
             histograms: Histograms {
                 duration_ps: self.durations.report(),
                 peak_bytes: self.peaks.report(),

@@ -13,6 +13,7 @@ mod history;
 mod laws;
 mod no_burst_hint;
 mod noise;
+mod patience;
 mod phases;
 #[cfg(test)]
 mod phases_tests;
@@ -32,6 +33,8 @@ mod verdict;
 pub(crate) use by_rate::ALIKE;
 #[cfg(feature = "files")]
 pub(crate) use histogram::Histogram;
+#[cfg(feature = "files")]
+pub(crate) use patience::Patience;
 pub use port::PortAnalyzer;
 pub use report::{
     Background, Burst, CountedBurst, CountedPort, Culprit, DetectReport, HistogramReport, Histograms, Law, Nothing, NoticeFlow,

@@ -7,6 +7,7 @@ use crate::bursts::by_rate::ByRate;
 use crate::bursts::flows::{Flows, Shares};
 use crate::bursts::histogram::Histogram;
 use crate::bursts::history::{Before, Recent};
+use crate::bursts::patience::Patience;
 use crate::bursts::queue_contents::Standing;
 use crate::bursts::rate::RateEstimator;
 use crate::bursts::scale::FULL_FRAME;
@@ -20,6 +21,9 @@ pub(crate) const HEADERS: u32 = 128;
 
 /// Least speed by which the idle time of a slower port is counted [bit/s]: a frame's time then fits 64 bits, whatever its size.
 const SLOWEST: u64 = 1_000_000;
+
+/// Times that a queue needs to be sent in which it may be seen without a packet: a pause, and other queues of the port, make it last longer.
+const DRAINS: u64 = 100;
 
 /// Counts of a burst up to some moment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -111,6 +115,9 @@ pub(crate) struct Totals {
     pub duplicates: u64,
     pub bursts: u64,
     pub burst_ps: u128,
+    /// Times in which records are missing, and their sum [ps].
+    pub holes: u64,
+    pub hole_ps: u64,
 }
 
 /// Analysis of one port: records in order of time, then the report.
@@ -125,6 +132,8 @@ pub struct PortAnalyzer {
     /// Time at which all that arrived has been sent, and the time before that in which the port had nothing to send [ps].
     busy_until: u64,
     idle: u64,
+    /// Usual step between looks at the queue.
+    patience: Patience,
     pub(crate) last_in: LastIn,
     from: u64,
     pub(crate) merge: u64,
@@ -167,6 +176,7 @@ impl PortAnalyzer {
             drain: settings.rate.map_or(0, |rate| BPS as u64 / rate.bps().max(SLOWEST)),
             busy_until: 0,
             idle: 0,
+            patience: Patience::default(),
             last_in: LastIn::default(),
             from: settings.from.map_or(0, |t| t.ps()),
             merge: settings.merge.ps(),
@@ -231,11 +241,46 @@ impl PortAnalyzer {
         } else if self.by_rate.is_some() {
             self.step_by_rate(r, now);
         } else if r.queue != NO_QUEUE {
+            if r.frame > 0 && self.state == State::Inside && r.queue > self.until && self.is_hole(now) {
+                self.hole(now);
+            }
             self.step(r, now);
         }
         self.accept(r, now, slot, wait);
         self.last = *r;
         Ok(())
+    }
+
+    /// Takes the step to a look at the queue that is no packet: where looks are missing, what was between is unknown.
+    pub fn see_look(&mut self, r: &Record) {
+        let (last, now) = (self.last.time.ps(), r.time.ps());
+        let looks = r.queue != NO_QUEUE && self.by_rate.is_none() && self.totals.records > 0;
+        if looks && now > last && last >= self.from && self.patience.misses(now - last) && self.outlasts(now) {
+            self.hole(now);
+        }
+    }
+
+    /// True if the queue that the last record found would have been sent by now, where the speed is known.
+    fn outlasts(&self, now: u64) -> bool {
+        let waited = if self.last.queue == NO_QUEUE { 0 } else { self.last.queue };
+        let bytes = waited.saturating_add(u64::from(self.last.frame)).saturating_add(self.settings.overhead.0);
+        now - self.last.time.ps() > bytes.saturating_mul(self.drain)
+    }
+
+    /// True if a queue between two packets lasts much longer than the port takes to send it: packets have no record.
+    #[inline]
+    fn is_hole(&self, now: u64) -> bool {
+        let waited = if self.last.queue == NO_QUEUE { u64::MAX } else { self.last.queue };
+        let bytes = waited.saturating_add(self.totals.largest_frame).saturating_add(self.settings.overhead.0);
+        self.drain > 0 && now - self.last.time.ps() > bytes.saturating_mul(self.drain).saturating_mul(DRAINS)
+    }
+
+    /// Notes that nothing is known of the time up to now: a burst that is open has no known end.
+    #[cold]
+    fn hole(&mut self, now: u64) {
+        self.totals.holes += 1;
+        self.totals.hole_ps += now - self.last.time.ps();
+        self.interrupt();
     }
 
     #[inline(always)]

@@ -57,6 +57,8 @@ pub struct PortReport {
     pub bursts_left_out: u64,
     /// Time inside bursts.
     pub burst_ps: u64,
+    /// Time between the first and the last record of which nothing is known.
+    pub unknown_ps: u64,
     pub histograms: Histograms,
     /// Estimate of the queue from the arrivals; absent where no buffer was given.
     pub estimate: Option<EstimateReport>,

@@ -3,7 +3,7 @@
 use super::interval::{Interval, State};
 use super::series::{most_bytes, on_wire};
 use super::steady::{Alike, Is};
-use crate::bursts::FULL_FRAME;
+use crate::bursts::{Patience, FULL_FRAME};
 use crate::{Detect, Settings};
 use fanin_units::{BitRate, Bytes, Time, BPS};
 
@@ -111,6 +111,25 @@ struct Held {
     count: u32,
 }
 
+/// State of ports whose queue is looked at, or whose clock goes back.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rare {
+    /// Usual step between looks at a queue, and the time of the last one.
+    patience: Patience,
+    looked: Option<Time>,
+    /// Readings earlier than what was told before, and the farthest back [ps].
+    back: (u64, u64),
+}
+
+/// Part of an interval that contradicts something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Wrong {
+    Nothing,
+    /// The lengths of its queue; what it counts may be right.
+    Queue,
+    All,
+}
+
 /// Bursts in the intervals of one port, which come in order of time.
 #[derive(Clone, Debug)]
 pub struct CounterPort {
@@ -127,6 +146,8 @@ pub struct CounterPort {
     /// Lower bound of the queue at the end of the last interval, from arrivals and the line.
     least: f64,
     held: Option<Held>,
+    /// State that few ports need.
+    rare: Option<Box<Rare>>,
     burst: Option<CounterBurst>,
     /// The open burst before the present stretch of alike intervals.
     before: Option<CounterBurst>,
@@ -154,6 +175,7 @@ impl CounterPort {
             alike: Alike::default(),
             least: 0.0,
             held: None,
+            rare: None,
             burst: None,
             before: None,
             cut: true,
@@ -238,6 +260,7 @@ impl CounterPort {
         self.least = 0.0;
         self.alike.cut();
         self.before = None;
+        self.rare.iter_mut().for_each(|rare| rare.looked = None);
         self.cut = true;
     }
 
@@ -249,9 +272,17 @@ impl CounterPort {
     #[inline]
     fn take(&mut self, interval: &Interval, ended: &mut dyn FnMut(CounterBurst)) {
         if interval.end < self.counted.last || interval.end < interval.start {
-            // It lies before what was told, as a clock that went back has it: nothing is concluded from it, and of no time.
+            // It lies before what was told, as a clock that went back has it: it is of no known time, and only what it counts is taken.
             let instant = Interval::unknown(interval.end, interval.end, State::Contradicting);
-            self.counted.intervals += 1;
+            let c = &mut self.counted;
+            c.intervals += 1;
+            let back = c.last.ps().saturating_sub(interval.end.ps());
+            let (count, farthest) = &mut self.rare.get_or_insert_default().back;
+            (*count, *farthest) = (*count + 1, (*farthest).max(back));
+            if interval.end >= self.from {
+                sum(&mut c.dropped, interval.dropped);
+                sum(&mut c.marked, interval.marked);
+            }
             return self.unknown(&instant, State::Contradicting, ended);
         }
         let c = &mut self.counted;
@@ -266,9 +297,17 @@ impl CounterPort {
             return self.unknown(interval, interval.state, ended);
         }
         let length = interval.length();
-        if self.contradicts(interval, length) {
-            return self.unknown(interval, State::Contradicting, ended);
+        if length == 0 && interval.queue.is_some() {
+            self.misses_looks(interval.end, ended);
         }
+        let mut believed = *interval;
+        match self.contradicts(interval, length) {
+            // Packets that were dropped are a burst, however long the queue was.
+            Wrong::Queue if interval.dropped > Some(0) => (believed.queue, believed.watermark) = (None, None),
+            Wrong::Nothing => {}
+            Wrong::Queue | Wrong::All => return self.unknown(interval, State::Contradicting, ended),
+        }
+        let interval = &believed;
         let (top, exact) = self.largest_queue(interval, length);
         let could = self.rate.map(|rate| rate.bps() as f64 / BPS * length as f64).filter(|could| *could > 0.0);
         let counted = interval.sent.max(interval.arrived);
@@ -328,6 +367,16 @@ impl CounterPort {
             self.burst.take().into_iter().for_each(ended);
         }
         self.cut = false;
+    }
+
+    /// Ends an open burst at the look before this one, where looks between the two are missing.
+    fn misses_looks(&mut self, now: Time, ended: &mut dyn FnMut(CounterBurst)) {
+        let rare = self.rare.get_or_insert_default();
+        let Some(last) = rare.looked.replace(now).filter(|last| now > *last) else { return };
+        // Intervals that have a length tell of the time between looks.
+        if rare.patience.misses(now.since(last).ps()) && self.counted.shortest == 0 && self.burst.is_some() {
+            self.unknown(&Interval::unknown(last, now, State::Gap), State::Gap, ended);
+        }
     }
 
     /// Largest queue that is known of an interval, and true if it is that, not a lower bound.
@@ -400,37 +449,42 @@ impl CounterPort {
         }
     }
 
-    /// True if the counters of an interval contradict one another, the line or the buffer; counts it.
+    /// Finds and counts contradictions of an interval with itself, the line and the buffer.
     #[inline]
-    fn contradicts(&mut self, interval: &Interval, length: u64) -> bool {
+    fn contradicts(&mut self, interval: &Interval, length: u64) -> Wrong {
         let c = &mut self.counted;
-        let mut any = false;
+        let mut wrong = Wrong::Nothing;
         if let (Some(rate), Some(sent), true) = (self.rate, interval.sent, length > 0) {
             if sent as f64 > most_bytes(rate, length) {
                 c.over_line.add(interval, sent, (rate.bps() as f64 / BPS * length as f64) as u64);
-                any = true;
+                wrong = Wrong::All;
             }
         }
         let longest = interval.watermark.max(interval.queue);
         if let (Some(buffer), Some(longest)) = (self.buffer, longest) {
             if longest > buffer {
                 c.over_buffer.add(interval, longest, buffer);
-                any = true;
+                wrong = wrong.max(Wrong::Queue);
             }
         }
         if let (Some(watermark), Some(queue)) = (interval.watermark, interval.queue) {
             if watermark < queue {
                 c.over_watermark.add(interval, queue, watermark.max(1));
-                any = true;
+                wrong = wrong.max(Wrong::Queue);
             }
         }
         if interval.watermark == Some(0) && interval.queue.unwrap_or(0) == 0 {
             if let Some(dropped) = interval.dropped.filter(|dropped| *dropped > 0) {
                 c.without_queue.add(interval, dropped, 1);
-                any = true;
+                wrong = Wrong::All;
             }
         }
-        any
+        wrong
+    }
+
+    /// Readings earlier than what was told before, and the farthest back [ps].
+    pub(super) fn back(&self) -> (u64, u64) {
+        self.rare.as_ref().map_or((0, 0), |rare| rare.back)
     }
 
     /// The steady load at the end, as a part of the port's speed.

@@ -266,7 +266,10 @@ impl CounterReport {
             (Some(given), Some(rate)) if given == rate && !self.settings.rate_of_result => RateFrom::Given,
             _ => RateFrom::Result,
         };
-        let nothing = if self.found == 0 { self.nothing(&unknown) } else { None };
+        let unknown_ps: u64 = unknown.iter().map(|unknown| unknown.ps).sum();
+        // A lower bound of zero says nothing where other time is unknown.
+        let peak = c.peak.filter(|(peak, _)| *peak > 0 || !c.peak_at_least || unknown_ps == 0);
+        let nothing = if self.found == 0 { self.nothing(&unknown, if c.known > 0 { c.peak } else { peak }) } else { None };
         let mut bursts: Vec<Burst> = std::mem::take(&mut self.kept).into_values().collect();
         bursts.sort_by_key(|burst| burst.index);
         let report = PortReport {
@@ -279,8 +282,8 @@ impl CounterReport {
             rate_high_bps: None,
             overhead_bytes: self.settings.overhead.0,
             detect: self.detect(),
-            peak_bytes: c.peak.map(|(peak, _)| peak),
-            peak_ps: c.peak.map(|(_, time)| time),
+            peak_bytes: peak.map(|(peak, _)| peak),
+            peak_ps: peak.map(|(_, time)| time),
             dropped: c.dropped,
             marked: c.marked,
             jumps: 0,
@@ -291,6 +294,7 @@ impl CounterReport {
             steady,
             bursts_left_out: left_out,
             burst_ps: self.burst_ps,
+            unknown_ps,
             histograms: Histograms {
                 duration_ps: self.durations.report(),
                 peak_bytes: self.peaks.report(),
@@ -356,7 +360,7 @@ impl CounterReport {
             notes.push(format!(
                 "{} of {} are unknown, neither bursts nor zeros: {}",
                 span(all),
-                span(all.saturating_add(c.known)),
+                span(all.saturating_add(c.known).max(c.first.map_or(0, |first| c.last.ps().saturating_sub(first.ps())))),
                 parts.join(", ")
             ));
         }
@@ -374,7 +378,7 @@ impl CounterReport {
         notes
     }
 
-    fn nothing(&self, unknown: &[UnknownTime]) -> Option<Nothing> {
+    fn nothing(&self, unknown: &[UnknownTime], peak: Option<(u64, u64)>) -> Option<Nothing> {
         let c = &self.port.counted;
         let mut nothing = Nothing {
             at_ps: 0,
@@ -385,6 +389,18 @@ impl CounterReport {
             value: None,
             words: String::new(),
         };
+        if let Some(dropped) = c.dropped.filter(|dropped| *dropped > 0) {
+            let states: Vec<&str> = unknown.iter().map(|unknown| unknown.state).collect();
+            let words = format!(
+                "whether there was a burst is unknown: {} dropped, at times that are unknown ({})",
+                match dropped {
+                    1 => "1 packet was".to_string(),
+                    many => format!("{many} packets were"),
+                },
+                states.join(", ")
+            );
+            return Some(Nothing { words, ..nothing });
+        }
         if let (Detect::Rate { share, .. }, Some((load, at, bytes))) = (self.settings.detect, c.busiest) {
             let speed = self.port.rate().map_or(0.0, |rate| rate.bps() as f64);
             let words = format!(
@@ -404,7 +420,7 @@ impl CounterReport {
             }
             return Some(nothing);
         }
-        let Some((peak, at)) = c.peak else {
+        let Some((peak, at)) = peak else {
             let states: Vec<&str> = unknown.iter().map(|unknown| unknown.state).collect();
             let words = format!("whether there was a burst is unknown: all of its time is ({})", states.join(", "));
             return (!unknown.is_empty()).then_some(Nothing { words, ..nothing });
@@ -500,6 +516,22 @@ impl CounterReport {
                 span(c.stale.value)
             ),
             "the switch renews its counters less often than it is asked: what they show is a mean over that time",
+        );
+        let (back, farthest) = self.port.back();
+        say(
+            "clock_back",
+            Level::Doubt,
+            &Cases { count: back, ..Cases::default() },
+            None,
+            format!(
+                "{} earlier than what was told before, by {} at most: the clock was set back, or leapt ahead before",
+                match back {
+                    1 => "1 reading is".to_string(),
+                    many => format!("{many} readings are"),
+                },
+                span(farthest)
+            ),
+            "their drops and marks are counted, at no known time, and nothing else is concluded from them: --start and --stop choose one stretch of time, and --sort puts files in order",
         );
         if let (Some(told), Some(given)) = (self.told, self.settings.rate.filter(|_| !self.settings.rate_of_result)) {
             if told != given {

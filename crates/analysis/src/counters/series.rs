@@ -108,8 +108,7 @@ impl Series {
                 if look.time < last.time && self.is_set_back(look) {
                     return [Some(self.begin_at(look)), None];
                 }
-                let Some(last) = &self.last else { return [None, None] };
-                return [Some(Interval::unknown(last.time, last.time, state)), None];
+                return [Some(Interval::unknown(look.time, look.time, state)), None];
             }
             if let Some(start) = since.filter(|start| *start > last.time) {
                 // A tick of rounding is no gap.
@@ -213,7 +212,7 @@ mod tests {
                 (0, 10, Some(100), State::Known),
                 (10, 10, None, State::Repeated),
                 (10, 10, None, State::Contradicting),
-                (10, 10, None, State::Contradicting),
+                (5, 5, None, State::Contradicting),
                 (10, 20, Some(100), State::Known),
                 (20, 70, Some(700), State::Gap),
                 (70, 80, None, State::Reset),
@@ -231,13 +230,13 @@ mod tests {
             intervals.map(|i| (i.start.ps() / US, i.end.ps() / US, i.sent, i.state)).collect::<Vec<_>>()
         };
         let far = 9_000_000;
-        let wrong = (far, far, None, State::Contradicting);
-        let begun = [(0, 10, Some(100), State::Known), (10, far, Some(100), State::Gap), wrong, wrong];
+        let wrong = |at| (at, at, None, State::Contradicting);
+        let begun = [(0, 10, Some(100), State::Known), (10, far, Some(100), State::Gap), wrong(20), wrong(30)];
         assert_eq!(of(true)[..4], begun);
         let after = [(10, 40, None, State::Contradicting), (40, 50, Some(100), State::Known), (50, 60, Some(0), State::Known)];
         assert_eq!(of(true)[4..], after);
         // A file is put in order where the user asks for it.
-        assert_eq!(of(false)[4..], [wrong; 3]);
+        assert_eq!(of(false)[4..], [wrong(40), wrong(50), wrong(60)]);
     }
 
     #[test]

@@ -250,3 +250,36 @@ fn what_lies_before_what_was_told_changes_no_burst() {
     let unknown = &told.counted.unwrap().unknown;
     assert_eq!((unknown[0].state, unknown[0].intervals, unknown[0].ps), ("contradicting", 2, 0));
 }
+
+#[test]
+fn drops_behind_a_clock_that_leapt_ahead_are_counted_and_doubted() {
+    let drops = |i| Interval { start: of(i).end, dropped: Some(1), ..of(i) };
+    let readings = [sent(0, 10), Interval::unknown(of(0).end, of(900_000).end, State::Gap), drops(3), drops(4)];
+    let (told, findings) = report(&by_rate(), readings.map(Reading::Interval));
+    assert_eq!((told.dropped, told.bursts_found, findings), (Some(2), 0, vec!["clock_back"]));
+    let words = told.nothing.unwrap().words;
+    assert!(words.starts_with("whether there was a burst is unknown: 2 packets were dropped"), "{words}");
+}
+
+#[test]
+fn drops_are_a_burst_also_where_the_length_of_the_queue_is_refuted() {
+    let zero = |i: u64| Interval { start: of(i).end, queue: Some(0), ..of(i) };
+    let dropped = |i: u64, dropped| Interval { queue: Some(900_000), dropped: Some(dropped), ..of(i) };
+    let readings = [zero(0), dropped(1, 0), dropped(2, 39), zero(3)];
+    let (told, findings) = report(&by_queue(), readings.map(Reading::Interval));
+    assert_eq!((told.bursts_found, told.dropped, findings), (1, Some(39), vec!["queue_above_buffer"]));
+    assert_eq!((told.bursts[0].dropped_packets, told.bursts[0].peak_bytes), (Some(39), None));
+    // Without them nothing is known, and a lower bound of nothing is no length.
+    let (told, _) = report(&by_queue(), [zero(0), dropped(1, 0), zero(3)].map(Reading::Interval));
+    assert_eq!((told.bursts_found, told.peak_bytes, told.unknown_ps), (0, None, STEP));
+}
+
+#[test]
+fn time_without_looks_at_a_queue_is_unknown_and_no_burst() {
+    let look =
+        |ps: u64| Interval { start: Time::from_ps(ps), end: Time::from_ps(ps), queue: Some(60_000), ..Interval::default() };
+    let readings = (0..40).map(|i| Reading::Interval(look(i * 1_000 + if i < 20 { 0 } else { 86_400 * STEP })));
+    let (told, _) = report(&by_queue(), readings);
+    assert_eq!(told.bursts.iter().map(|b| (b.duration_ps, b.open, b.cut)).collect::<Vec<_>>(), [(19_000, true, true); 2]);
+    assert_eq!((told.unknown_ps, told.burst_ps), (86_400 * STEP + 1_000, 38_000));
+}

@@ -629,8 +629,7 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
                 return;
             }
         },
-        (Role::Speed, None) if plain_name(&column.name) == HIGH_SPEED => Unit::Steps(1_000_000),
-        (Role::Speed, None) => Unit::Steps(1),
+        (Role::Speed, None) => suffix_unit(role, &column.name).1.unwrap_or(Unit::Steps(1)),
         (Role::Frame | Role::Payload, None) => Unit::Steps(1),
         (Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn, None) => Unit::Flag,
         (Role::Port | Role::Flow, None) => Unit::Name,
@@ -660,6 +659,25 @@ pub fn other_units<'a>(
         // Thousands and powers of two have the same names.
         let near = said.abs_diff(read) * 8 <= said.max(read);
         (!near).then_some((bound.index, bound.role, [Unit::Steps(said), bound.unit]))
+    })
+}
+
+/// Parts of names of counters that count no bytes.
+const NO_BYTES: [&str; 20] = [
+    "bit", "bits", "kbit", "kbits", "mbit", "mbits", "gbit", "gbits", "bps", "kbps", "mbps", "gbps", "kb", "kib", "kbyte",
+    "kbytes", "mb", "mib", "mbyte", "mbytes",
+];
+
+/// Columns that are read as counters of bytes and whose names say another unit: their place among the columns, and that unit.
+pub fn no_bytes<'a>(
+    bound: &'a [Bound],
+    name: impl Fn(usize) -> &'a str + 'a,
+) -> impl Iterator<Item = (usize, &'static str)> + 'a {
+    let counts = |bound: &&Bound| matches!(bound.role, Role::Bytes | Role::Arrived);
+    bound.iter().filter(counts).filter_map(move |bound| {
+        let name = plain_name(name(bound.index));
+        let said = NO_BYTES.into_iter().find(|unit| name.split(['_', '(', ')', '[', ']']).any(|part| part == *unit))?;
+        Some((bound.index, said))
     })
 }
 
@@ -734,6 +752,8 @@ fn suffix_unit(role: Role, name: &str) -> (String, Option<Unit>) {
     let units: &[(&str, u64)] = match role {
         Role::Time | Role::Interval => &TIMES,
         Role::Queue | Role::Frame | Role::Watermark => &SIZES,
+        Role::Speed if plain_name(name) == HIGH_SPEED => return (lower, Some(Unit::Steps(1_000_000))),
+        Role::Speed => &SPEEDS,
         _ => return (lower, None),
     };
     for (unit, steps) in units {

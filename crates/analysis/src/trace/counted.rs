@@ -112,6 +112,9 @@ impl Sink for PortSink {
             Some(packets) => packets,
             None => self.begin(),
         };
+        if record.frame == 0 {
+            packets.see_look(record);
+        }
         packets.take_measured(record, wait);
     }
 

@@ -5,7 +5,7 @@ use super::rows::TableRows;
 use super::Table;
 use crate::checks::{Finding, Level};
 use crate::formats::feeds::hft;
-use crate::formats::mapping::{bind, counts, other_units, unused_speed, Binding, Bound, Column, Mapping, Role, Unit};
+use crate::formats::mapping::{bind, counts, no_bytes, other_units, unused_speed, Binding, Bound, Column, Mapping, Role, Unit};
 use crate::formats::samples::SamplesFile;
 use crate::formats::stamps::StampsFile;
 use crate::formats::{in_file, Inspected, OpenRows, RowsFile, UNZONED};
@@ -137,6 +137,15 @@ pub fn learn(bound: &[Bound], facts: &mut Facts) {
 pub fn doubt(bound: &[Bound], names: &[String], facts: &mut Facts, file: &std::path::Path) {
     facts.speed_choice = unused_speed(names.iter().map(String::as_str), bound);
     let name = |index: usize| names.get(index).map_or("", String::as_str);
+    facts.doubts.extend(no_bytes(bound, name).map(|(index, said)| Finding {
+        code: "unit_contradicts_name",
+        level: Level::Doubt,
+        place: file.display().to_string(),
+        count: 1,
+        bytes: None,
+        words: format!("'{}' is read as bytes, and its name says {said}", name(index)),
+        hint: "counters are read in bytes: give a column of bytes, or convert it".into(),
+    }));
     facts.doubts.extend(other_units(bound, name).map(|(index, role, [said, read])| {
         let (said, read) = (said.describe(role), read.describe(role));
         Finding {

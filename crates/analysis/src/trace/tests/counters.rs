@@ -275,6 +275,20 @@ fn a_time_or_a_size_in_another_unit_than_its_name_says_raises_a_doubt() {
     assert_eq!(found, [("unit_contradicts_name", said)]);
     assert_eq!(doubts("b.csv", text, "time=time_ms:ms,bytes=b:total"), []);
     assert_eq!(doubts("c.csv", "time_us,max_KB,b\n0,1,1\n1,2,2\n2,3,3\n", "time=time_us,watermark=max_KB:KiB,bytes=b:total"), []);
+    let found = doubts("f.csv", "time_s,tx_kbytes\n0,0\n1,9\n2,18\n", "time=time_s,bytes=tx_kbytes:total");
+    assert!(found.len() == 1 && found[0].1.starts_with("'tx_kbytes' is read as bytes, and its name says kbytes"), "{found:?}");
+    let text = "time_s,tx_bits_total,ifHighSpeed\n0,0,10000\n1,9,10000\n2,18,10000\n";
+    let found = doubts("g.csv", text, "time=time_s,bytes=tx_bits_total:total,speed=ifHighSpeed:Gbps");
+    let said: Vec<&str> =
+        found.iter().filter(|f| f.0 == "unit_contradicts_name").map(|f| f.1.split(';').next().unwrap()).collect();
+    assert_eq!(
+        said,
+        ["'tx_bits_total' is read as bytes, and its name says bits", "'ifHighSpeed' is read as Gbps, and its name says Mbps"]
+    );
+    assert_eq!(
+        doubts("h.csv", "time_s,tx_bytes,speed_mbps\n0,0,1000\n1,9,1000\n", "time=time_s,bytes=tx_bytes:total,speed=speed_mbps"),
+        []
+    );
     // Microseconds since 1970 that are read as milliseconds.
     let rows: String = (0..3).map(|i| format!("{},{}\n", 1_700_000_000_000_000_u64 + i * 1_000_000, i * 9)).collect();
     let found = doubts("d.csv", &format!("when,b\n{rows}"), "time=when:ms,bytes=b:total");
@@ -295,4 +309,21 @@ fn the_speed_that_a_table_has_is_found_by_its_name_or_suggested() {
     let said =
         report(&folder.file("a.jsonl", line), r#"{"by": "rate", "columns": "time=time_s,bytes=ifHCOutOctets"}"#).unwrap_err();
     assert!(said.contains("speed=ifHighSpeed:Mbps in --columns"), "{said}");
+}
+
+#[test]
+fn a_queue_that_is_not_seen_for_a_day_is_no_burst_of_a_day() {
+    let folder = Folder::new();
+    let options = r#"{"rate": "10Gbps", "above": "100KB", "until": "25KB"}"#;
+    for (name, head, tail) in [("samples.csv", "", ""), ("packets.csv", ",frame", ",1500")] {
+        let queue = |i: u64| if (20..30).contains(&(i % 40)) { 200_000 } else { 0 };
+        let time = |i: u64| 10 * i + if i < 25 { 0 } else { 86_400_000_000 };
+        let rows: String = (0..40).map(|i| format!("{},{}{tail}\n", time(i), queue(i))).collect();
+        let told = report(&folder.file(name, format!("time_us,queue_B{head}\n{rows}")), options).unwrap().ports.remove(0);
+        let found: Vec<_> = told.bursts.iter().map(|b| (b.duration_ps / 1_000_000, b.open, b.cut)).collect();
+        assert!(found.len() == 2 && (found[0].1, found[0].2, found[1].1, found[1].2) == (true, false, false, true), "{found:?}");
+        assert!(found.iter().all(|burst| (40..=300).contains(&burst.0)), "{name}: {found:?}");
+        assert_eq!(told.unknown_ps, 86_400_000_010_000_000, "{name}");
+        assert!(told.notes.iter().any(|note| note.starts_with("records are missing for 86400 s (1 hole)")), "{:?}", told.notes);
+    }
 }

@@ -31,7 +31,10 @@ fn is_json(start: &[u8]) -> bool {
 
 fn is_table(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);
-    text.contains("Microburst Statistics") || text.lines().take(3).any(|line| line.contains("queuing burst-detect"))
+    let names_columns = |line: &str| ["|", "Threshold", "Peak"].iter().all(|name| line.contains(name));
+    text.contains("Microburst Statistics")
+        || text.lines().take(3).any(|line| line.contains("queuing burst-detect"))
+        || text.lines().take(8).any(names_columns)
 }
 
 fn json(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Problem> {
@@ -128,7 +131,8 @@ impl Bursts {
 
     /// Takes a line of the table: interface, queue, then depths and times in turn, and how long it lasted.
     fn line(&mut self, text: &str, feed: &mut Feed<'_>) -> Result<(), Problem> {
-        let cells: Vec<&str> = text.split('|').map(str::trim).collect();
+        let text = text.trim();
+        let cells: Vec<&str> = text.strip_prefix('|').unwrap_or(text).split('|').map(str::trim).collect();
         if cells.len() < 5 || cells[0].is_empty() || time_of(cells.get(3).copied().unwrap_or_default()).is_none() {
             // Names of the columns, lines between them, other answers.
             return Ok(());

@@ -70,7 +70,7 @@ struct Metric {
     sum: Option<Numbers>,
 }
 
-/// A gauge, or a sum, whose temporality is 1 for differences.
+/// A gauge, or a sum, whose temporality is 1 for differences and 2 for running counts.
 #[derive(Clone, PartialEq, Message)]
 struct Numbers {
     #[prost(message, repeated, tag = "1")]
@@ -183,10 +183,18 @@ impl Requests {
         let of_resource = metrics.resource.as_ref().map(|resource| resource.attributes.as_slice()).unwrap_or_default();
         let host = text(of_resource, "host.name").map_or(String::new(), |host| format!("{host} "));
         for metric in metrics.scopes.iter().flat_map(|scope| &scope.metrics) {
-            let is_delta = metric.sum.as_ref().is_some_and(|sum| sum.temporality == 1);
-            let Some(numbers) = metric.gauge.as_ref().or(metric.sum.as_ref()) else {
-                self.over.add(|| "metrics that are neither gauges nor sums".into());
-                continue;
+            let (numbers, is_delta) = match (&metric.gauge, &metric.sum) {
+                (Some(gauge), _) => (gauge, false),
+                (None, Some(sum)) if matches!(sum.temporality, 1 | 2) => (sum, sum.temporality == 1),
+                (None, Some(_)) => {
+                    let name = crate::input::problem::shortened(&metric.name);
+                    self.over.add(|| format!("sums '{name}' that say neither DELTA nor CUMULATIVE (aggregationTemporality)"));
+                    continue;
+                }
+                (None, None) => {
+                    self.over.add(|| "metrics that are neither gauges nor sums".into());
+                    continue;
+                }
             };
             for point in &numbers.points {
                 self.point(&metric.name, point, is_delta, &host, feed)?;
@@ -298,7 +306,11 @@ fn of_json(request: &Json) -> Vec<ResourceMetrics> {
     };
     let numbers = |of: &Json| {
         let temporality = match &of["aggregationTemporality"] {
-            Json::String(name) => i32::from(name == "AGGREGATION_TEMPORALITY_DELTA"),
+            Json::String(name) => match name.as_str() {
+                "AGGREGATION_TEMPORALITY_DELTA" => 1,
+                "AGGREGATION_TEMPORALITY_CUMULATIVE" => 2,
+                _ => 0,
+            },
             number => whole(number).unwrap_or_default() as i32,
         };
         of.is_object().then(|| Numbers { points: list(&of["dataPoints"]).iter().map(point).collect(), temporality })

@@ -404,6 +404,10 @@ fn micro_bursts_of_nxos_are_bursts_with_their_peak() {
         report.ports[0].bursts.iter().map(|b| (b.start_ps, b.end_ps, b.peak_bytes)).collect::<Vec<_>>()
     };
     assert_eq!(spans(&other), spans(&told));
+    // Nor do bars around each row change it, with nothing before the names of the columns.
+    let barred = format!("|Ethernet|Queue|Threshold|Start Time|Peak|Peak Time|\n|{}|\n|{}|\n", row(91_725), row(81_725));
+    let other = report(&folder.file("barred.txt", barred), r#"{"rate": "10Gbps", "above": "310000B"}"#).unwrap();
+    assert_eq!(spans(&other), spans(&told));
     // A record that contradicts itself is unknown, and no burst.
     let wrong = BURST.replace("\"peak\": \"832000\"", "\"peak\": \"100\"");
     let told = report(&folder.file("wrong.json", answer(&[&wrong])), r#"{"rate": "10Gbps", "above": "310000B"}"#).unwrap();
@@ -546,6 +550,12 @@ fn points_of_otlp_without_a_time_are_counted_and_a_length_ends() {
         let (found, notes) = intervals(bytes, name, None);
         assert_eq!(found.iter().map(|(_, interval)| interval.sent).collect::<Vec<_>>(), [Some(2)], "{name}");
         assert!(notes.iter().any(|note| note.contains("points without a time: 1, passed over")), "{notes:?}");
+    }
+    // A sum that says neither is no running count.
+    for unsaid in [lines.replace(":2,", ":0,"), lines.replace("\"aggregationTemporality\":2,", "")] {
+        let (found, notes) = intervals(unsaid.as_bytes(), "otlp.json", None);
+        assert!(found.is_empty(), "{found:?}");
+        assert!(notes.iter().any(|note| note.contains("'system.network.io' that say neither DELTA nor CUMULATIVE")), "{notes:?}");
     }
     let folder = Folder::new();
     let said = failure(&folder.file("endless.bin", [&of(ns, 1)[..], &[0x0a], &[0xff; 12]].concat()), None);

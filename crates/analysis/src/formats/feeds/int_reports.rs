@@ -7,6 +7,7 @@
 //! metadata are passed over, and so are hop latencies and buffer occupancies: their units are the device's.
 
 use super::captured::{datagram, first_frame, Pcap};
+use super::repeats::Repeats;
 use super::templates::{number, u16_at, u32_at};
 use super::{Decode, Feed, PassedOver, Streamed};
 use crate::counters::Interval;
@@ -176,6 +177,7 @@ struct Reports {
     clock: Option<(usize, u64)>,
     /// Next number of the reports of each node and hardware.
     next: BTreeMap<(u32, u8), u32>,
+    repeats: Repeats<(u32, u8)>,
     packets: u64,
     reports: u64,
     hops: u64,
@@ -259,6 +261,9 @@ impl Reports {
         let short = || Problem::new("ends within a report: it was cut, or is none");
         let (first, node) = (u32_at(datagram, 0).ok_or_else(short)?, u32_at(datagram, 4).ok_or_else(short)?);
         let (hardware, sequence) = ((first >> 22 & 0x3f) as u8, first & 0x003f_ffff);
+        if self.repeats.has((node, hardware), sequence, datagram) {
+            return Ok(());
+        }
         if self.next.len() < NODES || self.next.contains_key(&(node, hardware)) {
             let expected = self.next.insert((node, hardware), (sequence + 1) & 0x003f_ffff);
             let lost = expected.map_or(0, |expected| sequence.wrapping_sub(expected) & 0x003f_ffff);
@@ -349,6 +354,7 @@ impl Decode for Reports {
         ));
         for (count, what) in [
             (self.missing, "reports are missing, by their numbers"),
+            (self.repeats.count, "datagrams came twice, and count once"),
             (self.others, "packets of the capture are no INT, and were passed over"),
             (self.untimed, "hops have no timestamp, and were passed over"),
         ] {

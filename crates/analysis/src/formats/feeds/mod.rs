@@ -17,6 +17,7 @@ pub mod netflow;
 pub mod nxos;
 pub mod otlp;
 pub mod pfc;
+mod repeats;
 pub mod sflow;
 mod templates;
 pub mod timed;

@@ -8,6 +8,7 @@
 //! bytes; the templates are those that SONiC's IPFIX needs, too.
 
 use super::captured::{datagram, first_frame, Pcap};
+use super::repeats::Repeats;
 use super::templates::{self, number, set, u16_at, u32_at, Field, FIELDS, HEADER, VARIABLE};
 use super::{no_columns, Decode, Feed, PassedOver, Streamed};
 use crate::counters::{Interval, State};
@@ -214,6 +215,7 @@ struct Flows {
     /// Expected numbers of messages, and those that are missing.
     next: BTreeMap<Source, u32>,
     missing: u64,
+    repeats: Repeats<Source>,
     /// True once there were records of IPFIX that were not counted.
     uncounted: bool,
     sampled: u64,
@@ -277,6 +279,9 @@ impl Flows {
             let boot = export.checked_sub(u128::from(word(4)) * MS);
             ((source, word(16), 9), Clock { export, boot }, word(12), HEADER_9)
         };
+        if self.repeats.has(source, sequence, message) {
+            return Ok(());
+        }
         let before = self.records;
         self.latest = self.latest.max(clock.export);
         let mut rest = &message[header..];
@@ -525,6 +530,7 @@ impl Decode for Flows {
         ));
         for (count, what) in [
             (self.missing, "messages or records are missing, by their numbers: loads are lower bounds"),
+            (self.repeats.count, "messages came twice, and count once"),
             (self.late, "parts of records came after their interval was told, and were passed over"),
             (self.sampled, "records are of sampled packets, and were multiplied by the rate that they say"),
             (

@@ -94,6 +94,11 @@ fn reports_of_int_tell_queues_and_drops_where_a_packet_found_them() {
     ] {
         assert!(said.contains(part), "{part}\nin\n{said}");
     }
+    // Two mirrors: each datagram twice.
+    let twice: Vec<_> = frames.iter().flat_map(|frame| [frame.clone(), frame.clone()]).collect();
+    let (again, notes) = intervals(&pcap(&twice), "twice.pcap", Some("queue=queue-occupancy:cells(208B)"));
+    assert_eq!(format!("{again:?}"), format!("{found:?}"));
+    assert!(notes.iter().any(|note| note.contains("3 datagrams came twice, and count once")), "{notes:?}");
     let options = r#"{"rate": "10Gbps", "above": "100KB", "columns": "queue=queue-occupancy:cells(208B)"}"#;
     let told = report(&path, options).unwrap();
     let port = &told.ports[0];
@@ -200,6 +205,10 @@ fn flow_records_tell_who_talked_in_bytes_by_interval() {
     // Bytes of a record are all told, whatever its time.
     let all: u64 = of_intervals.iter().filter_map(|(_, _, sent, _)| *sent).sum();
     assert_eq!(all, 1_250_000_000 + 250_000_000 + 1_000);
+    let twice = pcap(&[1, 2, 3, 4].map(|us| (us, datagram((1_234, 2_055), &stream[..stream.len() - 28]))));
+    let (again, notes) = intervals(&twice, "twice.pcap", None);
+    assert_eq!(again.iter().filter_map(|(_, interval)| interval.sent).sum::<u64>(), all);
+    assert!(notes.iter().any(|note| note.contains("3 messages came twice, and count once")), "{notes:?}");
     // In a capture the exporter has a name.
     let captured = pcap(&[(5, datagram((1_234, 2_055), &stream[..stream.len() - 28]))]);
     let (found, _) = intervals(&captured, "flows.pcap", None);

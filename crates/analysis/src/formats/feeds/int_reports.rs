@@ -316,7 +316,7 @@ impl Reports {
 }
 
 impl Decode for Reports {
-    fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
+    fn decode(&mut self, bytes: &[u8], _end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut at = 0;
         if self.pcap.is_none() {
             if bytes.len() < 24 {
@@ -343,7 +343,7 @@ impl Decode for Reports {
             done.map_err(|problem| problem.place(format!("packet {}", self.packets)))?;
             at += packet.length;
         }
-        Ok(if end { bytes.len() } else { at })
+        Ok(at)
     }
 
     fn finish(&mut self, notes: &mut Vec<String>) {

@@ -269,7 +269,7 @@ impl Stream {
 }
 
 impl Decode for Stream {
-    fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
+    fn decode(&mut self, bytes: &[u8], _end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut at = 0;
         let placed = |problem: Problem, messages: u64| problem.place(format!("message {}", messages + 1));
         while let Some((length, size)) = varint(&bytes[at..]).map_err(|problem| placed(problem, self.messages))? {
@@ -283,8 +283,7 @@ impl Decode for Stream {
             self.message(message, feed).map_err(|problem| problem.place(format!("message {}", self.messages)))?;
             at += size + length as usize;
         }
-        // The last message of a stream that was cut off.
-        Ok(if end { bytes.len() } else { at })
+        Ok(at)
     }
 
     fn finish(&mut self, notes: &mut Vec<String>) {

@@ -266,6 +266,7 @@ impl StreamedFile {
             end: false,
             behind: false,
             lost: false,
+            cut: 0,
             ports: Vec::new(),
         })
     }
@@ -295,6 +296,8 @@ struct Reader {
     behind: bool,
     /// True after an error behind which no message can be told from another.
     lost: bool,
+    /// Bytes at the end that are no whole message.
+    cut: usize,
     ports: Vec<(Series, Option<BitRate>)>,
 }
 
@@ -332,6 +335,8 @@ impl Reader {
             return Err(problem.place(format!("byte {}", self.taken + 1)));
         }
         if self.end {
+            let rest = &self.held[self.done..];
+            self.cut = if rest.trim_ascii().is_empty() { 0 } else { rest.len() };
             self.done = self.held.len();
         }
         Ok(true)
@@ -393,6 +398,9 @@ impl TraceReader for Reader {
         let file = self.path.display().to_string();
         let mut notes = Vec::new();
         self.decoder.finish(&mut notes);
+        if self.cut > 0 {
+            notes.push(format!("ends within a message: its last {} bytes are not read", self.cut));
+        }
         notes.into_iter().for_each(|note| context.note(format!("{file}: {note}")));
         context.notes.extend(self.gauge.note(self.packing, &file));
     }
@@ -511,6 +519,7 @@ mod tests {
             end: false,
             behind: false,
             lost: false,
+            cut: 0,
             ports: Vec::new(),
         };
         let (mut context, mut batch) = (Context::default(), Batch::default());

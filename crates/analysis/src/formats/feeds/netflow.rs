@@ -501,7 +501,6 @@ impl Decode for Flows {
                 }
                 at += packet.length;
             }
-            at = if end { bytes.len() } else { at };
         } else {
             while let Some(length) = Self::length(&bytes[at..], end).map_err(|problem| placed(problem, self.messages))? {
                 feed.pass(at + length);
@@ -509,8 +508,6 @@ impl Decode for Flows {
                 read.map_err(|problem| placed(problem, self.messages))?;
                 at += length;
             }
-            // The last message of a stream that was cut off.
-            at = if end { bytes.len() } else { at };
         }
         if end {
             self.emit(true, feed)?;

@@ -235,7 +235,7 @@ impl Requests {
         self.looks.take(&port, u128::from(point.time) * 1_000, (counter, value), feed)
     }
 
-    fn requests(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
+    fn requests(&mut self, bytes: &[u8], feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let before = match self.prefix {
             Some(before) => before,
             None if bytes.len() < 5 => return Ok(0),
@@ -272,8 +272,7 @@ impl Requests {
             self.messages += 1;
             at += skip + length;
         }
-        // The last message of a stream that was cut off.
-        Ok(if end { bytes.len() } else { at })
+        Ok(at)
     }
 }
 
@@ -331,7 +330,7 @@ fn of_json(request: &Json) -> Vec<ResourceMetrics> {
 impl Decode for Requests {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let used = match self.documents.take() {
-            None => self.requests(bytes, end, feed)?,
+            None => self.requests(bytes, feed)?,
             Some(mut documents) => {
                 let used = documents.read(bytes, end, feed, |request, feed| {
                     self.messages += 1;

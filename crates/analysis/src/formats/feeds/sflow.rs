@@ -406,7 +406,7 @@ impl Decode for Sflow {
             }
             at += packet.length;
         }
-        Ok(if end { bytes.len() } else { at })
+        Ok(at)
     }
 
     fn finish(&mut self, notes: &mut Vec<String>) {

@@ -38,7 +38,7 @@ const OTHERS: u32 = 16;
 #[derive(Debug, Default)]
 pub struct Datagrams {
     kind: Option<Kind>,
-    /// Those of another kind since the last of this one.
+    /// Datagrams of another kind since the last of this one.
     others: u32,
 }
 

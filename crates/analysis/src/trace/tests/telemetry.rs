@@ -587,3 +587,24 @@ fn times_of_nxos_may_say_their_zone() {
     let says = |report: &crate::trace::TraceReport| report.notes.iter().any(|note| note.contains("no time zone"));
     assert_eq!((says(&zoned), says(&bare)), (false, true));
 }
+
+#[test]
+fn a_stream_that_ends_within_a_message_says_so() {
+    let ns = 1_700_000_000_000_000_000;
+    let otlp = [0u64, 1, 2].map(|i| request(&[point("Ethernet0", (1, 9), ns + i * 1_000_000, 1_000 * i as i64)])).concat();
+    let inner = ip(6, 0, 1_500, &tcp((40_000, 80)));
+    let report = |us: u32| {
+        let metadata = [shorts(&[1, 2]), be(&[3 << 24 | 900])].concat();
+        (us, datagram((5_000, 32_766), &group(us, &[int(0x20, 0x5000, &metadata, &inner)])))
+    };
+    let cells = Some("queue=queue-occupancy:cells(208B)");
+    for (bytes, name, columns) in [(otlp, "cut.bin", None), (pcap(&[report(1), report(2), report(3)]), "cut.pcap", cells)] {
+        let cut =
+            |notes: &[String]| notes.iter().filter(|note| note.contains("ends within a message")).cloned().collect::<Vec<_>>();
+        assert_eq!(cut(&intervals(&bytes, name, columns).1), [""; 0], "{name}, whole");
+        let (found, notes) = intervals(&bytes[..bytes.len() - 3], name, columns);
+        assert!(!found.is_empty(), "{name}: what came before is read");
+        let said = cut(&notes);
+        assert!(said.len() == 1 && said[0].contains("bytes are not read"), "{name}: {notes:?}");
+    }
+}

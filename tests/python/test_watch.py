@@ -252,6 +252,8 @@ class TestStreams:
                     writer.write("no,table\nat,all\n" * 2000)
                 watch.until(lambda: source.counts.refused == turn + 1)  # noqa: B023 (called at once)
                 watch.until(lambda: source.state(time.time())[0] == "refused")
+                # A writer who comes before the end of the one before was noticed is, to a pipe, the same writer.
+                watch.until(lambda: not source._connected)
                 with pipe.open("w") as writer:
                     writer.write(HEADER + rows(2, first=2 * turn))
                 watch.until(lambda: watch.counts().get("eth0") == 2 * (turn + 1) * BURST)  # noqa: B023 (called at once)

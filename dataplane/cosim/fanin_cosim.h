@@ -102,7 +102,7 @@ static inline int fanin_listen(const char *path) {
   return fd;
 }
 
-/* Greets a run that was accepted and reads its first frame and its ports, `most` at most: 0, or -1. It waits for the other end. */
+/* Greets a run, a connection that was accepted, and reads its first frame and its ports, `most` at most: 0, or -1. It waits for the other end. */
 static inline int fanin_greet(int fd, const char *name, const char *version, struct fanin_hello *hello, struct fanin_port *ports,
                               unsigned most) {
   struct fanin_welcome welcome = {.version = FANIN_COSIM_VERSION};
@@ -115,16 +115,6 @@ static inline int fanin_greet(int fd, const char *name, const char *version, str
     if (hello->version == FANIN_COSIM_VERSION && hello->ports <= most && fanin_read(fd, ports, hello->ports * sizeof *ports) == 1) return 0;
   }
   return -1;
-}
-
-/* The next run, greeted: its connection. */
-static inline int fanin_accept(int listener, const char *name, const char *version, struct fanin_hello *hello, struct fanin_port *ports,
-                               unsigned most) {
-  int fd = accept(listener, NULL, NULL);
-  if (fd < 0 || !fanin_greet(fd, name, version, hello, ports, most)) return fd;
-  int error = errno;
-  close(fd);
-  return errno = error, -1;
 }
 
 /* The next request: 1, or 0 at the end of the run. */
@@ -155,6 +145,26 @@ static inline uint64_t fanin_setting(const struct fanin_hello *hello, const char
   for (char *word; (word = strtok_r(rest, " ", &rest));)
     if (!strncmp(word, key, strlen(key)) && word[strlen(key)] == '=') absent = strtoull(word + strlen(key) + 1, NULL, 10);
   return absent;
+}
+
+/* Checks that the settings are words KEY=NUMBER with these keys, between spaces: 0, or -1 with the first other word in `word`. */
+static inline int fanin_only(const struct fanin_hello *hello, const char *keys, char word[sizeof hello->settings + 1]) {
+  char text[sizeof hello->settings + 1] = {0}, *rest = text;
+  memcpy(text, hello->settings, sizeof hello->settings);
+  for (char *found; (found = strtok_r(rest, " ", &rest));) {
+    size_t key = strcspn(found, "=");
+    int known = 0;
+    for (const char *at = keys; *at; at += strspn(at, " ")) {
+      size_t length = strcspn(at, " ");
+      known |= length == key && !strncmp(at, found, key);
+      at += length;
+    }
+    const char *value = found + key + (found[key] == '=');
+    if (known && found[key] && *value && value[strspn(value, "0123456789")] == 0) continue;
+    strcpy(word, found);
+    return -1;
+  }
+  return 0;
 }
 
 /* R of S-ECN [2^-20 B per clock] of a port, in clocks of so many ps. */

@@ -24,13 +24,27 @@ int cosim_command(void) {
     struct fanin_hello hello;
     struct fanin_port port;
     struct fanin_request p;
-    int from = fanin_accept(listener, "s-ecn in BPF", "1", &hello, &port, 1);
+    char word[sizeof hello.settings + 1];
+    int from = accept(listener, NULL, NULL);
     if (from < 0 && stopped) break;
-    if (from < 0) fail(errno, "a run (this program has the registers of one port: give its marking by switch.except)");
+    if (from < 0) fail(errno, "%s", path);
+    /* A run that cannot be served ends alone: the next may be another's. */
+    if (fanin_greet(from, "s-ecn in BPF", "1", &hello, &port, 1)) {
+      fprintf(stderr, "a run: %s (this program has the registers of one port: give its marking by switch.except)\n", strerror(errno));
+      close(from);
+      continue;
+    }
+    if (fanin_only(&hello, "k credit clock_ps reset", word) || !fanin_setting(&hello, "clock_ps", 8000)) {
+      fprintf(stderr, "a run: settings: %.*s: accepted: k, credit, clock_ps (not 0) and reset, each =NUMBER\n",
+              (int)sizeof hello.settings, hello.settings);
+      close(from);
+      continue;
+    }
     uint64_t clock_ps = fanin_setting(&hello, "clock_ps", 8000);
     fresh_registers(registers);
     bench->s_ecn = (struct s_ecn){.rate = fanin_rate(&port, clock_ps), .k = fanin_setting(&hello, "k", UINT64_MAX),
-                                  .credit = (int64_t)fanin_setting(&hello, "credit", 1538), .at_dequeue = hello.departures};
+                                  .credit = (int64_t)fanin_setting(&hello, "credit", 1538),
+                                  .reset = fanin_setting(&hello, "reset", 0) != 0, .at_dequeue = hello.departures};
     while (fanin_next(from, &p) == 1) {
       unsigned decision = FANIN_PASS;
       if ((p.bits & 3) != FANIN_REFUSAL) {

@@ -9,6 +9,7 @@ from fanin.cosim import ARRIVAL, DETOUR, PASS, WAY, Decide, Packet, Start, Way, 
 
 
 def detours(start: Start) -> Decide:
+    start.only("k")
     k = start.setting("k", 1 << 62)
 
     def decide(packet: Packet) -> int | Way:

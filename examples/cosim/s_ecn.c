@@ -62,10 +62,13 @@ static int run(int fd)
     static struct port ports[PORTS];
     struct fanin_hello hello;
     struct fanin_request request;
+    char word[sizeof hello.settings + 1];
     uint32_t at = 0;
 
     if (fanin_greet(fd, "s-ecn in C", "1", &hello, told, PORTS))
         return perror("a run"), 1;
+    if (fanin_only(&hello, "k credit clock_ps reset", word))
+        return fprintf(stderr, "a run: settings: %s: accepted: k, credit, clock_ps and reset, each =NUMBER\n", word), 1;
     set.k = fanin_setting(&hello, "k", UINT64_MAX), set.clock = fanin_setting(&hello, "clock_ps", 8000);
     set.floor = -(int64_t)(fanin_setting(&hello, "credit", 1538) << FRACTION), set.departures = hello.departures;
     set.reset = fanin_setting(&hello, "reset", 0) != 0;

@@ -8,6 +8,7 @@ LONGEST = (1 << 24) - 1
 
 
 def s_ecn(start: Start) -> Decide:
+    start.only("k", "credit", "clock_ps", "reset")
     k, credit, clock = start.setting("k", 1 << 32), start.setting("credit", 1538), start.setting("clock_ps", 8000)
     reset = start.setting("reset", 0)  # 1: a mark takes the whole sum
     rates = {port.number: (port.rate_bps * clock << 20) // 8_000_000_000_000 for port in start.ports.values()}

@@ -163,6 +163,19 @@ class Start:
         except ValueError:
             raise ValueError(f"settings: {key}={found[-1]}: expected: a whole number, such as {key}={default}") from None
 
+    def only(self, *keys: str) -> None:
+        """Check that the settings are words ``key=value`` with no keys but these: one that nobody reads would have no effect.
+
+        Raises
+        ------
+        ValueError
+            A word is none of them.
+        """
+        for word in self.settings.split():
+            key, equals, _ = word.partition("=")
+            if not equals or key not in keys:
+                raise ValueError(f"settings: {word}: accepted: {', '.join(f'{key}=NUMBER' for key in keys)}")
+
 
 Decide = Callable[[Packet], "int | Way"]
 _Given = TypeVar("_Given")

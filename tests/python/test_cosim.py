@@ -270,6 +270,9 @@ def test_wrong_answers_of_a_block_name_their_value(bits: int, decision: Any, say
             one.answer(decision)
         with pytest.raises(ValueError, match="settings: k=abc: expected: a whole number, such as k=8"):
             one.start.setting("k", 8)
+        one.start.only("k", "credit")
+        with pytest.raises(ValueError, match="settings: k=abc: accepted: kk=NUMBER, credit=NUMBER"):
+            one.start.only("kk", "credit")
 
 
 def test_a_connection_that_fails_within_the_block_ends_serve(tmp_path: Path) -> None:
@@ -295,7 +298,7 @@ def test_a_connection_that_fails_within_the_block_ends_serve(tmp_path: Path) -> 
 
 def test_connections_that_are_no_runs_or_silent_leave_the_example_in_c_to_others(tmp_path: Path) -> None:
     path = tmp_path / "block.sock"
-    with c_block(path, tmp_path, runs=5), socket.socket(socket.AF_UNIX) as silent_:
+    with c_block(path, tmp_path, runs=9), socket.socket(socket.AF_UNIX) as silent_:
         silent_.connect(str(path))
         for sent in (
             b"",
@@ -306,6 +309,14 @@ def test_connections_that_are_no_runs_or_silent_leave_the_example_in_c_to_others
                 other.connect(str(path))
                 other.sendall(sent)
                 other.shutdown(socket.SHUT_WR)
+        # What it does not know among the settings, or is no number, ends a run before its first request.
+        for settings in (b"k=3 kk=3", b"k=3x", b"k=", b"word"):
+            with socket.socket(socket.AF_UNIX) as other:
+                other.settimeout(20)
+                other.connect(str(path))
+                other.sendall(cosim.HELLO.pack(cosim.MAGIC, 2, 1, 0, 0, 0, 0, settings) + bytes(cosim.PORT.size))
+                assert len(other.recv(cosim.WELCOME.size, socket.MSG_WAITALL)) == cosim.WELCOME.size
+                assert other.recv(1) == b"", settings
         done = asked("s-ecn", "--socket", str(path), "--case", "pairs", "--rate", "10Gbps", "--json")
     assert (done.exit_code, json.loads(done.stdout)["answered"]) == (0, 244)
 

@@ -22,6 +22,7 @@ class Marker:
             raise ValueError(f"{len(run.start.ports)} ports: this bench has one; give its marking by switch.except")
         (self.port,) = run.start.ports.values()
         self.dut, self.start = dut, run.start
+        run.start.only("k", "credit", "clock_ps", "reset")
         self.clock_ps = run.start.setting("clock_ps", 8000)
 
     async def tick(self) -> None:
@@ -49,7 +50,7 @@ class Marker:
         dut.rate.value = (self.port.rate_bps * self.clock_ps << 20) // 8_000_000_000_000
         dut.k.value = min(start.setting("k", 2**32 - 1), 2**32 - 1)
         dut.credit.value = start.setting("credit", 1538)
-        dut.reset_sum.value = 0
+        dut.reset_sum.value = int(start.setting("reset", 0) != 0)
         dut.at_dequeue.value = int(start.departures)
         dut.rst.value = 1
         await self.tick()

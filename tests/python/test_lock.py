@@ -59,7 +59,7 @@ def live(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     assert CliRunner().invoke(app, ["convert", str(out), "--table", "flows"]).exit_code == 0
     words = ["run", str(tmp_path / "endless.toml"), "-o", str(out), "--force", "-q"]
     process = subprocess.Popen([*CLI, *words], stderr=subprocess.PIPE, text=True)
-    wait_for(out / ".ballast")
+    wait_for(out / ".fanin-run" / "queues.parquet")
     yield process, out
     process.kill()
     process.communicate()

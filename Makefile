@@ -159,12 +159,12 @@ bpf: ## compile the BPF programs of dataplane/linux and what loads them, into ta
 	@echo "$(CARGO_TARGET_DIR)/bpf/fanin-bpf"
 
 .PHONY: rtl-fmax
-rtl-fmax: $(VENV)/.made ## clock rates of the RTL on an ECP5 by nextpnr, a hint, held against those of docs/dataplanes.md; ARGS=--write writes them
+rtl-fmax: $(VENV)/.made ## clock rates of the RTL on an ECP5 by nextpnr, a hint, held against those of docs/dev/rtl.md; ARGS=--write writes them
 	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["fmax"])')
 	$(BIN)/python dataplane/rtl/synth.py --fmax $(ARGS)
 
 .PHONY: rtl-synth
-rtl-synth: ## LUTs and flip-flops of the RTL by yosys, held against those of docs/dataplanes.md; ARGS=--write writes them
+rtl-synth: ## LUTs and flip-flops of the RTL by yosys, held against those of docs/dev/rtl.md; ARGS=--write writes them
 	$(PYTHON) dataplane/rtl/synth.py $(ARGS)
 
 .PHONY: sweep-kills

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RCM's detection of congestion at each egress port: the degree of a sampled queue goes out with a report. P4_16, v1model; docs/dataplanes.md
+ * RCM's detection of congestion at each egress port: the degree of a sampled queue goes out with a report. P4_16, v1model; docs/dev/rtl.md
  * says what has been run.
  *
  * Source: RCM (NPC 2017) section 3.2, formula 1: F_b = Q_off + w_q * Q_delta, quantised to six bits as in IEEE 802.1Qau; the arithmetic is

@@ -405,7 +405,7 @@ def test_the_five_minutes_of_the_page(tmp_path: Path) -> None:
 
 
 def test_frames_have_the_sizes_of_the_page() -> None:
-    page = (ROOT / "docs" / "cosimulation.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "dev" / "cosimulation-protocol.md").read_text(encoding="utf-8")
     for name in ("hello", "port", "welcome", "request", "reply"):
         assert f"**{name}**, {getattr(cosim, name.upper()).size} B" in page, name
 

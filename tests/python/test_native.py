@@ -300,7 +300,7 @@ def test_a_hop_costs_no_more_instructions_than_it_did(name: str) -> None:
 
 
 def costs_on_the_page() -> dict[str, float]:
-    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "dev" / "performance-log.md").read_text(encoding="utf-8")
     section = page.split("\n## What a feature costs\n")[1].split("\n## ")[0]
     return {name: float(cost) for name, cost in re.findall(r"^\| `([a-z0-9, -]+)` \|[^|]*\| (\d+) \|", section, re.MULTILINE)}
 
@@ -316,7 +316,7 @@ def test_a_feature_costs_what_its_page_says() -> None:
     known = costs_on_the_page()
     counted = benchmark.features(["s-ecn", "red", "dynamic-buffer", "drr", "pdn-drops", "sample-10us", "queues"])
     for name, entry in counted.items():
-        note = f"{name} (make the table of docs/performance.md anew if it is meant to be so)"
+        note = f"{name} (make the table of docs/dev/performance-log.md anew if it is meant to be so)"
         keeps_its_cost(note, known[name], entry["instructions_per_hop"])
 
 

@@ -1,7 +1,7 @@
 //! Packets that arrived at the port and have not been seen behind it yet.
 
 use super::side::NEVER;
-use crate::input::prefetch::prefetch;
+use fanin_units::prefetch;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 

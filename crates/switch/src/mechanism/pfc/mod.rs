@@ -579,6 +579,20 @@ impl PacketMemory for Pfc {
         }
     }
 
+    /// Takes memory where departures are not seen until a value is asked for: nobody is close to a pause then.
+    #[inline(always)]
+    fn take_calmly(&mut self, envelope: &Envelope, from: PortNo, port: PortNo) -> Option<u64> {
+        if self.exact != Exact::No {
+            return None;
+        }
+        let class = envelope.class.min(TrafficClass(PRIORITIES as u8 - 1));
+        let held = Held { port: from, output: port, class, bytes: envelope.frame, crossed: false };
+        self.memory.take_calmly(held).then(|| {
+            self.ports[port.index()].waiting[class] += 1;
+            held.note()
+        })
+    }
+
     /// Ends the count of a packet at its input, when it has crossed.
     fn on_crossing(&mut self, node: &mut dyn Node, packet: PacketId, _from: PortNo, _to: PortNo, fx: &mut Effects) {
         if let Some(held) = Held::of(node, packet) {

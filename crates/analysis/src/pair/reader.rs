@@ -3,12 +3,13 @@
 
 use super::align::{float, Alignment};
 use super::checks::{Checks, Known};
-use super::flight::{Flight, Held};
 use super::flows::Flows;
 use super::identity::Seen;
+use super::matching::SLACK;
 use super::report::{PairReport, Sums};
-use super::rows::Packets;
-use super::side::NEVER;
+use super::rows::{Packets, Paired};
+use super::side::{Passed, NEVER};
+use super::waiting::{Held, Waiting};
 use super::waits::Waits;
 use super::{Pair, MOST_HELD};
 use crate::input::context::name_of;
@@ -25,10 +26,6 @@ use std::sync::Arc;
 
 /// Packets of one batch that are read, at most.
 const STEPS: usize = 1 << 14;
-
-/// Lead by which packets before are read ahead [ps]: a packet that comes out before it went in, by clocks and stamps, is known
-/// all the same.
-const SLACK: i128 = 1_000_000_000;
 
 /// Queues and waits are compared where the port was busy: of packets that waited [ps].
 const WAITED: i128 = 1_000_000;
@@ -97,18 +94,23 @@ impl Queue {
 
 /// Reader that makes records of two captures.
 pub struct PairReader {
+    packets: Packets,
+    port: Port,
+    ended: bool,
+    given: u64,
+}
+
+/// The port between two captures, as far as it has been read.
+struct Port {
     pair: Arc<Pair>,
-    before: Packets,
-    behind: Packets,
-    flight: Flight<Arrival>,
+    waiting: Waiting<Arrival>,
     strangers: VecDeque<Stranger>,
     queue: Queue,
     previous: Option<Left>,
     /// Latest time behind, on the clock before [ps].
     now: i128,
-    ended: bool,
-    given: u64,
-    port: Option<u32>,
+    /// Number of the port in the trace.
+    number: Option<u32>,
     flows: Flows,
     sums: Sums,
     waits: Waits,
@@ -122,17 +124,39 @@ pub struct PairReader {
 
 impl PairReader {
     pub fn new(pair: Arc<Pair>) -> PairReader {
-        PairReader {
-            before: pair.packets(0),
-            behind: pair.packets(1),
-            flight: Flight::default(),
+        PairReader { packets: pair.packets(), port: Port::new(pair), ended: false, given: 0 }
+    }
+
+    /// Reads the packet that comes first; false at the end.
+    fn step(&mut self) -> Result<bool, Problems> {
+        let PairReader { packets, port, .. } = self;
+        let Some(leaves) = packets.first(1)?.map(|paired| paired.seen.time) else {
+            self.ended = true;
+            return Ok(false);
+        };
+        // A frame's start is known with its size only; by its end it is late by less than what is held ahead.
+        let now = port.alignment().left(leaves, 0);
+        if let Some(Paired { seen, .. }) = packets.first(0)?.filter(|paired| paired.seen.time <= now + SLACK) {
+            port.arrive(seen)?;
+            packets.skip(0);
+        } else if let Some(paired) = packets.first(1)? {
+            port.now = port.now.max(now);
+            port.leave(paired);
+            packets.skip(1);
+        }
+        Ok(true)
+    }
+}
+
+impl Port {
+    fn new(pair: Arc<Pair>) -> Port {
+        Port {
+            waiting: Waiting::default(),
             strangers: VecDeque::new(),
             queue: Queue::default(),
             previous: None,
             now: NEVER,
-            ended: false,
-            given: 0,
-            port: None,
+            number: None,
             flows: Flows::default(),
             sums: Sums::default(),
             waits: Waits::default(),
@@ -148,40 +172,18 @@ impl PairReader {
         &self.pair.alignment
     }
 
-    /// Reads the packet that comes first; false at the end.
-    fn step(&mut self) -> Result<bool, Problems> {
-        let Some(leaves) = self.behind.peek()? else {
-            self.ended = true;
-            return Ok(false);
-        };
-        // A frame's start is known with its size only; by its end it is late by less than what is held ahead.
-        let leaves = self.alignment().left(leaves, 0);
-        match self.before.peek()? {
-            Some(arrives) if arrives <= leaves + SLACK => {
-                if let Some(seen) = self.before.first()? {
-                    let flow = self.flows.take(seen);
-                    if self.flows.may_be_new(flow) {
-                        self.known.before(seen);
-                    }
-                    let Seen { bytes, marked, ttl, has_data, .. } = *seen;
-                    let arrival = Arrival { flow, bytes, marked, ttl, has_data };
-                    let time = seen.time;
-                    self.flight.push(time, (seen.key, seen.tag), arrival);
-                    self.before.skip();
-                    if self.flight.len() > MOST_HELD {
-                        return Err(self.too_many(time).into());
-                    }
-                }
-            }
-            _ => {
-                let seen = self.behind.first()?.copied();
-                self.behind.skip();
-                if let Some(seen) = seen {
-                    self.leave(&seen);
-                }
-            }
+    /// A packet was captured before.
+    fn arrive(&mut self, seen: &Seen) -> Result<(), Problem> {
+        let flow = self.flows.take(seen);
+        if self.flows.may_be_new(flow) {
+            self.known.before(seen);
         }
-        Ok(true)
+        let Seen { bytes, marked, ttl, has_data, .. } = *seen;
+        self.waiting.push(seen.time, Arrival { flow, bytes, marked, ttl, has_data });
+        if self.waiting.len() > MOST_HELD {
+            return Err(self.too_many(seen.time));
+        }
+        Ok(())
     }
 
     fn too_many(&self, time: i128) -> Problem {
@@ -193,11 +195,10 @@ impl PairReader {
     }
 
     /// A packet was captured behind.
-    fn leave(&mut self, seen: &Seen) {
+    fn leave(&mut self, Paired { seen, partner }: &Paired) {
         let at = self.alignment().left(seen.time, seen.bytes);
-        self.now = self.now.max(self.alignment().left(seen.time, 0));
-        let (before, overtaken) = (self.flight.last, self.flight.overtaken);
-        let found = self.flight.leave(seen.key, seen.tag, at).map(|held| {
+        let (before, overtaken) = (self.waiting.last, self.waiting.overtaken);
+        let found = partner.and_then(|partner| self.waiting.leave(partner, at)).map(|held| {
             let was = held.what.marked;
             held.what.marked = seen.marked && !was;
             (held.time, held.what, was)
@@ -219,16 +220,16 @@ impl PairReader {
         }
         self.sums.matched += 1;
         self.known.found(seen);
-        self.sums.overtaken += self.flight.overtaken - overtaken;
+        self.sums.overtaken += self.waiting.overtaken - overtaken;
         self.sums.marked += u64::from(what.marked);
         self.checks.unmarked += u64::from(was_marked && !seen.marked);
         self.checks.risen += u64::from(seen.ttl > what.ttl);
-        match (before, self.flight.last) {
+        match (before, self.waiting.last) {
             (Some(before), Some(last)) if before < last => {
                 let (overhead, there) = (self.pair.overhead, &self.alignment().destinations);
                 let flows = &self.flows;
                 let here = |what: &&Arrival| there.as_ref().is_none_or(|there| there.contains(&flows.receiver(what.flow)));
-                let unseen = self.flight.unseen(before + 1, last).filter(here);
+                let unseen = self.waiting.unseen(before + 1, last).filter(here);
                 let missing = unseen.fold((0, 0), |(bytes, n), what| (bytes + u64::from(what.bytes) + overhead, n + 1));
                 self.checks.leaves(last, left, overhead, missing);
             }
@@ -288,19 +289,19 @@ impl PairReader {
 
     /// True if later packets have left that this one would not have let pass.
     fn is_passed(&self, number: u64) -> bool {
-        self.flight.last.is_some_and(|last| number + self.alignment().late < last)
+        self.waiting.last.is_some_and(|last| number + self.alignment().late < last)
     }
 
     /// True if the fate of a packet is known.
     fn is_decided(&self, number: u64, held: &Held<Arrival>) -> bool {
         let alignment = self.alignment();
-        held.is_out() || self.is_passed(number) || self.ended || self.now - held.time > alignment.longest
+        held.is_out() || self.is_passed(number) || self.now - held.time > alignment.longest
     }
 
-    /// Hands over packets whose fate is known.
-    fn emit(&mut self, context: &mut Context, batch: &mut Batch) -> Result<(), Problems> {
+    /// Hands over packets whose fate is known; that of all is, once the captures have ended.
+    fn emit(&mut self, ended: bool, context: &mut Context, batch: &mut Batch) -> Result<(), Problems> {
         while batch.records.len() < BATCH {
-            let head = self.flight.front();
+            let head = self.waiting.front();
             let stranger = self.strangers.front().filter(|s| head.as_ref().is_none_or(|(_, held)| s.time <= held.time));
             if let Some(Stranger { time, left, arrival }) = stranger.copied() {
                 self.strangers.pop_front();
@@ -309,12 +310,12 @@ impl PairReader {
                 continue;
             }
             let Some((number, held)) = head else { return Ok(()) };
-            if !self.is_decided(number, held) {
+            if !ended && !self.is_decided(number, held) {
                 return Ok(());
             }
             let (time, out, what) = (held.time, held.out(), held.what);
             let passed = self.is_passed(number);
-            self.flight.pop();
+            self.waiting.pop();
             if out.is_some() || !self.is_left_out(time, &what, passed) {
                 self.record((time, out), &what, context, batch)?;
             }
@@ -360,9 +361,9 @@ impl PairReader {
             let name = name_of((key.0, key.1), key.3, key.2, key.4);
             context.flows.lock().connected(name.as_bytes(), || connections.of(key, context.origin))
         })?;
-        let port = match self.port {
+        let port = match self.number {
             Some(port) => port,
-            None => *self.port.insert(context.ports.index(self.pair.port.as_bytes())?),
+            None => *self.number.insert(context.ports.index(self.pair.port.as_bytes())?),
         };
         let mut flags = if arrival.has_data { 0 } else { NO_DATA };
         let wait = left.map(|left| left.max(time) - time);
@@ -403,10 +404,10 @@ impl TraceReader for PairReader {
     fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
         batch.clear();
         batch.first_row = self.given;
-        self.window = context.origin.window(self.pair.window);
+        self.port.window = context.origin.window(self.port.pair.window);
         let mut steps = 0;
         loop {
-            self.emit(context, batch)?;
+            self.port.emit(self.ended, context, batch)?;
             if batch.records.len() >= BATCH || steps == STEPS {
                 break;
             }
@@ -415,12 +416,12 @@ impl TraceReader for PairReader {
                 continue;
             }
             // Whatever arrives now is not seen behind any more.
-            if self.flight.len() + self.strangers.len() == 0 {
-                if self.before.first()?.is_none() {
+            if self.port.waiting.len() + self.port.strangers.len() == 0 {
+                if self.packets.first(0)?.is_none() {
                     break;
                 }
-                self.before.skip();
-                self.sums.left_out.at_end += 1;
+                self.packets.skip(0);
+                self.port.sums.left_out.at_end += 1;
             }
         }
         self.given += batch.records.len() as u64;
@@ -432,12 +433,18 @@ impl TraceReader for PairReader {
     }
 
     fn progress(&self) -> f64 {
-        0.5 + (self.before.progress() + self.behind.progress()) / 4.0
+        0.5 + self.packets.progress() / 2.0
     }
 
     fn finish(&mut self, context: &mut Context) {
-        self.sums.alike = self.flight.alike;
-        let passed = [self.before.passed(), self.behind.passed()];
+        self.port.finish(self.packets.passed(), context);
+    }
+}
+
+impl Port {
+    /// Reports what was found, and how far it can be trusted.
+    fn finish(&mut self, passed: [&Passed; 2], context: &mut Context) {
+        self.sums.alike = self.waiting.alike;
         let lookup = context.flows.lookup();
         let waiting = self.waits.finish((self.pair.top, !self.pair.with_transfers().is_empty()), &|flow| {
             if flow == NO_FLOW {

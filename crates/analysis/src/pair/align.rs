@@ -74,7 +74,7 @@ impl Alignment {
         let since = float(behind - self.shift - self.zero);
         let apart = self.least + self.by_byte * f64::from(bytes) + self.drift * since;
         // Never too early by rounding, or the quickest packets would leave before they arrive.
-        behind - self.shift - whole(libm::floor(apart + ROUNDING))
+        behind - self.shift - floor(apart + ROUNDING)
     }
 
     /// Least time of a packet of so many bytes, beyond that of all [ps]: its time on links, up to two of them.
@@ -95,10 +95,11 @@ pub fn float(ps: i128) -> f64 {
     i64::try_from(ps).map_or(ps as f64, |ps| ps as f64)
 }
 
-/// A whole number of picoseconds from a float, by the processor's own conversion where it has one.
-fn whole(ps: f64) -> i128 {
+/// The whole number of picoseconds below a float, by the processor's own conversion where it has one.
+fn floor(ps: f64) -> i128 {
     if ps.abs() < 9e18 {
-        i128::from(ps as i64)
+        let whole = ps as i64;
+        i128::from(whole) - i128::from(whole as f64 > ps)
     } else {
         ps as i128
     }

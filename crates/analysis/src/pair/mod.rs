@@ -11,6 +11,7 @@ mod envelope;
 mod flight;
 mod flows;
 mod identity;
+mod idle;
 mod matching;
 mod reader;
 mod report;

@@ -5,6 +5,7 @@ use super::align::{float, Alignment};
 use super::checks::{Checks, Known};
 use super::flows::Flows;
 use super::identity::Seen;
+use super::idle::Idle;
 use super::matching::SLACK;
 use super::report::{PairReport, Sums};
 use super::rows::{Packets, Paired};
@@ -19,7 +20,7 @@ use crate::input::problem::{Problem, Problems};
 use crate::input::reader::{Batch, BATCH};
 use crate::input::reader::{TraceReader, NO_WAIT};
 use crate::{Record, DROPPED, MARKED, NO_DATA, NO_FLOW};
-use fanin_units::{Span, BPS};
+use fanin_units::Span;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -29,6 +30,9 @@ const STEPS: usize = 1 << 14;
 
 /// Queues and waits are compared where the port was busy: of packets that waited [ps].
 const WAITED: i128 = 1_000_000;
+
+/// Packets left together where one takes so many times as long on the wire as passed between them.
+const TOGETHER: f64 = 4.0;
 
 /// Facts about a packet that are known when it arrives.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +100,8 @@ impl Queue {
 pub struct PairReader {
     packets: Packets,
     port: Port,
+    /// Time of the next packet behind, by its frame's end, on the clock before [ps]; none: not asked for yet.
+    leaves: Option<i128>,
     ended: bool,
     given: u64,
 }
@@ -116,6 +122,9 @@ struct Port {
     waits: Waits,
     checks: Checks,
     known: Known,
+    idle: Idle,
+    /// Time that a byte takes [ps].
+    byte: f64,
     /// First and last arrival that is counted [ps].
     window: (i128, i128),
     /// Arrival of the last record [ps].
@@ -124,25 +133,30 @@ struct Port {
 
 impl PairReader {
     pub fn new(pair: Arc<Pair>) -> PairReader {
-        PairReader { packets: pair.packets(), port: Port::new(pair), ended: false, given: 0 }
+        PairReader { packets: pair.packets(), port: Port::new(pair), leaves: None, ended: false, given: 0 }
     }
 
     /// Reads the packet that comes first; false at the end.
     fn step(&mut self) -> Result<bool, Problems> {
-        let PairReader { packets, port, .. } = self;
-        let Some(leaves) = packets.first(1)?.map(|paired| paired.seen.time) else {
-            self.ended = true;
-            return Ok(false);
+        let PairReader { packets, port, leaves, .. } = self;
+        let now = match *leaves {
+            Some(now) => now,
+            None => {
+                let Some(Paired { seen, .. }) = packets.first(1)? else {
+                    self.ended = true;
+                    return Ok(false);
+                };
+                // A frame's start is known with its size only; by its end it is late by less than what is held ahead.
+                *leaves.insert(port.alignment().left(seen.time, 0))
+            }
         };
-        // A frame's start is known with its size only; by its end it is late by less than what is held ahead.
-        let now = port.alignment().left(leaves, 0);
         if let Some(Paired { seen, .. }) = packets.first(0)?.filter(|paired| paired.seen.time <= now + SLACK) {
             port.arrive(seen)?;
             packets.skip(0);
         } else if let Some(paired) = packets.first(1)? {
-            port.now = port.now.max(now);
-            port.leave(paired);
+            port.leave(paired, now);
             packets.skip(1);
+            *leaves = None;
         }
         Ok(true)
     }
@@ -162,6 +176,8 @@ impl Port {
             waits: Waits::default(),
             checks: Checks::default(),
             known: Known::new(pair.coarse.matching),
+            idle: Idle::new(pair.alignment.behind, pair.alignment.tick),
+            byte: pair.pace(),
             window: (NEVER, -NEVER),
             latest: NEVER,
             pair,
@@ -194,9 +210,10 @@ impl Port {
             .suggestion(format!("the longest wait is {longest}: is it one port?"))
     }
 
-    /// A packet was captured behind.
-    fn leave(&mut self, Paired { seen, partner }: &Paired) {
-        let at = self.alignment().left(seen.time, seen.bytes);
+    /// A packet was captured behind, whose frame ended `now`.
+    fn leave(&mut self, Paired { seen, partner }: &Paired, now: i128) {
+        self.now = self.now.max(now);
+        let at = if self.alignment().by_byte == 0.0 { now } else { self.alignment().left(seen.time, seen.bytes) };
         let (before, overtaken) = (self.waiting.last, self.waiting.overtaken);
         let found = partner.and_then(|partner| self.waiting.leave(partner, at)).map(|held| {
             let was = held.what.marked;
@@ -221,6 +238,12 @@ impl Port {
         self.sums.matched += 1;
         self.known.found(seen);
         self.sums.overtaken += self.waiting.overtaken - overtaken;
+        if let Some(late) = self.flows.left(what.flow, arrived) {
+            self.checks.behind_own_flow(late);
+        }
+        if let Some(previous) = self.previous {
+            self.idle.leaves(previous, left, self.byte);
+        }
         self.sums.marked += u64::from(what.marked);
         self.checks.unmarked += u64::from(was_marked && !seen.marked);
         self.checks.risen += u64::from(seen.ttl > what.ttl);
@@ -249,7 +272,9 @@ impl Port {
             self.sums.busy += 1;
             self.sums.busy_bytes += u128::from(previous.bytes);
             self.sums.busy_wire += u128::from(previous.bytes) + u128::from(self.pair.overhead);
-            self.sums.busy_time += (left.left - previous.left).unsigned_abs();
+            let time = left.left - previous.left;
+            self.sums.busy_time += time.unsigned_abs();
+            self.sums.together += u64::from(TOGETHER * float(time) < f64::from(previous.bytes) * self.byte);
         }
         self.previous = Some(left);
     }
@@ -267,8 +292,7 @@ impl Port {
             self.sums.left_out.behind_at_end += 1;
             return;
         }
-        let rate = self.alignment().rate;
-        let sent = if rate > 0.0 { (f64::from(previous.bytes) * BPS / rate) as i128 } else { 0 };
+        let sent = (f64::from(previous.bytes) * self.byte) as i128;
         let follows = left - previous.left <= sent + sent / 2;
         let time = if follows { previous.arrived + (left - previous.left) } else { left };
         let latest = self.strangers.back().map_or(self.latest, |last| last.time);
@@ -457,7 +481,7 @@ impl Port {
         let mut report = PairReport::new(pair.files.names(), (&pair.coarse, &pair.alignment), &self.sums, passed, waiting);
         let names = [report.before.as_slice(), report.behind.as_slice()];
         let mut findings = Vec::new();
-        self.checks.findings(names, (pair, &self.sums, &self.known), passed, &mut findings);
+        self.checks.findings(names, (pair, &self.sums, &self.known, self.idle.apart()), passed, &mut findings);
         let swapped = findings.iter().any(|finding| finding.code == "swapped");
         report.judge(pair.rate, passed, self.waits.never_left(), swapped);
         context.findings.append(&mut findings);

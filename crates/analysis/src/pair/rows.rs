@@ -111,12 +111,9 @@ impl Keeper {
             | flag(partner.is_some(), PARTNER)
             | flag(away.is_some(), AWAY)
             | flag(rival.is_some(), RIVAL);
-        let mut row = [0; ROW];
-        row[..8].copy_from_slice(&since.unwrap_or(0).to_le_bytes());
-        row[8..12].copy_from_slice(&seen.bytes.to_le_bytes());
-        row[12..14].copy_from_slice(&(place as u16).to_le_bytes());
-        (row[14], row[15]) = (flags, seen.ttl);
-        self.block.extend_from_slice(&row);
+        let facts = u64::from(seen.bytes) | (place as u64) << 32 | u64::from(flags) << 48 | u64::from(seen.ttl) << 56;
+        let row = u128::from(since.unwrap_or(0) as u64) | u128::from(facts) << 64;
+        self.block.extend_from_slice(&row.to_le_bytes());
         if since.is_none() {
             self.block.extend_from_slice(&seen.time.to_le_bytes());
         }
@@ -263,14 +260,15 @@ impl Again {
     fn read(&mut self) -> Result<bool, Error> {
         let (latest, mut number) = (self.latest, self.partner);
         let rest = self.rest()?;
-        let Some(row) = rest.first_chunk::<ROW>().copied() else { return Ok(false) };
-        let (flags, place) = (row[14], usize::from(u16::from_le_bytes([row[12], row[13]])) % FLOWS);
+        let Some(row) = rest.first_chunk::<ROW>().map(|row| u128::from_le_bytes(*row)) else { return Ok(false) };
+        let (since, facts) = (row as i64, (row >> 64) as u64);
+        let (place, flags, ttl) = ((facts >> 32) as usize % FLOWS, (facts >> 48) as u8, (facts >> 56) as u8);
         let mut size = ROW;
         let mut next = |bytes: usize| {
             size += bytes;
             size - bytes
         };
-        let time = if flags & FAR > 0 { long(rest, next(FAR_TIME)) as i128 } else { latest + i128::from(word(&row, 0) as i64) };
+        let time = if flags & FAR > 0 { long(rest, next(FAR_TIME)) as i128 } else { latest + i128::from(since) };
         let flow = (flags & NEW_FLOW > 0).then(|| read_flow(&rest[next(FLOW)..]));
         if flags & AWAY > 0 {
             number = word(rest, next(NUMBER));
@@ -288,7 +286,7 @@ impl Again {
         if let Some((flow, hosts)) = &self.flows[place] {
             (next.flow, next.hosts) = (*flow, *hosts);
         }
-        (next.time, next.bytes, next.ttl) = (time, half(&row, 8), row[15]);
+        (next.time, next.bytes, next.ttl) = (time, facts as u32, ttl);
         (next.marked, next.has_data) = (flags & MARKED > 0, flags & HAS_DATA > 0);
         Ok(true)
     }

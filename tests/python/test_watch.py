@@ -18,8 +18,10 @@ from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import fanin
+from fanin.cli import app
 from fanin.watch.hub import Burst
 from fanin.watch.positions import Place, Positions
 from watching import HEADER, once, rows, running, written
@@ -520,6 +522,21 @@ class TestCommand:
 def resident() -> int:
     """Return the bytes of memory that this process has."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_unit_that_reports_leave_open_is_asked_for_and_holes_are_those_of_an_analysis() -> None:
+    trace = ROOT / "examples" / "traces" / "int.pcap"
+    watched = ["watch", str(trace), "--once", "--no-page", "--rate", "10Gbps", "--above", "120KB"]
+    refused = CliRunner().invoke(app, watched)
+    assert refused.exit_code == 2, refused.output
+    assert "queue-occupancy: '0' counts bytes, cells or packets" in " ".join(refused.output.split())
+    unit = "queue=queue-occupancy:cells(208B)"
+    watch = once(trace, settings={"above": "120KB", "columns": unit})
+    (port,) = (port.report for port in watch.watch.hub.ports.values())
+    (found,) = fanin.analyze(trace, rate="10Gbps", above="120KB", columns=unit).document["ports"]
+    unknown = {one["state"]: one for one in found["counted"]["unknown"]}
+    assert (port["gaps"], port["gap_ps"]) == (unknown["gap"]["intervals"], unknown["gap"]["ps"]) == (2, port["unknown_ps"]["gap"])
+    assert (port["bursts"], port["peak_bytes"], port["peak_at_least"]) == (3, found["peak_bytes"], True)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="there is no /proc: memory cannot be measured")

@@ -255,7 +255,7 @@ def dctcp_program(binary: Path) -> bpf.Program:
 def test_dctcp_keeps_the_queue_at_its_threshold(binary: Path, tmp_path: Path) -> None:
     """Real TCP over a threshold of 32 KB: both ends speak DCTCP, nothing is lost, and the queue stays about there.
 
-    A capture before the port holds its packets meanwhile, so that their headers are shared: marks must reach the receiver then, too.
+    A capture before the port holds its packets meanwhile, so that headers are shared: marks must reach the receiver then, too.
     """
     reason = bed_lacking()
     if reason:

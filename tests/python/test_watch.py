@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -21,9 +22,11 @@ import pytest
 from typer.testing import CliRunner
 
 import fanin
+from fanin import files
 from fanin.cli import app
 from fanin.watch.hub import Burst
 from fanin.watch.positions import Place, Positions
+from fanin.watch.watching import Choices, Watch
 from watching import HEADER, once, rows, running, written
 
 ROOT = Path(__file__).parents[2]
@@ -522,6 +525,36 @@ class TestCommand:
 def resident() -> int:
     """Return the bytes of memory that this process has."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_disk_that_is_full_ends_no_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Places that cannot be written are said once, and written as soon as they can be; at the start that is an error."""
+    log, state = written(tmp_path / "log.csv", HEADER + rows(2)), tmp_path / "state.json"
+    real, full = files.write_text, threading.Event()
+
+    def write_text(path: Path, text: str) -> None:
+        if full.is_set():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        real(path, text)
+
+    monkeypatch.setattr(files, "write_text", write_text)
+    with running(log, state=state) as watch:
+        watch.until(lambda: sum(watch.counts().values()) == 4 * BURST)
+        full.set()
+        for first in (2, 4):
+            with log.open("a") as more:
+                more.write(rows(2, first=first))
+            watch.until(lambda first=first: sum(watch.counts().values()) == 2 * BURST * (first + 2))
+        (unkept,) = watch.watch.missing()
+        assert unkept == f"--state {state}: {os.strerror(errno.ENOSPC)}: a new start would count again what was read since"
+        assert watch.said.count(unkept) == 1
+        full.clear()
+        watch.until(lambda: f"--state {state}: is written again" in watch.said)
+    assert json.loads(state.read_text())["sources"][str(log)]["log.csv"]["offset"] == log.stat().st_size
+    assert watch.watch.missing() == []
+    full.set()
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        Watch([str(log)], {"rate": "10Gbps", "above": "20KB"}, Choices(once=True, state=state)).run(lambda _: None)
 
 
 def test_a_unit_that_reports_leave_open_is_asked_for_and_holes_are_those_of_an_analysis() -> None:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from array import array
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -601,16 +602,18 @@ def test_memory_is_flat_and_counts_are_exact(tmp_path: Path) -> None:
     def told(bursts: list[Burst]) -> None:
         peaks.update(burst.report["peak_bytes"] for burst in bursts)
 
-    with running(pipe, keep=200, told=told) as watch:
+    with running(pipe, keep=200, told=told, page=True) as watch:
         thread = threading.Thread(target=write)
         thread.start()
         # Until all that is bounded is full.
         watch.until(lambda: watch.watch.hub.found > 40_000, 400)
-        levels = []
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        # A list that grows is half a megabyte in an hour.
+        levels = array("q", bytes(8 * max(12, round(seconds * 4))))
+        for at in range(len(levels)):
             time.sleep(0.25)
-            levels.append(resident())
+            if at % 4 == 0:
+                assert watch.get("/metrics")[0] == 200
+            levels[at] = resident()
         stop.set()
         thread.join(timeout=60)
         watch.until(lambda: sum(watch.counts().values()) == sent)

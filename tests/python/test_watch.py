@@ -15,6 +15,7 @@ import threading
 import time
 from array import array
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -545,7 +546,8 @@ def test_a_disk_that_is_full_ends_no_watch(tmp_path: Path, monkeypatch: pytest.M
         for first in (2, 4):
             with log.open("a") as more:
                 more.write(rows(2, first=first))
-            watch.until(lambda first=first: sum(watch.counts().values()) == 2 * BURST * (first + 2))
+            wanted = 2 * BURST * (first + 2)
+            watch.until(partial(lambda wanted: sum(watch.counts().values()) == wanted, wanted))
         (unkept,) = watch.watch.missing()
         assert unkept == f"--state {state}: {os.strerror(errno.ENOSPC)}: a new start would count again what was read since"
         assert watch.said.count(unkept) == 1
@@ -609,11 +611,11 @@ def test_memory_is_flat_and_counts_are_exact(tmp_path: Path) -> None:
         watch.until(lambda: watch.watch.hub.found > 40_000, 400)
         # A list that grows is half a megabyte in an hour.
         levels = array("q", bytes(8 * max(12, round(seconds * 4))))
-        for at in range(len(levels)):
+        for tick in range(len(levels)):
             time.sleep(0.25)
-            if at % 4 == 0:
+            if tick % 4 == 0:
                 assert watch.get("/metrics")[0] == 200
-            levels[at] = resident()
+            levels[tick] = resident()
         stop.set()
         thread.join(timeout=60)
         watch.until(lambda: sum(watch.counts().values()) == sent)

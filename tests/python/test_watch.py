@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -12,16 +13,22 @@ import subprocess
 import sys
 import threading
 import time
+from array import array
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import fanin
+from fanin import files
+from fanin.cli import app
 from fanin.watch.hub import Burst
 from fanin.watch.positions import Place, Positions
+from fanin.watch.watching import Choices, Watch
 from watching import HEADER, once, rows, running, written
 
 ROOT = Path(__file__).parents[2]
@@ -522,6 +529,52 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def test_a_disk_that_is_full_ends_no_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Places that cannot be written are said once, and written as soon as they can be; at the start that is an error."""
+    log, state = written(tmp_path / "log.csv", HEADER + rows(2)), tmp_path / "state.json"
+    real, full = files.write_text, threading.Event()
+
+    def write_text(path: Path, text: str) -> None:
+        if full.is_set():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        real(path, text)
+
+    monkeypatch.setattr(files, "write_text", write_text)
+    with running(log, state=state) as watch:
+        watch.until(lambda: sum(watch.counts().values()) == 4 * BURST)
+        full.set()
+        for first in (2, 4):
+            with log.open("a") as more:
+                more.write(rows(2, first=first))
+            wanted = 2 * BURST * (first + 2)
+            watch.until(partial(lambda wanted: sum(watch.counts().values()) == wanted, wanted))
+        (unkept,) = watch.watch.missing()
+        assert unkept == f"--state {state}: {os.strerror(errno.ENOSPC)}: a new start would count again what was read since"
+        assert watch.said.count(unkept) == 1
+        full.clear()
+        watch.until(lambda: f"--state {state}: is written again" in watch.said)
+    assert json.loads(state.read_text())["sources"][str(log)]["log.csv"]["offset"] == log.stat().st_size
+    assert watch.watch.missing() == []
+    full.set()
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        Watch([str(log)], {"rate": "10Gbps", "above": "20KB"}, Choices(once=True, state=state)).run(lambda _: None)
+
+
+def test_a_unit_that_reports_leave_open_is_asked_for_and_holes_are_those_of_an_analysis() -> None:
+    trace = ROOT / "examples" / "traces" / "int.pcap"
+    watched = ["watch", str(trace), "--once", "--no-page", "--rate", "10Gbps", "--above", "120KB"]
+    refused = CliRunner().invoke(app, watched)
+    assert refused.exit_code == 2, refused.output
+    assert "queue-occupancy: '0' counts bytes, cells or packets" in " ".join(refused.output.split())
+    unit = "queue=queue-occupancy:cells(208B)"
+    watch = once(trace, settings={"above": "120KB", "columns": unit})
+    (port,) = (port.report for port in watch.watch.hub.ports.values())
+    (found,) = fanin.analyze(trace, rate="10Gbps", above="120KB", columns=unit).document["ports"]
+    unknown = {one["state"]: one for one in found["counted"]["unknown"]}
+    assert (port["gaps"], port["gap_ps"]) == (unknown["gap"]["intervals"], unknown["gap"]["ps"]) == (2, port["unknown_ps"]["gap"])
+    assert (port["bursts"], port["peak_bytes"], port["peak_at_least"]) == (3, found["peak_bytes"], True)
+
+
 @pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="there is no /proc: memory cannot be measured")
 def test_memory_is_flat_and_counts_are_exact(tmp_path: Path) -> None:
     """A soak of some 20 s after a warm-up by count; `make soak-watch` is one of an hour."""
@@ -551,16 +604,18 @@ def test_memory_is_flat_and_counts_are_exact(tmp_path: Path) -> None:
     def told(bursts: list[Burst]) -> None:
         peaks.update(burst.report["peak_bytes"] for burst in bursts)
 
-    with running(pipe, keep=200, told=told) as watch:
+    with running(pipe, keep=200, told=told, page=True) as watch:
         thread = threading.Thread(target=write)
         thread.start()
         # Until all that is bounded is full.
         watch.until(lambda: watch.watch.hub.found > 40_000, 400)
-        levels = []
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        # A list that grows is half a megabyte in an hour.
+        levels = array("q", bytes(8 * max(12, round(seconds * 4))))
+        for tick in range(len(levels)):
             time.sleep(0.25)
-            levels.append(resident())
+            if tick % 4 == 0:
+                assert watch.get("/metrics")[0] == 200
+            levels[tick] = resident()
         stop.set()
         thread.join(timeout=60)
         watch.until(lambda: sum(watch.counts().values()) == sent)

@@ -224,7 +224,7 @@ impl Format for Streamed {
             match reader.step(&mut context, &mut batch, Some(&mut seen)) {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(problem) if seen.first.is_none() => return Err(problem.into()),
+                Err(problem) if seen.first.is_none() || problem.asks => return Err(problem.into()),
                 Err(_) => break,
             }
         }

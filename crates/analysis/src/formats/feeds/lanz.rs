@@ -167,7 +167,7 @@ pub fn varint(bytes: &[u8]) -> Result<Option<(u64, usize)>, Problem> {
     if bytes.len() < LONGEST_VARINT {
         return Ok(None);
     }
-    Err(Problem::new("is no length of a message: it does not end"))
+    Err(Problem::new("is no length of a message: it does not end").accepted("a number of 10 bytes at most (varint)"))
 }
 
 /// True for a length, then a message of just that length that holds one of the records, which begins with a time or a kind.
@@ -212,7 +212,8 @@ fn time_of(timestamp: u64) -> Option<u128> {
 
 impl Stream {
     fn message(&mut self, bytes: &[u8], feed: &mut Feed<'_>) -> Result<(), Problem> {
-        let record = LanzRecord::decode(bytes).map_err(|error| Problem::new(format!("is no LANZ message: {error}")))?;
+        let record = LanzRecord::decode(bytes)
+            .map_err(|error| Problem::new(format!("is no LANZ message: {error}")).accepted("a LanzRecord in protobuf"))?;
         if let Some(config) = record.config {
             if !(1..=65_535).contains(&config.segment_size) {
                 let problem = Problem::new("is no size of a segment").value(config.segment_size.to_string());
@@ -423,7 +424,9 @@ impl Table {
         let whole = |place: usize, column: &str| {
             let limit = 1 << 40;
             let number = from_text(cell(place).as_bytes(), 1).ok().filter(|n| *n < limit);
-            number.map(|n| n as u64).ok_or_else(|| wrong("is no number of segments or packets", column, cell(place)))
+            number.map(|n| n as u64).ok_or_else(|| {
+                wrong("is no number of segments or packets", column, cell(place)).accepted("a whole number from 0 to 2^40 - 1")
+            })
         };
         let queue = whole(columns.queue, "Queue-Length")?.saturating_mul(self.segment);
         let is_there = |place: &usize| !cell(*place).is_empty() && cell(*place) != "N/A";
@@ -432,7 +435,7 @@ impl Table {
             None => None,
         };
         if cell(2).is_empty() {
-            return Err(wrong("names no interface", "Interface", ""));
+            return Err(wrong("names no interface", "Interface", text).accepted("for example Et4(1)"));
         }
         let port = feed.port(cell(2).as_bytes())?;
         let is_most = kind == Kind::End && columns.of_most.filter(is_there).is_some();
@@ -461,7 +464,8 @@ impl Table {
             return Ok(());
         }
         let Some(columns) = self.columns else {
-            return Err(Problem::new("stands before the names of the columns").value(text));
+            let problem = Problem::new("stands before the names of the columns").value(text);
+            return Err(problem.accepted("Type,Time,Interface,…,Queue-Length,… in a line before the entries"));
         };
         if self.block.len() == ENTRIES {
             return Err(
@@ -485,7 +489,7 @@ impl Table {
 impl Decode for Table {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut line = self.line;
-        let at = each_line(bytes, (end, &mut line), feed, |text, feed| self.take(text, feed));
+        let at = each_line(bytes, &mut line, feed, |text, feed| self.take(text, feed));
         self.line = line;
         let at = at?;
         if end {

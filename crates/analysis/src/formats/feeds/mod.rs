@@ -4,7 +4,7 @@
 //! sockets and pipes: an input that has nothing yet ends a batch, not the stream.
 
 pub mod bst;
-mod captured;
+pub mod captured;
 mod documents;
 pub mod gnmi;
 pub mod hft;
@@ -399,31 +399,28 @@ impl TraceReader for Reader {
         let mut notes = Vec::new();
         self.decoder.finish(&mut notes);
         if self.cut > 0 {
-            notes.push(format!("ends within a message: its last {} bytes are not read", self.cut));
+            notes.push(format!("ends within a message or a line: its last {} bytes are not read", self.cut));
         }
         notes.into_iter().for_each(|note| context.note(format!("{file}: {note}")));
         context.notes.extend(self.gauge.note(self.packing, &file));
     }
 }
 
-/// Hands each whole line of a text over, trimmed, and counts it; gives the number of bytes done with.
+/// Hands each whole line of a text over, trimmed, and counts it; gives the number of bytes done with. A last line without its end was cut: a
+/// number in it may be a part of one.
 ///
 /// # Errors
 /// What `each` says, with its line.
 fn each_line<'a>(
     bytes: &[u8],
-    (end, number): (bool, &mut u64),
+    number: &mut u64,
     feed: &mut Feed<'a>,
     mut each: impl FnMut(&str, &mut Feed<'a>) -> Result<(), Problem>,
 ) -> Result<usize, Problem> {
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
-        let length = match memchr::memchr(b'\n', rest) {
-            Some(length) => length + 1,
-            None if end => rest.len(),
-            None => break,
-        };
+        let Some(length) = memchr::memchr(b'\n', rest).map(|length| length + 1) else { break };
         *number += 1;
         at += length;
         feed.pass(at);

@@ -267,7 +267,7 @@ impl Blocks {
 impl Decode for Blocks {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut line = self.line;
-        let at = each_line(bytes, (end, &mut line), feed, |line, feed| {
+        let at = each_line(bytes, &mut line, feed, |line, feed| {
             if line.is_empty() || line == "NIC statistics:" {
                 Ok(())
             } else if let Some(time) = time_of(line) {

@@ -566,8 +566,14 @@ pub fn no_bytes<'a>(
     bound: &'a [Bound],
     name: impl Fn(usize) -> &'a str + 'a,
 ) -> impl Iterator<Item = (usize, String, &'static str, String)> + 'a {
-    bound.iter().filter(|bound| bound.role.is_in_bytes()).filter_map(move |bound| {
+    let counts = |bound: &&Bound| bound.role.is_in_bytes() || matches!(bound.role, Role::Packets | Role::Drops | Role::Marks);
+    bound.iter().filter(counts).filter_map(move |bound| {
         let said = Said::of(&plain_name(name(bound.index)))?;
+        if !bound.role.is_in_bytes() {
+            let counted = matches!(bound.unit, Unit::Total | Unit::TotalOf(_) | Unit::Since);
+            let choice = format!("{}={}:rate", bound.role.name(), name(bound.index));
+            return (said.is_rate() && counted).then(|| (bound.index, "a count".into(), "a rate", choice));
+        }
         let choice = said.instead_of(bound.unit)?;
         let read = match bound.unit {
             Unit::Total | Unit::TotalOf(_) | Unit::Since => "bytes".into(),
@@ -578,13 +584,18 @@ pub fn no_bytes<'a>(
 }
 
 /// Parts of names that counters of what left a port go by.
-const TRAFFIC: [&str; 12] =
-    ["octets", "bytes", "out", "tx", "transmit", "sent", "traffic", "throughput", "bandwidth", "egress", "load", "utilization"];
+const TRAFFIC: [&str; 10] = ["octets", "bytes", "out", "tx", "transmit", "sent", "traffic", "throughput", "bandwidth", "egress"];
+/// Those of what came in, which is no port's that it leaves by.
+const CAME_IN: [&str; 6] = ["rx", "in", "receive", "received", "ingress", "input"];
 
 /// How a column is given that seems to be a counter of what left a port, which nothing is guessed of.
 fn counter(columns: &[Column]) -> Option<String> {
-    let plain = || columns.iter().map(|column| (column, plain_name(&column.name)));
-    let is_traffic = |name: &String| name.split(['_', '(', ')', '[', ']', '/']).any(|part| TRAFFIC.contains(&part));
+    let parts = |name: &str, known: &[&str]| name.split(['_', '(', ')', '[', ']', '/']).any(|part| known.contains(&part));
+    let plain = || {
+        let all = columns.iter().map(|column| (column, plain_name(&column.name)));
+        all.filter(|(_, name)| !parts(name, &CAME_IN))
+    };
+    let is_traffic = |name: &String| parts(name, &TRAFFIC);
     let said = |(column, name): (_, String)| Some((column, Said::of(&name)?.choices()));
     let (column, choices): (&Column, _) = plain()
         .filter(|(_, name)| is_traffic(name))

@@ -25,7 +25,7 @@ const COLUMN: &str = "buffer-count";
 const HOW: &str = "say whether they are the largest since they were cleared or those of now, and the unit: \
                    --columns watermark=buffer-count:cells(208B), or queue=buffer-count:B";
 
-fn make(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Problem> {
+fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
     let choices = mapping.map(|mapping| mapping.0.as_slice()).unwrap_or_default();
     let unit = "the report does not say what its values are";
     let [choice] = choices else {
@@ -48,14 +48,9 @@ fn make(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Proble
         }
     };
     match choice.unit {
-        Some(Unit::Steps(bytes)) if choice.column.eq_ignore_ascii_case(COLUMN) => Ok(OfDocuments::made(Reports {
-            looks: Looks::default(),
-            counter,
-            bytes,
-            file: name.to_string(),
-            values: 0,
-            over: PassedOver::default(),
-        })),
+        Some(Unit::Steps(bytes)) if choice.column.eq_ignore_ascii_case(COLUMN) => {
+            Ok(OfDocuments::made(Reports { looks: Looks::default(), counter, bytes, values: 0, over: PassedOver::default() }))
+        }
         _ => Err(Problem::new(unit).column(choice.role.name()).value(&choice.column).suggestion(HOW)),
     }
 }
@@ -66,7 +61,6 @@ struct Reports {
     counter: Counter,
     /// Bytes of a value's unit.
     bytes: u64,
-    file: String,
     values: u64,
     over: PassedOver,
 }
@@ -90,7 +84,7 @@ impl Reports {
             return Err(problem.accepted("for example 2014-11-18 - 00:15:04"));
         };
         if !zoned {
-            feed.unzoned(&self.file);
+            feed.unzoned();
         }
         let asic = report["asic-id"].as_str().map(str::to_string).or_else(|| whole(&report["asic-id"]).map(|n| n.to_string()));
         let asic = asic.map_or(String::new(), |asic| format!("asic {asic} "));

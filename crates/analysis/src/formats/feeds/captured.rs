@@ -219,15 +219,15 @@ pub struct Packets {
 }
 
 impl Packets {
-    /// Hands each packet over that has come whole; gives the number of bytes done with, or none where the stream is no capture. `each` tells
-    /// whether it read the packet.
+    /// Hands each packet over that has come whole; gives the number of bytes done with, or none where the stream is no capture. `end`: no more
+    /// comes; `what`: the name of what is sought; `each` tells whether it read the packet.
     ///
     /// # Errors
     /// See [`Wrong::take`] and [`Wrong::end`].
     pub fn read<'a>(
         &mut self,
         bytes: &[u8],
-        end: bool,
+        (end, what): (bool, &str),
         feed: &mut Feed<'a>,
         mut each: impl FnMut(&Packet<'_>, &mut Feed<'a>) -> Result<bool, Problem>,
     ) -> Result<Option<usize>, Problem> {
@@ -254,6 +254,10 @@ impl Packets {
         }
         if end {
             self.wrong.end()?;
+            if self.count > 0 && self.others == self.count {
+                let problem = Problem::new(format!("is no {what}: none of its packets is, {} in all", self.count));
+                return Err(problem.accepted("captures of datagrams to the ports that the format's page names"));
+            }
         }
         Ok(Some(at))
     }

@@ -9,6 +9,7 @@ use super::looks::{Counter, Looks};
 use super::{no_columns, Decode, Feed, Streamed};
 use crate::counters::Value;
 use crate::formats::mapping::Mapping;
+use crate::input::number::DATES;
 use crate::input::problem::Problem;
 use serde_json::Value as Json;
 
@@ -82,10 +83,9 @@ impl Gnmi {
     }
 
     fn event(&mut self, event: &Json, feed: &mut Feed<'_>) -> Result<(), Problem> {
-        let Some(time) = event["timestamp"].as_u64() else {
-            return Err(Problem::new("has no timestamp")
-                .value(event["timestamp"].to_string())
-                .accepted("nanoseconds since 1970"));
+        let Some(time) = whole(&event["timestamp"]).filter(|ns| DATES.contains(&(ns / 1_000_000_000))) else {
+            let problem = Problem::new("is no time from 2001 to 2100").column("timestamp").value(event["timestamp"].to_string());
+            return Err(problem.accepted("nanoseconds since 1970, for example 1700000000000000000"));
         };
         let tags = event["tags"].as_object();
         let tag = |name: &str| tags.and_then(|tags| tags.get(name)?.as_str());

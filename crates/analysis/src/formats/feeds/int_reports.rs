@@ -321,7 +321,7 @@ impl Reports {
 impl Decode for Reports {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut packets = std::mem::take(&mut self.packets);
-        let read = packets.read(bytes, end, feed, |packet, feed| {
+        let read = packets.read(bytes, (end, "INT"), feed, |packet, feed| {
             let report = datagram(packet).map(|(_, datagram)| datagram).filter(|datagram| are_reports(datagram));
             if let Some(report) = report {
                 return self.group(report, packet.time, feed).map(|()| true);

@@ -316,7 +316,7 @@ fn is_header(line: &str) -> bool {
         && OTHERS.iter().any(|known| names.iter().any(|name| name.starts_with(known)))
 }
 
-fn table(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Problem> {
+fn table(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
     let unit = "the queue counts segments, and the table does not say how large they are";
     let how = "ask the switch (show platform … segment size) and say it: --columns queue=Queue-Length:segments(480B)";
     let choices = mapping.map(|mapping| mapping.0.as_slice()).unwrap_or_default();
@@ -337,7 +337,6 @@ fn table(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Probl
     };
     Ok(Box::new(Table {
         segment,
-        file: name.to_string(),
         columns: None,
         congestions: Congestions::default(),
         line: 0,
@@ -373,7 +372,6 @@ impl Columns {
 /// taken as they come once two of them show that the oldest stands first; with the newest first, a report ends where another begins.
 struct Table {
     segment: u64,
-    file: String,
     /// Columns by the names in the first line, and by those that are not empty: EOS 4.12 writes one name too many, and no cell for it.
     columns: Option<[Columns; 2]>,
     congestions: Congestions,
@@ -419,7 +417,7 @@ impl Table {
         let (ps, zoned) = from_date(cell(1).as_bytes())
             .map_err(|_| wrong("is no date and time", "Time", cell(1)).accepted("for example 2013-08-12 21:55:59.53203"))?;
         if !zoned {
-            feed.unzoned(&self.file);
+            feed.unzoned();
         }
         let whole = |place: usize, column: &str| {
             let limit = 1 << 40;

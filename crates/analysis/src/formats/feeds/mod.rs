@@ -35,7 +35,7 @@ use crate::Fates;
 use fanin_units::{BitRate, Time};
 use std::collections::BTreeMap;
 use std::io::{BufRead, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Longest message [bytes]: it is held in memory.
@@ -73,12 +73,21 @@ struct Seen {
     speed: Option<BitRate>,
 }
 
+impl Seen {
+    /// True if nothing is known but a time: whatever else is asked, what is wrong comes first.
+    fn is_bare(&self) -> bool {
+        !self.queue && !self.drops && !self.marks && self.speed.is_none()
+    }
+}
+
 /// Receiver of what messages tell.
 pub struct Feed<'a> {
     context: &'a mut Context,
     batch: &'a mut Batch,
     ports: &'a mut Vec<(Series, Option<BitRate>)>,
     seen: Option<&'a mut Seen>,
+    /// Name of the stream in messages.
+    path: &'a Path,
     /// Bytes at the front up to which all is done with, also if something in them is wrong.
     passed: usize,
 }
@@ -128,8 +137,8 @@ impl Feed<'_> {
     }
 
     /// Notes that a date had no time zone.
-    pub fn unzoned(&mut self, file: &str) {
-        self.context.note(format!("{file}: {UNZONED}"));
+    pub fn unzoned(&mut self) {
+        self.context.note(format!("{}: {UNZONED}", self.path.display()));
     }
 
     fn see(&mut self, queue: bool, drops: bool, marks: bool) {
@@ -216,7 +225,7 @@ impl Format for Streamed {
 
     fn inspect(&self, file: SourceFile, mapping: Option<&Mapping>) -> Result<Inspected, Problems> {
         let made = StreamedFile { make: self.make, mapping: mapping.cloned() };
-        let mut reader = made.reader(&file)?;
+        let (mut reader, grows) = (made.reader(&file)?, file.place.open()?.grows());
         let (mut context, mut batch, mut seen) = (Context::default(), Batch::default(), Seen::default());
         while reader.taken < LOOK as u64 || reader.decoder.is_read_whole() {
             batch.clear();
@@ -224,7 +233,7 @@ impl Format for Streamed {
             match reader.step(&mut context, &mut batch, Some(&mut seen)) {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(problem) if seen.first.is_none() => return Err(problem.into()),
+                Err(problem) if seen.first.is_none() || (!grows && seen.is_bare()) => return Err(problem.into()),
                 Err(_) => break,
             }
         }
@@ -315,7 +324,7 @@ impl Reader {
         }
         self.behind = false;
         let held = &self.held[self.done..];
-        let mut feed = Feed { context, batch, ports: &mut self.ports, seen, passed: 0 };
+        let mut feed = Feed { context, batch, ports: &mut self.ports, seen, path: &self.path, passed: 0 };
         let used = match self.decoder.decode(held, self.end, &mut feed) {
             Ok(used) => used,
             Err(problem) => {

@@ -415,7 +415,7 @@ impl Flows {
         // Times by uptime turn over after 49.7 days; a record is of a time before its export.
         let by_uptime = |place: usize| {
             let uptime = record.uptimes[place]?;
-            let turned = if uptime > clock.uptime + 60_000 { u128::from(TURN) * MS } else { 0 };
+            let turned = if uptime.saturating_sub(clock.uptime) > TURN / 2 { u128::from(TURN) * MS } else { 0 };
             (clock.boot? + u128::from(uptime) * MS).checked_sub(turned)
         };
         let [begin, end] = [0, 1].map(|place| record.times[place].or_else(|| by_uptime(place)));
@@ -515,7 +515,7 @@ impl Flows {
 impl Decode for Flows {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut packets = std::mem::take(&mut self.packets);
-        let read = packets.read(bytes, end, feed, |packet, feed| {
+        let read = packets.read(bytes, (end, "NetFlow"), feed, |packet, feed| {
             let known = |ports: (u16, u16)| PORTS.contains(&ports.1);
             let Some((headers, datagram)) = datagram(packet).filter(|(headers, _)| headers.ports.is_some_and(known)) else {
                 return Ok(false);

@@ -37,14 +37,14 @@ fn is_table(start: &[u8]) -> bool {
         || text.lines().take(8).any(names_columns)
 }
 
-fn json(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Problem> {
+fn json(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
     no_columns(mapping, "what burst-detect prints")?;
-    Ok(OfDocuments::made(Bursts::new(name)))
+    Ok(OfDocuments::made(Bursts::default()))
 }
 
-fn table(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Problem> {
+fn table(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
     no_columns(mapping, "what burst-detect prints")?;
-    Ok(Box::new(Bursts::new(name)))
+    Ok(Box::new(Bursts::default()))
 }
 
 /// One burst of a queue: times [ps], depths [bytes].
@@ -60,8 +60,8 @@ struct Record {
 }
 
 /// Decoder of records. They come by queue, not by time: they are held until the end.
+#[derive(Default)]
 struct Bursts {
-    file: String,
     records: Vec<Record>,
     line: u64,
     contradictions: u64,
@@ -70,6 +70,9 @@ struct Bursts {
     untimed: u64,
     /// True once a time had no zone.
     unzoned: bool,
+    /// True once a record was read; and the first line that names an interface and is none.
+    any: bool,
+    other: Option<(u64, String)>,
 }
 
 /// A time as NX-OS writes it, `2026/11/21 08:00:00:123456`, or any other date [ps]; true if it says its zone.
@@ -82,18 +85,6 @@ fn time_of(text: &str) -> Option<(u128, bool)> {
 }
 
 impl Bursts {
-    fn new(name: &str) -> Self {
-        Bursts {
-            file: name.to_string(),
-            records: Vec::new(),
-            line: 0,
-            contradictions: 0,
-            repeated: 0,
-            untimed: 0,
-            unzoned: false,
-        }
-    }
-
     /// Takes the values of a record by their names; `value`: the text of one, empty where it is not there.
     fn record(&mut self, value: impl Fn(&str) -> String, feed: &mut Feed<'_>) -> Result<(), Problem> {
         let is_there = |text: &String| !text.is_empty() && !matches!(text.as_str(), "N/A" | "NA" | "-" | "--");
@@ -141,7 +132,7 @@ impl Bursts {
         }
         self.unzoned |= unzoned;
         feed.time(start)?;
-        feed.see(true, false, false);
+        self.any = true;
         self.records.push(record);
         Ok(())
     }
@@ -152,6 +143,10 @@ impl Bursts {
         let cells: Vec<&str> = text.strip_prefix('|').unwrap_or(text).split('|').map(str::trim).collect();
         if cells.len() < 5 || cells[0].is_empty() || time_of(cells.get(3).copied().unwrap_or_default()).is_none() {
             // Names of the columns, lines between them, other answers.
+            let names_a_port = text.starts_with("Eth") || text.starts_with("| Eth") || text.starts_with("|Eth");
+            if names_a_port && text.contains(|c: char| c.is_ascii_digit()) {
+                self.other.get_or_insert_with(|| (self.line, text.to_string()));
+            }
             return Ok(());
         }
         const NAMES: [&str; 8] = ["if-str", "queue", "threshold", "start-time", "peak", "peak-time", "end-depth", "end-time"];
@@ -249,8 +244,17 @@ impl Document for Bursts {
     }
 
     fn end(&mut self, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        if let (Some((line, text)), false) = (&self.other, self.any) {
+            let problem = Problem::new("is no record that is understood, and no other line is").place(format!("line {line}"));
+            return Err(problem.value(text).accepted(
+                "INTERFACE | QUEUE | THRESHOLD | START | PEAK | ITS TIME | DEPTH AT THE END | END, with '|' between and times as \
+                 2026/11/21 08:00:00:123456; the JSON of the command has names, and no bars",
+            ));
+        }
+        // A switch that recorded no burst tells of queues, too.
+        feed.see(true, false, false);
         if self.unzoned {
-            feed.unzoned(&self.file);
+            feed.unzoned();
         }
         self.tell(feed)
     }
@@ -279,7 +283,10 @@ impl Document for Bursts {
 impl Decode for Bursts {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut line = self.line;
-        let at = each_line(bytes, &mut line, feed, |text, feed| self.line(text, feed));
+        let at = each_line(bytes, &mut line, feed, |text, feed| {
+            self.line += 1;
+            self.line(text, feed)
+        });
         self.line = line;
         let at = at?;
         if end {

@@ -11,6 +11,7 @@ use super::looks::{of_sai, Counter, Looks};
 use super::{no_columns, Decode, Feed, PassedOver, Streamed};
 use crate::counters::Value;
 use crate::formats::mapping::Mapping;
+use crate::input::number::DATES;
 use crate::input::problem::Problem;
 use prost::Message;
 use serde_json::Value as Json;
@@ -225,6 +226,10 @@ impl Requests {
         if point.time == 0 {
             self.over.add(|| "points without a time".into());
             return Ok(());
+        }
+        if !DATES.contains(&(point.time / 1_000_000_000)) {
+            let problem = Problem::new("is no time from 2001 to 2100").column("timeUnixNano").value(point.time.to_string());
+            return Err(problem.accepted("nanoseconds since 1970, for example 1700000000000000000"));
         }
         let label = ["object_name", "device", "network.interface.name"].into_iter().find_map(|key| text(all, key));
         let port = format!("{host}{}", label.unwrap_or("otlp"));

@@ -357,7 +357,7 @@ struct Records {
 impl Decode for Sflow {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut packets = std::mem::take(&mut self.packets);
-        let read = packets.read(bytes, end, feed, |packet, feed| match datagram_of(packet) {
+        let read = packets.read(bytes, (end, "sFlow"), feed, |packet, feed| match datagram_of(packet) {
             Some(datagram) => self.datagram(datagram, Some(packet.time), feed).map(|()| true),
             None => Ok(false),
         });

@@ -190,7 +190,7 @@ fn measured(role: Role, text: &str) -> Result<Unit, Problem> {
 }
 
 /// Parts of names of counters that say their unit, that unit, and true where it is one of rates.
-const PARTS: [(&str, &str, bool); 24] = [
+const PARTS: [(&str, &str, bool); 25] = [
     ("bit", "bit", false),
     ("bits", "bit", false),
     ("kbit", "kbit", false),
@@ -215,6 +215,7 @@ const PARTS: [(&str, &str, bool); 24] = [
     ("gib", "GiB", false),
     ("byte", "B", false),
     ("bytes", "B", false),
+    ("octets", "B", false),
 ];
 
 /// Unit that the name of a counter says, and whether it is a rate.
@@ -238,9 +239,17 @@ impl Said {
         }
     }
 
+    /// True if the name says that it is a rate.
+    pub(super) fn is_rate(self) -> bool {
+        self.rate
+    }
+
     /// Ways to read a column as its name says: as a running count, as counts, as a rate; of a rate only that.
     pub(super) fn choices(self) -> Vec<String> {
-        let of = |kind: &str, per: &str| format!("{kind}({}{per})", self.unit);
+        let of = |kind: &str, per: &str| match (self.unit, per) {
+            ("B", "") => kind.to_string(),
+            (unit, per) => format!("{kind}({unit}{per})"),
+        };
         if self.part.is_none() {
             return vec!["rate(bps)".into(), "rate(B/s)".into()];
         }

@@ -2,7 +2,7 @@
 
 use super::counters::report;
 use super::feeds::{counters, datagram as sflow, intervals};
-use super::telemetry::{be, datagram, flow9, group, int, ip, netflow9, pcap, set, shorts, tcp, BURST, FIELDS_9, T};
+use super::telemetry::{self, be, datagram, flow9, group, int, ip, netflow9, pcap, set, shorts, tcp, BURST, FIELDS_9, T};
 use super::{failure, readings, Folder};
 use crate::counters::State;
 
@@ -127,7 +127,7 @@ fn a_last_line_that_was_cut_is_left_out_and_said() {
     let polls = "1700000000\nIF-MIB::ifHCOutOctets.3 = Counter64: 12345\n1700000060\nIF-MIB::ifHCOutOctets.3 = Counter64: 99999\n1700000120\nIF-MIB::ifHCOutOctets.3 = Counter64: 123456\n";
     let (found, notes) = intervals(polls[..polls.len() - 4].as_bytes(), "polls.txt", None);
     assert_eq!(found.iter().map(|(_, i)| i.sent).collect::<Vec<_>>(), [Some(87_654)]);
-    says(&notes, "ends within a message or a line: its last 46 bytes are not read");
+    says(&notes, "ends within a message or a line: its last 40 bytes are not read");
     // Documents: those that are whole.
     let bursts = format!("[{BURST},\n{}", &BURST[..90]);
     let (found, notes) = intervals(bursts.as_bytes(), "bursts.json", None);
@@ -188,6 +188,9 @@ fn telemetry_behind_other_packets_is_told_and_read_where_it_is_asked_for() {
         says(&told.notes, "1 packets of the capture are no ");
         assert!(!told.notes.iter().any(|note| note.contains("look like")));
     }
+    // Of another format there is nothing.
+    let said = report(&folder.file("mixed.pcap", mixed(&samples())), r#"{"rate": "10Gbps", "format": "netflow"}"#).unwrap_err();
+    assert!(said.contains("is no NetFlow: none of its packets is, 5 in all; accepted: captures of datagrams"), "{said}");
     // Two are no sign.
     let told = report(&folder.file("few.pcap", mixed(&samples()[..2])), r#"{"rate": "10Gbps"}"#).unwrap();
     assert!(!told.notes.iter().any(|note| note.contains("look like")), "{:?}", told.notes);
@@ -248,7 +251,7 @@ fn telemetry_in_pcapng_is_read_as_in_pcap() {
 fn a_wrong_datagram_costs_no_other_and_is_named() {
     let unit = Some("queue=queue-occupancy:B");
     // sFlow: a sample longer than its datagram; INT: a report; NetFlow: a set.
-    let mut wrong = sflow(2, 2_000, &[counters(2_000, 0)]);
+    let mut wrong = sflow(1, 1_000, &[counters(2_000, 0)]);
     wrong[32..36].copy_from_slice(&[0, 0, 1, 0]);
     let sflow_wrong = datagram((9_000, 6_343), &wrong);
     let mut int_wrong = reports()[1].clone();
@@ -267,7 +270,7 @@ fn a_wrong_datagram_costs_no_other_and_is_named() {
         says(&notes, said);
         // Most of them: the file is refused, with the number.
         let folder = Folder::new();
-        let most = [&frames[..1], &vec![wrong; 3][..]].concat();
+        let most = [&frames[..1], &vec![wrong.clone(); 3][..]].concat();
         let text = report(
             &folder.file("most.pcapng", pcapng(&most, false)),
             &match columns {
@@ -280,6 +283,10 @@ fn a_wrong_datagram_costs_no_other_and_is_named() {
             text.contains(said) && text.contains("packet 2: ") && text.contains("3 of 4 datagrams are wrong"),
             "{name}: {text}"
         );
+        // Where nothing else is known, that is the reason, not the speed.
+        let all = folder.file("all.pcapng", pcapng(&[wrong.clone(), wrong], false));
+        let text = report(&all, &format!(r#"{{"format": "{name}"}}"#)).unwrap_err();
+        assert!(text.contains("2 of 2 datagrams are wrong"), "{name}: {text}");
     }
 }
 
@@ -334,7 +341,7 @@ fn flow_records_that_are_left_out_say_why() {
     for (message, said) in [
         (stream(uptimes(950_000, 940_000), &FIELDS_9), "records that end before they begin: 1, passed over"),
         (
-            stream(uptimes(950_000, 1_060_000), &FIELDS_9),
+            telemetry::ipfix(0, &[telemetry::flow_template(300, &[]), set(300, &telemetry::flow(1, (T + 50, T + 100), &[]))]),
             "records whose time ends after their export: a clock is wrong: 1, passed over",
         ),
         (stream(without.clone(), &no_egress), "fields of no bytes in templates (element 14 of template 256): 1, passed over"),
@@ -349,4 +356,41 @@ fn flow_records_that_are_left_out_say_why() {
     let turned = netflow9(1, T, &[set(0, &shorts(&FIELDS_9)), set(256, &uptimes(u32::MAX - 4_999, 5_000))]);
     let (found, _) = intervals(&turned, "turned.nf9", None);
     assert_eq!(found.iter().filter_map(|(_, i)| i.sent).sum::<u64>(), 5_000);
+}
+
+#[test]
+fn what_is_no_time_no_record_or_no_counter_says_so() {
+    let folder = Folder::new();
+    let event = |time: &str| {
+        format!(r#"[{{"name":"s","timestamp":{time},"tags":{{"interface_name":"e1"}},"values":{{"/x/out-octets":"1"}}}}]"#)
+    };
+    let said = failure(&folder.file("s.json", event("1700000000")), None);
+    assert!(
+        said.contains("document 1: timestamp: '1700000000' is no time from 2001 to 2100; accepted: nanoseconds since 1970"),
+        "{said}"
+    );
+    // A number of 64 bits may stand in quotes.
+    let quoted = [event("\"1700000000000000000\""), event("\"1700000001000000000\"")].join("\n");
+    assert_eq!(intervals(quoted.as_bytes(), "q.json", None).0.len(), 1);
+    let options = r#"{"rate": "10Gbps", "above": "310000B"}"#;
+    let bare = "Microburst Statistics\nEth1/36  U1  310128 2026/11/21 08:00:00:081725 832000\n";
+    let said = report(&folder.file("t.txt", bare), options).unwrap_err();
+    assert!(said.contains("line 2: 'Eth1/36  U1  310128") && said.contains("is no record that is understood"), "{said}");
+    let told =
+        report(&folder.file("t.txt", "Microburst Statistics\nEthernet|Queue|Threshold|Start Time|Peak\n"), options).unwrap();
+    assert_eq!(told.plausibility.findings[0].code, "no_records");
+    let nic = |name: &str| format!("NIC statistics:\n     {name}: 5\n");
+    let both = format!("1700000000\n{}{}", nic("tx_bytes"), nic("tx_bytes"));
+    let said = failure(&folder.file("nics.txt", both), None);
+    assert!(said.contains("line 4: 'NIC statistics:' begins statistics behind others under one time"), "{said}");
+    let (_, notes) = intervals(format!("1700000000\n{}", nic("rx_bytes")).as_bytes(), "rx.txt", None);
+    says(&notes, "none of the counters of what left a port is in it that are read: tx_bytes_phy");
+    let rates = folder.file("d.csv", "time_s,drops_per_s\n0,1\n1,2\n");
+    let told = report(&rates, r#"{"rate": "10Gbps", "by": "rate", "columns": "time=time_s:s,drops=drops_per_s:total"}"#).unwrap();
+    let finding = &told.plausibility.findings[0];
+    assert_eq!(finding.words, "'drops_per_s' is read as a count, and its name says a rate");
+    assert_eq!(finding.hint, "drops=drops_per_s:rate reads it as its name says");
+    // What came in leaves by no port that it is counted at.
+    let said = failure(&folder.file("rx.csv", "time_s,rx_bytes\n0,1\n1,2\n"), None);
+    assert!(!said.contains("may be a counter"), "{said}");
 }

@@ -399,7 +399,8 @@ fn netflow_9_in_datagrams_is_that_of_a_file() {
         live.push_datagram(&telemetry::netflow9(number, T, &sets), start + u64::from(number)).unwrap();
     }
     // A set that is longer than its message: that one alone is refused.
-    let wrong = [telemetry::netflow9(4, T, &[]), telemetry::shorts(&[256, 900, 1, 1])].concat();
+    let mut wrong = telemetry::netflow9(4, T, &[telemetry::set(256, &[0, 1, 0, 1])]);
+    wrong[22..24].copy_from_slice(&900_u16.to_be_bytes());
     live.push_datagram(&wrong, start + 4).unwrap();
     live.push_datagram(&telemetry::netflow9(5, T, &sets[1..]), start + 5).unwrap();
     live.end().unwrap();

@@ -579,7 +579,10 @@ pub fn no_bytes<'a>(
             Unit::Total | Unit::TotalOf(_) | Unit::Since => "bytes".into(),
             unit => unit.describe(bound.role),
         };
-        Some((bound.index, read, said.part.unwrap_or("a rate"), format!("{}={}:{choice}", bound.role.name(), name(bound.index))))
+        // `octets_rate` says bytes, and that they are those of a second.
+        let is_counted = said.is_rate() && !matches!(bound.unit, Unit::Rate(_));
+        let part = said.part.filter(|part| !is_counted || part.ends_with("bps")).unwrap_or("a rate");
+        Some((bound.index, read, part, format!("{}={}:{choice}", bound.role.name(), name(bound.index))))
     })
 }
 

@@ -125,7 +125,7 @@ fn a_last_line_that_was_cut_is_left_out_and_said() {
     assert_eq!(rows(lines.trim_end(), "t.jsonl").0, [50_000, 61_234]);
     // Counters that a command prints.
     let polls = "1700000000\nIF-MIB::ifHCOutOctets.3 = Counter64: 12345\n1700000060\nIF-MIB::ifHCOutOctets.3 = Counter64: 99999\n1700000120\nIF-MIB::ifHCOutOctets.3 = Counter64: 123456\n";
-    let (found, notes) = intervals(polls[..polls.len() - 4].as_bytes(), "polls.txt", None);
+    let (found, notes) = intervals(&polls.as_bytes()[..polls.len() - 4], "polls.txt", None);
     assert_eq!(found.iter().map(|(_, i)| i.sent).collect::<Vec<_>>(), [Some(87_654)]);
     says(&notes, "ends within a message or a line: its last 40 bytes are not read");
     // Documents: those that are whole.

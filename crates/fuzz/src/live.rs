@@ -11,13 +11,17 @@ const COLUMNS: [&str; 4] = [
     "time=time_ms:ms,port=ifName,bytes=tx_bytes:total,drops=tx_dropped:total(32),watermark=watermark_bytes:B",
 ];
 
+/// Mapping by which INT reports are read.
+const INT: &str = "queue=queue-occupancy:cells(208B)";
+
 /// Fuzzes a stream that comes in pieces: it has the bursts and the counts that it has when it comes at once. The first byte chooses the
 /// options, the next two how many bytes are there when it begins, the fourth the length of the pieces.
 pub fn stream(data: &[u8]) {
     let Some(([how, low, high, piece], bytes)) = data.split_first_chunk::<4>() else { return };
     let (first, rest) = bytes.split_at(usize::from(u16::from_le_bytes([*low, *high])).min(bytes.len()));
     let piece = usize::from(*piece).max(1);
-    let columns = Some(COLUMNS[usize::from(how & 3)]).filter(|text| !text.is_empty());
+    let columns = if how & 32 > 0 { INT } else { COLUMNS[usize::from(how & 3)] };
+    let columns = Some(columns).filter(|text| !text.is_empty());
     let by = (how & 4 > 0).then_some("rate");
     let settings = json!({ "paths": ["stream"], "rate": "10Gbps", "columns": columns, "by": by });
     let options = Options::from_json(&settings.to_string()).expect("options");

@@ -90,6 +90,9 @@ class Settings(TypedDict, total=False):
     columns : str or mapping, optional
         Which column of a table means what, and in which unit: ``"time=ts:ns,queue=qlen:cells(208B),flow=five_tuple"``, or
         ``{"time": "ts:ns", "queue": "qlen:KB"}``. Guessed by common names if not given; `Analysis.notes` says how.
+    format : str, optional
+        Read the files as this format, whatever they begin with: the name of its page in docs/formats, for example ``"sflow"`` of a
+        capture that begins with other packets. Recognised by the first bytes if not given.
     behind : path-like or sequence of path-like, optional
         Captures behind the port, where `source` are captures before it: packets are found again, so that queue, wait and fate of
         each are measured.
@@ -153,6 +156,7 @@ class Settings(TypedDict, total=False):
         str | Mapping[str, str] | None,
         Setting("Meaning of columns: time=ts:ns,queue=qlen:cells(208B),port=ifname", "ROLE=COLUMN[:UNIT],...", kind=str | None),
     ]
+    format: Annotated[str | None, Setting("Read as this format: sflow, netflow, int-report, …; recognised if not given.", "NAME")]
     behind: Annotated[
         Source | None,
         Setting("Captures behind the port that TRACE are before; may be repeated.", "CAPTURE", kind=list[Path] | None),

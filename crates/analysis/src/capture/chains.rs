@@ -45,7 +45,7 @@ pub fn survey(
         let at = chains.iter().position(|chain| chain.goes_on(captures, capture));
         let mut chain = match at {
             Some(at) => chains.swap_remove(at),
-            None => Chain { files: Vec::new(), reading: Reading::new(without_fcs, transfers) },
+            None => Chain { files: Vec::new(), reading: Reading::new(without_fcs, transfers, capture.telemetry) },
         };
         let mut seen = |share: f64| seen((done as f64 + share) / all);
         let file = &capture.file;
@@ -60,8 +60,10 @@ pub fn survey(
     for Chain { files, reading } in chains {
         let Some(first) = files.first().copied() else { continue };
         let file = &captures[first].file;
+        let looks = reading.looks();
         match Surveyed::of(reading, &file.path, (captures[first].is_stamped(), &file.port_name()), filter) {
             Ok(mut found) => {
+                looks.into_iter().for_each(|note| found.note(note));
                 if files.len() > 1 {
                     found.note(format!(
                         "{} follow one another and are one capture: {} to {}",

@@ -1,6 +1,6 @@
 //! A capture file that has been inspected, and surveyed before it is read.
 
-use super::packets::{look, Look, Packets, Surveyed};
+use super::packets::{look, Look, Packets, Surveyed, Telemetry};
 use super::selection::Selection;
 use super::survey::Survey;
 use crate::input::facts::{Facts, Shape};
@@ -21,6 +21,8 @@ pub struct CaptureFile {
     surveyed: Option<Arc<Surveyed>>,
     /// The capture goes on where another one ends.
     pub follows: bool,
+    /// Recogniser of datagrams that carry telemetry.
+    pub(super) telemetry: Telemetry,
 }
 
 impl CaptureFile {
@@ -28,7 +30,7 @@ impl CaptureFile {
     ///
     /// # Errors
     /// It is no capture, or damaged from the start.
-    pub fn inspect(file: SourceFile, kind: &'static str) -> Result<CaptureFile, Problem> {
+    pub fn inspect(file: SourceFile, kind: &'static str, telemetry: Telemetry) -> Result<CaptureFile, Problem> {
         let manifest = file.manifest();
         let registers = manifest.as_ref().and_then(|m| m.registers).unwrap_or_default();
         let look = look(&file.path, Box::new(file.open()?.0), registers)?;
@@ -42,7 +44,7 @@ impl CaptureFile {
             manifest,
             ..Facts::of(kind, Shape::Capture)
         };
-        Ok(CaptureFile { file, facts, look, surveyed: None, follows: false })
+        Ok(CaptureFile { file, facts, look, surveyed: None, follows: false, telemetry })
     }
 
     /// True if stamps in the packets say where they queued.

@@ -135,7 +135,7 @@ impl Surveyed {
         (stamped, stem): (bool, &str),
         filter: &CaptureFilter,
     ) -> Result<Surveyed, Problems> {
-        let Reading { mut survey, interfaces, lost } = reading;
+        let Reading { mut survey, interfaces, lost, .. } = reading;
         survey.end();
         let rtts = RoundTrips::of(&survey.links.links);
         let (sorting, taken, notes) = if stamped {
@@ -208,18 +208,42 @@ impl Surveyed {
     }
 }
 
+/// Tells title and name of the format that a frame with these headers looks like, if that is one of telemetry.
+pub type Telemetry = fn(&Headers, &[u8]) -> Option<(&'static str, &'static str)>;
+
 /// The first reading of a capture, or of several that follow one another.
 pub struct Reading {
     survey: Survey,
     interfaces: Vec<Interface>,
     /// Packets that the capturing side lost.
     lost: u64,
+    /// Recogniser of datagrams that look like telemetry, and the number of those by title and name of its format.
+    is_telemetry: Telemetry,
+    telemetry: BTreeMap<(&'static str, &'static str), u64>,
 }
+
+/// Datagrams that look like telemetry from which on that is told: few bytes look like a message.
+const TOLD: u64 = 3;
 
 impl Reading {
     /// `without_fcs`: frames count without check sequence and padding; `transfers`: those over TCP are told apart.
-    pub fn new(without_fcs: bool, transfers: bool) -> Reading {
-        Reading { survey: Survey::new(without_fcs, transfers), interfaces: Vec::new(), lost: 0 }
+    pub fn new(without_fcs: bool, transfers: bool, is_telemetry: Telemetry) -> Reading {
+        Reading {
+            is_telemetry,
+            survey: Survey::new(without_fcs, transfers),
+            interfaces: Vec::new(),
+            lost: 0,
+            telemetry: BTreeMap::new(),
+        }
+    }
+
+    /// Notes on datagrams that look like telemetry.
+    pub fn looks(&self) -> Vec<String> {
+        let told = self.telemetry.iter().filter(|(_, count)| **count >= TOLD);
+        let note = |((title, name), count): (&(&str, &str), &u64)| {
+            format!("{count} of its packets look like {title}, and count as traffic like the others: --format {name} reads what they say")
+        };
+        told.map(note).collect()
     }
 
     /// Time of the latest frame [ps].
@@ -238,7 +262,11 @@ impl Reading {
         // What is damaged is reported when the capture is read again.
         while let Ok(Some(frame)) = capture.next_frame() {
             if frame.time_ps >= 0 && !frame.is_notice_only() {
-                self.survey.see(&frame, frame.headers().as_ref());
+                let headers = frame.headers();
+                if let Some(found) = headers.as_ref().and_then(|headers| (self.is_telemetry)(headers, frame.data)) {
+                    *self.telemetry.entry(found).or_default() += 1;
+                }
+                self.survey.see(&frame, headers.as_ref());
             }
             frames += 1;
             if frames % BATCH == 0 && !seen(read.load(Ordering::Relaxed) as f64 / size.max(1) as f64) {

@@ -89,7 +89,8 @@ pub fn nothing_in(place: &str) -> Finding {
         count: 0,
         bytes: None,
         words: "there is no record in it, so there is nothing that could be trusted".into(),
-        hint: "was the capture stopped before the first packet, or is what was asked for not in it?".into(),
+        hint: "was it stopped before the first packet, or the second look at the counters, or is what was asked for not in it?"
+            .into(),
     }
 }
 

@@ -31,6 +31,8 @@ pub enum Value {
     Total(u64, Option<u8>),
     /// Counted since the look before.
     Since(u64),
+    /// Mean rate since the look before, in thousandths of a bit each second; 8000 of one count each second.
+    Rate(u64),
 }
 
 /// One look at the counters of a port.
@@ -140,6 +142,7 @@ impl Series {
             match value {
                 None => {}
                 Some(Value::Since(count)) => *out = Some(count),
+                Some(Value::Rate(rate)) => *out = Some(at_rate(rate, length)),
                 Some(Value::Total(total, bits)) => match running.step(total, bits, most) {
                     Step::By(count) => *out = Some(count),
                     Step::First => began = true,
@@ -171,6 +174,13 @@ impl Series {
         interval.state = state;
         [gap, Some(interval)]
     }
+}
+
+/// Count of an interval [ps] at a rate in thousandths of a bit each second, rounded.
+#[cold]
+fn at_rate(rate: u64, ps: u64) -> u64 {
+    const UNIT: u128 = 8_000 * 1_000_000_000_000;
+    u64::try_from((u128::from(rate) * u128::from(ps) + UNIT / 2) / UNIT).unwrap_or(u64::MAX)
 }
 
 /// Frame bytes by frame that take time on the wire and are in no counter.

@@ -1,9 +1,11 @@
 //! Captures: pcap and pcapng.
 
+use super::feeds::{int_reports, netflow, sflow};
 use super::{Format, Inspected, Mapping, Start};
 use crate::capture::CaptureFile;
 use crate::input::file::SourceFile;
 use crate::input::problem::{Problem, Problems};
+use fanin_wire::Headers;
 
 /// Format of pcap files, with times in microseconds or nanoseconds, of either order of bytes.
 pub struct Pcap;
@@ -16,7 +18,18 @@ fn inspect(file: SourceFile, kind: &'static str, mapping: Option<&Mapping>) -> R
         let problem = Problem::new("has no effect: a capture has no columns").file(&file.path).column("columns");
         return Err(problem.value(mapping.to_string()).into());
     }
-    Ok(Inspected::Capture(Box::new(CaptureFile::inspect(file, kind)?)))
+    Ok(Inspected::Capture(Box::new(CaptureFile::inspect(file, kind, telemetry)?)))
+}
+
+/// Title and name of the format whose datagrams a frame with these headers looks like, if it is one of telemetry.
+fn telemetry(headers: &Headers, frame: &[u8]) -> Option<(&'static str, &'static str)> {
+    if headers.protocol != 17 {
+        return None;
+    }
+    let is = [sflow::is_datagram_of, netflow::is_datagram_of, int_reports::is_datagram_of];
+    let formats = [sflow::SFLOW, netflow::NETFLOW, int_reports::REPORTS];
+    let found = is.iter().position(|is| is(headers, frame))?;
+    Some((formats[found].title, formats[found].name))
 }
 
 impl Format for Pcap {

@@ -25,13 +25,33 @@ const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 struct CsvRows {
     lines: Lines,
     width: usize,
+    /// Bytes of the last value of the row before; 0 before the first.
+    before: usize,
+    /// The line that was cut and is left out, and true where one was read that may have been cut.
+    left_out: Option<u64>,
+    open: bool,
 }
+
+/// Note on a last line that was read and has no end.
+const OPEN: &str = "its last line has no end: if the file was cut there, the last value of that line is a part of one";
 
 impl Rows for CsvRows {
     #[inline]
     fn read(&mut self) -> Result<bool, RowError> {
-        match self.lines.read() {
-            Ok(true) if self.lines.len() == self.width => Ok(true),
+        let read = self.lines.read();
+        if self.lines.is_open() && matches!(read, Ok(true)) {
+            // Nothing tells a value from a part of one, but that it is shorter than the one before.
+            if self.before > 0 && (self.lines.len() < self.width || self.lines.last_length() < self.before) {
+                self.left_out = Some(self.lines.line());
+                return Ok(false);
+            }
+            self.open = true;
+        }
+        match read {
+            Ok(true) if self.lines.len() == self.width => {
+                self.before = self.lines.last_length();
+                Ok(true)
+            }
             Ok(true) => {
                 let message = format!("there are {} values, and {} in the first line", self.lines.len(), self.width);
                 Err(RowError::Row(Problem::new(message)))
@@ -49,6 +69,11 @@ impl Rows for CsvRows {
     #[inline]
     fn line(&self) -> u64 {
         self.lines.line()
+    }
+
+    fn ended(&self) -> Option<String> {
+        let left_out = |line| format!("the file ends within line {line}: that row was left out");
+        self.left_out.map(left_out).or_else(|| self.open.then(|| OPEN.into()))
     }
 }
 
@@ -138,7 +163,7 @@ fn open(mut input: Box<dyn BufRead + Send>, from: Origins, mapping: Option<&Mapp
     // Without names the columns go by their numbers, and the first line is a row like the others.
     let headless = are_values(&cells);
     let names: Vec<String> = if headless { (1..=cells.len()).map(|n| n.to_string()).collect() } else { cells };
-    let mut rows = CsvRows { lines, width: names.len() };
+    let mut rows = CsvRows { lines, width: names.len(), before: 0, left_out: None, open: false };
     // The first values show units that names do not. A first line of values that is wrong is reported with the others.
     let (mut ahead, mut wrong) = (headless, Vec::new());
     while !ahead && wrong.len() < LOOK {

@@ -152,6 +152,8 @@ struct Lines {
     gauge: Arc<Gauge>,
     line: Vec<u8>,
     number: u64,
+    /// True if the present line is the last, and has no end.
+    open: bool,
 }
 
 /// Kind of a line.
@@ -177,6 +179,7 @@ impl Lines {
                     if self.gauge.is_cut() || (self.line.is_empty() && !long) {
                         return Ok(Line::End);
                     }
+                    self.open = true;
                     break;
                 }
                 let length = match memchr::memchr(b'\n', part) {
@@ -273,6 +276,10 @@ struct JsonRows {
     found: Vec<Found>,
     text: Vec<u8>,
     path: Vec<u8>,
+    /// True once a row was read.
+    begun: bool,
+    /// True if the last line was cut, and is left out.
+    cut: bool,
 }
 
 impl JsonRows {
@@ -280,8 +287,16 @@ impl JsonRows {
     pub fn new(input: Box<dyn BufRead + Send>, gauge: Arc<Gauge>, columns: &[String], bound: &mut [Bound]) -> Self {
         let wanted: Vec<String> = bound.iter().map(|b| columns[b.index].clone()).collect();
         bound.iter_mut().enumerate().for_each(|(place, b)| b.index = place);
-        let lines = Lines { input, gauge, line: Vec::new(), number: 0 };
-        JsonRows { lines, found: vec![Found::Nowhere; wanted.len()], wanted, text: Vec::new(), path: Vec::new() }
+        let lines = Lines { input, gauge, line: Vec::new(), number: 0, open: false };
+        JsonRows {
+            lines,
+            found: vec![Found::Nowhere; wanted.len()],
+            wanted,
+            text: Vec::new(),
+            path: Vec::new(),
+            begun: false,
+            cut: false,
+        }
     }
 
     /// The names of the values.
@@ -315,7 +330,7 @@ impl Rows for JsonRows {
             Line::TooLong => return Err(RowError::Row(too_long())),
             Line::There => {}
         }
-        let JsonRows { lines, wanted, found, text, path } = self;
+        let JsonRows { lines, wanted, found, text, path, begun, cut } = self;
         found.fill(Found::Nowhere);
         text.clear();
         let line = lines.line.trim_ascii_end();
@@ -346,13 +361,21 @@ impl Rows for JsonRows {
             };
         };
         if let Err(wrong) = walk(line, path, &mut seen) {
+            // An object without its end, where the file has none either.
+            if *begun && lines.open && wrong.at >= line.len() {
+                *cut = true;
+                return Ok(false);
+            }
             return Err(RowError::Row(no_json(line, wrong)));
         }
         match odd {
             Some((place, what)) => {
                 Err(RowError::Row(Problem::new(what).column(wanted[place].clone()).accepted("one value by row")))
             }
-            None => Ok(true),
+            None => {
+                *begun = true;
+                Ok(true)
+            }
         }
     }
 
@@ -369,6 +392,10 @@ impl Rows for JsonRows {
     fn line(&self) -> u64 {
         self.lines.number
     }
+
+    fn ended(&self) -> Option<String> {
+        self.cut.then(|| format!("the file ends within line {}: that row was left out", self.lines.number))
+    }
 }
 
 /// Columns of a file: paths of the values in its first lines.
@@ -376,7 +403,7 @@ impl Rows for JsonRows {
 /// # Errors
 /// None of these lines is an object; there are too many columns.
 fn columns(input: Box<dyn BufRead + Send>, gauge: Arc<Gauge>, path: &Path) -> Result<Vec<Column>, Problems> {
-    let mut lines = Lines { input, gauge, line: Vec::new(), number: 0 };
+    let mut lines = Lines { input, gauge, line: Vec::new(), number: 0, open: false };
     let mut index: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     let mut columns: Vec<Column> = Vec::new();
     let mut wrong: Problems = Vec::new();

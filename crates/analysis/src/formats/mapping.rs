@@ -1,7 +1,12 @@
 //! Mapping of a table's columns to their meaning and unit.
 
+mod unit;
+
+pub use unit::Unit;
+
 use crate::input::number::DATES;
 use crate::input::problem::{did_you_mean, listed, shortened, Problem, Problems};
+use unit::{example, Said, SIZES, SPEEDS, TIMES};
 
 /// Role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,6 +103,11 @@ impl Role {
         }
     }
 
+    /// True of counters of bytes.
+    const fn is_in_bytes(self) -> bool {
+        matches!(self, Role::Bytes | Role::Arrived)
+    }
+
     /// Names by which the column often goes, in order of preference, without units; `.`, `-`
     /// and spaces stand for `_`.
     const fn common(self) -> &'static [&'static str] {
@@ -152,152 +162,17 @@ impl Role {
             Role::Replaced | Role::AtHead | Role::Syn => "flag (0 or 1)",
             Role::Port | Role::Flow => "none",
             Role::Bytes | Role::Arrived => {
-                "total, total(32), total(64) (a running count of bytes), since (bytes since the row before, or in the interval)"
+                "total, total(32), total(64) (a running count of bytes), since (bytes since the row before, or in the interval), \
+                 rate(bps), rate(B/s) (a mean over that time); in other units total(kB), since(Mbit), rate(Mbps)"
             }
             Role::Packets | Role::Drops | Role::Marks => {
-                "total, total(32), total(64) (a running count), since (since the row before, or in the interval)"
+                "total, total(32), total(64) (a running count), since (since the row before, or in the interval), rate (a mean \
+                 each second over that time)"
             }
             Role::Watermark => "B, KB, MB, KiB, MiB, packets(SIZE), cells(SIZE), segments(SIZE), for example cells(208B)",
             Role::Interval => "ps, ns, us, ms, s",
-            Role::Speed => "bps, Mbps, Gbps",
+            Role::Speed => "bps, kbps, Mbps, Gbps",
         }
-    }
-}
-
-/// Unit of a column's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// A multiple of the base unit: picoseconds of a time, bytes of a size.
-    Steps(u64),
-    /// A date and time in text.
-    Iso,
-    /// True or false, 0 or 1.
-    Flag,
-    /// A running count: each rise is so many. Of counters, the bits that it has, where that is known.
-    Total,
-    TotalOf(u8),
-    /// A count since the row before, or in the interval.
-    Since,
-    /// The two ECN bits.
-    Ecn,
-    /// A name or a number that stands for itself.
-    Name,
-}
-
-const TIMES: [(&str, u64); 8] = [
-    ("ps", 1),
-    ("ns", 1_000),
-    ("us", 1_000_000),
-    ("µs", 1_000_000),
-    ("ms", 1_000_000_000),
-    ("s", 1_000_000_000_000),
-    ("sec", 1_000_000_000_000),
-    ("seconds", 1_000_000_000_000),
-];
-
-const SIZES: [(&str, u64); 9] = [
-    ("B", 1),
-    ("bytes", 1),
-    ("byte", 1),
-    ("KB", 1_000),
-    ("kB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-];
-
-const SPEEDS: [(&str, u64); 3] = [("bps", 1), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000)];
-
-/// Largest packet or cell [bytes]: a jumbo frame's length field.
-const LARGEST: u64 = 65_535;
-
-impl Unit {
-    /// Reads the unit of a role.
-    ///
-    /// # Errors
-    /// A problem without its place.
-    fn read(role: Role, text: &str) -> Result<Unit, Problem> {
-        let text = text.trim();
-        let find = |units: &[(&str, u64)]| units.iter().find(|(name, _)| *name == text).map(|(_, steps)| Unit::Steps(*steps));
-        let found = match role {
-            Role::Time if text == "iso" => Some(Unit::Iso),
-            Role::Time => find(&TIMES),
-            Role::Queue | Role::Watermark => match text.split_once('(') {
-                Some((kind, size)) => return counted(role, text, kind.trim(), size),
-                None => find(&SIZES),
-            },
-            Role::Frame | Role::Payload => find(&SIZES[..3]),
-            Role::Marked if text == "ecn" => Some(Unit::Ecn),
-            Role::Dropped if text == "total" => Some(Unit::Total),
-            Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn => (text == "flag").then_some(Unit::Flag),
-            Role::Port | Role::Flow => None,
-            Role::Bytes | Role::Arrived | Role::Packets | Role::Drops | Role::Marks => match text {
-                "total" => Some(Unit::Total),
-                "total(32)" => Some(Unit::TotalOf(32)),
-                "total(64)" => Some(Unit::TotalOf(64)),
-                "since" => Some(Unit::Since),
-                _ => None,
-            },
-            Role::Interval => find(&TIMES),
-            Role::Speed => find(&SPEEDS),
-        };
-        found.ok_or_else(|| {
-            let problem = Problem::new("is no unit of it").column(role.name()).value(text).accepted(role.accepted());
-            if matches!(text, "packets" | "cells" | "segments" | "pkts") {
-                return problem.suggestion(format!("say how large one is, for example {text}({})", example(text)));
-            }
-            let units = match role {
-                Role::Time | Role::Interval => &TIMES[..],
-                Role::Speed => &SPEEDS[..],
-                _ => &SIZES[..],
-            };
-            let meant = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(name, _)| *name);
-            problem.maybe(meant.map(|name| format!("did you mean '{name}'?")))
-        })
-    }
-
-    /// Name of the unit in notes.
-    pub fn describe(self, role: Role) -> String {
-        let units: &[(&str, u64)] = match role {
-            Role::Time | Role::Interval => &TIMES,
-            Role::Speed => &SPEEDS,
-            _ => &SIZES,
-        };
-        match self {
-            Unit::Steps(steps) => match units.iter().find(|(_, s)| *s == steps) {
-                Some((name, _)) => (*name).to_string(),
-                None => format!("{steps} B each"),
-            },
-            Unit::Iso => "date and time".to_string(),
-            Unit::Flag => "yes or no".to_string(),
-            Unit::Total => "running count".to_string(),
-            Unit::TotalOf(bits) => format!("running count of {bits} bits"),
-            Unit::Since => "count since the row before".to_string(),
-            Unit::Ecn => "ECN bits".to_string(),
-            Unit::Name => "a name".to_string(),
-        }
-    }
-}
-
-fn example(kind: &str) -> &'static str {
-    match kind {
-        "cells" => "208B",
-        "segments" => "512B",
-        _ => "1518B",
-    }
-}
-
-/// `packets(1518B)`, `cells(208)`, `segments(512B)`.
-fn counted(role: Role, text: &str, kind: &str, size: &str) -> Result<Unit, Problem> {
-    let wrong = |message: &str| Problem::new(message).column(role.name()).value(text).accepted(role.accepted());
-    if !matches!(kind, "packets" | "packet" | "pkts" | "cells" | "cell" | "segments" | "segment") {
-        return Err(wrong("is no unit of it"));
-    }
-    let digits = size.strip_suffix(')').map(|s| s.trim().trim_end_matches('B').trim()).ok_or_else(|| wrong("lacks its ')'"))?;
-    match digits.parse::<u64>() {
-        Ok(bytes) if (1..=LARGEST).contains(&bytes) => Ok(Unit::Steps(bytes)),
-        _ => Err(wrong("does not say a size from 1 B to 65535 B")),
     }
 }
 
@@ -523,10 +398,10 @@ pub fn bind(mapping: Option<&Mapping>, columns: &[Column]) -> Result<Binding, Pr
             if !binding.columns.is_empty() {
                 let said = binding.columns.iter().map(|b| {
                     let unit = match b.unit {
-                        Unit::Steps(_) | Unit::Iso | Unit::Ecn | Unit::Total | Unit::TotalOf(_) | Unit::Since => {
+                        Unit::Flag | Unit::Name => String::new(),
+                        _ => {
                             format!(" [{}]", b.unit.describe(b.role))
                         }
-                        Unit::Flag | Unit::Name => String::new(),
                     };
                     format!("{} = '{}'{unit}", b.role.name(), shortened(&columns[b.index].name))
                 });
@@ -536,6 +411,17 @@ pub fn bind(mapping: Option<&Mapping>, columns: &[Column]) -> Result<Binding, Pr
                 binding.notes.push(format!("columns were guessed by their names: {said}{unused}; --columns says otherwise"));
             }
         }
+    }
+    for bound in binding.columns.iter().filter(|bound| matches!(bound.unit, Unit::Rate(_))) {
+        let own = if binding.columns.iter().any(|bound| bound.role == Role::Interval) {
+            "its interval"
+        } else {
+            "the time since the row before"
+        };
+        binding.notes.push(format!(
+            "each rate in '{}' is taken as the mean over {own}: one over a longer window smears bursts",
+            shortened(&columns[bound.index].name)
+        ));
     }
     // What is missing is only worth saying where nothing else explains it.
     if problems.is_empty() {
@@ -552,7 +438,11 @@ pub fn bind(mapping: Option<&Mapping>, columns: &[Column]) -> Result<Binding, Pr
             problems.push(lacks(Role::Time));
         }
         if binding.get(Role::Queue).is_none() && binding.get(Role::Frame).is_none() && !binding.counts() {
-            problems.push(lacks(Role::Queue));
+            let problem = lacks(Role::Queue);
+            problems.push(match (counter(columns), &problem.suggestion) {
+                (Some(counter), Some(columns)) => Problem { suggestion: Some(format!("{counter}; {columns}").into()), ..problem },
+                _ => problem,
+            });
         }
     }
     if problems.is_empty() {
@@ -629,7 +519,13 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
                 return;
             }
         },
-        (Role::Speed, None) => suffix_unit(role, &column.name).1.unwrap_or(Unit::Steps(1)),
+        (Role::Speed, None) => match suffix_unit(role, &column.name).1 {
+            Some(unit) => unit,
+            None => {
+                problems.push(no_unit(role, column, "Mbps", "bits each second, or a multiple of them"));
+                return;
+            }
+        },
         (Role::Frame | Role::Payload, None) => Unit::Steps(1),
         (Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn, None) => Unit::Flag,
         (Role::Port | Role::Flow, None) => Unit::Name,
@@ -639,6 +535,8 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
 
 /// Speed of a port in Mb/s, as the interfaces table names it.
 const HIGH_SPEED: &str = "ifhighspeed";
+/// That in bits each second (RFC 2863).
+const SPEED: &str = "ifspeed";
 
 /// Choice of a column that says the speed of each port, where there is one and it is not bound.
 pub fn unused_speed<'a>(names: impl IntoIterator<Item = &'a str>, bound: &[Bound]) -> Option<String> {
@@ -662,22 +560,65 @@ pub fn other_units<'a>(
     })
 }
 
-/// Parts of names of counters that count no bytes.
-const NO_BYTES: [&str; 20] = [
-    "bit", "bits", "kbit", "kbits", "mbit", "mbits", "gbit", "gbits", "bps", "kbps", "mbps", "gbps", "kb", "kib", "kbyte",
-    "kbytes", "mb", "mib", "mbyte", "mbytes",
-];
-
-/// Columns that are read as counters of bytes and whose names say another unit: their place among the columns, and that unit.
+/// Columns that are read as counters of bytes in another unit than their names say: their place among the columns, how they are read, what
+/// their names say, and the choice that reads them so.
 pub fn no_bytes<'a>(
     bound: &'a [Bound],
     name: impl Fn(usize) -> &'a str + 'a,
-) -> impl Iterator<Item = (usize, &'static str)> + 'a {
-    let counts = |bound: &&Bound| matches!(bound.role, Role::Bytes | Role::Arrived);
+) -> impl Iterator<Item = (usize, String, &'static str, String)> + 'a {
+    let counts = |bound: &&Bound| bound.role.is_in_bytes() || matches!(bound.role, Role::Packets | Role::Drops | Role::Marks);
     bound.iter().filter(counts).filter_map(move |bound| {
-        let name = plain_name(name(bound.index));
-        let said = NO_BYTES.into_iter().find(|unit| name.split(['_', '(', ')', '[', ']']).any(|part| part == *unit))?;
-        Some((bound.index, said))
+        let said = Said::of(&plain_name(name(bound.index)))?;
+        if !bound.role.is_in_bytes() {
+            let counted = matches!(bound.unit, Unit::Total | Unit::TotalOf(_) | Unit::Since);
+            let choice = format!("{}={}:rate", bound.role.name(), name(bound.index));
+            return (said.is_rate() && counted).then(|| (bound.index, "a count".into(), "a rate", choice));
+        }
+        let choice = said.instead_of(bound.unit)?;
+        let read = match bound.unit {
+            Unit::Total | Unit::TotalOf(_) | Unit::Since => "bytes".into(),
+            unit => unit.describe(bound.role),
+        };
+        // `octets_rate` says bytes, and that they are those of a second.
+        let is_counted = said.is_rate() && !matches!(bound.unit, Unit::Rate(_));
+        let part = said.part.filter(|part| !is_counted || part.ends_with("bps")).unwrap_or("a rate");
+        Some((bound.index, read, part, format!("{}={}:{choice}", bound.role.name(), name(bound.index))))
+    })
+}
+
+/// Parts of names that counters of what left a port go by.
+const TRAFFIC: [&str; 10] = ["octets", "bytes", "out", "tx", "transmit", "sent", "traffic", "throughput", "bandwidth", "egress"];
+/// Those of what came in, which is no port's that it leaves by.
+const CAME_IN: [&str; 6] = ["rx", "in", "receive", "received", "ingress", "input"];
+
+/// How a column is given that seems to be a counter of what left a port, which nothing is guessed of.
+fn counter(columns: &[Column]) -> Option<String> {
+    let parts = |name: &str, known: &[&str]| name.split(['_', '(', ')', '[', ']', '/']).any(|part| known.contains(&part));
+    let plain = || {
+        let all = columns.iter().map(|column| (column, plain_name(&column.name)));
+        all.filter(|(_, name)| !parts(name, &CAME_IN))
+    };
+    let is_traffic = |name: &String| parts(name, &TRAFFIC);
+    let said = |(column, name): (_, String)| Some((column, Said::of(&name)?.choices()));
+    let (column, choices): (&Column, _) = plain()
+        .filter(|(_, name)| is_traffic(name))
+        .find_map(said)
+        .or_else(|| plain().find_map(said))
+        .or_else(|| plain().find(|(_, name)| is_traffic(name)).map(|(column, _)| (column, Vec::new())))?;
+    let name = &column.name;
+    let quote = if name.contains([',', ':', '=']) { "\"" } else { "" };
+    let given = |unit: &str| format!("bytes={quote}{name}{quote}:{unit}");
+    Some(match choices.as_slice() {
+        [total, since, rate] => format!(
+            "'{name}' may be a counter: {} if it is a running count, {since} if each row has its own, {rate} if it is a rate",
+            given(total)
+        ),
+        [rate] => format!("'{name}' may be a counter: {}", given(rate)),
+        [] => format!(
+            "'{name}' may be a counter: {} of a running count of bytes, or rate(Mbps), since(kB), total(Mbit) …",
+            given("total")
+        ),
+        rates => format!("'{name}' may be a counter: {} or {}", given(&rates[0]), rates[1..].join(" or ")),
     })
 }
 
@@ -753,6 +694,7 @@ fn suffix_unit(role: Role, name: &str) -> (String, Option<Unit>) {
         Role::Time | Role::Interval => &TIMES,
         Role::Queue | Role::Frame | Role::Watermark => &SIZES,
         Role::Speed if plain_name(name) == HIGH_SPEED => return (lower, Some(Unit::Steps(1_000_000))),
+        Role::Speed if plain_name(name) == SPEED => return (lower, Some(Unit::Steps(1))),
         Role::Speed => &SPEEDS,
         _ => return (lower, None),
     };

@@ -19,8 +19,10 @@ mod text;
 
 pub use self::arrow::{is_schema, message_length};
 pub use self::csv::has_values;
+pub use self::feeds::captured::{received, RECEIVED};
 pub use self::feeds::ipfix::is_whole as is_ipfix;
-pub use self::feeds::sflow::{is_datagram as is_sflow, received, RECEIVED};
+pub use self::feeds::netflow::{is_version_9 as is_netflow, PORT as NETFLOW_PORT};
+pub use self::feeds::sflow::{is_datagram as is_sflow, PORT as SFLOW_PORT};
 pub use self::parquet::rows as parquet_rows;
 pub use flows::learn_flows;
 pub use mapping::Mapping;
@@ -183,6 +185,11 @@ pub fn titles() -> Vec<&'static str> {
     FORMATS.iter().map(|format| format.title()).collect()
 }
 
+/// Names of all formats, by which the user says one.
+pub fn names() -> Vec<&'static str> {
+    FORMATS.iter().map(|format| format.name()).collect()
+}
+
 /// True if a stream with this beginning is telemetry, and whether its messages are lines.
 pub fn feed(start: &[u8]) -> (bool, bool) {
     let format = FORMATS.iter().find(|format| format.recognises(Start::Bytes(start)));
@@ -232,7 +239,11 @@ pub fn inspect(place: &Place, mapping: Option<&Mapping>) -> Result<Inspected, Pr
         bytes.truncate(text);
     }
     let start = if found == Found::Folder { Start::Folder } else { Start::Bytes(&bytes) };
-    let Some(format) = FORMATS.iter().find(|format| format.recognises(start)) else {
+    let is_it = |format: &&&dyn Format| match place.format {
+        Some(name) => format.name() == name,
+        None => format.recognises(start),
+    };
+    let Some(format) = FORMATS.iter().find(is_it) else {
         return Err(unknown(&bytes).file(path).accepted(accepted()).into());
     };
     if file.packing != Packing::Plain && !format.may_be_packed() {

@@ -115,6 +115,9 @@ struct Documents {
     port: String,
     line: u64,
     read: u64,
+    /// True once a document has come whole; and the line in which one begins that was cut.
+    whole: bool,
+    cut: Option<u64>,
     /// Beginning of the next document, while the rest has not come.
     begun: Begun,
     paused: bool,
@@ -123,7 +126,20 @@ struct Documents {
 impl Documents {
     fn open(file: &SourceFile) -> Result<Self, Problem> {
         let (input, Origins { path, size, packing, gauge, port }) = Origins::open(file)?;
-        Ok(Documents { input, gauge, path, size, packing, port, line: 0, read: 0, begun: Begun::default(), paused: false })
+        Ok(Documents {
+            input,
+            gauge,
+            path,
+            size,
+            packing,
+            port,
+            line: 0,
+            read: 0,
+            whole: false,
+            cut: None,
+            begun: Begun::default(),
+            paused: false,
+        })
     }
 
     fn problem(&self, what: impl Into<String>, line: u64) -> Problem {
@@ -148,7 +164,13 @@ impl Documents {
                 return match depth {
                     0 => Ok(None),
                     _ if self.gauge.is_cut() => Ok(None),
-                    _ => Err(self.problem("begins a list that does not end", begin)),
+                    _ if self.whole => {
+                        self.cut = Some(begin);
+                        Ok(None)
+                    }
+                    _ => Err(self
+                        .problem("begins a list that does not end: the only document was cut", begin)
+                        .accepted("whole outputs of tc -s -j qdisc")),
                 };
             }
             self.line += 1;
@@ -195,6 +217,7 @@ impl Documents {
                 let document: Value =
                     serde_json::from_slice(whole).map_err(|e| self.problem(format!("is no JSON: {e}"), begin))?;
                 let Value::Array(qdiscs) = document else { return Err(self.problem("is no list of qdiscs", begin)) };
+                self.whole = true;
                 return Ok(Some(Document { time, line: begin, qdiscs }));
             }
         }
@@ -295,6 +318,11 @@ impl TraceReader for Looks {
             context
                 .note(format!("{file}: one look at the queues, which shows no burst: a series has a time before each document"));
         }
+        context.notes.extend(
+            self.documents
+                .cut
+                .map(|line| format!("{file}: ends within the document that begins in line {line}, which is not read")),
+        );
         for (name, count) in self.before.iter().take(NAMED) {
             context.note(format!("{file}: {name}: {count} packets had been dropped before the first document"));
         }

@@ -22,12 +22,14 @@ pub struct Place {
     pub path: PathBuf,
     pub shown: PathBuf,
     pub shelf: Shelf,
+    /// Name of its format, where the user says it.
+    pub format: Option<&'static str>,
 }
 
 impl Place {
     /// A file of this machine that is named by its path.
     pub fn of(path: &Path) -> Self {
-        Place { path: path.to_path_buf(), shown: path.to_path_buf(), shelf: Shelf::default() }
+        Place { path: path.to_path_buf(), shown: path.to_path_buf(), shelf: Shelf::default(), format: None }
     }
 
     /// Opens the file.

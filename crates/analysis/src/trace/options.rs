@@ -4,8 +4,7 @@ use super::source::Source;
 use super::time_argument::{self, in_order, looks_like_a_date, Dated};
 use crate::bursts::scale::SHARE;
 use crate::capture::filter::{CaptureFilter, Target};
-use crate::formats::Mapping;
-use crate::formats::REPORTED;
+use crate::formats::{names as format_names, Mapping, REPORTED};
 use crate::input::at::Shelf;
 use crate::input::file::Place;
 use crate::input::problem::{did_you_mean, listed, Problem, Problems};
@@ -67,6 +66,8 @@ pub struct Options {
     pub dates: [Option<Dated>; 2],
     /// Filter of captures' frames.
     pub filter: CaptureFilter,
+    /// Name of the format of all files, where the user says it.
+    pub format: Option<&'static str>,
     /// Settings of burst detection; `rate` and `detect` are put in for each port.
     pub settings: Settings,
 }
@@ -75,10 +76,11 @@ pub struct Options {
 /// they count of a frame within a percent.
 const RATE_TOLERANCE: f64 = 0.01;
 
-const KEYS: [&str; 32] = [
+const KEYS: [&str; 33] = [
     "paths",
     "port",
     "columns",
+    "format",
     "sort",
     "transfers",
     "by",
@@ -153,6 +155,7 @@ impl Options {
         options.transfers = reading.truth("transfers", false);
         options.by = reading.by();
         options.filter = reading.capture_filter();
+        options.format = reading.format();
         options.columns = options.mapping(&mut reading);
         if options.paths.is_empty() {
             reading.problems.push(Problem::new("names no file").column("paths").accepted("a result folder, or files"));
@@ -286,7 +289,7 @@ impl Options {
     /// A file with its name in messages.
     pub(super) fn place(&self, path: &Path) -> Place {
         let shown = self.shown.get(path).map_or(path, PathBuf::as_path);
-        Place { path: path.to_path_buf(), shown: shown.to_path_buf(), shelf: self.shelf.clone() }
+        Place { path: path.to_path_buf(), shown: shown.to_path_buf(), shelf: self.shelf.clone(), format: self.format }
     }
 
     /// Settings with the threshold for this kind of detection.
@@ -303,7 +306,7 @@ impl Options {
         let text = |v: Option<String>| v.map_or(Value::Null, Value::String);
         let s = &self.settings;
         let rate = by == By::Rate;
-        json!({
+        let mut reported = json!({
             "by": if rate { "rate" } else { "queue" },
             "port": self.ports,
             "rate_bps": s.rate.map(BitRate::bps),
@@ -333,7 +336,12 @@ impl Options {
             "rate_tolerance": self.buffer.map(|_| self.tolerance()),
             "fcs": !self.without_fcs,
             "idle_before": s.idle_before,
-        })
+        });
+        // Named where it is not that which the files show.
+        if let Some(format) = self.format {
+            reported["format"] = json!(format);
+        }
+        reported
     }
 }
 
@@ -437,6 +445,20 @@ impl<'a> Reading<'a> {
             Err(error) => self.wrong(key, &value, &error.to_string(), time_argument::ACCEPTED),
         }
         (None, None)
+    }
+
+    fn format(&mut self) -> Option<&'static str> {
+        let value = self.get("format")?;
+        let known = format_names();
+        let found = value.as_str().and_then(|name| known.iter().find(|known| **known == name).copied());
+        if found.is_none() {
+            let problem = Problem::new("is no format")
+                .column("format")
+                .value(value.as_str().map_or_else(|| value.to_string(), str::to_string));
+            let meant = did_you_mean(value.as_str().unwrap_or_default(), known.iter().copied());
+            self.problems.push(problem.accepted(listed(known)).maybe(meant));
+        }
+        found
     }
 
     fn buffer(&mut self) -> Option<Buffer> {

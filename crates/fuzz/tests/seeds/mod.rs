@@ -229,6 +229,26 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
         let [low, high] = u16::to_le_bytes(first);
         add("live", &[how, low, high, piece], bytes);
     }
+    let table = "Microburst Statistics\nEth1/1|U0|310128|2026/11/21 08:00:00:081725|832000|2026/11/21 08:00:00:081825|9000|2026/11/21 08:00:00:081925|200.00 us\n";
+    // Flows of NetFlow 9 (RFC 3954): addresses, bytes, the interface, begin and end by uptime, a datagram of 80 bytes; twice.
+    let flows = |number: u8| {
+        let header = [0, 9, 0, 2, 0, 0, 0xea, 0x60, 0x65, 0x53, 0xf1, 0, 0, 0, 0, number, 0, 0, 0, 8];
+        let template = [0, 0, 0, 32, 1, 0x2c, 0, 6, 0, 8, 0, 4, 0, 12, 0, 4, 0, 1, 0, 4, 0, 14, 0, 4, 0, 22, 0, 4, 0, 21, 0, 4];
+        let record = [1, 0x2c, 0, 28, 10, 0, 0, 1, 10, 0, 0, 2, 0, 0, 0x40, 0, 0, 0, 0, 5, 0, 0, 0x27, 0x10, 0, 0, 0x4e, 0x20];
+        [&header[..], &template, &record].concat()
+    };
+    let flows = [flows(1), flows(2)].concat();
+    for (how, first, piece, bytes) in [
+        (0, 0, 40, table.as_bytes()),
+        (0, 3_000, 90, &example("bursts.json")[..]),
+        (32, 1_000, 60, &example("int.pcap")[..6_000]),
+        (4, 1_000, 120, &example("flows.pcap")[..8_000]),
+        (4, 70, 9, &flows[..]),
+        (12, 0, 20, &flows[..]),
+    ] {
+        let [low, high] = u16::to_le_bytes(first);
+        add("live", &[how, low, high, piece], bytes);
+    }
     // OTLP: metrics of a resource with one attribute, and a gauge of SONiC with one point (metrics.proto), twice.
     let field = |tag: u8, body: &[u8]| [&[tag << 3 | 2, body.len() as u8][..], body].concat();
     let label = |tag: u8, key: &[u8], value: &[u8]| field(tag, &[field(1, key), field(2, &field(1, value))].concat());
@@ -241,7 +261,6 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
         field(1, &[field(1, &label(1, b"host.name", b"h")), scope].concat())
     };
     add("feed", &[4], &[point(0, 5), point(1, 900_000)].concat());
-    let table = "Microburst Statistics\nEth1/1|U0|310128|2026/11/21 08:00:00:081725|832000|2026/11/21 08:00:00:081825|9000|2026/11/21 08:00:00:081925|200.00 us\n";
     add("feed", &[0], table.as_bytes());
     // Flows of IPFIX (RFC 7011): addresses, a text of variable length, bytes, the interface, a time in seconds.
     let template = b"\x00\x0a\x00\x4c\x65\x53\xf1\x00\0\0\0\0\0\0\0\x08\x00\x02\x00\x20\x01\x2c\x00\x06\

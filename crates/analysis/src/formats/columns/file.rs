@@ -137,14 +137,14 @@ pub fn learn(bound: &[Bound], facts: &mut Facts) {
 pub fn doubt(bound: &[Bound], names: &[String], facts: &mut Facts, file: &std::path::Path) {
     facts.speed_choice = unused_speed(names.iter().map(String::as_str), bound);
     let name = |index: usize| names.get(index).map_or("", String::as_str);
-    facts.doubts.extend(no_bytes(bound, name).map(|(index, said)| Finding {
+    facts.doubts.extend(no_bytes(bound, name).map(|(index, read, said, choice)| Finding {
         code: "unit_contradicts_name",
         level: Level::Doubt,
         place: file.display().to_string(),
         count: 1,
         bytes: None,
-        words: format!("'{}' is read as bytes, and its name says {said}", name(index)),
-        hint: "counters are read in bytes: give a column of bytes, or convert it".into(),
+        words: format!("'{}' is read as {read}, and its name says {said}", name(index)),
+        hint: format!("{choice} reads it as its name says"),
     }));
     facts.doubts.extend(other_units(bound, name).map(|(index, role, [said, read])| {
         let (said, read) = (said.describe(role), read.describe(role));

@@ -103,6 +103,7 @@ pub fn wrong(role: Role, unit: Unit, error: NumberError) -> Problem {
         Role::Port | Role::Flow => (error.message(), "text, or a number from 0 on"),
         Role::Watermark => (error.message(), "a number from 0 to 1 TB"),
         Role::Interval => (error.message(), "a length of time, above 0 and up to a day"),
+        _ if matches!(unit, Unit::TotalIn(_) | Unit::SinceIn(_) | Unit::Rate(_)) => (error.message(), "a number from 0 on"),
         Role::Bytes | Role::Arrived | Role::Packets | Role::Drops | Role::Marks | Role::Speed => {
             (error.message(), "a whole number from 0 to 2^64 - 1")
         }

@@ -3,7 +3,7 @@
 //! Source: BroadView (openstack broadview-lib bst_parser.py, BroadView-Instrumentation bst: realms, order of the values, `time-stamp`). Values
 //! are cells or bytes (`stats-in-…` of the agent), of now or the largest since they were cleared: both are asked for.
 
-use super::documents::{begins, whole, Documents};
+use super::documents::{begins, whole, Document, OfDocuments};
 use super::looks::{Counter, Looks};
 use super::{Decode, Feed, PassedOver, Streamed};
 use crate::counters::Value;
@@ -25,7 +25,7 @@ const COLUMN: &str = "buffer-count";
 const HOW: &str = "say whether they are the largest since they were cleared or those of now, and the unit: \
                    --columns watermark=buffer-count:cells(208B), or queue=buffer-count:B";
 
-fn make(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Problem> {
+fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
     let choices = mapping.map(|mapping| mapping.0.as_slice()).unwrap_or_default();
     let unit = "the report does not say what its values are";
     let [choice] = choices else {
@@ -39,30 +39,28 @@ fn make(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Proble
     let counter = match choice.role {
         Role::Watermark => Counter::Watermark,
         Role::Queue => Counter::Queue,
-        other => return Err(Problem::new("has no meaning here").column(other.name()).value(&choice.column).suggestion(HOW)),
+        other => {
+            return Err(Problem::new("has no meaning here")
+                .column(other.name())
+                .value(&choice.column)
+                .accepted("watermark, queue")
+                .suggestion(HOW))
+        }
     };
     match choice.unit {
-        Some(Unit::Steps(bytes)) if choice.column.eq_ignore_ascii_case(COLUMN) => Ok(Box::new(Reports {
-            documents: Documents::default(),
-            looks: Looks::default(),
-            counter,
-            bytes,
-            file: name.to_string(),
-            values: 0,
-            over: PassedOver::default(),
-        })),
+        Some(Unit::Steps(bytes)) if choice.column.eq_ignore_ascii_case(COLUMN) => {
+            Ok(OfDocuments::made(Reports { looks: Looks::default(), counter, bytes, values: 0, over: PassedOver::default() }))
+        }
         _ => Err(Problem::new(unit).column(choice.role.name()).value(&choice.column).suggestion(HOW)),
     }
 }
 
 /// Decoder of reports.
 struct Reports {
-    documents: Documents,
     looks: Looks,
     counter: Counter,
     /// Bytes of a value's unit.
     bytes: u64,
-    file: String,
     values: u64,
     over: PassedOver,
 }
@@ -86,7 +84,7 @@ impl Reports {
             return Err(problem.accepted("for example 2014-11-18 - 00:15:04"));
         };
         if !zoned {
-            feed.unzoned(&self.file);
+            feed.unzoned();
         }
         let asic = report["asic-id"].as_str().map(str::to_string).or_else(|| whole(&report["asic-id"]).map(|n| n.to_string()));
         let asic = asic.map_or(String::new(), |asic| format!("asic {asic} "));
@@ -109,7 +107,8 @@ impl Reports {
                             .accepted("[QUEUE, PORT, COUNT], or {port, data: [[POOL, COUNT…]]}"));
                     };
                     let Some(count) = whole(&row[*place]) else {
-                        return Err(Problem::new("is no buffer count").column(name).value(row.to_string()));
+                        let problem = Problem::new("has no buffer count").column(name).value(row.to_string());
+                        return Err(problem.accepted(format!("a whole number in place {} of the row", place + 1)));
                     };
                     self.values += 1;
                     let value = Value::Since(count.saturating_mul(self.bytes));
@@ -126,22 +125,19 @@ fn text(value: &Json) -> Option<String> {
     value.as_str().map(|text| text.trim().to_string()).or_else(|| value.as_u64().map(|number| number.to_string()))
 }
 
-impl Decode for Reports {
-    fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
-        let mut documents = std::mem::take(&mut self.documents);
-        let used = documents.read(bytes, end, feed, |report, feed| self.report(&report, feed));
-        self.documents = documents;
-        let used = used?;
-        if end {
-            self.looks.finish(feed)?;
-        }
-        Ok(used)
+impl Document for Reports {
+    fn document(&mut self, report: &Json, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        self.report(report, feed)
     }
 
-    fn finish(&mut self, notes: &mut Vec<String>) {
+    fn end(&mut self, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        self.looks.finish(feed)
+    }
+
+    fn notes(&mut self, count: u64, notes: &mut Vec<String>) {
         notes.push(format!(
-            "{} values in {} reports of BST: of a queue only its occupancy is told, and drops, bytes and flows are in no report",
-            self.values, self.documents.count
+            "{} values in {count} reports of BST: of a queue only its occupancy is told, and drops, bytes and flows are in no report",
+            self.values
         ));
         if self.looks.held {
             notes.push(

@@ -1,6 +1,6 @@
 //! Documents of JSON in a stream, one after another or as elements of a list, each found without reading a byte twice.
 
-use super::Feed;
+use super::{Decode, Feed};
 use crate::input::problem::Problem;
 use serde_json::Value as Json;
 
@@ -16,7 +16,69 @@ pub struct Documents {
     /// True within a list, whose elements are documents.
     listed: bool,
     /// Documents that have come whole.
-    pub count: u64,
+    count: u64,
+}
+
+/// Reader of one document after another.
+pub trait Document: Send {
+    /// Takes a document.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn document(&mut self, document: &Json, feed: &mut Feed<'_>) -> Result<(), Problem>;
+
+    /// Takes the end: nothing more comes.
+    ///
+    /// # Errors
+    /// What is wrong with all of them.
+    fn end(&mut self, _feed: &mut Feed<'_>) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    /// True if the facts of a file need all of it.
+    fn is_read_whole(&self) -> bool {
+        false
+    }
+
+    /// Adds notes for the end of a stream of so many documents.
+    fn notes(&mut self, count: u64, notes: &mut Vec<String>);
+}
+
+/// Decoder of a stream of documents.
+#[derive(Debug, Default)]
+pub struct OfDocuments<D> {
+    documents: Documents,
+    reader: D,
+}
+
+impl<D: Document + 'static> OfDocuments<D> {
+    /// The decoder of a stream whose documents `reader` takes.
+    pub fn made(reader: D) -> Box<dyn Decode> {
+        Box::new(OfDocuments { documents: Documents::default(), reader })
+    }
+}
+
+impl<D: Document> Decode for OfDocuments<D> {
+    fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
+        let OfDocuments { documents, reader } = self;
+        let used = documents.read(bytes, end, feed, |document, feed| reader.document(&document, feed))?;
+        if end {
+            reader.end(feed)?;
+        }
+        Ok(used)
+    }
+
+    fn is_read_whole(&self) -> bool {
+        self.reader.is_read_whole()
+    }
+
+    fn finish(&mut self, notes: &mut Vec<String>) {
+        let Documents { count, listed, depth, .. } = self.documents;
+        self.reader.notes(count, notes);
+        if listed && depth == 0 {
+            notes.push("the list does not end, as in a file that was cut: what came of it was read".into());
+        }
+    }
 }
 
 impl Documents {
@@ -24,7 +86,7 @@ impl Documents {
     ///
     /// # Errors
     /// What is no document, with its place; what `each` says.
-    pub fn read<'a>(
+    fn read<'a>(
         &mut self,
         bytes: &[u8],
         end: bool,
@@ -80,24 +142,36 @@ impl Documents {
                         each(None, self.seen)?;
                         let read = serde_json::from_slice(document).map_err(|error| self.wrong(&error.to_string(), &[]))?;
                         self.count += 1;
-                        each(Some(read), self.seen).map_err(|problem| problem.place(format!("document {}", self.count)))?;
+                        each(Some(read), self.seen).map_err(|problem| {
+                            let within = problem.place.as_ref().map_or(String::new(), |place| format!(", {place}"));
+                            let place = format!("document {}{within}", self.count);
+                            problem.place(place)
+                        })?;
                         begin = self.seen;
                     }
                 }
                 _ => {}
             }
         }
-        if end && self.depth > 0 {
+        // What was cut is told with the bytes that are not read.
+        if end && self.depth > 0 && self.count == 0 {
             each(None, bytes.len())?;
-            let error = serde_json::from_slice::<Json>(&bytes[begin..]).err().map_or_else(String::new, |e| e.to_string());
-            return Err(self.wrong(&error, &[]));
+            let error = serde_json::from_slice::<Json>(&bytes[begin..]).err().filter(|error| !error.is_eof());
+            return Err(match error {
+                Some(error) => self.wrong(&error.to_string(), &[]),
+                None => Problem::new("ends within its only document: it was cut, and nothing in it is whole")
+                    .place("document 1")
+                    .accepted("whole documents, one after another or in a list"),
+            });
         }
         self.seen -= begin;
         Ok(begin)
     }
 
     fn wrong(&self, what: &str, value: &[u8]) -> Problem {
-        let problem = Problem::new(format!("is no JSON: {what}")).place(format!("document {}", self.count + 1));
+        let problem = Problem::new(format!("is no JSON: {what}"))
+            .place(format!("document {}", self.count + 1))
+            .accepted("objects, one after another or in a list");
         let shown = String::from_utf8_lossy(&value[..value.len().min(40)]).into_owned();
         if shown.is_empty() {
             problem
@@ -149,10 +223,21 @@ mod tests {
     }
 
     #[test]
+    fn of_what_was_cut_whole_documents_are_read() {
+        for (text, whole) in [("{} {\"a\":", 1), ("[{}, {}, {\"a\": 12", 2), ("[{}, {}, ", 2), ("[{}", 1)] {
+            assert_eq!(of(text, 3).unwrap().len(), whole, "{text}");
+        }
+        let said = of("{\"a\": [1, 2", 100).unwrap_err();
+        assert!(said.starts_with("document 1: ends within its only document: it was cut"), "{said}");
+        // A mistake before the end is no cut.
+        assert!(of("{\"a\" 1, [", 100).unwrap_err().starts_with("document 1: is no JSON: expected `:`"));
+    }
+
+    #[test]
     fn what_is_no_document_is_told_with_its_place() {
-        assert_eq!(of("{} {\"a\":", 100).unwrap_err(), "document 2: is no JSON: EOF while parsing a value at line 1 column 5");
         let said = of("[{}, 5]", 100).unwrap_err();
-        assert_eq!(said, "document 2: '5]' is no JSON: it begins with no '{'");
+        let accepted = "accepted: objects, one after another or in a list";
+        assert_eq!(said, format!("document 2: '5]' is no JSON: it begins with no '{{'; {accepted}"));
         assert!(of("{\"a\" 1}", 3).unwrap_err().starts_with("document 1: is no JSON: expected `:`"));
     }
 }

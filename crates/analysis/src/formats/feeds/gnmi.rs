@@ -4,11 +4,12 @@
 //! openconfig-interfaces (`out-octets`, `out-pkts`, `out-unicast-pkts`, `out-discards`) and openconfig-qos (`transmit-octets`,
 //! `transmit-pkts`, `dropped-pkts`, `max-queue-len` in bytes).
 
-use super::documents::{whole, Documents};
+use super::documents::{whole, Document, OfDocuments};
 use super::looks::{Counter, Looks};
 use super::{no_columns, Decode, Feed, Streamed};
 use crate::counters::Value;
 use crate::formats::mapping::Mapping;
+use crate::input::number::DATES;
 use crate::input::problem::Problem;
 use serde_json::Value as Json;
 
@@ -26,12 +27,11 @@ fn is_gnmi(start: &[u8]) -> bool {
 
 fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
     no_columns(mapping, "what gnmic prints")?;
-    Ok(Box::new(Gnmi::default()))
+    Ok(OfDocuments::made(Gnmi::default()))
 }
 
 #[derive(Default)]
 struct Gnmi {
-    documents: Documents,
     looks: Looks,
     updates: u64,
     unread: u64,
@@ -83,10 +83,9 @@ impl Gnmi {
     }
 
     fn event(&mut self, event: &Json, feed: &mut Feed<'_>) -> Result<(), Problem> {
-        let Some(time) = event["timestamp"].as_u64() else {
-            return Err(Problem::new("has no timestamp")
-                .value(event["timestamp"].to_string())
-                .accepted("nanoseconds since 1970"));
+        let Some(time) = whole(&event["timestamp"]).filter(|ns| DATES.contains(&(ns / 1_000_000_000))) else {
+            let problem = Problem::new("is no time from 2001 to 2100").column("timestamp").value(event["timestamp"].to_string());
+            return Err(problem.accepted("nanoseconds since 1970, for example 1700000000000000000"));
         };
         let tags = event["tags"].as_object();
         let tag = |name: &str| tags.and_then(|tags| tags.get(name)?.as_str());
@@ -120,28 +119,23 @@ impl Gnmi {
     }
 }
 
-impl Decode for Gnmi {
-    fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
-        let mut documents = std::mem::take(&mut self.documents);
-        let used = documents.read(bytes, end, feed, |event, feed| {
-            // Messages that tell only that all initial values were sent have nothing to read.
-            if event.get("sync-response").is_some() {
-                return Ok(());
-            }
-            self.event(&event, feed)
-        });
-        self.documents = documents;
-        let used = used?;
-        if end {
-            self.looks.finish(feed)?;
+impl Document for Gnmi {
+    fn document(&mut self, event: &Json, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        // Messages that tell only that all initial values were sent have nothing to read.
+        if event.get("sync-response").is_some() {
+            return Ok(());
         }
-        Ok(used)
+        self.event(event, feed)
     }
 
-    fn finish(&mut self, notes: &mut Vec<String>) {
+    fn end(&mut self, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        self.looks.finish(feed)
+    }
+
+    fn notes(&mut self, count: u64, notes: &mut Vec<String>) {
         notes.push(format!(
-            "{} counters in {} documents of gnmic; {} values are no counters that are read",
-            self.updates, self.documents.count, self.unread
+            "{} counters in {count} documents of gnmic; {} values are no counters that are read",
+            self.updates, self.unread
         ));
         if self.looks.held {
             notes.push("max-queue-len is the largest queue since the switch began to count: where it stays, the largest of the interval is unknown".into());

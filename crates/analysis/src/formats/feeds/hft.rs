@@ -149,7 +149,14 @@ impl TraceReader for Hft {
                 any = true;
                 continue;
             };
-            let mut feed = Feed { context: &mut *context, batch: &mut *batch, ports: &mut self.ports, seen: None, passed: 0 };
+            let mut feed = Feed {
+                context: &mut *context,
+                batch: &mut *batch,
+                ports: &mut self.ports,
+                seen: None,
+                path: &self.file,
+                passed: 0,
+            };
             let at = feed.time(u128::from(time) * NS).map_err(|problem| problem.file(&self.file))?;
             for object in &mut self.objects {
                 let mut look = Look { time: at, ..Look::default() };

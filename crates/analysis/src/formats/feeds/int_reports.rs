@@ -6,7 +6,7 @@
 //! Deviation: the port of reports and the mark of INT packets are the operator's; both are recognised by their form. Domain specific
 //! metadata are passed over, and so are hop latencies and buffer occupancies: their units are the device's.
 
-use super::captured::{datagram, first_frame, Pcap};
+use super::captured::{datagram, datagram_in, first_packet, Packets};
 use super::repeats::Repeats;
 use super::templates::{number, u16_at, u32_at};
 use super::{Decode, Feed, PassedOver, Streamed};
@@ -134,10 +134,15 @@ fn are_reports(datagram: &[u8]) -> bool {
     }
 }
 
+/// True for a frame that brings reports to a collector.
+pub fn is_datagram_of(headers: &Headers, frame: &[u8]) -> bool {
+    datagram_in(headers, frame).is_some_and(are_reports)
+}
+
 fn is_reports(start: &[u8]) -> bool {
-    let Some((link, frame)) = first_frame(start) else { return false };
-    let report = datagram(link, frame).is_some_and(|(_, datagram)| are_reports(datagram));
-    report || Headers::parse(link, frame).is_some_and(|headers| stack(&headers, frame).is_some())
+    let Some(packet) = first_packet(start) else { return false };
+    let report = datagram(&packet).is_some_and(|(_, datagram)| are_reports(datagram));
+    report || Headers::parse(packet.link, packet.data).is_some_and(|headers| stack(&headers, packet.data).is_some())
 }
 
 /// Name of the occupancy and of the times in `--columns`.
@@ -170,7 +175,7 @@ fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> 
 /// Decoder of a capture.
 #[derive(Default)]
 struct Reports {
-    pcap: Option<Pcap>,
+    packets: Packets,
     /// Bytes of a unit of occupancy.
     unit: Option<u64>,
     /// Place of the stamps that are times, and their unit [ps].
@@ -178,13 +183,11 @@ struct Reports {
     /// Next number of the reports of each node and hardware.
     next: BTreeMap<(u32, u8), u32>,
     repeats: Repeats<(u32, u8)>,
-    packets: u64,
     reports: u64,
     hops: u64,
     dropped: u64,
     congested: u64,
     missing: u64,
-    others: u64,
     untimed: u64,
     reasons: BTreeMap<u8, u64>,
     over: PassedOver,
@@ -316,34 +319,23 @@ impl Reports {
 }
 
 impl Decode for Reports {
-    fn decode(&mut self, bytes: &[u8], _end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
-        let mut at = 0;
-        if self.pcap.is_none() {
-            if bytes.len() < 24 {
-                return Ok(0);
+    fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
+        let mut packets = std::mem::take(&mut self.packets);
+        let read = packets.read(bytes, (end, "INT"), feed, |packet, feed| {
+            let report = datagram(packet).map(|(_, datagram)| datagram).filter(|datagram| are_reports(datagram));
+            if let Some(report) = report {
+                return self.group(report, packet.time, feed).map(|()| true);
             }
-            self.pcap = Pcap::of(bytes);
-            at = 24;
-        }
-        let Some(pcap) = self.pcap else { return Ok(bytes.len()) };
-        while let Some(packet) = pcap.packet(&bytes[at..]) {
-            self.packets += 1;
-            feed.pass(at + packet.length);
-            let report = datagram(pcap.link, packet.data).map(|(_, datagram)| datagram).filter(|datagram| are_reports(datagram));
-            let done = match report {
-                Some(report) => self.group(report, packet.time, feed),
-                None if Headers::parse(pcap.link, packet.data).is_some_and(|headers| stack(&headers, packet.data).is_some()) => {
-                    self.packet((pcap.link, packet.data), packet.time, feed).map(|_| ())
-                }
-                None => {
-                    self.others += 1;
-                    Ok(())
-                }
-            };
-            done.map_err(|problem| problem.place(format!("packet {}", self.packets)))?;
-            at += packet.length;
-        }
-        Ok(at)
+            let has_stack =
+                Headers::parse(packet.link, packet.data).is_some_and(|headers| stack(&headers, packet.data).is_some());
+            if has_stack {
+                self.packet((packet.link, packet.data), packet.time, feed)?;
+            }
+            Ok(has_stack)
+        });
+        self.packets = packets;
+        // Reports alone do not say where they end.
+        Ok(read?.unwrap_or(bytes.len()))
     }
 
     fn finish(&mut self, notes: &mut Vec<String>) {
@@ -355,11 +347,11 @@ impl Decode for Reports {
         for (count, what) in [
             (self.missing, "reports are missing, by their numbers"),
             (self.repeats.count, "datagrams came twice, and count once"),
-            (self.others, "packets of the capture are no INT, and were passed over"),
             (self.untimed, "hops have no timestamp, and were passed over"),
         ] {
             notes.extend((count > 0).then(|| format!("{count} {what}")));
         }
+        self.packets.notes("INT", notes);
         for (reason, count) in &self.reasons {
             notes.push(format!("{count} drops of reason {reason}, which the device's own list explains"));
         }

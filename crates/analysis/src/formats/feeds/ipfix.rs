@@ -139,7 +139,7 @@ impl Sonic {
             return Ok(());
         }
         let Some(nanoseconds) = template.nanoseconds else {
-            let problem = Problem::new("has no time in its records").value(key.1.to_string());
+            let problem = Problem::new("has no time in its records").column("template").value(key.1.to_string());
             return Err(problem.accepted("element 325 of 8 bytes, or 322 and 325"));
         };
         let (seconds, length) = (template.seconds, template.length);

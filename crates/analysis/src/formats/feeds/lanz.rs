@@ -167,7 +167,7 @@ pub fn varint(bytes: &[u8]) -> Result<Option<(u64, usize)>, Problem> {
     if bytes.len() < LONGEST_VARINT {
         return Ok(None);
     }
-    Err(Problem::new("is no length of a message: it does not end"))
+    Err(Problem::new("is no length of a message: it does not end").accepted("a number of 10 bytes at most (varint)"))
 }
 
 /// True for a length, then a message of just that length that holds one of the records, which begins with a time or a kind.
@@ -212,7 +212,8 @@ fn time_of(timestamp: u64) -> Option<u128> {
 
 impl Stream {
     fn message(&mut self, bytes: &[u8], feed: &mut Feed<'_>) -> Result<(), Problem> {
-        let record = LanzRecord::decode(bytes).map_err(|error| Problem::new(format!("is no LANZ message: {error}")))?;
+        let record = LanzRecord::decode(bytes)
+            .map_err(|error| Problem::new(format!("is no LANZ message: {error}")).accepted("a LanzRecord in protobuf"))?;
         if let Some(config) = record.config {
             if !(1..=65_535).contains(&config.segment_size) {
                 let problem = Problem::new("is no size of a segment").value(config.segment_size.to_string());
@@ -315,7 +316,7 @@ fn is_header(line: &str) -> bool {
         && OTHERS.iter().any(|known| names.iter().any(|name| name.starts_with(known)))
 }
 
-fn table(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Problem> {
+fn table(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
     let unit = "the queue counts segments, and the table does not say how large they are";
     let how = "ask the switch (show platform … segment size) and say it: --columns queue=Queue-Length:segments(480B)";
     let choices = mapping.map(|mapping| mapping.0.as_slice()).unwrap_or_default();
@@ -336,7 +337,6 @@ fn table(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Probl
     };
     Ok(Box::new(Table {
         segment,
-        file: name.to_string(),
         columns: None,
         congestions: Congestions::default(),
         line: 0,
@@ -372,7 +372,6 @@ impl Columns {
 /// taken as they come once two of them show that the oldest stands first; with the newest first, a report ends where another begins.
 struct Table {
     segment: u64,
-    file: String,
     /// Columns by the names in the first line, and by those that are not empty: EOS 4.12 writes one name too many, and no cell for it.
     columns: Option<[Columns; 2]>,
     congestions: Congestions,
@@ -418,12 +417,14 @@ impl Table {
         let (ps, zoned) = from_date(cell(1).as_bytes())
             .map_err(|_| wrong("is no date and time", "Time", cell(1)).accepted("for example 2013-08-12 21:55:59.53203"))?;
         if !zoned {
-            feed.unzoned(&self.file);
+            feed.unzoned();
         }
         let whole = |place: usize, column: &str| {
             let limit = 1 << 40;
             let number = from_text(cell(place).as_bytes(), 1).ok().filter(|n| *n < limit);
-            number.map(|n| n as u64).ok_or_else(|| wrong("is no number of segments or packets", column, cell(place)))
+            number.map(|n| n as u64).ok_or_else(|| {
+                wrong("is no number of segments or packets", column, cell(place)).accepted("a whole number from 0 to 2^40 - 1")
+            })
         };
         let queue = whole(columns.queue, "Queue-Length")?.saturating_mul(self.segment);
         let is_there = |place: &usize| !cell(*place).is_empty() && cell(*place) != "N/A";
@@ -432,7 +433,7 @@ impl Table {
             None => None,
         };
         if cell(2).is_empty() {
-            return Err(wrong("names no interface", "Interface", ""));
+            return Err(wrong("names no interface", "Interface", text).accepted("for example Et4(1)"));
         }
         let port = feed.port(cell(2).as_bytes())?;
         let is_most = kind == Kind::End && columns.of_most.filter(is_there).is_some();
@@ -461,7 +462,8 @@ impl Table {
             return Ok(());
         }
         let Some(columns) = self.columns else {
-            return Err(Problem::new("stands before the names of the columns").value(text));
+            let problem = Problem::new("stands before the names of the columns").value(text);
+            return Err(problem.accepted("Type,Time,Interface,…,Queue-Length,… in a line before the entries"));
         };
         if self.block.len() == ENTRIES {
             return Err(
@@ -485,7 +487,7 @@ impl Table {
 impl Decode for Table {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut line = self.line;
-        let at = each_line(bytes, (end, &mut line), feed, |text, feed| self.take(text, feed));
+        let at = each_line(bytes, &mut line, feed, |text, feed| self.take(text, feed));
         self.line = line;
         let at = at?;
         if end {

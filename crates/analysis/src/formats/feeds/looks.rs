@@ -49,7 +49,7 @@ pub const COUNTERS: usize = 6;
 impl Counter {
     /// Puts a value into a look; true if it is a watermark that says nothing of the last interval.
     pub fn put(self, value: Value, most: &mut Most, look: &mut Look) -> bool {
-        let (Value::Total(number, _) | Value::Since(number)) = value;
+        let (Value::Total(number, _) | Value::Since(number) | Value::Rate(number)) = value;
         match self {
             Counter::Bytes => look.sent = Some(value),
             Counter::Packets => look.packets = Some(value),

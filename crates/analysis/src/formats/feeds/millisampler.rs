@@ -5,7 +5,7 @@
 //! `connections`, `rack_id`, `server_hostname`, `sampling_freq`, `burst_result.ingress` by its start in microseconds). The data set itself
 //! could not be had here.
 
-use super::documents::{begins, Documents};
+use super::documents::{begins, Document, OfDocuments};
 use super::{no_columns, Decode, Feed, Streamed};
 use crate::counters::{Interval, State};
 use crate::formats::mapping::Mapping;
@@ -30,12 +30,11 @@ fn is_run(start: &[u8]) -> bool {
 
 fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
     no_columns(mapping, "a run of Millisampler")?;
-    Ok(Box::new(Runs::default()))
+    Ok(OfDocuments::made(Runs::default()))
 }
 
 #[derive(Default)]
 struct Runs {
-    documents: Documents,
     read: u64,
     without: u64,
     samples: u64,
@@ -84,15 +83,12 @@ impl Runs {
     }
 }
 
-impl Decode for Runs {
-    fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
-        let mut documents = std::mem::take(&mut self.documents);
-        let used = documents.read(bytes, end, feed, |run, feed| self.run(&run, feed));
-        self.documents = documents;
-        used
+impl Document for Runs {
+    fn document(&mut self, run: &Json, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        self.run(run, feed)
     }
 
-    fn finish(&mut self, notes: &mut Vec<String>) {
+    fn notes(&mut self, _: u64, notes: &mut Vec<String>) {
         let Runs { read, without, samples, labels, untimed, .. } = self;
         notes.push(format!(
             "{read} runs of Millisampler, {samples} milliseconds: bytes that a host received are those that left the port to it, losses \

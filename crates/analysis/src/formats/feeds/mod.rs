@@ -4,7 +4,7 @@
 //! sockets and pipes: an input that has nothing yet ends a batch, not the stream.
 
 pub mod bst;
-mod captured;
+pub mod captured;
 mod documents;
 pub mod gnmi;
 pub mod hft;
@@ -35,7 +35,7 @@ use crate::Fates;
 use fanin_units::{BitRate, Time};
 use std::collections::BTreeMap;
 use std::io::{BufRead, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Longest message [bytes]: it is held in memory.
@@ -73,12 +73,21 @@ struct Seen {
     speed: Option<BitRate>,
 }
 
+impl Seen {
+    /// True if nothing is known but a time: whatever else is asked, what is wrong comes first.
+    fn is_bare(&self) -> bool {
+        !self.queue && !self.drops && !self.marks && self.speed.is_none()
+    }
+}
+
 /// Receiver of what messages tell.
 pub struct Feed<'a> {
     context: &'a mut Context,
     batch: &'a mut Batch,
     ports: &'a mut Vec<(Series, Option<BitRate>)>,
     seen: Option<&'a mut Seen>,
+    /// Name of the stream in messages.
+    path: &'a Path,
     /// Bytes at the front up to which all is done with, also if something in them is wrong.
     passed: usize,
 }
@@ -128,8 +137,8 @@ impl Feed<'_> {
     }
 
     /// Notes that a date had no time zone.
-    pub fn unzoned(&mut self, file: &str) {
-        self.context.note(format!("{file}: {UNZONED}"));
+    pub fn unzoned(&mut self) {
+        self.context.note(format!("{}: {UNZONED}", self.path.display()));
     }
 
     fn see(&mut self, queue: bool, drops: bool, marks: bool) {
@@ -216,7 +225,7 @@ impl Format for Streamed {
 
     fn inspect(&self, file: SourceFile, mapping: Option<&Mapping>) -> Result<Inspected, Problems> {
         let made = StreamedFile { make: self.make, mapping: mapping.cloned() };
-        let mut reader = made.reader(&file)?;
+        let (mut reader, grows) = (made.reader(&file)?, file.place.open()?.grows());
         let (mut context, mut batch, mut seen) = (Context::default(), Batch::default(), Seen::default());
         while reader.taken < LOOK as u64 || reader.decoder.is_read_whole() {
             batch.clear();
@@ -224,7 +233,9 @@ impl Format for Streamed {
             match reader.step(&mut context, &mut batch, Some(&mut seen)) {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(problem) if seen.first.is_none() || problem.asks => return Err(problem.into()),
+                Err(problem) if seen.first.is_none() || problem.asks || (!grows && seen.is_bare()) => {
+                    return Err(problem.into());
+                }
                 Err(_) => break,
             }
         }
@@ -315,7 +326,7 @@ impl Reader {
         }
         self.behind = false;
         let held = &self.held[self.done..];
-        let mut feed = Feed { context, batch, ports: &mut self.ports, seen, passed: 0 };
+        let mut feed = Feed { context, batch, ports: &mut self.ports, seen, path: &self.path, passed: 0 };
         let used = match self.decoder.decode(held, self.end, &mut feed) {
             Ok(used) => used,
             Err(problem) => {
@@ -399,31 +410,28 @@ impl TraceReader for Reader {
         let mut notes = Vec::new();
         self.decoder.finish(&mut notes);
         if self.cut > 0 {
-            notes.push(format!("ends within a message: its last {} bytes are not read", self.cut));
+            notes.push(format!("ends within a message or a line: its last {} bytes are not read", self.cut));
         }
         notes.into_iter().for_each(|note| context.note(format!("{file}: {note}")));
         context.notes.extend(self.gauge.note(self.packing, &file));
     }
 }
 
-/// Hands each whole line of a text over, trimmed, and counts it; gives the number of bytes done with.
+/// Hands each whole line of a text over, trimmed, and counts it; gives the number of bytes done with. A last line without its end was cut: a
+/// number in it may be a part of one.
 ///
 /// # Errors
 /// What `each` says, with its line.
 fn each_line<'a>(
     bytes: &[u8],
-    (end, number): (bool, &mut u64),
+    number: &mut u64,
     feed: &mut Feed<'a>,
     mut each: impl FnMut(&str, &mut Feed<'a>) -> Result<(), Problem>,
 ) -> Result<usize, Problem> {
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
-        let length = match memchr::memchr(b'\n', rest) {
-            Some(length) => length + 1,
-            None if end => rest.len(),
-            None => break,
-        };
+        let Some(length) = memchr::memchr(b'\n', rest).map(|length| length + 1) else { break };
         *number += 1;
         at += length;
         feed.pass(at);

@@ -7,7 +7,7 @@
 //! Deviation: bytes of a flow are spread evenly over its time. netflow_parser decodes each field of each record into values that own their
 //! bytes; the templates are those that SONiC's IPFIX needs, too.
 
-use super::captured::{datagram, first_frame, Pcap};
+use super::captured::{datagram, datagram_in, first_packet, Packets};
 use super::repeats::Repeats;
 use super::templates::{self, number, set, u16_at, u32_at, Field, FIELDS, HEADER, VARIABLE};
 use super::{no_columns, Decode, Feed, PassedOver, Streamed};
@@ -16,6 +16,7 @@ use crate::formats::mapping::Mapping;
 use crate::input::context::name_of;
 use crate::input::problem::Problem;
 use fanin_units::Time;
+use fanin_wire::Headers;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -35,11 +36,19 @@ const HELD: usize = 1 << 20;
 const NODES: usize = 1 << 16;
 /// Bytes of the header of NetFlow 9.
 const HEADER_9: usize = 20;
-/// UDP ports at which collectors listen by custom.
-const PORTS: [u16; 5] = [2055, 4739, 9555, 9995, 9996];
+/// UDP port of collectors, and others at which they listen by custom.
+pub const PORT: u16 = 2055;
+const PORTS: [u16; 5] = [PORT, 4739, 9555, 9995, 9996];
 
 const MS: u128 = 1_000_000_000;
 const S: u128 = 1_000_000_000_000;
+/// Milliseconds after which an uptime begins anew.
+const TURN: u64 = 1 << 32;
+
+/// True for a message of NetFlow 9 with a set of templates or data.
+pub fn is_version_9(start: &[u8]) -> bool {
+    u16_at(start, 0) == Some(9) && is_message(start)
+}
 
 /// True for a message of flows: NetFlow 9 with a set of templates or data, or IPFIX that begins with a template that has addresses or octets.
 fn is_message(start: &[u8]) -> bool {
@@ -68,6 +77,12 @@ fn is_message(start: &[u8]) -> bool {
     }
 }
 
+/// True for a frame that brings flows to a collector.
+pub fn is_datagram_of(headers: &Headers, frame: &[u8]) -> bool {
+    let known = headers.ports.is_some_and(|ports| PORTS.contains(&ports.1));
+    known && datagram_in(headers, frame).is_some_and(is_message)
+}
+
 /// True if the first template, of which the end may be missing, has an address or octets among its first fields.
 fn cut_template_has_flows(body: &[u8]) -> bool {
     let mut at = 4;
@@ -82,8 +97,8 @@ fn cut_template_has_flows(body: &[u8]) -> bool {
 
 fn is_netflow(start: &[u8]) -> bool {
     is_message(start)
-        || first_frame(start).and_then(|(link, frame)| datagram(link, frame)).is_some_and(|(headers, datagram)| {
-            headers.ports.is_some_and(|ports| PORTS.contains(&ports.1)) && is_message(datagram)
+        || first_packet(start).is_some_and(|packet| {
+            Headers::parse(packet.link, packet.data).is_some_and(|headers| is_datagram_of(&headers, packet.data))
         })
 }
 
@@ -199,8 +214,7 @@ struct Bins {
 /// Decoder of messages.
 #[derive(Default)]
 struct Flows {
-    pcap: Option<Pcap>,
-    begun: bool,
+    packets: Packets,
     templates: BTreeMap<(Source, u16), Template>,
     /// Room of all templates.
     room: usize,
@@ -220,7 +234,6 @@ struct Flows {
     uncounted: bool,
     sampled: u64,
     unscaled: u64,
-    others: u64,
     /// Messages of which a capture has only the beginning.
     cut: u64,
     over: PassedOver,
@@ -234,6 +247,8 @@ type Source = (Option<IpAddr>, u32, u16);
 struct Clock {
     export: u128,
     boot: Option<u128>,
+    /// Time since then, of 32 bits [ms].
+    uptime: u64,
 }
 
 impl Flows {
@@ -242,7 +257,7 @@ impl Flows {
         let (Some(version), Some(count)) = (u16_at(bytes, 0), u16_at(bytes, 2)) else { return Ok(None) };
         match version {
             10 if usize::from(count) < HEADER => {
-                let problem = Problem::new("is no length of an IPFIX message").value(count.to_string());
+                let problem = Problem::new("is no length of an IPFIX message").column("length").value(count.to_string());
                 Err(problem.accepted("16 bytes and more"))
             }
             10 => Ok(Some(usize::from(count)).filter(|length| *length <= bytes.len())),
@@ -254,7 +269,8 @@ impl Flows {
                         break;
                     }
                     if size < 4 {
-                        return Err(Problem::new("is no length of a set").value(size.to_string()));
+                        let problem = Problem::new("is no length of a set").column(format!("set {id}")).value(size.to_string());
+                        return Err(problem.accepted("4 bytes and more"));
                     }
                     behind += usize::from(size);
                 }
@@ -262,7 +278,7 @@ impl Flows {
                 Ok(if is_whole || (end && bytes.len() >= HEADER_9) { Some(behind.min(bytes.len())) } else { None })
             }
             other => {
-                let problem = Problem::new("is no version of NetFlow that is read").value(other.to_string());
+                let problem = Problem::new("is no version of NetFlow that is read").column("version").value(other.to_string());
                 Err(problem.accepted("9, 10 (IPFIX)"))
             }
         }
@@ -274,10 +290,10 @@ impl Flows {
         let version = u16_at(message, 0).unwrap_or(0);
         let export = u128::from(word(if version == 10 { 4 } else { 8 })) * S;
         let (source, clock, sequence, header) = if version == 10 {
-            ((source, word(12), 10), Clock { export, boot: None }, word(8), HEADER)
+            ((source, word(12), 10), Clock { export, boot: None, uptime: 0 }, word(8), HEADER)
         } else {
             let boot = export.checked_sub(u128::from(word(4)) * MS);
-            ((source, word(16), 9), Clock { export, boot }, word(12), HEADER_9)
+            ((source, word(16), 9), Clock { export, boot, uptime: word(4).into() }, word(12), HEADER_9)
         };
         if self.repeats.has(source, sequence, message) {
             return Ok(());
@@ -308,6 +324,9 @@ impl Flows {
 
     fn template_set(&mut self, body: &[u8], source: Source) -> Result<(), Problem> {
         templates::templates(body, source.2 == 10, |id, fields| {
+            for field in fields.iter().filter(|field| field.length == 0 && field.enterprise.is_none()) {
+                self.over.add(|| format!("fields of no bytes in templates (element {} of template {id})", field.element));
+            }
             self.keep((source, id), (!fields.is_empty()).then(|| Template::of(fields, false)))
         })
     }
@@ -361,7 +380,10 @@ impl Flows {
                     (length, _) => Some(usize::from(length)),
                 };
                 let Some(value) = length.and_then(|length| body.get(at..at + length)) else {
-                    return Err(Problem::new("ends within a record").column(format!("template {}", key.1)));
+                    let problem = Problem::new("ends within a record").column(format!("template {}", key.1));
+                    return Err(problem
+                        .value(format!("field {}", field.element))
+                        .accepted("fields of the length that the template or the record says"));
                 };
                 at += value.len();
                 if field.enterprise.is_none() {
@@ -378,24 +400,42 @@ impl Flows {
     /// Spreads the bytes of a record over its time.
     fn record(&mut self, record: &Record, source: Source, clock: Clock, feed: &mut Feed<'_>) -> Result<(), Problem> {
         let Some(octets) = record.octets.filter(|_| !record.total) else {
-            self.over.add(|| "records without octets since the one before (1)".into());
+            let what = if record.total { ", only since the flow began (85)" } else { "" };
+            self.over.add(|| format!("records without octets since the one before (1){what}"));
             return Ok(());
         };
-        let (Some(src), Some(dst), Some(egress)) = (record.src, record.dst, record.egress) else {
-            self.over.add(|| "records without addresses, or without the interface they leave at (14)".into());
+        let (Some(src), Some(dst)) = (record.src, record.dst) else {
+            self.over.add(|| "records without addresses (8 and 12, or 27 and 28)".into());
             return Ok(());
         };
-        let by_uptime = |place: usize| Some(clock.boot? + u128::from(record.uptimes[place]?) * MS);
+        let Some(egress) = record.egress else {
+            self.over.add(|| "records without the interface they leave at (14)".into());
+            return Ok(());
+        };
+        // Times by uptime turn over after 49.7 days; a record is of a time before its export.
+        let by_uptime = |place: usize| {
+            let uptime = record.uptimes[place]?;
+            let turned = if uptime.saturating_sub(clock.uptime) > TURN / 2 { u128::from(TURN) * MS } else { 0 };
+            (clock.boot? + u128::from(uptime) * MS).checked_sub(turned)
+        };
         let [begin, end] = [0, 1].map(|place| record.times[place].or_else(|| by_uptime(place)));
         let Some(end) = end.or(begin) else {
             self.over.add(|| "records without a time (21, 22, 150 to 157)".into());
             return Ok(());
         };
-        let begin = begin.unwrap_or(end).min(end);
+        let begin = begin.unwrap_or(end);
+        if begin > end {
+            self.over.add(|| "records that end before they begin".into());
+            return Ok(());
+        }
         // An interval ends before its last moment, which begins the next one.
         let (first, last) = (begin / BIN, end.max(begin + 1).saturating_sub(1) / BIN);
-        if last - first > SPAN || end > clock.export + 60 * S {
-            self.over.add(|| "records whose time ends after their export, or is longer than a day".into());
+        if end > clock.export + 60 * S {
+            self.over.add(|| "records whose time ends after their export: a clock is wrong".into());
+            return Ok(());
+        }
+        if last - first > SPAN {
+            self.over.add(|| "records that last longer than a day".into());
             return Ok(());
         }
         // Intervals that are over, or will be behind this message, are not walked through.
@@ -474,45 +514,41 @@ impl Flows {
 
 impl Decode for Flows {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
-        let mut at = 0;
-        if !self.begun {
-            if bytes.len() < 24 && !end {
-                return Ok(0);
+        let mut packets = std::mem::take(&mut self.packets);
+        let read = packets.read(bytes, (end, "NetFlow"), feed, |packet, feed| {
+            let known = |ports: (u16, u16)| PORTS.contains(&ports.1);
+            let Some((headers, datagram)) = datagram(packet).filter(|(headers, _)| headers.ports.is_some_and(known)) else {
+                return Ok(false);
+            };
+            let length = if headers.end > packet.data.len() { None } else { Self::length(datagram, true)? };
+            match length {
+                Some(length) => self.message(&datagram[..length], Some(headers.src), feed)?,
+                None => self.cut += 1,
             }
-            self.begun = true;
-            self.pcap = Pcap::of(bytes);
-            at = if self.pcap.is_some() { 24 } else { 0 };
-        }
-        let placed = |problem: Problem, messages: u64| problem.place(format!("message {}", messages + 1));
-        if let Some(pcap) = self.pcap {
-            while let Some(packet) = pcap.packet(&bytes[at..]) {
-                feed.pass(at + packet.length);
-                let known = |ports: (u16, u16)| PORTS.contains(&ports.1);
-                match datagram(pcap.link, packet.data).filter(|(headers, _)| headers.ports.is_some_and(known)) {
-                    Some((headers, _)) if headers.end > packet.data.len() => self.cut += 1,
-                    Some((headers, datagram)) => {
-                        let length = Self::length(datagram, true).map_err(|problem| placed(problem, self.messages))?;
-                        match length.map(|length| self.message(&datagram[..length], Some(headers.src), feed)) {
-                            Some(read) => read.map_err(|problem| placed(problem, self.messages))?,
-                            None => self.cut += 1,
-                        }
-                    }
-                    None => self.others += 1,
+            Ok(true)
+        });
+        self.packets = packets;
+        let used = match read? {
+            Some(used) => used,
+            None => {
+                let placed = |problem: Problem, messages: u64| problem.place(format!("message {}", messages + 1));
+                let mut at = 0;
+                while let Some(length) = Self::length(&bytes[at..], end).map_err(|problem| placed(problem, self.messages))? {
+                    feed.pass(at + length);
+                    let read = self.message(&bytes[at..at + length], None, feed).map(|()| true);
+                    self.packets.wrong.take(read.map_err(|problem| placed(problem, self.messages)), feed)?;
+                    at += length;
                 }
-                at += packet.length;
+                if end {
+                    self.packets.wrong.end()?;
+                }
+                at
             }
-        } else {
-            while let Some(length) = Self::length(&bytes[at..], end).map_err(|problem| placed(problem, self.messages))? {
-                feed.pass(at + length);
-                let read = self.message(&bytes[at..at + length], None, feed);
-                read.map_err(|problem| placed(problem, self.messages))?;
-                at += length;
-            }
-        }
+        };
         if end {
             self.emit(true, feed)?;
         }
-        Ok(at)
+        Ok(used)
     }
 
     fn is_read_whole(&self) -> bool {
@@ -536,10 +572,10 @@ impl Decode for Flows {
                  the packets that were counted",
             ),
             (self.cut, "messages that the capture cut are not read"),
-            (self.others, "packets of the capture are no flows, and were passed over"),
         ] {
             notes.extend((count > 0).then(|| format!("{count} {what}")));
         }
+        self.packets.notes("flows", notes);
         self.over.notes(notes);
     }
 }

@@ -4,7 +4,7 @@
 //! Micro-Burst Monitoring (depths in bytes; a burst begins above the rise threshold and ends below the fall threshold; `E` marks an early
 //! record of a burst that goes on).
 
-use super::documents::{begins, whole, Documents};
+use super::documents::{begins, whole, Document, OfDocuments};
 use super::{each_line, no_columns, Decode, Feed, Streamed};
 use crate::counters::{Interval, State};
 use crate::formats::mapping::Mapping;
@@ -37,14 +37,14 @@ fn is_table(start: &[u8]) -> bool {
         || text.lines().take(8).any(names_columns)
 }
 
-fn json(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Problem> {
+fn json(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
     no_columns(mapping, "what burst-detect prints")?;
-    Ok(Box::new(Bursts::new(Some(Documents::default()), name)))
+    Ok(OfDocuments::made(Bursts::default()))
 }
 
-fn table(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Problem> {
+fn table(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
     no_columns(mapping, "what burst-detect prints")?;
-    Ok(Box::new(Bursts::new(None, name)))
+    Ok(Box::new(Bursts::default()))
 }
 
 /// One burst of a queue: times [ps], depths [bytes].
@@ -53,20 +53,26 @@ struct Record {
     start: u128,
     port: String,
     threshold: u64,
-    peak: Option<(u128, u64)>,
-    end: Option<(u128, u64)>,
+    peak: Option<u64>,
+    peak_time: Option<u128>,
+    end: Option<u128>,
+    end_depth: Option<u64>,
 }
 
 /// Decoder of records. They come by queue, not by time: they are held until the end.
+#[derive(Default)]
 struct Bursts {
-    documents: Option<Documents>,
-    file: String,
     records: Vec<Record>,
     line: u64,
     contradictions: u64,
     repeated: u64,
+    /// Records that say a peak and not when it was.
+    untimed: u64,
     /// True once a time had no zone.
     unzoned: bool,
+    /// True once a record was read; and the first line that names an interface and is none.
+    any: bool,
+    other: Option<(u64, String)>,
 }
 
 /// A time as NX-OS writes it, `2026/11/21 08:00:00:123456`, or any other date [ps]; true if it says its zone.
@@ -79,10 +85,6 @@ fn time_of(text: &str) -> Option<(u128, bool)> {
 }
 
 impl Bursts {
-    fn new(documents: Option<Documents>, name: &str) -> Self {
-        Bursts { documents, file: name.to_string(), records: Vec::new(), line: 0, contradictions: 0, repeated: 0, unzoned: false }
-    }
-
     /// Takes the values of a record by their names; `value`: the text of one, empty where it is not there.
     fn record(&mut self, value: impl Fn(&str) -> String, feed: &mut Feed<'_>) -> Result<(), Problem> {
         let is_there = |text: &String| !text.is_empty() && !matches!(text.as_str(), "N/A" | "NA" | "-" | "--");
@@ -106,25 +108,31 @@ impl Bursts {
         };
         let port = value("if-str");
         if port.is_empty() {
-            return Err(Problem::new("names no interface").column("if-str"));
+            let problem = Problem::new("names no interface").column("if-str").value(value("start-time"));
+            return Err(problem.accepted("for example Ethernet1/25"));
         }
         let Some(start) = time("start-time")? else {
-            return Err(Problem::new("has no time at which the burst began").column("start-time").value(port).accepted(FORM));
+            return Err(Problem::new("says no time at which the burst began").column("start-time").value(port).accepted(FORM));
         };
-        let queue = Some(value("queue")).filter(is_there).map_or(String::new(), |queue| format!(" {queue}"));
+        // A flag stands before the queue: `E U1` is an early record of U1.
+        let queue = value("queue");
+        let queue = queue.strip_prefix("E ").unwrap_or(&queue).trim().to_string();
+        let queue = Some(queue).filter(is_there).map_or(String::new(), |queue| format!(" {queue}"));
         let record = Record {
             start,
             port: format!("{port}{queue}"),
             threshold: depth("threshold")?.unwrap_or(0),
-            peak: time("peak-time")?.zip(depth("peak")?),
-            end: time("end-time")?.zip(depth("end-depth")?),
+            peak: depth("peak")?,
+            peak_time: time("peak-time")?,
+            end: time("end-time")?,
+            end_depth: depth("end-depth")?,
         };
         if self.records.len() == RECORDS {
             return Err(Problem::new(format!("is one record too many: {RECORDS} are accepted")));
         }
         self.unzoned |= unzoned;
         feed.time(start)?;
-        feed.see(true, false, false);
+        self.any = true;
         self.records.push(record);
         Ok(())
     }
@@ -135,6 +143,10 @@ impl Bursts {
         let cells: Vec<&str> = text.strip_prefix('|').unwrap_or(text).split('|').map(str::trim).collect();
         if cells.len() < 5 || cells[0].is_empty() || time_of(cells.get(3).copied().unwrap_or_default()).is_none() {
             // Names of the columns, lines between them, other answers.
+            let names_a_port = text.starts_with("Eth") || text.starts_with("| Eth") || text.starts_with("|Eth");
+            if names_a_port && text.contains(|c: char| c.is_ascii_digit()) {
+                self.other.get_or_insert_with(|| (self.line, text.to_string()));
+            }
             return Ok(());
         }
         const NAMES: [&str; 8] = ["if-str", "queue", "threshold", "start-time", "peak", "peak-time", "end-depth", "end-time"];
@@ -172,14 +184,15 @@ impl Bursts {
         self.repeated += (all - records.len()) as u64;
         let mut over = BTreeMap::new();
         for record in records {
-            let Record { start, port, threshold, peak, end } = record;
+            let Record { start, port, threshold, peak, peak_time, end, end_depth } = record;
             let port = feed.port(port.as_bytes())?;
             let begin = feed.time(start)?;
-            let last = end.or(peak).map_or(start, |(time, _)| time);
-            let top = peak.map_or(threshold, |(_, depth)| depth);
+            let peak_time = peak_time.filter(|_| peak.is_some());
+            let last = end.or(peak_time).unwrap_or(start);
+            let top = peak.unwrap_or(threshold);
             let is_behind = over.get(&port).is_none_or(|over| *over <= start);
             let is_right =
-                is_behind && start <= last && peak.is_none_or(|(time, _)| (start..=last).contains(&time)) && top >= threshold;
+                is_behind && start <= last && peak_time.is_none_or(|time| (start..=last).contains(&time)) && top >= threshold;
             if !is_right {
                 self.contradictions += 1;
                 // What begins within the burst before has no time of its own.
@@ -196,19 +209,26 @@ impl Bursts {
             };
             // Below the rise threshold until now.
             at(feed, Some(0), begin);
-            match (peak, end) {
-                (Some((time, depth)), end) => {
-                    let time = feed.time(time)?;
-                    feed.interval(port, Interval { start: begin, end: time, watermark: Some(depth), ..Interval::default() });
-                    if let Some((over, queue)) = end {
-                        let over = feed.time(over)?;
-                        let (queue, watermark) = (Some(queue), Some(depth));
-                        feed.interval(port, Interval { start: time, end: over, queue, watermark, ..Interval::default() });
+            match peak {
+                Some(depth) => {
+                    self.untimed += u64::from(peak_time.is_none());
+                    let watermark = Some(depth);
+                    let mut from = begin;
+                    if let Some(time) = peak_time {
+                        let time = feed.time(time)?;
+                        feed.interval(port, Interval { start: begin, end: time, watermark, ..Interval::default() });
+                        from = time;
+                    }
+                    // Without its time the peak is of the whole burst.
+                    if end.is_some() || peak_time.is_none() {
+                        let over = feed.time(end.unwrap_or(start))?;
+                        let queue = end_depth.filter(|_| end.is_some());
+                        feed.interval(port, Interval { start: from, end: over, queue, watermark, ..Interval::default() });
                     }
                 }
-                (None, _) => at(feed, Some(threshold), begin),
+                None => at(feed, Some(threshold), begin),
             }
-            if let Some((over, _)) = end {
+            if let Some(over) = end {
                 // Below the fall threshold, which is all that is known of it: for the burst that is over.
                 let over = feed.time(over)?;
                 at(feed, Some(0), over);
@@ -218,35 +238,38 @@ impl Bursts {
     }
 }
 
-impl Decode for Bursts {
-    fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
-        let used = if let Some(mut documents) = self.documents.take() {
-            let used = documents.read(bytes, end, feed, |document, feed| self.rows(&document, feed));
-            self.documents = Some(documents);
-            used?
-        } else {
-            let mut line = self.line;
-            let at = each_line(bytes, (end, &mut line), feed, |text, feed| self.line(text, feed));
-            self.line = line;
-            at?
-        };
-        if end {
-            if self.unzoned {
-                feed.unzoned(&self.file);
-            }
-            self.tell(feed)?;
+impl Document for Bursts {
+    fn document(&mut self, document: &Json, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        self.rows(document, feed)
+    }
+
+    fn end(&mut self, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        if let (Some((line, text)), false) = (&self.other, self.any) {
+            let problem = Problem::new("is no record that is understood, and no other line is").place(format!("line {line}"));
+            return Err(problem.value(text).accepted(
+                "INTERFACE | QUEUE | THRESHOLD | START | PEAK | ITS TIME | DEPTH AT THE END | END, with '|' between and times as \
+                 2026/11/21 08:00:00:123456; the JSON of the command has names, and no bars",
+            ));
         }
-        Ok(used)
+        // A switch that recorded no burst tells of queues, too.
+        feed.see(true, false, false);
+        if self.unzoned {
+            feed.unzoned();
+        }
+        self.tell(feed)
     }
 
     fn is_read_whole(&self) -> bool {
         true
     }
 
-    fn finish(&mut self, notes: &mut Vec<String>) {
+    fn notes(&mut self, _: u64, notes: &mut Vec<String>) {
         notes.push("of a queue below its rise threshold nothing is told; drops and flows are in no record".into());
         if self.repeated > 0 {
             notes.push(format!("{} records stand in several answers, and count once", self.repeated));
+        }
+        if self.untimed > 0 {
+            notes.push(format!("{} records say a peak and not when it was: it is told of the whole burst", self.untimed));
         }
         if self.contradictions > 0 {
             notes.push(format!(
@@ -254,5 +277,29 @@ impl Decode for Bursts {
                 self.contradictions
             ));
         }
+    }
+}
+
+impl Decode for Bursts {
+    fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
+        let mut line = self.line;
+        let at = each_line(bytes, &mut line, feed, |text, feed| {
+            self.line += 1;
+            self.line(text, feed)
+        });
+        self.line = line;
+        let at = at?;
+        if end {
+            Document::end(self, feed)?;
+        }
+        Ok(at)
+    }
+
+    fn is_read_whole(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, notes: &mut Vec<String>) {
+        self.notes(0, notes);
     }
 }

@@ -6,11 +6,12 @@
 //!
 //! The few fields that are read are declared here: the crate `opentelemetry-proto` brings all signals, and the SDK behind them.
 
-use super::documents::{begins, whole, Documents};
+use super::documents::{begins, Document, OfDocuments};
 use super::looks::{of_sai, Counter, Looks};
 use super::{no_columns, Decode, Feed, PassedOver, Streamed};
 use crate::counters::Value;
 use crate::formats::mapping::Mapping;
+use crate::input::number::DATES;
 use crate::input::problem::Problem;
 use prost::Message;
 use serde_json::Value as Json;
@@ -133,7 +134,7 @@ fn is_protobuf(start: &[u8]) -> bool {
 
 fn json(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
     no_columns(mapping, "OTLP")?;
-    Ok(Box::new(Requests { documents: Some(Documents::default()), ..Requests::default() }))
+    Ok(OfDocuments::made(Requests::default()))
 }
 
 fn protobuf(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
@@ -144,8 +145,6 @@ fn protobuf(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Probl
 /// Decoder of requests.
 #[derive(Default)]
 struct Requests {
-    /// Finder of documents; none of protobuf.
-    documents: Option<Documents>,
     /// Bytes of a length before each request of protobuf, once that is known.
     prefix: Option<usize>,
     looks: Looks,
@@ -228,6 +227,10 @@ impl Requests {
             self.over.add(|| "points without a time".into());
             return Ok(());
         }
+        if !DATES.contains(&(point.time / 1_000_000_000)) {
+            let problem = Problem::new("is no time from 2001 to 2100").column("timeUnixNano").value(point.time.to_string());
+            return Err(problem.accepted("nanoseconds since 1970, for example 1700000000000000000"));
+        }
         let label = ["object_name", "device", "network.interface.name"].into_iter().find_map(|key| text(all, key));
         let port = format!("{host}{}", label.unwrap_or("otlp"));
         self.points += 1;
@@ -251,7 +254,9 @@ impl Requests {
             } else {
                 // Of a bare request each part is a message.
                 if bytes[at] != 0x0a {
-                    return Err(wrong("is no field of a request of OTLP metrics", format!("{:#04x}", bytes[at])));
+                    let problem = wrong("is no field of a request of OTLP metrics", format!("{:#04x}", bytes[at]));
+                    return Err(problem
+                        .accepted("0x0a: requests one behind another, each with its length in four bytes before it, or bare"));
                 }
                 let varint = super::lanz::varint(&bytes[at + 1..]).map_err(|problem| problem.place(place.clone()))?;
                 let Some((length, size)) = varint else { break };
@@ -262,7 +267,9 @@ impl Requests {
             }
             let Some(body) = bytes.get(at + skip..at + skip + length) else { break };
             feed.pass(at + skip + length);
-            let broken = |error: prost::DecodeError| wrong("is no request of OTLP metrics", error.to_string());
+            let broken = |error: prost::DecodeError| {
+                wrong("is no request of OTLP metrics", error.to_string()).accepted("an ExportMetricsServiceRequest in protobuf")
+            };
             let parts = if before > 0 {
                 Request::decode(body).map_err(broken)?.resources
             } else {
@@ -282,64 +289,138 @@ struct Request {
     resources: Vec<ResourceMetrics>,
 }
 
-/// Parts of a request in JSON, as protobuf has them.
-fn of_json(request: &Json) -> Vec<ResourceMetrics> {
-    let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
-    let attributes = |of: &Json| {
-        let pair = |pair: &Json| KeyValue {
-            key: pair["key"].as_str().unwrap_or_default().to_string(),
-            value: Some(AnyValue {
-                text: pair["value"]["stringValue"].as_str().map(str::to_string),
-                number: whole(&pair["value"]["intValue"]).and_then(|number| number.try_into().ok()),
-            }),
-        };
-        list(&of["attributes"]).iter().map(pair).collect::<Vec<_>>()
+/// A value of JSON that is none of a field.
+fn wrong(field: &str, value: &Json, what: &str, accepted: &str) -> Problem {
+    Problem::new(what).column(field).value(value.to_string()).accepted(accepted)
+}
+
+/// Elements of a field; none where it is not there.
+///
+/// # Errors
+/// It is no list.
+fn list<'a>(of: &'a Json, field: &str) -> Result<&'a [Json], Problem> {
+    match &of[field] {
+        Json::Null => Ok(&[]),
+        Json::Array(elements) => Ok(elements),
+        other => Err(wrong(field, other, "is no list", "a list of objects")),
+    }
+}
+
+/// A whole number of a field, which may be negative; none where it is not there.
+///
+/// # Errors
+/// It is none.
+fn integer(of: &Json, field: &str) -> Result<Option<i128>, Problem> {
+    let value = &of[field];
+    let text = || value.as_str().and_then(|text| text.trim().parse().ok());
+    match value {
+        Json::Null => Ok(None),
+        _ => match value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from)).or_else(text) {
+            Some(number) => Ok(Some(number)),
+            None => Err(wrong(
+                field,
+                value,
+                "is no whole number",
+                "a whole number, also in quotes, for example \"1795942800000000000\"",
+            )),
+        },
+    }
+}
+
+/// A number of a field; none where it is not there, or is said to be none.
+///
+/// # Errors
+/// It is none.
+fn double(of: &Json, field: &str) -> Result<Option<f64>, Problem> {
+    match &of[field] {
+        Json::Null => Ok(None),
+        Json::String(text) if matches!(text.as_str(), "NaN" | "Infinity" | "-Infinity") => Ok(None),
+        value => match value.as_f64() {
+            Some(number) => Ok(Some(number)),
+            None => Err(wrong(field, value, "is no number", "a number, \"NaN\", \"Infinity\", \"-Infinity\"")),
+        },
+    }
+}
+
+fn attributes_of(of: &Json) -> Result<Vec<KeyValue>, Problem> {
+    let pair = |pair: &Json| {
+        let number = integer(&pair["value"], "intValue")?.and_then(|number| number.try_into().ok());
+        let text = pair["value"]["stringValue"].as_str().map(str::to_string);
+        Ok(KeyValue { key: pair["key"].as_str().unwrap_or_default().to_string(), value: Some(AnyValue { text, number }) })
     };
-    let point = |point: &Json| Point {
-        time: whole(&point["timeUnixNano"]).unwrap_or_default(),
-        double: point["asDouble"].as_f64(),
-        // Numbers beyond 2^63 stand as negative ones, which count as unknown.
-        int: whole(&point["asInt"]).and_then(|number| number.try_into().ok()),
-        attributes: attributes(point),
-        flags: whole(&point["flags"]).unwrap_or_default() as u32,
-    };
-    let numbers = |of: &Json| {
-        let temporality = match &of["aggregationTemporality"] {
-            Json::String(name) => match name.as_str() {
-                "AGGREGATION_TEMPORALITY_DELTA" => 1,
-                "AGGREGATION_TEMPORALITY_CUMULATIVE" => 2,
-                _ => 0,
+    list(of, "attributes")?.iter().map(pair).collect()
+}
+
+fn numbers_of(of: &Json) -> Result<Option<Numbers>, Problem> {
+    let point = |point: &Json| {
+        Ok(Point {
+            time: match integer(point, "timeUnixNano")?.unwrap_or_default().try_into() {
+                Ok(time) => time,
+                Err(_) => return Err(wrong("timeUnixNano", &point["timeUnixNano"], "is no time", "nanoseconds since 1970")),
             },
-            number => whole(number).unwrap_or_default() as i32,
-        };
-        of.is_object().then(|| Numbers { points: list(&of["dataPoints"]).iter().map(point).collect(), temporality })
+            double: double(point, "asDouble")?,
+            // Numbers beyond 2^63 stand as negative ones, which count as unknown.
+            int: integer(point, "asInt")?.and_then(|number| number.try_into().ok()),
+            attributes: attributes_of(point)?,
+            flags: integer(point, "flags")?.and_then(|flags| flags.try_into().ok()).unwrap_or_default(),
+        })
     };
-    let metric = |metric: &Json| Metric {
-        name: metric["name"].as_str().unwrap_or_default().to_string(),
-        gauge: numbers(&metric["gauge"]),
-        sum: numbers(&metric["sum"]),
+    if of.is_null() {
+        return Ok(None);
+    }
+    let temporality = match &of["aggregationTemporality"] {
+        Json::String(name) => match name.as_str() {
+            "AGGREGATION_TEMPORALITY_DELTA" => 1,
+            "AGGREGATION_TEMPORALITY_CUMULATIVE" => 2,
+            _ => 0,
+        },
+        _ => integer(of, "aggregationTemporality")?.and_then(|number| number.try_into().ok()).unwrap_or_default(),
     };
-    let scope = |scope: &Json| ScopeMetrics { metrics: list(&scope["metrics"]).iter().map(metric).collect() };
-    let resource = |resource: &Json| ResourceMetrics {
-        resource: Some(Resource { attributes: attributes(&resource["resource"]) }),
-        scopes: list(&resource["scopeMetrics"]).iter().map(scope).collect(),
+    Ok(Some(Numbers { points: list(of, "dataPoints")?.iter().map(point).collect::<Result<_, Problem>>()?, temporality }))
+}
+
+/// Parts of a request in JSON, as protobuf has them.
+///
+/// # Errors
+/// A field that is read is of another kind.
+fn of_json(request: &Json) -> Result<Vec<ResourceMetrics>, Problem> {
+    let metric = |metric: &Json| {
+        let name = metric["name"].as_str().unwrap_or_default().to_string();
+        let named = |problem: Problem| problem.place(format!("metric '{}'", crate::input::problem::shortened(&name)));
+        let (gauge, sum) = (numbers_of(&metric["gauge"]).map_err(named)?, numbers_of(&metric["sum"]).map_err(named)?);
+        Ok(Metric { name, gauge, sum })
     };
-    list(&request["resourceMetrics"]).iter().map(resource).collect()
+    let scope =
+        |scope: &Json| Ok(ScopeMetrics { metrics: list(scope, "metrics")?.iter().map(metric).collect::<Result<_, Problem>>()? });
+    let resource = |resource: &Json| {
+        Ok(ResourceMetrics {
+            resource: Some(Resource { attributes: attributes_of(&resource["resource"])? }),
+            scopes: list(resource, "scopeMetrics")?.iter().map(scope).collect::<Result<_, Problem>>()?,
+        })
+    };
+    list(request, "resourceMetrics")?.iter().map(resource).collect()
+}
+
+impl Document for Requests {
+    fn document(&mut self, request: &Json, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        self.messages += 1;
+        of_json(request)?.iter().try_for_each(|part| self.resource(part, feed))
+    }
+
+    fn end(&mut self, feed: &mut Feed<'_>) -> Result<(), Problem> {
+        self.looks.finish(feed)
+    }
+
+    fn notes(&mut self, _: u64, notes: &mut Vec<String>) {
+        notes.push(format!("{} points in {} requests of OTLP", self.points, self.messages));
+        notes.extend(self.looks.note());
+        self.over.notes(notes);
+    }
 }
 
 impl Decode for Requests {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
-        let used = match self.documents.take() {
-            None => self.requests(bytes, feed)?,
-            Some(mut documents) => {
-                let used = documents.read(bytes, end, feed, |request, feed| {
-                    self.messages += 1;
-                    of_json(&request).iter().try_for_each(|part| self.resource(part, feed))
-                });
-                self.documents = Some(documents);
-                used?
-            }
-        };
+        let used = self.requests(bytes, feed)?;
         if end {
             self.looks.finish(feed)?;
         }
@@ -347,8 +428,6 @@ impl Decode for Requests {
     }
 
     fn finish(&mut self, notes: &mut Vec<String>) {
-        notes.push(format!("{} points in {} requests of OTLP", self.points, self.messages));
-        notes.extend(self.looks.note());
-        self.over.notes(notes);
+        self.notes(0, notes);
     }
 }

@@ -85,7 +85,11 @@ impl History {
             }
             return Ok(());
         }
-        let Some(unit) = self.unit else { return Err(Problem::new("stands before the names of the columns").value(line)) };
+        let Some(unit) = self.unit else {
+            return Err(Problem::new("stands before the names of the columns")
+                .value(line)
+                .accepted(format!("a line with '{HEAD}' before the counts")));
+        };
         let number = |text: &str, column: &str| match text.replace(',', "").parse::<u64>() {
             Ok(number) => Ok(Some(number)),
             // A priority that the switch does not follow.
@@ -138,7 +142,7 @@ impl History {
 impl Decode for History {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut line = self.line;
-        let at = each_line(bytes, (end, &mut line), feed, |text, feed| self.line(text, feed));
+        let at = each_line(bytes, &mut line, feed, |text, feed| self.line(text, feed));
         self.line = line;
         let at = at?;
         if end {

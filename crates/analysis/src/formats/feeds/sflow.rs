@@ -7,7 +7,7 @@
 //!
 //! sflow-parser 0.7 reads the source of drops as two words as well; it copies each record, and knows no timestamps.
 
-use super::captured::{datagram, first_frame, Pcap};
+use super::captured::{datagram, datagram_in, first_packet, Packet, Packets};
 use super::{Decode, Feed, PassedOver, Streamed};
 use crate::counters::{Interval, Look, Value};
 use crate::formats::mapping::Mapping;
@@ -22,7 +22,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub const SFLOW: Streamed = Streamed { name: "sflow", title: "sFlow 5", recognises: is_sflow, make };
 
 /// UDP port of collectors.
-const PORT: u16 = 6343;
+pub const PORT: u16 = 6343;
 /// Picoseconds in a millisecond.
 const MS: u128 = 1_000_000_000;
 /// Samples of a datagram, at most.
@@ -36,7 +36,7 @@ struct Words<'a>(&'a [u8]);
 
 /// A message that ends too early.
 fn short() -> Problem {
-    Problem::new("ends within a field: it was cut, or is no sFlow")
+    Problem::new("ends within a field: it was cut, or is no sFlow").accepted("fields as long as they say")
 }
 
 impl<'a> Words<'a> {
@@ -108,6 +108,11 @@ fn too_many(count: u32) -> Problem {
     Problem::new("is no number of samples in a datagram").value(count.to_string()).accepted(format!("up to {SAMPLES}"))
 }
 
+/// True for a frame that brings sFlow to a collector.
+pub fn is_datagram_of(headers: &Headers, frame: &[u8]) -> bool {
+    headers.ports.is_some_and(|ports| ports.1 == PORT) && datagram_in(headers, frame).is_some_and(is_datagram)
+}
+
 /// True for the beginning of a datagram: version, type of the agent's address.
 pub fn is_datagram(start: &[u8]) -> bool {
     start.starts_with(&[0, 0, 0, 5, 0, 0, 0, 1]) || start.starts_with(&[0, 0, 0, 5, 0, 0, 0, 2])
@@ -117,25 +122,7 @@ fn is_sflow(start: &[u8]) -> bool {
     if is_datagram(start) {
         return true;
     }
-    first_frame(start).and_then(|(link, frame)| datagram_of(link, frame)).is_some_and(is_datagram)
-}
-
-/// Header of a capture in which datagrams are put that a socket received.
-pub const RECEIVED: [u8; 24] = [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 101, 0, 0, 0];
-
-/// A datagram that a socket received at a time [ns since 1970], as a record of such a capture.
-pub fn received(datagram: &[u8], ns: u64) -> Vec<u8> {
-    let length = datagram.len() + 8 + 20;
-    let mut record = Vec::with_capacity(16 + length);
-    let (seconds, fraction) = ((ns / 1_000_000_000) as u32, (ns % 1_000_000_000) as u32);
-    record.extend([seconds, fraction, length as u32, length as u32].into_iter().flat_map(u32::to_le_bytes));
-    // IPv4, then UDP: what the socket took off.
-    record.extend([0x45, 0]);
-    record.extend((length as u16).to_be_bytes());
-    record.extend([0, 0, 0, 0, 64, 17, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1]);
-    record.extend([PORT, PORT, (datagram.len() + 8) as u16, 0].into_iter().flat_map(u16::to_be_bytes));
-    record.extend(datagram);
-    record
+    first_packet(start).and_then(|packet| datagram_of(&packet)).is_some_and(is_datagram)
 }
 
 fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
@@ -143,9 +130,9 @@ fn make(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> 
     Ok(Box::new(Sflow::default()))
 }
 
-/// The sFlow datagram in a frame.
-fn datagram_of(link: LinkType, frame: &[u8]) -> Option<&[u8]> {
-    datagram(link, frame).filter(|(headers, _)| headers.ports.is_some_and(|ports| ports.1 == PORT)).map(|(_, datagram)| datagram)
+/// The sFlow datagram in a packet.
+fn datagram_of<'a>(packet: &Packet<'a>) -> Option<&'a [u8]> {
+    datagram(packet).filter(|(headers, _)| headers.ports.is_some_and(|ports| ports.1 == PORT)).map(|(_, datagram)| datagram)
 }
 
 /// An agent: the numbers that follow one another, and what it tells.
@@ -161,15 +148,12 @@ struct Agent {
 /// Decoder of datagrams.
 #[derive(Default)]
 struct Sflow {
-    /// Header of the capture; none of datagrams one behind another.
-    pcap: Option<Pcap>,
-    begun: bool,
+    packets: Packets,
     agents: BTreeMap<(IpAddr, u32), Agent>,
     datagrams: u64,
     /// Datagrams that an agent sent and that are not here, and those that came too late.
     missing: u64,
     late: u64,
-    others: u64,
     reasons: BTreeMap<u32, u64>,
     over: PassedOver,
 }
@@ -372,39 +356,32 @@ struct Records {
 
 impl Decode for Sflow {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
-        let mut at = 0;
-        if !self.begun {
-            if bytes.len() < 24 && !end {
-                return Ok(0);
-            }
-            self.begun = true;
-            self.pcap = Pcap::of(bytes);
-            at = if self.pcap.is_some() { 24 } else { 0 };
+        let mut packets = std::mem::take(&mut self.packets);
+        let read = packets.read(bytes, (end, "sFlow"), feed, |packet, feed| match datagram_of(packet) {
+            Some(datagram) => self.datagram(datagram, Some(packet.time), feed).map(|()| true),
+            None => Ok(false),
+        });
+        self.packets = packets;
+        if let Some(used) = read? {
+            return Ok(used);
         }
-        let Some(pcap) = self.pcap else {
-            while at < bytes.len() {
-                match extent(&bytes[at..]) {
-                    Ok(length) => {
-                        feed.pass(at + length);
-                        self.datagram(&bytes[at..at + length], None, feed).map_err(|problem| self.placed(problem))?;
-                        at += length;
-                    }
-                    // The rest is still to come.
-                    Err(problem) if !end && problem == short() => break,
-                    Err(problem) => return Err(problem.place(format!("datagram {}", self.datagrams + 1))),
+        let mut at = 0;
+        while at < bytes.len() {
+            match extent(&bytes[at..]) {
+                Ok(length) => {
+                    feed.pass(at + length);
+                    let read = self.datagram(&bytes[at..at + length], None, feed).map(|()| true);
+                    let place = format!("datagram {}", self.datagrams.max(1));
+                    self.packets.wrong.take(read.map_err(|problem| problem.place(place)), feed)?;
+                    at += length;
                 }
+                // The rest is still to come, or was cut.
+                Err(problem) if problem == short() && (!end || self.datagrams > 0) => break,
+                Err(problem) => return Err(problem.place(format!("datagram {}", self.datagrams + 1))),
             }
-            return Ok(at);
-        };
-        while let Some(packet) = pcap.packet(&bytes[at..]) {
-            feed.pass(at + packet.length);
-            match datagram_of(pcap.link, packet.data) {
-                Some(datagram) => {
-                    self.datagram(datagram, Some(packet.time), feed).map_err(|problem| self.placed(problem))?;
-                }
-                None => self.others += 1,
-            }
-            at += packet.length;
+        }
+        if end {
+            self.packets.wrong.end()?;
         }
         Ok(at)
     }
@@ -419,9 +396,7 @@ impl Decode for Sflow {
         if self.missing > 0 || self.late > 0 {
             notes.push(format!("{} datagrams are missing, and {} came too late and were passed over", self.missing, self.late));
         }
-        if self.others > 0 {
-            notes.push(format!("{} packets of the capture are no sFlow, and were passed over", self.others));
-        }
+        self.packets.notes("sFlow", notes);
         for (reason, count) in &self.reasons {
             let is_queue = OF_QUEUES.contains(reason);
             let kind = if is_queue { "" } else { ", which no queue is behind" };
@@ -432,12 +407,6 @@ impl Decode for Sflow {
             notes.push(format!("{untold} more drops that agents did not tell, as they were too many"));
         }
         self.over.notes(notes);
-    }
-}
-
-impl Sflow {
-    fn placed(&self, problem: Problem) -> Problem {
-        problem.place(format!("datagram {}", self.datagrams.max(1)))
     }
 }
 

@@ -47,7 +47,8 @@ pub fn set(bytes: &[u8]) -> Result<Option<Set<'_>>, Problem> {
     let length = usize::from(length);
     if length < SET || length > bytes.len() {
         let problem = Problem::new("is no length of a set: it ends beyond its message, or within its own header");
-        return Err(problem.value(length.to_string()));
+        let problem = problem.column(format!("set {id}")).value(length.to_string());
+        return Err(problem.accepted(format!("from {SET} to {} bytes, what is left of the message", bytes.len())));
     }
     Ok(Some((id, &bytes[SET..length], &bytes[length..])))
 }
@@ -64,7 +65,9 @@ pub fn templates(
     let mut fields = Vec::new();
     // Up to three bytes behind the last template are padding.
     while let (Some(id @ 256..), Some(count)) = (u16_at(body, 0), u16_at(body, 2)) {
-        let short = || Problem::new("ends within a template").value(id.to_string());
+        let short = || {
+            Problem::new("ends within a template").column("template").value(id.to_string()).accepted("as many fields as it says")
+        };
         let mut at = 4;
         fields.clear();
         for _ in 0..count {

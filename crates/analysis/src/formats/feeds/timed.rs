@@ -22,6 +22,8 @@ const INTERFACES: usize = 1 << 16;
 
 const HOW: &str = "write the time before each: while sleep 60; do date +%s.%N; snmpbulkwalk -v2c -c public switch7 IF-MIB::ifXTable; done > polls.txt";
 
+const HOW_ETHTOOL: &str = "write the time before each: while sleep 1; do date +%s.%N; ethtool -S eth0; done > eth0.txt";
+
 /// Counters of one interface in one block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
@@ -129,6 +131,8 @@ struct Blocks {
     names: BTreeMap<u32, String>,
     line: u64,
     blocks: u64,
+    /// True once a counter that is read was there.
+    any: bool,
     over: PassedOver,
 }
 
@@ -145,7 +149,17 @@ impl Blocks {
             names: BTreeMap::new(),
             line: 0,
             blocks: 0,
+            any: false,
             over,
+        }
+    }
+
+    /// A way to write the time before each block.
+    fn how(&self) -> &'static str {
+        if self.kind == Kind::Snmp {
+            HOW
+        } else {
+            HOW_ETHTOOL
         }
     }
 
@@ -157,7 +171,7 @@ impl Blocks {
             return Ok(());
         }
         if self.time.is_none() && self.blocks > 0 {
-            return Err(Problem::new("has no time before it, and it is not the only block").suggestion(HOW));
+            return Err(Problem::new("has no time before it, and it is not the only block").suggestion(self.how()));
         }
         self.blocks += 1;
         let time = feed.time(self.time.unwrap_or(0))?;
@@ -178,6 +192,7 @@ impl Blocks {
                 Kind::Ethtool => self.file.clone(),
                 Kind::Snmp => self.names.get(&index).cloned().unwrap_or_else(|| format!("if {index}")),
             };
+            self.any = true;
             let port = feed.port(name.as_bytes())?;
             if let Some(bps) = row.speed.filter(|bps| *bps > 0) {
                 feed.speed(port, BitRate(bps));
@@ -267,8 +282,14 @@ impl Blocks {
 impl Decode for Blocks {
     fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut line = self.line;
-        let at = each_line(bytes, (end, &mut line), feed, |line, feed| {
-            if line.is_empty() || line == "NIC statistics:" {
+        let at = each_line(bytes, &mut line, feed, |line, feed| {
+            if line == "NIC statistics:" && !self.rows.is_empty() {
+                let problem = Problem::new("begins statistics behind others under one time: they would be mixed up");
+                Err(problem
+                    .value(line)
+                    .accepted("one NIC in a file, and a time before each of its outputs")
+                    .suggestion(HOW_ETHTOOL))
+            } else if line.is_empty() || line == "NIC statistics:" {
                 Ok(())
             } else if let Some(time) = time_of(line) {
                 self.flush(feed).map(|()| self.time = Some(time))
@@ -288,7 +309,14 @@ impl Decode for Blocks {
 
     fn finish(&mut self, notes: &mut Vec<String>) {
         if self.blocks == 1 {
-            notes.push(format!("one look at the counters, which shows nothing: a series has a time before each; {HOW}"));
+            notes.push(format!("one look at the counters, which shows nothing: a series has a time before each; {}", self.how()));
+        }
+        if !self.any {
+            let read = match self.kind {
+                Kind::Snmp => "ifHCOutOctets, ifOutOctets, ifOutDiscards",
+                Kind::Ethtool => "tx_bytes_phy, tx_bytes, tx_octets, tx_dropped, tx_discards_phy …",
+            };
+            notes.push(format!("none of the counters of what left a port is in it that are read: {read}"));
         }
         self.over.notes(notes);
     }

@@ -37,6 +37,16 @@ fn whole(text: &[u8], scale: u64) -> Result<u64, NumberError> {
     from_text(text, scale).and_then(|n| u64::try_from(n).map_err(|_| NumberError::TooLarge))
 }
 
+/// A number of a unit in larger ones, `scale` and `of` smaller ones, rounded down.
+fn whole_of(text: &[u8], scale: u64, of: u128) -> Result<u64, NumberError> {
+    from_text(text, scale).and_then(|n| u64::try_from(n / of).map_err(|_| NumberError::TooLarge))
+}
+
+/// True for what exporters write where there is no value.
+fn is_unknown(text: &[u8]) -> bool {
+    ["nan", "-nan", "null", "none", "undefined", "n/a", "-"].iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()))
+}
+
 impl<R: Rows> CountedText<R> {
     /// Reads the present row: its port, the look, and the speed of the port.
     fn look(&mut self, context: &mut Context) -> Result<Option<(u32, Look, Option<BitRate>)>, Problem> {
@@ -47,7 +57,7 @@ impl<R: Rows> CountedText<R> {
         for bound in &table.bound {
             let Bound { role, unit, index } = *bound;
             let text = table.rows.get(index).unwrap_or_default().trim_ascii();
-            if text.is_empty() {
+            if text.is_empty() || (role != Role::Port && is_unknown(text)) {
                 // A counter without a value is unknown; without a time or a port a row is nothing.
                 if matches!(role, Role::Time | Role::Port) && complete {
                     table.missing.add(|| table.names[index].clone(), || format!("{} {line}", R::PLACE));
@@ -59,10 +69,15 @@ impl<R: Rows> CountedText<R> {
                 problem.file(&table.path).place(format!("{} {line}", R::PLACE)).column(table.names[index].clone())
             };
             let value = |text: &[u8]| {
-                whole(text, 1).map(|count| match unit {
-                    Unit::TotalOf(bits) => Value::Total(count, Some(bits)),
-                    Unit::Since => Value::Since(count),
-                    _ => Value::Total(count, None),
+                let in_bits = |bits: u64| whole_of(text, bits, 8);
+                Ok(match unit {
+                    Unit::TotalOf(bits) => Value::Total(whole(text, 1)?, Some(bits)),
+                    Unit::Since => Value::Since(whole(text, 1)?),
+                    // In its own unit it has another range than the switch's counter: where it falls it begins anew.
+                    Unit::TotalIn(bits) => Value::Total(in_bits(bits)?, Some(64)),
+                    Unit::SinceIn(bits) => Value::Since(in_bits(bits)?),
+                    Unit::Rate(bits) => Value::Rate(whole(text, bits * 1_000)?),
+                    _ => Value::Total(whole(text, 1)?, None),
                 })
             };
             let done: Result<(), NumberError> = match role {

@@ -30,6 +30,8 @@ pub struct Lines {
     ended: bool,
     /// The last byte that has been read.
     last: u8,
+    /// True if all that has been read ends without a line feed.
+    open: bool,
     /// No quote is before this place, at or after `at`.
     quote: usize,
     /// Begin and end of each value, in `buffer` or in `text`.
@@ -63,6 +65,7 @@ impl Lines {
             at: 0,
             ended: false,
             last: b'\n',
+            open: false,
             quote: 0,
             values: Vec::new(),
             text: Vec::new(),
@@ -76,6 +79,17 @@ impl Lines {
     /// The number of the line that the present record ends in, from 1; 0 before the first.
     pub fn line(&self) -> u64 {
         self.line
+    }
+
+    /// True if the present record is the last, and its line has no end.
+    pub fn is_open(&self) -> bool {
+        self.open && self.at >= self.buffer.len()
+    }
+
+    /// Bytes of the present record's last value.
+    #[inline]
+    pub fn last_length(&self) -> usize {
+        self.values.last().map_or(0, |(begin, end)| end - begin)
     }
 
     /// Values of the present record.
@@ -207,6 +221,7 @@ impl Lines {
                         let whole = memchr::memrchr(b'\n', &self.buffer).map_or(0, |feed| feed + 1);
                         self.buffer.truncate(whole);
                     } else if self.last != b'\n' {
+                        self.open = true;
                         self.buffer.push(b'\n');
                     }
                 }

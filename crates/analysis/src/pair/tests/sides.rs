@@ -266,7 +266,7 @@ fn rows_have_the_packets_of_the_captures() {
         let inspect = |name: &str| {
             let path = captures.folder.path().join(name);
             let file = SourceFile::new(&Place::of(&path), std::fs::metadata(&path).unwrap().len());
-            vec![CaptureFile::inspect(file, "pcap").unwrap()]
+            vec![CaptureFile::inspect(file, "pcap", |_, _| None).unwrap()]
         };
         let how = How {
             interfaces: [None, None],

@@ -1,6 +1,6 @@
 //! Datagrams as a stream: each is checked by itself, so that a wrong one costs no other.
 
-use crate::formats::{is_ipfix, is_sflow, is_text, received, RECEIVED};
+use crate::formats::{is_ipfix, is_netflow, is_sflow, is_text, received, NETFLOW_PORT, RECEIVED, SFLOW_PORT};
 use crate::input::problem::Problem;
 
 /// Kind of what datagrams hold.
@@ -8,6 +8,7 @@ use crate::input::problem::Problem;
 enum Kind {
     Sflow,
     Ipfix,
+    Netflow,
     Text,
 }
 
@@ -17,6 +18,8 @@ impl Kind {
             Some(Kind::Sflow)
         } else if is_ipfix(datagram) {
             Some(Kind::Ipfix)
+        } else if is_netflow(datagram) {
+            Some(Kind::Netflow)
         } else {
             is_text(datagram).then_some(Kind::Text)
         }
@@ -26,6 +29,7 @@ impl Kind {
         match self {
             Kind::Sflow => "sFlow",
             Kind::Ipfix => "IPFIX",
+            Kind::Netflow => "NetFlow 9",
             Kind::Text => "text",
         }
     }
@@ -65,7 +69,7 @@ impl Datagrams {
         let wrong = |found: &str| Problem::new("is no datagram that can be read").value(found);
         let Some(kind) = Kind::of(datagram) else {
             let start: String = datagram.iter().take(8).map(|byte| format!(" {byte:02x}")).collect();
-            return Err(wrong(&format!("{} bytes:{start}", datagram.len())).accepted("sFlow 5, IPFIX, lines of text"));
+            return Err(wrong(&format!("{} bytes:{start}", datagram.len())).accepted("sFlow 5, IPFIX, NetFlow 9, lines of text"));
         };
         let first = self.kind.is_none();
         let before = *self.kind.get_or_insert(kind);
@@ -73,8 +77,11 @@ impl Datagrams {
             return Err(wrong(kind.name()).accepted(format!("{}, as the first one was", before.name())));
         }
         Ok(match kind {
-            // Datagrams of sFlow do not say when they were sent: as a capture they have the time at which they came.
-            Kind::Sflow => [&RECEIVED[if first { 0 } else { RECEIVED.len() }..], &received(datagram, ns)].concat(),
+            // Datagrams of sFlow do not say when they were sent, those of NetFlow 9 not where they end: as a capture they have both.
+            Kind::Sflow | Kind::Netflow => {
+                let port = if kind == Kind::Sflow { SFLOW_PORT } else { NETFLOW_PORT };
+                [&RECEIVED[if first { 0 } else { RECEIVED.len() }..], &received(datagram, port, ns)].concat()
+            }
             Kind::Ipfix => datagram.to_vec(),
             Kind::Text => [datagram, if datagram.ends_with(b"\n") { b"" } else { b"\n" }].concat(),
         })

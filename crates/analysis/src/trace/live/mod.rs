@@ -431,7 +431,7 @@ impl Live {
             self.added = self.header.len() as u64;
         }
         let shelf = Shelf(Arc::new(OneStream { path: self.name.clone(), pipe: self.pipe.clone() }));
-        let place = Place { path: self.name.clone(), shown: self.name.clone(), shelf };
+        let place = Place { path: self.name.clone(), shown: self.name.clone(), shelf, format: self.options.format };
         let source = [Source::find(&place, self.options.columns.as_ref())?];
         let facts = source[0].facts().clone();
         if TOLD_AT_END.contains(&facts.kind) {

@@ -386,3 +386,25 @@ fn a_wrong_datagram_of_flows_costs_no_template() {
     assert_eq!((report["refused"].as_u64(), records(&live)), (Some(1), 1), "{report}");
     assert!(report["problems"][0].as_str().unwrap().contains("ends within a record"), "{report}");
 }
+
+#[test]
+fn netflow_9_in_datagrams_is_that_of_a_file() {
+    let start = u64::from(T) * 1_000_000_000;
+    let sets = [
+        telemetry::set(0, &telemetry::shorts(&telemetry::FIELDS_9)),
+        telemetry::set(256, &telemetry::flow9(1, 1_000, 900_000, 910_000)),
+    ];
+    let mut live = live(&json!({}));
+    for number in 1..=3 {
+        live.push_datagram(&telemetry::netflow9(number, T, &sets), start + u64::from(number)).unwrap();
+    }
+    // A set that is longer than its message: that one alone is refused.
+    let mut wrong = telemetry::netflow9(4, T, &[telemetry::set(256, &[0, 1, 0, 1])]);
+    wrong[22..24].copy_from_slice(&900_u16.to_be_bytes());
+    live.push_datagram(&wrong, start + 4).unwrap();
+    live.push_datagram(&telemetry::netflow9(5, T, &sets[1..]), start + 5).unwrap();
+    live.end().unwrap();
+    let report = live.report();
+    assert_eq!((report["refused"].as_u64(), records(&live)), (Some(1), 1), "{report}");
+    assert!(report["problems"][0].as_str().unwrap().contains("set 256: '900' is no length of a set"), "{report}");
+}

@@ -4,6 +4,7 @@ mod arrow;
 mod captures;
 mod counters;
 mod feeds;
+mod inputs;
 mod live_feeds;
 mod tables;
 mod tc;

@@ -238,7 +238,7 @@ fn flows_of_ipfix_may_have_fields_of_variable_length_and_other_clocks() {
     let folder = Folder::new();
     let cut = message(0, &[set(2, &template), set(300, &record(b"eth0", 500)[..68])]);
     let said = failure(&folder.file("cut.ipfix", cut), None);
-    assert!(said.contains("message 1: template 300: ends within a record"), "{said}");
+    assert!(said.contains("message 1: template 300: 'field 34' ends within a record"), "{said}");
 }
 
 /// A message of IPFIX of domain 8, at second [`T`].

@@ -26,6 +26,10 @@ def native() -> bool:
 
 NATIVE = native()
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's `make test &` ignores it, and what is ignored stays so in children: none could be interrupted.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 if not NATIVE:
     if importlib.util.find_spec("fanin") is None:
         sys.path.insert(0, str(ROOT / "python"))

@@ -47,7 +47,13 @@ if not NATIVE:
     fanin._core = stand_in
 
 
+LONGEST = ("commands", "rtl", "watch", "statistics_real", "native", "sweep", "reproduce", "whatif", "best", "sweep_places", "cosim")
+"""Files that take long, which begin first: what begins last must not be waited for by the other workers."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {f"test_{name}.py": at for at, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
     if not NATIVE:
         for item in items:
             if item.get_closest_marker("native"):

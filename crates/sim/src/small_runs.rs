@@ -97,7 +97,7 @@ fn a_flow_alone_takes_its_ideal_time() {
     }
 }
 
-/// Where nothing arrives a flow is given up after its retries, and so is the other end's connection: the run ends then and not later.
+/// A flow to which nothing arrives is given up after its retries, and so is the other end: the run ends then and not later.
 #[test]
 fn a_flow_that_gives_up_ends_at_both_ends() {
     let tcp = "[switch]\nbuffer = { kind = \"static\", per_port = \"0 packets\" }\n\

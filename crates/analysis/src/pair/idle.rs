@@ -18,7 +18,7 @@ const FLAT: u64 = 5_000_000;
 #[derive(Clone, Debug, Default)]
 struct Part {
     packets: u64,
-    /// Those that stood before it all the same, and their first waits [ps].
+    /// Packets that stood before it all the same, and their first waits [ps].
     stood: u64,
     waits: Vec<u64>,
 }

@@ -1,4 +1,4 @@
-//! Both captures together, packet by packet: for each packet behind the port the one before it that it is.
+//! Matching of two captures, packet by packet: for each packet behind the port the one before it that it is.
 
 use super::coarse::LONGEST;
 use super::flight::{Flight, Found};
@@ -31,7 +31,7 @@ pub trait Take {
     fn behind(&mut self, seen: &Seen, found: Option<&Found<u32>>);
 }
 
-/// Both captures, being read.
+/// Two captures of one port, being read and matched.
 pub struct Matching {
     pub before: Side,
     pub behind: Side,

@@ -65,7 +65,7 @@ impl Files {
         Side::new(files.clone(), how)
     }
 
-    /// Both sides, whose packets are to be matched, from the start.
+    /// Matching of the two sides, from the start.
     fn matching(&self, coarse: &Coarse) -> Matching {
         let side = |index: usize| self.side(index, coarse.matching, coarse.hosts[index].clone());
         Matching::new(side(0), side(1), coarse.shift)

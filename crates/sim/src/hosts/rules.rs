@@ -120,7 +120,7 @@ impl Rule for Respond {
     type Out = Then;
     const IS_HOT: bool = false;
 
-    /// Also lets the end transmit, if it can: sources of datagrams do nearly each time.
+    /// Answers the end, and lets it transmit where it can: sources of datagrams do nearly each time.
     fn apply<D: Discipline>(self, mut at: AtHost<'_, D>, end: &mut impl Protocol) -> Then {
         match at.respond(end) {
             Then::Transmit => Then::Transmitted(at.transmit(end)),

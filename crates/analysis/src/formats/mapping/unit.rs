@@ -228,7 +228,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// What a name says, in lower case with `_` between its parts.
+    /// The unit in a name, in lower case with `_` between its parts.
     pub(super) fn of(name: &str) -> Option<Said> {
         let parts = || name.split(['_', '(', ')', '[', ']', '/']);
         let found = PARTS.iter().find(|(part, ..)| parts().any(|of| of == *part));

@@ -1,7 +1,6 @@
 //! Captures of datagrams that carry telemetry: the frames of a pcap or a pcapng as they come, and what is done with wrong ones.
 //!
-//! Source: draft-ietf-opsawg-pcap (header, records), draft-ietf-opsawg-pcapng (section headers, interfaces with `if_tsresol`, enhanced
-//! packet blocks).
+//! Source: pcap (header, records), pcapng (section headers, interfaces with `if_tsresol`, enhanced packet blocks).
 
 use super::Feed;
 use crate::input::problem::Problem;
